@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Every limit that more than one file relies on, each with its reason.
+ *
+ * A limit that belongs to one file stays in that file; a size fixed by a header's layout stays
+ * beside that header in lib/wire.
+ */
+#ifndef RCD_LIMITS_H
+#define RCD_LIMITS_H
+
+/** PSNs and MSNs are 24 bits wide on the wire (IBTA Vol. 1, 9.2 and 9.3). */
+#define RCD_PSN_BITS 24
+
+/** Smallest and largest path MTU in bytes: the five values that the verbs enumerate. */
+#define RCD_PATH_MTU_MIN_BYTES 256
+#define RCD_PATH_MTU_MAX_BYTES 4096
+
+/** Longest message in bytes, 2^31 (IBTA Vol. 1, 9.3.3: DMA length of a RETH). */
+#define RCD_MSG_MAX_BYTES (UINT32_C(1) << 31)
+
+/**
+ * Most packets handled between two looks at anything else. 64 keeps a burst of parsed packets
+ * within the first-level cache and is the burst size that DPDK drivers are tuned for.
+ */
+#define RCD_BURST_MAX 64
+
+#endif /* RCD_LIMITS_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * GIDs: 16-byte addresses in network order. Over RoCEv2 a GID is the IPv6 address itself, or an
+ * IPv4 address in its mapped form ::ffff:a.b.c.d (IBTA Vol. 1, Annex A17).
+ */
+#ifndef RCD_GID_H
+#define RCD_GID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define RCD_GID_LEN 16
+
+/** A GID, network byte order. */
+struct rcd_gid {
+	uint8_t raw[RCD_GID_LEN];
+};
+
+/** The GID of an IPv4 address. @param addr 4 bytes, network order */
+static inline struct rcd_gid
+rcd_gid_from_ipv4(const uint8_t *addr)
+{
+	struct rcd_gid gid = { { [10] = 0xff, [11] = 0xff } };
+
+	memcpy(gid.raw + 12, addr, 4);
+	return gid;
+}
+
+/** The GID of an IPv6 address. @param addr 16 bytes, network order */
+static inline struct rcd_gid
+rcd_gid_from_ipv6(const uint8_t *addr)
+{
+	struct rcd_gid gid;
+
+	memcpy(gid.raw, addr, RCD_GID_LEN);
+	return gid;
+}
+
+/** Whether both are the same address. */
+static inline bool
+rcd_gid_eq(const struct rcd_gid *a, const struct rcd_gid *b)
+{
+	return memcmp(a->raw, b->raw, RCD_GID_LEN) == 0;
+}
+
+/** Whether it stands for an IPv4 address, which is then in raw[12..15]. */
+static inline bool
+rcd_gid_is_ipv4(const struct rcd_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
+}
+
+#endif /* RCD_GID_H */
