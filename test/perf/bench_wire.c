@@ -19,7 +19,7 @@ enum {
 	BURST = 32,
 	ROUNDS = 101,
 	REPEATS = 256,
-	/* An odd number of cache lines, so that the frames don't all fall into the same cache sets. */
+	/* An odd number of cache lines: frames must not all fall into the same cache sets. */
 	FRAME_ROOM = 67 * 64,
 };
 

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs every libFuzzer target of a build for a fixed number of inputs from a fixed seed, beginning
+# with the kept corpus; a failure can be repeated.
+#
+#   run.sh BUILD_FOLDER INPUTS
+set -euo pipefail
+build=$1
+inputs=$2
+here=$(dirname "$(readlink -f "$0")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for target in "$build"/test/fuzz/fuzz_*; do
+	[ -x "$target" ] && [ -f "$target" ] || continue
+	name=$(basename "$target")
+	mkdir "$work/$name"
+	echo "fuzz: $name, $inputs inputs"
+	if ! "$target" -seed=1 -runs="$inputs" -max_len=1500 \
+		-artifact_prefix="$build/crash-$name-" \
+		"$work/$name" "$here/corpus/${name#fuzz_}" >"$work/$name.log" 2>&1; then
+		tail -n 60 "$work/$name.log" >&2
+		exit 1
+	fi
+done

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: the house style holds where a machine can see it.
+
+Method: each rule is a function over the files that git tracks (or, in an exported tree, all files)
+and yields a line per breach. Each rule is first shown a small breach of its own, and must find it:
+a rule that finds nothing because it is broken fails too.
+
+    tidy.py SOURCE_ROOT
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+FILE_LINES = 600
+FUNCTION_LINES = 70
+COLUMNS = 100
+
+# Longer than the limit, with the reason that a reader would accept.
+LONG_FILES = {
+    'test/unit/test_pkt.c': 'one table of damages and all that walks it',
+}
+LONG_FUNCTIONS = {
+    ('test/unit/test_pkt.c', 'damage'): 'one case per verdict, none longer than a few lines',
+}
+
+BANNED = {
+    r'\bstrcpy\b': 'strcpy: snprintf or memcpy with a known length',
+    r'\bstrcat\b': 'strcat: snprintf',
+    r'\bsprintf\b': 'sprintf: snprintf',
+    r'\bvsprintf\b': 'vsprintf: vsnprintf',
+    r'\bgets\b': 'gets: fgets',
+    r'\balloca\b': 'alloca: a fixed pool or malloc',
+    r'\bstrtok\b': 'strtok: strtok_r',
+    r'\batoi\b': 'atoi: strtol with its error',
+    r'\bassert\s*\(': 'assert(): RCD_CHECK for our own invariants, a verdict for the rest',
+}
+
+
+def tracked(root):
+    """Files below the root that belong to the project, as paths relative to it."""
+    names = ''
+    if shutil.which('git'):
+        # Root may look at a user's clone.
+        done = subprocess.run(['git', '-c', 'safe.directory=*', '-C', root, 'ls-files', '-co',
+                               '--exclude-standard'], capture_output=True, text=True, check=False)
+        names = done.stdout
+    if names:
+        paths = [pathlib.Path(name) for name in names.splitlines()]
+    else:
+        paths = [path.relative_to(root) for path in root.rglob('*')]
+        paths = [path for path in paths if path.parts[0] not in ('build', '.git')]
+    return [path for path in paths if (root / path).is_file()]
+
+
+def sources(root, *suffixes):
+    for path in tracked(root):
+        if path.suffix in suffixes:
+            yield path, (root / path).read_text(encoding='utf-8')
+
+
+def without_comments(text):
+    """C text with comments and strings blanked, line numbers kept."""
+    def blank(match):
+        return re.sub(r'[^\n]', ' ', match.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
+
+
+def spdx(root):
+    for path in tracked(root):
+        if path.suffix in ('.c', '.h', '.def', '.py', '.sh', '.build') or \
+                path.name in ('meson_options.txt', '.clang-format', '.editorconfig', '.gitignore',
+                              'run'):
+            head = (root / path).read_text(encoding='utf-8').splitlines()[:2]
+            if not any('SPDX-License-Identifier: BSD-3-Clause' in line for line in head):
+                yield f'{path}: no SPDX line at the top'
+
+
+def file_comment(root):
+    for path, text in sources(root, '.c', '.h'):
+        if '@file' not in text[:200]:
+            yield f'{path}: no @file comment at the top'
+
+
+def file_lengths(root):
+    for path, text in sources(root, '.c', '.h', '.py', '.sh'):
+        lines = text.count('\n')
+        if lines > FILE_LINES and str(path) not in LONG_FILES:
+            yield f'{path}: {lines} lines, more than {FILE_LINES}'
+
+
+def functions(text):
+    """(name, first line, lines) of each function: its name stands at the start of a line, as the
+    return type has a line of its own, and its body ends with a brace at the start of a line."""
+    lines = text.splitlines()
+    name, start = None, 0
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'([a-z_]\w*)\(', line)
+        if match:
+            name, start = match.group(1), number
+        elif line.startswith('}') and name:
+            yield name, start, number - start + 1
+            name = None
+        elif line.endswith(';') and not line.startswith((' ', '\t')):
+            name = None
+
+
+def function_lengths(root):
+    for path, text in sources(root, '.c', '.h'):
+        for name, line, lines in functions(without_comments(text)):
+            if lines > FUNCTION_LINES and (str(path), name) not in LONG_FUNCTIONS:
+                yield f'{path}:{line}: {name}() has {lines} lines, more than {FUNCTION_LINES}'
+
+
+def columns(root):
+    for path, text in sources(root, '.c', '.h', '.py', '.sh', '.build'):
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line.expandtabs(8)) > COLUMNS:
+                yield f'{path}:{number}: more than {COLUMNS} columns'
+
+
+def white_space(root):
+    for path, text in sources(root, '.c', '.h', '.def', '.py', '.sh', '.build'):
+        if not text.endswith('\n') or text.endswith('\n\n'):
+            yield f'{path}: must end with one newline'
+        for number, line in enumerate(text.splitlines(), 1):
+            if line != line.rstrip():
+                yield f'{path}:{number}: white space at the end'
+
+
+def banned_calls(root):
+    for path, text in sources(root, '.c', '.h'):
+        for number, line in enumerate(without_comments(text).splitlines(), 1):
+            for pattern, why in BANNED.items():
+                if re.search(pattern, line) and 'static_assert' not in line:
+                    yield f'{path}:{number}: {why}'
+
+
+def layers(root):
+    """Layer lists: {name: allowed names}, from lib/meson.build and lib/*/meson.build."""
+    listed = re.search(r'libraries = \[(.*?)\]', (root / 'lib/meson.build').read_text(), re.S)
+    order = re.findall(r"'(\w+)'", listed.group(1))
+    allowed = {}
+    for i, name in enumerate(order):
+        text = (root / 'lib' / name / 'meson.build').read_text()
+        deps = re.search(r'^deps = \[(.*?)\]', text, re.S | re.M)
+        allowed[name] = re.findall(r"'(\w+)'", deps.group(1)) if deps else []
+        for dep in allowed[name]:
+            if dep not in order[:i]:
+                raise AssertionError(f'lib/{name} depends on {dep}, which is not above it')
+    return allowed
+
+
+def layering(root):
+    """Libraries include only their own headers and those of declared deps."""
+    try:
+        allowed = layers(root)
+    except AssertionError as breach:
+        yield str(breach)
+        return
+    owner = {path.name: path.parts[1] for path in tracked(root)
+             if path.parts[0] == 'lib' and path.suffix in ('.h', '.def')}
+    for path, text in sources(root, '.c', '.h', '.def'):
+        if path.parts[0] != 'lib':
+            continue
+        for name in re.findall(r'#include "([^"]+)"', text):
+            library = path.parts[1]
+            if name in owner and owner[name] != library and owner[name] not in allowed[library]:
+                yield f'{path}: includes {name} of lib/{owner[name]}, which is not in its deps'
+        if re.search(r'#include [<"]rte_', text) and library_is_dpdk_free(path.parts[1]):
+            yield f'{path}: DPDK below the engine'
+
+
+def library_is_dpdk_free(name):
+    return name not in ('engine', 'node')
+
+
+def product_without_tests(root):
+    """What is shipped includes nothing of test/, and depends on no data beside the checkout."""
+    for path, text in sources(root, '.c', '.h', '.build'):
+        if path.parts[0] in ('lib', 'app', 'drivers', 'examples') and \
+                re.search(r'rcd_tap|\.\./test|shared/', text):
+            yield f'{path}: product code that knows tests or their data'
+
+
+def enum_switches(root):
+    """No default label beside enum constants of ours: -Wswitch-enum then sees every omission."""
+    for path, text in sources(root, '.c', '.h'):
+        for match in re.finditer(r'switch \([^\n]*\) \{(.*?)\n\t*\}', without_comments(text), re.S):
+            body = match.group(1)
+            if 'default:' in body and re.search(
+                    r'case RCD_(VERDICT|OP|SERVICE|POS|PAYLOAD|L3|AETH)_', body):
+                yield f'{path}: a default label in a switch over an enum of ours'
+
+
+def formatting(root):
+    tool = shutil.which('clang-format') or shutil.which('clang-format-14')
+    if tool is None:
+        raise tap.Skip('no clang-format on this machine')
+    paths = [str(root / path) for path, _ in sources(root, '.c', '.h')]
+    done = subprocess.run([tool, f'--style=file:{ROOT / ".clang-format"}', '--dry-run', *paths],
+                          capture_output=True, text=True, check=False)
+    for line in done.stderr.splitlines():
+        if 'warning:' in line or 'error:' in line:
+            yield line.replace(str(root) + '/', '')
+
+
+def shell_syntax(root):
+    for path in tracked(root):
+        if path.suffix == '.sh' or path.parts == ('.ci', 'run'):
+            done = subprocess.run(['bash', '-n', root / path], capture_output=True, text=True,
+                                  check=False)
+            if done.returncode:
+                yield f'{path}: {done.stderr.strip()}'
+
+
+LAYERS = {'lib/meson.build': "libraries = [\n'base', 'wire',\n]\n", 'lib/base/meson.build': '',
+          'lib/wire/meson.build': "deps = ['base']\n"}
+
+# (rule, files in which it must find something)
+RULES = [
+    (spdx, {'a.c': 'int a;\n'}),
+    (file_comment, {'a.c': '/* SPDX */\nint a;\n'}),
+    (file_lengths, {'a.c': 'int a;\n' * (FILE_LINES + 1)}),
+    (function_lengths, {'a.c': 'int\nf(void)\n{\n' + '\ta();\n' * FUNCTION_LINES + '}\n'}),
+    (columns, {'a.c': '\tint a; /* ' + 'x' * COLUMNS + ' */\n'}),
+    (white_space, {'a.c': 'int a; \n'}),
+    (banned_calls, {'a.c': 'void f(void) { strcpy(a, b); }\n'}),
+    (layering, {**LAYERS, 'lib/wire/w.h': '', 'lib/base/b.c': '#include "w.h"\n'}),
+    (layering, {**LAYERS, 'lib/base/meson.build': "deps = ['wire']\n"}),
+    (layering, {**LAYERS, 'lib/base/b.c': '#include <rte_eal.h>\n'}),
+    (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
+    (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
+    (formatting, {'a.c': 'int   a ;\n'}),
+    (shell_syntax, {'a.sh': 'if\n'}),
+]
+
+
+def check(rule, example):
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in example.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            tap.true(list(rule(root)), 'the rule does not find its own example')
+        breaches = list(rule(ROOT))
+        tap.true(not breaches, '\n'.join(breaches))
+    return run
+
+
+for position, (tidy_rule, breach_example) in enumerate(RULES):
+    suffix = sum(1 for earlier, _ in RULES[:position] if earlier is tidy_rule)
+    tap.add(tidy_rule.__name__ + (f'_{suffix + 1}' if suffix else ''),
+            check(tidy_rule, breach_example))
+sys.exit(tap.run())

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs the Debian packages that Rocade needs.
+#
+#   rocade-setup.sh build         to build and run it
+#   rocade-setup.sh build test    to run its tests as well
+#   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
+#
+# Does nothing, and needs neither root nor a network, when all of them are there.
+set -euo pipefail
+
+declare -A packages=(
+	[build]="gcc libc6-dev meson ninja-build pkgconf python3
+		libisal-dev libjansson-dev libpcap-dev"
+	[test]="libcunit1-dev tshark"
+	[ci]="clang clang-format libclang-rt-14-dev"
+)
+
+missing=()
+for purpose in "$@"; do
+	if [ -z "${packages[$purpose]:-}" ]; then
+		echo "rocade-setup: no such purpose: $purpose (there are: ${!packages[*]})" >&2
+		exit 2
+	fi
+	for package in ${packages[$purpose]}; do
+		if ! dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null |
+			grep -qx installed; then
+			missing+=("$package")
+		fi
+	done
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "rocade-setup: no apt-get here; install what these Debian packages hold:" >&2
+	echo "  ${missing[*]}" >&2
+	exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+	echo "rocade-setup: run as root (sudo) to install: ${missing[*]}" >&2
+	exit 1
+fi
+echo "rocade-setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } \
+	>"$log" 2>&1; then
+	cat "$log" >&2
+	exit 1
+fi

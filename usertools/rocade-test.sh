@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs what the tests need, builds Rocade twice (release; address and undefined-behaviour
+# sanitizers), runs all suites in both, and prints the totals.
+#
+#   sudo usertools/rocade-test.sh [--ci]
+#
+#   --ci  warnings are errors, style is checked, and the fuzz targets run for a fixed number of
+#         inputs (this needs clang)
+#
+# Exit status: 0 when every build worked and no test failed.
+set -euo pipefail
+root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+builds=${ROCADE_BUILD_DIR:-$root/build}
+purposes=(build test)
+options=(-Dtests=true)
+ci=false
+for arg in "$@"; do
+	case $arg in
+	--ci)
+		ci=true
+		purposes+=(ci)
+		options+=(-Dwerror=true)
+		;;
+	*)
+		echo "usage: rocade-test.sh [--ci]" >&2
+		exit 2
+		;;
+	esac
+done
+
+"$root/usertools/rocade-setup.sh" "${purposes[@]}"
+export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+logs=()
+broken=0
+
+# compile NAME [meson option...]: configures or reconfigures builds/NAME and compiles it
+compile() {
+	local dir=$builds/$1
+	shift
+	local mode=()
+	[ -e "$dir/build.ninja" ] && mode=(--reconfigure)
+	if ! meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" "$@" \
+		>"$builds/setup.log" 2>&1; then
+		cat "$builds/setup.log" >&2
+		return 1
+	fi
+	echo "rocade-test: building in $dir"
+	ninja -C "$dir" --quiet
+}
+
+# suites NAME: runs all suites of builds/NAME
+suites() {
+	local dir=$builds/$1
+	logs+=("$dir/meson-logs/testlog.junit.xml")
+	rm -f "$dir/meson-logs/testlog.junit.xml"
+	meson test -C "$dir" --no-rebuild --print-errorlogs || true
+}
+
+mkdir -p "$builds"
+compile release && suites release || broken=1
+compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined && suites asan || broken=1
+if $ci; then
+	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
+		-Db_lundef=false -Dfuzz=true &&
+		"$root/test/fuzz/run.sh" "$builds/fuzz" 300000 || broken=1
+fi
+
+"$(command -v python3)" "$root/test/harness/totals.py" "${logs[@]}" || broken=1
+exit $broken
