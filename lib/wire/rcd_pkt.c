@@ -81,10 +81,11 @@ parse_ipv4(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 
 	if (ip.total_len < ip.hdr_len || ip.total_len > len)
 		defect = RCD_VERDICT_IPV4_LENGTH;
-	else if (!rcd_ipv4_csum_ok(data, ip.hdr_len))
-		defect = RCD_VERDICT_IPV4_CHECKSUM;
 	else if (ip.hdr_len != RCD_IPV4_LEN)
-		defect = RCD_VERDICT_IPV4_OPTIONS;
+		defect = rcd_ipv4_csum_ok(data, ip.hdr_len) ? RCD_VERDICT_IPV4_OPTIONS
+							    : RCD_VERDICT_IPV4_CHECKSUM;
+	else if (!rcd_ipv4_csum_ok(data, RCD_IPV4_LEN))
+		defect = RCD_VERDICT_IPV4_CHECKSUM;
 	return parse_udp(data + ip.hdr_len,
 		ip.total_len < ip.hdr_len ? 0 : (size_t)ip.total_len - ip.hdr_len, len - ip.hdr_len,
 		defect, pkt);

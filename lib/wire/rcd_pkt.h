@@ -112,6 +112,16 @@ rcd_pkt_icrc_ok(const struct rcd_pkt *pkt)
 	return rcd_pkt_icrc_stored(pkt) == rcd_pkt_icrc_computed(pkt);
 }
 
+/**
+ * Check the ICRCs of a burst that rcd_pkt_parse_burst() filled: the verdict of a packet that was
+ * OK becomes RCD_VERDICT_ICRC when its ICRC is wrong. Packets with other verdicts are passed over.
+ *
+ * @return how many are still RCD_VERDICT_OK
+ */
+unsigned int
+rcd_pkt_icrc_check_burst(
+	const struct rcd_pkt *pkts, enum rcd_verdict *verdicts, unsigned int count);
+
 /** Everything below the BTH of a packet to send. */
 struct rcd_path {
 	uint8_t smac[RCD_MAC_LEN];

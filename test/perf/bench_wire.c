@@ -51,8 +51,7 @@ run_parse(struct bench *bench)
 static void
 run_icrc(struct bench *bench)
 {
-	for (int i = 0; i < BURST; i++)
-		sink += rcd_pkt_icrc_computed(&bench->pkts[i]);
+	sink += rcd_pkt_icrc_check_burst(bench->pkts, bench->verdicts, BURST);
 }
 
 static void
@@ -127,8 +126,7 @@ prepare(struct bench *bench, enum rcd_l3 l3, size_t payload_len)
 		bench->hdr_len = hdr_len - RCD_ETH_LEN;
 	}
 	RCD_CHECK(rcd_pkt_parse_burst(bench->frames, bench->pkts, bench->verdicts, BURST) == BURST);
-	for (int i = 0; i < BURST; i++)
-		RCD_CHECK(rcd_pkt_icrc_ok(&bench->pkts[i]));
+	RCD_CHECK(rcd_pkt_icrc_check_burst(bench->pkts, bench->verdicts, BURST) == BURST);
 }
 
 static void

@@ -551,17 +551,28 @@ a_burst(void)
 		make_victim(&victims[i], i % 2 ? RCD_L3_IPV4 : RCD_L3_IPV6);
 		if (i % 5 == 3)
 			damage(&victims[i], RCD_VERDICT_BTH_TVER, RCD_L3_IPV4);
+		if (i % 7 == 6)
+			victims[i].bth[7] ^= 1; /* the ICRC finds it */
 		frames[i] = (struct rcd_frame){ victims[i].frame, (uint32_t)victims[i].len };
 	}
 	for (unsigned int count = 0; count <= RCD_BURST_MAX; count++) {
-		unsigned int expected = 0;
+		unsigned int parsed = 0;
+		unsigned int good = 0;
 
-		for (unsigned int i = 0; i < count; i++)
-			expected += i % 5 != 3;
-		CU_ASSERT_EQUAL(rcd_pkt_parse_burst(frames, pkts, verdicts, count), expected);
+		for (unsigned int i = 0; i < count; i++) {
+			parsed += i % 5 != 3;
+			good += i % 5 != 3 && i % 7 != 6;
+		}
+		CU_ASSERT_EQUAL(rcd_pkt_parse_burst(frames, pkts, verdicts, count), parsed);
 		for (unsigned int i = 0; i < count; i++)
 			CU_ASSERT_EQUAL(
 				verdicts[i], i % 5 == 3 ? RCD_VERDICT_BTH_TVER : RCD_VERDICT_OK);
+		CU_ASSERT_EQUAL(rcd_pkt_icrc_check_burst(pkts, verdicts, count), good);
+		for (unsigned int i = 0; i < count; i++) {
+			enum rcd_verdict expected = i % 7 == 6 ? RCD_VERDICT_ICRC : RCD_VERDICT_OK;
+
+			CU_ASSERT_EQUAL(verdicts[i], i % 5 == 3 ? RCD_VERDICT_BTH_TVER : expected);
+		}
 	}
 }
 
