@@ -143,8 +143,7 @@ rcd_icrc(enum rcd_l3 l3, const uint8_t *ip, size_t len)
 
 /* Of rcd_pkt.h; it stands here so that nothing but the CRC itself is called in the loop. */
 unsigned int
-rcd_pkt_icrc_check_burst(
-	const struct rcd_pkt *pkts, enum rcd_verdict *verdicts, unsigned int count)
+rcd_pkt_icrc_check_burst(const struct rcd_pkt *pkts, enum rcd_verdict *verdicts, unsigned int count)
 {
 	unsigned int ok = 0;
 
