@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Completer of RC: acknowledges, responses and NAKs to completions, and the decision to send again.
+ *
+ * What is outstanding is one range of PSNs, from psn_una to psn_next, cut into the records of the
+ * work requests. Every answer first acknowledges what stands before it.
+ */
+#include <errno.h>
+
+#include "rcd_qp_priv.h"
+
+/* The oldest outstanding request made progress. */
+static void
+note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t packets = (uint32_t)rcd_psn_diff(una, hot->psn_una);
+	uint64_t rtt_ns = 0;
+
+	if (packets == 0)
+		return;
+	if (qp->rtt_begin_ns != 0 && rcd_psn_before(qp->rtt_psn, una)) {
+		rtt_ns = now_ns - qp->rtt_begin_ns;
+		/* Smoothed as in RFC 6298: one eighth of the new. */
+		if (rtt_ns < UINT32_MAX)
+			qp->rtt_ns = qp->rtt_ns == 0
+				? (uint32_t)rtt_ns
+				: qp->rtt_ns - qp->rtt_ns / 8 + (uint32_t)rtt_ns / 8;
+		qp->rtt_begin_ns = 0;
+	}
+	hot->psn_una = una;
+	hot->retry_left = qp->attr.retry_cnt;
+	hot->rnr_left = qp->attr.rnr_retry;
+	if (qp->again_valid && rcd_psn_before(qp->again_psn, una))
+		qp->again_valid = false;
+	hot->rto_deadline =
+		rcd_psn_eq(una, hot->psn_next) || qp->rto_ns == 0 ? 0 : now_ns + qp->rto_ns;
+	qp->init.cc->on_ack(&qp->cc, packets, rtt_ns, now_ns);
+}
+
+/*
+ * Acknowledges all PSNs before `end`, as far as no data is awaited for them.
+ *
+ * @return whether a READ or atomic stopped it: its responses are missing
+ */
+static bool
+acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	while (hot->sq_head != hot->sq_next && hot->state != RCD_QP_ERR) {
+		struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
+		uint32_t packets = rcd_rec_packets(qp, hot->sq_head);
+		struct rcd_psn rec_end = rcd_psn_add(rcd_rec_psn(rec), packets);
+		bool whole = rcd_psn_diff(end, rec_end) >= 0;
+
+		if (packets == 0) {
+			/* Local and done; or failed, and now its turn. */
+			bool failed = hot->sq_failed != 0 && hot->sq_head == qp->sq_fail;
+
+			rcd_qp_complete_head(
+				qp, failed ? (enum rcd_wc_status)hot->sq_failed : RCD_WC_SUCCESS);
+			continue;
+		}
+		if (rcd_psn_diff(end, rcd_rec_psn(rec)) <= 0)
+			break;
+		if (rcd_wr_is_read(rcd_rec_opcode(rec))) {
+			if (rcd_psn_before(hot->psn_una, rcd_rec_psn(rec)))
+				note_progress(qp, rcd_rec_psn(rec), now_ns);
+			return true;
+		}
+		if (rcd_psn_before(hot->psn_una, whole ? rec_end : end))
+			note_progress(qp, whole ? rec_end : end, now_ns);
+		if (!whole)
+			break;
+		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
+	}
+	rcd_req_skip_acked(qp);
+	return false;
+}
+
+/* Takes the queue pair down because the oldest request failed. */
+static enum rcd_rx_verdict
+fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
+{
+	if (qp->hot.sq_head != qp->hot.sq_next)
+		rcd_qp_complete_head(qp, status);
+	else
+		rcd_qp_error(qp, 0);
+	return RCD_RX_EXECUTED;
+}
+
+void
+rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (rcd_psn_eq(hot->psn_una, hot->psn_next))
+		return;
+	/* Spec: IBTA 9.7.6.1.3 a count of 7 means seven times, not without end */
+	if (hot->retry_left == 0) {
+		rcd_qp_count(qp, RCD_COUNTER_RETRY_EXCEEDED_ERR, 1);
+		fail_head(qp, status);
+		return;
+	}
+	hot->retry_left--;
+	qp->again_psn = hot->psn_una;
+	qp->again_ns = now_ns;
+	qp->again_valid = true;
+	qp->rtt_begin_ns = 0;
+	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
+	qp->init.cc->on_loss(&qp->cc, now_ns);
+	rcd_req_go_back(qp, hot->psn_una);
+}
+
+/*
+ * Something is missing at psn_una: send again at once, unless that was done less than a round trip
+ * ago and this is an echo of the same loss.
+ */
+static void
+retry_gap(struct rcd_qp *qp, uint64_t now_ns)
+{
+	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+
+	if (qp->again_valid && rcd_psn_eq(qp->again_psn, qp->hot.psn_una) &&
+		now_ns - qp->again_ns < rtt_ns + rtt_ns / 2)
+		return;
+	rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
+}
+
+static enum rcd_rx_verdict
+rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	rcd_qp_count(qp, RCD_COUNTER_RCVD_RNR_ERR, 1);
+	/* An echo of the same refusal while waiting does not count again. */
+	if (hot->wait_until > now_ns)
+		return RCD_RX_EXECUTED;
+	if (qp->attr.rnr_retry != 7) {
+		if (hot->rnr_left == 0) {
+			rcd_qp_count(qp, RCD_COUNTER_RETRY_RNR_EXCEEDED_ERR, 1);
+			return fail_head(qp, RCD_WC_RNR_RETRY_EXC_ERR);
+		}
+		hot->rnr_left--;
+	}
+	hot->wait_until = now_ns + rcd_rnr_timer_ns(timer);
+	hot->rto_deadline = 0;
+	qp->rtt_begin_ns = 0;
+	rcd_req_go_back(qp, hot->psn_una);
+	return RCD_RX_EXECUTED;
+}
+
+static enum rcd_rx_verdict
+rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	/* What it names must be the oldest now: all before it was received, or sent again already. */
+	if (!rcd_psn_eq(hot->psn_una, roce->bth.psn))
+		return RCD_RX_STALE;
+	switch ((enum rcd_nak)rcd_aeth_value(roce->aeth.syndrome)) {
+	case RCD_NAK_PSN_SEQUENCE:
+		rcd_qp_count(qp, RCD_COUNTER_RCVD_SEQ_ERR, 1);
+		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
+		if (hot->wait_until <= now_ns)
+			retry_gap(qp, now_ns);
+		return RCD_RX_EXECUTED;
+	case RCD_NAK_INVALID_REQUEST:
+		return fail_head(qp, RCD_WC_REM_INV_REQ_ERR);
+	case RCD_NAK_REMOTE_ACCESS:
+		return fail_head(qp, RCD_WC_REM_ACCESS_ERR);
+	case RCD_NAK_REMOTE_OPERATION:
+		return fail_head(qp, RCD_WC_REM_OP_ERR);
+	case RCD_NAK_INVALID_RD_REQUEST:
+		break;
+	}
+	return RCD_RX_STALE;
+}
+
+/* Spec: IBTA 9.7.5.1.2, 9.7.5.2 an ACK covers all before it; over an unanswered READ it is a NAK */
+static enum rcd_rx_verdict
+rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
+{
+	enum rcd_aeth_kind kind = rcd_aeth_kind(roce->aeth.syndrome);
+	struct rcd_psn psn = roce->bth.psn;
+
+	if (acknowledge(qp, kind == RCD_AETH_ACK ? rcd_psn_add(psn, 1) : psn, now_ns)) {
+		retry_gap(qp, now_ns);
+		return RCD_RX_EXECUTED;
+	}
+	if (qp->hot.state == RCD_QP_ERR)
+		return RCD_RX_EXECUTED;
+	switch (kind) {
+	case RCD_AETH_ACK:
+		return RCD_RX_EXECUTED;
+	case RCD_AETH_RNR_NAK:
+		if (!rcd_psn_eq(qp->hot.psn_una, psn))
+			return RCD_RX_STALE;
+		return rx_rnr_nak(qp, rcd_aeth_value(roce->aeth.syndrome), now_ns);
+	case RCD_AETH_NAK:
+		return rx_nak(qp, roce, now_ns);
+	case RCD_AETH_RESERVED:
+		break;
+	}
+	return RCD_RX_STALE;
+}
+
+/* Whether the opcode fits the place of the response: the last PSN of a READ ends it. */
+static bool
+response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expected_len)
+{
+	uint8_t opcode = pkt->roce.bth.opcode;
+
+	if (atomic)
+		return opcode == RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE;
+	return opcode != RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE && rcd_opcode_ends(opcode) == last &&
+		pkt->payload_len == expected_len;
+}
+
+/* The response for psn_una. */
+static enum rcd_rx_verdict
+take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t number = hot->sq_head;
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+	uint32_t packet = (uint32_t)rcd_psn_diff(hot->psn_una, rcd_rec_psn(rec));
+	bool atomic = rcd_wr_is_atomic(rcd_rec_opcode(rec));
+	bool last = packet + 1 == rcd_rec_packets(qp, number);
+	uint32_t offset = packet << hot->mtu_shift;
+	uint32_t expected = last ? rec->len - offset : hot->mtu;
+	const uint8_t *src = pkt->payload;
+	uint8_t original[RCD_ATOMIC_LEN];
+
+	if (!response_fits(pkt, atomic, last, expected))
+		return fail_head(qp, RCD_WC_BAD_RESP_ERR);
+	if (!rcd_req_load(qp, &qp->read, number))
+		return RCD_RX_EXECUTED;
+	if (atomic) {
+		/* The result lies in the application's memory as a number of its own. */
+		memcpy(original, &pkt->roce.atomicacketh.original, sizeof(original));
+		src = original;
+	}
+	if (rcd_sg_scatter(qp, qp->read.wr.sges, qp->read.wr.sge_count, offset, src, expected) != 0)
+		return fail_head(qp, RCD_WC_LOC_PROT_ERR);
+	note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
+	if (last) {
+		hot->reads_out--;
+		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
+		/* Local operations behind it are done: they were waiting for their turn. */
+		acknowledge(qp, hot->psn_una, now_ns);
+	}
+	rcd_req_skip_acked(qp);
+	return RCD_RX_EXECUTED;
+}
+
+static enum rcd_rx_verdict
+rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn psn = pkt->roce.bth.psn;
+
+	/* Spec: IBTA 9.7.5.1.2 a response acknowledges what was asked before it */
+	if (!acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
+		/* A response where a SEND or WRITE is outstanding, which is acknowledged now. */
+		return hot->state == RCD_QP_ERR ? RCD_RX_EXECUTED : RCD_RX_STALE;
+	}
+	if (hot->state == RCD_QP_ERR)
+		return RCD_RX_EXECUTED;
+	if (rcd_psn_eq(psn, hot->psn_una))
+		return take_response(qp, pkt, now_ns);
+	/* A response is missing: ask for it now, not when time is up. */
+	retry_gap(qp, now_ns);
+	return RCD_RX_STALE;
+}
+
+enum rcd_rx_verdict
+rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn psn = pkt->roce.bth.psn;
+
+	/* Outside what is outstanding: late, or from nowhere. */
+	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
+		return RCD_RX_STALE;
+	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
+		return rx_acknowledge(qp, &pkt->roce, now_ns);
+	return rx_response(qp, pkt, now_ns);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Multicast groups of datagrams: which queue pairs get a copy (IBTA Vol. 1, 10.5.2). Joining on
+ * the network is not here. A table belongs to one thread at a time.
+ */
+#ifndef RCD_MCAST_H
+#define RCD_MCAST_H
+
+#include "rcd_qp.h"
+
+/** Most queue pairs of a group: what rxe offers. */
+#define RCD_MCAST_QPS_MAX 56
+
+struct rcd_mcast_table;
+
+/** Create a table. @param groups most groups, 1..8192 @return NULL when out of memory or range */
+struct rcd_mcast_table *
+rcd_mcast_table_create(uint32_t groups);
+
+/** Destroy a table. NULL is allowed. */
+void
+rcd_mcast_table_destroy(struct rcd_mcast_table *table);
+
+/**
+ * Attach a queue pair to a group.
+ *
+ * @return 0, also when it is attached already; -EINVAL when it is not UD or the address is not
+ *         multicast; -ENOMEM when the group or the table is full
+ */
+int
+rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);
+
+/** Detach a queue pair. @return 0, or -EINVAL when it is not attached */
+int
+rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);
+
+/** Detach a queue pair from all its groups, before it is destroyed. */
+void
+rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp);
+
+/**
+ * Feed a packet to every queue pair of its destination group.
+ *
+ * @param pkt  RCD_QPN_MULTICAST is its destination QP
+ * @return how many queue pairs got it
+ */
+uint32_t
+rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/** Whether the address is multicast: IPv6, or IPv4 in its mapped form. */
+bool
+rcd_gid_is_multicast(const struct rcd_gid *gid);
+
+#endif /* RCD_MCAST_H */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The table of regions and windows.
+ */
+#include "rcd_mr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * A key is permute(slot << 4 | generation) << 8 | variant: 24 bits that are permuted, 20 of them
+ * for the slot, and 8 that the owner of a type 2 window chooses (IBTA Vol. 1, 10.6.3.2).
+ */
+#define VARIANT_BITS    8
+#define GENERATION_BITS 4
+#define SLOT_BITS       20
+#define HALF_BITS       12
+#define HALF_MASK       ((1u << HALF_BITS) - 1)
+#define ROUNDS          4
+#define NO_SLOT         UINT32_MAX
+
+#define ACCESS_ALL                                                                                 \
+	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND | RCD_ACCESS_ZERO_BASED)
+
+/* Emptied memory for ranges of no bytes: a pointer that is not NULL. */
+static uint8_t nothing[1];
+
+struct rcd_mr_table {
+	uint32_t capacity;
+	uint32_t used;
+	uint32_t first_free;
+	uint32_t last_free;
+	uint32_t round_keys[ROUNDS];
+	struct rcd_mr slots[];
+};
+
+/* Mixes half a value; any function will do for a Feistel network to be a permutation. */
+static inline uint32_t
+round_function(uint32_t half, uint32_t round_key)
+{
+	uint32_t mixed = (half ^ round_key) * 0x9e3779b1u;
+
+	mixed = (mixed ^ mixed >> 15) * 0x85ebca77u;
+	return mixed >> (32 - HALF_BITS);
+}
+
+static inline uint32_t
+permute(const struct rcd_mr_table *table, uint32_t val)
+{
+	uint32_t left = val >> HALF_BITS;
+	uint32_t right = val & HALF_MASK;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		uint32_t next = left ^ round_function(right, table->round_keys[i]);
+
+		left = right;
+		right = next;
+	}
+	return left << HALF_BITS | right;
+}
+
+static inline uint32_t
+unpermute(const struct rcd_mr_table *table, uint32_t val)
+{
+	uint32_t left = val >> HALF_BITS;
+	uint32_t right = val & HALF_MASK;
+
+	for (unsigned int i = ROUNDS; i-- > 0;) {
+		uint32_t before = right ^ round_function(left, table->round_keys[i]);
+
+		right = left;
+		left = before;
+	}
+	return left << HALF_BITS | right;
+}
+
+static uint32_t
+make_key(const struct rcd_mr_table *table, uint32_t slot)
+{
+	uint8_t generation = table->slots[slot].generation;
+	uint32_t val = slot << GENERATION_BITS | (generation & ((1u << GENERATION_BITS) - 1));
+	/* Until an owner chooses one, the variant is as hard to guess as the rest. */
+	uint32_t variant = round_function(val ^ (uint32_t)generation << 24,
+		table->round_keys[0] ^ table->round_keys[ROUNDS - 1]);
+
+	return permute(table, val) << VARIANT_BITS | (variant & 0xff);
+}
+
+/* The slot whose valid key this is, or NULL. */
+static inline struct rcd_mr *
+find(const struct rcd_mr_table *table, struct rcd_key key)
+{
+	uint32_t slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	const struct rcd_mr *mr;
+
+	if (slot >= table->capacity)
+		return NULL;
+	mr = &table->slots[slot];
+	return mr->key == key.val && mr->kind != RCD_MR_FREE ? (struct rcd_mr *)(uintptr_t)mr
+							     : NULL;
+}
+
+struct rcd_mr_table *
+rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
+{
+	uint32_t capacity = UINT32_C(1) << (capacity_log2 & 31);
+	struct rcd_mr_table *table;
+
+	if (capacity_log2 < 1 || capacity_log2 > SLOT_BITS)
+		return NULL;
+	table = calloc(1, sizeof(*table) + capacity * sizeof(table->slots[0]));
+	if (table == NULL)
+		return NULL;
+	table->capacity = capacity;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014) */
+		uint64_t mixed = secret += UINT64_C(0x9e3779b97f4a7c15);
+
+		mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+		mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+		table->round_keys[i] = (uint32_t)(mixed >> 32);
+	}
+	for (uint32_t slot = 0; slot < capacity; slot++)
+		table->slots[slot].region = slot + 1 < capacity ? slot + 1 : NO_SLOT;
+	table->last_free = capacity - 1;
+	return table;
+}
+
+void
+rcd_mr_table_destroy(struct rcd_mr_table *table)
+{
+	free(table);
+}
+
+uint32_t
+rcd_mr_table_used(const struct rcd_mr_table *table)
+{
+	return table->used;
+}
+
+/* Gives the slot that has been free for longest, so that generations last. */
+static struct rcd_mr *
+take_slot(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd)
+{
+	uint32_t slot = table->first_free;
+	struct rcd_mr *mr;
+
+	if (slot == NO_SLOT)
+		return NULL;
+	mr = &table->slots[slot];
+	table->first_free = mr->region;
+	table->used++;
+	*mr = (struct rcd_mr){
+		.kind = (uint8_t)kind,
+		.generation = mr->generation,
+		.pd = pd,
+		.region = NO_SLOT,
+	};
+	/* A key of 0 marks a slot without one, and 0 is what programs pass by mistake. */
+	do
+		mr->key = make_key(table, slot);
+	while (mr->key == 0 && ++mr->generation);
+	return mr;
+}
+
+static void
+give_slot(struct rcd_mr_table *table, struct rcd_mr *mr)
+{
+	uint32_t slot = (uint32_t)(mr - table->slots);
+
+	mr->kind = RCD_MR_FREE;
+	mr->key = 0;
+	mr->base = NULL;
+	mr->generation++;
+	mr->region = NO_SLOT;
+	if (table->first_free == NO_SLOT)
+		table->first_free = slot;
+	else
+		table->slots[table->last_free].region = slot;
+	table->last_free = slot;
+	table->used--;
+}
+
+static int
+check_attr(const struct rcd_mr_attr *attr)
+{
+	uint32_t writers = RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC;
+
+	if (attr->access & ~(uint32_t)ACCESS_ALL)
+		return -EINVAL;
+	/* Spec: IBTA 10.6.3.1 remote write or atomic without local write is refused */
+	if ((attr->access & writers) && !(attr->access & RCD_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	if (attr->len > 0 && attr->start + (attr->len - 1) < attr->start)
+		return -EINVAL;
+	return 0;
+}
+
+static void
+set_attr(struct rcd_mr *mr, const struct rcd_mr_attr *attr)
+{
+	mr->pd = attr->pd;
+	mr->access = (uint8_t)attr->access;
+	mr->start = attr->access & RCD_ACCESS_ZERO_BASED ? 0 : attr->start;
+	mr->len = attr->len;
+	mr->base = attr->base;
+}
+
+int
+rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key)
+{
+	int err = check_attr(attr);
+	struct rcd_mr *mr;
+
+	if (err != 0)
+		return err;
+	mr = take_slot(table, RCD_MR_REGION, attr->pd);
+	if (mr == NULL)
+		return -ENOMEM;
+	set_attr(mr, attr);
+	key->val = mr->key;
+	return 0;
+}
+
+int
+rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key)
+{
+	struct rcd_mr *mr = find(table, *key);
+	int err = check_attr(attr);
+
+	if (mr == NULL || mr->kind != RCD_MR_REGION)
+		return -ENOENT;
+	if (mr->windows > 0)
+		return -EBUSY;
+	if (err != 0)
+		return err;
+	set_attr(mr, attr);
+	do {
+		mr->generation++;
+		mr->key = make_key(table, (uint32_t)(mr - table->slots));
+	} while (mr->key == 0);
+	key->val = mr->key;
+	return 0;
+}
+
+int
+rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key)
+{
+	struct rcd_mr *mr = find(table, key);
+
+	if (mr == NULL || mr->kind != RCD_MR_REGION)
+		return -ENOENT;
+	if (mr->windows > 0)
+		return -EBUSY;
+	give_slot(table, mr);
+	return 0;
+}
+
+static bool
+is_window(const struct rcd_mr *mr)
+{
+	return mr->kind == RCD_MR_WINDOW_1 || mr->kind == RCD_MR_WINDOW_2;
+}
+
+static void
+unbind(struct rcd_mr_table *table, struct rcd_mr *mw)
+{
+	if (mw->bound)
+		table->slots[mw->region].windows--;
+	mw->bound = false;
+	mw->region = NO_SLOT;
+	mw->base = NULL;
+	mw->len = 0;
+}
+
+int
+rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, struct rcd_key *key)
+{
+	struct rcd_mr *mw;
+
+	if (kind != RCD_MR_WINDOW_1 && kind != RCD_MR_WINDOW_2)
+		return -EINVAL;
+	mw = take_slot(table, kind, pd);
+	if (mw == NULL)
+		return -ENOMEM;
+	key->val = mw->key;
+	return 0;
+}
+
+int
+rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key)
+{
+	struct rcd_mr *mw = find(table, key);
+
+	if (mw == NULL || !is_window(mw))
+		return -ENOENT;
+	unbind(table, mw);
+	give_slot(table, mw);
+	return 0;
+}
+
+/* Whether a range lies in another, without computing an end that may wrap. */
+static inline bool
+within(uint64_t addr, uint64_t len, uint64_t start, uint64_t room)
+{
+	return addr >= start && addr - start <= room && len <= room - (addr - start);
+}
+
+/* Spec: IBTA 10.6.7.2.1 what a bind is checked for */
+static int
+check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd_mw_bind *bind)
+{
+	if (mw->pd != bind->pd || mr->pd != bind->pd || mr->kind != RCD_MR_REGION)
+		return -EINVAL;
+	if (mw->kind == RCD_MR_WINDOW_2 && mw->bound)
+		return -EINVAL;
+	if (!(mr->access & RCD_ACCESS_MW_BIND) || (mr->access & RCD_ACCESS_ZERO_BASED))
+		return -EINVAL;
+	if (bind->access & ~(uint32_t)(RCD_ACCESS_REMOTE | RCD_ACCESS_ZERO_BASED))
+		return -EINVAL;
+	if ((bind->access & (RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)) &&
+		!(mr->access & RCD_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return within(bind->addr, bind->len, mr->start, mr->len) ? 0 : -EINVAL;
+}
+
+int
+rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct rcd_key *key)
+{
+	struct rcd_mr *mw = find(table, bind->mw);
+	struct rcd_mr *mr = find(table, bind->mr);
+	bool unbinds = mw != NULL && mw->kind == RCD_MR_WINDOW_1 && bind->len == 0;
+	int err;
+
+	if (mw == NULL || !is_window(mw) || (mr == NULL && !unbinds))
+		return -ENOENT;
+	if (!unbinds) {
+		err = check_bind(mw, mr, bind);
+		if (err != 0)
+			return err;
+	} else if (mw->pd != bind->pd) {
+		return -EINVAL;
+	}
+	unbind(table, mw);
+	if (!unbinds) {
+		mw->bound = true;
+		mw->access = (uint8_t)bind->access;
+		mw->qpn = bind->qpn;
+		mw->region = (uint32_t)(mr - table->slots);
+		mw->start = bind->access & RCD_ACCESS_ZERO_BASED ? 0 : bind->addr;
+		mw->len = bind->len;
+		mw->base = mr->base + (bind->addr - mr->start);
+		mr->windows++;
+	}
+	mw->key = (mw->key & ~(uint32_t)0xff) | bind->variant;
+	key->val = mw->key;
+	return 0;
+}
+
+int
+rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, uint32_t qpn)
+{
+	struct rcd_mr *mw = find(table, key);
+
+	if (mw == NULL)
+		return -ENOENT;
+	if (mw->kind != RCD_MR_WINDOW_2 || !mw->bound || mw->pd != pd || mw->qpn != qpn)
+		return -EINVAL;
+	unbind(table, mw);
+	return 0;
+}
+
+uint8_t *
+rcd_mr_translate(const struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
+	const struct rcd_mr_use *use)
+{
+	const struct rcd_mr *mr;
+
+	if (len == 0)
+		return nothing;
+	mr = find(table, key);
+	if (mr == NULL || mr->pd != use->pd || (mr->access & use->access) != use->access)
+		return NULL;
+	if (mr->kind != RCD_MR_REGION) {
+		if (!use->remote || !mr->bound)
+			return NULL;
+		if (mr->kind == RCD_MR_WINDOW_2 && mr->qpn != use->qpn)
+			return NULL;
+	}
+	if (!within(addr, len, mr->start, mr->len))
+		return NULL;
+	return mr->base + (addr - mr->start);
+}

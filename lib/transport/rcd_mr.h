@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Memory regions, memory windows and their keys: from a key and an address to engine memory, with
+ * protection domain, access rights and range checked on every use (IBTA Vol. 1, 10.6).
+ *
+ * A region is one contiguous range of engine memory, whatever it was in the application. How
+ * application memory becomes engine memory is not here.
+ *
+ * Keys: a table slot's number and generation, sent through a keyed permutation of 32 bits. Whoever
+ * does not know the secret can do no better than try keys, and lookup stays a few arithmetic
+ * operations and one load. The low 8 bits are the part that the owner of a type 2 window chooses.
+ *
+ * A table belongs to one thread at a time; the caller sees to that.
+ */
+#ifndef RCD_MR_H
+#define RCD_MR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rcd_id.h"
+
+/** Access rights, with the numbers that the verbs give them. */
+enum rcd_access {
+	RCD_ACCESS_LOCAL_WRITE = 1 << 0,
+	RCD_ACCESS_REMOTE_WRITE = 1 << 1,
+	RCD_ACCESS_REMOTE_READ = 1 << 2,
+	RCD_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	RCD_ACCESS_MW_BIND = 1 << 4,
+	RCD_ACCESS_ZERO_BASED = 1 << 5,
+};
+
+#define RCD_ACCESS_REMOTE                                                                          \
+	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC)
+
+/** What a table slot holds. */
+enum rcd_mr_kind {
+	RCD_MR_FREE,
+	RCD_MR_REGION,
+	RCD_MR_WINDOW_1, /**< memory window type 1: bound for its whole protection domain */
+	RCD_MR_WINDOW_2, /**< type 2B: bound for one queue pair, can be invalidated remotely */
+};
+
+/** A region or a window. Read it; change it only through the functions below. */
+struct rcd_mr {
+	uint32_t key;       /**< the valid key; 0 when there is none */
+	uint8_t kind;       /**< enum rcd_mr_kind */
+	uint8_t access;     /**< RCD_ACCESS_* */
+	bool bound;         /**< window: refers to a region */
+	uint8_t generation; /**< of the slot: differs from one use to the next */
+	uint32_t pd;        /**< number of the protection domain */
+	uint32_t qpn;       /**< type 2 window: the queue pair that bound it */
+	uint64_t start;     /**< first address as peers and work requests name it */
+	uint64_t len;       /**< bytes */
+	uint8_t *base;      /**< engine memory of the first byte */
+	uint32_t windows;   /**< region: windows bound to it */
+	uint32_t region;    /**< window: slot of its region; free slot: the next free one */
+};
+
+struct rcd_mr_table;
+
+/**
+ * Create a table.
+ *
+ * @param capacity_log2  slots as a power of two, 1..20
+ * @param secret         random bits for the keys; never shown to anyone
+ * @return the table; NULL when memory is short or the capacity is out of range
+ */
+struct rcd_mr_table *
+rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret);
+
+/** Destroy a table and all it holds. NULL is allowed. */
+void
+rcd_mr_table_destroy(struct rcd_mr_table *table);
+
+/** Slots in use. */
+uint32_t
+rcd_mr_table_used(const struct rcd_mr_table *table);
+
+/** What a region is to be. */
+struct rcd_mr_attr {
+	uint32_t pd;
+	uint32_t access; /**< RCD_ACCESS_*; remote write and atomic need local write */
+	uint64_t start;  /**< address in the application; 0 with RCD_ACCESS_ZERO_BASED */
+	uint64_t len;    /**< bytes */
+	uint8_t *base;   /**< engine memory, len bytes, owned by the caller */
+};
+
+/**
+ * Register a region.
+ *
+ * @param key  set to its key, which is L_Key and R_Key in one
+ * @return 0; -EINVAL for rights that contradict each other, unknown bits or a range that wraps;
+ *         -ENOMEM when the table is full
+ */
+int
+rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key);
+
+/**
+ * Change a region in place. The key changes: what was sent with the old one is refused.
+ *
+ * @return 0; -ENOENT for an unknown key, -EBUSY while windows are bound to it, -EINVAL as above
+ */
+int
+rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key);
+
+/** Remove a region. @return 0; -ENOENT for an unknown key, -EBUSY while windows are bound */
+int
+rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key);
+
+/**
+ * Allocate a window.
+ *
+ * @param kind  RCD_MR_WINDOW_1 or RCD_MR_WINDOW_2
+ * @return 0, -EINVAL, or -ENOMEM when the table is full
+ */
+int
+rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, struct rcd_key *key);
+
+/** Free a window, bound or not. @return 0, or -ENOENT for an unknown key */
+int
+rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key);
+
+/** What a window is to be bound to. */
+struct rcd_mw_bind {
+	uint32_t pd;       /**< of the queue pair that binds */
+	uint32_t qpn;      /**< likewise */
+	struct rcd_key mw; /**< the window */
+	uint8_t variant;   /**< low 8 bits of the new key, of the caller's choice */
+	struct rcd_key mr; /**< a region with RCD_ACCESS_MW_BIND */
+	uint64_t addr;     /**< in the region's addresses */
+	uint64_t len;      /**< bytes; 0 unbinds a type 1 window */
+	uint32_t access;   /**< remote rights, and RCD_ACCESS_ZERO_BASED */
+};
+
+/**
+ * Bind a window (IBTA Vol. 1, 10.6.7). A type 1 window may be bound again, a type 2 window only
+ * after it was invalidated.
+ *
+ * @param key  set to the window's new key
+ * @return 0; -EINVAL for rights that the region does not grant, a range outside it, another
+ *         protection domain, a region that allows no windows, or a window in the wrong state;
+ *         -ENOENT for unknown keys
+ */
+int
+rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct rcd_key *key);
+
+/**
+ * Invalidate a type 2 window: by a local work request, or because a peer's SEND asks for it.
+ *
+ * @param qpn  the queue pair through which; it must be the one that bound the window
+ * @return 0; -ENOENT for an unknown key, -EINVAL when the key is not a bound type 2 window of
+ *         this queue pair and protection domain
+ */
+int
+rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, uint32_t qpn);
+
+/** Who wants to use a key, and for what. */
+struct rcd_mr_use {
+	uint32_t pd;
+	uint32_t qpn;
+	uint32_t access; /**< all of these are needed; 0 for a local read */
+	bool remote;     /**< by a peer: windows count. Not set: as an L_Key, regions only */
+};
+
+/**
+ * From a key and a range to engine memory.
+ *
+ * A range of no bytes needs no valid key (IBTA Vol. 1, 9.7.4.1.5): the result is then a pointer
+ * that must not be dereferenced.
+ *
+ * @return first byte of @p len bytes of engine memory; NULL when key, protection domain, rights
+ *         or range forbid it
+ */
+uint8_t *
+rcd_mr_translate(const struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
+	const struct rcd_mr_use *use);
+
+#endif /* RCD_MR_H */

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queue pairs: creation, the way of a packet in and out, completions and flushing. What a packet
+ * means is decided in the other files (rcd_qp_priv.h lists them).
+ */
+#include "rcd_qp_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define SQ_DEPTH_MAX (UINT32_C(1) << 20)
+
+/* No receive queue is longer: a host that never says -EAGAIN must not hold us. */
+#define RQ_DEPTH_MAX (UINT32_C(1) << 20)
+
+static_assert(sizeof(struct rcd_qp_hot) == 128, "two cache lines, and a wire burst stays in L1");
+static_assert(sizeof(struct rcd_sq_rec) == 16, "the largest part of an idle queue pair");
+
+static const struct {
+	const char *name;
+	enum rcd_counter counter;
+} verdict_info[RCD_RX_COUNT] = {
+#define RCD_RX(symbol, count, text)                                                                \
+	[RCD_RX_##symbol] = { .name = #symbol, .counter = RCD_COUNTER_##count },
+#include "rcd_rx_verdict.def"
+#undef RCD_RX
+};
+
+const char *
+rcd_rx_verdict_name(enum rcd_rx_verdict verdict)
+{
+	RCD_CHECK(verdict < RCD_RX_COUNT);
+	return verdict_info[verdict].name;
+}
+
+/* Where the parts of a queue pair lie behind its struct. */
+struct layout {
+	uint32_t sq_depth;
+	size_t sq, resources, sges, replies, inlines, size;
+};
+
+static int
+make_layout(const struct rcd_qp_init *init, struct layout *layout)
+{
+	uint32_t sge_count = 3u * init->max_send_sge + init->max_recv_sge;
+	uint16_t mtu = init->port_mtu_bytes;
+
+	if (init->sq_depth < 1 || init->sq_depth > SQ_DEPTH_MAX ||
+		init->max_send_sge > RCD_SGE_MAX || init->max_recv_sge > RCD_SGE_MAX ||
+		init->max_inline > RCD_INLINE_MAX || init->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX ||
+		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK)
+		return -EINVAL;
+	if (mtu < RCD_PATH_MTU_MIN_BYTES || mtu > RCD_PATH_MTU_MAX_BYTES || (mtu & (mtu - 1)) != 0)
+		return -EINVAL;
+	layout->sq_depth = 1;
+	while (layout->sq_depth < init->sq_depth)
+		layout->sq_depth *= 2;
+	layout->sq = sizeof(struct rcd_qp);
+	layout->resources = layout->sq + layout->sq_depth * sizeof(struct rcd_sq_rec);
+	layout->sges = layout->resources + init->max_rd_atomic * sizeof(struct rcd_resource);
+	layout->replies = layout->sges + sge_count * sizeof(struct rcd_sge);
+	layout->inlines = layout->replies + init->max_rd_atomic;
+	layout->size = layout->inlines + 2u * init->max_inline;
+	return 0;
+}
+
+size_t
+rcd_qp_size(const struct rcd_qp_init *init)
+{
+	struct layout layout;
+
+	return make_layout(init, &layout) == 0 ? layout.size : 0;
+}
+
+struct rcd_qp *
+rcd_qp_init(void *mem, const struct rcd_qp_init *init)
+{
+	struct rcd_qp *qp = mem;
+	uint8_t *base = mem;
+	struct layout layout;
+	struct rcd_sge *sges;
+
+	if (make_layout(init, &layout) != 0)
+		return NULL;
+	memset(mem, 0, layout.size);
+	qp->init = *init;
+	if (qp->init.cc == NULL)
+		qp->init.cc = &rcd_cc_none;
+	qp->sq = (struct rcd_sq_rec *)(void *)(base + layout.sq);
+	qp->sq_mask = layout.sq_depth - 1;
+	qp->resources = (struct rcd_resource *)(void *)(base + layout.resources);
+	qp->replies = base + layout.replies;
+	sges = (struct rcd_sge *)(void *)(base + layout.sges);
+	for (int i = 0; i < 2; i++) {
+		qp->tx[i].wr.sges = sges + i * init->max_send_sge;
+		qp->tx[i].wr.sge_max = init->max_send_sge;
+		qp->tx[i].wr.inline_data = base + layout.inlines + i * init->max_inline;
+		qp->tx[i].wr.inline_max = init->max_inline;
+	}
+	qp->read.wr.sges = sges + 2 * init->max_send_sge;
+	qp->read.wr.sge_max = init->max_send_sge;
+	qp->recv.sges = sges + 3 * init->max_send_sge;
+	qp->recv.sge_max = init->max_recv_sge;
+	qp->hot.ops = init->ops;
+	qp->hot.arg = init->arg;
+	qp->hot.counters = init->counters;
+	qp->hot.mrs = init->mrs;
+	qp->hot.type = (uint8_t)init->type;
+	rcd_qp_clear(qp);
+	return qp;
+}
+
+void
+rcd_qp_fini(struct rcd_qp *qp)
+{
+	rcd_resp_drop_kept(qp);
+}
+
+void
+rcd_qp_clear(struct rcd_qp *qp)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	rcd_resp_drop_kept(qp);
+	*hot = (struct rcd_qp_hot){
+		.ops = hot->ops,
+		.arg = hot->arg,
+		.counters = hot->counters,
+		.mrs = hot->mrs,
+		.type = hot->type,
+		.state = RCD_QP_RESET,
+		.mtu = qp->init.port_mtu_bytes,
+		.mtu_shift = (uint8_t)__builtin_ctz(qp->init.port_mtu_bytes),
+	};
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(qp->resources, 0, qp->init.max_rd_atomic * sizeof(qp->resources[0]));
+	qp->tx[0].loaded = qp->tx[1].loaded = qp->read.loaded = false;
+	qp->again_valid = qp->drained = qp->sent_unreliable = qp->gone = false;
+	qp->rtt_ns = 0;
+	qp->rtt_begin_ns = 0;
+	qp->rto_ns = 0;
+	qp->resource_next = qp->reply_first = 0;
+	qp->recv_valid = qp->comm_est = qp->skip_message = false;
+	qp->rq_next = 0;
+	qp->cnp_ns = 0;
+	memset(&qp->cc, 0, sizeof(qp->cc));
+}
+
+static void
+raise(struct rcd_qp *qp, enum rcd_event event)
+{
+	qp->hot.ops->event(qp->hot.arg, event);
+}
+
+void
+rcd_qp_check_drained(struct rcd_qp *qp)
+{
+	if (qp->hot.state != RCD_QP_SQD || qp->drained || qp->hot.sq_head != qp->hot.sq_next)
+		return;
+	qp->drained = true;
+	if (qp->attr.sqd_notify)
+		raise(qp, RCD_EVENT_SQ_DRAINED);
+}
+
+static const uint8_t wc_opcodes[RCD_WR_OPCODE_COUNT] = {
+	[RCD_WR_RDMA_WRITE] = RCD_WC_RDMA_WRITE,
+	[RCD_WR_RDMA_WRITE_WITH_IMM] = RCD_WC_RDMA_WRITE,
+	[RCD_WR_SEND] = RCD_WC_SEND,
+	[RCD_WR_SEND_WITH_IMM] = RCD_WC_SEND,
+	[RCD_WR_RDMA_READ] = RCD_WC_RDMA_READ,
+	[RCD_WR_COMPARE_SWAP] = RCD_WC_COMP_SWAP,
+	[RCD_WR_FETCH_ADD] = RCD_WC_FETCH_ADD,
+	[RCD_WR_LOCAL_INV] = RCD_WC_LOCAL_INV,
+	[RCD_WR_BIND_MW] = RCD_WC_BIND_MW,
+	[RCD_WR_SEND_WITH_INV] = RCD_WC_SEND,
+};
+
+static void
+complete_send(
+	struct rcd_qp *qp, uint64_t wr_id, uint8_t opcode, uint32_t len, enum rcd_wc_status status)
+{
+	struct rcd_cqe cqe = {
+		.wr_id = wr_id,
+		.status = (uint8_t)status,
+		.opcode = opcode < RCD_WR_OPCODE_COUNT ? wc_opcodes[opcode] : RCD_WC_SEND,
+		/* Spec: IBTA 11.4.2.2 an error wakes those who wait for solicited completions */
+		.solicited = status != RCD_WC_SUCCESS,
+		.byte_len = len,
+		.qpn = qp->init.qpn,
+	};
+
+	qp->hot.ops->complete(qp->hot.arg, &cqe);
+}
+
+/* Send work requests that were begun, then those that were only posted. */
+static void
+flush_send(struct rcd_qp *qp)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	for (; hot->sq_head != hot->sq_next; hot->sq_head++) {
+		const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
+
+		complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), 0, RCD_WC_WR_FLUSH_ERR);
+	}
+	for (uint32_t i = 0; i <= qp->sq_mask; i++) {
+		struct rcd_send_wr *wr = &qp->tx[0].wr;
+
+		qp->tx[0].loaded = false;
+		if (hot->ops->fetch_send(hot->arg, hot->sq_next, wr) != 0)
+			break;
+		hot->sq_head = ++hot->sq_next;
+		complete_send(qp, wr->wr_id, wr->opcode, 0, RCD_WC_WR_FLUSH_ERR);
+	}
+	qp->tx[1].loaded = qp->read.loaded = false;
+	hot->sq_tx = hot->sq_next;
+	hot->psn_una = hot->psn_tx = hot->psn_next;
+	hot->reads_out = 0;
+	hot->sq_failed = 0;
+	hot->rto_deadline = hot->wait_until = 0;
+	qp->sent_unreliable = false;
+}
+
+static void
+flush_recv(struct rcd_qp *qp)
+{
+	struct rcd_cqe cqe = { .status = RCD_WC_WR_FLUSH_ERR };
+
+	if (qp->recv_valid)
+		rcd_qp_complete_recv(qp, &cqe);
+	if (qp->init.srq != NULL) {
+		/* Spec: IBTA 11.6.3.2 nothing more will be taken from the shared queue */
+		if (!qp->gone)
+			raise(qp, RCD_EVENT_QP_LAST_WQE_REACHED);
+		qp->gone = true;
+		return;
+	}
+	for (uint32_t i = 0; i < RQ_DEPTH_MAX && rcd_qp_need_recv(qp) == 0; i++) {
+		cqe = (struct rcd_cqe){ .status = RCD_WC_WR_FLUSH_ERR };
+		rcd_qp_complete_recv(qp, &cqe);
+	}
+}
+
+void
+rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
+{
+	if (qp->hot.state == RCD_QP_ERR)
+		return;
+	qp->hot.state = RCD_QP_ERR;
+	if (event != 0)
+		raise(qp, event);
+	rcd_resp_drop_kept(qp);
+	flush_send(qp);
+	flush_recv(qp);
+}
+
+void
+rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
+
+	if (status != RCD_WC_SUCCESS || (rec->psn_flags & RCD_REC_SIGNALED))
+		complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), rec->len, status);
+	hot->sq_head++;
+	if (status == RCD_WC_SUCCESS) {
+		rcd_qp_check_drained(qp);
+		return;
+	}
+	/* Spec: IBTA 10.3.1.6 unreliable services go on receiving after an error of the send queue */
+	if (hot->type == RCD_QP_RC) {
+		rcd_qp_error(qp, 0);
+	} else {
+		hot->state = RCD_QP_SQE;
+		flush_send(qp);
+	}
+}
+
+int
+rcd_qp_need_recv(struct rcd_qp *qp)
+{
+	int err;
+
+	if (qp->recv_valid)
+		return 0;
+	if (qp->init.srq != NULL) {
+		err = rcd_srq_fetch(qp->init.srq, &qp->recv);
+	} else {
+		err = qp->hot.ops->fetch_recv(qp->hot.arg, qp->rq_next, &qp->recv);
+		if (err == 0)
+			qp->rq_next++;
+	}
+	qp->recv_valid = err == 0;
+	return err;
+}
+
+void
+rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe)
+{
+	cqe->wr_id = qp->recv.wr_id;
+	cqe->recv = true;
+	cqe->qpn = qp->init.qpn;
+	if (cqe->opcode == 0)
+		cqe->opcode = RCD_WC_RECV;
+	if (cqe->status != RCD_WC_SUCCESS)
+		cqe->solicited = true;
+	qp->recv_valid = false;
+	if (cqe->status == RCD_WC_SUCCESS)
+		rcd_qp_count(qp, RCD_COUNTER_RDMA_RECVS, 1);
+	qp->hot.ops->complete(qp->hot.arg, cqe);
+}
+
+void
+rcd_qp_fail(struct rcd_qp *qp)
+{
+	if (qp->hot.state != RCD_QP_RESET)
+		rcd_qp_error(qp, RCD_EVENT_QP_FATAL);
+}
+
+void
+rcd_qp_posted(struct rcd_qp *qp)
+{
+	if (qp->hot.state == RCD_QP_ERR || qp->hot.state == RCD_QP_SQE)
+		flush_send(qp);
+	if (qp->hot.state == RCD_QP_ERR)
+		flush_recv(qp);
+}
+
+static bool
+service_matches(const struct rcd_qp *qp, uint8_t opcode)
+{
+	enum rcd_service service = (enum rcd_service)rcd_opcode_info(opcode)->service;
+
+	switch ((enum rcd_qp_type)qp->hot.type) {
+	case RCD_QP_RC:
+		return service == RCD_SERVICE_RC || service == RCD_SERVICE_CNP;
+	case RCD_QP_UC:
+		return service == RCD_SERVICE_UC || service == RCD_SERVICE_CNP;
+	case RCD_QP_UD:
+	case RCD_QP_GSI:
+		return service == RCD_SERVICE_UD;
+	}
+	return false;
+}
+
+/* Spec: IBTA 9.6 what every packet is checked for before its service looks at it */
+static enum rcd_rx_verdict
+check_common(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
+{
+	uint8_t state = qp->hot.state;
+	uint8_t opcode = pkt->roce.bth.opcode;
+	bool connected = qp->hot.type == RCD_QP_RC || qp->hot.type == RCD_QP_UC;
+
+	if (!service_matches(qp, opcode))
+		return RCD_RX_SERVICE;
+	if (state < RCD_QP_RTR || state == RCD_QP_ERR)
+		return RCD_RX_STATE;
+	if (rcd_opcode_is_response(opcode) && state != RCD_QP_RTS && state != RCD_QP_SQD)
+		return RCD_RX_STATE;
+	/* Spec: IBTA 10.9.3 the same key, and one of the two a full member: ours always is */
+	if ((pkt->roce.bth.pkey.val & 0x7fff) != (RCD_PKEY_DEFAULT & 0x7fff))
+		return RCD_RX_PKEY;
+	if (connected &&
+		(!rcd_gid_eq(&pkt->sgid, &qp->attr.av.dgid) ||
+			!rcd_gid_eq(&pkt->dgid, &qp->attr.av.sgid)))
+		return RCD_RX_PATH;
+	return RCD_RX_EXECUTED;
+}
+
+/* Spec: Annex A17 a receiver of a packet marked "congestion experienced" tells the sender */
+static void
+note_congestion(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	if ((pkt->tclass & 3) != 3)
+		return;
+	rcd_qp_count(qp, RCD_COUNTER_RX_ECN_MARKED, 1);
+	if (qp->cnp_ns != 0 && now_ns - qp->cnp_ns < RCD_CNP_INTERVAL_NS)
+		return;
+	qp->cnp_ns = now_ns;
+	qp->hot.cnp_pending = true;
+}
+
+static enum rcd_rx_verdict
+dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	enum rcd_rx_verdict verdict = check_common(qp, pkt);
+
+	if (verdict != RCD_RX_EXECUTED)
+		return verdict;
+	if (pkt->roce.bth.opcode == RCD_OPCODE_CNP) {
+		qp->init.cc->on_cnp(&qp->cc, now_ns);
+		return RCD_RX_CNP;
+	}
+	if (qp->hot.type == RCD_QP_UD || qp->hot.type == RCD_QP_GSI)
+		return rcd_ud_rx(qp, pkt);
+	note_congestion(qp, pkt, now_ns);
+	if (rcd_opcode_is_response(pkt->roce.bth.opcode))
+		return rcd_comp_rx(qp, pkt, now_ns);
+	if (qp->hot.state == RCD_QP_RTR && !qp->comm_est) {
+		/* Spec: IBTA 11.6.3.2 a packet came before the consumer moved to RTS */
+		qp->comm_est = true;
+		raise(qp, RCD_EVENT_COMM_EST);
+	}
+	return qp->hot.type == RCD_QP_RC ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
+}
+
+enum rcd_rx_verdict
+rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	enum rcd_rx_verdict verdict = dispatch(qp, pkt, now_ns);
+
+	rcd_qp_count(qp, RCD_COUNTER_RCVD_PKTS, 1);
+	rcd_qp_count(qp, RCD_COUNTER_RCVD_BYTES, pkt->payload_len);
+	rcd_qp_count(qp, verdict_info[verdict].counter, 1);
+	return verdict;
+}
+
+static void
+build_cnp(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+{
+	qp->hot.cnp_pending = false;
+	pkt->roce.bth = (struct rcd_bth){
+		.opcode = RCD_OPCODE_CNP,
+		.mig_req = true,
+		.becn = true,
+		.pkey = { RCD_PKEY_DEFAULT },
+		.dest_qpn = qp->attr.dest_qpn,
+	};
+	memset(&pkt->roce.cnp, 0, sizeof(pkt->roce.cnp));
+	pkt->av = &qp->attr.av;
+	pkt->payload_len = 0;
+	pkt->piece_count = 0;
+	rcd_qp_count(qp, RCD_COUNTER_TX_CNP, 1);
+}
+
+bool
+rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	/* In ERR only what was answered before the error is told, and the error itself. */
+	if (hot->state < RCD_QP_RTR || (hot->state == RCD_QP_ERR && !hot->nak_pending))
+		return false;
+	if (hot->cnp_pending) {
+		build_cnp(qp, pkt);
+		return true;
+	}
+	if (rcd_reply_next(qp, pkt))
+		return true;
+	return rcd_req_next(qp, now_ns, pkt);
+}
+
+uint64_t
+rcd_qp_next_deadline(const struct rcd_qp *qp)
+{
+	uint64_t rto = qp->hot.rto_deadline;
+	uint64_t wait = qp->hot.wait_until;
+
+	if (rto == 0 || (wait != 0 && wait < rto))
+		return wait;
+	return rto;
+}
+
+void
+rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
+		qp->hot.wait_until = 0;
+	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline)
+		rcd_req_timeout(qp, now_ns);
+}
+
+struct rcd_qpn
+rcd_qp_qpn(const struct rcd_qp *qp)
+{
+	return qp->init.qpn;
+}
+
+enum rcd_qp_state
+rcd_qp_state(const struct rcd_qp *qp)
+{
+	return (enum rcd_qp_state)qp->hot.state;
+}
+
+uint32_t
+rcd_qp_kept(const struct rcd_qp *qp)
+{
+	return qp->kept_count;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queue pairs: the RC, UC and UD protocol machines.
+ *
+ * A queue pair does no I/O, reads no clock, and allocates nothing after creation. Packets go in
+ * with rcd_qp_rx(), packets to send come out of rcd_qp_tx_next(), time is a parameter. Work
+ * requests are fetched from the host when they are needed, and completions and events are handed
+ * to it, through struct rcd_qp_ops.
+ *
+ * Threads: all calls on a queue pair, and on the tables and shared receive queues it refers to,
+ * come from one thread at a time.
+ */
+#ifndef RCD_QP_H
+#define RCD_QP_H
+
+#include "rcd_cc.h"
+#include "rcd_counter.h"
+#include "rcd_mr.h"
+#include "rcd_pkt.h"
+#include "rcd_wr.h"
+
+struct rcd_qp;
+struct rcd_srq;
+struct rcd_ah_table;
+struct rcd_reorder_pool;
+
+/** Service of a queue pair. GSI is UD on QP1. */
+enum rcd_qp_type {
+	RCD_QP_RC,
+	RCD_QP_UC,
+	RCD_QP_UD,
+	RCD_QP_GSI,
+};
+
+#define RCD_QP_TYPE_COUNT 4
+
+/** State of a queue pair, with the numbers that the verbs give them. */
+enum rcd_qp_state {
+	RCD_QP_RESET,
+	RCD_QP_INIT,
+	RCD_QP_RTR,
+	RCD_QP_RTS,
+	RCD_QP_SQD,
+	RCD_QP_SQE,
+	RCD_QP_ERR,
+};
+
+#define RCD_QP_STATE_COUNT 7
+
+/** Names of attributes, as flags. */
+enum rcd_qp_attr_mask {
+	RCD_QP_ATTR_STATE = 1 << 0,
+	RCD_QP_ATTR_CUR = 1 << 1, /**< current state: refused unless it is that */
+	RCD_QP_ATTR_SQD_NOTIFY = 1 << 2,
+	RCD_QP_ATTR_ACCESS = 1 << 3,
+	RCD_QP_ATTR_PKEY_INDEX = 1 << 4,
+	RCD_QP_ATTR_PORT = 1 << 5,
+	RCD_QP_ATTR_QKEY = 1 << 6,
+	RCD_QP_ATTR_AV = 1 << 7,
+	RCD_QP_ATTR_PATH_MTU = 1 << 8,
+	RCD_QP_ATTR_TIMEOUT = 1 << 9,
+	RCD_QP_ATTR_RETRY_CNT = 1 << 10,
+	RCD_QP_ATTR_RNR_RETRY = 1 << 11,
+	RCD_QP_ATTR_RQ_PSN = 1 << 12,
+	RCD_QP_ATTR_MAX_RD_ATOMIC = 1 << 13,
+	RCD_QP_ATTR_MIN_RNR_TIMER = 1 << 14,
+	RCD_QP_ATTR_SQ_PSN = 1 << 15,
+	RCD_QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 16,
+	RCD_QP_ATTR_DEST_QPN = 1 << 17,
+};
+
+/** Address vector: where packets go. The transport compares the GIDs and carries the rest. */
+struct rcd_av {
+	struct rcd_gid sgid;
+	struct rcd_gid dgid;
+	uint32_t flow_label;
+	uint8_t sgid_index;
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint8_t sl;
+	uint8_t dmac[RCD_MAC_LEN];
+};
+
+/** Attributes of a queue pair. */
+struct rcd_qp_attr {
+	uint8_t state;     /**< enum rcd_qp_state */
+	uint8_t cur_state; /**< enum rcd_qp_state */
+	bool sqd_notify;   /**< raise RCD_EVENT_SQ_DRAINED */
+	uint32_t access;   /**< RCD_ACCESS_REMOTE_*: what peers may do */
+	uint16_t pkey_index;
+	uint8_t port;
+	struct rcd_qkey qkey;
+	struct rcd_av av;
+	uint16_t path_mtu_bytes; /**< 256, 512, 1024, 2048 or 4096 */
+	uint8_t timeout;         /**< code of rcd_ack_timeout_ns(); 0 is off */
+	uint8_t retry_cnt;       /**< 0..7 */
+	uint8_t rnr_retry;       /**< 0..7; 7 is without end */
+	struct rcd_psn rq_psn;
+	uint8_t max_rd_atomic; /**< READs and atomics outstanding as requester */
+	uint8_t min_rnr_timer; /**< code of rcd_rnr_timer_ns() */
+	struct rcd_psn sq_psn;
+	uint8_t max_dest_rd_atomic; /**< likewise as responder */
+	struct rcd_qpn dest_qpn;
+};
+
+/** What the host does for queue pairs. `arg` is the one given at creation. */
+struct rcd_qp_ops {
+	/**
+	 * Fetch the send work request with this free-running number, from 0.
+	 *
+	 * Called again with the same number when a request is sent again: what does not match
+	 * what was sent first takes the queue pair to ERR, nothing worse.
+	 *
+	 * @return 0, or -EAGAIN when it has not been posted
+	 */
+	int (*fetch_send)(void *arg, uint32_t number, struct rcd_send_wr *wr);
+
+	/** Likewise from the receive queue; each number is fetched once. */
+	int (*fetch_recv)(void *arg, uint32_t number, struct rcd_recv_wr *wr);
+
+	/** Take a completion: for the send CQ or, when cqe->recv, for the receive CQ. */
+	void (*complete)(void *arg, const struct rcd_cqe *cqe);
+
+	/** Take an asynchronous event of the queue pair. */
+	void (*event)(void *arg, enum rcd_event event);
+};
+
+/** What a queue pair is to be. */
+struct rcd_qp_init {
+	enum rcd_qp_type type;
+	struct rcd_qpn qpn;
+	uint32_t pd;
+	uint32_t sq_depth;       /**< send work requests, 1..2^20; rounded up to a power of two */
+	uint8_t max_send_sge;    /**< 0..RCD_SGE_MAX */
+	uint8_t max_recv_sge;    /**< 0..RCD_SGE_MAX */
+	uint16_t max_inline;     /**< 0..RCD_INLINE_MAX */
+	uint8_t max_rd_atomic;   /**< most that attributes may set, both ways, 0..128 */
+	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
+	bool signal_all;         /**< every send work request completes as if signalled */
+	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
+	struct rcd_mr_table *mrs;
+	const struct rcd_ah_table *ahs;   /**< for UD and GSI; NULL otherwise */
+	struct rcd_reorder_pool *reorder; /**< NULL: packets out of order are not kept */
+	const struct rcd_cc_ops *cc;      /**< NULL: rcd_cc_none */
+	struct rcd_counters *counters;
+	const struct rcd_qp_ops *ops;
+	void *arg;
+};
+
+/** Defaults that struct rcd_qp_init does not have by itself. */
+#define RCD_QP_SQ_DEPTH_DEFAULT  128
+#define RCD_QP_RD_ATOMIC_DEFAULT 16
+#define RCD_QP_RD_ATOMIC_MAX     128
+
+/** Pieces of memory that make up the payload of a packet. */
+#define RCD_TX_PIECES_MAX RCD_SGE_MAX
+
+/** Part of a payload in engine memory. */
+struct rcd_piece {
+	uint8_t *base;
+	uint32_t len;
+};
+
+/** A packet to send. Good until the next call on the queue pair; copy the payload before. */
+struct rcd_tx_pkt {
+	const struct rcd_av *av;
+	struct rcd_roce roce; /**< the pad count is left to rcd_pkt_build() */
+	uint32_t payload_len;
+	uint32_t piece_count;
+	struct rcd_piece pieces[RCD_TX_PIECES_MAX];
+};
+
+/** What was done with a received packet. */
+enum rcd_rx_verdict {
+#define RCD_RX(symbol, counter, text) RCD_RX_##symbol,
+#include "rcd_rx_verdict.def"
+#undef RCD_RX
+	RCD_RX_COUNT
+};
+
+/** Symbol without its prefix. @return static string */
+const char *
+rcd_rx_verdict_name(enum rcd_rx_verdict verdict);
+
+/**
+ * Bytes that a queue pair with these properties takes.
+ *
+ * @return bytes; 0 when a property is out of range
+ */
+size_t
+rcd_qp_size(const struct rcd_qp_init *init);
+
+/**
+ * Make a queue pair in RESET.
+ *
+ * @param mem   rcd_qp_size() bytes, aligned to 64, the caller's; free after rcd_qp_fini()
+ * @param init  copied; what it points to must outlive the queue pair
+ * @return the queue pair, which is @p mem; NULL when a property is out of range
+ */
+struct rcd_qp *
+rcd_qp_init(void *mem, const struct rcd_qp_init *init);
+
+/** Give back what the queue pair holds of shared pools. It must not be used afterwards. */
+void
+rcd_qp_fini(struct rcd_qp *qp);
+
+/**
+ * Set attributes and change the state (IBTA Vol. 1, 11.2.5.2; rcd_qp_attr.def).
+ *
+ * To ERR: all work requests are flushed before it returns. To RESET: they are forgotten.
+ *
+ * @param mask  which attributes of @p attr are given, RCD_QP_ATTR_*; without RCD_QP_ATTR_STATE
+ *              the state stays
+ * @return 0; -EINVAL when the transition does not exist, a required attribute is missing, one is
+ *         given that is not allowed, or a value is out of range: nothing is changed then
+ */
+int
+rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask);
+
+/** All attributes as they are. */
+void
+rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
+
+/**
+ * Feed one packet.
+ *
+ * Payload is copied before return, so the caller may release the packet at once. Replies wait on
+ * the queue pair until rcd_qp_tx_next() takes them.
+ *
+ * @param pkt     view with verdict OK from rcd_pkt_parse(), ICRC verified, addressed to this
+ *                queue pair
+ * @param now_ns  the engine's clock, never goes backwards, never 0
+ * @return what was done with it, counted already; a hostile packet is not an error here
+ */
+enum rcd_rx_verdict
+rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/** Say that work requests were posted. Needed in ERR and SQE only, where they are flushed. */
+void
+rcd_qp_posted(struct rcd_qp *qp);
+
+/**
+ * Take the next packet to send: replies first, then requests.
+ *
+ * Send work requests of the unreliable services complete at the call after the one that returned
+ * their last packet, when its payload has been copied: call it until it returns false.
+ *
+ * @return whether there was one; false also when it has to wait for time or for the peer
+ */
+bool
+rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
+
+/** When to call rcd_qp_expire() next. @return engine clock; 0 when never */
+uint64_t
+rcd_qp_next_deadline(const struct rcd_qp *qp);
+
+/** Let time pass: timeouts and ends of waits that are due. Calling it early does nothing. */
+void
+rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
+
+/** Take the queue pair to ERR because of the host: its completion queue overflowed, say. */
+void
+rcd_qp_fail(struct rcd_qp *qp);
+
+/** Number of the queue pair. */
+struct rcd_qpn
+rcd_qp_qpn(const struct rcd_qp *qp);
+
+/** State of the queue pair. */
+enum rcd_qp_state
+rcd_qp_state(const struct rcd_qp *qp);
+
+/** Pool entries that the queue pair holds: packets kept out of order. */
+uint32_t
+rcd_qp_kept(const struct rcd_qp *qp);
+
+#endif /* RCD_QP_H */

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The inside of a queue pair, shared by the files that make it up:
+ *
+ *   rcd_qp.c         creation, the way of a packet in and out, flushing
+ *   rcd_qp_modify.c  states and attributes
+ *   rcd_req.c        requester: work requests to packets
+ *   rcd_comp.c       completer: acknowledges and responses to completions
+ *   rcd_resp.c       responder of RC: checks and execution of requests
+ *   rcd_reply.c      responder of RC: acknowledges and responses to send
+ *   rcd_unrel.c      receivers of UC and UD
+ *   rcd_sg.c         scatter and gather
+ */
+#ifndef RCD_QP_PRIV_H
+#define RCD_QP_PRIV_H
+
+#include "rcd_ah.h"
+#include "rcd_aeth.h"
+#include "rcd_check.h"
+#include "rcd_qp.h"
+#include "rcd_reorder.h"
+#include "rcd_srq.h"
+#include "rcd_timer.h"
+
+/**
+ * Most request packets in flight: 100 Gb/s over 20 us with 1 KiB packets are 244. It counts from
+ * the last acknowledged packet or the last READ, so that a big READ, whose responses take PSNs too,
+ * does not stall what follows it.
+ */
+#define RCD_REQ_WINDOW 512
+
+/** Ask for an acknowledge at least this often. */
+#define RCD_ACK_REQ_EVERY 32
+
+/** How long a second NAK for the same PSN is taken for an echo, before a round trip is known. */
+#define RCD_RTT_DEFAULT_NS 20000
+
+/** Least time between two CNPs of a queue pair, as NICs have it. */
+#define RCD_CNP_INTERVAL_NS 50000
+
+/** Packets out of order behind a NAK after which it is sent again: it may be lost. */
+#define RCD_NAK_AGAIN_PACKETS 64
+
+/** A send work request that has begun: what is needed to acknowledge and to send it again. */
+struct rcd_sq_rec {
+	uint64_t wr_id;
+	uint32_t psn_flags; /**< PSN of the first packet; RCD_REC_* in the top byte */
+	uint32_t len;       /**< bytes of the message */
+};
+
+#define RCD_REC_OPCODE_SHIFT 24
+#define RCD_REC_OPCODE_MASK  (UINT32_C(0xf) << RCD_REC_OPCODE_SHIFT)
+#define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
+#define RCD_REC_SENT         (UINT32_C(1) << 29) /**< READ or atomic: counted as outstanding */
+
+/** A READ or atomic that a peer asked for: to be answered, or kept to answer a duplicate. */
+struct rcd_resource {
+	uint32_t psn;
+	uint32_t count; /**< PSNs that it takes */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t len;      /**< bytes of a READ */
+	uint64_t original; /**< result of an atomic */
+	uint32_t next;     /**< response packet to send next, counted from psn */
+	uint32_t end;      /**< one past the last to send */
+	uint32_t stop;     /**< bytes of the READ at which this answer to it ends */
+	uint8_t opcode;    /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
+	bool pending;      /**< in the queue of replies */
+	bool first;        /**< the next packet begins a run of responses */
+};
+
+/** A send work request in private memory. */
+struct rcd_wr_slot {
+	struct rcd_send_wr wr;
+	uint32_t number;
+	uint32_t len; /**< bytes of the message */
+	bool loaded;
+};
+
+/** What the responder is in the middle of. */
+enum rcd_in_progress {
+	RCD_IN_NOTHING,
+	RCD_IN_SEND,
+	RCD_IN_WRITE,
+};
+
+/** NAK that waits to be sent, or was. */
+enum rcd_nak_state {
+	RCD_NAK_STATE_NONE,
+	RCD_NAK_STATE_SENT,     /**< a PSN sequence NAK for the expected PSN is out */
+	RCD_NAK_STATE_RNR_SENT, /**< an RNR NAK is: what follows it is dropped in silence */
+};
+
+/** What every packet of an RC queue pair touches: two cache lines. */
+struct rcd_qp_hot {
+	const struct rcd_qp_ops *ops;
+	void *arg;
+	struct rcd_counters *counters;
+	struct rcd_mr_table *mrs;
+	struct rcd_psn psn_una;  /**< oldest PSN not acknowledged */
+	struct rcd_psn psn_next; /**< one past the newest PSN ever sent */
+	struct rcd_psn psn_tx;   /**< PSN to send next: psn_next, or before it when sending again */
+	struct rcd_psn psn_read; /**< one past the PSNs of the last READ that was sent */
+	uint32_t sq_head;        /**< oldest work request that is not complete */
+	uint32_t sq_next;        /**< next work request to begin */
+	uint32_t sq_tx;          /**< work request of psn_tx */
+	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
+
+	uint64_t rto_deadline; /**< retransmission timeout; 0: off */
+	uint64_t wait_until;   /**< RNR wait or pacing; 0: none */
+	struct rcd_psn epsn;   /**< expected PSN of the next request */
+	struct rcd_psn msn;
+	struct rcd_psn ack_psn; /**< acknowledge up to here, when ack_pending */
+	uint8_t *write_at;      /**< WRITE in progress: where the next payload goes */
+	uint32_t in_len;        /**< bytes of the message in progress so far */
+	uint32_t in_total;      /**< WRITE in progress: bytes that its RETH announced */
+	uint16_t mtu;           /**< path MTU, bytes */
+	uint8_t mtu_shift;
+	uint8_t type;  /**< enum rcd_qp_type */
+	uint8_t state; /**< enum rcd_qp_state */
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	uint8_t reads_out;    /**< READs and atomics sent and not complete */
+	uint8_t in_progress;  /**< enum rcd_in_progress */
+	uint8_t nak_state;    /**< enum rcd_nak_state */
+	uint8_t nak_syndrome; /**< to send, when nak_pending */
+	bool nak_pending;
+	bool ack_pending;
+	bool cnp_pending;
+	uint8_t reply_count; /**< resources in the queue of replies */
+	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
+};
+
+/** A queue pair. */
+struct rcd_qp {
+	_Alignas(64) struct rcd_qp_hot hot;
+
+	/* Requester and completer. */
+	uint32_t sq_mask;
+	uint32_t sq_fail;         /**< work request that failed locally */
+	struct rcd_sq_rec *sq;    /**< sq_mask + 1 of them */
+	struct rcd_wr_slot tx[2]; /**< by the low bit of the number: one in use, one to come */
+	struct rcd_wr_slot read;  /**< the READ or atomic whose responses come in */
+	uint64_t again_ns;        /**< when a NAK or a gap last made us send again */
+	struct rcd_psn again_psn; /**< from which PSN */
+	bool again_valid;
+	bool drained;           /**< SQ_DRAINED was raised in this SQD */
+	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
+	bool gone;              /**< LAST_WQE_REACHED was raised */
+	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
+	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
+	uint64_t rtt_begin_ns;
+	uint64_t rto_ns; /**< length of the timeout; 0: off */
+	struct rcd_cc cc;
+
+	/* Responder. */
+	struct rcd_resource *resources; /**< max_rd_atomic of them */
+	uint8_t *replies;               /**< numbers of pending resources, a ring */
+	uint8_t resource_next;          /**< resource to use next */
+	uint8_t reply_first;            /**< place in replies of the first */
+	struct rcd_recv_wr recv;        /**< receive work request in use, when recv_valid */
+	bool recv_valid;
+	bool comm_est;     /**< the event was raised */
+	bool skip_message; /**< UC: drop to the next message */
+	uint32_t rq_next;
+	struct rcd_key write_key;
+	uint64_t write_va;
+	struct rcd_psn nak_high; /**< last PSN that came out of order */
+	uint32_t nak_seen;       /**< packets out of order since the NAK */
+	uint32_t kept_count;
+	struct rcd_kept *kept; /**< out of order, by PSN */
+	uint64_t cnp_ns;       /**< when a CNP was last sent */
+
+	struct rcd_qp_init init;
+	struct rcd_qp_attr attr;
+};
+
+/** Add to a counter of the queue pair. */
+static inline void
+rcd_qp_count(struct rcd_qp *qp, enum rcd_counter counter, uint64_t amount)
+{
+	rcd_counter_add(qp->hot.counters, counter, amount);
+}
+
+/** Record of a work request that has begun. */
+static inline struct rcd_sq_rec *
+rcd_sq_rec(struct rcd_qp *qp, uint32_t number)
+{
+	return &qp->sq[number & qp->sq_mask];
+}
+
+static inline enum rcd_wr_opcode
+rcd_rec_opcode(const struct rcd_sq_rec *rec)
+{
+	return (enum rcd_wr_opcode)((rec->psn_flags & RCD_REC_OPCODE_MASK) >> RCD_REC_OPCODE_SHIFT);
+}
+
+static inline struct rcd_psn
+rcd_rec_psn(const struct rcd_sq_rec *rec)
+{
+	return rcd_psn(rec->psn_flags);
+}
+
+static inline bool
+rcd_wr_is_local(enum rcd_wr_opcode opcode)
+{
+	return opcode == RCD_WR_LOCAL_INV || opcode == RCD_WR_BIND_MW;
+}
+
+static inline bool
+rcd_wr_is_atomic(enum rcd_wr_opcode opcode)
+{
+	return opcode == RCD_WR_COMPARE_SWAP || opcode == RCD_WR_FETCH_ADD;
+}
+
+/** Whether the request is answered by data: READ and atomics. */
+static inline bool
+rcd_wr_is_read(enum rcd_wr_opcode opcode)
+{
+	return opcode == RCD_WR_RDMA_READ || rcd_wr_is_atomic(opcode);
+}
+
+/** Packets that a message of this many bytes takes. */
+static inline uint32_t
+rcd_packets(const struct rcd_qp *qp, uint32_t len)
+{
+	return len == 0 ? 1 : ((len - 1) >> qp->hot.mtu_shift) + 1;
+}
+
+/** PSNs that a begun work request takes; 0 for local operations and for one that failed. */
+static inline uint32_t
+rcd_rec_packets(struct rcd_qp *qp, uint32_t number)
+{
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+	enum rcd_wr_opcode opcode = rcd_rec_opcode(rec);
+
+	if (rcd_wr_is_local(opcode) || (qp->hot.sq_failed != 0 && number == qp->sq_fail))
+		return 0;
+	return rcd_wr_is_atomic(opcode) ? 1 : rcd_packets(qp, rec->len);
+}
+
+/* rcd_qp.c */
+
+/** Complete the oldest send work request and, when it failed, leave RTS. */
+void
+rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status);
+
+/** Hand over a receive completion and forget the receive work request. */
+void
+rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe);
+
+/** Go to ERR and flush. @param event what to raise, or 0 */
+void
+rcd_qp_error(struct rcd_qp *qp, enum rcd_event event);
+
+/** Make sure that a receive work request is at hand. @return 0 or -EAGAIN */
+int
+rcd_qp_need_recv(struct rcd_qp *qp);
+
+/** Forget everything that belongs to packets: for RESET. */
+void
+rcd_qp_clear(struct rcd_qp *qp);
+
+/** Raise SQ_DRAINED when in SQD and all that was begun is complete. */
+void
+rcd_qp_check_drained(struct rcd_qp *qp);
+
+/* rcd_req.c */
+
+/** Next request packet. @return whether there is one */
+bool
+rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
+
+/** Send again from a PSN that is outstanding. */
+void
+rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn);
+
+/** After the oldest outstanding PSN moved: nothing before it is sent again. */
+void
+rcd_req_skip_acked(struct rcd_qp *qp);
+
+/** Load a begun work request. @return false when it is not what was sent: the queue pair failed */
+bool
+rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
+
+/** The retransmission timeout came. */
+void
+rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns);
+
+/** In SQD: make sure that an acknowledge of the last packet will come. */
+void
+rcd_req_drain(struct rcd_qp *qp);
+
+/* rcd_comp.c */
+
+/** An answer to a request of ours. */
+enum rcd_rx_verdict
+rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/**
+ * Send again from the oldest outstanding PSN, at the cost of a retry.
+ *
+ * @param status  completion status of the oldest request when no retry is left
+ */
+void
+rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status);
+
+/* rcd_resp.c */
+
+/** A request of an RC peer. */
+enum rcd_rx_verdict
+rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+
+/** Give back all packets that are kept out of order. */
+void
+rcd_resp_drop_kept(struct rcd_qp *qp);
+
+/* rcd_reply.c */
+
+/** Next acknowledge or response. @return whether there is one */
+bool
+rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt);
+
+/** Queue the answer to a READ or atomic. */
+void
+rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource);
+
+/** Answer a request that was executed before. */
+enum rcd_rx_verdict
+rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce);
+
+/* rcd_unrel.c */
+
+enum rcd_rx_verdict
+rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+
+enum rcd_rx_verdict
+rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+
+/* rcd_sg.c */
+
+/** Bytes of a list. */
+uint64_t
+rcd_sg_len(const struct rcd_sge *sges, uint32_t count);
+
+/**
+ * Engine memory of a part of a list.
+ *
+ * @param access  RCD_ACCESS_LOCAL_WRITE, or 0 to read
+ * @param pieces  room for RCD_TX_PIECES_MAX
+ * @return number of pieces, or -EFAULT when a key or range does not allow it
+ */
+int
+rcd_sg_pieces(struct rcd_qp *qp, const struct rcd_sge *sges, uint32_t count, uint32_t offset,
+	uint32_t len, uint32_t access, struct rcd_piece *pieces);
+
+/** Copy into a part of a list; all or nothing. @return 0 or -EFAULT */
+int
+rcd_sg_scatter(struct rcd_qp *qp, const struct rcd_sge *sges, uint32_t count, uint32_t offset,
+	const uint8_t *src, uint32_t len);
+
+#endif /* RCD_QP_PRIV_H */

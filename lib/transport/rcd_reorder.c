@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The pool of kept packets.
+ */
+#include "rcd_reorder.h"
+
+#include <stdlib.h>
+
+#include "rcd_check.h"
+
+#define COUNT_MAX (1u << 20)
+
+struct rcd_reorder_pool {
+	struct rcd_kept *free;
+	uint32_t used;
+	struct rcd_kept packets[];
+};
+
+struct rcd_reorder_pool *
+rcd_reorder_pool_create(uint32_t count)
+{
+	struct rcd_reorder_pool *pool;
+
+	if (count == 0 || count > COUNT_MAX)
+		return NULL;
+	pool = malloc(sizeof(*pool) + count * sizeof(pool->packets[0]));
+	if (pool == NULL)
+		return NULL;
+	pool->free = NULL;
+	pool->used = 0;
+	for (uint32_t i = count; i-- > 0;) {
+		pool->packets[i].next = pool->free;
+		pool->free = &pool->packets[i];
+	}
+	return pool;
+}
+
+void
+rcd_reorder_pool_destroy(struct rcd_reorder_pool *pool)
+{
+	RCD_CHECK(pool == NULL || pool->used == 0);
+	free(pool);
+}
+
+uint32_t
+rcd_reorder_pool_used(const struct rcd_reorder_pool *pool)
+{
+	return pool->used;
+}
+
+struct rcd_kept *
+rcd_reorder_get(struct rcd_reorder_pool *pool)
+{
+	struct rcd_kept *kept = pool->free;
+
+	if (kept != NULL) {
+		pool->free = kept->next;
+		pool->used++;
+	}
+	return kept;
+}
+
+void
+rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept)
+{
+	RCD_CHECK(pool->used > 0);
+	kept->next = pool->free;
+	pool->free = kept;
+	pool->used--;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A pool of copies of packets that came out of order. Queue pairs of one thread share it, so that
+ * memory is bounded by the pool and not by the number of queue pairs; who finds it empty drops the
+ * packet, as every receiver may.
+ */
+#ifndef RCD_REORDER_H
+#define RCD_REORDER_H
+
+#include "rcd_qp.h"
+
+/** How far ahead of the expected PSN a packet may be to be kept. */
+#define RCD_REORDER_WINDOW 256
+
+/** A kept packet: private to the transport. */
+struct rcd_kept {
+	struct rcd_kept *next; /**< towards later PSNs, or in the free list */
+	struct rcd_roce roce;
+	uint32_t payload_len;
+	uint8_t payload[RCD_PATH_MTU_MAX_BYTES];
+};
+
+/** Create a pool. @param count packets, 1..2^20 @return NULL when out of memory or range */
+struct rcd_reorder_pool *
+rcd_reorder_pool_create(uint32_t count);
+
+/** Destroy a pool. All packets must be back. NULL is allowed. */
+void
+rcd_reorder_pool_destroy(struct rcd_reorder_pool *pool);
+
+/** Packets that queue pairs hold at present. */
+uint32_t
+rcd_reorder_pool_used(const struct rcd_reorder_pool *pool);
+
+/** Take a packet. @return NULL when the pool is empty */
+struct rcd_kept *
+rcd_reorder_get(struct rcd_reorder_pool *pool);
+
+/** Give a packet back. */
+void
+rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
+
+#endif /* RCD_REORDER_H */

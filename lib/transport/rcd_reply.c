@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Responder of RC, the sending half: acknowledges, NAKs, and responses to READs and atomics, in the
+ * order of the requests.
+ *
+ * Responses are made when they are sent, from the resource that keeps the request; nothing is
+ * copied in between. An acknowledge waits until the responses before it are out, since it would
+ * tell the requester that they are lost. One acknowledge covers all requests that asked for one
+ * since the last.
+ */
+#include "rcd_qp_priv.h"
+
+static void
+set_bth(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
+{
+	pkt->roce.bth = (struct rcd_bth){
+		.opcode = opcode,
+		.mig_req = true,
+		.pkey = { RCD_PKEY_DEFAULT },
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+	};
+	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	pkt->roce.aeth.msn = qp->hot.msn;
+	pkt->av = &qp->attr.av;
+	pkt->payload_len = 0;
+	pkt->piece_count = 0;
+	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
+}
+
+void
+rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (resource->pending)
+		return;
+	RCD_CHECK(hot->reply_count < qp->init.max_rd_atomic);
+	qp->replies[(qp->reply_first + hot->reply_count) % qp->init.max_rd_atomic] =
+		(uint8_t)(resource - qp->resources);
+	hot->reply_count++;
+	resource->pending = true;
+}
+
+static void
+remove_first(struct rcd_qp *qp)
+{
+	qp->resources[qp->replies[qp->reply_first]].pending = false;
+	qp->reply_first = (uint8_t)((qp->reply_first + 1) % qp->init.max_rd_atomic);
+	qp->hot.reply_count--;
+}
+
+/* @return false when the memory may not be read any more: the queue pair goes to ERR */
+static bool
+build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_mr_use use = { .pd = qp->init.pd,
+		.qpn = qp->init.qpn.val,
+		.access = RCD_ACCESS_REMOTE_READ,
+		.remote = true };
+	uint32_t offset = resource->next << qp->hot.mtu_shift;
+	uint32_t rest = resource->stop - offset;
+	uint32_t len = rest > qp->hot.mtu ? qp->hot.mtu : rest;
+	bool last = resource->next + 1 == resource->end;
+	struct rcd_key rkey = { resource->rkey };
+	uint8_t *base = rcd_mr_translate(qp->hot.mrs, rkey, resource->va + offset, len, &use);
+	uint8_t opcode;
+
+	if (base == NULL)
+		return false;
+	if (resource->first)
+		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY
+			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST;
+	else
+		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST
+			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
+	set_bth(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
+	pkt->payload_len = len;
+	pkt->pieces[0] = (struct rcd_piece){ base, len };
+	pkt->piece_count = len > 0;
+	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, len);
+	resource->first = false;
+	resource->next++;
+	if (last)
+		remove_first(qp);
+	return true;
+}
+
+static bool
+build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
+
+	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
+		return build_read_response(qp, resource, pkt);
+	set_bth(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
+	pkt->roce.atomicacketh.original = resource->original;
+	remove_first(qp);
+	return true;
+}
+
+/* The memory of a READ went away while it was being answered. */
+static void
+refuse_response(struct rcd_qp *qp)
+{
+	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
+
+	/* What is still to be answered is void; the NAK names the first missing response. */
+	qp->hot.epsn = rcd_psn(resource->psn + resource->next);
+	while (qp->hot.reply_count > 0)
+		remove_first(qp);
+	qp->hot.nak_pending = true;
+	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS);
+	rcd_qp_error(qp, RCD_EVENT_QP_ACCESS_ERR);
+}
+
+bool
+rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (hot->reply_count > 0) {
+		if (build_response(qp, pkt))
+			return true;
+		refuse_response(qp);
+	}
+	if (hot->nak_pending) {
+		/* It acknowledges all before it. */
+		hot->nak_pending = hot->ack_pending = false;
+		set_bth(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
+		pkt->roce.aeth.syndrome = hot->nak_syndrome;
+		return true;
+	}
+	if (hot->ack_pending) {
+		hot->ack_pending = false;
+		set_bth(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->ack_psn);
+		return true;
+	}
+	return false;
+}
+
+/* The saved request that a duplicate repeats, or NULL. */
+static struct rcd_resource *
+find_resource(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	/* The newest first: PSNs come round again. */
+	for (uint32_t i = 1; i <= qp->attr.max_dest_rd_atomic; i++) {
+		struct rcd_resource *resource =
+			&qp->resources[(qp->resource_next + qp->attr.max_dest_rd_atomic - i) %
+				qp->attr.max_dest_rd_atomic];
+
+		if (resource->opcode != 0 &&
+			rcd_psn_in(psn, rcd_psn(resource->psn), resource->count))
+			return resource;
+	}
+	return NULL;
+}
+
+/* Spec: IBTA 9.7.5.1.5 a duplicate READ may ask for a part of the first, never for more */
+static enum rcd_rx_verdict
+repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
+{
+	uint32_t packet = (uint32_t)rcd_psn_diff(roce->bth.psn, rcd_psn(resource->psn));
+	uint32_t offset = packet << qp->hot.mtu_shift;
+	uint32_t len = roce->reth.dma_len;
+
+	if (resource->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST ||
+		roce->reth.va != resource->va + offset || roce->reth.rkey.val != resource->rkey ||
+		len > resource->len - offset)
+		return RCD_RX_STALE;
+	resource->next = packet;
+	resource->end = packet + rcd_packets(qp, len);
+	resource->stop = offset + len;
+	resource->first = true;
+	rcd_reply_add(qp, resource);
+	return RCD_RX_DUPLICATE;
+}
+
+enum rcd_rx_verdict
+rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	enum rcd_op op = (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
+	struct rcd_resource *resource;
+
+	if (op == RCD_OP_SEND || op == RCD_OP_RDMA_WRITE) {
+		/* Spec: IBTA 9.7.5.1.3 acknowledged with the newest PSN, not executed */
+		if (roce->bth.ack_req && !hot->nak_pending) {
+			hot->ack_pending = true;
+			hot->ack_psn = rcd_psn_sub(hot->epsn, 1);
+		}
+		return RCD_RX_DUPLICATE;
+	}
+	resource = find_resource(qp, roce->bth.psn);
+	if (resource == NULL)
+		return RCD_RX_STALE;
+	if (op == RCD_OP_RDMA_READ)
+		return repeat_read(qp, resource, roce);
+	/* Spec: IBTA 9.4.5 the result was saved; executing it twice is what must never happen */
+	if (resource->opcode != roce->bth.opcode || resource->va != roce->atomiceth.va ||
+		resource->rkey != roce->atomiceth.rkey.val)
+		return RCD_RX_STALE;
+	rcd_reply_add(qp, resource);
+	return RCD_RX_DUPLICATE;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Requester: from work requests to request packets, the first time and again after a loss. RC
+ * keeps a record of each request until it is acknowledged; UC and UD are done with a request when
+ * its last packet is out.
+ */
+#include <errno.h>
+
+#include "rcd_qp_priv.h"
+
+/* PSNs outstanding at most: with 2^23 an old packet could pass for a new one (IBTA 9.7.1). */
+#define PSN_SPAN_MAX ((UINT32_C(1) << (RCD_PSN_BITS - 1)) - 1)
+
+/* What each work request is on the wire: opcodes of RC; UC's are 0x20 above, UD has one. */
+struct wire_form {
+	uint8_t first, middle, last, only;
+	bool remote;   /**< has a RETH in its first packet */
+	uint8_t types; /**< services that offer it, as 1 << enum rcd_qp_type */
+};
+
+#define ALL_TYPES ((1 << RCD_QP_RC) | (1 << RCD_QP_UC) | (1 << RCD_QP_UD) | (1 << RCD_QP_GSI))
+#define CONNECTED ((1 << RCD_QP_RC) | (1 << RCD_QP_UC))
+#define RC_ONLY   (1 << RCD_QP_RC)
+
+/* Spec: IBTA 10.8.2.1 which operations each service offers */
+static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
+	[RCD_WR_RDMA_WRITE] = { RCD_OPCODE_RC_RDMA_WRITE_FIRST, RCD_OPCODE_RC_RDMA_WRITE_MIDDLE,
+		RCD_OPCODE_RC_RDMA_WRITE_LAST, RCD_OPCODE_RC_RDMA_WRITE_ONLY, true, CONNECTED },
+	[RCD_WR_RDMA_WRITE_WITH_IMM] = { RCD_OPCODE_RC_RDMA_WRITE_FIRST,
+		RCD_OPCODE_RC_RDMA_WRITE_MIDDLE, RCD_OPCODE_RC_RDMA_WRITE_LAST_WITH_IMMEDIATE,
+		RCD_OPCODE_RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE, true, CONNECTED },
+	[RCD_WR_SEND] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
+		RCD_OPCODE_RC_SEND_LAST, RCD_OPCODE_RC_SEND_ONLY, false, ALL_TYPES },
+	[RCD_WR_SEND_WITH_IMM] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
+		RCD_OPCODE_RC_SEND_LAST_WITH_IMMEDIATE, RCD_OPCODE_RC_SEND_ONLY_WITH_IMMEDIATE,
+		false, ALL_TYPES },
+	[RCD_WR_RDMA_READ] = { .only = RCD_OPCODE_RC_RDMA_READ_REQUEST, .types = RC_ONLY },
+	[RCD_WR_COMPARE_SWAP] = { .only = RCD_OPCODE_RC_COMPARE_SWAP, .types = RC_ONLY },
+	[RCD_WR_FETCH_ADD] = { .only = RCD_OPCODE_RC_FETCH_ADD, .types = RC_ONLY },
+	[RCD_WR_LOCAL_INV] = { .types = CONNECTED },
+	[RCD_WR_BIND_MW] = { .types = CONNECTED },
+	[RCD_WR_SEND_WITH_INV] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
+		RCD_OPCODE_RC_SEND_LAST_WITH_INVALIDATE, RCD_OPCODE_RC_SEND_ONLY_WITH_INVALIDATE,
+		false, RC_ONLY },
+};
+
+/* Asks the host for a work request and measures it. @return 0, or -EAGAIN */
+static int
+fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
+{
+	struct rcd_send_wr *wr = &slot->wr;
+	uint64_t len = 0;
+	int err;
+
+	slot->loaded = false;
+	err = qp->hot.ops->fetch_send(qp->hot.arg, number, wr);
+	if (err != 0)
+		return err;
+	if (wr->flags & RCD_SEND_INLINE)
+		len = wr->inline_len;
+	else if (wr->sge_count <= qp->init.max_send_sge)
+		len = rcd_sg_len(wr->sges, wr->sge_count);
+	slot->number = number;
+	slot->loaded = true;
+	/* Too long is found by check_wr(); only what fits is ever used. */
+	slot->len = len > RCD_MSG_MAX_BYTES ? RCD_MSG_MAX_BYTES + 1 : (uint32_t)len;
+	return 0;
+}
+
+bool
+rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
+{
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+
+	if (slot->loaded && slot->number == number)
+		return true;
+	/* The client may have written over a request that is outstanding. */
+	if (fetch(qp, slot, number) == 0 && slot->wr.opcode == rcd_rec_opcode(rec) &&
+		slot->len == rec->len &&
+		((slot->wr.flags & RCD_SEND_INLINE) ? slot->wr.inline_len <= qp->init.max_inline
+						    : slot->wr.sge_count <= qp->init.max_send_sge))
+		return true;
+	slot->loaded = false;
+	rcd_qp_error(qp, RCD_EVENT_QP_FATAL);
+	return false;
+}
+
+/* Spec: IBTA 10.8.2 what makes a send work request invalid */
+static enum rcd_wc_status
+check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
+{
+	const struct rcd_send_wr *wr = &slot->wr;
+	bool with_data = wr->opcode < RCD_WR_OPCODE_COUNT &&
+		!rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode) &&
+		!rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode);
+	uint8_t type = 1 << qp->hot.type;
+
+	if (wr->opcode >= RCD_WR_OPCODE_COUNT || !(wire_forms[wr->opcode].types & type))
+		return RCD_WC_LOC_QP_OP_ERR;
+	if (wr->flags & RCD_SEND_INLINE) {
+		if (!with_data || wr->inline_len > qp->init.max_inline)
+			return RCD_WC_LOC_QP_OP_ERR;
+	} else if (wr->sge_count > qp->init.max_send_sge) {
+		return RCD_WC_LOC_QP_OP_ERR;
+	}
+	if (slot->len > RCD_MSG_MAX_BYTES)
+		return RCD_WC_LOC_LEN_ERR;
+	if (qp->hot.type >= RCD_QP_UD) {
+		if (slot->len > qp->init.port_mtu_bytes)
+			return RCD_WC_LOC_LEN_ERR;
+		if (rcd_ah_get(qp->init.ahs, qp->init.pd, wr->ud.ah) == NULL)
+			return RCD_WC_LOC_QP_OP_ERR;
+	}
+	if (rcd_wr_is_atomic((enum rcd_wr_opcode)wr->opcode) && slot->len != RCD_ATOMIC_LEN)
+		return RCD_WC_LOC_LEN_ERR;
+	if (rcd_wr_is_atomic((enum rcd_wr_opcode)wr->opcode) && wr->remote.va % RCD_ATOMIC_LEN != 0)
+		return RCD_WC_LOC_QP_OP_ERR;
+	if (rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode) && qp->attr.max_rd_atomic == 0)
+		return RCD_WC_LOC_QP_OP_ERR;
+	return RCD_WC_SUCCESS;
+}
+
+/* Spec: IBTA 10.6.7, 10.8.3 local operations are done when their turn comes */
+static enum rcd_wc_status
+do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
+{
+	struct rcd_key key = { wr->imm };
+
+	if (wr->opcode == RCD_WR_LOCAL_INV) {
+		if (rcd_mw_invalidate(qp->hot.mrs, key, qp->init.pd, qp->init.qpn.val) != 0)
+			return RCD_WC_LOC_QP_OP_ERR;
+		return RCD_WC_SUCCESS;
+	}
+
+	struct rcd_mw_bind bind = {
+		.pd = qp->init.pd,
+		.qpn = qp->init.qpn.val,
+		.mw = wr->bind.mw,
+		.variant = (uint8_t)wr->bind.new_rkey.val,
+		.mr = wr->bind.mr,
+		.addr = wr->bind.addr,
+		.len = wr->bind.len,
+		.access = wr->bind.access,
+	};
+
+	return rcd_mw_bind(qp->hot.mrs, &bind, &key) == 0 ? RCD_WC_SUCCESS : RCD_WC_MW_BIND_ERR;
+}
+
+/* Packets before this PSN expected more to follow and did not ask for an acknowledge: ask. */
+static void
+ask_again(struct rcd_qp *qp, struct rcd_psn end)
+{
+	if (qp->hot.type == RCD_QP_RC && qp->hot.since_ack_req > 0 &&
+		rcd_psn_before(qp->hot.psn_una, end))
+		rcd_req_go_back(qp, rcd_psn_sub(end, 1));
+}
+
+/* A work request that can't be carried out: it completes with an error when its turn comes. */
+static void
+fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status)
+{
+	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, number));
+
+	qp->hot.sq_failed = (uint8_t)status;
+	qp->sq_fail = number;
+	if (qp->hot.sq_head == number)
+		rcd_qp_complete_head(qp, status);
+	else
+		ask_again(qp, start);
+}
+
+/* Whether a READ, an atomic or a fence has to wait. */
+static bool
+must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+
+	if (hot->type != RCD_QP_RC)
+		return false;
+	if ((slot->wr.flags & RCD_SEND_FENCE) && hot->reads_out > 0)
+		return true;
+	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) &&
+		hot->reads_out >= qp->attr.max_rd_atomic)
+		return true;
+	return outstanding > 0 && outstanding + rcd_packets(qp, slot->len) > PSN_SPAN_MAX;
+}
+
+/*
+ * Begins the next work request: makes its record. Local operations are carried out at once.
+ *
+ * @return whether psn_tx now is a packet to send
+ */
+static bool
+begin(struct rcd_qp *qp)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	while (hot->state == RCD_QP_RTS && hot->sq_failed == 0) {
+		uint32_t number = hot->sq_next;
+		struct rcd_wr_slot *slot = &qp->tx[number & 1];
+		struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+		const struct rcd_send_wr *wr = &slot->wr;
+		enum rcd_wc_status status;
+
+		if (number - hot->sq_head > qp->sq_mask)
+			return false;
+		if (!(slot->loaded && slot->number == number) && fetch(qp, slot, number) != 0)
+			return false;
+		status = check_wr(qp, slot);
+		if (status == RCD_WC_SUCCESS && must_wait(qp, slot))
+			return false;
+		*rec = (struct rcd_sq_rec){
+			.wr_id = wr->wr_id,
+			.psn_flags = hot->psn_next.val |
+				(wr->opcode & UINT32_C(0xf)) << RCD_REC_OPCODE_SHIFT |
+				((wr->flags & RCD_SEND_SIGNALED) || qp->init.signal_all
+						? RCD_REC_SIGNALED
+						: 0),
+			.len = slot->len,
+		};
+		hot->sq_next++;
+		if (status == RCD_WC_SUCCESS && !rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode))
+			return true;
+		if (status == RCD_WC_SUCCESS)
+			status = do_local(qp, wr);
+		hot->sq_tx = hot->sq_next;
+		if (status != RCD_WC_SUCCESS)
+			fail_at(qp, number, status);
+		else if (hot->sq_head == number)
+			rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
+	}
+	return false;
+}
+
+/* Whether a packet could be sent now: begins a work request if need be. */
+static bool
+ready(struct rcd_qp *qp, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn from = hot->psn_una;
+
+	if (hot->state != RCD_QP_RTS && hot->state != RCD_QP_SQD)
+		return false;
+	if (hot->wait_until != 0 && now_ns < hot->wait_until)
+		return false;
+	if (hot->sq_failed != 0 && (int32_t)(hot->sq_tx - qp->sq_fail) >= 0)
+		return false;
+	/* Going back may have brought us to a local operation: it was carried out long ago. */
+	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
+		hot->sq_tx++;
+	if (hot->sq_tx == hot->sq_next && !begin(qp))
+		return false;
+	if (hot->type != RCD_QP_RC)
+		return true;
+	if (rcd_psn_before(from, hot->psn_read) && !rcd_psn_before(hot->psn_tx, hot->psn_read))
+		from = hot->psn_read;
+	return rcd_psn_diff(hot->psn_tx, from) < RCD_REQ_WINDOW;
+}
+
+static void
+set_bth(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode)
+{
+	pkt->roce.bth = (struct rcd_bth){
+		.opcode = opcode,
+		.mig_req = true,
+		.pkey = { RCD_PKEY_DEFAULT },
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = qp->hot.psn_tx,
+	};
+	pkt->av = &qp->attr.av;
+	pkt->payload_len = 0;
+	pkt->piece_count = 0;
+}
+
+/* @return false when local memory does not allow it */
+static bool
+set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32_t len,
+	struct rcd_tx_pkt *pkt)
+{
+	struct rcd_send_wr *wr = &slot->wr;
+	int count;
+
+	pkt->payload_len = len;
+	if (wr->flags & RCD_SEND_INLINE) {
+		pkt->pieces[0] = (struct rcd_piece){ wr->inline_data + offset, len };
+		pkt->piece_count = len > 0;
+		return true;
+	}
+	count = rcd_sg_pieces(qp, wr->sges, wr->sge_count, offset, len, 0, pkt->pieces);
+	pkt->piece_count = count < 0 ? 0 : (uint32_t)count;
+	return count >= 0;
+}
+
+/* SEND and WRITE. @return false when the work request failed */
+static bool
+build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	const struct wire_form *form = &wire_forms[slot->wr.opcode];
+	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
+	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
+	uint32_t rest = slot->len - offset;
+	uint32_t len = rest > qp->hot.mtu ? qp->hot.mtu : rest;
+	bool first = offset == 0;
+	bool last = len == rest;
+	uint8_t opcode =
+		first ? (last ? form->only : form->first) : (last ? form->last : form->middle);
+
+	set_bth(qp, pkt, qp->hot.type == RCD_QP_UC ? opcode | 0x20 : opcode);
+	if (last)
+		pkt->roce.bth.solicited = slot->wr.flags & RCD_SEND_SOLICITED;
+	pkt->roce.reth = (struct rcd_reth){
+		.va = slot->wr.remote.va,
+		.rkey = slot->wr.remote.rkey,
+		.dma_len = slot->len,
+	};
+	pkt->roce.immdt.data = slot->wr.imm;
+	pkt->roce.ieth.rkey.val = slot->wr.imm;
+	return set_payload(qp, slot, offset, len, pkt);
+}
+
+static bool
+build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	const struct rcd_send_wr *wr = &slot->wr;
+	bool imm = wr->opcode == RCD_WR_SEND_WITH_IMM;
+
+	set_bth(qp, pkt, imm ? RCD_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE : RCD_OPCODE_UD_SEND_ONLY);
+	pkt->av = rcd_ah_get(qp->init.ahs, qp->init.pd, wr->ud.ah);
+	if (pkt->av == NULL)
+		return false;
+	pkt->roce.bth.dest_qpn.val = wr->ud.qpn.val & RCD_PSN_MASK;
+	pkt->roce.bth.solicited = wr->flags & RCD_SEND_SOLICITED;
+	/* Spec: IBTA 10.2.5 a Q_Key with the top bit set stands for the queue pair's own */
+	pkt->roce.deth.qkey = wr->ud.qkey.val >> 31 ? qp->attr.qkey : wr->ud.qkey;
+	pkt->roce.deth.src_qpn = qp->init.qpn;
+	pkt->roce.immdt.data = wr->imm;
+	return set_payload(qp, slot, 0, slot->len, pkt);
+}
+
+/* READ: from the first response that is missing. Atomics. */
+static void
+build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
+	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
+	const struct rcd_send_wr *wr = &slot->wr;
+
+	set_bth(qp, pkt, wire_forms[wr->opcode].only);
+	pkt->roce.reth = (struct rcd_reth){
+		.va = wr->remote.va + offset,
+		.rkey = wr->remote.rkey,
+		.dma_len = slot->len - offset,
+	};
+	pkt->roce.atomiceth = (struct rcd_atomiceth){
+		.va = wr->remote.va,
+		.rkey = wr->remote.rkey,
+		.swap_or_add = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.swap
+								 : wr->remote.compare_or_add,
+		.compare = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.compare_or_add : 0,
+	};
+	pkt->roce.bth.ack_req = true;
+}
+
+/* Moves on behind the packet that was just built. */
+static void
+advance(struct rcd_qp *qp, bool read)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
+	struct rcd_psn end = rcd_psn_add(rcd_rec_psn(rec), rcd_rec_packets(qp, hot->sq_tx));
+
+	if (read) {
+		hot->psn_tx = end;
+		hot->psn_read = end;
+		if (!(rec->psn_flags & RCD_REC_SENT)) {
+			rec->psn_flags |= RCD_REC_SENT;
+			hot->reads_out++;
+		}
+	} else {
+		hot->psn_tx = rcd_psn_add(hot->psn_tx, 1);
+	}
+	if (rcd_psn_before(hot->psn_next, hot->psn_tx))
+		hot->psn_next = hot->psn_tx;
+	if (rcd_psn_eq(hot->psn_tx, end))
+		hot->sq_tx++;
+}
+
+static void
+count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
+{
+	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
+	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, pkt->payload_len);
+	if (again)
+		rcd_qp_count(qp, RCD_COUNTER_RETRANSMITTED_PKTS, 1);
+	if (rcd_opcode_ends(pkt->roce.bth.opcode) &&
+		rcd_opcode_info(pkt->roce.bth.opcode)->op == RCD_OP_SEND)
+		rcd_qp_count(qp, RCD_COUNTER_RDMA_SENDS, 1);
+}
+
+/*
+ * Asks for an acknowledge when nothing more can follow, so that one covers a burst, and now and
+ * then within a long one.
+ *
+ * Spec: IBTA 9.7.3.4 the requester chooses where
+ */
+static void
+set_ack_req(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn sent = pkt->roce.bth.psn;
+	bool more = ready(qp, now_ns);
+
+	if (!more || ++hot->since_ack_req >= RCD_ACK_REQ_EVERY)
+		pkt->roce.bth.ack_req = true;
+	if (!pkt->roce.bth.ack_req)
+		return;
+	hot->since_ack_req = 0;
+	/* Karn: packets that are sent again tell nothing about the round trip. */
+	if (qp->rtt_begin_ns == 0 && !qp->again_valid) {
+		qp->rtt_psn = sent;
+		qp->rtt_begin_ns = now_ns;
+	}
+}
+
+static bool
+next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	bool read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
+	bool again = !rcd_psn_eq(hot->psn_tx, hot->psn_next);
+
+	if (read) {
+		build_read(qp, slot, pkt);
+	} else if (!build_data(qp, slot, pkt)) {
+		fail_at(qp, hot->sq_tx, RCD_WC_LOC_PROT_ERR);
+		return false;
+	}
+	advance(qp, read);
+	if (hot->rto_deadline == 0 && qp->rto_ns != 0)
+		hot->rto_deadline = now_ns + qp->rto_ns;
+	count_sent(qp, pkt, again);
+	set_ack_req(qp, now_ns, pkt);
+	return true;
+}
+
+static bool
+next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	bool built = qp->hot.type == RCD_QP_UC ? build_data(qp, slot, pkt)
+					       : build_datagram(qp, slot, pkt);
+	uint32_t before = qp->hot.sq_tx;
+
+	if (!built) {
+		rcd_qp_complete_head(qp, RCD_WC_LOC_PROT_ERR);
+		return false;
+	}
+	advance(qp, false);
+	count_sent(qp, pkt, false);
+	qp->sent_unreliable = qp->hot.sq_tx != before;
+	return true;
+}
+
+bool
+rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_wr_slot *slot;
+
+	if (qp->sent_unreliable) {
+		qp->sent_unreliable = false;
+		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
+	}
+	if (!ready(qp, now_ns))
+		return false;
+	slot = &qp->tx[hot->sq_tx & 1];
+	if (!rcd_req_load(qp, slot, hot->sq_tx))
+		return false;
+	hot->wait_until = qp->init.cc->send_at(&qp->cc, hot->mtu, now_ns);
+	if (hot->wait_until > now_ns)
+		return false;
+	hot->wait_until = 0;
+	return hot->type == RCD_QP_RC ? next_reliable(qp, slot, now_ns, pkt)
+				      : next_unreliable(qp, slot, pkt);
+}
+
+void
+rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t low = hot->sq_head;
+	uint32_t high = hot->sq_next;
+
+	/* The last request that begins at or before the PSN; PSNs ascend with the numbers. */
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (rcd_psn_before(psn, rcd_rec_psn(rcd_sq_rec(qp, middle))))
+			high = middle;
+		else
+			low = middle;
+	}
+	hot->sq_tx = low;
+	hot->psn_tx = psn;
+	hot->since_ack_req = 0;
+	hot->psn_read = hot->psn_una;
+}
+
+void
+rcd_req_skip_acked(struct rcd_qp *qp)
+{
+	if (rcd_psn_before(qp->hot.psn_tx, qp->hot.psn_una))
+		rcd_req_go_back(qp, qp->hot.psn_una);
+}
+
+void
+rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns)
+{
+	qp->hot.rto_deadline = 0;
+	rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
+}
+
+void
+rcd_req_drain(struct rcd_qp *qp)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (hot->sq_tx == hot->sq_next)
+		ask_again(qp, hot->psn_next);
+}

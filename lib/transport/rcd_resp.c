@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Responder of RC, the receiving half: checks a request in the order of the specification and
+ * executes it.
+ *
+ * Spec: IBTA 9.7.4 order of the checks
+ *
+ * Each check looks and says what is wrong; only execution and refusal change anything. Packets
+ * ahead of the expected PSN are kept, if there is a pool, and go through the same checks when
+ * their turn comes.
+ */
+#include <errno.h>
+
+#include "rcd_qp_priv.h"
+
+/* What a check says. */
+enum check {
+	CHECK_OK,
+	CHECK_RNR,             /* no receive work request, or no resource yet */
+	CHECK_INVALID_REQUEST, /* NAK codes, and what becomes of a receive work request */
+	CHECK_TOO_LONG,
+	CHECK_REMOTE_ACCESS,
+	CHECK_LOCAL,
+};
+
+static enum rcd_op
+op_of(const struct rcd_roce *roce)
+{
+	return (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
+}
+
+/* Spec: IBTA 9.7.4.1.2 what may follow what within messages */
+static enum check
+check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
+{
+	enum rcd_op op = op_of(roce);
+	bool begins = rcd_opcode_begins(roce->bth.opcode);
+
+	switch ((enum rcd_in_progress)qp->hot.in_progress) {
+	case RCD_IN_NOTHING:
+		return begins ? CHECK_OK : CHECK_INVALID_REQUEST;
+	case RCD_IN_SEND:
+		return !begins && op == RCD_OP_SEND ? CHECK_OK : CHECK_INVALID_REQUEST;
+	case RCD_IN_WRITE:
+		return !begins && op == RCD_OP_RDMA_WRITE ? CHECK_OK : CHECK_INVALID_REQUEST;
+	}
+	return CHECK_INVALID_REQUEST;
+}
+
+/* Spec: IBTA 9.7.4.1.4 operations that this queue pair does not offer to its peer */
+static enum check
+check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
+{
+	uint32_t access = qp->attr.access;
+	bool offered = false;
+
+	switch (op_of(roce)) {
+	case RCD_OP_SEND:
+		offered = true;
+		break;
+	case RCD_OP_RDMA_WRITE:
+		offered = access & RCD_ACCESS_REMOTE_WRITE;
+		break;
+	case RCD_OP_RDMA_READ:
+		offered = (access & RCD_ACCESS_REMOTE_READ) && qp->attr.max_dest_rd_atomic > 0;
+		break;
+	case RCD_OP_COMPARE_SWAP:
+	case RCD_OP_FETCH_ADD:
+		offered = (access & RCD_ACCESS_REMOTE_ATOMIC) && qp->attr.max_dest_rd_atomic > 0;
+		break;
+	case RCD_OP_FLUSH:
+	case RCD_OP_ATOMIC_WRITE:
+	case RCD_OP_READ_RESPONSE:
+	case RCD_OP_ACKNOWLEDGE:
+	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_CNP:
+		break;
+	}
+	return offered ? CHECK_OK : CHECK_INVALID_REQUEST;
+}
+
+/* Spec: IBTA 9.7.4.1.6 packet lengths within a message, and what a RETH may announce */
+static enum check
+check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	const struct rcd_opcode_info *info = rcd_opcode_info(roce->bth.opcode);
+	bool whole = info->position == RCD_POS_FIRST || info->position == RCD_POS_MIDDLE;
+	uint32_t before = rcd_opcode_begins(roce->bth.opcode) ? 0 : hot->in_len;
+	uint32_t total =
+		rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH) ? roce->reth.dma_len : hot->in_total;
+
+	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH) && total > RCD_MSG_MAX_BYTES)
+		return CHECK_INVALID_REQUEST;
+	if (op_of(roce) == RCD_OP_COMPARE_SWAP || op_of(roce) == RCD_OP_FETCH_ADD)
+		return roce->atomiceth.va % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_INVALID_REQUEST;
+	if (op_of(roce) == RCD_OP_RDMA_READ)
+		return CHECK_OK;
+	if (whole ? len != hot->mtu : len > hot->mtu)
+		return CHECK_INVALID_REQUEST;
+	if (info->position == RCD_POS_LAST && len == 0)
+		return CHECK_INVALID_REQUEST;
+	if (before + len > RCD_MSG_MAX_BYTES)
+		return CHECK_INVALID_REQUEST;
+	if (op_of(roce) == RCD_OP_RDMA_WRITE &&
+		(whole ? before + len >= total : before + len != total))
+		return CHECK_INVALID_REQUEST;
+	return CHECK_OK;
+}
+
+/* Spec: IBTA 9.7.4.1.5 R_Key, range, rights and protection domain */
+static enum check
+check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len, uint8_t **at)
+{
+	struct rcd_mr_use use = { .pd = qp->init.pd, .qpn = qp->init.qpn.val, .remote = true };
+	struct rcd_mr_table *mrs = qp->hot.mrs;
+
+	*at = NULL;
+	switch (op_of(roce)) {
+	case RCD_OP_RDMA_WRITE:
+		use.access = RCD_ACCESS_REMOTE_WRITE;
+		if (rcd_opcode_begins(roce->bth.opcode)) {
+			/* The whole range at once, so that nothing is written of what must fail. */
+			*at = rcd_mr_translate(
+				mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
+		} else {
+			*at = rcd_mr_translate(
+				mrs, qp->write_key, qp->write_va + qp->hot.in_len, len, &use);
+		}
+		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
+	case RCD_OP_RDMA_READ:
+		use.access = RCD_ACCESS_REMOTE_READ;
+		*at = rcd_mr_translate(
+			mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
+		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
+	case RCD_OP_COMPARE_SWAP:
+	case RCD_OP_FETCH_ADD:
+		use.access = RCD_ACCESS_REMOTE_ATOMIC;
+		*at = rcd_mr_translate(
+			mrs, roce->atomiceth.rkey, roce->atomiceth.va, RCD_ATOMIC_LEN, &use);
+		/* Aligned for the peer, but perhaps not where it lies here. */
+		return *at != NULL && (uintptr_t)*at % RCD_ATOMIC_LEN == 0 ? CHECK_OK
+									   : CHECK_REMOTE_ACCESS;
+	case RCD_OP_SEND:
+	case RCD_OP_FLUSH:
+	case RCD_OP_ATOMIC_WRITE:
+	case RCD_OP_READ_RESPONSE:
+	case RCD_OP_ACKNOWLEDGE:
+	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_CNP:
+		break;
+	}
+	return CHECK_OK;
+}
+
+/* Spec: IBTA 9.7.4.1.7, 9.7.5.2.8 a receive work request, or room for a READ or atomic */
+static enum check
+check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
+{
+	enum rcd_op op = op_of(roce);
+	bool send = op == RCD_OP_SEND;
+
+	if (op == RCD_OP_RDMA_READ || op == RCD_OP_COMPARE_SWAP || op == RCD_OP_FETCH_ADD) {
+		/* The peer agreed not to have more outstanding. */
+		return qp->resources[qp->resource_next].pending ? CHECK_INVALID_REQUEST : CHECK_OK;
+	}
+	if (!send && !rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
+		return CHECK_OK;
+	if (rcd_qp_need_recv(qp) != 0)
+		return CHECK_RNR;
+	if (qp->recv.sge_count > qp->init.max_recv_sge)
+		return CHECK_LOCAL;
+	if (send) {
+		uint32_t before = rcd_opcode_begins(roce->bth.opcode) ? 0 : qp->hot.in_len;
+
+		if ((uint64_t)before + len > rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
+			return CHECK_TOO_LONG;
+	}
+	return CHECK_OK;
+}
+
+/* The end of a message that consumes a receive work request. */
+static void
+complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode)
+{
+	struct rcd_cqe cqe = {
+		.opcode = (uint8_t)opcode,
+		.solicited = roce->bth.solicited,
+		.byte_len = qp->hot.in_len,
+	};
+
+	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT)) {
+		cqe.flags = RCD_WC_WITH_IMM;
+		cqe.imm = roce->immdt.data;
+	} else if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH)) {
+		cqe.flags = RCD_WC_WITH_INV;
+		cqe.imm = roce->ieth.rkey.val;
+	}
+	rcd_qp_complete_recv(qp, &cqe);
+}
+
+static enum check
+execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (rcd_opcode_begins(roce->bth.opcode))
+		hot->in_len = 0;
+	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, hot->in_len, payload, len) != 0)
+		return CHECK_LOCAL;
+	/* Spec: IBTA 9.4.1.1.3 the invalidation is part of the message */
+	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH) &&
+		rcd_mw_invalidate(hot->mrs, roce->ieth.rkey, qp->init.pd, qp->init.qpn.val) != 0)
+		return CHECK_REMOTE_ACCESS;
+	hot->in_len += len;
+	if (!rcd_opcode_ends(roce->bth.opcode)) {
+		hot->in_progress = RCD_IN_SEND;
+		return CHECK_OK;
+	}
+	hot->in_progress = RCD_IN_NOTHING;
+	hot->msn = rcd_psn_add(hot->msn, 1);
+	complete_message(qp, roce, RCD_WC_RECV);
+	return CHECK_OK;
+}
+
+static void
+execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len,
+	uint8_t *at)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (rcd_opcode_begins(roce->bth.opcode)) {
+		hot->in_len = 0;
+		hot->in_total = roce->reth.dma_len;
+		qp->write_key = roce->reth.rkey;
+		qp->write_va = roce->reth.va;
+	}
+	memcpy(at, payload, len);
+	hot->in_len += len;
+	if (!rcd_opcode_ends(roce->bth.opcode)) {
+		hot->in_progress = RCD_IN_WRITE;
+		return;
+	}
+	hot->in_progress = RCD_IN_NOTHING;
+	hot->msn = rcd_psn_add(hot->msn, 1);
+	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
+		complete_message(qp, roce, RCD_WC_RECV_RDMA_WITH_IMM);
+}
+
+/* Other cores and the application may use the same memory: one atomic instruction. */
+static uint64_t
+execute_atomic(const struct rcd_roce *roce, uint8_t *at)
+{
+	uint64_t *target = (uint64_t *)(void *)at;
+	uint64_t compare = roce->atomiceth.compare;
+
+	if (op_of(roce) == RCD_OP_FETCH_ADD)
+		return __atomic_fetch_add(target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
+	/* On failure `compare` receives what was there, on success it is what was there. */
+	__atomic_compare_exchange_n(target, &compare, roce->atomiceth.swap_or_add, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return compare;
+}
+
+/* READ: to be answered. Atomic: done, and to be answered. */
+static uint32_t
+execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at)
+{
+	struct rcd_resource *resource = &qp->resources[qp->resource_next];
+	bool read = op_of(roce) == RCD_OP_RDMA_READ;
+
+	qp->resource_next = (uint8_t)((qp->resource_next + 1) % qp->attr.max_dest_rd_atomic);
+	*resource = (struct rcd_resource){
+		.psn = roce->bth.psn.val,
+		.count = read ? rcd_packets(qp, roce->reth.dma_len) : 1,
+		.va = read ? roce->reth.va : roce->atomiceth.va,
+		.rkey = read ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
+		.len = read ? roce->reth.dma_len : RCD_ATOMIC_LEN,
+		.original = read ? 0 : execute_atomic(roce, at),
+		.opcode = roce->bth.opcode,
+		.first = true,
+	};
+	resource->end = resource->count;
+	resource->stop = resource->len;
+	qp->hot.msn = rcd_psn_add(qp->hot.msn, 1);
+	rcd_reply_add(qp, resource);
+	return resource->count;
+}
+
+/* Something was wrong with the request for the expected PSN. */
+static enum rcd_rx_verdict
+refuse(struct rcd_qp *qp, enum check check)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_cqe cqe = { .status = RCD_WC_SUCCESS };
+	enum rcd_nak code = RCD_NAK_INVALID_REQUEST;
+	enum rcd_event event = 0;
+
+	switch (check) {
+	case CHECK_OK:
+	case CHECK_RNR:
+		hot->nak_state = RCD_NAK_STATE_RNR_SENT;
+		hot->nak_pending = true;
+		hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, qp->attr.min_rnr_timer);
+		/* What was kept behind it comes again after the wait. */
+		rcd_resp_drop_kept(qp);
+		return RCD_RX_RNR;
+	case CHECK_INVALID_REQUEST:
+		event = RCD_EVENT_QP_REQ_ERR;
+		break;
+	case CHECK_TOO_LONG:
+		/* Spec: IBTA 9.7.4.1.6 a SEND longer than the buffer is the sender's fault */
+		cqe.status = RCD_WC_LOC_LEN_ERR;
+		break;
+	case CHECK_REMOTE_ACCESS:
+		code = RCD_NAK_REMOTE_ACCESS;
+		event = RCD_EVENT_QP_ACCESS_ERR;
+		break;
+	case CHECK_LOCAL:
+		code = RCD_NAK_REMOTE_OPERATION;
+		cqe.status = RCD_WC_LOC_PROT_ERR;
+		break;
+	}
+	hot->nak_pending = true;
+	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, (uint8_t)code);
+	rcd_qp_count(qp, RCD_COUNTER_SEND_ERR, 1);
+	if (cqe.status != RCD_WC_SUCCESS && qp->recv_valid)
+		rcd_qp_complete_recv(qp, &cqe);
+	rcd_qp_error(qp, event);
+	return RCD_RX_REFUSED;
+}
+
+/* The request for the expected PSN. */
+static enum rcd_rx_verdict
+execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t psns = 1;
+	uint8_t *at = NULL;
+	enum check check = check_sequence(qp, roce);
+
+	if (check == CHECK_OK)
+		check = check_offered(qp, roce);
+	if (check == CHECK_OK)
+		check = check_length(qp, roce, len);
+	if (check == CHECK_OK)
+		check = check_remote(qp, roce, len, &at);
+	if (check == CHECK_OK)
+		check = check_resources(qp, roce, len);
+	if (check != CHECK_OK)
+		return refuse(qp, check);
+	/* Before anything completes: who is told of the completion may already ask again. */
+	hot->nak_state = RCD_NAK_STATE_NONE;
+	if (op_of(roce) == RCD_OP_SEND) {
+		check = execute_send(qp, roce, payload, len);
+		if (check != CHECK_OK)
+			return refuse(qp, check);
+	} else if (op_of(roce) == RCD_OP_RDMA_WRITE) {
+		execute_write(qp, roce, payload, len, at);
+	} else {
+		psns = execute_read(qp, roce, at);
+	}
+	if (roce->bth.ack_req && psns == 1 && op_of(roce) <= RCD_OP_RDMA_WRITE) {
+		if (hot->ack_pending)
+			rcd_qp_count(qp, RCD_COUNTER_ACK_DEFERRED, 1);
+		hot->ack_pending = true;
+		hot->ack_psn = hot->epsn;
+	}
+	hot->epsn = rcd_psn_add(hot->epsn, psns);
+	return RCD_RX_EXECUTED;
+}
+
+void
+rcd_resp_drop_kept(struct rcd_qp *qp)
+{
+	while (qp->kept != NULL) {
+		struct rcd_kept *kept = qp->kept;
+
+		qp->kept = kept->next;
+		rcd_reorder_put(qp->init.reorder, kept);
+	}
+	qp->kept_count = 0;
+}
+
+/* @return whether the packet was kept */
+static bool
+keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+{
+	struct rcd_kept **link = &qp->kept;
+	struct rcd_psn psn = pkt->roce.bth.psn;
+	struct rcd_kept *kept;
+
+	if (qp->init.reorder == NULL || !rcd_psn_in(psn, qp->hot.epsn, RCD_REORDER_WINDOW) ||
+		pkt->payload_len > sizeof(kept->payload))
+		return false;
+	while (*link != NULL && rcd_psn_before((*link)->roce.bth.psn, psn))
+		link = &(*link)->next;
+	if (*link != NULL && rcd_psn_eq((*link)->roce.bth.psn, psn))
+		return false;
+	kept = rcd_reorder_get(qp->init.reorder);
+	if (kept == NULL)
+		return false;
+	kept->roce = pkt->roce;
+	kept->payload_len = pkt->payload_len;
+	memcpy(kept->payload, pkt->payload, pkt->payload_len);
+	kept->next = *link;
+	*link = kept;
+	qp->kept_count++;
+	return true;
+}
+
+static void
+ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	hot->nak_state = RCD_NAK_STATE_SENT;
+	hot->nak_pending = true;
+	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	qp->nak_high = seen;
+	qp->nak_seen = 0;
+}
+
+/*
+ * Spec: IBTA 9.7.5.1.4 one NAK for a gap
+ *
+ * That NAK may be lost. It is sent again when PSNs go backwards, since the requester then sends
+ * again and the missing packet was lost once more, or when many have come behind it.
+ */
+static enum rcd_rx_verdict
+rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn psn = pkt->roce.bth.psn;
+	enum rcd_rx_verdict verdict;
+
+	if (hot->nak_state == RCD_NAK_STATE_RNR_SENT)
+		return RCD_RX_OUT_OF_SEQUENCE;
+	verdict = keep(qp, pkt) ? RCD_RX_KEPT : RCD_RX_OUT_OF_SEQUENCE;
+	if (hot->nak_state == RCD_NAK_STATE_NONE || !rcd_psn_before(qp->nak_high, psn) ||
+		++qp->nak_seen >= RCD_NAK_AGAIN_PACKETS)
+		ask_for_missing(qp, psn);
+	qp->nak_high = psn;
+	return verdict;
+}
+
+/* Packets that were kept and whose turn it is now. */
+static void
+drain_kept(struct rcd_qp *qp)
+{
+	while (qp->kept != NULL && !rcd_psn_before(qp->hot.epsn, qp->kept->roce.bth.psn)) {
+		struct rcd_kept *kept = qp->kept;
+
+		qp->kept = kept->next;
+		qp->kept_count--;
+		/* Others have come again meanwhile and were executed. */
+		if (rcd_psn_eq(qp->hot.epsn, kept->roce.bth.psn))
+			execute(qp, &kept->roce, kept->payload, kept->payload_len);
+		rcd_reorder_put(qp->init.reorder, kept);
+	}
+	/* The next gap is known already. */
+	if (qp->kept != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE)
+		ask_for_missing(qp, qp->kept->roce.bth.psn);
+}
+
+enum rcd_rx_verdict
+rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+{
+	int32_t ahead = rcd_psn_diff(pkt->roce.bth.psn, qp->hot.epsn);
+	enum rcd_rx_verdict verdict;
+
+	if (ahead > 0)
+		return rx_ahead(qp, pkt);
+	if (ahead < 0)
+		return rcd_reply_duplicate(qp, &pkt->roce);
+	verdict = execute(qp, &pkt->roce, pkt->payload, pkt->payload_len);
+	if (verdict == RCD_RX_EXECUTED && qp->kept != NULL)
+		drain_kept(qp);
+	return verdict;
+}
