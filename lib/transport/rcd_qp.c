@@ -11,8 +11,8 @@
 
 #define SQ_DEPTH_MAX (UINT32_C(1) << 20)
 
-/* No receive queue is longer: a host that never says -EAGAIN must not hold us. */
-#define RQ_DEPTH_MAX (UINT32_C(1) << 20)
+/* No queue is longer: a host that never says -EAGAIN must not hold us. */
+#define FLUSH_MAX (UINT32_C(1) << 20)
 
 static_assert(sizeof(struct rcd_qp_hot) == 128, "two cache lines, and a wire burst stays in L1");
 static_assert(sizeof(struct rcd_sq_rec) == 16, "the largest part of an idle queue pair");
@@ -204,7 +204,7 @@ flush_send(struct rcd_qp *qp)
 
 		complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), 0, RCD_WC_WR_FLUSH_ERR);
 	}
-	for (uint32_t i = 0; i <= qp->sq_mask; i++) {
+	for (uint32_t i = 0; i < FLUSH_MAX; i++) {
 		struct rcd_send_wr *wr = &qp->tx[0].wr;
 
 		qp->tx[0].loaded = false;
@@ -236,7 +236,7 @@ flush_recv(struct rcd_qp *qp)
 		qp->gone = true;
 		return;
 	}
-	for (uint32_t i = 0; i < RQ_DEPTH_MAX && rcd_qp_need_recv(qp) == 0; i++) {
+	for (uint32_t i = 0; i < FLUSH_MAX && rcd_qp_need_recv(qp) == 0; i++) {
 		cqe = (struct rcd_cqe){ .status = RCD_WC_WR_FLUSH_ERR };
 		rcd_qp_complete_recv(qp, &cqe);
 	}

@@ -68,6 +68,7 @@ struct rcd_resource {
 	uint8_t opcode;    /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
 	bool pending;      /**< in the queue of replies */
 	bool first;        /**< the next packet begins a run of responses */
+	bool repeated;     /**< what is pending answers a duplicate */
 };
 
 /** A send work request in private memory. */
@@ -325,6 +326,10 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt);
 /** Queue the answer to a READ or atomic. */
 void
 rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource);
+
+/** Take the answer to a READ or atomic out of the queue again. */
+void
+rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource);
 
 /** Answer a request that was executed before. */
 enum rcd_rx_verdict

@@ -51,6 +51,23 @@ remove_first(struct rcd_qp *qp)
 	qp->hot.reply_count--;
 }
 
+void
+rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource)
+{
+	uint8_t room = qp->init.max_rd_atomic;
+	uint8_t number = (uint8_t)(resource - qp->resources);
+	uint8_t kept = 0;
+
+	for (uint8_t i = 0; i < qp->hot.reply_count; i++) {
+		uint8_t reply = qp->replies[(qp->reply_first + i) % room];
+
+		if (reply != number)
+			qp->replies[(qp->reply_first + kept++) % room] = reply;
+	}
+	qp->hot.reply_count = kept;
+	resource->pending = false;
+}
+
 /* @return false when the memory may not be read any more: the queue pair goes to ERR */
 static bool
 build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd_tx_pkt *pkt)
@@ -173,6 +190,7 @@ repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_r
 	resource->end = packet + rcd_packets(qp, len);
 	resource->stop = offset + len;
 	resource->first = true;
+	resource->repeated |= !resource->pending;
 	rcd_reply_add(qp, resource);
 	return RCD_RX_DUPLICATE;
 }
@@ -201,6 +219,7 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 	if (resource->opcode != roce->bth.opcode || resource->va != roce->atomiceth.va ||
 		resource->rkey != roce->atomiceth.rkey.val)
 		return RCD_RX_STALE;
+	resource->repeated |= !resource->pending;
 	rcd_reply_add(qp, resource);
 	return RCD_RX_DUPLICATE;
 }

@@ -162,8 +162,11 @@ check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 	bool send = op == RCD_OP_SEND;
 
 	if (op == RCD_OP_RDMA_READ || op == RCD_OP_COMPARE_SWAP || op == RCD_OP_FETCH_ADD) {
-		/* The peer agreed not to have more outstanding. */
-		return qp->resources[qp->resource_next].pending ? CHECK_INVALID_REQUEST : CHECK_OK;
+		const struct rcd_resource *oldest = &qp->resources[qp->resource_next];
+
+		/* The peer agreed not to have more outstanding. Repeated answers don't count: a
+		 * peer that asks for something new has what it asked for before. */
+		return oldest->pending && !oldest->repeated ? CHECK_INVALID_REQUEST : CHECK_OK;
 	}
 	if (!send && !rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
 		return CHECK_OK;
@@ -270,6 +273,8 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at)
 	struct rcd_resource *resource = &qp->resources[qp->resource_next];
 	bool read = op_of(roce) == RCD_OP_RDMA_READ;
 
+	if (resource->pending)
+		rcd_reply_cancel(qp, resource);
 	qp->resource_next = (uint8_t)((qp->resource_next + 1) % qp->attr.max_dest_rd_atomic);
 	*resource = (struct rcd_resource){
 		.psn = roce->bth.psn.val,

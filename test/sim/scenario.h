@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Random scenarios over the simulator, with a model of what must come of them.
+ */
+#ifndef SCENARIO_H
+#define SCENARIO_H
+
+#include "sim.h"
+
+/** What happened in a scenario, for totals. */
+struct scenario_stats {
+	uint64_t packets;
+	uint64_t operations;
+	uint64_t failed;  /**< scenarios that were meant to fail, and failed as they must */
+	uint64_t damaged; /**< frames that the ICRC found */
+	uint64_t kept;
+	uint64_t again;
+};
+
+/**
+ * Run the scenario that a seed stands for.
+ *
+ * @param stats  added to
+ * @return NULL, or what went wrong; the text is good until the next call
+ */
+const char *
+scenario_run(uint64_t seed, struct scenario_stats *stats);
+
+#endif /* SCENARIO_H */

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The simulator: events in a heap, links, and hosts for queue pairs.
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_check.h"
+
+enum {
+	FRAME_MAX = RCD_PKT_HDR_MAX_LEN + RCD_PATH_MTU_MAX_BYTES + RCD_PKT_TAIL_MAX_LEN
+};
+
+/** Something that will happen. */
+struct sim_event {
+	uint64_t at_ns;
+	uint64_t order; /**< of those at the same time, the first queued comes first */
+	void (*call)(void *arg);
+	void *arg;
+	struct sim_node *node; /**< a frame arrives there */
+	uint8_t *frame;
+	uint32_t frame_len;
+};
+
+uint64_t
+sim_random(struct sim_rng *rng)
+{
+	uint64_t mixed = rng->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+	return mixed ^ mixed >> 31;
+}
+
+uint32_t
+sim_below(struct sim_rng *rng, uint32_t limit)
+{
+	return limit == 0 ? 0 : (uint32_t)(sim_random(rng) % limit);
+}
+
+bool
+sim_chance(struct sim_rng *rng, double probability)
+{
+	return probability > 0 && (double)(sim_random(rng) >> 11) * 0x1p-53 < probability;
+}
+
+static bool
+earlier(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void
+push(struct sim *sim, struct sim_event event)
+{
+	uint32_t i = sim->heap_count++;
+
+	if (sim->heap_count > sim->heap_room) {
+		sim->heap_room = sim->heap_room == 0 ? 256 : 2 * sim->heap_room;
+		sim->heap = realloc(sim->heap, sim->heap_room * sizeof(sim->heap[0]));
+		RCD_CHECK(sim->heap != NULL);
+	}
+	event.order = sim->order++;
+	for (; i > 0 && earlier(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+	sim->heap[i] = event;
+}
+
+static struct sim_event
+pop(struct sim *sim)
+{
+	struct sim_event first = sim->heap[0];
+	struct sim_event last = sim->heap[--sim->heap_count];
+	uint32_t i = 0;
+
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= sim->heap_count)
+			break;
+		if (child + 1 < sim->heap_count &&
+			earlier(&sim->heap[child + 1], &sim->heap[child]))
+			child++;
+		if (!earlier(&sim->heap[child], &last))
+			break;
+		sim->heap[i] = sim->heap[child];
+		i = child;
+	}
+	sim->heap[i] = last;
+	return first;
+}
+
+void
+sim_at(struct sim *sim, uint64_t at_ns, void (*call)(void *arg), void *arg)
+{
+	push(sim, (struct sim_event){ .at_ns = at_ns, .call = call, .arg = arg });
+}
+
+static int
+fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
+{
+	struct sim_qp *qp = arg;
+	struct rcd_send_wr from;
+
+	if ((int32_t)(qp->sq.posted - number) <= 0)
+		return -EAGAIN;
+	from = qp->sq.wrs[number % SIM_QUEUE_MAX];
+	if (from.sge_count > 0 && from.sge_count <= wr->sge_max)
+		memcpy(wr->sges, qp->sq.sges[number % SIM_QUEUE_MAX],
+			from.sge_count * sizeof(wr->sges[0]));
+	if (from.inline_len > 0 && from.inline_len <= wr->inline_max)
+		memcpy(wr->inline_data, qp->sq.inlines[number % SIM_QUEUE_MAX], from.inline_len);
+	from.sges = wr->sges;
+	from.sge_max = wr->sge_max;
+	from.inline_data = wr->inline_data;
+	from.inline_max = wr->inline_max;
+	*wr = from;
+	qp->fetched_sends++;
+	return 0;
+}
+
+static int
+fetch_from(struct sim_recv_queue *queue, uint32_t number, struct rcd_recv_wr *wr)
+{
+	const struct rcd_recv_wr *from = &queue->wrs[number % SIM_QUEUE_MAX];
+
+	if ((int32_t)(queue->posted - number) <= 0)
+		return -EAGAIN;
+	wr->wr_id = from->wr_id;
+	wr->sge_count = from->sge_count;
+	if (from->sge_count > 0 && from->sge_count <= wr->sge_max)
+		memcpy(wr->sges, queue->sges[number % SIM_QUEUE_MAX],
+			from->sge_count * sizeof(wr->sges[0]));
+	return 0;
+}
+
+static int
+fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct sim_qp *qp = arg;
+
+	return fetch_from(&qp->rq, number, wr);
+}
+
+static int
+fetch_srq(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct sim_node *node = arg;
+
+	return fetch_from(&node->srq_queue, number, wr);
+}
+
+static uint32_t
+available_srq(void *arg, uint32_t number)
+{
+	struct sim_node *node = arg;
+
+	return node->srq_queue.posted - number;
+}
+
+static void
+complete(void *arg, const struct rcd_cqe *cqe)
+{
+	struct sim_qp *qp = arg;
+	struct sim_node *node = qp->node;
+
+	RCD_CHECK(node->cqe_count < SIM_CQES_MAX);
+	node->cqes[node->cqe_count++] = *cqe;
+	if (node->on_cqe != NULL)
+		node->on_cqe(node->on_cqe_arg, node, cqe);
+}
+
+static void
+note_event(struct sim_node *node, enum rcd_event event, uint32_t qp)
+{
+	if (node->event_count == SIM_EVENTS_MAX)
+		return;
+	node->events[node->event_count].event = event;
+	node->events[node->event_count++].qp = qp;
+}
+
+static void
+qp_event(void *arg, enum rcd_event event)
+{
+	struct sim_qp *qp = arg;
+
+	note_event(qp->node, event, (uint32_t)(qp - qp->node->qps));
+}
+
+static void
+srq_event(void *arg, enum rcd_event event)
+{
+	note_event(arg, event, UINT32_MAX);
+}
+
+static const struct rcd_qp_ops qp_ops = {
+	.fetch_send = fetch_send,
+	.fetch_recv = fetch_recv,
+	.complete = complete,
+	.event = qp_event,
+};
+
+static const struct rcd_srq_ops srq_ops = {
+	.fetch = fetch_srq,
+	.available = available_srq,
+	.event = srq_event,
+};
+
+void
+sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept)
+{
+	memset(sim, 0, sizeof(*sim));
+	sim->rng.state = seed;
+	sim->now_ns = 1000;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct sim_node *node = &sim->nodes[i];
+
+		node->sim = sim;
+		node->peer = &sim->nodes[1 - i];
+		node->number = i;
+		node->memory = calloc(1, memory_len);
+		node->memory_len = memory_len;
+		node->mrs = rcd_mr_table_create(6, sim_random(&sim->rng));
+		node->ahs = rcd_ah_table_create(8);
+		node->reorder = kept > 0 ? rcd_reorder_pool_create(kept) : NULL;
+		RCD_CHECK(node->memory != NULL && node->mrs != NULL && node->ahs != NULL);
+		node->out.delay_ns = 5000;
+		rcd_srq_init(&node->srq, SIM_QUEUE_MAX, SIM_SGE_MAX, &srq_ops, node);
+	}
+}
+
+void
+sim_fini(struct sim *sim)
+{
+	while (sim->heap_count > 0)
+		free(pop(sim).frame);
+	free(sim->heap);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct sim_node *node = &sim->nodes[i];
+
+		for (uint32_t k = 0; k < node->qp_count; k++) {
+			rcd_qp_fini(node->qps[k].qp);
+			free(node->qps[k].qp);
+		}
+		rcd_reorder_pool_destroy(node->reorder);
+		rcd_ah_table_destroy(node->ahs);
+		rcd_mr_table_destroy(node->mrs);
+		free(node->memory);
+	}
+}
+
+struct sim_qp *
+sim_qp_create(struct sim_node *node, const struct rcd_qp_init *init)
+{
+	struct sim_qp *qp = &node->qps[node->qp_count];
+
+	RCD_CHECK(node->qp_count < SIM_QPS_MAX);
+	qp->node = node;
+	qp->init = *init;
+	qp->init.qpn.val = 0x100 * (node->number + 1) + node->qp_count;
+	qp->init.mrs = node->mrs;
+	qp->init.ahs = node->ahs;
+	qp->init.reorder = node->reorder;
+	qp->init.counters = &node->counters;
+	qp->init.ops = &qp_ops;
+	qp->init.arg = qp;
+	size_t size = rcd_qp_size(&qp->init);
+	void *mem = aligned_alloc(64, (size + 63) & ~(size_t)63);
+
+	qp->qp = rcd_qp_init(mem, &qp->init);
+	RCD_CHECK(qp->qp != NULL);
+	node->qp_count++;
+	return qp;
+}
+
+static struct rcd_gid
+node_gid(uint32_t number)
+{
+	return rcd_gid_from_ipv4((const uint8_t[]){ 10, 77, 0, (uint8_t)(number + 1) });
+}
+
+struct rcd_av
+sim_av(const struct sim_node *node)
+{
+	return (struct rcd_av){
+		.sgid = node_gid(node->number),
+		.dgid = node_gid(1 - node->number),
+		.hop_limit = 64,
+	};
+}
+
+struct rcd_qp_attr
+sim_attr(struct sim *sim)
+{
+	return (struct rcd_qp_attr){
+		.access = RCD_ACCESS_REMOTE,
+		.port = 1,
+		.qkey = { 0x1234 },
+		.path_mtu_bytes = 1024,
+		.timeout = 8,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.sq_psn = rcd_psn((uint32_t)sim_random(&sim->rng)),
+	};
+}
+
+static void
+modify(struct sim_qp *qp, struct rcd_qp_attr *attr, enum rcd_qp_state state, uint32_t mask)
+{
+	attr->state = (uint8_t)state;
+	RCD_CHECK(rcd_qp_modify(qp->qp, attr, mask | RCD_QP_ATTR_STATE) == 0);
+}
+
+static void
+connect_one(struct sim_qp *qp, const struct sim_qp *to, struct rcd_qp_attr attr, struct rcd_psn psn)
+{
+	bool rc = qp->init.type == RCD_QP_RC;
+	bool ud = qp->init.type == RCD_QP_UD;
+
+	attr.av = sim_av(qp->node);
+	attr.rq_psn = psn;
+	attr.dest_qpn = to->init.qpn;
+	modify(qp, &attr, RCD_QP_INIT,
+		RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
+			(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS));
+	modify(qp, &attr, RCD_QP_RTR,
+		ud ? 0
+		   : RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
+				RCD_QP_ATTR_RQ_PSN |
+				(rc ? RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER
+				    : 0));
+	modify(qp, &attr, RCD_QP_RTS,
+		RCD_QP_ATTR_SQ_PSN |
+			(rc ? RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
+						RCD_QP_ATTR_MAX_RD_ATOMIC
+			    : 0));
+}
+
+void
+sim_connect(struct sim_qp *a, struct sim_qp *b, const struct rcd_qp_attr *ab,
+	const struct rcd_qp_attr *ba)
+{
+	connect_one(a, b, *ab, ba->sq_psn);
+	connect_one(b, a, *ba, ab->sq_psn);
+}
+
+static uint8_t *
+make_frame(const struct rcd_tx_pkt *pkt, uint32_t *len)
+{
+	struct rcd_path path = {
+		.l3 = RCD_L3_IPV4,
+		.tclass = pkt->av->tclass | 2, /* ECN-capable */
+		.hop_limit = pkt->av->hop_limit,
+		.sport = 0xc000,
+		.sgid = pkt->av->sgid,
+		.dgid = pkt->av->dgid,
+	};
+	uint8_t *frame = malloc(FRAME_MAX);
+	size_t hdr_len = rcd_pkt_build(frame, &path, &pkt->roce, pkt->payload_len);
+	uint8_t *at = frame + hdr_len;
+
+	for (uint32_t i = 0; i < pkt->piece_count; i++) {
+		memcpy(at, pkt->pieces[i].base, pkt->pieces[i].len);
+		at += pkt->pieces[i].len;
+	}
+	RCD_CHECK(at == frame + hdr_len + pkt->payload_len);
+	*len = (uint32_t)rcd_pkt_seal(frame, &path, hdr_len, pkt->payload_len);
+	return frame;
+}
+
+static bool
+loses(struct sim_node *node)
+{
+	struct sim *sim = node->sim;
+	struct sim_link *link = &node->out;
+	uint32_t *count = node->shared_frames != NULL ? node->shared_frames : &node->out_frames;
+	uint32_t frame = (*count)++;
+
+	if (link->cut_ns != 0 && sim->now_ns >= link->cut_ns)
+		return true;
+	if (frame < link->loss_mask_frames)
+		return link->loss_mask >> frame & 1;
+	return sim_chance(&sim->rng, link->loss);
+}
+
+static void
+deliver_later(struct sim_node *node, uint8_t *frame, uint32_t len, uint64_t depart_ns)
+{
+	struct sim *sim = node->sim;
+	struct sim_link *link = &node->out;
+	uint64_t at_ns = depart_ns + link->delay_ns;
+
+	if (link->jitter_ns > 0)
+		at_ns += sim_random(&sim->rng) % link->jitter_ns;
+	if (sim_chance(&sim->rng, link->reorder))
+		at_ns += link->delay_ns + sim_below(&sim->rng, 20000);
+	if (sim_chance(&sim->rng, link->mark))
+		frame[RCD_ETH_LEN + 1] |= 3;
+	if (link->mark > 0) {
+		/* As a router that marks does. */
+		rcd_put_be16(frame + RCD_ETH_LEN + 10, 0);
+		rcd_put_be16(frame + RCD_ETH_LEN + 10,
+			rcd_csum_fold(rcd_csum_add(0, frame + RCD_ETH_LEN, RCD_IPV4_LEN)));
+	}
+	if (sim_chance(&sim->rng, link->corrupt)) {
+		uint32_t bit = sim_below(&sim->rng, 8 * (len - RCD_ETH_LEN));
+
+		frame[RCD_ETH_LEN + bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	push(sim,
+		(struct sim_event){
+			.at_ns = at_ns, .node = node->peer, .frame = frame, .frame_len = len });
+}
+
+static void
+transmit(struct sim_node *node, const struct rcd_tx_pkt *pkt)
+{
+	struct sim *sim = node->sim;
+	struct sim_link *link = &node->out;
+	uint64_t depart_ns = sim->now_ns;
+	bool lost = loses(node);
+	uint32_t len;
+	uint8_t *frame;
+
+	if (sim->trace != NULL)
+		sim->trace(sim, node, pkt, lost);
+	frame = make_frame(pkt, &len);
+	if (link->gbps > 0) {
+		if (node->out_free_ns > depart_ns)
+			depart_ns = node->out_free_ns;
+		/* Preamble, check sequence and gap: 24 bytes. */
+		depart_ns += (uint64_t)((len + 24) * 8 / link->gbps);
+		node->out_free_ns = depart_ns;
+	}
+	if (lost) {
+		free(frame);
+		return;
+	}
+	if (sim_chance(&sim->rng, link->duplicate)) {
+		uint8_t *copy = malloc(len);
+
+		memcpy(copy, frame, len);
+		deliver_later(node, copy, len, depart_ns);
+	}
+	deliver_later(node, frame, len, depart_ns);
+}
+
+static void
+tick(void *arg)
+{
+	struct sim_qp *qp = arg;
+	uint64_t deadline = rcd_qp_next_deadline(qp->qp);
+
+	/* Lazily: a deadline that moved on is looked at again when it comes. */
+	qp->timer_ns = 0;
+	if (deadline != 0 && deadline <= qp->node->sim->now_ns)
+		rcd_qp_expire(qp->qp, qp->node->sim->now_ns);
+}
+
+static void
+pump(struct sim_qp *qp)
+{
+	struct sim *sim = qp->node->sim;
+	struct rcd_tx_pkt pkt;
+	uint64_t deadline;
+
+	while (rcd_qp_tx_next(qp->qp, sim->now_ns, &pkt))
+		transmit(qp->node, &pkt);
+	deadline = rcd_qp_next_deadline(qp->qp);
+	if (deadline != 0 && (qp->timer_ns == 0 || deadline < qp->timer_ns)) {
+		qp->timer_ns = deadline;
+		sim_at(sim, deadline < sim->now_ns ? sim->now_ns : deadline, tick, qp);
+	}
+}
+
+void
+sim_kick(struct sim *sim)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		for (uint32_t k = 0; k < sim->nodes[i].qp_count; k++) {
+			rcd_qp_posted(sim->nodes[i].qps[k].qp);
+			pump(&sim->nodes[i].qps[k]);
+		}
+	}
+}
+
+static void
+receive(struct sim_node *node, const uint8_t *frame, uint32_t len)
+{
+	struct sim *sim = node->sim;
+	struct rcd_pkt pkt;
+	enum rcd_verdict verdict = rcd_pkt_parse(frame, len, &pkt);
+
+	sim->delivered++;
+	if (verdict == RCD_VERDICT_OK && !rcd_pkt_icrc_ok(&pkt))
+		verdict = RCD_VERDICT_ICRC;
+	rcd_verdict_count(&node->counters, verdict, len);
+	if (verdict == RCD_VERDICT_ICRC)
+		sim->bad_icrc++;
+	else if (verdict != RCD_VERDICT_OK)
+		sim->wrong_verdicts++;
+	if (verdict != RCD_VERDICT_OK)
+		return;
+	for (uint32_t i = 0; i < node->qp_count; i++) {
+		if (node->qps[i].init.qpn.val == pkt.roce.bth.dest_qpn.val)
+			rcd_qp_rx(node->qps[i].qp, &pkt, sim->now_ns);
+	}
+}
+
+bool
+sim_run(struct sim *sim, uint64_t limit_ns)
+{
+	sim_kick(sim);
+	while (sim->heap_count > 0) {
+		uint64_t at_ns = sim->heap[0].at_ns;
+
+		if (at_ns > limit_ns)
+			return false;
+		sim->now_ns = at_ns;
+		/* A burst: all that comes at this moment, and only then what follows from it. */
+		while (sim->heap_count > 0 && sim->heap[0].at_ns == at_ns) {
+			struct sim_event event = pop(sim);
+
+			if (event.frame != NULL)
+				receive(event.node, event.frame, event.frame_len);
+			else
+				event.call(event.arg);
+			free(event.frame);
+		}
+		sim_kick(sim);
+	}
+	return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: the transport keeps its promises over any link. Method: many scenarios, each from a seed of
+ * its own (scenario.c); the first failure prints the seed that repeats it.
+ *
+ *   test_sim [--count N] [--first SEED]   N scenarios from this seed on
+ *   test_sim --seed SEED                  one
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <inttypes.h>
+
+#include "scenario.h"
+
+int
+main(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "count", required_argument, NULL, 'c' },
+		{ "first", required_argument, NULL, 'f' },
+		{ "seed", required_argument, NULL, 's' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct scenario_stats stats = { 0 };
+	uint64_t count = 10000;
+	uint64_t first = 1;
+	unsigned int failed = 0;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:f:s:", longopts, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+			count = strtoull(optarg, NULL, 0);
+			break;
+		case 'f':
+			first = strtoull(optarg, NULL, 0);
+			break;
+		case 's':
+			first = strtoull(optarg, NULL, 0);
+			count = 1;
+			break;
+		default:
+			return 2;
+		}
+	}
+	printf("1..1\n");
+	for (uint64_t seed = first; seed < first + count && failed < 10; seed++) {
+		const char *error = scenario_run(seed, &stats);
+
+		if (error != NULL) {
+			fprintf(stderr, "# --seed %" PRIu64 ": %s\n", seed, error);
+			failed++;
+		}
+	}
+	printf("# seeds %" PRIu64 "..%" PRIu64 ": %" PRIu64 " operations, %" PRIu64
+	       " packets, %" PRIu64 " sent again, %" PRIu64 " kept out of order, %" PRIu64
+	       " damaged, %" PRIu64 " nodes cut off\n",
+		first, first + count - 1, stats.operations, stats.packets, stats.again, stats.kept,
+		stats.damaged, stats.failed);
+	printf("%s 1 - %" PRIu64 " scenarios\n", failed == 0 ? "ok" : "not ok", count);
+	return failed != 0;
+}
