@@ -21,7 +21,7 @@ struct slot {
 struct rcd_ah_table {
 	uint32_t capacity;
 	uint32_t first_free;
-	struct slot slots[];
+	struct slot *slots; /**< capacity of them */
 };
 
 struct rcd_ah_table *
@@ -31,9 +31,14 @@ rcd_ah_table_create(uint32_t capacity)
 
 	if (capacity == 0 || capacity > CAPACITY_MAX)
 		return NULL;
-	table = calloc(1, sizeof(*table) + capacity * sizeof(table->slots[0]));
+	table = calloc(1, sizeof(*table));
 	if (table == NULL)
 		return NULL;
+	table->slots = calloc(capacity, sizeof(table->slots[0]));
+	if (table->slots == NULL) {
+		free(table);
+		return NULL;
+	}
 	table->capacity = capacity;
 	for (uint32_t i = 0; i < capacity; i++)
 		table->slots[i].next_free = i + 1 < capacity ? i + 1 : NO_SLOT;
@@ -43,6 +48,8 @@ rcd_ah_table_create(uint32_t capacity)
 void
 rcd_ah_table_destroy(struct rcd_ah_table *table)
 {
+	if (table != NULL)
+		free(table->slots);
 	free(table);
 }
 

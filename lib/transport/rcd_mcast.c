@@ -22,7 +22,7 @@ struct rcd_mcast_table {
 	uint32_t groups;
 	uint32_t used;
 	uint32_t mask; /**< slots - 1: twice as many slots as groups */
-	struct group slots[];
+	struct group *slots;
 };
 
 bool
@@ -41,9 +41,14 @@ rcd_mcast_table_create(uint32_t groups)
 		return NULL;
 	while (slots < 2 * groups)
 		slots *= 2;
-	table = calloc(1, sizeof(*table) + slots * sizeof(table->slots[0]));
+	table = calloc(1, sizeof(*table));
 	if (table == NULL)
 		return NULL;
+	table->slots = calloc(slots, sizeof(table->slots[0]));
+	if (table->slots == NULL) {
+		free(table);
+		return NULL;
+	}
 	table->groups = groups;
 	table->mask = slots - 1;
 	return table;
@@ -52,6 +57,8 @@ rcd_mcast_table_create(uint32_t groups)
 void
 rcd_mcast_table_destroy(struct rcd_mcast_table *table)
 {
+	if (table != NULL)
+		free(table->slots);
 	free(table);
 }
 

@@ -32,7 +32,7 @@ struct rcd_mr_table {
 	uint32_t first_free;
 	uint32_t last_free;
 	uint32_t round_keys[ROUNDS];
-	struct rcd_mr slots[];
+	struct rcd_mr *slots; /**< capacity of them */
 };
 
 /* Mixes half a value; any function will do for a Feistel network to be a permutation. */
@@ -109,9 +109,18 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
 
 	if (capacity_log2 < 1 || capacity_log2 > SLOT_BITS)
 		return NULL;
-	table = calloc(1, sizeof(*table) + capacity * sizeof(table->slots[0]));
+	table = calloc(1, sizeof(*table));
 	if (table == NULL)
 		return NULL;
+	/*
+	 * Not a flexible array member: gcc 12 at -O3 takes an element reached through the struct
+	 * and the same one reached through a pointer for different objects.
+	 */
+	table->slots = calloc(capacity, sizeof(table->slots[0]));
+	if (table->slots == NULL) {
+		free(table);
+		return NULL;
+	}
 	table->capacity = capacity;
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014) */
@@ -130,6 +139,8 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
 void
 rcd_mr_table_destroy(struct rcd_mr_table *table)
 {
+	if (table != NULL)
+		free(table->slots);
 	free(table);
 }
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: no sequence of packets makes a queue pair touch memory that is not its own, complete what
+ * was not posted, or never stop. Method: a libFuzzer target; the input is a program of packets with
+ * chosen headers, posted requests, time that passes and packets that are taken.
+ */
+#include "fuzz_rig.h"
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Requests that are right: a peer's packets are under test here. */
+static int
+fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
+{
+	static const uint8_t opcodes[] = { RCD_WR_SEND, RCD_WR_RDMA_WRITE, RCD_WR_RDMA_READ,
+		RCD_WR_COMPARE_SWAP, RCD_WR_RDMA_WRITE_WITH_IMM, RCD_WR_RDMA_READ };
+	struct rig *rig = arg;
+
+	if (number >= rig->sends)
+		return -EAGAIN;
+	wr->wr_id = number;
+	wr->opcode = opcodes[number % sizeof(opcodes)];
+	wr->flags = RCD_SEND_SIGNALED;
+	wr->sge_count = 1;
+	wr->sges[0] = (struct rcd_sge){ 64, wr->opcode == RCD_WR_COMPARE_SWAP ? 8 : 600, rig->key };
+	wr->remote.va = 1024;
+	wr->remote.rkey = rig->key;
+	if (rig->qp != NULL && rcd_qp_qpn(rig->qp).val == 17 && number % 7 == 6) {
+		wr->flags |= RCD_SEND_INLINE;
+		wr->opcode = RCD_WR_SEND;
+		wr->inline_len = 5;
+		memset(wr->inline_data, 1, 5);
+	}
+	return 0;
+}
+
+static int
+fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rig *rig = arg;
+
+	if (number >= rig->recvs)
+		return -EAGAIN;
+	wr->wr_id = number;
+	wr->sge_count = 2;
+	wr->sges[0] = (struct rcd_sge){ 0, 100, rig->key };
+	wr->sges[1] = (struct rcd_sge){ RIG_MEMORY - 1000, 1000, rig->key };
+	return 0;
+}
+
+static const struct rcd_qp_ops ops = {
+	.fetch_send = fetch_send,
+	.fetch_recv = fetch_recv,
+	.complete = rig_complete,
+	.event = rig_event,
+};
+
+/* Addresses and lengths near the edges of the region. */
+static uint64_t
+some_va(struct rig_input *in)
+{
+	uint32_t val = rig_take(in, 2);
+
+	return val & 0x8000 ? UINT64_MAX - (val & 0xfff) : val & 0x1fff;
+}
+
+static void
+feed_packet(struct rig *rig, struct rig_input *in)
+{
+	static uint8_t payload[256];
+	struct rcd_qp_attr attr;
+	struct rcd_pkt pkt = { .payload = payload, .sgid = rig_av().dgid, .dgid = rig_av().sgid };
+	uint32_t flags = rig_take(in, 1);
+	uint8_t ip[RCD_IPV6_LEN] = { 0x60 };
+	bool response;
+
+	rcd_qp_query(rig->qp, &attr);
+	pkt.ip = ip;
+	pkt.l3 = RCD_L3_IPV6;
+	pkt.roce.bth.opcode = (uint8_t)rig_take(in, 1);
+	response = rcd_opcode_is_response(pkt.roce.bth.opcode);
+	pkt.roce.bth.psn = rcd_psn((response ? attr.sq_psn.val - 1 : attr.rq_psn.val) +
+		(uint32_t)(int8_t)rig_take(in, 1));
+	pkt.roce.bth.ack_req = flags & 1;
+	pkt.roce.bth.solicited = flags & 2;
+	pkt.roce.bth.pkey.val = flags & 4 && flags & 8 ? 0 : 0xffff;
+	pkt.tclass = flags & 16 ? 3 : 0;
+	pkt.payload_len = (uint16_t)(flags & 32 ? 256 : rig_take(in, 1));
+	pkt.roce.aeth.syndrome = (uint8_t)rig_take(in, 1);
+	pkt.roce.reth.va = some_va(in);
+	pkt.roce.reth.rkey.val = flags & 64 ? rig_take(in, 4) : rig->key.val;
+	pkt.roce.reth.dma_len = flags & 128 ? rig_take(in, 4) : rig_take(in, 2);
+	pkt.roce.atomiceth.va = pkt.roce.reth.va;
+	pkt.roce.atomiceth.rkey = pkt.roce.reth.rkey;
+	pkt.roce.ieth.rkey = pkt.roce.reth.rkey;
+	/* As the parser would have it. */
+	switch ((enum rcd_payload)rcd_opcode_info(pkt.roce.bth.opcode)->payload) {
+	case RCD_PAYLOAD_NONE:
+		pkt.payload_len = 0;
+		break;
+	case RCD_PAYLOAD_ATOMIC:
+		pkt.payload_len = RCD_ATOMIC_LEN;
+		break;
+	case RCD_PAYLOAD_ANY:
+		break;
+	}
+	if (rcd_opcode_known(pkt.roce.bth.opcode))
+		rcd_qp_rx(rig->qp, &pkt, rig->now_ns);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const enum rcd_qp_type types[] = { RCD_QP_RC, RCD_QP_RC, RCD_QP_UC, RCD_QP_UD };
+	static _Alignas(64) uint8_t mem[RIG_QP_BYTES];
+	struct rig_input in = { data, size };
+	struct rig rig = { .sends = 0 };
+
+	rig_init(&rig, types[rig_take(&in, 1) % 4], &ops, mem);
+	while (in.len > 0) {
+		switch (rig_take(&in, 1) % 8) {
+		case 0:
+			rig.sends += rig.sends < 100;
+			rcd_qp_posted(rig.qp);
+			break;
+		case 1:
+			rig.recvs += rig.recvs < 100;
+			rcd_qp_posted(rig.qp);
+			break;
+		case 2:
+			rig_drain(&rig, 64);
+			break;
+		case 3:
+			rig.now_ns += rig_take(&in, 3);
+			rcd_qp_expire(rig.qp, rig.now_ns);
+			break;
+		default:
+			feed_packet(&rig, &in);
+			break;
+		}
+	}
+	/* It comes to rest: with no peer, the retries run out. */
+	for (uint32_t i = 0; i < 2000; i++) {
+		bool sent = rig_drain(&rig, 2000) > 0;
+		uint64_t deadline = rcd_qp_next_deadline(rig.qp);
+
+		if (!sent && deadline == 0)
+			break;
+		if (deadline > rig.now_ns)
+			rig.now_ns = deadline;
+		rcd_qp_expire(rig.qp, rig.now_ns);
+		RCD_CHECK(i < 1999);
+	}
+	rcd_qp_fail(rig.qp);
+	RCD_CHECK(rig.send_cqes == rig.sends && rig.recv_cqes == rig.recvs);
+	rig_fini(&rig);
+	return 0;
+}

@@ -1,0 +1,774 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: what queue pairs promise one by one: retries, errors, events, drains, the unreliable
+ * services. Method: two nodes in the simulator, one situation each, packets watched on the way.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "rcd_tap.h"
+#include "rcd_timer.h"
+#include "sim.h"
+
+enum {
+	MEMORY = 1 << 21,
+	PD = 2
+};
+
+/** Two nodes with one queue pair each. */
+struct pair {
+	struct sim sim;
+	struct sim_qp *a, *b;
+	struct rcd_key key[2];
+	uint32_t ah[2];
+};
+
+static struct pair p;
+
+/* What went over the links, counted by opcode and by direction. */
+static uint32_t sent[2][256];
+static uint32_t naks[256];
+static uint64_t last_ns, gap_ns;
+
+static void
+watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
+{
+	(void)lost;
+	sent[from->number][pkt->roce.bth.opcode]++;
+	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
+		naks[pkt->roce.aeth.syndrome]++;
+	if (from->number == 0) {
+		gap_ns = sim->now_ns - last_ns;
+		last_ns = sim->now_ns;
+	}
+}
+
+static struct rcd_qp_init
+default_init(enum rcd_qp_type type)
+{
+	return (struct rcd_qp_init){
+		.type = type,
+		.pd = PD,
+		.sq_depth = 64,
+		.max_send_sge = SIM_SGE_MAX,
+		.max_recv_sge = SIM_SGE_MAX,
+		.max_inline = SIM_INLINE_MAX,
+		.max_rd_atomic = 8,
+		.port_mtu_bytes = 1024,
+	};
+}
+
+static void
+begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change)
+{
+	struct rcd_qp_attr attr;
+
+	memset(sent, 0, sizeof(sent));
+	memset(naks, 0, sizeof(naks));
+	last_ns = gap_ns = 0;
+	memset(&p, 0, sizeof(p));
+	sim_init(&p.sim, 1, MEMORY, 64);
+	p.sim.trace = watch;
+	for (uint32_t node = 0; node < 2; node++) {
+		struct rcd_mr_attr region = { .pd = PD,
+			.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
+			.len = MEMORY,
+			.base = p.sim.nodes[node].memory };
+		struct rcd_av av = sim_av(&p.sim.nodes[node]);
+
+		for (uint32_t i = 0; i < MEMORY; i++)
+			region.base[i] = (uint8_t)(i * 11 + node);
+		CU_ASSERT_EQUAL(rcd_mr_register(p.sim.nodes[node].mrs, &region, &p.key[node]), 0);
+		CU_ASSERT_EQUAL(rcd_ah_create(p.sim.nodes[node].ahs, PD, &av, &p.ah[node]), 0);
+	}
+	p.a = sim_qp_create(&p.sim.nodes[0], init);
+	p.b = sim_qp_create(&p.sim.nodes[1], init);
+	attr = change != NULL ? *change : sim_attr(&p.sim);
+	sim_connect(p.a, p.b, &attr, &attr);
+}
+
+static struct rcd_send_wr *
+post(struct sim_qp *qp, enum rcd_wr_opcode opcode, uint64_t at, uint32_t len, uint64_t remote)
+{
+	uint32_t node = qp->node->number;
+	uint32_t number = qp->sq.posted++;
+	struct rcd_send_wr *wr = &qp->sq.wrs[number];
+
+	qp->sq.sges[number][0] = (struct rcd_sge){ at, len, p.key[node] };
+	*wr = (struct rcd_send_wr){
+		.wr_id = number,
+		.opcode = (uint8_t)opcode,
+		.flags = RCD_SEND_SIGNALED,
+		.sge_count = len > 0,
+		.remote = { .va = remote, .rkey = p.key[1 - node] },
+	};
+	return wr;
+}
+
+static struct rcd_send_wr *
+post_datagram(uint64_t at, uint32_t len, uint32_t qkey)
+{
+	struct rcd_send_wr *wr = post(p.a, RCD_WR_SEND, at, len, 0);
+
+	wr->ud.ah = p.ah[0];
+	wr->ud.qpn = p.b->init.qpn;
+	wr->ud.qkey.val = qkey;
+	return wr;
+}
+
+static void
+post_recv(struct sim_recv_queue *queue, uint32_t node, uint64_t at, uint32_t len)
+{
+	uint32_t number = queue->posted++;
+
+	queue->sges[number][0] = (struct rcd_sge){ at, len, p.key[node] };
+	queue->wrs[number] = (struct rcd_recv_wr){ .wr_id = number, .sge_count = 1 };
+}
+
+static void
+run(void)
+{
+	CU_ASSERT_TRUE(sim_run(&p.sim, p.sim.now_ns + 100 * UINT64_C(1000000000)));
+}
+
+static void
+end(void)
+{
+	sim_fini(&p.sim);
+}
+
+/* Whether completion i of a node has this number and status. */
+static bool
+completed(uint32_t node, uint32_t i, uint64_t wr_id, enum rcd_wc_status status)
+{
+	const struct sim_node *n = &p.sim.nodes[node];
+
+	return i < n->cqe_count && n->cqes[i].wr_id == wr_id && n->cqes[i].status == status;
+}
+
+static bool
+raised(uint32_t node, enum rcd_event event)
+{
+	for (uint32_t i = 0; i < p.sim.nodes[node].event_count; i++) {
+		if (p.sim.nodes[node].events[i].event == event)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t
+counter(uint32_t node, enum rcd_counter id)
+{
+	return rcd_counter_get(&p.sim.nodes[node].counters, id);
+}
+
+static void
+seven_retries_are_seven(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	for (uint8_t retries = 0; retries <= 7; retries++) {
+		struct rcd_qp_attr attr = { 0 };
+
+		memset(&p.sim, 0, sizeof(p.sim));
+		attr = sim_attr(&p.sim);
+		attr.retry_cnt = retries;
+		begin(&init, &attr);
+		p.sim.nodes[0].out.cut_ns = 1;
+		post(p.a, RCD_WR_SEND, 0, 8, 0);
+		run();
+		CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_SEND_ONLY], retries + 1u);
+		CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR));
+		CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_ERR);
+		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RETRY_EXCEEDED_ERR), 1);
+		/* 4.096 us * 2^timeout each. */
+		CU_ASSERT_EQUAL(p.sim.now_ns - 1000, (retries + 1u) * rcd_ack_timeout_ns(8));
+		end();
+	}
+}
+
+static void
+rnr_retries_and_their_timer(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.rnr_retry = 3;
+	attr.min_rnr_timer = 12; /* 0.64 ms */
+	begin(&init, &attr);
+	post(p.a, RCD_WR_SEND, 0, 8, 0);
+	run();
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_SEND_ONLY], 4);
+	CU_ASSERT_EQUAL(naks[0x2c], 4);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RNR_RETRY_EXC_ERR));
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RCVD_RNR_ERR), 4);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_SEND_RNR_ERR), 4);
+	/* Not a timer tick more than asked for: the rest is the way there and back. */
+	CU_ASSERT_EQUAL(gap_ns, 640000 + 2 * 5000);
+	end();
+}
+
+static void
+one_acknowledge_covers_a_burst(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	for (uint32_t i = 0; i < 20; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 100 * i, 64, 100 * i);
+	run();
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_WRITE_ONLY], 20);
+	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_ACKNOWLEDGE], 1);
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 20);
+	end();
+}
+
+/* Frames of node 0 that are out before node 1 has answered anything. */
+static uint32_t early_sends;
+
+static void
+watch_early(
+	const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
+{
+	watch(sim, from, pkt, lost);
+	if (from->number == 1)
+		early_sends =
+			early_sends == UINT32_MAX ? sent[0][RCD_OPCODE_RC_SEND_ONLY] : early_sends;
+}
+
+static void
+a_big_read_does_not_stall_what_follows(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	early_sends = UINT32_MAX;
+	p.sim.trace = watch_early;
+	post(p.a, RCD_WR_RDMA_READ, 0, 1 << 20, 0); /* 1024 PSNs, twice the window */
+	for (uint32_t i = 0; i < 30; i++) {
+		post(p.a, RCD_WR_SEND, 0, 8, 0);
+		post_recv(&p.b->rq, 1, (1 << 20) + 64 * i, 64);
+	}
+	run();
+	CU_ASSERT_EQUAL(early_sends, 30);
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 31);
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[0].memory, p.sim.nodes[1].memory, 1 << 20), 0);
+	end();
+}
+
+static void
+fence_waits_for_reads(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	early_sends = UINT32_MAX;
+	p.sim.trace = watch_early;
+	post(p.a, RCD_WR_RDMA_READ, 0, 64, 0);
+	post(p.a, RCD_WR_SEND, 0, 8, 0)->flags |= RCD_SEND_FENCE;
+	post_recv(&p.b->rq, 1, 4096, 64);
+	run();
+	CU_ASSERT_EQUAL(early_sends, 0);
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 2);
+	end();
+}
+
+static void
+no_more_reads_than_agreed(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.max_rd_atomic = 2;
+	attr.max_dest_rd_atomic = 2;
+	begin(&init, &attr);
+	early_sends = UINT32_MAX;
+	for (uint32_t i = 0; i < 10; i++)
+		post(p.a, RCD_WR_RDMA_READ, 64 * i, 64, 0);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 10);
+	CU_ASSERT_TRUE(completed(0, 9, 9, RCD_WC_SUCCESS));
+	end();
+
+	/* A requester that does not keep to it is refused at the first one too many. */
+	attr.max_rd_atomic = 3;
+	begin(&init, &attr);
+	for (uint32_t i = 0; i < 3; i++)
+		post(p.a, RCD_WR_RDMA_READ, 64 * i, 64, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(completed(0, 1, 1, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_REM_INV_REQ_ERR));
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_QP_REQ_ERR));
+	end();
+}
+
+static void
+a_gap_in_responses_is_noticed_at_once(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.timeout = 20; /* 4.3 s */
+	begin(&init, &attr);
+	p.sim.nodes[1].out.loss_mask = 1 << 3;
+	p.sim.nodes[1].out.loss_mask_frames = 16;
+	post(p.a, RCD_WR_RDMA_READ, 0, 16 * 1024, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(last_ns < 1000000);
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_READ_REQUEST], 2);
+	/* From the missing one on: 16 and 13 responses. */
+	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST] +
+			sent[1][RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE] +
+			sent[1][RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST],
+		29);
+	end();
+}
+
+static void
+a_lost_nak_is_sent_again(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.timeout = 20;
+	begin(&init, &attr);
+	p.sim.nodes[0].out.gbps = 10;
+	p.sim.nodes[0].out.loss_mask = 1 << 1; /* the second request */
+	p.sim.nodes[0].out.loss_mask_frames = 2;
+	p.sim.nodes[1].out.loss_mask = 1; /* and the NAK for it */
+	p.sim.nodes[1].out.loss_mask_frames = 1;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 200 * 1024, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(naks[0x60] >= 2);
+	CU_ASSERT_TRUE(last_ns < 4000000);
+	end();
+}
+
+/* A request that the peer refuses: status here, event and receive status there. */
+static void
+check_refused(enum rcd_wc_status status, enum rcd_event event, enum rcd_wc_status recv_status)
+{
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, status));
+	CU_ASSERT_TRUE(completed(0, 1, 1, RCD_WC_WR_FLUSH_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_ERR);
+	CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_ERR);
+	if (event != 0) {
+		CU_ASSERT_TRUE(raised(1, event));
+	}
+	CU_ASSERT_TRUE(completed(1, 0, 0, recv_status));
+	end();
+}
+
+static void
+naks_and_what_they_mean(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+#define REFUSED(status, event, recv_status, recv_len, ...)                                         \
+	do {                                                                                       \
+		begin(&init, &attr);                                                               \
+		post_recv(&p.b->rq, 1, 0, recv_len);                                               \
+		__VA_ARGS__;                                                                       \
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);                                             \
+		check_refused(status, event, recv_status);                                         \
+	} while (0)
+	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0)->remote.rkey.val ^= 0x100);
+	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 5000, MEMORY - 4999));
+	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_RDMA_READ, 0, 8, MEMORY));
+	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_FETCH_ADD, 0, 8, MEMORY + 8));
+	REFUSED(RCD_WC_REM_INV_REQ_ERR, 0, RCD_WC_LOC_LEN_ERR, 64,
+		post(p.a, RCD_WR_SEND, 0, 65, 0));
+	REFUSED(RCD_WC_REM_OP_ERR, 0, RCD_WC_LOC_PROT_ERR, 64, p.b->rq.sges[0][0].lkey.val ^= 0x100;
+		post(p.a, RCD_WR_SEND, 0, 8, 0));
+	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_SEND_WITH_INV, 0, 8, 0)->imm = 12345);
+	attr.access = 0;
+	REFUSED(RCD_WC_REM_INV_REQ_ERR, RCD_EVENT_QP_REQ_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0));
+	REFUSED(RCD_WC_REM_INV_REQ_ERR, RCD_EVENT_QP_REQ_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_RDMA_READ, 0, 8, 0));
+	REFUSED(RCD_WC_REM_INV_REQ_ERR, RCD_EVENT_QP_REQ_ERR, RCD_WC_WR_FLUSH_ERR, 64,
+		post(p.a, RCD_WR_COMPARE_SWAP, 0, 8, 0));
+#undef REFUSED
+}
+
+/* Errors of the own side leave the wire alone; what came before completes first. */
+static void
+local_errors(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+#define LOCAL(status, ...)                                                                         \
+	do {                                                                                       \
+		begin(&init, NULL);                                                                \
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 3000, 0);                                          \
+		__VA_ARGS__;                                                                       \
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);                                             \
+		run();                                                                             \
+		CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));                                \
+		CU_ASSERT_TRUE(completed(0, 1, 1, status));                                        \
+		CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_WR_FLUSH_ERR));                           \
+		CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_RTS);                                \
+		end();                                                                             \
+	} while (0)
+	LOCAL(RCD_WC_LOC_PROT_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0);
+		p.a->sq.sges[1][0].lkey.val ^= 0x100);
+	LOCAL(RCD_WC_LOC_PROT_ERR, post(p.a, RCD_WR_RDMA_WRITE, MEMORY - 2000, 4000, 0));
+	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0)->opcode = 77);
+	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0)->sge_count = 33);
+	LOCAL(RCD_WC_LOC_LEN_ERR, post(p.a, RCD_WR_COMPARE_SWAP, 0, 7, 0));
+	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_FETCH_ADD, 0, 8, 4));
+	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_LOCAL_INV, 0, 0, 0)->imm = 4711);
+	LOCAL(RCD_WC_MW_BIND_ERR, post(p.a, RCD_WR_BIND_MW, 0, 0, 0)->bind.mw.val = 4711);
+#undef LOCAL
+}
+
+static void
+flush_is_complete_and_in_order(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr = { .state = RCD_QP_ERR };
+
+	begin(&init, NULL);
+	for (uint32_t i = 0; i < 5; i++) {
+		post(p.a, RCD_WR_SEND, 0, 8, 0)->flags = 0;
+		post_recv(&p.a->rq, 0, 0, 64);
+	}
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		CU_ASSERT_TRUE(completed(0, i, i % 5, RCD_WC_WR_FLUSH_ERR));
+		CU_ASSERT_EQUAL(p.sim.nodes[0].cqes[i].recv, i >= 5);
+	}
+	/* What is posted later is flushed too. */
+	post(p.a, RCD_WR_SEND, 0, 8, 0);
+	post_recv(&p.a->rq, 0, 0, 64);
+	rcd_qp_posted(p.a->qp);
+	CU_ASSERT_TRUE(completed(0, 10, 5, RCD_WC_WR_FLUSH_ERR));
+	CU_ASSERT_TRUE(completed(0, 11, 5, RCD_WC_WR_FLUSH_ERR));
+	end();
+}
+
+static void
+drain(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr = { .state = RCD_QP_SQD, .sqd_notify = true };
+	struct rcd_tx_pkt pkt;
+
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 3 * 1024, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	/* One packet is out when the drain begins: its message is finished, the next not begun. */
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, p.sim.now_ns, &pkt));
+	CU_ASSERT_EQUAL(
+		rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQD_NOTIFY), 0);
+	CU_ASSERT_FALSE(raised(0, RCD_EVENT_SQ_DRAINED));
+	run();
+	CU_ASSERT_TRUE(raised(0, RCD_EVENT_SQ_DRAINED));
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 1);
+	attr.state = RCD_QP_RTS;
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 2);
+	end();
+}
+
+static void
+send_errors_of_datagrams(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	struct rcd_qp_attr attr = { .state = RCD_QP_RTS };
+
+	begin(&init, NULL);
+	post_recv(&p.b->rq, 1, 0, 200);
+	post_datagram(0, 8, 0x1234);
+	p.a->sq.sges[0][0].lkey.val ^= 0x100;
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_LOC_PROT_ERR));
+	CU_ASSERT_TRUE(completed(0, 1, 1, RCD_WC_WR_FLUSH_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_SQE);
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
+	/* Longer than the port's MTU; an address handle that is not there. */
+	post_datagram(0, 1025, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(0, 3, 3, RCD_WC_LOC_LEN_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	post_datagram(0, 8, 0x1234)->ud.ah = 99;
+	run();
+	CU_ASSERT_TRUE(completed(0, 4, 4, RCD_WC_LOC_QP_OP_ERR));
+	end();
+}
+
+static void
+datagrams(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	const uint8_t *grh;
+
+	begin(&init, NULL);
+	post_recv(&p.b->rq, 1, 0, 200);
+	post_datagram(5000, 100, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[0].byte_len, 140);
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[0].src_qpn.val, p.a->init.qpn.val);
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[0].flags, RCD_WC_GRH);
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[1].memory + 40, p.sim.nodes[0].memory + 5000, 100), 0);
+	/* The IPv4 header in the last 20 of the 40 bytes. */
+	grh = p.sim.nodes[1].memory;
+	CU_ASSERT_EQUAL(grh[0] | grh[19], 0);
+	CU_ASSERT_EQUAL(grh[20], 0x45);
+	CU_ASSERT_EQUAL(grh[35], 1); /* from 10.77.0.1 */
+
+	/* Wrong Q_Key, no receive request: dropped, counted; the sender sees success. */
+	post_datagram(0, 8, 0x4321);
+	run();
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_QKEY), 1);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_NO_RECV), 1);
+	CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_SUCCESS));
+	/* A buffer without room for the GRH: an error of the receiver. */
+	post_recv(&p.b->rq, 1, 0, 47);
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(1, 1, 1, RCD_WC_LOC_LEN_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_ERR);
+	end();
+}
+
+static void
+multicast(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	struct rcd_mcast_table *table = rcd_mcast_table_create(2);
+	struct rcd_gid groups[3];
+	struct rcd_pkt pkt = { .payload_len = 4, .payload = (const uint8_t *)"data" };
+	uint8_t ip[RCD_IPV4_LEN] = { 0x45 };
+
+	begin(&init, NULL);
+	for (uint8_t i = 0; i < 3; i++)
+		groups[i] = rcd_gid_from_ipv4((const uint8_t[]){ 239, 1, 1, i });
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.a->qp), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.a->qp), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.b->qp), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[1], p.b->qp), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[2], p.b->qp), -ENOMEM);
+	CU_ASSERT_EQUAL(
+		rcd_mcast_attach(table,
+			&p.sim.nodes[0].qps[0].init.arg == NULL ? NULL : &(struct rcd_gid){ { 1 } },
+			p.b->qp),
+		-EINVAL);
+	post_recv(&p.a->rq, 0, 0, 100);
+	post_recv(&p.b->rq, 1, 0, 100);
+	pkt.ip = ip;
+	pkt.dgid = groups[0];
+	pkt.roce.bth = (struct rcd_bth){ .opcode = RCD_OPCODE_UD_SEND_ONLY,
+		.pkey = { 0xffff },
+		.dest_qpn = { RCD_QPN_MULTICAST } };
+	pkt.roce.deth.qkey.val = 0x1234;
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 2);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 1);
+	rcd_mcast_detach_all(table, p.b->qp);
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[2], p.b->qp), 0);
+	rcd_mcast_table_destroy(table);
+	end();
+}
+
+static void
+an_unreliable_message_that_lost_a_packet(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UC);
+
+	begin(&init, NULL);
+	p.sim.nodes[0].out.loss_mask = 1 << 1;
+	p.sim.nodes[0].out.loss_mask_frames = 2;
+	post(p.a, RCD_WR_SEND, 0, 3 * 1024, 0);
+	post(p.a, RCD_WR_SEND, 9000, 2 * 1024, 0);
+	post_recv(&p.b->rq, 1, 0, 4096);
+	post_recv(&p.b->rq, 1, 4096, 4096);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 2);
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqe_count, 1);
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[0].byte_len, 2 * 1024);
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[1].memory, p.sim.nodes[0].memory + 9000, 2048), 0);
+	end();
+}
+
+static void
+shared_receive_queue(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr = { .state = RCD_QP_ERR };
+	struct sim_node *node;
+
+	memset(&p, 0, sizeof(p));
+	node = &p.sim.nodes[1];
+	init.srq = &node->srq;
+	begin(&init, NULL);
+	for (uint32_t i = 0; i < 4; i++) {
+		post_recv(&node->srq_queue, 1, 100 * i, 100);
+		post(p.a, RCD_WR_SEND, 0, 8, 0);
+	}
+	CU_ASSERT_EQUAL(rcd_srq_set_limit(&node->srq, SIM_QUEUE_MAX + 1), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_srq_set_limit(&node->srq, 2), 0);
+	CU_ASSERT_EQUAL(rcd_srq_resize(&node->srq, 3), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_srq_resize(&node->srq, 4), 0);
+	run();
+	CU_ASSERT_EQUAL(node->cqe_count, 4);
+	/* Once, when the third was taken: one was left. */
+	CU_ASSERT_EQUAL(node->event_count, 1);
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_SRQ_LIMIT_REACHED));
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.b->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_QP_LAST_WQE_REACHED));
+	rcd_srq_fail(&node->srq);
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_SRQ_ERR));
+	end();
+}
+
+static void
+communication_established(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+	struct sim_qp *c;
+
+	begin(&init, NULL);
+	/* A third, which stays in RTR, in the place of b. */
+	c = sim_qp_create(&p.sim.nodes[1], &init);
+	attr = sim_attr(&p.sim);
+	attr.av = sim_av(&p.sim.nodes[1]);
+	attr.dest_qpn = p.a->init.qpn;
+	attr.state = RCD_QP_INIT;
+	CU_ASSERT_EQUAL(rcd_qp_modify(c->qp, &attr,
+				RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
+					RCD_QP_ATTR_ACCESS),
+		0);
+	attr.state = RCD_QP_RTR;
+	rcd_qp_query(p.a->qp, &attr);
+	attr.rq_psn = attr.sq_psn;
+	attr.state = RCD_QP_RTR;
+	attr.av = sim_av(&p.sim.nodes[1]);
+	attr.dest_qpn = p.a->init.qpn;
+	CU_ASSERT_EQUAL(rcd_qp_modify(c->qp, &attr,
+				RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU |
+					RCD_QP_ATTR_DEST_QPN | RCD_QP_ATTR_RQ_PSN |
+					RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER),
+		0);
+	p.b->init.qpn.val = 0xabc; /* the simulator delivers by this number */
+	c->init.qpn.val = 0x200;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(p.sim.nodes[1].event_count, 1);
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_COMM_EST));
+	end();
+}
+
+static void
+congestion_is_told_and_heard(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	p.sim.nodes[0].out.mark = 1;
+	p.sim.nodes[0].out.gbps = 1;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 50 * 1024, 0);
+	run();
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_ECN_MARKED), 50);
+	/* At most one in 50 us: 50 packets at 1 Gb/s take some 440. */
+	CU_ASSERT_TRUE(sent[1][RCD_OPCODE_CNP] >= 7 && sent[1][RCD_OPCODE_CNP] <= 10);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_TX_CNP), sent[1][RCD_OPCODE_CNP]);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RX_CNP), sent[1][RCD_OPCODE_CNP]);
+	end();
+}
+
+static void
+strangers_are_dropped(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt pkt = { .payload = NULL };
+
+	begin(&init, NULL);
+	pkt.sgid = sim_av(&p.sim.nodes[0]).dgid;
+	pkt.dgid = sim_av(&p.sim.nodes[0]).sgid;
+	pkt.roce.bth = (struct rcd_bth){
+		.opcode = RCD_OPCODE_RC_SEND_ONLY, .pkey = { 0xffff }, .ack_req = true
+	};
+	pkt.roce.bth.pkey.val = 0x8001;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1), RCD_RX_PKEY);
+	pkt.roce.bth.pkey.val = 0x7fff; /* a limited member of our partition */
+	CU_ASSERT_NOT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1), RCD_RX_PKEY);
+	pkt.sgid.raw[15] ^= 1;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1), RCD_RX_PATH);
+	pkt.sgid.raw[15] ^= 1;
+	pkt.dgid.raw[0] ^= 1;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1), RCD_RX_PATH);
+	pkt.dgid.raw[0] ^= 1;
+	pkt.roce.bth.opcode = RCD_OPCODE_RC_ACKNOWLEDGE;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1), RCD_RX_STALE);
+	CU_ASSERT_STRING_EQUAL(rcd_rx_verdict_name(RCD_RX_STALE), "STALE");
+	end();
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(seven_retries_are_seven),
+		RCD_TEST(rnr_retries_and_their_timer),
+		RCD_TEST(one_acknowledge_covers_a_burst),
+		RCD_TEST(a_big_read_does_not_stall_what_follows),
+		RCD_TEST(fence_waits_for_reads),
+		RCD_TEST(no_more_reads_than_agreed),
+		RCD_TEST(a_gap_in_responses_is_noticed_at_once),
+		RCD_TEST(a_lost_nak_is_sent_again),
+		RCD_TEST(naks_and_what_they_mean),
+		RCD_TEST(local_errors),
+		RCD_TEST(flush_is_complete_and_in_order),
+		RCD_TEST(drain),
+		RCD_TEST(send_errors_of_datagrams),
+		RCD_TEST(datagrams),
+		RCD_TEST(multicast),
+		RCD_TEST(an_unreliable_message_that_lost_a_packet),
+		RCD_TEST(shared_receive_queue),
+		RCD_TEST(communication_established),
+		RCD_TEST(congestion_is_told_and_heard),
+		RCD_TEST(strangers_are_dropped),
+	};
+
+	return rcd_tap_run("qp", tests, RCD_ARRAY_COUNT(tests));
+}
