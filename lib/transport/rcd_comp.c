@@ -157,7 +157,7 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
-	/* What it names must be the oldest now: all before it was received, or sent again already. */
+	/* What it names must be the oldest now: all before it was received. */
 	if (!rcd_psn_eq(hot->psn_una, roce->bth.psn))
 		return RCD_RX_STALE;
 	switch ((enum rcd_nak)rcd_aeth_value(roce->aeth.syndrome)) {
@@ -179,7 +179,7 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 	return RCD_RX_STALE;
 }
 
-/* Spec: IBTA 9.7.5.1.2, 9.7.5.2 an ACK covers all before it; over an unanswered READ it is a NAK */
+/* Spec: IBTA 9.7.5.1, 9.7.5.2 an ACK covers all before it; over an unanswered READ it is a NAK */
 static enum rcd_rx_verdict
 rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 {
@@ -262,7 +262,7 @@ rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
 
-	/* Spec: IBTA 9.7.5.1.2 a response acknowledges what was asked before it */
+	/* Spec: IBTA 9.7.5.1 a response acknowledges what was asked before it */
 	if (!acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
 		/* A response where a SEND or WRITE is outstanding, which is acknowledged now. */
 		return hot->state == RCD_QP_ERR ? RCD_RX_EXECUTED : RCD_RX_STALE;

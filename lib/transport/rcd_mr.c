@@ -10,7 +10,7 @@
 
 /*
  * A key is permute(slot << 4 | generation) << 8 | variant: 24 bits that are permuted, 20 of them
- * for the slot, and 8 that the owner of a type 2 window chooses (IBTA Vol. 1, 10.6.3.2).
+ * for the slot, and 8 that the owner of a type 2 window chooses (IBTA Vol. 1, 10.6.3).
  */
 #define VARIANT_BITS    8
 #define GENERATION_BITS 4
@@ -19,6 +19,9 @@
 #define HALF_MASK       ((1u << HALF_BITS) - 1)
 #define ROUNDS          4
 #define NO_SLOT         UINT32_MAX
+
+/* Places to remember where a key was found; most packets use the same few. */
+#define HINTS 64
 
 #define ACCESS_ALL                                                                                 \
 	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND | RCD_ACCESS_ZERO_BASED)
@@ -32,7 +35,8 @@ struct rcd_mr_table {
 	uint32_t first_free;
 	uint32_t last_free;
 	uint32_t round_keys[ROUNDS];
-	struct rcd_mr *slots; /**< capacity of them */
+	uint32_t hints[HINTS]; /**< slots, by the key's middle bits; any value is safe */
+	struct rcd_mr *slots;  /**< capacity of them */
 };
 
 /* Mixes half a value; any function will do for a Feistel network to be a permutation. */
@@ -89,16 +93,23 @@ make_key(const struct rcd_mr_table *table, uint32_t slot)
 
 /* The slot whose valid key this is, or NULL. */
 static inline struct rcd_mr *
-find(const struct rcd_mr_table *table, struct rcd_key key)
+find(struct rcd_mr_table *table, struct rcd_key key)
 {
-	uint32_t slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
-	const struct rcd_mr *mr;
+	uint32_t *hint = &table->hints[key.val >> VARIANT_BITS & (HINTS - 1)];
+	struct rcd_mr *mr = &table->slots[*hint];
+	uint32_t slot;
 
+	/* A slot is found by its key alone: the permutation only says where to look. */
+	if (mr->key == key.val && mr->kind != RCD_MR_FREE)
+		return mr;
+	slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 	if (slot >= table->capacity)
 		return NULL;
 	mr = &table->slots[slot];
-	return mr->key == key.val && mr->kind != RCD_MR_FREE ? (struct rcd_mr *)(uintptr_t)mr
-							     : NULL;
+	if (mr->key != key.val || mr->kind == RCD_MR_FREE)
+		return NULL;
+	*hint = slot;
+	return mr;
 }
 
 struct rcd_mr_table *
@@ -200,7 +211,7 @@ check_attr(const struct rcd_mr_attr *attr)
 
 	if (attr->access & ~(uint32_t)ACCESS_ALL)
 		return -EINVAL;
-	/* Spec: IBTA 10.6.3.1 remote write or atomic without local write is refused */
+	/* Spec: IBTA 10.6.3 remote write or atomic without local write is refused */
 	if ((attr->access & writers) && !(attr->access & RCD_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
 	if (attr->len > 0 && attr->start + (attr->len - 1) < attr->start)
@@ -318,7 +329,7 @@ within(uint64_t addr, uint64_t len, uint64_t start, uint64_t room)
 	return addr >= start && addr - start <= room && len <= room - (addr - start);
 }
 
-/* Spec: IBTA 10.6.7.2.1 what a bind is checked for */
+/* Spec: IBTA 10.6.7 what a bind is checked for */
 static int
 check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd_mw_bind *bind)
 {
@@ -383,7 +394,7 @@ rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, u
 }
 
 uint8_t *
-rcd_mr_translate(const struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
+rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
 	const struct rcd_mr_use *use)
 {
 	const struct rcd_mr *mr;

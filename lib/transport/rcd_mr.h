@@ -168,14 +168,14 @@ struct rcd_mr_use {
 /**
  * From a key and a range to engine memory.
  *
- * A range of no bytes needs no valid key (IBTA Vol. 1, 9.7.4.1.5): the result is then a pointer
+ * A range of no bytes needs no valid key (IBTA Vol. 1, 9.7.4.1): the result is then a pointer
  * that must not be dereferenced.
  *
  * @return first byte of @p len bytes of engine memory; NULL when key, protection domain, rights
  *         or range forbid it
  */
 uint8_t *
-rcd_mr_translate(const struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
+rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
 	const struct rcd_mr_use *use);
 
 #endif /* RCD_MR_H */

@@ -184,7 +184,7 @@ complete_send(
 		.wr_id = wr_id,
 		.status = (uint8_t)status,
 		.opcode = opcode < RCD_WR_OPCODE_COUNT ? wc_opcodes[opcode] : RCD_WC_SEND,
-		/* Spec: IBTA 11.4.2.2 an error wakes those who wait for solicited completions */
+		/* Spec: IBTA 11.4.2 an error wakes those who wait for solicited completions */
 		.solicited = status != RCD_WC_SUCCESS,
 		.byte_len = len,
 		.qpn = qp->init.qpn,
@@ -230,7 +230,7 @@ flush_recv(struct rcd_qp *qp)
 	if (qp->recv_valid)
 		rcd_qp_complete_recv(qp, &cqe);
 	if (qp->init.srq != NULL) {
-		/* Spec: IBTA 11.6.3.2 nothing more will be taken from the shared queue */
+		/* Spec: IBTA 11.6.3 nothing more will be taken from the shared queue */
 		if (!qp->gone)
 			raise(qp, RCD_EVENT_QP_LAST_WQE_REACHED);
 		qp->gone = true;
@@ -268,7 +268,7 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 		rcd_qp_check_drained(qp);
 		return;
 	}
-	/* Spec: IBTA 10.3.1.6 unreliable services go on receiving after an error of the send queue */
+	/* Spec: IBTA 10.3.1 unreliable services go on receiving after an error of the send queue */
 	if (hot->type == RCD_QP_RC) {
 		rcd_qp_error(qp, 0);
 	} else {
@@ -398,7 +398,7 @@ dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode))
 		return rcd_comp_rx(qp, pkt, now_ns);
 	if (qp->hot.state == RCD_QP_RTR && !qp->comm_est) {
-		/* Spec: IBTA 11.6.3.2 a packet came before the consumer moved to RTS */
+		/* Spec: IBTA 11.6.3 a packet came before the consumer moved to RTS */
 		qp->comm_est = true;
 		raise(qp, RCD_EVENT_COMM_EST);
 	}

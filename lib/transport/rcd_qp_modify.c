@@ -175,7 +175,7 @@ rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 		err = check_values(qp, attr, mask);
 	if (err != 0)
 		return err;
-	/* Spec: IBTA 10.3.1.5 the address vector may change once the send queue is drained */
+	/* Spec: IBTA 10.3.1 the address vector may change once the send queue is drained */
 	if (qp->hot.state == RCD_QP_SQD && to == RCD_QP_SQD && !qp->drained &&
 		(mask & ~(uint32_t)RCD_QP_ATTR_STATE) != 0)
 		return -EINVAL;

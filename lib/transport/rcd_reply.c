@@ -174,7 +174,7 @@ find_resource(struct rcd_qp *qp, struct rcd_psn psn)
 	return NULL;
 }
 
-/* Spec: IBTA 9.7.5.1.5 a duplicate READ may ask for a part of the first, never for more */
+/* Spec: IBTA 9.7.5.1 a duplicate READ may ask for a part of the first, never for more */
 static enum rcd_rx_verdict
 repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
 {
@@ -203,7 +203,7 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 	struct rcd_resource *resource;
 
 	if (op == RCD_OP_SEND || op == RCD_OP_RDMA_WRITE) {
-		/* Spec: IBTA 9.7.5.1.3 acknowledged with the newest PSN, not executed */
+		/* Spec: IBTA 9.7.5.1 acknowledged with the newest PSN, not executed */
 		if (roce->bth.ack_req && !hot->nak_pending) {
 			hot->ack_pending = true;
 			hot->ack_psn = rcd_psn_sub(hot->epsn, 1);

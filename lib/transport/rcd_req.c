@@ -23,7 +23,7 @@ struct wire_form {
 #define CONNECTED ((1 << RCD_QP_RC) | (1 << RCD_QP_UC))
 #define RC_ONLY   (1 << RCD_QP_RC)
 
-/* Spec: IBTA 10.8.2.1 which operations each service offers */
+/* Spec: IBTA 10.8.2 which operations each service offers */
 static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 	[RCD_WR_RDMA_WRITE] = { RCD_OPCODE_RC_RDMA_WRITE_FIRST, RCD_OPCODE_RC_RDMA_WRITE_MIDDLE,
 		RCD_OPCODE_RC_RDMA_WRITE_LAST, RCD_OPCODE_RC_RDMA_WRITE_ONLY, true, CONNECTED },
@@ -403,7 +403,7 @@ count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
  * Asks for an acknowledge when nothing more can follow, so that one covers a burst, and now and
  * then within a long one.
  *
- * Spec: IBTA 9.7.3.4 the requester chooses where
+ * Spec: IBTA 9.7.3 the requester chooses where
  */
 static void
 set_ack_req(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)

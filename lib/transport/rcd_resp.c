@@ -30,7 +30,7 @@ op_of(const struct rcd_roce *roce)
 	return (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
 }
 
-/* Spec: IBTA 9.7.4.1.2 what may follow what within messages */
+/* Spec: IBTA 9.7.4.1 what may follow what within messages */
 static enum check
 check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
 {
@@ -48,7 +48,7 @@ check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
 	return CHECK_INVALID_REQUEST;
 }
 
-/* Spec: IBTA 9.7.4.1.4 operations that this queue pair does not offer to its peer */
+/* Spec: IBTA 9.7.4.1 operations that this queue pair does not offer to its peer */
 static enum check
 check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 {
@@ -80,7 +80,7 @@ check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 	return offered ? CHECK_OK : CHECK_INVALID_REQUEST;
 }
 
-/* Spec: IBTA 9.7.4.1.6 packet lengths within a message, and what a RETH may announce */
+/* Spec: IBTA 9.7.4.1 packet lengths within a message, and what a RETH may announce */
 static enum check
 check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 {
@@ -109,7 +109,7 @@ check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 	return CHECK_OK;
 }
 
-/* Spec: IBTA 9.7.4.1.5 R_Key, range, rights and protection domain */
+/* Spec: IBTA 9.7.4.1 R_Key, range, rights and protection domain */
 static enum check
 check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len, uint8_t **at)
 {
@@ -154,7 +154,7 @@ check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len,
 	return CHECK_OK;
 }
 
-/* Spec: IBTA 9.7.4.1.7, 9.7.5.2.8 a receive work request, or room for a READ or atomic */
+/* Spec: IBTA 9.7.4.1, 9.7.5.2.8 a receive work request, or room for a READ or atomic */
 static enum check
 check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 {
@@ -212,7 +212,7 @@ execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 		hot->in_len = 0;
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, hot->in_len, payload, len) != 0)
 		return CHECK_LOCAL;
-	/* Spec: IBTA 9.4.1.1.3 the invalidation is part of the message */
+	/* Spec: IBTA 9.4.1 the invalidation is part of the message */
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH) &&
 		rcd_mw_invalidate(hot->mrs, roce->ieth.rkey, qp->init.pd, qp->init.qpn.val) != 0)
 		return CHECK_REMOTE_ACCESS;
@@ -315,7 +315,7 @@ refuse(struct rcd_qp *qp, enum check check)
 		event = RCD_EVENT_QP_REQ_ERR;
 		break;
 	case CHECK_TOO_LONG:
-		/* Spec: IBTA 9.7.4.1.6 a SEND longer than the buffer is the sender's fault */
+		/* Spec: IBTA 9.7.4.1 a SEND longer than the buffer is the sender's fault */
 		cqe.status = RCD_WC_LOC_LEN_ERR;
 		break;
 	case CHECK_REMOTE_ACCESS:
@@ -428,7 +428,7 @@ ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
 }
 
 /*
- * Spec: IBTA 9.7.5.1.4 one NAK for a gap
+ * Spec: IBTA 9.7.5.1 one NAK for a gap
  *
  * That NAK may be lost. It is sent again when PSNs go backwards, since the requester then sends
  * again and the missing packet was lost once more, or when many have come behind it.

@@ -11,7 +11,7 @@
 
 /** What the host does for a shared receive queue. */
 struct rcd_srq_ops {
-	/** Fetch the request with this free-running number. @return 0, or -EAGAIN when not posted */
+	/** Fetch the request with this free-running number. @return 0, or -EAGAIN if not posted */
 	int (*fetch)(void *arg, uint32_t number, struct rcd_recv_wr *wr);
 
 	/** How many requests are posted and not fetched, given the next number to fetch. */

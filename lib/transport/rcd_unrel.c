@@ -8,7 +8,7 @@
 
 #include "rcd_qp_priv.h"
 
-/* Spec: IBTA 9.8.3.1 after a gap, everything up to the next message is dropped */
+/* Spec: IBTA 9.8 after a gap, everything up to the next message is dropped */
 static enum rcd_rx_verdict
 skip(struct rcd_qp *qp, enum rcd_rx_verdict verdict)
 {
@@ -170,7 +170,7 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	};
 	uint8_t grh[RCD_GRH_LEN];
 
-	/* Spec: IBTA 9.8.1 a wrong Q_Key is dropped in silence */
+	/* Spec: IBTA 9.8 a wrong Q_Key is dropped in silence */
 	if (pkt->roce.deth.qkey.val != qkey.val)
 		return RCD_RX_QKEY;
 	if (pkt->payload_len > qp->init.port_mtu_bytes)

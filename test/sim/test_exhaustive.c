@@ -211,12 +211,14 @@ exchange_write(void)
 	run_all(EXCHANGE_WRITE);
 }
 
+/* Covers: IBTA 9.7.5.1 */
 static void
 exchange_read(void)
 {
 	run_all(EXCHANGE_READ);
 }
 
+/* Covers: IBTA 9.4.5 */
 static void
 compare_swap(void)
 {

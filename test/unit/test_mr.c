@@ -33,7 +33,7 @@ region(struct rcd_mr_table *table, uint32_t access, uint64_t start)
 }
 
 static uint8_t *
-translate(const struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
+translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, uint64_t len,
 	uint32_t access, bool remote)
 {
 	struct rcd_mr_use use = { .pd = PD, .qpn = QPN, .access = access, .remote = remote };
@@ -68,6 +68,7 @@ ranges(void)
 	}
 }
 
+/* Covers: IBTA 10.6.3 */
 static void
 rights_and_domains(void)
 {
@@ -193,6 +194,7 @@ bind_attr(struct rcd_key mw, struct rcd_key mr)
 		.access = RCD_ACCESS_REMOTE_READ };
 }
 
+/* Covers: IBTA 10.6.7 */
 static void
 windows(void)
 {
@@ -238,6 +240,7 @@ windows(void)
 	rcd_mr_table_destroy(table);
 }
 
+/* Covers: IBTA 10.6.7 */
 static void
 binds_that_are_refused(void)
 {

@@ -163,6 +163,7 @@ counter(uint32_t node, enum rcd_counter id)
 	return rcd_counter_get(&p.sim.nodes[node].counters, id);
 }
 
+/* Covers: IBTA 9.7.6.1.3 */
 static void
 seven_retries_are_seven(void)
 {
@@ -188,6 +189,7 @@ seven_retries_are_seven(void)
 	}
 }
 
+/* Covers: IBTA 9.7.5.2.8 */
 static void
 rnr_retries_and_their_timer(void)
 {
@@ -211,6 +213,7 @@ rnr_retries_and_their_timer(void)
 	end();
 }
 
+/* Covers: IBTA 9.7.3, 9.7.5.1 */
 static void
 one_acknowledge_covers_a_burst(void)
 {
@@ -276,6 +279,7 @@ fence_waits_for_reads(void)
 	end();
 }
 
+/* Covers: IBTA 9.7.4.1 */
 static void
 no_more_reads_than_agreed(void)
 {
@@ -308,6 +312,7 @@ no_more_reads_than_agreed(void)
 	end();
 }
 
+/* Covers: IBTA 9.7.5.1 */
 static void
 a_gap_in_responses_is_noticed_at_once(void)
 {
@@ -333,6 +338,7 @@ a_gap_in_responses_is_noticed_at_once(void)
 	end();
 }
 
+/* Covers: IBTA 9.7.5.1, 9.7.5.2 */
 static void
 a_lost_nak_is_sent_again(void)
 {
@@ -372,6 +378,7 @@ check_refused(enum rcd_wc_status status, enum rcd_event event, enum rcd_wc_statu
 	end();
 }
 
+/* Covers: IBTA 9.7.4, 9.7.4.1, 9.4.1 */
 static void
 naks_and_what_they_mean(void)
 {
@@ -413,6 +420,7 @@ naks_and_what_they_mean(void)
 }
 
 /* Errors of the own side leave the wire alone; what came before completes first. */
+/* Covers: IBTA 10.8.2, 10.8.3, 10.6.7 */
 static void
 local_errors(void)
 {
@@ -443,6 +451,7 @@ local_errors(void)
 #undef LOCAL
 }
 
+/* Covers: IBTA 11.4.2, 11.2.5.2 */
 static void
 flush_is_complete_and_in_order(void)
 {
@@ -459,6 +468,7 @@ flush_is_complete_and_in_order(void)
 	for (uint32_t i = 0; i < 10; i++) {
 		CU_ASSERT_TRUE(completed(0, i, i % 5, RCD_WC_WR_FLUSH_ERR));
 		CU_ASSERT_EQUAL(p.sim.nodes[0].cqes[i].recv, i >= 5);
+		CU_ASSERT_TRUE(p.sim.nodes[0].cqes[i].solicited);
 	}
 	/* What is posted later is flushed too. */
 	post(p.a, RCD_WR_SEND, 0, 8, 0);
@@ -469,6 +479,7 @@ flush_is_complete_and_in_order(void)
 	end();
 }
 
+/* Covers: IBTA 10.3.1 */
 static void
 drain(void)
 {
@@ -494,6 +505,7 @@ drain(void)
 	end();
 }
 
+/* Covers: IBTA 10.3.1, 10.8.2 */
 static void
 send_errors_of_datagrams(void)
 {
@@ -525,6 +537,7 @@ send_errors_of_datagrams(void)
 	end();
 }
 
+/* Covers: IBTA 9.8, 10.2.5 */
 static void
 datagrams(void)
 {
@@ -604,6 +617,7 @@ multicast(void)
 	end();
 }
 
+/* Covers: IBTA 9.8 */
 static void
 an_unreliable_message_that_lost_a_packet(void)
 {
@@ -625,6 +639,7 @@ an_unreliable_message_that_lost_a_packet(void)
 	end();
 }
 
+/* Covers: IBTA 11.5.2, 11.6.3 */
 static void
 shared_receive_queue(void)
 {
@@ -656,6 +671,7 @@ shared_receive_queue(void)
 	end();
 }
 
+/* Covers: IBTA 11.6.3 */
 static void
 communication_established(void)
 {
@@ -696,6 +712,7 @@ communication_established(void)
 	end();
 }
 
+/* Covers: Annex A17 */
 static void
 congestion_is_told_and_heard(void)
 {
@@ -714,6 +731,7 @@ congestion_is_told_and_heard(void)
 	end();
 }
 
+/* Covers: IBTA 9.6, 10.9.3 */
 static void
 strangers_are_dropped(void)
 {

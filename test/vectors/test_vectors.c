@@ -9,22 +9,15 @@
  * file, every bit is flipped once: the ICRC or the parser finds it unless the field is masked.
  * The captures hold RoCEv2 only, none damaged on purpose.
  */
-#include <fts.h>
 #include <pcap/pcap.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "rcd_captures.h"
 #include "rcd_pkt.h"
-#include "rcd_tap.h"
 
 enum {
-	FILES_MAX = 256,
-	FRAME_MAX = 10000,
+	FRAME_MAX = 10000
 };
-
-static struct rcd_test tests[FILES_MAX];
-static size_t test_count;
-static size_t next_test;
 
 static void
 check_rebuilt(const uint8_t *frame, size_t len, const struct rcd_pkt *pkt)
@@ -136,8 +129,7 @@ static void
 check_capture(void)
 {
 	char reason[PCAP_ERRBUF_SIZE] = "";
-	const char *path = tests[next_test++].name;
-	pcap_t *pcap = pcap_open_offline(path, reason);
+	pcap_t *pcap = pcap_open_offline(rcd_captures_path(), reason);
 	bool flipped[256] = { false };
 	struct pcap_pkthdr *hdr;
 	const uint8_t *data;
@@ -169,47 +161,9 @@ check_capture(void)
 	pcap_close(pcap);
 }
 
-static int
-by_name(const FTSENT **a, const FTSENT **b)
-{
-	return strcmp((*a)->fts_path, (*b)->fts_path);
-}
-
-static void
-find_captures(char **folders)
-{
-	FTS *fts = fts_open(folders, FTS_LOGICAL, by_name);
-	FTSENT *entry;
-
-	while (fts != NULL && (entry = fts_read(fts)) != NULL) {
-		const char *dot = strrchr(entry->fts_name, '.');
-
-		if (entry->fts_info != FTS_F || dot == NULL || strcmp(dot, ".pcap") != 0)
-			continue;
-		if (test_count == FILES_MAX)
-			abort();
-		tests[test_count++] = (struct rcd_test){ strdup(entry->fts_path), check_capture };
-	}
-	if (fts != NULL)
-		fts_close(fts);
-}
-
 int
 main(int argc, char **argv)
 {
-	int status;
-
-	if (argc < 2) {
-		fprintf(stderr, "usage: test_vectors FOLDER...\n");
-		return 2;
-	}
-	find_captures(argv + 1);
-	if (test_count == 0) {
-		fprintf(stderr, "test_vectors: no capture found\n");
-		return 2;
-	}
-	status = rcd_tap_run("vectors", tests, test_count);
-	for (size_t i = 0; i < test_count; i++)
-		free((void *)(uintptr_t)tests[i].name);
-	return status;
+	(void)argc;
+	return rcd_captures_run("vectors", argv + 1, check_capture);
 }
