@@ -10,6 +10,9 @@
 
 #include "rcd_check.h"
 
+/* How long a frame may have to wait in a port for those before it. */
+#define PORT_QUEUE_NS 20000
+
 enum {
 	FRAME_MAX = RCD_PKT_HDR_MAX_LEN + RCD_PATH_MTU_MAX_BYTES + RCD_PKT_TAIL_MAX_LEN
 };
@@ -464,14 +467,29 @@ tick(void *arg)
 }
 
 static void
+port_drained(void *arg)
+{
+	struct sim_qp *qp = arg;
+
+	/* What it holds back is taken by the pump after this event. */
+	qp->waits_for_port = false;
+}
+
+static void
 pump(struct sim_qp *qp)
 {
 	struct sim *sim = qp->node->sim;
 	struct rcd_tx_pkt pkt;
 	uint64_t deadline;
 
-	while (rcd_qp_tx_next(qp->qp, sim->now_ns, &pkt))
+	/* A port takes no more than so much; then it has to drain. */
+	while (qp->node->out_free_ns <= sim->now_ns + PORT_QUEUE_NS &&
+		rcd_qp_tx_next(qp->qp, sim->now_ns, &pkt))
 		transmit(qp->node, &pkt);
+	if (qp->node->out_free_ns > sim->now_ns + PORT_QUEUE_NS && !qp->waits_for_port) {
+		qp->waits_for_port = true;
+		sim_at(sim, qp->node->out_free_ns - PORT_QUEUE_NS / 2, port_drained, qp);
+	}
 	deadline = rcd_qp_next_deadline(qp->qp);
 	if (deadline != 0 && (qp->timer_ns == 0 || deadline < qp->timer_ns)) {
 		qp->timer_ns = deadline;

@@ -29,6 +29,7 @@ static struct pair p;
 /* What went over the links, counted by opcode and by direction. */
 static uint32_t sent[2][256];
 static uint32_t naks[256];
+static uint32_t ack_reqs;
 static uint64_t last_ns, gap_ns;
 
 static void
@@ -38,6 +39,7 @@ watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pk
 	sent[from->number][pkt->roce.bth.opcode]++;
 	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
 		naks[pkt->roce.aeth.syndrome]++;
+	ack_reqs += pkt->roce.bth.ack_req;
 	if (from->number == 0) {
 		gap_ns = sim->now_ns - last_ns;
 		last_ns = sim->now_ns;
@@ -66,7 +68,7 @@ begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change)
 
 	memset(sent, 0, sizeof(sent));
 	memset(naks, 0, sizeof(naks));
-	last_ns = gap_ns = 0;
+	last_ns = gap_ns = ack_reqs = 0;
 	memset(&p, 0, sizeof(p));
 	sim_init(&p.sim, 1, MEMORY, 64);
 	p.sim.trace = watch;
@@ -225,6 +227,7 @@ one_acknowledge_covers_a_burst(void)
 	run();
 	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_WRITE_ONLY], 20);
 	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_ACKNOWLEDGE], 1);
+	CU_ASSERT_EQUAL(ack_reqs, 1);
 	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 20);
 	end();
 }
@@ -731,6 +734,38 @@ congestion_is_told_and_heard(void)
 	end();
 }
 
+/* Found by the simulator: a duplicate waits to be answered when the next READ comes. */
+static void
+a_repeated_answer_gives_way(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt pkt = { .payload = NULL };
+	struct rcd_tx_pkt out;
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.max_dest_rd_atomic = 1;
+	begin(&init, &attr);
+	rcd_qp_query(p.b->qp, &attr);
+	pkt.sgid = sim_av(&p.sim.nodes[1]).dgid;
+	pkt.dgid = sim_av(&p.sim.nodes[1]).sgid;
+	pkt.roce.bth = (struct rcd_bth){
+		.opcode = RCD_OPCODE_RC_RDMA_READ_REQUEST, .pkey = { 0xffff }, .psn = attr.rq_psn
+	};
+	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 8 };
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_EXECUTED);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_DUPLICATE);
+	pkt.roce.bth.psn = rcd_psn_add(attr.rq_psn, 1);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_EXECUTED);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY);
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, pkt.roce.bth.psn.val);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.b->qp, 1, &out));
+	end();
+}
+
 /* Covers: IBTA 9.6, 10.9.3 */
 static void
 strangers_are_dropped(void)
@@ -783,6 +818,7 @@ main(void)
 		RCD_TEST(shared_receive_queue),
 		RCD_TEST(communication_established),
 		RCD_TEST(congestion_is_told_and_heard),
+		RCD_TEST(a_repeated_answer_gives_way),
 		RCD_TEST(strangers_are_dropped),
 	};
 
