@@ -734,6 +734,30 @@ congestion_is_told_and_heard(void)
 	end();
 }
 
+/* A client writes over a request that is outstanding: its queue pair fails, and says so. */
+static void
+a_request_that_changes(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	p.sim.nodes[0].out.loss_mask = 7;
+	p.sim.nodes[0].out.loss_mask_frames = 3;
+	for (uint32_t i = 0; i < 3; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	sim_kick(&p.sim);
+	p.a->sq.sges[0][0].len = 9;
+	run();
+	CU_ASSERT_TRUE(raised(0, RCD_EVENT_QP_FATAL));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_ERR);
+	for (uint32_t i = 0; i < 3; i++)
+		CU_ASSERT_TRUE(completed(0, i, i, RCD_WC_WR_FLUSH_ERR));
+	/* The host may say the same of its own accord. */
+	rcd_qp_fail(p.b->qp);
+	CU_ASSERT_TRUE(raised(1, RCD_EVENT_QP_FATAL));
+	end();
+}
+
 /* Found by the simulator: a duplicate waits to be answered when the next READ comes. */
 static void
 a_repeated_answer_gives_way(void)
@@ -818,6 +842,7 @@ main(void)
 		RCD_TEST(shared_receive_queue),
 		RCD_TEST(communication_established),
 		RCD_TEST(congestion_is_told_and_heard),
+		RCD_TEST(a_request_that_changes),
 		RCD_TEST(a_repeated_answer_gives_way),
 		RCD_TEST(strangers_are_dropped),
 	};

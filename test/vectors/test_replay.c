@@ -77,6 +77,7 @@ static struct rcd_mr_table *mrs;
 static uint8_t *recv_memory;
 static struct rcd_key recv_key;
 static struct rcd_counters counters;
+static uint32_t made_up;
 
 static int
 fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
@@ -404,6 +405,35 @@ next_same(const struct flow *flow, uint32_t number)
 	return UINT32_MAX;
 }
 
+/*
+ * A capture may lack packets that the kernel's responder got: it never asked for them. Middles of a
+ * message can be made up, as their contents don't matter here.
+ */
+static void
+fill_hole(struct flow *flow, const struct rcd_pkt *next, uint32_t number)
+{
+	static const uint8_t payload[RCD_PATH_MTU_MAX_BYTES];
+	bool send = rcd_opcode_info(next->roce.bth.opcode)->op == RCD_OP_SEND;
+	struct rcd_pkt pkt = *next;
+	struct rcd_qp_attr attr;
+
+	rcd_qp_query(flow->qp, &attr);
+	if (flow->service != RCD_SERVICE_RC || rcd_opcode_begins(next->roce.bth.opcode) ||
+		was_refused(flow, attr.rq_psn.val, 0x60))
+		return;
+	pkt.roce.bth.opcode = send ? RCD_OPCODE_RC_SEND_MIDDLE : RCD_OPCODE_RC_RDMA_WRITE_MIDDLE;
+	pkt.roce.bth.ack_req = false;
+	pkt.payload = payload;
+	pkt.payload_len = flow->mtu;
+	while (rcd_psn_before(attr.rq_psn, next->roce.bth.psn)) {
+		pkt.roce.bth.psn = attr.rq_psn;
+		if (rcd_qp_rx(flow->qp, &pkt, number + 1) != RCD_RX_EXECUTED)
+			return;
+		made_up++;
+		rcd_qp_query(flow->qp, &attr);
+	}
+}
+
 static void
 feed(struct flow *flow, uint32_t number)
 {
@@ -425,6 +455,7 @@ feed(struct flow *flow, uint32_t number)
 			flow->recv_len = i * flow->mtu + 1;
 	}
 	change_keys(flow, &pkt.roce);
+	fill_hole(flow, &pkt, number);
 	rcd_qp_rx(flow->qp, &pkt, number + 1);
 	while (rcd_qp_tx_next(flow->qp, number + 1, &out))
 		add_answer(flow->ours, &flow->our_count, &out.roce, number);
@@ -492,34 +523,6 @@ acknowledged(const struct flow *flow, const struct answer *answers, uint32_t cou
 	return highest.val;
 }
 
-/* Whether the capture itself lacks requests: the kernel acknowledged what is nowhere in it. */
-static bool
-lacks_requests(const struct flow *flow)
-{
-	uint32_t last = acknowledged(flow, flow->theirs, flow->their_count);
-	uint32_t span = (uint32_t)rcd_psn_diff(rcd_psn(last), rcd_psn(flow->first_psn)) + 1;
-	bool *seen = calloc(span + 1, sizeof(*seen));
-	bool lacks = false;
-
-	for (uint32_t i = 0; i < packet_count; i++) {
-		const struct rcd_roce *roce = &packets[i].pkt.roce;
-		uint32_t at = (roce->bth.psn.val - flow->first_psn) & RCD_PSN_MASK;
-		uint32_t count = 1;
-
-		if (rcd_opcode_is_response(roce->bth.opcode) ||
-			find_flow(&packets[i].pkt, false) != flow)
-			continue;
-		if (roce->bth.opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
-			count = roce->reth.dma_len / flow->mtu + 1;
-		for (uint32_t k = at; k < at + count && k < span; k++)
-			seen[k] = true;
-	}
-	for (uint32_t i = 0; i < span; i++)
-		lacks |= !seen[i];
-	free(seen);
-	return lacks;
-}
-
 static void
 compare(const struct flow *flow, bool answers_lost)
 {
@@ -561,6 +564,7 @@ replay(void)
 		rcd_tap_skip("holds single packets");
 		return;
 	}
+	made_up = 0;
 	mrs = rcd_mr_table_create(10, 1);
 	recv_memory = mr.base = calloc(1, RECV_LEN);
 	CU_ASSERT_EQUAL(rcd_mr_register(mrs, &mr, &recv_key), 0);
@@ -584,9 +588,7 @@ replay(void)
 	for (uint32_t i = 0; i < flow_count; i++) {
 		struct flow *flow = &flows[i];
 
-		if (flow->service == RCD_SERVICE_RC && lacks_requests(flow))
-			rcd_tap_skip("the capture lacks packets that the kernel received");
-		else if (flow->service == RCD_SERVICE_RC)
+		if (flow->service == RCD_SERVICE_RC)
 			compare(flow, strstr(name, "-responder") != NULL);
 		else
 			CU_ASSERT_TRUE(flow->completions == messages[i] && flow->our_count == 0);
@@ -595,6 +597,8 @@ replay(void)
 		for (uint32_t k = 0; k < flow->region_count; k++)
 			free(flow->regions[k].memory);
 	}
+	if (made_up > 0)
+		printf("# %s lacks %u packets that the kernel received\n", name, made_up);
 	for (uint32_t i = 0; i < packet_count; i++)
 		free(packets[i].frame);
 	free(recv_memory);
