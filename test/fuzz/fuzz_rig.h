@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "rcd_ah.h"
+#include "rcd_bring_up.h"
 #include "rcd_check.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
@@ -123,31 +124,10 @@ rig_init(struct rig *rig, enum rcd_qp_type type, const struct rcd_qp_ops *ops, v
 		.max_dest_rd_atomic = 2,
 		.min_rnr_timer = 1,
 		.dest_qpn = { 18 } };
-	bool rc = type == RCD_QP_RC;
-	bool ud = type == RCD_QP_UD;
 
 	rig->qp = rcd_qp_init(mem, &init);
 	RCD_CHECK(rig->qp != NULL);
-	attr.state = RCD_QP_INIT;
-	RCD_CHECK(rcd_qp_modify(rig->qp, &attr,
-			  RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
-				  (ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS)) == 0);
-	attr.state = RCD_QP_RTR;
-	RCD_CHECK(
-		rcd_qp_modify(rig->qp, &attr,
-			RCD_QP_ATTR_STATE |
-				(ud ? 0
-				    : RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
-							RCD_QP_ATTR_RQ_PSN) |
-				(rc ? RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER
-				    : 0)) == 0);
-	attr.state = RCD_QP_RTS;
-	RCD_CHECK(rcd_qp_modify(rig->qp, &attr,
-			  RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN |
-				  (rc ? RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT |
-							  RCD_QP_ATTR_RNR_RETRY |
-							  RCD_QP_ATTR_MAX_RD_ATOMIC
-				      : 0)) == 0);
+	rcd_bring_up(rig->qp, type, attr, RCD_QP_RTS);
 }
 
 static inline void

@@ -15,6 +15,7 @@
 #include <x86intrin.h>
 #endif
 
+#include "rcd_bring_up.h"
 #include "rcd_check.h"
 #include "rcd_qp.h"
 
@@ -132,20 +133,7 @@ connect_end(struct end *end, uint32_t dest)
 		.max_dest_rd_atomic = 4,
 		.dest_qpn = { dest } };
 
-	attr.state = RCD_QP_INIT;
-	RCD_CHECK(rcd_qp_modify(end->qp, &attr,
-			  RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
-				  RCD_QP_ATTR_ACCESS) == 0);
-	attr.state = RCD_QP_RTR;
-	RCD_CHECK(rcd_qp_modify(end->qp, &attr,
-			  RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU |
-				  RCD_QP_ATTR_DEST_QPN | RCD_QP_ATTR_RQ_PSN |
-				  RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER) == 0);
-	attr.state = RCD_QP_RTS;
-	RCD_CHECK(rcd_qp_modify(end->qp, &attr,
-			  RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN | RCD_QP_ATTR_TIMEOUT |
-				  RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
-				  RCD_QP_ATTR_MAX_RD_ATOMIC) == 0);
+	rcd_bring_up(end->qp, RCD_QP_RC, attr, RCD_QP_RTS);
 }
 
 /* A burst from one to the other; the payload stays where it is. @return packets */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bring_up.h"
 #include "rcd_check.h"
 
 /* How long a frame may have to wait in a port for those before it. */
@@ -314,35 +315,12 @@ sim_attr(struct sim *sim)
 }
 
 static void
-modify(struct sim_qp *qp, struct rcd_qp_attr *attr, enum rcd_qp_state state, uint32_t mask)
-{
-	attr->state = (uint8_t)state;
-	RCD_CHECK(rcd_qp_modify(qp->qp, attr, mask | RCD_QP_ATTR_STATE) == 0);
-}
-
-static void
 connect_one(struct sim_qp *qp, const struct sim_qp *to, struct rcd_qp_attr attr, struct rcd_psn psn)
 {
-	bool rc = qp->init.type == RCD_QP_RC;
-	bool ud = qp->init.type == RCD_QP_UD;
-
 	attr.av = sim_av(qp->node);
 	attr.rq_psn = psn;
 	attr.dest_qpn = to->init.qpn;
-	modify(qp, &attr, RCD_QP_INIT,
-		RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
-			(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS));
-	modify(qp, &attr, RCD_QP_RTR,
-		ud ? 0
-		   : RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
-				RCD_QP_ATTR_RQ_PSN |
-				(rc ? RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER
-				    : 0));
-	modify(qp, &attr, RCD_QP_RTS,
-		RCD_QP_ATTR_SQ_PSN |
-			(rc ? RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
-						RCD_QP_ATTR_MAX_RD_ATOMIC
-			    : 0));
+	rcd_bring_up(qp->qp, qp->init.type, attr, RCD_QP_RTS);
 }
 
 void

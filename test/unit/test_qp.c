@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "rcd_bring_up.h"
 #include "rcd_tap.h"
 #include "rcd_timer.h"
 #include "sim.h"
@@ -685,25 +686,11 @@ communication_established(void)
 	begin(&init, NULL);
 	/* A third, which stays in RTR, in the place of b. */
 	c = sim_qp_create(&p.sim.nodes[1], &init);
-	attr = sim_attr(&p.sim);
-	attr.av = sim_av(&p.sim.nodes[1]);
-	attr.dest_qpn = p.a->init.qpn;
-	attr.state = RCD_QP_INIT;
-	CU_ASSERT_EQUAL(rcd_qp_modify(c->qp, &attr,
-				RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
-					RCD_QP_ATTR_ACCESS),
-		0);
-	attr.state = RCD_QP_RTR;
 	rcd_qp_query(p.a->qp, &attr);
 	attr.rq_psn = attr.sq_psn;
-	attr.state = RCD_QP_RTR;
 	attr.av = sim_av(&p.sim.nodes[1]);
 	attr.dest_qpn = p.a->init.qpn;
-	CU_ASSERT_EQUAL(rcd_qp_modify(c->qp, &attr,
-				RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU |
-					RCD_QP_ATTR_DEST_QPN | RCD_QP_ATTR_RQ_PSN |
-					RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER),
-		0);
+	rcd_bring_up(c->qp, RCD_QP_RC, attr, RCD_QP_RTR);
 	p.b->init.qpn.val = 0xabc; /* the simulator delivers by this number */
 	c->init.qpn.val = 0x200;
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);

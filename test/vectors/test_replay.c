@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "rcd_aeth.h"
+#include "rcd_bring_up.h"
 #include "rcd_captures.h"
 #include "sim.h"
 
@@ -332,22 +333,7 @@ make_qp(struct flow *flow)
 	flow->mem = aligned_alloc(64, (rcd_qp_size(&init) + 63) & ~(size_t)63);
 	flow->qp = rcd_qp_init(flow->mem, &init);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(flow->qp);
-	attr.state = RCD_QP_INIT;
-	CU_ASSERT_EQUAL(
-		rcd_qp_modify(flow->qp, &attr,
-			RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | (gsi ? 0 : RCD_QP_ATTR_PORT) |
-				(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS)),
-		0);
-	attr.state = RCD_QP_RTR;
-	CU_ASSERT_EQUAL(
-		rcd_qp_modify(flow->qp, &attr,
-			RCD_QP_ATTR_STATE |
-				(ud ? 0
-				    : RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
-							RCD_QP_ATTR_RQ_PSN) |
-				(rc ? RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER
-				    : 0)),
-		0);
+	rcd_bring_up(flow->qp, init.type, attr, RCD_QP_RTR);
 	for (uint32_t i = 0; i < flow->region_count; i++) {
 		struct region *region = &flow->regions[i];
 		struct rcd_mr_attr mr = { .pd = PD,
