@@ -33,12 +33,25 @@ void
 rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
+	uint8_t room = qp->init.max_rd_atomic;
+	uint8_t at = hot->reply_count;
 
 	if (resource->pending)
 		return;
-	RCD_CHECK(hot->reply_count < qp->init.max_rd_atomic);
-	qp->replies[(qp->reply_first + hot->reply_count) % qp->init.max_rd_atomic] =
-		(uint8_t)(resource - qp->resources);
+	RCD_CHECK(hot->reply_count < room);
+	/*
+	 * In the order of the PSNs: what a peer asks for again goes before what is still to be
+	 * answered of later requests. Behind them it might never have its turn, since the peer
+	 * asks for those again as well, as long as this one is missing.
+	 */
+	for (; at > 0; at--) {
+		uint8_t before = qp->replies[(qp->reply_first + at - 1) % room];
+
+		if (!rcd_psn_before(rcd_psn(resource->psn), rcd_psn(qp->resources[before].psn)))
+			break;
+		qp->replies[(qp->reply_first + at) % room] = before;
+	}
+	qp->replies[(qp->reply_first + at) % room] = (uint8_t)(resource - qp->resources);
 	hot->reply_count++;
 	resource->pending = true;
 }
