@@ -406,7 +406,7 @@ count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
  * Spec: IBTA 9.7.3 the requester chooses where
  */
 static void
-set_ack_req(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn sent = pkt->roce.bth.psn;
@@ -417,8 +417,8 @@ set_ack_req(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	if (!pkt->roce.bth.ack_req)
 		return;
 	hot->since_ack_req = 0;
-	/* Karn: packets that are sent again tell nothing about the round trip. */
-	if (qp->rtt_begin_ns == 0 && !qp->again_valid) {
+	/* Karn: an answer to a packet that is sent again may be to its first copy. */
+	if (qp->rtt_begin_ns == 0 && !again) {
 		qp->rtt_psn = sent;
 		qp->rtt_begin_ns = now_ns;
 	}
@@ -441,7 +441,7 @@ next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, stru
 	if (hot->rto_deadline == 0 && qp->rto_ns != 0)
 		hot->rto_deadline = now_ns + qp->rto_ns;
 	count_sent(qp, pkt, again);
-	set_ack_req(qp, now_ns, pkt);
+	set_ack_req(qp, now_ns, again, pkt);
 	return true;
 }
 

@@ -15,6 +15,20 @@
 
 #include "scenario.h"
 
+/* Seeds that once failed: repeated answers behind later ones; a round trip timed by an echo. */
+static const uint64_t found[] = { 346423, 3309509, 3499712 };
+
+/* @return whether the scenario failed; says so */
+static bool
+fails(uint64_t seed, struct scenario_stats *stats)
+{
+	const char *error = scenario_run(seed, stats);
+
+	if (error != NULL)
+		fprintf(stderr, "# --seed %" PRIu64 ": %s\n", seed, error);
+	return error != NULL;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -47,14 +61,10 @@ main(int argc, char **argv)
 		}
 	}
 	printf("1..1\n");
-	for (uint64_t seed = first; seed < first + count && failed < 10; seed++) {
-		const char *error = scenario_run(seed, &stats);
-
-		if (error != NULL) {
-			fprintf(stderr, "# --seed %" PRIu64 ": %s\n", seed, error);
-			failed++;
-		}
-	}
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(found) && count > 1; i++)
+		failed += fails(found[i], &stats);
+	for (uint64_t seed = first; seed < first + count && failed < 10; seed++)
+		failed += fails(seed, &stats);
 	printf("# seeds %" PRIu64 "..%" PRIu64 ": %" PRIu64 " operations, %" PRIu64
 	       " packets, %" PRIu64 " sent again, %" PRIu64 " kept out of order, %" PRIu64
 	       " damaged, %" PRIu64 " nodes cut off\n",
