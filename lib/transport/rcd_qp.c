@@ -44,14 +44,13 @@ static int
 make_layout(const struct rcd_qp_init *init, struct layout *layout)
 {
 	uint32_t sge_count = 3u * init->max_send_sge + init->max_recv_sge;
-	uint16_t mtu = init->port_mtu_bytes;
 
 	if (init->sq_depth < 1 || init->sq_depth > SQ_DEPTH_MAX ||
 		init->max_send_sge > RCD_SGE_MAX || init->max_recv_sge > RCD_SGE_MAX ||
 		init->max_inline > RCD_INLINE_MAX || init->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX ||
 		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK)
 		return -EINVAL;
-	if (mtu < RCD_PATH_MTU_MIN_BYTES || mtu > RCD_PATH_MTU_MAX_BYTES || (mtu & (mtu - 1)) != 0)
+	if (!rcd_mtu_valid(init->port_mtu_bytes, RCD_PATH_MTU_MAX_BYTES))
 		return -EINVAL;
 	layout->sq_depth = 1;
 	while (layout->sq_depth < init->sq_depth)
@@ -312,6 +311,25 @@ rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe)
 }
 
 void
+rcd_qp_complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode)
+{
+	struct rcd_cqe cqe = {
+		.opcode = (uint8_t)opcode,
+		.solicited = roce->bth.solicited,
+		.byte_len = qp->hot.in_len,
+	};
+
+	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT)) {
+		cqe.flags = RCD_WC_WITH_IMM;
+		cqe.imm = roce->immdt.data;
+	} else if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH)) {
+		cqe.flags = RCD_WC_WITH_INV;
+		cqe.imm = roce->ieth.rkey.val;
+	}
+	rcd_qp_complete_recv(qp, &cqe);
+}
+
+void
 rcd_qp_fail(struct rcd_qp *qp)
 {
 	if (qp->hot.state != RCD_QP_RESET)
@@ -420,17 +438,9 @@ static void
 build_cnp(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	qp->hot.cnp_pending = false;
-	pkt->roce.bth = (struct rcd_bth){
-		.opcode = RCD_OPCODE_CNP,
-		.mig_req = true,
-		.becn = true,
-		.pkey = { RCD_PKEY_DEFAULT },
-		.dest_qpn = qp->attr.dest_qpn,
-	};
+	rcd_qp_start_pkt(qp, pkt, RCD_OPCODE_CNP, rcd_psn(0));
+	pkt->roce.bth.becn = true;
 	memset(&pkt->roce.cnp, 0, sizeof(pkt->roce.cnp));
-	pkt->av = &qp->attr.av;
-	pkt->payload_len = 0;
-	pkt->piece_count = 0;
 	rcd_qp_count(qp, RCD_COUNTER_TX_CNP, 1);
 }
 

@@ -61,12 +61,6 @@ check_transition(const struct rcd_qp *qp, enum rcd_qp_state to, uint32_t mask)
 	return (mask & ~(transition->required | transition->optional)) == 0 ? 0 : -EINVAL;
 }
 
-static bool
-mtu_valid(uint16_t mtu, uint16_t port_mtu)
-{
-	return mtu >= RCD_PATH_MTU_MIN_BYTES && mtu <= port_mtu && (mtu & (mtu - 1)) == 0;
-}
-
 static int
 check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 {
@@ -79,7 +73,7 @@ check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t m
 		return -EINVAL;
 	if (((mask & PKEY_INDEX) && attr->pkey_index != 0) || ((mask & PORT) && attr->port != 1))
 		return -EINVAL;
-	if ((mask & PATH_MTU) && !mtu_valid(attr->path_mtu_bytes, qp->init.port_mtu_bytes))
+	if ((mask & PATH_MTU) && !rcd_mtu_valid(attr->path_mtu_bytes, qp->init.port_mtu_bytes))
 		return -EINVAL;
 	if (((mask & TIMEOUT) && attr->timeout > 31) ||
 		((mask & RETRY_CNT) && attr->retry_cnt > 7) ||

@@ -241,6 +241,29 @@ rcd_rec_packets(struct rcd_qp *qp, uint32_t number)
 	return rcd_wr_is_atomic(opcode) ? 1 : rcd_packets(qp, rec->len);
 }
 
+/** Whether it is one of the path MTUs that the verbs enumerate, and at most this. */
+static inline bool
+rcd_mtu_valid(uint16_t mtu, uint16_t most)
+{
+	return mtu >= RCD_PATH_MTU_MIN_BYTES && mtu <= most && (mtu & (mtu - 1)) == 0;
+}
+
+/** Begin a packet to the connected peer: its BTH, no payload yet. */
+static inline void
+rcd_qp_start_pkt(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
+{
+	pkt->roce.bth = (struct rcd_bth){
+		.opcode = opcode,
+		.mig_req = true,
+		.pkey = { RCD_PKEY_DEFAULT },
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+	};
+	pkt->av = &qp->attr.av;
+	pkt->payload_len = 0;
+	pkt->piece_count = 0;
+}
+
 /* rcd_qp.c */
 
 /** Complete the oldest send work request and, when it failed, leave RTS. */
@@ -250,6 +273,10 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status);
 /** Hand over a receive completion and forget the receive work request. */
 void
 rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe);
+
+/** Complete a message that consumed a receive work request; its length is in_len. */
+void
+rcd_qp_complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode);
 
 /** Go to ERR and flush. @param event what to raise, or 0 */
 void

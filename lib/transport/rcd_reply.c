@@ -12,20 +12,11 @@
 #include "rcd_qp_priv.h"
 
 static void
-set_bth(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
+start_reply(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
 {
-	pkt->roce.bth = (struct rcd_bth){
-		.opcode = opcode,
-		.mig_req = true,
-		.pkey = { RCD_PKEY_DEFAULT },
-		.dest_qpn = qp->attr.dest_qpn,
-		.psn = psn,
-	};
+	rcd_qp_start_pkt(qp, pkt, opcode, psn);
 	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
 	pkt->roce.aeth.msn = qp->hot.msn;
-	pkt->av = &qp->attr.av;
-	pkt->payload_len = 0;
-	pkt->piece_count = 0;
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 }
 
@@ -105,7 +96,7 @@ build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd
 	else
 		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST
 			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
-	set_bth(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
+	start_reply(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
 	pkt->payload_len = len;
 	pkt->pieces[0] = (struct rcd_piece){ base, len };
 	pkt->piece_count = len > 0;
@@ -124,7 +115,7 @@ build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 
 	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
 		return build_read_response(qp, resource, pkt);
-	set_bth(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
+	start_reply(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
 	pkt->roce.atomicacketh.original = resource->original;
 	remove_first(qp);
 	return true;
@@ -158,13 +149,13 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	if (hot->nak_pending) {
 		/* It acknowledges all before it. */
 		hot->nak_pending = hot->ack_pending = false;
-		set_bth(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
+		start_reply(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
 		pkt->roce.aeth.syndrome = hot->nak_syndrome;
 		return true;
 	}
 	if (hot->ack_pending) {
 		hot->ack_pending = false;
-		set_bth(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->ack_psn);
+		start_reply(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->ack_psn);
 		return true;
 	}
 	return false;

@@ -259,21 +259,6 @@ ready(struct rcd_qp *qp, uint64_t now_ns)
 	return rcd_psn_diff(hot->psn_tx, from) < RCD_REQ_WINDOW;
 }
 
-static void
-set_bth(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode)
-{
-	pkt->roce.bth = (struct rcd_bth){
-		.opcode = opcode,
-		.mig_req = true,
-		.pkey = { RCD_PKEY_DEFAULT },
-		.dest_qpn = qp->attr.dest_qpn,
-		.psn = qp->hot.psn_tx,
-	};
-	pkt->av = &qp->attr.av;
-	pkt->payload_len = 0;
-	pkt->piece_count = 0;
-}
-
 /* @return false when local memory does not allow it */
 static bool
 set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32_t len,
@@ -307,7 +292,8 @@ build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 	uint8_t opcode =
 		first ? (last ? form->only : form->first) : (last ? form->last : form->middle);
 
-	set_bth(qp, pkt, qp->hot.type == RCD_QP_UC ? opcode | 0x20 : opcode);
+	rcd_qp_start_pkt(
+		qp, pkt, qp->hot.type == RCD_QP_UC ? opcode | 0x20 : opcode, qp->hot.psn_tx);
 	if (last)
 		pkt->roce.bth.solicited = slot->wr.flags & RCD_SEND_SOLICITED;
 	pkt->roce.reth = (struct rcd_reth){
@@ -326,7 +312,9 @@ build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *p
 	const struct rcd_send_wr *wr = &slot->wr;
 	bool imm = wr->opcode == RCD_WR_SEND_WITH_IMM;
 
-	set_bth(qp, pkt, imm ? RCD_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE : RCD_OPCODE_UD_SEND_ONLY);
+	rcd_qp_start_pkt(qp, pkt,
+		imm ? RCD_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE : RCD_OPCODE_UD_SEND_ONLY,
+		qp->hot.psn_tx);
 	pkt->av = rcd_ah_get(qp->init.ahs, qp->init.pd, wr->ud.ah);
 	if (pkt->av == NULL)
 		return false;
@@ -347,7 +335,7 @@ build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
 	const struct rcd_send_wr *wr = &slot->wr;
 
-	set_bth(qp, pkt, wire_forms[wr->opcode].only);
+	rcd_qp_start_pkt(qp, pkt, wire_forms[wr->opcode].only, qp->hot.psn_tx);
 	pkt->roce.reth = (struct rcd_reth){
 		.va = wr->remote.va + offset,
 		.rkey = wr->remote.rkey,

@@ -183,26 +183,6 @@ check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 	return CHECK_OK;
 }
 
-/* The end of a message that consumes a receive work request. */
-static void
-complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode)
-{
-	struct rcd_cqe cqe = {
-		.opcode = (uint8_t)opcode,
-		.solicited = roce->bth.solicited,
-		.byte_len = qp->hot.in_len,
-	};
-
-	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT)) {
-		cqe.flags = RCD_WC_WITH_IMM;
-		cqe.imm = roce->immdt.data;
-	} else if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH)) {
-		cqe.flags = RCD_WC_WITH_INV;
-		cqe.imm = roce->ieth.rkey.val;
-	}
-	rcd_qp_complete_recv(qp, &cqe);
-}
-
 static enum check
 execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
 {
@@ -223,7 +203,7 @@ execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 	}
 	hot->in_progress = RCD_IN_NOTHING;
 	hot->msn = rcd_psn_add(hot->msn, 1);
-	complete_message(qp, roce, RCD_WC_RECV);
+	rcd_qp_complete_message(qp, roce, RCD_WC_RECV);
 	return CHECK_OK;
 }
 
@@ -248,7 +228,7 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
 	hot->in_progress = RCD_IN_NOTHING;
 	hot->msn = rcd_psn_add(hot->msn, 1);
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
-		complete_message(qp, roce, RCD_WC_RECV_RDMA_WITH_IMM);
+		rcd_qp_complete_message(qp, roce, RCD_WC_RECV_RDMA_WITH_IMM);
 }
 
 /* Other cores and the application may use the same memory: one atomic instruction. */

@@ -47,21 +47,6 @@ lengths_right(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		       : qp->hot.in_len + len == qp->hot.in_total);
 }
 
-static void
-complete_uc(struct rcd_qp *qp, const struct rcd_pkt *pkt, enum rcd_wc_opcode opcode)
-{
-	bool imm = rcd_opcode_has(pkt->roce.bth.opcode, RCD_EXT_IMMDT);
-	struct rcd_cqe cqe = {
-		.opcode = (uint8_t)opcode,
-		.flags = imm ? RCD_WC_WITH_IMM : 0,
-		.solicited = pkt->roce.bth.solicited,
-		.byte_len = qp->hot.in_len,
-		.imm = imm ? pkt->roce.immdt.data : 0,
-	};
-
-	rcd_qp_complete_recv(qp, &cqe);
-}
-
 static enum rcd_rx_verdict
 uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
@@ -79,7 +64,7 @@ uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		return fail_recv(qp, RCD_WC_LOC_PROT_ERR);
 	hot->in_len += pkt->payload_len;
 	if (rcd_opcode_ends(pkt->roce.bth.opcode))
-		complete_uc(qp, pkt, RCD_WC_RECV);
+		rcd_qp_complete_message(qp, &pkt->roce, RCD_WC_RECV);
 	return RCD_RX_EXECUTED;
 }
 
@@ -105,7 +90,7 @@ uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	memcpy(at, pkt->payload, pkt->payload_len);
 	hot->in_len += pkt->payload_len;
 	if (imm)
-		complete_uc(qp, pkt, RCD_WC_RECV_RDMA_WITH_IMM);
+		rcd_qp_complete_message(qp, &pkt->roce, RCD_WC_RECV_RDMA_WITH_IMM);
 	return RCD_RX_EXECUTED;
 }
 

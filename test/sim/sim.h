@@ -78,7 +78,6 @@ struct sim_qp {
 	struct sim_recv_queue rq;
 	uint64_t timer_ns;   /**< deadline that an event is queued for */
 	bool waits_for_port; /**< an event is queued for when the port has drained */
-	uint32_t fetched_sends;
 };
 
 /** A node. */
