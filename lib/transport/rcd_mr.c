@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * A key is permute(slot << 4 | generation) << 8 | variant: 24 bits that are permuted, 20 of them
@@ -37,6 +38,7 @@ struct rcd_mr_table {
 	uint32_t round_keys[ROUNDS];
 	uint32_t hints[HINTS]; /**< slots, by the key's middle bits; any value is safe */
 	struct rcd_mr *slots;  /**< capacity of them */
+	struct rcd_mr_foreign foreign;
 };
 
 /* Mixes half a value; any function will do for a Feistel network to be a permutation. */
@@ -413,4 +415,34 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 	if (!within(addr, len, mr->start, mr->len))
 		return NULL;
 	return mr->base + (addr - mr->start);
+}
+
+void
+rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign *foreign)
+{
+	table->foreign = foreign != NULL ? *foreign : (struct rcd_mr_foreign){ .len = 0 };
+}
+
+bool
+rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base)
+{
+	return (uintptr_t)base - table->foreign.start < table->foreign.len;
+}
+
+int
+rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base, size_t len)
+{
+	if (len > 0 && rcd_mr_is_foreign(table, base))
+		return table->foreign.read(table->foreign.arg, dst, base, len);
+	memcpy(dst, base, len);
+	return 0;
+}
+
+int
+rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
+{
+	if (len > 0 && rcd_mr_is_foreign(table, base))
+		return table->foreign.write(table->foreign.arg, base, src, len);
+	memcpy(base, src, len);
+	return 0;
 }

@@ -75,6 +75,38 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret);
 void
 rcd_mr_table_destroy(struct rcd_mr_table *table);
 
+/**
+ * How to reach memory that the engine can't address: regions whose base lies in a window of
+ * addresses that nobody dereferences.
+ */
+struct rcd_mr_foreign {
+	uintptr_t start; /**< first address of the window */
+	size_t len;      /**< bytes; 0: there is no such memory */
+	void *arg;
+
+	/** Copy out of the region. @return 0, or -EFAULT when the owner has unmapped it */
+	int (*read)(void *arg, uint8_t *dst, const uint8_t *base, size_t len);
+
+	/** Copy into the region. @return as read */
+	int (*write)(void *arg, uint8_t *base, const uint8_t *src, size_t len);
+};
+
+/** Say how to reach foreign memory. @param foreign copied; NULL: there is none */
+void
+rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign *foreign);
+
+/** Whether translated memory is foreign, and so must not be dereferenced. */
+bool
+rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base);
+
+/** Copy out of translated memory, whichever it is. @return 0 or -EFAULT */
+int
+rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base, size_t len);
+
+/** Copy into translated memory, whichever it is. @return 0 or -EFAULT */
+int
+rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len);
+
 /** Slots in use. */
 uint32_t
 rcd_mr_table_used(const struct rcd_mr_table *table);
@@ -85,7 +117,7 @@ struct rcd_mr_attr {
 	uint32_t access; /**< RCD_ACCESS_*; remote write and atomic need local write */
 	uint64_t start;  /**< address in the application; 0 with RCD_ACCESS_ZERO_BASED */
 	uint64_t len;    /**< bytes */
-	uint8_t *base;   /**< engine memory, len bytes, owned by the caller */
+	uint8_t *base;   /**< engine memory or foreign, len bytes, owned by the caller */
 };
 
 /**

@@ -498,3 +498,15 @@ rcd_qp_kept(const struct rcd_qp *qp)
 {
 	return qp->kept_count;
 }
+
+uint32_t
+rcd_qp_sq_done(const struct rcd_qp *qp)
+{
+	return qp->hot.sq_head;
+}
+
+uint32_t
+rcd_qp_rq_done(const struct rcd_qp *qp)
+{
+	return qp->rq_next;
+}

@@ -271,6 +271,17 @@ rcd_qp_qpn(const struct rcd_qp *qp);
 enum rcd_qp_state
 rcd_qp_state(const struct rcd_qp *qp);
 
+/**
+ * Send work requests that are complete, signalled or not, as a free-running number: the host may
+ * reuse the slots of all before it.
+ */
+uint32_t
+rcd_qp_sq_done(const struct rcd_qp *qp);
+
+/** Receive work requests fetched so far, as a free-running number. 0 with a shared queue. */
+uint32_t
+rcd_qp_rq_done(const struct rcd_qp *qp);
+
 /** Pool entries that the queue pair holds: packets kept out of order. */
 uint32_t
 rcd_qp_kept(const struct rcd_qp *qp);

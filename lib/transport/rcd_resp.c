@@ -207,7 +207,7 @@ execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 	return CHECK_OK;
 }
 
-static void
+static enum check
 execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len,
 	uint8_t *at)
 {
@@ -219,40 +219,73 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
 		qp->write_key = roce->reth.rkey;
 		qp->write_va = roce->reth.va;
 	}
-	memcpy(at, payload, len);
+	if (rcd_mr_write(hot->mrs, at, payload, len) != 0)
+		return CHECK_REMOTE_ACCESS;
 	hot->in_len += len;
 	if (!rcd_opcode_ends(roce->bth.opcode)) {
 		hot->in_progress = RCD_IN_WRITE;
-		return;
+		return CHECK_OK;
 	}
 	hot->in_progress = RCD_IN_NOTHING;
 	hot->msn = rcd_psn_add(hot->msn, 1);
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
 		rcd_qp_complete_message(qp, roce, RCD_WC_RECV_RDMA_WITH_IMM);
+	return CHECK_OK;
+}
+
+/*
+ * In foreign memory an atomic is read and written back: atomic among the queue pairs of the owner,
+ * not against its processors, as the specification allows (IBTA Vol. 1, 10.6.4).
+ */
+static enum check
+atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
+{
+	bool add = op_of(roce) == RCD_OP_FETCH_ADD;
+	uint8_t bytes[RCD_ATOMIC_LEN];
+	uint64_t val;
+
+	if (rcd_mr_read(qp->hot.mrs, bytes, at, sizeof(bytes)) != 0)
+		return CHECK_REMOTE_ACCESS;
+	memcpy(original, bytes, sizeof(*original));
+	if (!add && *original != roce->atomiceth.compare)
+		return CHECK_OK;
+	val = add ? *original + roce->atomiceth.swap_or_add : roce->atomiceth.swap_or_add;
+	memcpy(bytes, &val, sizeof(bytes));
+	return rcd_mr_write(qp->hot.mrs, at, bytes, sizeof(bytes)) == 0 ? CHECK_OK
+									: CHECK_REMOTE_ACCESS;
 }
 
 /* Other cores and the application may use the same memory: one atomic instruction. */
-static uint64_t
-execute_atomic(const struct rcd_roce *roce, uint8_t *at)
+static enum check
+execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
 {
 	uint64_t *target = (uint64_t *)(void *)at;
 	uint64_t compare = roce->atomiceth.compare;
 
-	if (op_of(roce) == RCD_OP_FETCH_ADD)
-		return __atomic_fetch_add(target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
+	if (rcd_mr_is_foreign(qp->hot.mrs, at))
+		return atomic_foreign(qp, roce, at, original);
+	if (op_of(roce) == RCD_OP_FETCH_ADD) {
+		*original = __atomic_fetch_add(
+			target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
+		return CHECK_OK;
+	}
 	/* On failure `compare` receives what was there, on success it is what was there. */
 	__atomic_compare_exchange_n(target, &compare, roce->atomiceth.swap_or_add, false,
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	return compare;
+	*original = compare;
+	return CHECK_OK;
 }
 
 /* READ: to be answered. Atomic: done, and to be answered. */
-static uint32_t
-execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at)
+static enum check
+execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32_t *psns)
 {
 	struct rcd_resource *resource = &qp->resources[qp->resource_next];
 	bool read = op_of(roce) == RCD_OP_RDMA_READ;
+	uint64_t original = 0;
 
+	if (!read && execute_atomic(qp, roce, at, &original) != CHECK_OK)
+		return CHECK_REMOTE_ACCESS;
 	if (resource->pending)
 		rcd_reply_cancel(qp, resource);
 	qp->resource_next = (uint8_t)((qp->resource_next + 1) % qp->attr.max_dest_rd_atomic);
@@ -262,7 +295,7 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at)
 		.va = read ? roce->reth.va : roce->atomiceth.va,
 		.rkey = read ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
 		.len = read ? roce->reth.dma_len : RCD_ATOMIC_LEN,
-		.original = read ? 0 : execute_atomic(roce, at),
+		.original = original,
 		.opcode = roce->bth.opcode,
 		.first = true,
 	};
@@ -270,7 +303,8 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at)
 	resource->stop = resource->len;
 	qp->hot.msn = rcd_psn_add(qp->hot.msn, 1);
 	rcd_reply_add(qp, resource);
-	return resource->count;
+	*psns = resource->count;
+	return CHECK_OK;
 }
 
 /* Something was wrong with the request for the expected PSN. */
@@ -337,15 +371,14 @@ execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, 
 		return refuse(qp, check);
 	/* Before anything completes: who is told of the completion may already ask again. */
 	hot->nak_state = RCD_NAK_STATE_NONE;
-	if (op_of(roce) == RCD_OP_SEND) {
+	if (op_of(roce) == RCD_OP_SEND)
 		check = execute_send(qp, roce, payload, len);
-		if (check != CHECK_OK)
-			return refuse(qp, check);
-	} else if (op_of(roce) == RCD_OP_RDMA_WRITE) {
-		execute_write(qp, roce, payload, len, at);
-	} else {
-		psns = execute_read(qp, roce, at);
-	}
+	else if (op_of(roce) == RCD_OP_RDMA_WRITE)
+		check = execute_write(qp, roce, payload, len, at);
+	else
+		check = execute_read(qp, roce, at, &psns);
+	if (check != CHECK_OK)
+		return refuse(qp, check);
 	if (roce->bth.ack_req && psns == 1 && op_of(roce) <= RCD_OP_RDMA_WRITE) {
 		if (hot->ack_pending)
 			rcd_qp_count(qp, RCD_COUNTER_ACK_DEFERRED, 1);

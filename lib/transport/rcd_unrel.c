@@ -87,7 +87,8 @@ uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		return skip(qp, RCD_RX_MESSAGE);
 	if (imm && rcd_qp_need_recv(qp) != 0)
 		return skip(qp, RCD_RX_NO_RECV);
-	memcpy(at, pkt->payload, pkt->payload_len);
+	if (rcd_mr_write(hot->mrs, at, pkt->payload, pkt->payload_len) != 0)
+		return skip(qp, RCD_RX_MESSAGE);
 	hot->in_len += pkt->payload_len;
 	if (imm)
 		rcd_qp_complete_message(qp, &pkt->roce, RCD_WC_RECV_RDMA_WITH_IMM);
