@@ -11,9 +11,11 @@ set -euo pipefail
 
 declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
-		libisal-dev libjansson-dev libpcap-dev"
-	[test]="libcunit1-dev tshark"
-	[ci]="clang clang-format libclang-rt-14-dev"
+		libisal-dev libjansson-dev libpcap-dev
+		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev libsystemd-dev
+		clang libbpf-dev linux-libc-dev"
+	[test]="libcunit1-dev tshark iproute2 iputils-ping"
+	[ci]="clang-format libclang-rt-14-dev"
 )
 
 missing=()

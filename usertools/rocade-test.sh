@@ -61,7 +61,22 @@ suites() {
 mkdir -p "$builds"
 compile release && suites release || broken=1
 compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined && suites asan || broken=1
+# The rings between engine and client, watched for races.
+rings() {
+	local dir=$builds/tsan
+	local mode=()
+	[ -e "$dir/build.ninja" ] && mode=(--reconfigure)
+	meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" -Dbuildtype=debugoptimized \
+		-Db_sanitize=thread >"$builds/setup.log" 2>&1 || return 1
+	echo "rocade-test: building in $dir"
+	ninja -C "$dir" --quiet test/unit/test_shmq
+	logs+=("$dir/meson-logs/testlog.junit.xml")
+	rm -f "$dir/meson-logs/testlog.junit.xml"
+	meson test -C "$dir" --no-rebuild --print-errorlogs shmq || true
+}
+
 if $ci; then
+	rings || broken=1
 	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
 		-Db_lundef=false -Dfuzz=true &&
 		"$root/test/fuzz/run.sh" "$builds/fuzz" 300000 || broken=1

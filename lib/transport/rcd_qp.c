@@ -508,5 +508,5 @@ rcd_qp_sq_done(const struct rcd_qp *qp)
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp)
 {
-	return qp->rq_next;
+	return qp->rq_next - (qp->recv_valid && qp->init.srq == NULL);
 }

@@ -278,7 +278,7 @@ rcd_qp_state(const struct rcd_qp *qp);
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp);
 
-/** Receive work requests fetched so far, as a free-running number. 0 with a shared queue. */
+/** Receive work requests that are complete, as a free-running number. 0 with a shared queue. */
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp);
 

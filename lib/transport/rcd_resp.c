@@ -265,8 +265,8 @@ execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint
 	if (rcd_mr_is_foreign(qp->hot.mrs, at))
 		return atomic_foreign(qp, roce, at, original);
 	if (op_of(roce) == RCD_OP_FETCH_ADD) {
-		*original = __atomic_fetch_add(
-			target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
+		*original =
+			__atomic_fetch_add(target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
 		return CHECK_OK;
 	}
 	/* On failure `compare` receives what was there, on success it is what was there. */

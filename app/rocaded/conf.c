@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The configuration file, read by rte_cfgfile. The library keeps no line numbers, so that of a
+ * fault is looked up in the file again.
+ */
+#include "conf.h"
+
+#include <errno.h>
+#include <rte_cfgfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fault {
+	const char *path;
+	int count;
+};
+
+/* The line of a section or, with a key, of its entry in it. @return 0 when it is not found */
+static int
+line_of(const char *path, const char *section, const char *key)
+{
+	FILE *file = fopen(path, "r");
+	char line[512];
+	bool inside = false;
+	int number = 0, found = 0;
+
+	while (file != NULL && found == 0 && fgets(line, sizeof(line), file) != NULL) {
+		char *at = line + strspn(line, " \t");
+
+		number++;
+		if (*at == '[') {
+			size_t len = strcspn(at + 1, "]\n");
+
+			inside = strlen(section) == len && strncmp(at + 1, section, len) == 0;
+			if (inside && key == NULL)
+				found = number;
+		} else if (inside && key != NULL) {
+			size_t len = strcspn(at, " \t=\n");
+
+			if (strlen(key) == len && strncmp(at, key, len) == 0)
+				found = number;
+		}
+	}
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+static void
+complain(struct fault *fault, const char *section, const char *key, const char *what)
+{
+	fprintf(stderr, "%s:%d: %s%s%s\n", fault->path, line_of(fault->path, section, key),
+		key != NULL ? key : "", key != NULL ? ": " : "", what);
+	fault->count++;
+}
+
+/* A number with an optional K, M or G. */
+static bool
+parse_number(const char *text, uint64_t most, uint64_t *val)
+{
+	static const char suffixes[] = "KMG";
+	const char *suffix;
+	char *end;
+
+	errno = 0;
+	*val = strtoull(text, &end, 0);
+	if (end == text || errno != 0 || text[0] == '-')
+		return false;
+	if (*end != '\0') {
+		suffix = strchr(suffixes, *end);
+		if (suffix == NULL || end[1] != '\0')
+			return false;
+		*val <<= 10 * (suffix - suffixes + 1);
+	}
+	return *val <= most;
+}
+
+static bool
+take_text(char *dst, size_t size, const char *text)
+{
+	if (strlen(text) >= size)
+		return false;
+	snprintf(dst, size, "%s", text);
+	return true;
+}
+
+static const char *
+take_idle(struct conf *conf, const char *val)
+{
+	static const char *const names[] = { "auto", "poll", "yield", "sleep" };
+
+	for (int i = 0; i < 4; i++) {
+		if (strcmp(val, names[i]) == 0) {
+			conf->engine.idle = (enum rcd_idle)i;
+			return NULL;
+		}
+	}
+	return "one of auto, poll, yield, sleep";
+}
+
+/* @return what is wrong, or NULL */
+static const char *
+engine_key(struct conf *conf, const char *key, const char *val)
+{
+	uint64_t number;
+
+	if (strcmp(key, "socket") == 0)
+		return take_text(conf->engine.socket, sizeof(conf->engine.socket), val)
+			? NULL
+			: "too long for a socket's name";
+	if (strcmp(key, "user") == 0)
+		return take_text(conf->user, sizeof(conf->user), val) ? NULL : "too long";
+	if (strcmp(key, "group") == 0)
+		return take_text(conf->group, sizeof(conf->group), val) ? NULL : "too long";
+	if (strcmp(key, "idle") == 0)
+		return take_idle(conf, val);
+	if (strcmp(key, "socket_mode") == 0) {
+		char *end;
+		unsigned long mode = strtoul(val, &end, 8);
+
+		if (end == val || *end != '\0' || mode > 0777)
+			return "permission bits in octal, 0660 say";
+		conf->engine.socket_mode = (uint32_t)mode;
+		return NULL;
+	}
+	if (strcmp(key, "clients") == 0) {
+		if (!parse_number(val, 4096, &number) || number == 0)
+			return "a number from 1 to 4096";
+		conf->engine.clients = (uint32_t)number;
+		return NULL;
+	}
+	if (strcmp(key, "mbufs") == 0) {
+		if (!parse_number(val, 1u << 24, &number) || number < 2047)
+			return "a number from 2047 to 16M";
+		conf->engine.mbufs = (uint32_t)number;
+		return NULL;
+	}
+	return "no such key in [engine]";
+}
+
+static const char *
+quota_key(struct conf *conf, const char *key, const char *val)
+{
+	struct rcd_quota *quota = &conf->engine.quota;
+	const struct {
+		const char *name;
+		uint32_t *field;
+		uint32_t most;
+	} fields[] = {
+		{ "qps", &quota->qps, 16384 },
+		{ "cqs", &quota->cqs, 1u << 20 },
+		{ "mrs", &quota->mrs, 1u << 19 },
+		{ "srqs", &quota->srqs, 1u << 16 },
+		{ "pds", &quota->pds, 1u << 16 },
+		{ "ahs", &quota->ahs, 1u << 20 },
+	};
+	uint64_t number;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strcmp(key, fields[i].name) != 0)
+			continue;
+		if (!parse_number(val, fields[i].most, &number) || number == 0)
+			return "out of range";
+		*fields[i].field = (uint32_t)number;
+		return NULL;
+	}
+	if (strcmp(key, "queue_bytes") == 0) {
+		if (!parse_number(val, UINT64_C(1) << 40, &number) || number < 2u << 20)
+			return "2M at least";
+		quota->queue_bytes = number;
+		return NULL;
+	}
+	return "no such key in [quota]";
+}
+
+static const char *
+take_addresses(struct rcd_dev_conf *dev, const char *val, uint16_t vlan_id)
+{
+	char copy[512];
+	char *save = NULL;
+
+	if (!take_text(copy, sizeof(copy), val))
+		return "too long";
+	for (char *word = strtok_r(copy, ", ", &save); word != NULL;
+		word = strtok_r(NULL, ", ", &save)) {
+		struct rcd_addr addr = { .vlan_id = vlan_id };
+		char *at = strchr(word, '@');
+
+		/* ADDRESS/LENGTH@VLAN */
+		if (at != NULL) {
+			uint64_t vlan;
+
+			*at = '\0';
+			if (!parse_number(at + 1, 4094, &vlan) || vlan == 0)
+				return "VLAN identifiers are 1 to 4094";
+			addr.vlan_id = (uint16_t)vlan;
+		}
+		if (rcd_addr_parse(word, &addr) != 0)
+			return "a list of ADDRESS/LENGTH[@VLAN]";
+		if (dev->addr_count == RCD_DEV_ADDRS_MAX)
+			return "too many addresses";
+		dev->addrs[dev->addr_count++] = addr;
+	}
+	return NULL;
+}
+
+static const char *
+take_type(struct rcd_dev_conf *dev, const char *val)
+{
+	if (strcmp(val, "wire") == 0)
+		dev->attach = RCD_ATTACH_WIRE;
+	else if (strcmp(val, "netdev") == 0)
+		dev->attach = RCD_ATTACH_NETDEV;
+	else if (strcmp(val, "port") == 0)
+		dev->attach = RCD_ATTACH_PORT;
+	else
+		return "one of wire, netdev, port";
+	return NULL;
+}
+
+static const char *
+take_mode(struct rcd_dev_conf *dev, const char *val)
+{
+	if (strcmp(val, "auto") == 0)
+		dev->mode = RCD_NETDEV_AUTO;
+	else if (strcmp(val, "xdp") == 0)
+		dev->mode = RCD_NETDEV_XDP;
+	else if (strcmp(val, "packet") == 0)
+		dev->mode = RCD_NETDEV_PACKET;
+	else
+		return "one of auto, xdp, packet";
+	return NULL;
+}
+
+static const char *
+device_key(struct rcd_dev_conf *dev, const char *key, const char *val)
+{
+	struct rcd_addr addr;
+	uint64_t number;
+
+	if (strcmp(key, "type") == 0)
+		return take_type(dev, val);
+	if (strcmp(key, "peer") == 0 || strcmp(key, "netdev") == 0 || strcmp(key, "devargs") == 0)
+		return take_text(dev->target, sizeof(dev->target), val) ? NULL : "too long";
+	if (strcmp(key, "mode") == 0)
+		return take_mode(dev, val);
+	if (strcmp(key, "address") == 0)
+		return take_addresses(dev, val, 0);
+	if (strcmp(key, "gateway") == 0) {
+		if (rcd_addr_parse(val, &addr) != 0)
+			return "an address";
+		if (rcd_gid_is_ipv4(&addr.gid))
+			dev->gateway4 = addr.gid;
+		else
+			dev->gateway6 = addr.gid;
+		return NULL;
+	}
+	if (strcmp(key, "mtu") == 0) {
+		if (!parse_number(val, 65535, &number) || number < 576)
+			return "bytes, 576 to 65535";
+		dev->mtu = (uint32_t)number;
+		return NULL;
+	}
+	return "no such key in a device";
+}
+
+static void
+load_device(struct conf *conf, struct rte_cfgfile *file, const char *section, struct fault *fault)
+{
+	struct rcd_dev_conf *dev = &conf->devs[conf->dev_count];
+	struct rte_cfgfile_entry entries[32];
+	int count = rte_cfgfile_section_entries(file, section, entries, 32);
+
+	if (conf->dev_count == CONF_DEVS_MAX) {
+		complain(fault, section, NULL, "too many devices");
+		return;
+	}
+	memset(dev, 0, sizeof(*dev));
+	if (!take_text(dev->name, sizeof(dev->name), section + strlen("device "))) {
+		complain(fault, section, NULL, "too long a name");
+		return;
+	}
+	for (int i = 0; i < count; i++) {
+		const char *what = device_key(dev, entries[i].name, entries[i].value);
+
+		if (what != NULL)
+			complain(fault, section, entries[i].name, what);
+	}
+	if (dev->target[0] == '\0')
+		complain(fault, section, NULL, "needs a peer, a netdev or devargs");
+	if (dev->attach == RCD_ATTACH_NETDEV && dev->addr_count > 0)
+		complain(fault, section, "address", "a netdev's addresses are the kernel's");
+	conf->dev_count++;
+}
+
+static void
+load_section(struct conf *conf, struct rte_cfgfile *file, const char *section, struct fault *fault)
+{
+	struct rte_cfgfile_entry entries[32];
+	bool engine = strcmp(section, "engine") == 0;
+	int count;
+
+	if (strncmp(section, "device ", strlen("device ")) == 0) {
+		load_device(conf, file, section, fault);
+		return;
+	}
+	if (!engine && strcmp(section, "quota") != 0) {
+		complain(fault, section, NULL,
+			"no such section; there are [engine], [quota] and [device NAME]");
+		return;
+	}
+	count = rte_cfgfile_section_entries(file, section, entries, 32);
+	for (int i = 0; i < count; i++) {
+		const char *what = engine ? engine_key(conf, entries[i].name, entries[i].value)
+					  : quota_key(conf, entries[i].name, entries[i].value);
+
+		if (what != NULL)
+			complain(fault, section, entries[i].name, what);
+	}
+}
+
+/* What each device says of another. */
+static void
+check_peers(const struct conf *conf, struct fault *fault)
+{
+	for (uint32_t i = 0; i < conf->dev_count; i++) {
+		const struct rcd_dev_conf *dev = &conf->devs[i];
+		char section[RCD_NAME_LEN + 16];
+		bool found = false;
+
+		snprintf(section, sizeof(section), "device %s", dev->name);
+		for (uint32_t k = 0; k < conf->dev_count; k++) {
+			const struct rcd_dev_conf *peer = &conf->devs[k];
+
+			if (k < i && strcmp(peer->name, dev->name) == 0)
+				complain(fault, section, NULL, "a device of this name is above");
+			found |= strcmp(peer->name, dev->target) == 0 && k != i &&
+				peer->attach == RCD_ATTACH_WIRE &&
+				strcmp(peer->target, dev->name) == 0;
+		}
+		if (dev->attach == RCD_ATTACH_WIRE && !found)
+			complain(fault, section, "peer",
+				"no wire device of this name names this one as its peer");
+	}
+}
+
+void
+conf_init(struct conf *conf)
+{
+	memset(conf, 0, sizeof(*conf));
+	rcd_engine_conf_init(&conf->engine);
+}
+
+void
+conf_embedded_wire(struct conf *conf)
+{
+	static const char *const names[] = { "roce0", "roce1" };
+	static const char *const addrs[] = { "10.77.0.1/24", "10.77.0.2/24" };
+	static const char *const addrs6[] = { "fd77::1/64", "fd77::2/64" };
+
+	for (int i = 0; i < 2; i++) {
+		struct rcd_dev_conf *dev = &conf->devs[conf->dev_count++];
+
+		dev->attach = RCD_ATTACH_WIRE;
+		snprintf(dev->name, sizeof(dev->name), "%s", names[i]);
+		snprintf(dev->target, sizeof(dev->target), "%s", names[1 - i]);
+		rcd_addr_parse(addrs[i], &dev->addrs[0]);
+		rcd_addr_parse(addrs6[i], &dev->addrs[1]);
+		dev->addr_count = 2;
+	}
+}
+
+int
+conf_load(struct conf *conf, const char *path)
+{
+	struct fault fault = { .path = path };
+	struct rte_cfgfile_parameters params = { .comment_character = '#' };
+	struct rte_cfgfile *file;
+	FILE *probe = fopen(path, "r");
+	char **names;
+	int count;
+
+	if (probe == NULL) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	fclose(probe);
+	file = rte_cfgfile_load_with_params(path, CFG_FLAG_EMPTY_VALUES, &params);
+	if (file == NULL) {
+		fprintf(stderr, "%s: not of the form [SECTION] and KEY = VALUE\n", path);
+		return 1;
+	}
+	count = rte_cfgfile_num_sections(file, NULL, 0);
+	names = calloc((size_t)count + 1, sizeof(names[0]));
+	for (int i = 0; names != NULL && i < count; i++)
+		names[i] = malloc(CFG_NAME_LEN);
+	if (names != NULL && count > 0)
+		rte_cfgfile_sections(file, names, count);
+	for (int i = 0; names != NULL && i < count; i++) {
+		load_section(conf, file, names[i], &fault);
+		free(names[i]);
+	}
+	free(names);
+	rte_cfgfile_close(file);
+	check_peers(conf, &fault);
+	return fault.count;
+}

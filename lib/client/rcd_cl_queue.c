@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queues of a session: making them, posting, polling. No system call on these paths, but to wake
+ * an engine that sleeps, and now and then in an empty poll to see whether it lives.
+ */
+#include "rcd_client.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+/** Empty polls between two looks at the engine: some milliseconds at most. */
+#define CHECK_EVERY 16384
+
+static void *
+at(const struct rcd_client *client, uint64_t offset)
+{
+	return (uint8_t *)client->shm + offset;
+}
+
+static void
+take_cq(struct rcd_client *client, const struct rcd_ctrl_cq_rep *rep, struct rcd_cl_cq *cq)
+{
+	cq->client = client;
+	cq->handle = rep->handle;
+	cq->shm = at(client, rep->indices);
+	cq->slots = at(client, rep->slots);
+	cq->mask = rep->depth - 1;
+	cq->consumer = rep->consumer;
+}
+
+int
+rcd_cl_cq_create(struct rcd_client *client, const struct rcd_ctrl_cq_req *req, struct rcd_cl_cq *cq)
+{
+	struct rcd_ctrl_cq_rep rep;
+	int err = rcd_client_call(client, RCD_CTRL_CQ_CREATE, req, &rep, NULL, NULL);
+
+	if (err != 0)
+		return err;
+	take_cq(client, &rep, cq);
+	cq->arm = 0;
+	return 0;
+}
+
+int
+rcd_cl_cq_resize(struct rcd_cl_cq *cq, uint32_t depth)
+{
+	struct rcd_ctrl_cq_resize_req req = { .handle = cq->handle, .depth = depth };
+	struct rcd_ctrl_cq_rep rep;
+	int err;
+
+	rcd_shm_store(&cq->shm->consumer, cq->consumer);
+	err = rcd_client_call(cq->client, RCD_CTRL_CQ_RESIZE, &req, &rep, NULL, NULL);
+	if (err == 0)
+		take_cq(cq->client, &rep, cq);
+	return err;
+}
+
+int
+rcd_cl_srq_create(
+	struct rcd_client *client, const struct rcd_ctrl_srq_req *req, struct rcd_cl_srq *srq)
+{
+	struct rcd_ctrl_srq_rep rep;
+	int err = rcd_client_call(client, RCD_CTRL_SRQ_CREATE, req, &rep, NULL, NULL);
+
+	if (err != 0)
+		return err;
+	*srq = (struct rcd_cl_srq){
+		.client = client,
+		.handle = rep.handle,
+		.max_sge = rep.max_sge,
+		.wq = { .shm = at(client, rep.indices),
+			.slots = at(client, rep.slots),
+			.mask = rep.depth - 1,
+			.stride = rep.stride },
+	};
+	return 0;
+}
+
+int
+rcd_cl_qp_create(struct rcd_client *client, const struct rcd_ctrl_qp_req *req, struct rcd_cl_qp *qp)
+{
+	struct rcd_ctrl_qp_rep rep;
+	int err = rcd_client_call(client, RCD_CTRL_QP_CREATE, req, &rep, NULL, NULL);
+
+	if (err != 0)
+		return err;
+	*qp = (struct rcd_cl_qp){
+		.client = client,
+		.handle = rep.handle,
+		.qpn = rep.qpn,
+		.max_send_sge = rep.max_send_sge,
+		.max_recv_sge = rep.max_recv_sge,
+		.max_inline = rep.max_inline,
+		.datagram = req->type == RCD_CTRL_QP_UD,
+		.has_rq = rep.rq_depth > 0,
+		.sq = { .shm = at(client, rep.sq_indices),
+			.slots = at(client, rep.sq_slots),
+			.mask = rep.sq_depth - 1,
+			.stride = rep.sq_stride },
+		.rq = { .shm = at(client, rep.rq_indices),
+			.slots = at(client, rep.rq_slots),
+			.mask = rep.rq_depth - 1,
+			.stride = rep.rq_stride },
+	};
+	return 0;
+}
+
+int
+rcd_cl_qp_modify(struct rcd_cl_qp *qp, const struct rcd_ctrl_qp_attr *attr, uint32_t mask)
+{
+	struct rcd_ctrl_qp_modify_req req = { .handle = qp->handle, .mask = mask, .attr = *attr };
+	int err = rcd_client_call(qp->client, RCD_CTRL_QP_MODIFY, &req, NULL, NULL, NULL);
+
+	/* Bit 0 is the state and 0 is RESET: the engine has set all indices to 0. */
+	if (err == 0 && (mask & 1) && attr->state == 0)
+		qp->sq.producer = qp->rq.producer = 0;
+	return err;
+}
+
+int
+rcd_cl_destroy(struct rcd_client *client, enum rcd_ctrl_op op, uint32_t handle)
+{
+	struct rcd_ctrl_handle req = { .handle = handle };
+
+	return rcd_client_call(client, op, &req, NULL, NULL, NULL);
+}
+
+static enum rcd_wqe_form
+form_of(const struct rcd_cl_qp *qp, uint8_t opcode)
+{
+	if (qp->datagram)
+		return RCD_WQE_DATAGRAM;
+	return opcode == RCD_WR_BIND_MW ? RCD_WQE_BIND : RCD_WQE_REMOTE;
+}
+
+int
+rcd_cl_post_send(struct rcd_cl_qp *qp, const struct rcd_send_wr *wr)
+{
+	struct rcd_cl_wq *sq = &qp->sq;
+
+	if (rcd_client_dead(qp->client))
+		return -EIO;
+	if (wr->flags & RCD_SEND_INLINE ? wr->inline_len > qp->max_inline
+					: wr->sge_count > qp->max_send_sge)
+		return -EINVAL;
+	if (rcd_cl_room(sq) == 0)
+		return -ENOMEM;
+	rcd_sq_wqe_put(sq->slots + (size_t)(sq->producer & sq->mask) * sq->stride, wr,
+		form_of(qp, wr->opcode));
+	sq->producer++;
+	return 0;
+}
+
+static void
+ring(struct rcd_client *client, uint32_t handle)
+{
+	uint64_t one = 1;
+
+	if (rcd_db_ring(client->shm, handle) && write(client->wake_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is going to wake up anyway. */
+	}
+}
+
+void
+rcd_cl_ring(struct rcd_cl_qp *qp)
+{
+	if (rcd_client_dead(qp->client))
+		return;
+	rcd_shm_store(&qp->sq.shm->producer, qp->sq.producer);
+	ring(qp->client, qp->handle);
+}
+
+static int
+post_recv(struct rcd_client *client, struct rcd_cl_wq *wq, uint32_t max_sge,
+	const struct rcd_recv_wr *wr)
+{
+	if (rcd_client_dead(client))
+		return -EIO;
+	if (wr->sge_count > max_sge)
+		return -EINVAL;
+	if (rcd_cl_room(wq) == 0)
+		return -ENOMEM;
+	rcd_rq_wqe_put(wq->slots + (size_t)(wq->producer & wq->mask) * wq->stride, wr);
+	rcd_shm_store(&wq->shm->producer, ++wq->producer);
+	return 0;
+}
+
+int
+rcd_cl_post_recv(struct rcd_cl_qp *qp, const struct rcd_recv_wr *wr, bool in_error)
+{
+	int err = qp->has_rq ? post_recv(qp->client, &qp->rq, qp->max_recv_sge, wr) : -EINVAL;
+
+	if (err == 0 && in_error)
+		ring(qp->client, qp->handle);
+	return err;
+}
+
+int
+rcd_cl_post_srq_recv(struct rcd_cl_srq *srq, const struct rcd_recv_wr *wr)
+{
+	return post_recv(srq->client, &srq->wq, srq->max_sge, wr);
+}
+
+uint32_t
+rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
+{
+	struct rcd_client *client = cq->client;
+	uint32_t ready, taken;
+
+	if (client->shm == NULL)
+		return 0;
+	ready = rcd_shm_load(&cq->shm->producer) - cq->consumer;
+	taken = ready < count ? ready : count;
+	if (taken == 0) {
+		uint32_t empty = __atomic_add_fetch(&client->empty_polls, 1, __ATOMIC_RELAXED);
+
+		if (empty % CHECK_EVERY == 0)
+			rcd_client_check(client);
+		if (client->yield)
+			sched_yield();
+		return 0;
+	}
+	for (uint32_t i = 0; i < taken; i++)
+		slots[i] = cq->slots[(cq->consumer + i) & cq->mask];
+	cq->consumer += taken;
+	rcd_shm_store(&cq->shm->consumer, cq->consumer);
+	return taken;
+}
+
+bool
+rcd_cl_flush(struct rcd_cl_qp *qp, bool recv, struct rcd_cq_slot *slot)
+{
+	struct rcd_cl_wq *wq = recv ? &qp->rq : &qp->sq;
+	uint32_t consumer;
+	const uint8_t *wqe;
+
+	if (!rcd_client_dead(qp->client) || qp->client->shm == NULL || (recv && !qp->has_rq))
+		return false;
+	consumer = rcd_shm_load(&wq->shm->consumer);
+	if ((int32_t)(consumer - wq->flushed) > 0)
+		wq->flushed = consumer;
+	if (wq->flushed == wq->producer)
+		return false;
+	wqe = wq->slots + (size_t)(wq->flushed++ & wq->mask) * wq->stride;
+	*slot = (struct rcd_cq_slot){
+		.status = RCD_WC_WR_FLUSH_ERR,
+		.opcode = recv ? RCD_WC_RECV : RCD_WC_SEND,
+		.qpn = qp->qpn,
+	};
+	/* Both kinds of slot begin with it. */
+	memcpy(&slot->wr_id, wqe, sizeof(slot->wr_id));
+	return true;
+}
+
+void
+rcd_cl_arm(struct rcd_cl_cq *cq, bool solicited_only)
+{
+	if (cq->client->shm == NULL)
+		return;
+	cq->arm = ((cq->arm | RCD_SHM_ARM_MASK) + 1) |
+		(solicited_only ? RCD_SHM_ARM_SOLICITED : RCD_SHM_ARM_NEXT);
+	__atomic_store_n(&cq->shm->arm, cq->arm, __ATOMIC_SEQ_CST);
+}

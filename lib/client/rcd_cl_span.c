@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Making private memory shared, under the feet of the threads that use it.
+ */
+#include "rcd_cl_span.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+
+/** Size of the memfd: sparse, so addresses in it are free. */
+#define POOL_BYTES (INT64_C(1) << 45)
+
+#define PAGEMAP_THERE (UINT64_C(3) << 62) /**< present or swapped out */
+#define PAGEMAP_CHUNK 512
+
+/* Part of the memfd that is free. */
+struct hole {
+	uint64_t start;
+	uint64_t len;
+};
+
+static struct {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	uint64_t next; /**< nothing behind it was ever used */
+	struct hole *holes;
+	size_t hole_count;
+	struct rcd_cl_span **spans;
+	size_t count;
+	bool ready;
+	bool dontfork;
+} pool;
+
+static int
+pool_open(void)
+{
+	struct stat stat;
+
+	if (pool.ready)
+		return 0;
+	pool.fd = memfd_create("rocade-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (pool.fd < 0)
+		return -errno;
+	if (ftruncate(pool.fd, POOL_BYTES) != 0 ||
+		fcntl(pool.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
+		fstat(pool.fd, &stat) != 0) {
+		int err = -errno;
+
+		close(pool.fd);
+		return err;
+	}
+	pool.dev = stat.st_dev;
+	pool.ino = stat.st_ino;
+	pool.ready = true;
+	return 0;
+}
+
+int
+rcd_cl_span_fd(void)
+{
+	return pool.fd;
+}
+
+static bool
+pool_alloc(uint64_t len, uint64_t *offset)
+{
+	for (size_t i = 0; i < pool.hole_count; i++) {
+		struct hole *hole = &pool.holes[i];
+
+		if (hole->len < len)
+			continue;
+		*offset = hole->start;
+		hole->start += len;
+		hole->len -= len;
+		if (hole->len == 0)
+			*hole = pool.holes[--pool.hole_count];
+		return true;
+	}
+	if (len > (uint64_t)POOL_BYTES - pool.next)
+		return false;
+	*offset = pool.next;
+	pool.next += len;
+	return true;
+}
+
+static void
+pool_free(uint64_t offset, uint64_t len)
+{
+	struct hole *more;
+
+	fallocate(pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len);
+	if (offset + len == pool.next) {
+		pool.next = offset;
+		return;
+	}
+	more = realloc(pool.holes, (pool.hole_count + 1) * sizeof(*more));
+	if (more == NULL)
+		return; /* addresses of the memfd are lost, not memory */
+	pool.holes = more;
+	pool.holes[pool.hole_count++] = (struct hole){ offset, len };
+}
+
+static bool
+parse_vma(const char *line, struct rcd_cl_vma *vma)
+{
+	char perms[8];
+	unsigned long long offset, inode;
+	unsigned long start, end;
+	int path = 0;
+
+	memset(vma, 0, sizeof(*vma));
+	if (sscanf(line, "%lx-%lx %7s %llx %x:%x %llu %n", &start, &end, perms, &offset,
+		    &vma->major, &vma->minor, &inode, &path) < 7)
+		return false;
+	vma->start = start;
+	vma->end = end;
+	vma->offset = offset;
+	vma->inode = inode;
+	vma->readable = perms[0] == 'r';
+	vma->writable = perms[1] == 'w';
+	vma->shared = perms[3] == 's';
+	snprintf(vma->path, sizeof(vma->path), "%s", line + path);
+	vma->path[strcspn(vma->path, "\n")] = '\0';
+	vma->special = vma->path[0] == '[' && strcmp(vma->path, "[heap]") != 0 &&
+		strncmp(vma->path, "[anon", 5) != 0;
+	return true;
+}
+
+int
+rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t covered = start;
+	char line[512];
+	int count = 0;
+
+	*vmas = NULL;
+	while (maps != NULL && covered < end && fgets(line, sizeof(line), maps) != NULL) {
+		struct rcd_cl_vma vma;
+		struct rcd_cl_vma *more;
+
+		if (!parse_vma(line, &vma) || vma.end <= start)
+			continue;
+		if (vma.start > covered)
+			break;
+		covered = vma.end;
+		more = realloc(*vmas, (size_t)(count + 1) * sizeof(*more));
+		if (more == NULL)
+			break;
+		*vmas = more;
+		more[count++] = vma;
+	}
+	if (maps != NULL)
+		fclose(maps);
+	if (covered >= end)
+		return count;
+	free(*vmas);
+	*vmas = NULL;
+	return -EFAULT;
+}
+
+/*
+ * From stop_writers() to the end of replace() this thread must not touch the memory in question,
+ * or it would wait for itself. So there are no calls but system calls made by hand: no wrapper that
+ * keeps state for its thread, no symbol that is bound at its first use.
+ */
+
+/* Copy the pages that are there into the memfd. Those that are not read as zeros on both sides. */
+static int
+copy_pages(int pagemap, uintptr_t start, uintptr_t end, uint64_t offset)
+{
+	uint64_t entries[PAGEMAP_CHUNK];
+
+	for (uintptr_t at = start; at < end;) {
+		size_t pages = (end - at) / PAGE;
+		size_t bytes;
+
+		if (pages > PAGEMAP_CHUNK)
+			pages = PAGEMAP_CHUNK;
+		bytes = pages * sizeof(entries[0]);
+		if (syscall(SYS_pread64, pagemap, entries, bytes, at / PAGE * sizeof(entries[0])) !=
+			(long)bytes)
+			return -EIO;
+		for (size_t i = 0; i < pages;) {
+			size_t run = 0;
+
+			while (i + run < pages && (entries[i + run] & PAGEMAP_THERE))
+				run++;
+			if (run > 0 &&
+				syscall(SYS_pwrite64, pool.fd, at + i * PAGE, run * PAGE,
+					offset + (at - start) + i * PAGE) != (long)(run * PAGE))
+				return -ENOMEM;
+			i += run + 1;
+		}
+		at += pages * PAGE;
+	}
+	return 0;
+}
+
+/* Stop all writers of a range, and all who touch what is not there. */
+static int
+stop_writers(int uffd, uintptr_t start, uintptr_t end)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+	struct uffdio_register reg = { .range = { .start = start, .len = end - start },
+		.mode = UFFDIO_REGISTER_MODE_WP | UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_writeprotect protect = { .range = reg.range,
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP };
+
+	if (syscall(SYS_ioctl, uffd, UFFDIO_API, &api) != 0 ||
+		syscall(SYS_ioctl, uffd, UFFDIO_REGISTER, &reg) != 0 ||
+		syscall(SYS_ioctl, uffd, UFFDIO_WRITEPROTECT, &protect) != 0)
+		return -errno;
+	return 0;
+}
+
+static bool
+single_threaded(void)
+{
+	struct stat stat;
+
+	/* A folder for each thread, "." and "..". */
+	return lstat("/proc/self/task", &stat) == 0 && stat.st_nlink == 3;
+}
+
+/* @return descriptor; -1 when none is needed; -errno below that */
+static int
+open_uffd(void)
+{
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	int dev;
+
+	if (uffd >= 0)
+		return uffd;
+	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (dev >= 0) {
+		uffd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+		close(dev);
+		if (uffd >= 0)
+			return uffd;
+	}
+	/* Without other threads nobody writes while we copy. */
+	return single_threaded() ? -1 : -EPERM;
+}
+
+static int
+replace(uintptr_t start, uintptr_t end, uint64_t offset)
+{
+	size_t len = end - start;
+	void *mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pool.fd,
+		(off_t)offset);
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	int uffd = open_uffd();
+	sigset_t all, old;
+	int err = 0;
+
+	if (mapping == MAP_FAILED || pagemap < 0 || uffd < -1)
+		err = mapping == MAP_FAILED ? -ENOMEM : -EPERM;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (err == 0 && uffd >= 0)
+		err = stop_writers(uffd, start, end);
+	if (err == 0)
+		err = copy_pages(pagemap, start, end, offset);
+	if (err == 0 &&
+		syscall(SYS_mremap, mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
+		err = -ENOMEM;
+	/* Who waits goes on: at the new mapping, or at the old one as if nothing had been. */
+	if (uffd >= 0)
+		syscall(SYS_close, uffd);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (pagemap >= 0)
+		close(pagemap);
+	if (err != 0 && mapping != MAP_FAILED)
+		munmap(mapping, len);
+	return err;
+}
+
+/* Whether this thread itself stands on the range: its stack, or what libc keeps for it. */
+static bool
+stands_on(uintptr_t start, uintptr_t end)
+{
+	const uintptr_t reach = 65536;
+	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t self = (uintptr_t)pthread_self();
+
+	return (stack + reach > start && stack - reach < end) ||
+		(self + reach > start && self - reach < end);
+}
+
+int
+rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
+{
+	struct rcd_cl_span *made;
+	struct rcd_cl_span **more;
+	uint64_t offset;
+	int err = pool_open();
+
+	if (err != 0)
+		return err;
+	if (stands_on(start, end))
+		return -EPERM;
+	/* All memory of our own first: the heap may be what is stopped. */
+	made = calloc(1, sizeof(*made));
+	more = realloc(pool.spans, (pool.count + 1) * sizeof(*more));
+	if (more != NULL)
+		pool.spans = more;
+	if (made == NULL || more == NULL || !pool_alloc(end - start, &offset)) {
+		free(made);
+		return -ENOMEM;
+	}
+	err = replace(start, end, offset);
+	if (err != 0) {
+		pool_free(offset, end - start);
+		free(made);
+		return err;
+	}
+	if (pool.dontfork)
+		madvise((void *)start, end - start, MADV_DONTFORK);
+	*made = (struct rcd_cl_span){ .start = start, .end = end, .offset = offset };
+	pool.spans[pool.count++] = made;
+	*span = made;
+	return 0;
+}
+
+struct rcd_cl_span *
+rcd_cl_span_of(const struct rcd_cl_vma *vma)
+{
+	if (!pool.ready || !vma->shared || vma->inode != pool.ino ||
+		vma->major != major(pool.dev) || vma->minor != minor(pool.dev))
+		return NULL;
+	for (size_t i = 0; i < pool.count; i++) {
+		struct rcd_cl_span *span = pool.spans[i];
+
+		/* Neighbours in memory and in the file may have become one mapping. */
+		if (!span->stale && span->offset >= vma->offset &&
+			span->offset - vma->offset < vma->end - vma->start)
+			return span;
+		if (!span->stale && vma->offset >= span->offset &&
+			vma->offset - span->offset < span->end - span->start)
+			return span;
+	}
+	return NULL;
+}
+
+/* Whether the range is still the mapping that we put there, all of it. */
+static bool
+in_place(const struct rcd_cl_span *span)
+{
+	struct rcd_cl_vma *vmas;
+	int count = rcd_cl_vmas(span->start, span->end, &vmas);
+	bool same = count > 0;
+
+	for (int i = 0; i < count; i++)
+		same = same && vmas[i].shared && vmas[i].inode == pool.ino &&
+			vmas[i].offset - vmas[i].start == span->offset - span->start;
+	free(vmas);
+	return same;
+}
+
+void
+rcd_cl_span_sweep(void (*forget)(struct rcd_cl_span *span))
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < pool.count; i++) {
+		struct rcd_cl_span *span = pool.spans[i];
+
+		span->stale = span->stale || !in_place(span);
+		if (!span->stale || span->refs > 0) {
+			pool.spans[kept++] = span;
+			continue;
+		}
+		forget(span);
+		pool_free(span->offset, span->end - span->start);
+		free(span->known);
+		free(span);
+	}
+	pool.count = kept;
+}
+
+void
+rcd_cl_span_each(void (*fn)(struct rcd_cl_span *span, void *arg), void *arg)
+{
+	for (size_t i = 0; i < pool.count; i++)
+		fn(pool.spans[i], arg);
+}
+
+/* Nothing but system calls: other threads may have held any lock at the fork. */
+void
+rcd_cl_span_unshare(void)
+{
+	for (size_t i = 0; i < pool.count && !pool.dontfork; i++) {
+		const struct rcd_cl_span *span = pool.spans[i];
+		size_t len = span->end - span->start;
+		uint8_t *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (copy == MAP_FAILED)
+			_exit(127); /* better than a child that writes into its parent */
+		/* Holes stay holes: a read of the file finds what is there. */
+		for (off_t at = (off_t)span->offset; at < (off_t)(span->offset + len);) {
+			off_t data = lseek(pool.fd, at, SEEK_DATA);
+			off_t end = data < 0 ? -1 : lseek(pool.fd, data, SEEK_HOLE);
+
+			if (data < 0 || data >= (off_t)(span->offset + len))
+				break;
+			if (end > (off_t)(span->offset + len))
+				end = (off_t)(span->offset + len);
+			if (pread(pool.fd, copy + ((uint64_t)data - span->offset),
+				    (size_t)(end - data), data) != end - data)
+				_exit(127);
+			at = end;
+		}
+		if (!span->stale &&
+			mremap(copy, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+				(void *)span->start) == MAP_FAILED)
+			_exit(127);
+	}
+	/* The memfd is the parent's. What this process shares from now on has one of its own. */
+	if (pool.ready)
+		close(pool.fd);
+	pool.ready = false;
+	pool.count = pool.hole_count = 0;
+	pool.next = 0;
+}
+
+int
+rcd_cl_span_dontfork(void)
+{
+	pool.dontfork = true;
+	for (size_t i = 0; i < pool.count; i++)
+		if (!pool.spans[i]->stale &&
+			madvise((void *)pool.spans[i]->start,
+				pool.spans[i]->end - pool.spans[i]->start, MADV_DONTFORK) != 0)
+			return -errno;
+	return 0;
+}

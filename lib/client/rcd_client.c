@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Sessions: connecting, requests, the segment, and how the engine's end is noticed.
+ */
+#include "rcd_client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rcd_cl_mem.h"
+
+static int
+hello(struct rcd_client *client)
+{
+	struct rcd_ctrl_hello_req req = {
+		.magic = RCD_CTRL_MAGIC, .version = RCD_CTRL_VERSION, .abi = RCD_SHM_ABI
+	};
+
+	return rcd_client_call(client, RCD_CTRL_HELLO, &req, &client->engine, NULL, NULL);
+}
+
+int
+rcd_client_connect(struct rcd_client *client, const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int err;
+
+	memset(client, 0, sizeof(*client));
+	client->sock = client->wake_fd = client->events_fd = -1;
+	if (path == NULL)
+		path = secure_getenv(RCD_CTRL_SOCKET_ENV);
+	if (path == NULL || path[0] == '\0')
+		path = RCD_CTRL_SOCKET;
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr.sun_path, path, strlen(path));
+	client->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (client->sock < 0)
+		return -errno;
+	pthread_mutex_init(&client->lock, NULL);
+	err = connect(client->sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0 : -errno;
+	if (err == 0)
+		err = hello(client);
+	if (err != 0)
+		rcd_client_close(client);
+	return err;
+}
+
+void
+rcd_client_close(struct rcd_client *client)
+{
+	if (client->sock < 0)
+		return;
+	rcd_cl_mem_client_gone(client);
+	if (client->shm != NULL)
+		munmap(client->shm, client->shm_bytes);
+	close(client->sock);
+	if (client->wake_fd >= 0)
+		close(client->wake_fd);
+	if (client->events_fd >= 0)
+		close(client->events_fd);
+	client->sock = client->wake_fd = client->events_fd = -1;
+	client->shm = NULL;
+	pthread_mutex_destroy(&client->lock);
+}
+
+static void
+die(struct rcd_client *client)
+{
+	__atomic_store_n(&client->dead, 1, __ATOMIC_RELAXED);
+}
+
+/* @return status of the reply, or -EIO */
+static int
+exchange(struct rcd_client *client, struct rcd_ctrl_msg *msg, const struct rcd_ctrl_fds *fds_in,
+	struct rcd_ctrl_fds *fds_out)
+{
+	uint32_t op = msg->hdr.op;
+	uint32_t number = msg->hdr.number;
+	long len;
+
+	if (rcd_ctrl_send(client->sock, msg, rcd_ctrl_req_len(op), fds_in, 0) != 0) {
+		/* A refusal may have come before the connection was closed. */
+		len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), NULL, MSG_DONTWAIT);
+		die(client);
+		return len == (long)sizeof(msg->hdr) && msg->hdr.status != 0 ? msg->hdr.status
+									     : -EIO;
+	}
+	len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), fds_out, 0);
+	if (len < (long)sizeof(msg->hdr)) {
+		die(client);
+		return -EIO;
+	}
+	if (msg->hdr.status == -EUSERS && op == RCD_CTRL_HELLO)
+		return -EUSERS;
+	if (msg->hdr.op != op || msg->hdr.number != number ||
+		(msg->hdr.status == 0 && (size_t)len != rcd_ctrl_rep_len(op))) {
+		die(client);
+		return -EPROTO;
+	}
+	return msg->hdr.status;
+}
+
+int
+rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req, void *rep,
+	const struct rcd_ctrl_fds *fds_in, struct rcd_ctrl_fds *fds_out)
+{
+	struct rcd_ctrl_msg msg = { .hdr = { .op = op } };
+	int err;
+
+	if (fds_out != NULL)
+		fds_out->count = 0;
+	if (rcd_client_dead(client))
+		return -EIO;
+	if (req != NULL)
+		memcpy(&msg.body, req, rcd_ctrl_req_len(op) - sizeof(msg.hdr));
+	pthread_mutex_lock(&client->lock);
+	msg.hdr.number = ++client->number;
+	err = exchange(client, &msg, fds_in, fds_out);
+	pthread_mutex_unlock(&client->lock);
+	if (rep != NULL && (err == 0 || (err == -EPROTONOSUPPORT && op == RCD_CTRL_HELLO)))
+		memcpy(rep, &msg.body, rcd_ctrl_rep_len(op) - sizeof(msg.hdr));
+	return err;
+}
+
+int
+rcd_client_open(struct rcd_client *client, uint32_t index)
+{
+	struct rcd_ctrl_index_req req = { .index = index };
+	struct rcd_ctrl_open_rep rep;
+	struct rcd_ctrl_fds fds;
+	int err = rcd_client_call(client, RCD_CTRL_OPEN, &req, &rep, NULL, &fds);
+
+	if (err != 0)
+		return err;
+	if (fds.count != 3) {
+		rcd_ctrl_fds_close(&fds);
+		return -EPROTO;
+	}
+	client->wake_fd = fds.fds[1];
+	client->events_fd = fds.fds[2];
+	client->shm_bytes = rep.segment_bytes;
+	client->yield = rep.flags & RCD_CTRL_OPEN_YIELD;
+	client->shm = mmap(NULL, rep.segment_bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_NORESERVE, fds.fds[0], 0);
+	close(fds.fds[0]);
+	if (client->shm == MAP_FAILED) {
+		client->shm = NULL;
+		return -errno;
+	}
+	/* A child has no use for it, and must not write into its parent's queues. */
+	madvise(client->shm, rep.segment_bytes, MADV_DONTFORK);
+	if (!(rep.flags & RCD_CTRL_OPEN_HUGE))
+		madvise(client->shm, rep.segment_bytes, MADV_HUGEPAGE);
+	if (client->shm->magic != RCD_SHM_MAGIC || client->shm->abi != RCD_SHM_ABI ||
+		client->shm->generation != rep.generation)
+		return -EPROTO;
+	return 0;
+}
+
+bool
+rcd_client_check(struct rcd_client *client)
+{
+	char byte;
+	ssize_t got;
+
+	if (rcd_client_dead(client))
+		return true;
+	if (client->shm != NULL &&
+		__atomic_load_n(&client->shm->state, __ATOMIC_RELAXED) == RCD_SHM_GONE) {
+		die(client);
+		return true;
+	}
+	got = recv(client->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		die(client);
+	return rcd_client_dead(client);
+}
+
+void
+rcd_client_poison(struct rcd_client *client)
+{
+	die(client);
+	/* The segment is not mapped in a child; the descriptors are the parent's session. */
+	client->shm = NULL;
+	if (client->sock >= 0)
+		close(client->sock);
+	client->sock = -1;
+}

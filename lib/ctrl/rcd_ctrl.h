@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The control protocol between a client and the engine: every message, with fields, units and
+ * errors.
+ *
+ * Transport: a Unix SOCK_SEQPACKET socket, so a message is one datagram of at most
+ * RCD_CTRL_MSG_MAX bytes, file descriptors beside it (SCM_RIGHTS). The client sends a request, the
+ * engine answers each with one reply, in order, with the request's number. One connection is one
+ * context: HELLO first; then DEVICE as often as wanted; then OPEN once; then the rest. Closing the
+ * connection, in whatever way, destroys all that belongs to it.
+ *
+ * A reply with a status other than 0 is a header alone; the status is a negative errno value:
+ *   -EPROTO    malformed: wrong length, wrong count of descriptors, unknown request, wrong order
+ *   -EPROTONOSUPPORT  another version of the protocol; -EPERM  not allowed for this user
+ *   -ENOENT    no such object of this context; -EBUSY  other objects refer to it
+ *   -ENOMEM    memory, or a quota of this client, is used up
+ *   -EINVAL    a value out of range, or not allowed in this state
+ *   -ETIMEDOUT  the neighbour did not answer; -ENETUNREACH  no way there; -ENODEV  the device went
+ *
+ * Host byte order, natural alignment, no padding that is not named; reserved fields are 0.
+ */
+#ifndef RCD_CTRL_H
+#define RCD_CTRL_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
+#define RCD_CTRL_VERSION 1
+
+/** Where the engine listens unless told otherwise, and the variable that tells otherwise. */
+#define RCD_CTRL_SOCKET     "/run/rocade/rocade.sock"
+#define RCD_CTRL_SOCKET_ENV "ROCADE_SOCKET"
+
+#define RCD_CTRL_MSG_MAX 4096
+#define RCD_CTRL_FDS_MAX 4
+
+#define RCD_CTRL_NAME_LEN 64 /**< of a device or netdev, terminated */
+
+/** Requests. */
+enum rcd_ctrl_op {
+#define RCD_CTRL(symbol, name, request, reply, fds, description) RCD_CTRL_##symbol,
+#include "rcd_ctrl.def"
+#undef RCD_CTRL
+	RCD_CTRL_OP_COUNT
+};
+
+/** In front of every message. */
+struct rcd_ctrl_hdr {
+	uint32_t op;     /**< enum rcd_ctrl_op */
+	uint32_t number; /**< of the request; the reply has the same */
+	int32_t status;  /**< reply: 0 or a negative errno value; request: 0 */
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_none {
+	uint32_t reserved[2];
+};
+
+struct rcd_ctrl_handle {
+	uint32_t handle;
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_key {
+	uint32_t key;
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_index_req {
+	uint32_t index;
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_hello_req {
+	uint32_t magic;
+	uint32_t version; /**< RCD_CTRL_VERSION of the client */
+	uint32_t abi;     /**< RCD_SHM_ABI of the client */
+	uint32_t reserved;
+};
+
+/** Sent with status -EPROTONOSUPPORT too, so that the client can name both versions. */
+struct rcd_ctrl_hello_rep {
+	uint32_t version;
+	uint32_t abi;
+	uint64_t generation; /**< of the engine */
+	uint32_t device_count;
+	uint32_t reserved;
+	char release[32]; /**< of the engine, in words */
+};
+
+/** Properties and limits of a device. */
+struct rcd_ctrl_device_rep {
+	char name[RCD_CTRL_NAME_LEN];
+	char netdev[RCD_CTRL_NAME_LEN]; /**< empty: none */
+	uint64_t node_guid;             /**< host order */
+	uint64_t max_mr_size;           /**< bytes */
+	uint32_t index;
+	uint32_t max_qp;
+	uint32_t max_qp_wr;
+	uint32_t max_sge;
+	uint32_t max_inline; /**< bytes */
+	uint32_t max_cq;
+	uint32_t max_cqe;
+	uint32_t max_mr;
+	uint32_t max_mw;
+	uint32_t max_pd;
+	uint32_t max_srq;
+	uint32_t max_srq_wr;
+	uint32_t max_ah;
+	uint32_t max_rd_atomic;
+	uint32_t max_mcast_groups;
+	uint32_t max_mcast_qps; /**< of a group */
+	uint32_t max_gids;
+	uint32_t numa_node; /**< UINT32_MAX: unknown */
+};
+
+/** Sent with three descriptors: the segment, an eventfd that wakes the engine, and the receiving
+ * end of a stream of struct rcd_ctrl_event. */
+struct rcd_ctrl_open_rep {
+	uint64_t segment_bytes;
+	uint64_t generation;
+	uint32_t flags; /**< RCD_CTRL_OPEN_* */
+	uint32_t reserved;
+};
+
+/** Cores are scarce: pollers shall yield after an empty poll. */
+#define RCD_CTRL_OPEN_YIELD (1u << 0)
+/** The segment lies in hugepages. */
+#define RCD_CTRL_OPEN_HUGE (1u << 1)
+
+struct rcd_ctrl_port_rep {
+	uint32_t state;            /**< verbs: 1 down, 4 active */
+	uint32_t max_mtu_bytes;    /**< path MTU that the device could do */
+	uint32_t active_mtu_bytes; /**< path MTU that the port does now */
+	uint32_t gid_count;        /**< entries of the GID table */
+	uint32_t speed_mbps;       /**< 0: unknown */
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_gid {
+	uint8_t raw[16];   /**< all zero: unused */
+	uint32_t ifindex;  /**< of the kernel's netdev; 0: none */
+	uint32_t vlan_tag; /**< VLAN identifier plus 1; 0: untagged */
+};
+
+#define RCD_CTRL_GIDS_MAX 128
+
+struct rcd_ctrl_gids_rep {
+	uint32_t total; /**< entries of the table */
+	uint32_t count; /**< entries that follow */
+	struct rcd_ctrl_gid gids[RCD_CTRL_GIDS_MAX];
+};
+
+/** Memory behind a descriptor: memfd, shared memory or hugetlbfs. */
+struct rcd_ctrl_mem_req {
+	uint64_t offset; /**< in the file, bytes, page aligned */
+	uint64_t len;    /**< bytes, page aligned */
+	uint32_t writable;
+	uint32_t reserved;
+};
+
+/** Part of a region: consecutive bytes of the application. */
+struct rcd_ctrl_extent {
+	uint64_t offset; /**< in the memory, bytes; copied: address in the application */
+	uint64_t len;    /**< bytes */
+	uint32_t mem;    /**< handle of MEM_ADD; RCD_CTRL_MEM_COPIED: reached by copies */
+	uint32_t reserved;
+};
+
+#define RCD_CTRL_MEM_COPIED  UINT32_MAX
+#define RCD_CTRL_EXTENTS_MAX 128
+
+struct rcd_ctrl_mr_req {
+	uint32_t pd;
+	uint32_t access; /**< RCD_ACCESS_* */
+	uint64_t start;  /**< address that peers and work requests use */
+	uint64_t len;    /**< bytes: the sum of the extents */
+	uint64_t addr;   /**< where it lies in the application */
+	uint32_t key;    /**< MR_REREG: the region */
+	uint32_t extent_count;
+	struct rcd_ctrl_extent extents[RCD_CTRL_EXTENTS_MAX];
+};
+
+struct rcd_ctrl_mr_rep {
+	uint32_t key;
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_mw_req {
+	uint32_t pd;
+	uint32_t type; /**< 1 or 2 */
+};
+
+struct rcd_ctrl_cq_req {
+	uint32_t depth;   /**< completions */
+	uint32_t channel; /**< handle; RCD_CTRL_NO_HANDLE: none */
+	uint64_t cookie;  /**< given back with every event */
+};
+
+#define RCD_CTRL_NO_HANDLE UINT32_MAX
+
+struct rcd_ctrl_cq_rep {
+	uint32_t handle;
+	uint32_t depth;    /**< slots, a power of two */
+	uint64_t indices;  /**< offset of struct rcd_shm_cq */
+	uint64_t slots;    /**< offset of struct rcd_cq_slot[depth] */
+	uint32_t consumer; /**< CQ_RESIZE: where both indices stand in the new ring */
+	uint32_t producer;
+};
+
+struct rcd_ctrl_cq_resize_req {
+	uint32_t handle;
+	uint32_t depth;
+};
+
+struct rcd_ctrl_srq_req {
+	uint32_t pd;
+	uint32_t depth; /**< work requests */
+	uint32_t max_sge;
+	uint32_t limit;
+	uint64_t cookie;
+};
+
+struct rcd_ctrl_srq_rep {
+	uint32_t handle;
+	uint32_t depth; /**< slots, a power of two */
+	uint32_t max_sge;
+	uint32_t stride;  /**< bytes */
+	uint64_t indices; /**< offset of struct rcd_shm_wq */
+	uint64_t slots;   /**< offset */
+};
+
+struct rcd_ctrl_srq_modify_req {
+	uint32_t handle;
+	uint32_t limit;
+};
+
+struct rcd_ctrl_srq_query_rep {
+	uint32_t limit;
+	uint32_t depth;
+};
+
+struct rcd_ctrl_qp_req {
+	uint32_t pd;
+	uint32_t type; /**< enum rcd_ctrl_qp_type */
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t srq; /**< RCD_CTRL_NO_HANDLE: none */
+	uint32_t sq_depth;
+	uint32_t rq_depth;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline; /**< bytes */
+	uint32_t signal_all;
+	uint32_t reserved;
+	uint64_t cookie; /**< given back with every event */
+};
+
+enum rcd_ctrl_qp_type {
+	RCD_CTRL_QP_RC = 0,
+	RCD_CTRL_QP_UC = 1,
+	RCD_CTRL_QP_UD = 2,
+};
+
+struct rcd_ctrl_qp_rep {
+	uint32_t handle; /**< its doorbell bit too */
+	uint32_t qpn;
+	uint32_t sq_depth;  /**< slots, a power of two */
+	uint32_t rq_depth;  /**< likewise; 0 with a shared receive queue */
+	uint32_t sq_stride; /**< bytes */
+	uint32_t rq_stride;
+	uint64_t sq_indices; /**< offset of struct rcd_shm_wq */
+	uint64_t rq_indices;
+	uint64_t sq_slots; /**< offset */
+	uint64_t rq_slots;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline;
+	uint32_t reserved;
+};
+
+/** Address vector. */
+struct rcd_ctrl_av {
+	uint8_t dgid[16];
+	uint32_t flow_label;
+	uint8_t sgid_index;
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint8_t sl;
+};
+
+/** Attributes of a queue pair; numbers as the verbs have them. */
+struct rcd_ctrl_qp_attr {
+	struct rcd_ctrl_av av;
+	uint32_t access; /**< RCD_ACCESS_REMOTE_* */
+	uint32_t qkey;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint32_t dest_qpn;
+	uint32_t path_mtu_bytes;
+	uint16_t pkey_index;
+	uint8_t state;
+	uint8_t cur_state;
+	uint8_t sqd_notify;
+	uint8_t port;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t max_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t max_dest_rd_atomic;
+	uint8_t reserved[4];
+};
+
+struct rcd_ctrl_qp_modify_req {
+	uint32_t handle;
+	uint32_t mask; /**< enum rcd_qp_attr_mask (lib/transport/rcd_qp.h) */
+	struct rcd_ctrl_qp_attr attr;
+};
+
+struct rcd_ctrl_ah_req {
+	uint32_t pd;
+	uint32_t reserved;
+	struct rcd_ctrl_av av;
+};
+
+struct rcd_ctrl_ah_handle {
+	uint32_t pd;
+	uint32_t handle;
+};
+
+struct rcd_ctrl_mcast_req {
+	uint32_t qp;
+	uint32_t reserved;
+	uint8_t group[16];
+};
+
+/** The reply comes with one descriptor: a file that holds a JSON document. */
+struct rcd_ctrl_admin_req {
+	char line[1024]; /**< terminated; rcd_admin.h lists the commands */
+};
+
+/** What an asynchronous event is about. */
+enum rcd_ctrl_event_of {
+	RCD_CTRL_EVENT_QP,
+	RCD_CTRL_EVENT_CQ,
+	RCD_CTRL_EVENT_SRQ,
+	RCD_CTRL_EVENT_PORT,
+	RCD_CTRL_EVENT_DEVICE,
+};
+
+/** A message of the event stream. */
+struct rcd_ctrl_event {
+	uint32_t type; /**< numbers of the verbs: enum ibv_event_type */
+	uint32_t of;   /**< enum rcd_ctrl_event_of */
+	uint64_t cookie;
+};
+
+/** Numbers of the verbs for events that are not of a queue pair or shared receive queue. */
+enum {
+	RCD_CTRL_EVENT_CQ_ERR = 0,
+	RCD_CTRL_EVENT_DEVICE_FATAL = 8,
+	RCD_CTRL_EVENT_PORT_ACTIVE = 9,
+	RCD_CTRL_EVENT_PORT_ERR = 10,
+	RCD_CTRL_EVENT_GID_CHANGE = 18,
+};
+
+/** A request, whichever it is. */
+union rcd_ctrl_body {
+#define RCD_CTRL(symbol, name, request, reply, fds, description)                                   \
+	struct rcd_ctrl_##request name##_req;                                                      \
+	struct rcd_ctrl_##reply name##_rep;
+#include "rcd_ctrl.def"
+#undef RCD_CTRL
+};
+
+/** A message as it travels. */
+struct rcd_ctrl_msg {
+	struct rcd_ctrl_hdr hdr;
+	union rcd_ctrl_body body;
+};
+
+static_assert(sizeof(struct rcd_ctrl_msg) <= RCD_CTRL_MSG_MAX, "fits a datagram");
+
+/** Name of a request. @return static string, "?" for an unknown one */
+const char *
+rcd_ctrl_op_name(uint32_t op);
+
+/** Bytes of a request, header included. @param op below RCD_CTRL_OP_COUNT */
+size_t
+rcd_ctrl_req_len(uint32_t op);
+
+/** Bytes of a successful reply, header included. @param op below RCD_CTRL_OP_COUNT */
+size_t
+rcd_ctrl_rep_len(uint32_t op);
+
+/**
+ * Check the shape of a received request: known, of the right length, with the right count of
+ * descriptors, texts terminated, counts within their arrays. Values are judged where they are used.
+ *
+ * @param len  bytes received
+ * @return 0 or -EPROTO
+ */
+int
+rcd_ctrl_req_check(const struct rcd_ctrl_msg *msg, size_t len, unsigned int fd_count);
+
+/** Descriptors that travel with a message. */
+struct rcd_ctrl_fds {
+	int fds[RCD_CTRL_FDS_MAX];
+	unsigned int count;
+};
+
+/**
+ * Send a message.
+ *
+ * @param fds  to send along, still the caller's; NULL: none
+ * @param flags  MSG_DONTWAIT, or 0
+ * @return 0; -EAGAIN, -EPIPE and the like
+ */
+int
+rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *fds, int flags);
+
+/**
+ * Receive a message. Surplus descriptors are closed.
+ *
+ * @param msg    room for @p size bytes
+ * @param fds    received ones, the caller's to close; NULL: all are closed
+ * @param flags  MSG_DONTWAIT, or 0
+ * @return bytes; 0 at the end of the connection; -EMSGSIZE for a longer message, which is lost;
+ *         -EAGAIN and the like
+ */
+long
+rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags);
+
+/** Close received descriptors. */
+void
+rcd_ctrl_fds_close(struct rcd_ctrl_fds *fds);
+
+#endif /* RCD_CTRL_H */

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The three attachments: an end of an embedded wire, a kernel's netdev, any DPDK port. Each finds
+ * or makes an ethdev; setting it up is common to all.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WIRE_RING   1024
+#define DESCRIPTORS 1024
+
+/** Room of a buffer that with its mempool header and struct rte_mbuf fills a page. */
+#define XDP_MBUF_ROOM 3584
+#define XDP_MTU_MAX   (XDP_MBUF_ROOM - RTE_PKTMBUF_HEADROOM - 256)
+
+/** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
+#define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
+
+__attribute__((format(printf, 3, 4))) static void
+say(char *error, size_t error_len, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, error_len, format, args);
+	va_end(args);
+}
+
+/* Rings of a wire: one for each queue and direction, named by the end that sends. */
+static struct rte_ring *
+wire_ring(const struct rcd_dev *sender, uint16_t queue, bool make)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rcdw_%u_%u", sender->serial, queue);
+	if (make)
+		return rte_ring_create(name, WIRE_RING, sender->socket_id, RING_F_EXACT_SZ);
+	return rte_ring_lookup(name);
+}
+
+static int
+attach_wire_end(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rte_ring *rx[RCD_LCORES_MAX], *tx[RCD_LCORES_MAX];
+	char name[32];
+	int port;
+
+	for (uint16_t i = 0; i < dev->queues; i++) {
+		rx[i] = wire_ring(dev->peer, i, false);
+		tx[i] = wire_ring(dev, i, false);
+	}
+	snprintf(name, sizeof(name), "rocade%u", dev->serial);
+	port = rte_eth_from_rings(
+		name, rx, dev->queues, tx, dev->queues, (unsigned int)dev->socket_id);
+	if (port < 0) {
+		say(error, error_len, "%s: no ring port: %s", dev->conf.name,
+			rte_strerror(rte_errno));
+		return -ENODEV;
+	}
+	dev->port_id = (uint16_t)port;
+	snprintf(dev->vdev, sizeof(dev->vdev), "net_ring_%s", name);
+	return 0;
+}
+
+int
+rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	uint16_t queues = (uint16_t)dev->engine->lcore_count;
+
+	for (uint16_t i = 0; i < queues; i++) {
+		if (wire_ring(dev, i, true) == NULL || wire_ring(dev->peer, i, true) == NULL) {
+			say(error, error_len, "%s: no memory for the wire", dev->conf.name);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void
+rcd_detach_wire_rings(const struct rcd_dev *dev)
+{
+	for (uint16_t i = 0; i < RCD_LCORES_MAX; i++) {
+		struct rte_ring *ring = wire_ring(dev, i, false);
+		void *mbuf;
+
+		while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
+			rte_pktmbuf_free(mbuf);
+		rte_ring_free(ring);
+	}
+}
+
+/*
+ * Port 4791 is bound, so that the kernel does not answer "port unreachable" to packets that the
+ * engine takes too; a filter throws away what the kernel would queue there.
+ */
+static int
+hold_port(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = { .len = 1, .filter = &drop_all };
+	int on = 1;
+
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+			.sin6_port = htons(RCD_UDP_PORT_ROCE) };
+		struct sockaddr_in v4 = { .sin_family = AF_INET,
+			.sin_port = htons(RCD_UDP_PORT_ROCE) };
+		int fd = socket(families[i], SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			continue; /* this family is not there: nothing to hold */
+		if (i == 1)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev->conf.target,
+			(socklen_t)strlen(dev->conf.target));
+		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+		if ((i == 0 ? bind(fd, (struct sockaddr *)&v4, sizeof(v4))
+			    : bind(fd, (struct sockaddr *)&v6, sizeof(v6))) != 0) {
+			int err = errno;
+
+			close(fd);
+			if (err == EADDRNOTAVAIL)
+				continue;
+			say(error, error_len, "%s: UDP port 4791 of %s is taken: %s",
+				dev->conf.name, dev->conf.target, strerror(err));
+			return -EADDRINUSE;
+		}
+		dev->hold[i] = fd;
+	}
+	return 0;
+}
+
+static int
+probe(struct rcd_dev *dev, const char *driver, const char *args)
+{
+	int err;
+
+	snprintf(dev->vdev, sizeof(dev->vdev), "%s_rocade%u", driver, dev->serial);
+	err = rte_eal_hotplug_add("vdev", dev->vdev, args);
+	if (err == 0 && rte_eth_dev_get_port_by_name(dev->vdev, &dev->port_id) == 0)
+		return 0;
+	if (err == 0)
+		rte_eal_hotplug_remove("vdev", dev->vdev);
+	dev->vdev[0] = '\0';
+	return err != 0 ? err : -ENODEV;
+}
+
+static int
+attach_packet(struct rcd_dev *dev)
+{
+	char args[400];
+	/*
+	 * Frames lie in blocks without gaps, blocks are whole pages. The larger frame holds what
+	 * RoCE sends and no more; 32 of them are 35 pages. Longer frames are the kernel's alone.
+	 */
+	bool large = dev->mtu + 256 > 2048;
+	unsigned int frame = large ? 4480 : 2048;
+	unsigned int block = large ? 143360 : 65536;
+
+	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u",
+		dev->conf.target, dev->queues, frame, block, 1024u);
+	return probe(dev, "net_af_packet", args);
+}
+
+/* Beside the program, or where it is installed. */
+static const char *
+xdp_program(char *path, size_t path_len)
+{
+	const char *given = getenv("ROCADE_XDP_PROG");
+	ssize_t len;
+
+	if (given != NULL) {
+		snprintf(path, path_len, "%s", given);
+		return access(path, R_OK) == 0 ? path : NULL;
+	}
+	len = readlink("/proc/self/exe", path, path_len - 32);
+	if (len > 0) {
+		char *slash;
+
+		path[len] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL) {
+			snprintf(slash + 1, 32, "rocade_xdp.o");
+			if (access(path, R_OK) == 0)
+				return path;
+		}
+	}
+	snprintf(path, path_len, "/usr/lib/rocade/rocade_xdp.o");
+	return access(path, R_OK) == 0 ? path : NULL;
+}
+
+static int
+attach_xdp(struct rcd_dev *dev)
+{
+	char path[512];
+	char args[900];
+
+	/* Without the program all packets of the netdev would be ours: the kernel keeps it. */
+	if (xdp_program(path, sizeof(path)) == NULL)
+		return -ENOENT;
+	/*
+	 * The kernel takes buffers of a page at most, each with all that DPDK puts before the data.
+	 * There must be more than fill, receive, send and completion rings hold: a receiver without
+	 * buffers stops for good.
+	 */
+	if (dev->pool == NULL) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "rocade_xdp_%u", dev->serial);
+		dev->pool =
+			rte_pktmbuf_pool_create(name, 16383, 64, 0, XDP_MBUF_ROOM, dev->socket_id);
+		if (dev->pool == NULL)
+			return -ENOMEM;
+	}
+	snprintf(args, sizeof(args), "iface=%s,start_queue=0,queue_count=%u,xdp_prog=%s",
+		dev->conf.target, dev->queues, path);
+	return probe(dev, "net_af_xdp", args);
+}
+
+static int
+attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err;
+
+	dev->ifindex = if_nametoindex(dev->conf.target);
+	if (dev->ifindex == 0) {
+		say(error, error_len, "%s: there is no netdev %s", dev->conf.name,
+			dev->conf.target);
+		return -ENODEV;
+	}
+	err = rcd_netlink_sync(dev);
+	if (err == 0)
+		err = hold_port(dev, error, error_len);
+	else
+		say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
+			dev->conf.target, strerror(-err));
+	if (err != 0)
+		return err;
+	return 0;
+}
+
+static int
+start_port(struct rcd_dev *dev, char *error, size_t error_len);
+
+static void
+close_port(struct rcd_dev *dev);
+
+/* A port on the netdev by the first driver that works. */
+static int
+open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	uint32_t mtu = dev->mtu;
+	int err = -ENOTSUP;
+
+	if (dev->conf.mode == RCD_NETDEV_XDP) {
+		dev->mtu_max = XDP_MTU_MAX;
+		err = attach_xdp(dev);
+		if (err == 0)
+			err = start_port(dev, error, error_len);
+		if (err == 0)
+			return 0;
+		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using AF_PACKET", dev->conf.name,
+			dev->conf.target, strerror(-err));
+		close_port(dev);
+		dev->mtu = mtu;
+	}
+	dev->mtu_max = 0;
+	err = attach_packet(dev);
+	if (err == 0)
+		return start_port(dev, error, error_len);
+	say(error, error_len, "%s: no driver takes %s: %s", dev->conf.name, dev->conf.target,
+		strerror(-err));
+	return err;
+}
+
+static int
+attach_port(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	char name[64];
+	size_t len = strcspn(dev->conf.target, ",");
+	int err;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
+	if (rte_eth_dev_get_port_by_name(name, &dev->port_id) == 0)
+		return 0; /* EAL made it from its own options */
+	err = rte_dev_probe(dev->conf.target);
+	if (err == 0 && rte_eth_dev_get_port_by_name(name, &dev->port_id) == 0) {
+		snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
+		return 0;
+	}
+	say(error, error_len, "%s: EAL finds no port %s", dev->conf.name, dev->conf.target);
+	return err != 0 ? err : -ENODEV;
+}
+
+static int
+start_port(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
+	struct rte_eth_dev_info info;
+	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
+	struct rte_mempool *pool =
+		dev->pool != NULL ? dev->pool : dev->engine->pools[dev->socket_id];
+	int err = rte_eth_dev_info_get(dev->port_id, &info);
+
+	if (err != 0)
+		return err;
+	if (dev->queues > info.max_rx_queues)
+		dev->queues = info.max_rx_queues;
+	if (dev->queues > info.max_tx_queues)
+		dev->queues = info.max_tx_queues;
+	if (dev->queues > 1 && info.flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
+	}
+	err = rte_eth_dev_configure(dev->port_id, dev->queues, dev->queues, &conf);
+	if (err == 0)
+		err = rte_eth_dev_adjust_nb_rx_tx_desc(dev->port_id, &rx_desc, &tx_desc);
+	for (uint16_t i = 0; err == 0 && i < dev->queues; i++) {
+		err = rte_eth_rx_queue_setup(
+			dev->port_id, i, rx_desc, (unsigned int)dev->socket_id, NULL, pool);
+		if (err == 0)
+			err = rte_eth_tx_queue_setup(
+				dev->port_id, i, tx_desc, (unsigned int)dev->socket_id, NULL);
+	}
+	if (err != 0) {
+		say(error, error_len, "%s: the port can't be configured: %s", dev->conf.name,
+			strerror(-err));
+		return err;
+	}
+	/* A port that can't change its MTU keeps the one it has. */
+	if (dev->conf.attach != RCD_ATTACH_NETDEV) {
+		uint16_t mtu = (uint16_t)(dev->conf.mtu != 0 ? dev->conf.mtu : MTU_USEFUL);
+
+		if (mtu > info.max_mtu)
+			mtu = info.max_mtu;
+		if (rte_eth_dev_set_mtu(dev->port_id, mtu) == 0 || dev->wire)
+			dev->mtu = mtu;
+		else if (rte_eth_dev_get_mtu(dev->port_id, &mtu) == 0)
+			dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
+	}
+	err = rte_eth_dev_start(dev->port_id);
+	if (err != 0) {
+		say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
+			strerror(-err));
+		return err;
+	}
+	dev->started = true;
+	/* Not every driver can, and not every one needs to be told. */
+	rte_eth_allmulticast_enable(dev->port_id);
+	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
+	return 0;
+}
+
+/* Two ends of a wire need different addresses, the same ones at each start. */
+static void
+make_mac(struct rcd_dev *dev)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *at = dev->conf.name; *at != '\0'; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619u;
+	dev->mac[0] = 0x02;
+	dev->mac[1] = 0x52;
+	memcpy(dev->mac + 2, &hash, 4);
+}
+
+int
+rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rte_ether_addr mac;
+	int err = -EINVAL;
+
+	dev->wire = dev->conf.attach == RCD_ATTACH_WIRE;
+	dev->answers = dev->conf.attach != RCD_ATTACH_NETDEV;
+	dev->queues = (uint16_t)dev->engine->lcore_count;
+	dev->socket_id = dev->engine->lcores[0]->socket_id;
+	switch (dev->conf.attach) {
+	case RCD_ATTACH_WIRE:
+		err = attach_wire_end(dev, error, error_len);
+		break;
+	case RCD_ATTACH_NETDEV:
+		err = attach_netdev(dev, error, error_len);
+		if (err == 0)
+			err = open_netdev(dev, error, error_len);
+		break;
+	case RCD_ATTACH_PORT:
+		err = attach_port(dev, error, error_len);
+		break;
+	}
+	if (err != 0)
+		return err;
+	if (rte_eth_dev_socket_id(dev->port_id) >= 0)
+		dev->socket_id = rte_eth_dev_socket_id(dev->port_id);
+	if (dev->engine->pools[dev->socket_id] == NULL)
+		dev->socket_id = dev->engine->lcores[0]->socket_id;
+	if (dev->conf.attach != RCD_ATTACH_NETDEV)
+		err = start_port(dev, error, error_len);
+	if (err != 0)
+		return err;
+	if (dev->wire)
+		make_mac(dev);
+	else if (dev->conf.attach == RCD_ATTACH_PORT &&
+		rte_eth_macaddr_get(dev->port_id, &mac) == 0)
+		memcpy(dev->mac, mac.addr_bytes, RCD_MAC_LEN);
+	return 0;
+}
+
+static void
+close_port(struct rcd_dev *dev)
+{
+	struct rte_eth_dev_info info;
+
+	if (dev->started)
+		rte_eth_dev_stop(dev->port_id);
+	dev->started = false;
+	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->port_id, &info) == 0) {
+		rte_eth_dev_close(dev->port_id);
+		rte_dev_remove(info.device);
+	}
+	dev->vdev[0] = '\0';
+	rte_mempool_free(dev->pool);
+	dev->pool = NULL;
+}
+
+void
+rcd_detach(struct rcd_dev *dev)
+{
+	close_port(dev);
+	for (int i = 0; i < 2; i++)
+		if (dev->hold[i] >= 0)
+			close(dev->hold[i]);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The engine as a whole: its making, the control thread's event loop, listening, its end.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rcd_guard.h"
+
+#define NOTES          4096
+#define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
+#define EVENTS_AT_ONCE 32
+
+/** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
+#define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
+#define MBUF_CACHE 256
+
+/* What an epoll event is of: the high half of its data; the low half is a session's serial. */
+enum source {
+	SOURCE_SESSION,
+	SOURCE_LISTEN,
+	SOURCE_NOTES,
+	SOURCE_NETLINK,
+};
+
+RTE_LOG_REGISTER(rcd_logtype, lib.rocade.engine, NOTICE);
+
+void
+rcd_engine_conf_init(struct rcd_engine_conf *conf)
+{
+	*conf = (struct rcd_engine_conf){
+		.socket = RCD_CTRL_SOCKET,
+		.socket_mode = 0660,
+		.socket_gid = -1,
+		.clients = 1024,
+		.idle = RCD_IDLE_AUTO,
+		.quota = {
+			.qps = 16384,
+			.cqs = 16384,
+			.mrs = 65536,
+			.srqs = 1024,
+			.pds = 1024,
+			.ahs = 4096,
+			.queue_bytes = UINT64_C(1) << 30,
+		},
+	};
+}
+
+static int
+watch(struct rcd_engine *engine, int fd, enum source source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)source << 32 };
+
+	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+/* Whether an engine answers at this address. */
+static bool
+in_use(const struct sockaddr_un *addr)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	bool used = sock >= 0 && connect(sock, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
+
+	if (sock >= 0)
+		close(sock);
+	return used;
+}
+
+static int
+engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = engine->conf.socket;
+	mode_t mask;
+	int err = 0;
+
+	if (path[0] == '\0')
+		return 0;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	if (in_use(&addr)) {
+		snprintf(error, error_len, "another engine answers on %s", path);
+		return -EADDRINUSE;
+	}
+	/* What a killed engine left behind. */
+	unlink(path);
+	engine->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mask = umask(0777 & ~engine->conf.socket_mode);
+	if (engine->listen_fd < 0 ||
+		bind(engine->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
+		listen(engine->listen_fd, 1024) != 0)
+		err = -errno;
+	umask(mask);
+	if (err == 0 && engine->conf.socket_gid >= 0 &&
+		chown(path, (uid_t)-1, (gid_t)engine->conf.socket_gid) != 0)
+		err = -errno;
+	if (err != 0)
+		snprintf(error, error_len, "can't listen on %s: %s", path, strerror(-err));
+	else
+		err = watch(engine, engine->listen_fd, SOURCE_LISTEN);
+	return err;
+}
+
+static int
+make_pool(struct rcd_engine *engine, int socket_id)
+{
+	uint32_t count = engine->conf.mbufs != 0 ? engine->conf.mbufs : 16383;
+	char name[32];
+
+	if (engine->pools[socket_id] != NULL)
+		return 0;
+	snprintf(name, sizeof(name), "rocade_mbufs_%d", socket_id);
+	/* With little memory a smaller pool does too; senders wait for buffers then. */
+	for (; count >= 2047 && engine->pools[socket_id] == NULL; count /= 2)
+		engine->pools[socket_id] =
+			rte_pktmbuf_pool_create(name, count, MBUF_CACHE, 0, MBUF_ROOM, socket_id);
+	return engine->pools[socket_id] != NULL ? 0 : -ENOMEM;
+}
+
+static int
+make_lcores(struct rcd_engine *engine)
+{
+	unsigned int lcore_id;
+	int err;
+
+	RTE_LCORE_FOREACH_WORKER(lcore_id)
+	{
+		if (engine->lcore_count == RCD_LCORES_MAX)
+			break;
+		err = make_pool(engine, (int)rte_lcore_to_socket_id(lcore_id));
+		if (err == 0)
+			err = rcd_lcore_create(engine, engine->lcore_count++, lcore_id);
+		if (err != 0)
+			return err;
+	}
+	if (engine->lcore_count > 0)
+		return 0;
+	/* Nobody to poll but the program itself. */
+	engine->lcore_count = 1;
+	err = make_pool(engine, (int)rte_lcore_to_socket_id(rte_get_main_lcore()));
+	return err != 0 ? err : rcd_lcore_create(engine, 0, rte_get_main_lcore());
+}
+
+/* Applications that poll want cores too: two for each lcore, and one for everything else. */
+static bool
+cores_scarce(const struct rcd_engine *engine)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) < 2 * (long)engine->lcore_count + 1;
+}
+
+static int
+setup(struct rcd_engine *engine, char *error, size_t error_len)
+{
+	int err = rcd_guard_init();
+
+	if (err != 0) {
+		snprintf(error, error_len, "no addresses for client memory: %s", strerror(-err));
+		return err;
+	}
+	if (getentropy(engine->secret, sizeof(engine->secret)) != 0 ||
+		getentropy(&engine->generation, sizeof(engine->generation)) != 0)
+		return -errno;
+	engine->qp_next = (uint32_t)engine->secret[1];
+	engine->qp_owner = calloc(RCD_QP_SLOTS, sizeof(engine->qp_owner[0]));
+	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	engine->note_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	engine->notes = rte_ring_create_elem(
+		"rocade_notes", sizeof(struct rcd_note), NOTES, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	engine->neighs = rcd_neigh_create(engine);
+	if (engine->qp_owner == NULL || engine->epoll_fd < 0 || engine->note_fd < 0 ||
+		engine->notes == NULL || engine->neighs == NULL) {
+		snprintf(error, error_len, "not enough memory for the engine");
+		return -ENOMEM;
+	}
+	err = make_lcores(engine);
+	if (err != 0) {
+		snprintf(error, error_len,
+			"not enough memory for buffers; give EAL more (-m), or hugepages");
+		return err;
+	}
+	engine->yield = cores_scarce(engine);
+	if (engine->conf.idle == RCD_IDLE_AUTO)
+		engine->conf.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
+	watch(engine, engine->note_fd, SOURCE_NOTES);
+	err = rcd_netlink_open(engine);
+	if (err == 0)
+		watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
+	else
+		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
+	return engine_listen(engine, error, error_len);
+}
+
+struct rcd_engine *
+rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_len)
+{
+	struct rcd_engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine == NULL) {
+		snprintf(error, error_len, "not enough memory for the engine");
+		return NULL;
+	}
+	engine->conf = *conf;
+	engine->epoll_fd = engine->note_fd = engine->listen_fd = -1;
+	engine->next_serial = 1;
+	engine->started_ns = rcd_clock_ns();
+	LIST_INIT(&engine->sessions);
+	if (setup(engine, error, error_len) != 0) {
+		rcd_engine_destroy(engine);
+		return NULL;
+	}
+	rcd_telemetry_init(engine);
+	return engine;
+}
+
+static void
+stop_lcores(struct rcd_engine *engine)
+{
+	uint64_t one = 1;
+
+	for (uint32_t i = 0; engine->started && i < engine->lcore_count; i++) {
+		struct rcd_lcore *lcore = engine->lcores[i];
+
+		__atomic_store_n(&lcore->stop, true, __ATOMIC_SEQ_CST);
+		if (write(lcore->wake_fd, &one, sizeof(one)) < 0) {
+			/* Full: it is going to wake up anyway. */
+		}
+		rte_eal_wait_lcore(lcore->lcore_id);
+		lcore->running = false;
+	}
+}
+
+void
+rcd_engine_destroy(struct rcd_engine *engine)
+{
+	struct rcd_session *session;
+
+	if (engine == NULL)
+		return;
+	rcd_telemetry_init(NULL);
+	if (engine->listen_fd >= 0) {
+		unlink(engine->conf.socket);
+		close(engine->listen_fd);
+	}
+	while ((session = LIST_FIRST(&engine->sessions)) != NULL) {
+		rcd_session_event(session, RCD_CTRL_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_session_close(session);
+	}
+	if (engine->lcore_count > 0 && engine->neighs != NULL)
+		rcd_dev_del_all(engine);
+	stop_lcores(engine);
+	for (uint32_t i = 0; i < engine->lcore_count; i++)
+		rcd_lcore_destroy(engine->lcores[i]);
+	rcd_netlink_close(engine);
+	rcd_neigh_destroy(engine->neighs);
+	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
+		rte_mempool_free(engine->pools[i]);
+	rte_ring_free(engine->notes);
+	if (engine->note_fd >= 0)
+		close(engine->note_fd);
+	if (engine->epoll_fd >= 0)
+		close(engine->epoll_fd);
+	rcd_guard_fini();
+	free(engine->qp_owner);
+	free(engine);
+}
+
+int
+rcd_engine_start(struct rcd_engine *engine)
+{
+	for (uint32_t i = 0; i < engine->lcore_count; i++) {
+		struct rcd_lcore *lcore = engine->lcores[i];
+		int err;
+
+		if (lcore->lcore_id == rte_get_main_lcore())
+			return -ENOTSUP;
+		lcore->running = true;
+		err = rte_eal_remote_launch(rcd_lcore_main, lcore, lcore->lcore_id);
+		if (err != 0) {
+			lcore->running = false;
+			return err;
+		}
+		engine->started = true;
+	}
+	return 0;
+}
+
+static void
+take_notes(struct rcd_engine *engine)
+{
+	struct rcd_note note;
+	uint64_t count;
+	bool neighbours = false;
+
+	if (read(engine->note_fd, &count, sizeof(count)) < 0) {
+		/* Read before: the ring tells. */
+	}
+	while (rte_ring_dequeue_elem(engine->notes, &note, sizeof(note)) == 0) {
+		switch ((enum rcd_note_kind)note.kind) {
+		case RCD_NOTE_EVENT: {
+			struct rcd_session *session = rcd_session_find(engine, note.session);
+
+			if (session != NULL)
+				rcd_session_event(session, note.type, note.of, note.cookie);
+			break;
+		}
+		case RCD_NOTE_NEIGH:
+			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
+				rcd_neigh_learn(engine->devs[note.session], &note.gid, note.mac);
+			neighbours = true;
+			break;
+		}
+	}
+	if (neighbours)
+		rcd_session_unpark(engine);
+}
+
+static void
+tick(struct rcd_engine *engine)
+{
+	uint64_t now_ns = rcd_clock_ns();
+
+	if (now_ns < engine->next_tick_ns)
+		return;
+	engine->next_tick_ns = now_ns + TICK_NS;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits)
+			rcd_dev_check_link(engine->devs[i]);
+	rcd_neigh_tick(engine, now_ns);
+	rcd_umem_check_faults(engine);
+	rcd_session_unpark(engine);
+}
+
+void
+rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
+{
+	struct epoll_event events[EVENTS_AT_ONCE];
+	int count;
+
+	if (timeout_ms > (int)(TICK_NS / 1000000) && engine->client_count > 0)
+		timeout_ms = TICK_NS / 1000000;
+	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+	for (int i = 0; i < count; i++) {
+		uint32_t serial = (uint32_t)events[i].data.u64;
+		struct rcd_session *session;
+
+		switch ((enum source)(events[i].data.u64 >> 32)) {
+		case SOURCE_SESSION:
+			/* It may have ended because of an event before this one. */
+			session = rcd_session_find(engine, serial);
+			if (session == NULL)
+				break;
+			if ((events[i].events & EPOLLIN) && !session->parked)
+				rcd_session_ready(session);
+			else if (events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
+				rcd_session_close(session);
+			break;
+		case SOURCE_LISTEN:
+			rcd_session_accept(engine);
+			break;
+		case SOURCE_NOTES:
+			take_notes(engine);
+			break;
+		case SOURCE_NETLINK:
+			rcd_netlink_ready(engine);
+			rcd_session_unpark(engine);
+			break;
+		}
+	}
+	tick(engine);
+}
+
+void
+rcd_engine_wake(struct rcd_engine *engine)
+{
+	uint64_t one = 1;
+
+	if (write(engine->note_fd, &one, sizeof(one)) < 0) {
+		/* Full: it does not wait. */
+	}
+}
+
+uint32_t
+rcd_engine_lcore_count(const struct rcd_engine *engine)
+{
+	return engine->lcore_count;
+}
+
+struct rcd_lcore *
+rcd_engine_lcore(struct rcd_engine *engine, uint32_t index)
+{
+	return index < engine->lcore_count ? engine->lcores[index] : NULL;
+}
+
+bool
+rcd_engine_stopping(const struct rcd_engine *engine)
+{
+	return engine->stopping;
+}
+
+uint32_t
+rcd_engine_clients(const struct rcd_engine *engine)
+{
+	return engine->client_count;
+}
+
+uint32_t
+rcd_engine_qps(const struct rcd_engine *engine)
+{
+	return engine->qp_used;
+}

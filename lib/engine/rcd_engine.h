@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The engine: devices, lcores and client sessions, as one object for programs to run.
+ *
+ * A program initialises EAL, creates an engine, adds devices, and calls rcd_engine_step() from one
+ * thread, the control thread. Polling is done either by EAL worker lcores that the engine starts
+ * (rcd_engine_start()) or by the program itself (rcd_lcore_poll()), in which case both must happen
+ * in one thread.
+ *
+ * All functions belong to the control thread, unless they say otherwise.
+ */
+#ifndef RCD_ENGINE_H
+#define RCD_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rcd_gid.h"
+
+#define RCD_NAME_LEN 64
+
+/** What an lcore does when there is nothing to do. */
+enum rcd_idle {
+	RCD_IDLE_AUTO,  /**< yield when there are fewer than two cores per lcore, else poll */
+	RCD_IDLE_POLL,  /**< poll on: for a core of its own */
+	RCD_IDLE_YIELD, /**< poll for a moment, then let others run between polls */
+	RCD_IDLE_SLEEP, /**< poll for a moment, then block until something happens */
+};
+
+/** How a device is attached. */
+enum rcd_attach {
+	RCD_ATTACH_WIRE,   /**< one end of an embedded wire; the peer is another device */
+	RCD_ATTACH_NETDEV, /**< a kernel netdev that the kernel keeps */
+	RCD_ATTACH_PORT,   /**< any DPDK port */
+};
+
+/** Which driver reaches a kernel netdev. */
+enum rcd_netdev_mode {
+	RCD_NETDEV_AUTO, /**< the better one: AF_PACKET so far (doc/engine.md has the figures) */
+	RCD_NETDEV_XDP,
+	RCD_NETDEV_PACKET,
+};
+
+#define RCD_DEV_ADDRS_MAX 16
+
+/** An address of a device that the engine owns. */
+struct rcd_addr {
+	struct rcd_gid gid; /**< IPv4 in its mapped form */
+	uint8_t prefix_len; /**< of the subnet: up to 32, or up to 128 */
+	uint16_t vlan_id;   /**< 0: untagged */
+};
+
+/** What a device is to be. */
+struct rcd_dev_conf {
+	char name[RCD_NAME_LEN];
+	enum rcd_attach attach;
+	char target
+		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
+	enum rcd_netdev_mode mode;
+	uint32_t mtu; /**< of IP, bytes; 0: the largest useful one that the port does */
+	uint32_t addr_count;
+	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
+	struct rcd_gid gateway4;                  /**< all zero: none */
+	struct rcd_gid gateway6;
+	bool admin; /**< made at run time by a command, and so allowed to go by one */
+};
+
+/** What each client may have at most. */
+struct rcd_quota {
+	uint32_t qps;
+	uint32_t cqs;
+	uint32_t mrs; /**< regions and windows */
+	uint32_t srqs;
+	uint32_t pds;
+	uint32_t ahs;
+	uint64_t queue_bytes; /**< size of its segment */
+};
+
+/** What an engine is to be. */
+struct rcd_engine_conf {
+	char socket[108];
+	uint32_t socket_mode; /**< permission bits */
+	int32_t socket_gid;   /**< -1: leave it */
+	uint32_t clients;     /**< most at once */
+	enum rcd_idle idle;
+	uint32_t mbufs; /**< per NUMA node; 0: from the number of ports */
+	struct rcd_quota quota;
+};
+
+/** Defaults of everything. */
+void
+rcd_engine_conf_init(struct rcd_engine_conf *conf);
+
+struct rcd_engine;
+struct rcd_lcore;
+
+/**
+ * Create an engine and its lcores: one for each EAL worker lcore; without any, one that the
+ * program polls. Listens, unless the socket's name is empty.
+ *
+ * @param error  set to a sentence when NULL is returned
+ */
+struct rcd_engine *
+rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_len);
+
+/** Close sessions, remove devices, free everything. Worker lcores are stopped. */
+void
+rcd_engine_destroy(struct rcd_engine *engine);
+
+/** Start polling on the EAL worker lcores. @return 0 or -errno */
+int
+rcd_engine_start(struct rcd_engine *engine);
+
+/** Wait for control work for at most this long, and do it. */
+void
+rcd_engine_step(struct rcd_engine *engine, int timeout_ms);
+
+/**
+ * Take a connected socket as a new client, as if it had come through the listening one.
+ *
+ * @param sock  SOCK_SEQPACKET, non-blocking; the engine's from now on
+ * @return 0, or -EUSERS when there are too many and it is closed
+ */
+int
+rcd_engine_adopt(struct rcd_engine *engine, int sock);
+
+/** End the wait of rcd_engine_step(). Any thread, and signal handlers. */
+void
+rcd_engine_wake(struct rcd_engine *engine);
+
+/**
+ * Add a device.
+ *
+ * @param error  set to a sentence on failure
+ * @return 0; -EEXIST, -EINVAL, -ENODEV, -ENOSPC, -ENOMEM
+ */
+int
+rcd_engine_dev_add(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len);
+
+/** Remove a device and everything that clients have on it. @return 0 or -ENOENT */
+int
+rcd_engine_dev_del(struct rcd_engine *engine, const char *name);
+
+/** Parse ADDRESS or ADDRESS/LENGTH, IPv4 or IPv6. @return 0 or -EINVAL */
+int
+rcd_addr_parse(const char *text, struct rcd_addr *addr);
+
+/** Number of lcores, and one of them. */
+uint32_t
+rcd_engine_lcore_count(const struct rcd_engine *engine);
+struct rcd_lcore *
+rcd_engine_lcore(struct rcd_engine *engine, uint32_t index);
+
+/** Sessions at present, and queue pairs of them all. */
+uint32_t
+rcd_engine_clients(const struct rcd_engine *engine);
+uint32_t
+rcd_engine_qps(const struct rcd_engine *engine);
+
+/** Whether a client asked the engine to stop. */
+bool
+rcd_engine_stopping(const struct rcd_engine *engine);
+
+/**
+ * Do one round of an lcore's work. Never blocks, allocates or logs. Called by the thread that the
+ * lcore belongs to.
+ *
+ * @param now_ns  CLOCK_MONOTONIC in nanoseconds, never goes backwards
+ * @param budget  most packets to receive and to send
+ * @return packets, doorbells, timers and commands handled; 0: there was nothing to do
+ */
+uint32_t
+rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget);
+
+/** The clock for rcd_lcore_poll(), from the time-stamp counter. Any thread. */
+uint64_t
+rcd_clock_ns(void);
+
+#endif /* RCD_ENGINE_H */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the files of the engine offer each other. Included by rcd_engine_priv.h, behind the structs,
+ * and by nothing else.
+ */
+#ifndef RCD_ENGINE_CALLS_H
+#define RCD_ENGINE_CALLS_H
+
+/* rcd_lcore.c */
+
+int
+rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id);
+void
+rcd_lcore_destroy(struct rcd_lcore *lcore);
+
+/** Main function of a worker. @param arg the lcore */
+int
+rcd_lcore_main(void *arg);
+
+/** Run a function on an lcore and wait for it. Control thread. */
+void
+rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
+
+/** The same on each lcore in turn. */
+void
+rcd_lcore_call_all(
+	struct rcd_engine *engine, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
+
+/** Tell the control thread something. On an lcore; a full ring is counted. */
+void
+rcd_lcore_note(struct rcd_lcore *lcore, struct rcd_note *note);
+
+/** Remember that a queue pair changed: indices, deadline and fault are looked at after the poll. */
+static inline void
+rcd_lcore_touch(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	if (hqp->touched)
+		return;
+	hqp->touched = true;
+	hqp->next_touched = lcore->touched;
+	lcore->touched = hqp;
+}
+
+/** Counters of a device on this lcore. */
+static inline struct rcd_counters *
+rcd_dev_counters(const struct rcd_dev *dev, const struct rcd_lcore *lcore)
+{
+	return &dev->counters[lcore->index];
+}
+
+/* rcd_rx.c */
+
+/** Receive from all queues, rings included. @return packets */
+uint32_t
+rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget);
+
+/* rcd_tx.c */
+
+/** Put a queue pair into the round, if it is not there. */
+void
+rcd_tx_activate(struct rcd_lcore *lcore, struct rcd_hqp *hqp);
+
+/** Take a queue pair out of the round. */
+void
+rcd_tx_forget(struct rcd_lcore *lcore, struct rcd_hqp *hqp);
+
+/** Let queue pairs send. @return packets */
+uint32_t
+rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);
+
+/** Give what waits to the ports. */
+void
+rcd_tx_flush(struct rcd_lcore *lcore);
+
+/** A buffer. @return NULL when there is none: try again later */
+struct rte_mbuf *
+rcd_tx_mbuf(struct rcd_lcore *lcore);
+
+/** Queue a finished frame. Takes the buffer, and drops it when the queue is full. */
+void
+rcd_tx_frame(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf);
+
+/** The way of packets with this address vector. @param loop set when it ends in this engine */
+void
+rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
+	struct rcd_path *path, struct rcd_dev **loop);
+
+/* rcd_link.c */
+
+/** A packet that is not RoCE: answered, learned from, or nothing. */
+void
+rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdict,
+	const struct rcd_frame *frame);
+
+/** Ask who has an address. On an lcore. */
+void
+rcd_link_solicit(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
+	const struct rcd_gid *target, uint16_t vlan_id);
+
+/** Whether the address belongs to the device. @return its place; -1: no */
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/* rcd_host.c */
+
+extern const struct rcd_qp_ops rcd_host_qp_ops;
+extern const struct rcd_srq_ops rcd_host_srq_ops;
+
+/** Look at all doorbells that this poll looks at. @return queue pairs found */
+uint32_t
+rcd_host_doorbells(struct rcd_lcore *lcore);
+
+/** Whether any doorbell is set. Before sleep: looks at all. */
+bool
+rcd_host_any_doorbell(struct rcd_lcore *lcore);
+
+/** Show the clients what this poll has done. */
+void
+rcd_host_publish(struct rcd_lcore *lcore);
+
+/** Take a session in, and out. On its lcore. */
+void
+rcd_host_session_add(struct rcd_lcore *lcore, struct rcd_session *session);
+void
+rcd_host_session_del(struct rcd_lcore *lcore, struct rcd_session *session);
+
+/* rcd_dev.c */
+
+struct rcd_dev *
+rcd_dev_find(struct rcd_engine *engine, const char *name);
+
+/** Replace the GID table. */
+int
+rcd_dev_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table);
+
+/** Add or remove an address; the others keep their places. @return 0, -EEXIST, -ENOENT, -ENOSPC */
+int
+rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr);
+int
+rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/** Look at the link again; tell clients when it changed. */
+void
+rcd_dev_check_link(struct rcd_dev *dev);
+
+/** The netdev's MTU changed. */
+void
+rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu);
+
+/** Tell all clients of a device. */
+void
+rcd_dev_event(struct rcd_dev *dev, uint32_t type);
+
+/** Remove all devices, at the end. */
+void
+rcd_dev_del_all(struct rcd_engine *engine);
+
+/* rcd_attach.c */
+
+/** Find or make the port of a device. @return 0 or -errno with a sentence */
+int
+rcd_attach(struct rcd_dev *dev, char *error, size_t error_len);
+
+/** Make the rings of a wire between a device and its peer. */
+int
+rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len);
+
+/** Close the port. */
+void
+rcd_detach(struct rcd_dev *dev);
+
+/** Free the rings by which a device sends on its wire, when both ends are detached. */
+void
+rcd_detach_wire_rings(const struct rcd_dev *dev);
+
+/* rcd_neigh.c */
+
+struct rcd_neigh_table *
+rcd_neigh_create(struct rcd_engine *engine);
+void
+rcd_neigh_destroy(struct rcd_neigh_table *table);
+
+/**
+ * The MAC to send to.
+ *
+ * @return 0; -EAGAIN: asked for, come again; -ENETUNREACH; -ETIMEDOUT: nobody answers
+ */
+int
+rcd_neigh_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, uint8_t *mac);
+
+/** A neighbour was heard of. */
+void
+rcd_neigh_learn(struct rcd_dev *dev, const struct rcd_gid *gid, const uint8_t *mac);
+
+/** A neighbour is not there any more. */
+void
+rcd_neigh_forget(struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/** Forget all neighbours of a device. */
+void
+rcd_neigh_flush(struct rcd_dev *dev);
+
+/** Ask again for what is not answered. */
+void
+rcd_neigh_tick(struct rcd_engine *engine, uint64_t now_ns);
+
+/* rcd_netlink.c */
+
+int
+rcd_netlink_open(struct rcd_engine *engine);
+void
+rcd_netlink_close(struct rcd_engine *engine);
+void
+rcd_netlink_ready(struct rcd_engine *engine);
+int
+rcd_netlink_fd(const struct rcd_engine *engine);
+
+/** Read a netdev's link, addresses and neighbours. @return 0 or -errno */
+int
+rcd_netlink_sync(struct rcd_dev *dev);
+
+/** Make the kernel look for a neighbour. */
+void
+rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/** The next hop towards an address. @return 0, or -ENETUNREACH */
+int
+rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gid *hop);
+
+/* rcd_session.c */
+
+void
+rcd_session_accept(struct rcd_engine *engine);
+
+/** The socket of a session can be read. */
+void
+rcd_session_ready(struct rcd_session *session);
+
+/** Destroy all that a session has, and tell its client. It may be the one that is being served. */
+void
+rcd_session_end(struct rcd_session *session);
+
+/** Destroy a session and all that it has. */
+void
+rcd_session_close(struct rcd_session *session);
+
+/** Open a device for a session: segment and tables. @return 0 or -errno */
+int
+rcd_session_open(struct rcd_session *session, struct rcd_dev *dev);
+
+/** Try parked requests again. */
+void
+rcd_session_unpark(struct rcd_engine *engine);
+
+/** Memory for what an lcore touches, near it, zeroed; free() gives it back. */
+void *
+rcd_session_zalloc(const struct rcd_session *session, size_t bytes);
+
+struct rcd_session *
+rcd_session_find(struct rcd_engine *engine, uint32_t serial);
+
+/** Send an asynchronous event; one that does not fit is counted. */
+void
+rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint64_t cookie);
+
+/** Take and give back a part of the segment, in pages. @return 0 or -ENOMEM */
+int
+rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset);
+void
+rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
+
+int
+rcd_table_init(struct rcd_table *table, uint32_t capacity);
+void
+rcd_table_fini(struct rcd_table *table);
+int
+rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle);
+void *
+rcd_table_get(const struct rcd_table *table, uint32_t handle);
+void
+rcd_table_del(struct rcd_table *table, uint32_t handle);
+
+/* rcd_serve.c */
+
+/** A reply's fields and descriptors. */
+struct rcd_reply {
+	struct rcd_ctrl_msg msg;
+	struct rcd_ctrl_fds fds;
+	uint32_t keep; /**< bits of descriptors that are not to be closed after sending */
+};
+
+/**
+ * Serve a request that passed rcd_ctrl_req_check().
+ *
+ * @param fds  of the request; what is kept is set to -1
+ * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour
+ */
+int
+rcd_serve(struct rcd_session *session, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+	struct rcd_reply *reply);
+
+/* rcd_verbs.c */
+
+int
+rcd_verbs_cq_create(struct rcd_session *session, const struct rcd_ctrl_cq_req *req,
+	struct rcd_ctrl_cq_rep *rep);
+int
+rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
+	struct rcd_ctrl_cq_rep *rep);
+int
+rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle);
+int
+rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
+	struct rcd_ctrl_srq_rep *rep);
+int
+rcd_verbs_srq_modify(struct rcd_session *session, const struct rcd_ctrl_srq_modify_req *req);
+int
+rcd_verbs_srq_query(
+	struct rcd_session *session, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);
+int
+rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle);
+int
+rcd_verbs_qp_create(struct rcd_session *session, const struct rcd_ctrl_qp_req *req,
+	struct rcd_ctrl_qp_rep *rep);
+int
+rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify_req *req);
+int
+rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
+int
+rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle);
+int
+rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *req, bool attach);
+int
+rcd_verbs_ah_create(
+	struct rcd_session *session, const struct rcd_ctrl_ah_req *req, uint32_t *handle);
+int
+rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handle *req);
+
+/** Take a session and all its queue pairs from its lcore; their memory stays. */
+void
+rcd_verbs_end(struct rcd_session *session);
+
+/** Take all queue pairs of a session to ERR: its memory or its device went away. */
+void
+rcd_verbs_fail_all(struct rcd_session *session);
+
+/* rcd_umem.c */
+
+int
+rcd_umem_add(
+	struct rcd_session *session, const struct rcd_ctrl_mem_req *req, int fd, uint32_t *handle);
+int
+rcd_umem_del(struct rcd_session *session, uint32_t handle);
+int
+rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
+int
+rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
+int
+rcd_umem_dereg(struct rcd_session *session, uint32_t key);
+int
+rcd_umem_mw_alloc(struct rcd_session *session, const struct rcd_ctrl_mw_req *req, uint32_t *key);
+int
+rcd_umem_mw_free(struct rcd_session *session, uint32_t key);
+
+/** Make the tables of a session ready for memory that is reached by copies. */
+void
+rcd_umem_open(struct rcd_session *session);
+void
+rcd_umem_close(struct rcd_session *session);
+
+/** Reports of the guard: whose memory went away. */
+void
+rcd_umem_check_faults(struct rcd_engine *engine);
+
+/* rcd_admin.c */
+
+/** Carry out a command line. @return a file that holds JSON, or -errno */
+int
+rcd_admin(struct rcd_engine *engine, const char *line);
+
+/* rcd_telemetry.c */
+
+/** Register the commands for an engine; NULL: there is none any more. */
+void
+rcd_telemetry_init(struct rcd_engine *engine);
+
+/** Held while the list of devices changes. */
+void
+rcd_telemetry_lock(void);
+void
+rcd_telemetry_unlock(void);
+
+#endif /* RCD_ENGINE_CALLS_H */

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The inside of the engine, shared by the files that make it up.
+ *
+ * On lcores:
+ *   rcd_lcore.c    the poll function, timers, commands, sleeping
+ *   rcd_rx.c       received packets to queue pairs
+ *   rcd_tx.c       turns of the queue pairs, packets to the ports
+ *   rcd_link.c     ARP, neighbour discovery and echo
+ *   rcd_host.c     shared rings: work requests in, completions out
+ * In the control thread:
+ *   rcd_engine.c   creation, the event loop, listening
+ *   rcd_dev.c      devices: ports, addresses, link state
+ *   rcd_attach.c   the three attachments: what is the port of a device
+ *   rcd_neigh.c    neighbours and routes
+ *   rcd_netlink.c  what the kernel says of a netdev
+ *   rcd_session.c  sessions: their segment, objects and end
+ *   rcd_serve.c    requests of clients
+ *   rcd_verbs.c    likewise: completion queues, receive queues, queue pairs
+ *   rcd_umem.c     memory of clients; rcd_ucopy.c where it is copied; rcd_guard.c where it faults
+ *   rcd_modify.c   attributes of queue pairs, address handles, multicast
+ *   rcd_admin.c    requests of the command line
+ *   rcd_telemetry.c
+ *
+ * What lcores read is changed only by rcd_lcore_call(), or before they can see it.
+ */
+#ifndef RCD_ENGINE_PRIV_H
+#define RCD_ENGINE_PRIV_H
+
+#include <net/if.h>
+#include <rte_ether.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "rcd_ah.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine.h"
+#include "rcd_limits.h"
+#include "rcd_mcast.h"
+#include "rcd_mr.h"
+#include "rcd_pkt.h"
+#include "rcd_qp.h"
+#include "rcd_reorder.h"
+#include "rcd_shm.h"
+#include "rcd_srq.h"
+#include "rcd_wheel.h"
+#include "rcd_wqe.h"
+
+extern int rcd_logtype;
+#define RCD_LOG(level, format, ...)                                                                \
+	rte_log(RTE_LOG_##level, (uint32_t)rcd_logtype, "rocade: " format "\n", ##__VA_ARGS__)
+
+#define RCD_LCORES_MAX   16
+#define RCD_DEVS_MAX     32
+#define RCD_GIDS_MAX     RCD_CTRL_GIDS_MAX
+#define RCD_QP_SLOTS     65536 /**< of the engine: the low bits of a queue pair number */
+#define RCD_CLIENTS_MAX  4096
+#define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
+#define RCD_MCAST_GROUPS 1024
+
+/** Bytes that a queue pair may send before the next one's turn: a few packets of the largest
+ * size, about 3 us at 100 Gb/s. */
+#define RCD_TX_QUANTUM 16384
+
+/** Bytes that queue pairs which just became busy may send before one that has been so for long. */
+#define RCD_TX_NEW_BYTES (4 * RCD_TX_QUANTUM)
+
+struct rcd_session;
+struct rcd_engine;
+struct rcd_txq;
+
+/** GIDs of a device as lcores see them: never changed, replaced as a whole. */
+struct rcd_gid_table {
+	uint32_t count; /**< one past the last used */
+	struct {
+		struct rcd_gid gid; /**< all zero: unused */
+		uint16_t vlan_id;   /**< 0: untagged */
+		uint8_t prefix_len;
+		bool used;
+	} entries[RCD_GIDS_MAX];
+};
+
+/** A device: one port and its addresses. */
+struct rcd_dev {
+	/* Constant, or replaced as a whole: read by lcores. */
+	uint32_t index; /**< in engine->devs */
+	uint16_t port_id;
+	bool answers; /**< the engine owns the addresses: it answers ARP, ND and echo */
+	bool wire;
+	uint8_t mac[RCD_MAC_LEN];
+	const struct rcd_gid_table *gids;
+	struct rcd_counters *counters; /**< one set for each lcore */
+
+	/* The control thread's. */
+	struct rcd_engine *engine;
+	struct rcd_dev_conf conf;
+	uint32_t serial; /**< differs from that of any other device of this engine's life */
+	struct rcd_dev *peer;
+	char driver[32]; /**< of DPDK */
+	char vdev[64];   /**< EAL device that was made for it, and goes with it; "": none */
+	char devargs[320];
+	uint32_t ifindex; /**< of the netdev; 0: none */
+	int hold[2];      /**< sockets that hold port 4791; -1: none */
+	struct rte_mempool
+		*pool;     /**< of its own, where the driver wants that; NULL: the engine's */
+	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */
+	uint32_t mtu;      /**< of IP */
+	uint32_t path_mtu; /**< largest of the five that fits */
+	int socket_id;
+	bool up;
+	bool link_up;    /**< of a netdev, as the kernel says */
+	bool admin_down; /**< taken down by a command */
+	bool started;
+	bool wire_waits; /**< the first end of a wire: named, no port yet */
+	uint16_t queues;
+	struct rcd_txq *txqs; /**< one for each lcore */
+};
+
+/** What an lcore tells the control thread. */
+enum rcd_note_kind {
+	RCD_NOTE_EVENT, /**< asynchronous event of a session's object */
+	RCD_NOTE_NEIGH, /**< a neighbour was seen */
+};
+
+struct rcd_note {
+	uint32_t kind;    /**< enum rcd_note_kind */
+	uint32_t session; /**< serial; neighbour: index of the device */
+	uint64_t cookie;
+	uint32_t type; /**< of rcd_ctrl_event */
+	uint32_t of;
+	struct rcd_gid gid;
+	uint8_t mac[RCD_MAC_LEN];
+	uint8_t pad[2];
+};
+
+/** A completion queue, the engine's side. */
+struct rcd_hcq {
+	struct rcd_shm_cq *shm;
+	struct rcd_cq_slot *slots;
+	uint32_t mask;
+	uint32_t producer;
+	uint32_t published; /**< producer as the client sees it */
+	uint32_t consumer;  /**< as last read, and found possible */
+	uint32_t arm_seen;  /**< request for an event that was answered */
+	bool solicited;     /**< among what is not published yet */
+	bool dirty;
+	bool failed;
+	struct rcd_hcq *next_dirty;
+	struct rcd_session *session;
+	int pipe;  /**< sending end of its channel; -1: none */
+	bool owed; /**< an event did not fit the pipe */
+	uint64_t cookie;
+
+	/* The control thread's. */
+	uint32_t handle;
+	uint32_t users; /**< queue pairs, one for each role */
+	struct rcd_channel *channel;
+	uint64_t offset, bytes; /**< in the segment */
+};
+
+/** A shared receive queue, the engine's side. */
+struct rcd_hsrq {
+	struct rcd_srq srq;
+	struct rcd_shm_wq *shm;
+	uint8_t *slots;
+	uint32_t mask;
+	uint32_t stride;
+	uint32_t published;
+	bool dirty;
+	struct rcd_hsrq *next_dirty;
+	struct rcd_session *session;
+	uint64_t cookie;
+
+	uint32_t handle, users, pd, max_sge;
+	uint64_t offset, bytes;
+};
+
+/** Lists that wait for their turn to send. */
+enum rcd_turn {
+	RCD_TURN_NONE,
+	RCD_TURN_NEW,
+	RCD_TURN_OLD,
+	RCD_TURN_BLOCKED, /**< the port takes nothing at present */
+};
+
+/** A queue pair, the engine's side. */
+struct rcd_hqp {
+	struct rcd_qp *qp;
+	struct rcd_lcore *lcore;
+	struct rcd_session *session;
+	struct rcd_dev *dev;
+	TAILQ_ENTRY(rcd_hqp) turn_link;
+	int32_t deficit; /**< bytes that it may still send in this turn */
+	uint8_t turn;    /**< enum rcd_turn */
+	bool touched;
+	bool faulty; /**< goes to ERR at the end of this poll */
+	bool datagram;
+	bool reliable;
+	struct rcd_hqp *next_touched;
+	struct rcd_timer timer;
+
+	struct rcd_shm_wq *sq_shm;
+	uint8_t *sq_slots;
+	uint32_t sq_mask;
+	uint32_t sq_stride;
+	uint32_t sq_limit;     /**< producer as last read, and found possible */
+	uint32_t sq_published; /**< consumer as the client sees it */
+	struct rcd_shm_wq *rq_shm;
+	uint8_t *rq_slots;
+	uint32_t rq_mask;
+	uint32_t rq_stride;
+	uint32_t rq_limit;
+	uint32_t rq_published;
+	struct rcd_hcq *send_cq;
+	struct rcd_hcq *recv_cq;
+	struct rcd_hsrq *srq;
+
+	/* Way of a connected queue pair's packets. */
+	struct rcd_path path;
+	struct rcd_dev *loop; /**< not NULL: the peer is a device of this engine */
+	bool path_valid;
+
+	uint32_t qpn;
+	uint32_t index; /**< doorbell bit, and handle */
+	uint64_t cookie;
+	uint32_t pd, sq_depth, rq_depth;
+	uint32_t max_inline, max_send_sge, max_recv_sge;
+	uint64_t offset, bytes;
+	bool multicast; /**< was attached to a group */
+};
+
+TAILQ_HEAD(rcd_turn_list, rcd_hqp);
+
+/** Packets on their way to a port. */
+struct rcd_txq {
+	struct rcd_dev *dev;
+	uint16_t first;
+	uint16_t count;
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	struct rcd_turn_list blocked;
+};
+
+#define RCD_HOT_SESSIONS 32
+
+/** An lcore. */
+struct rcd_lcore {
+	/* Of every poll. */
+	uint64_t now_ns;
+	struct rte_ring *calls;
+	struct rte_ring *handover; /**< packets that others received for our queue pairs */
+	struct rte_ring *loop;     /**< our own packets for devices of this engine */
+	uint32_t txq_count;
+	struct rcd_txq *txqs[RCD_DEVS_MAX];   /**< of the devices in use, densely */
+	struct rcd_txq *txq_of[RCD_DEVS_MAX]; /**< by index of the device */
+	uint32_t hot_count;
+	uint32_t cold_count;
+	uint32_t cold_next;
+	struct rcd_session *hot[RCD_HOT_SESSIONS];
+	struct rcd_session **cold; /**< RCD_CLIENTS_MAX places */
+	struct rcd_hqp *touched;
+	struct rcd_hcq *dirty_cqs;
+	struct rcd_hsrq *dirty_srqs;
+	struct rcd_turn_list fresh;
+	struct rcd_turn_list old;
+	int32_t new_bytes; /**< that may go before an old one has its turn */
+	uint16_t ipv4_id;
+	uint32_t spare_count;
+	struct rte_mbuf *spare[RCD_BURST_MAX];
+	struct rte_mempool *pool;
+	struct rcd_hqp **qps; /**< RCD_QP_SLOTS places */
+	struct rcd_mcast_table *mcast[RCD_DEVS_MAX];
+	uint32_t owed_events;
+	struct rcd_counters counters; /**< what belongs to no device */
+	struct rcd_wheel wheel;
+	struct rcd_reorder_pool *reorder;
+
+	/* Scratch of the receive path. */
+	struct rcd_frame frames[RCD_BURST_MAX];
+	struct rcd_pkt pkts[RCD_BURST_MAX];
+	enum rcd_verdict verdicts[RCD_BURST_MAX];
+
+	struct rcd_engine *engine;
+	uint32_t index;
+	unsigned int lcore_id;
+	bool running; /**< a thread polls it */
+	bool stop;
+	int wake_fd;
+	int sleep_fd; /**< epoll: wake_fd, and those of the sessions */
+	uint32_t sleeping;
+	int socket_id;
+	uint32_t session_count; /**< the control thread's */
+	uint64_t polls;         /**< since the start; and those that found something */
+	uint64_t busy_polls;
+};
+
+/** A protection domain. */
+struct rcd_pd {
+	uint32_t handle;
+	uint32_t users; /**< objects that refer to it */
+};
+
+/** A completion channel. */
+struct rcd_channel {
+	uint32_t handle;
+	uint32_t users;
+	int pipe; /**< sending end */
+};
+
+/** Numbered objects of a session. */
+struct rcd_table {
+	void **slots;
+	uint32_t *free; /**< numbers to use next */
+	uint32_t free_count;
+	uint32_t capacity;
+	uint32_t used;
+};
+
+/** Memory that a client shared. */
+struct rcd_mem {
+	int fd;
+	uint64_t offset;
+	uint64_t len;
+	uint64_t page; /**< bytes */
+	bool writable;
+	uint8_t *base; /**< in the window */
+	uint32_t refs; /**< regions, and one for the handle */
+	uint32_t handle;
+};
+
+/** Bytes of a region that are reached by copies. */
+struct rcd_copy {
+	uint64_t start; /**< offset in the region */
+	uint64_t len;
+	uint64_t addr; /**< in the application */
+};
+
+/** A memory region, the engine's side. */
+struct rcd_umr {
+	LIST_ENTRY(rcd_umr) link; /**< of those with copies */
+	LIST_ENTRY(rcd_umr) hash_link;
+	struct rcd_key key;
+	uint32_t pd;
+	uint8_t *base;
+	uint64_t start;
+	uint64_t len;
+	uint32_t access;
+	void *reserved; /**< addresses of its own; NULL: part of a mem */
+	uint64_t reserved_len;
+	uint32_t mem_count;
+	struct rcd_mem **mems;
+	uint32_t copy_count;
+	struct rcd_copy *copies;
+};
+
+LIST_HEAD(rcd_umr_list, rcd_umr);
+
+#define RCD_UMR_BUCKETS 1024
+
+/** Parts of a segment that are free, sorted by offset. */
+struct rcd_extent {
+	uint64_t start;
+	uint64_t len;
+};
+
+/** A client: one connection, one context. */
+struct rcd_session {
+	/* The lcore's. */
+	struct rcd_shm_hdr *shm; /**< NULL: nothing was opened */
+	uint32_t idle_polls;
+	bool hot;
+	struct rcd_hqp **qps; /**< by doorbell bit; RCD_DB_BITS places or fewer */
+	uint32_t qp_places;
+	struct rcd_lcore *lcore;
+	struct rcd_mr_table *mrs;
+	struct rcd_ah_table *ahs;
+	struct rcd_counters counters; /**< offences */
+	struct rcd_umr_list copied;   /**< regions with copies */
+	pid_t pid;
+	int pidfd;       /**< tells that the process is still the one that connected */
+	bool bad_memory; /**< its memory went away under the engine */
+
+	/* The control thread's. */
+	LIST_ENTRY(rcd_session) link;
+	struct rcd_engine *engine;
+	struct rcd_dev *dev;
+	uint32_t serial;
+	int sock;
+	uid_t uid;
+	gid_t gid;
+	char comm[32];
+	bool greeted;
+	bool ended; /**< nothing is served any more; it goes when its socket says so */
+	int events; /**< sending end of the event stream; -1: none */
+	int seg_fd;
+	int wake_fd; /**< of this session: clients can't take each other's wake-ups away */
+	uint64_t seg_bytes;
+	bool huge;
+	uint32_t extent_count;
+	uint32_t extent_room;
+	struct rcd_extent *extents;
+	uint64_t queue_bytes; /**< of the segment in use */
+	struct rcd_table pds;
+	struct rcd_table channels;
+	struct rcd_table cqs;
+	struct rcd_table srqs;
+	struct rcd_table mems;
+	struct rcd_umr_list umrs[RCD_UMR_BUCKETS]; /**< by key */
+	uint32_t umr_count;
+	struct rcd_table hqps;
+	uint32_t ah_count;
+	uint32_t mw_count;
+	/* A request that waits for a neighbour. */
+	bool parked;
+	uint64_t parked_until_ns;
+	struct rcd_ctrl_msg parked_msg;
+};
+
+LIST_HEAD(rcd_session_list, rcd_session);
+
+struct rcd_neigh_table;
+struct rcd_netlink;
+
+/** The engine. */
+struct rcd_engine {
+	struct rcd_engine_conf conf;
+	uint64_t generation;
+	uint64_t secret[4];
+	uint32_t lcore_count;
+	struct rcd_lcore *lcores[RCD_LCORES_MAX];
+	uint8_t *qp_owner; /**< RCD_QP_SLOTS places: index of the lcore plus 1, 0: free; atomic */
+	struct rcd_dev *devs[RCD_DEVS_MAX];
+	uint32_t next_serial;
+	uint32_t qp_next; /**< where to look for a free slot */
+	uint32_t qp_used;
+	struct rte_mempool *pools[RTE_MAX_NUMA_NODES];
+	struct rte_ring *notes; /**< from the lcores */
+	int note_fd;
+	int epoll_fd;
+	int listen_fd;
+	bool started;
+	bool stopping;
+	bool yield; /**< tell clients to yield */
+	uint32_t client_count;
+	uint32_t parked_count;
+	struct rcd_session_list sessions;
+	struct rcd_neigh_table *neighs;
+	struct rcd_netlink *netlink;
+	uint64_t next_tick_ns;
+	uint64_t started_ns;
+	struct rcd_counters counters;
+};
+
+#include "rcd_engine_calls.h"
+
+#endif /* RCD_ENGINE_PRIV_H */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The window of client memory and its SIGBUS handler.
+ */
+#include "rcd_guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN       ((size_t)2 << 20)
+#define WINDOW_LOG2 43 /**< 8 TiB of addresses: a sixteenth of what a process has */
+#define FAULTS      64 /**< reports kept; more at once are one offence anyway */
+
+struct range {
+	uintptr_t start;
+	size_t len;
+};
+
+/* A part of the window, with its free ranges sorted by address. */
+struct pool {
+	uintptr_t start;
+	size_t len;
+	struct range *free;
+	size_t free_count;
+	size_t free_room;
+};
+
+static struct {
+	uintptr_t start;
+	size_t len;
+	struct pool pools[2];
+	struct sigaction old;
+	/* Written by the handler in any thread, read by the control thread. */
+	uintptr_t faults[FAULTS];
+	uint32_t fault_count;
+	uint32_t fault_seen;
+} guard;
+
+static size_t
+round_up(size_t len)
+{
+	return (len + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+/* A mapping of small pages is patched by the page; one of hugepages takes a whole one. */
+static bool
+patch(uintptr_t addr)
+{
+	static const size_t sizes[] = { 4096, (size_t)2 << 20, (size_t)1 << 30 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		void *at = (void *)(addr & ~(sizes[i] - 1));
+
+		if (mmap(at, sizes[i], PROT_READ | PROT_WRITE,
+			    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == at)
+			return true;
+	}
+	return false;
+}
+
+static void
+on_sigbus(int signo, siginfo_t *info, void *context)
+{
+	uintptr_t addr = (uintptr_t)info->si_addr;
+
+	if (addr - guard.start < guard.len && patch(addr)) {
+		uint32_t slot = __atomic_fetch_add(&guard.fault_count, 1, __ATOMIC_ACQ_REL);
+
+		__atomic_store_n(&guard.faults[slot % FAULTS], addr, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Not ours: as if this handler were not there. */
+	if (guard.old.sa_flags & SA_SIGINFO) {
+		guard.old.sa_sigaction(signo, info, context);
+	} else {
+		sigaction(SIGBUS, &guard.old, NULL);
+		raise(SIGBUS);
+	}
+}
+
+int
+rcd_guard_init(void)
+{
+	struct sigaction action = { .sa_sigaction = on_sigbus,
+		.sa_flags = SA_SIGINFO | SA_NODEFER };
+	void *window;
+
+	if (guard.len != 0)
+		return -EBUSY;
+	window = mmap(NULL, (size_t)1 << WINDOW_LOG2, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (window == MAP_FAILED)
+		return -ENOMEM;
+	guard.start = (uintptr_t)window;
+	guard.len = (size_t)1 << WINDOW_LOG2;
+	for (int i = 0; i < 2; i++) {
+		struct pool *pool = &guard.pools[i];
+
+		pool->start = round_up(guard.start + (size_t)i * (guard.len / 2));
+		pool->len = guard.len / 2 - ALIGN;
+		pool->free = calloc(64, sizeof(pool->free[0]));
+		if (pool->free == NULL) {
+			munmap(window, guard.len);
+			free(guard.pools[0].free);
+			memset(&guard, 0, sizeof(guard));
+			return -ENOMEM;
+		}
+		pool->free_room = 64;
+		pool->free[0] = (struct range){ pool->start, pool->len };
+		pool->free_count = 1;
+	}
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, &guard.old);
+	return 0;
+}
+
+void
+rcd_guard_fini(void)
+{
+	if (guard.len == 0)
+		return;
+	sigaction(SIGBUS, &guard.old, NULL);
+	munmap((void *)guard.start, guard.len);
+	free(guard.pools[0].free);
+	free(guard.pools[1].free);
+	memset(&guard, 0, sizeof(guard));
+}
+
+void *
+rcd_guard_reserve(enum rcd_guard_part part, size_t len)
+{
+	struct pool *pool = &guard.pools[part];
+
+	if (len == 0 || len > pool->len)
+		return NULL;
+	len = round_up(len);
+	for (size_t i = 0; i < pool->free_count; i++) {
+		struct range *range = &pool->free[i];
+		uintptr_t start = range->start;
+
+		if (range->len < len)
+			continue;
+		range->start += len;
+		range->len -= len;
+		if (range->len == 0)
+			memmove(range, range + 1, (--pool->free_count - i) * sizeof(*range));
+		return (void *)start;
+	}
+	return NULL;
+}
+
+/* Room for one more free range is made when the second last is used: release can't fail. */
+static bool
+make_room(struct pool *pool)
+{
+	size_t room = pool->free_room * 2;
+	struct range *more;
+
+	if (pool->free_count < pool->free_room)
+		return true;
+	more = realloc(pool->free, room * sizeof(*more));
+	if (more == NULL)
+		return false;
+	pool->free = more;
+	pool->free_room = room;
+	return true;
+}
+
+void
+rcd_guard_release(void *start, size_t len)
+{
+	uintptr_t at = (uintptr_t)start;
+	struct pool *pool = &guard.pools[at >= guard.pools[1].start];
+	size_t i = 0;
+
+	len = round_up(len);
+	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		    0) == MAP_FAILED)
+		return; /* the addresses stay taken, which harms nobody */
+	while (i < pool->free_count && pool->free[i].start < at)
+		i++;
+	if (i > 0 && pool->free[i - 1].start + pool->free[i - 1].len == at) {
+		pool->free[i - 1].len += len;
+		if (i < pool->free_count && at + len == pool->free[i].start) {
+			pool->free[i - 1].len += pool->free[i].len;
+			memmove(&pool->free[i], &pool->free[i + 1],
+				(--pool->free_count - i) * sizeof(pool->free[0]));
+		}
+		return;
+	}
+	if (i < pool->free_count && at + len == pool->free[i].start) {
+		pool->free[i].start = at;
+		pool->free[i].len += len;
+		return;
+	}
+	if (!make_room(pool))
+		return;
+	memmove(&pool->free[i + 1], &pool->free[i],
+		(pool->free_count++ - i) * sizeof(pool->free[0]));
+	pool->free[i] = (struct range){ at, len };
+}
+
+void
+rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len)
+{
+	*start = guard.pools[part].start;
+	*len = guard.pools[part].len;
+}
+
+bool
+rcd_guard_fault(uintptr_t *addr)
+{
+	uint32_t count = __atomic_load_n(&guard.fault_count, __ATOMIC_ACQUIRE);
+
+	if (guard.fault_seen == count)
+		return false;
+	if (count - guard.fault_seen > FAULTS)
+		guard.fault_seen = count - FAULTS;
+	*addr = __atomic_load_n(&guard.faults[guard.fault_seen++ % FAULTS], __ATOMIC_ACQUIRE);
+	return true;
+}

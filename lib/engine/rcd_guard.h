@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Where client memory is mapped in the engine: one window of addresses, and a SIGBUS handler for
+ * it. A client can punch holes into its memory, or shrink the file behind it; a fault that this
+ * causes is answered with an anonymous page, and the region is reported, so that only the client
+ * suffers.
+ *
+ * One window per process. All functions but the handler belong to the control thread.
+ */
+#ifndef RCD_GUARD_H
+#define RCD_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * Reserve the window and install the handler. Faults elsewhere keep their old action.
+ *
+ * @return 0; -EBUSY when there is a window; -ENOMEM
+ */
+int
+rcd_guard_init(void);
+
+/** Give back the window and the old handler. All ranges must be free. */
+void
+rcd_guard_fini(void);
+
+/** Halves of the window. */
+enum rcd_guard_part {
+	RCD_GUARD_SHARED, /**< memory that is mapped whole */
+	RCD_GUARD_COPIED, /**< regions of which some bytes are reached by copies */
+};
+
+/**
+ * Take addresses for a mapping, inaccessible so far.
+ *
+ * @param len    bytes; rounded up to 2 MiB, so that hugepages fit
+ * @return start, aligned to 2 MiB; NULL when the window is full
+ */
+void *
+rcd_guard_reserve(enum rcd_guard_part part, size_t len);
+
+/** Unmap what is there and give the addresses back. */
+void
+rcd_guard_release(void *start, size_t len);
+
+/** First address and length of a part of the window. */
+void
+rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len);
+
+/**
+ * Take a report of a fault since the last call.
+ *
+ * @param addr  where
+ * @return whether there was one
+ */
+bool
+rcd_guard_fault(uintptr_t *addr);
+
+#endif /* RCD_GUARD_H */

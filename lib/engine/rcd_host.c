@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The engine's end of the rings that clients share: doorbells and work requests in, completions
+ * and events out. Nothing that a client writes is believed: indices are bounded, slots are copied
+ * once, and what does not fit costs the client its queue pair.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define COLD_PER_POLL 4     /**< idle sessions that a poll looks at */
+#define COLD_AFTER    20000 /**< polls without a doorbell after which a session is idle */
+
+/* A client wrote what can't be: its queue pair fails at the end of this poll. */
+static int
+offend(struct rcd_hqp *hqp)
+{
+	rcd_counter_add(&hqp->session->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+	hqp->faulty = true;
+	rcd_lcore_touch(hqp->lcore, hqp);
+	return -EAGAIN;
+}
+
+/*
+ * Whether the request with this number is posted. `limit` is the producer as it was last read.
+ *
+ * @return 0, -EAGAIN, or -EINVAL for an index that leaves the ring
+ */
+static int
+posted(const struct rcd_shm_wq *shm, uint32_t mask, uint32_t done, uint32_t number, uint32_t *limit)
+{
+	if ((int32_t)(*limit - number) > 0)
+		return 0;
+	*limit = rcd_shm_load(&shm->producer);
+	if (*limit - done > mask + 1) {
+		*limit = number;
+		return -EINVAL;
+	}
+	return (int32_t)(*limit - number) > 0 ? 0 : -EAGAIN;
+}
+
+static int
+fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
+{
+	struct rcd_hqp *hqp = arg;
+	uint32_t done = rcd_qp_sq_done(hqp->qp);
+	int err = posted(hqp->sq_shm, hqp->sq_mask, done, number, &hqp->sq_limit);
+
+	if (err == -EINVAL)
+		return offend(hqp);
+	if (err == 0)
+		rcd_sq_wqe_get(hqp->sq_slots + (size_t)(number & hqp->sq_mask) * hqp->sq_stride,
+			hqp->datagram, wr);
+	return err;
+}
+
+static int
+fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rcd_hqp *hqp = arg;
+	int err;
+
+	if (hqp->rq_slots == NULL)
+		return -EAGAIN;
+	err = posted(hqp->rq_shm, hqp->rq_mask, number, number, &hqp->rq_limit);
+	if (err == -EINVAL)
+		return offend(hqp);
+	if (err == 0) {
+		rcd_rq_wqe_get(
+			hqp->rq_slots + (size_t)(number & hqp->rq_mask) * hqp->rq_stride, wr);
+		rcd_lcore_touch(hqp->lcore, hqp);
+	}
+	return err;
+}
+
+static void
+note(struct rcd_session *session, uint32_t type, enum rcd_ctrl_event_of of, uint64_t cookie)
+{
+	struct rcd_note what = {
+		.kind = RCD_NOTE_EVENT,
+		.session = session->serial,
+		.cookie = cookie,
+		.type = type,
+		.of = of,
+	};
+
+	rcd_lcore_note(session->lcore, &what);
+}
+
+static void
+complete(void *arg, const struct rcd_cqe *cqe)
+{
+	struct rcd_hqp *hqp = arg;
+	struct rcd_hcq *cq = cqe->recv ? hqp->recv_cq : hqp->send_cq;
+	struct rcd_lcore *lcore = hqp->lcore;
+	struct rcd_cq_slot *slot;
+
+	rcd_lcore_touch(lcore, hqp);
+	if (cq->failed) {
+		hqp->faulty |= rcd_qp_state(hqp->qp) != RCD_QP_ERR;
+		return;
+	}
+	if (cq->producer - cq->consumer > cq->mask) {
+		/* Full, or the consumer was not looked at for long. */
+		cq->consumer = rcd_shm_load(&cq->shm->consumer);
+		if (cq->producer - cq->consumer > cq->mask) {
+			if (cq->producer - cq->consumer > cq->mask + 1)
+				rcd_counter_add(
+					&hqp->session->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+			rcd_counter_add(&hqp->session->counters, RCD_COUNTER_CQ_OVERRUN, 1);
+			cq->failed = true;
+			hqp->faulty = true;
+			note(hqp->session, RCD_CTRL_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ, cq->cookie);
+			return;
+		}
+	}
+	slot = &cq->slots[cq->producer++ & cq->mask];
+	*slot = (struct rcd_cq_slot){
+		.wr_id = cqe->wr_id,
+		.timestamp_ns = lcore->now_ns,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.flags = cqe->flags,
+		.byte_len = cqe->byte_len,
+		.imm = cqe->imm,
+		.qpn = cqe->qpn.val,
+		.src_qpn = cqe->src_qpn.val,
+	};
+	cq->solicited |= cqe->solicited;
+	if (!cq->dirty) {
+		cq->dirty = true;
+		cq->next_dirty = lcore->dirty_cqs;
+		lcore->dirty_cqs = cq;
+	}
+}
+
+static void
+qp_event(void *arg, enum rcd_event event)
+{
+	struct rcd_hqp *hqp = arg;
+
+	note(hqp->session, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
+}
+
+const struct rcd_qp_ops rcd_host_qp_ops = {
+	.fetch_send = fetch_send,
+	.fetch_recv = fetch_recv,
+	.complete = complete,
+	.event = qp_event,
+};
+
+static uint32_t
+srq_available(void *arg, uint32_t number)
+{
+	struct rcd_hsrq *srq = arg;
+	uint32_t available = rcd_shm_load(&srq->shm->producer) - number;
+
+	return available > srq->mask + 1 ? 0 : available;
+}
+
+static int
+srq_fetch(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rcd_hsrq *srq = arg;
+	uint32_t available = rcd_shm_load(&srq->shm->producer) - number;
+	struct rcd_lcore *lcore = srq->session->lcore;
+
+	if (available == 0)
+		return -EAGAIN;
+	if (available > srq->mask + 1) {
+		rcd_counter_add(&srq->session->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+		if (!srq->srq.failed)
+			rcd_srq_fail(&srq->srq);
+		return -EAGAIN;
+	}
+	rcd_rq_wqe_get(srq->slots + (size_t)(number & srq->mask) * srq->stride, wr);
+	if (!srq->dirty) {
+		srq->dirty = true;
+		srq->next_dirty = lcore->dirty_srqs;
+		lcore->dirty_srqs = srq;
+	}
+	return 0;
+}
+
+static void
+srq_event(void *arg, enum rcd_event event)
+{
+	struct rcd_hsrq *srq = arg;
+
+	note(srq->session, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
+}
+
+const struct rcd_srq_ops rcd_host_srq_ops = {
+	.fetch = srq_fetch,
+	.available = srq_available,
+	.event = srq_event,
+};
+
+static uint32_t
+answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t word)
+{
+	uint64_t bits = rcd_db_take_word(session->shm, word);
+	uint32_t found = 0;
+
+	for (; bits != 0; bits &= bits - 1) {
+		uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(bits);
+		struct rcd_hqp *hqp = index < session->qp_places ? session->qps[index] : NULL;
+
+		if (hqp == NULL) {
+			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_DOORBELL, 1);
+			continue;
+		}
+		rcd_qp_posted(hqp->qp);
+		rcd_lcore_touch(lcore, hqp);
+		rcd_tx_activate(lcore, hqp);
+		found++;
+	}
+	return found;
+}
+
+static uint32_t
+answer(struct rcd_lcore *lcore, struct rcd_session *session)
+{
+	uint64_t summary = rcd_db_take_summary(session->shm);
+	uint32_t found = 0;
+
+	for (; summary != 0; summary &= summary - 1) {
+		uint32_t first = (uint32_t)__builtin_ctzll(summary) * RCD_DB_PER_BIT;
+
+		for (uint32_t i = 0; i < RCD_DB_PER_BIT; i++)
+			found += answer_word(lcore, session, first + i);
+	}
+	return found;
+}
+
+static void
+make_cold(struct rcd_lcore *lcore, uint32_t place)
+{
+	struct rcd_session *session = lcore->hot[place];
+
+	session->hot = false;
+	lcore->hot[place] = lcore->hot[--lcore->hot_count];
+	lcore->cold[lcore->cold_count++] = session;
+}
+
+static void
+make_hot(struct rcd_lcore *lcore, uint32_t place)
+{
+	struct rcd_session *session = lcore->cold[place];
+
+	session->hot = true;
+	session->idle_polls = 0;
+	lcore->cold[place] = lcore->cold[--lcore->cold_count];
+	lcore->hot[lcore->hot_count++] = session;
+}
+
+/*
+ * Sessions that rang lately are looked at by every poll, the others in turn, a few by each: so the
+ * cost of a poll does not grow with clients that have nothing to do.
+ */
+uint32_t
+rcd_host_doorbells(struct rcd_lcore *lcore)
+{
+	uint32_t found = 0;
+	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
+
+	for (uint32_t i = lcore->hot_count; i-- > 0;) {
+		struct rcd_session *session = lcore->hot[i];
+
+		if (rcd_db_any(session->shm)) {
+			session->idle_polls = 0;
+			found += answer(lcore, session);
+		} else if (++session->idle_polls > COLD_AFTER) {
+			make_cold(lcore, i);
+		}
+	}
+	for (uint32_t i = 0; i < look; i++) {
+		uint32_t place = lcore->cold_next++;
+
+		if (place >= lcore->cold_count) {
+			place = 0;
+			lcore->cold_next = 1;
+		}
+		if (!rcd_db_any(lcore->cold[place]->shm))
+			continue;
+		found += answer(lcore, lcore->cold[place]);
+		if (lcore->hot_count < RCD_HOT_SESSIONS)
+			make_hot(lcore, place);
+		if (lcore->cold_count == 0)
+			break;
+	}
+	return found;
+}
+
+bool
+rcd_host_any_doorbell(struct rcd_lcore *lcore)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		any |= rcd_db_any(lcore->hot[i]->shm);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		any |= rcd_db_any(lcore->cold[i]->shm);
+	return any;
+}
+
+/* Keep the timer at or before the deadline; a later deadline is found when it fires. */
+static void
+set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
+
+	if (deadline != 0 && (hqp->timer.at_ns == 0 || deadline < hqp->timer.at_ns))
+		rcd_wheel_set(&lcore->wheel, &hqp->timer, deadline);
+}
+
+static void
+publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	uint32_t done;
+
+	if (hqp->faulty) {
+		hqp->faulty = false;
+		rcd_qp_fail(hqp->qp);
+		rcd_tx_activate(lcore, hqp);
+		hqp->faulty = false;
+	}
+	done = rcd_qp_sq_done(hqp->qp);
+	if (done != hqp->sq_published) {
+		hqp->sq_published = done;
+		rcd_shm_store(&hqp->sq_shm->consumer, done);
+	}
+	done = rcd_qp_rq_done(hqp->qp);
+	if (done != hqp->rq_published && hqp->rq_shm != NULL) {
+		hqp->rq_published = done;
+		rcd_shm_store(&hqp->rq_shm->consumer, done);
+	}
+	set_timer(lcore, hqp);
+}
+
+/* @return whether the event still has to be sent */
+static bool
+send_event(struct rcd_hcq *cq)
+{
+	ssize_t sent = write(cq->pipe, &cq->cookie, sizeof(cq->cookie));
+
+	/* A pipe without a reader is a client that is going away. */
+	return sent < 0 && errno == EAGAIN;
+}
+
+/* @return whether an event did not fit, and the queue has to be looked at again */
+static bool
+check_arm(struct rcd_hcq *cq, bool fresh)
+{
+	uint32_t arm;
+
+	if (cq->pipe < 0)
+		return false;
+	if (cq->owed)
+		return cq->owed = send_event(cq);
+	if (!fresh)
+		return false;
+	arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
+	if (arm == cq->arm_seen)
+		return false;
+	if ((arm & RCD_SHM_ARM_MASK) == RCD_SHM_ARM_SOLICITED
+			? !cq->solicited
+			: (arm & RCD_SHM_ARM_MASK) != RCD_SHM_ARM_NEXT)
+		return false;
+	cq->arm_seen = arm;
+	return cq->owed = send_event(cq);
+}
+
+void
+rcd_host_publish(struct rcd_lcore *lcore)
+{
+	struct rcd_hcq *cqs;
+	struct rcd_hcq *fresh;
+
+	while (lcore->touched != NULL) {
+		struct rcd_hqp *hqp = lcore->touched;
+
+		/* A fault may complete requests, and so touch it again. */
+		lcore->touched = hqp->next_touched;
+		publish_qp(lcore, hqp);
+		hqp->touched = false;
+	}
+	while (lcore->dirty_srqs != NULL) {
+		struct rcd_hsrq *srq = lcore->dirty_srqs;
+
+		lcore->dirty_srqs = srq->next_dirty;
+		srq->dirty = false;
+		rcd_shm_store(&srq->shm->consumer, srq->srq.next);
+	}
+	if (lcore->dirty_cqs == NULL)
+		return;
+	cqs = lcore->dirty_cqs;
+	for (fresh = cqs; fresh != NULL; fresh = fresh->next_dirty)
+		rcd_shm_store(&fresh->shm->producer, fresh->producer);
+	/* Who arms after this sees the completions; who armed before is seen here. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	lcore->dirty_cqs = NULL;
+	while (cqs != NULL) {
+		struct rcd_hcq *cq = cqs;
+
+		cqs = cq->next_dirty;
+		cq->dirty = check_arm(cq, cq->published != cq->producer);
+		cq->published = cq->producer;
+		cq->solicited = false;
+		if (cq->dirty) {
+			cq->next_dirty = lcore->dirty_cqs;
+			lcore->dirty_cqs = cq;
+		}
+	}
+}
+
+void
+rcd_host_session_add(struct rcd_lcore *lcore, struct rcd_session *session)
+{
+	session->hot = false;
+	lcore->cold[lcore->cold_count++] = session;
+}
+
+void
+rcd_host_session_del(struct rcd_lcore *lcore, struct rcd_session *session)
+{
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		if (lcore->hot[i] == session)
+			make_cold(lcore, i--);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		if (lcore->cold[i] == session)
+			lcore->cold[i--] = lcore->cold[--lcore->cold_count];
+}

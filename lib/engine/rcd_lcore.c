@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * An lcore: one round of its work, its timers, commands from the control thread, and what it does
+ * when there is nothing to do.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CALL_RING    64
+#define PACKET_RING  4096
+#define REORDER_POOL 1024
+#define SPIN_POLLS   256        /**< without work, before others may run */
+#define SPIN_NS      50000      /**< without work, before sleep */
+#define NAP_NS       1000000    /**< longest sleep while a port can't wake us */
+#define LONG_NAP_NS  1000000000 /**< longest sleep otherwise */
+
+/* A command from the control thread, on its stack. */
+struct call {
+	void (*fn)(struct rcd_lcore *lcore, void *arg);
+	void *arg;
+	uint32_t done;
+};
+
+uint64_t
+rcd_clock_ns(void)
+{
+	static uint64_t base_ns;
+	static uint64_t base_tsc;
+	static double ns_per_tick;
+	uint64_t tsc;
+
+	/* Set once, by the thread that creates the engine. */
+	if (base_ns == 0) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		base_tsc = rte_rdtsc();
+		ns_per_tick = 1e9 / (double)rte_get_tsc_hz();
+		base_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	}
+	tsc = rte_rdtsc();
+	return base_ns + (uint64_t)((double)(tsc - base_tsc) * ns_per_tick);
+}
+
+static struct rte_ring *
+make_ring(struct rcd_lcore *lcore, const char *what, unsigned int count, unsigned int flags)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rocade_%s_%u", what, lcore->index);
+	return rte_ring_create(name, count, lcore->socket_id, flags | RING_F_EXACT_SZ);
+}
+
+int
+rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id)
+{
+	int socket_id = lcore_id == LCORE_ID_ANY ? 0 : (int)rte_lcore_to_socket_id(lcore_id);
+	struct epoll_event event = { .events = EPOLLIN };
+	struct rcd_lcore *lcore =
+		rte_zmalloc_socket("rocade_lcore", sizeof(*lcore), RCD_CACHE_LINE, socket_id);
+
+	if (lcore == NULL)
+		return -ENOMEM;
+	engine->lcores[index] = lcore;
+	lcore->engine = engine;
+	lcore->index = index;
+	lcore->lcore_id = lcore_id;
+	lcore->socket_id = socket_id;
+	lcore->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lcore->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
+	event.data.fd = lcore->wake_fd;
+	if (lcore->wake_fd < 0 || lcore->sleep_fd < 0 ||
+		epoll_ctl(lcore->sleep_fd, EPOLL_CTL_ADD, lcore->wake_fd, &event) != 0)
+		return -errno;
+	lcore->calls = make_ring(lcore, "calls", CALL_RING, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	lcore->handover = make_ring(lcore, "handover", PACKET_RING, RING_F_SC_DEQ);
+	lcore->loop = make_ring(lcore, "loop", PACKET_RING, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	lcore->qps = rte_zmalloc_socket(
+		"rocade_qps", RCD_QP_SLOTS * sizeof(lcore->qps[0]), RCD_CACHE_LINE, socket_id);
+	lcore->cold = calloc(RCD_CLIENTS_MAX, sizeof(lcore->cold[0]));
+	lcore->reorder = rcd_reorder_pool_create(REORDER_POOL);
+	lcore->pool = engine->pools[socket_id];
+	TAILQ_INIT(&lcore->fresh);
+	TAILQ_INIT(&lcore->old);
+	lcore->now_ns = rcd_clock_ns();
+	rcd_wheel_init(&lcore->wheel, lcore->now_ns);
+	if (lcore->calls == NULL || lcore->handover == NULL || lcore->loop == NULL ||
+		lcore->qps == NULL || lcore->cold == NULL || lcore->reorder == NULL ||
+		lcore->pool == NULL)
+		return -ENOMEM;
+	return 0;
+}
+
+static void
+drain(struct rte_ring *ring)
+{
+	void *mbuf;
+
+	while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
+		rte_pktmbuf_free(mbuf);
+	rte_ring_free(ring);
+}
+
+void
+rcd_lcore_destroy(struct rcd_lcore *lcore)
+{
+	if (lcore == NULL)
+		return;
+	rte_pktmbuf_free_bulk(lcore->spare, lcore->spare_count);
+	drain(lcore->handover);
+	drain(lcore->loop);
+	rte_ring_free(lcore->calls);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		rcd_mcast_table_destroy(lcore->mcast[i]);
+	rcd_reorder_pool_destroy(lcore->reorder);
+	rte_free(lcore->qps);
+	free(lcore->cold);
+	if (lcore->wake_fd >= 0)
+		close(lcore->wake_fd);
+	if (lcore->sleep_fd >= 0)
+		close(lcore->sleep_fd);
+	rte_free(lcore);
+}
+
+static void
+wake(struct rcd_lcore *lcore)
+{
+	uint64_t one = 1;
+
+	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST) &&
+		write(lcore->wake_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is going to wake up anyway. */
+	}
+}
+
+void
+rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg)
+{
+	struct call call = { .fn = fn, .arg = arg };
+
+	if (!lcore->running) {
+		lcore->now_ns = rcd_clock_ns();
+		fn(lcore, arg);
+		return;
+	}
+	while (rte_ring_enqueue(lcore->calls, &call) != 0)
+		sched_yield();
+	wake(lcore);
+	while (!__atomic_load_n(&call.done, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+void
+rcd_lcore_call_all(
+	struct rcd_engine *engine, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < engine->lcore_count; i++)
+		rcd_lcore_call(engine->lcores[i], fn, arg);
+}
+
+static uint32_t
+do_calls(struct rcd_lcore *lcore)
+{
+	uint32_t done = 0;
+	void *obj;
+
+	while (rte_ring_dequeue(lcore->calls, &obj) == 0) {
+		struct call *call = obj;
+
+		call->fn(lcore, call->arg);
+		__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
+		done++;
+	}
+	return done;
+}
+
+void
+rcd_lcore_note(struct rcd_lcore *lcore, struct rcd_note *note)
+{
+	uint64_t one = 1;
+
+	if (rte_ring_enqueue_elem(lcore->engine->notes, note, sizeof(*note)) != 0) {
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_EVENTS_LOST, 1);
+		return;
+	}
+	if (write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is read before long. */
+	}
+}
+
+static void
+expire(struct rcd_timer *timer, void *arg)
+{
+	struct rcd_hqp *hqp =
+		(struct rcd_hqp *)((uint8_t *)timer - offsetof(struct rcd_hqp, timer));
+	struct rcd_lcore *lcore = arg;
+	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
+
+	/* The deadline may have moved since: then the timer is set anew after this poll. */
+	if (deadline != 0 && deadline <= lcore->now_ns) {
+		rcd_qp_expire(hqp->qp, lcore->now_ns);
+		rcd_tx_activate(lcore, hqp);
+	}
+	rcd_lcore_touch(lcore, hqp);
+}
+
+uint32_t
+rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
+{
+	uint32_t done = 0;
+
+	lcore->now_ns = now_ns;
+	if (!rte_ring_empty(lcore->calls))
+		done += do_calls(lcore);
+	done += rcd_rx_poll(lcore, budget);
+	done += rcd_host_doorbells(lcore);
+	if (rcd_wheel_due(&lcore->wheel, now_ns)) {
+		done++;
+		rcd_wheel_advance(&lcore->wheel, now_ns, expire, lcore);
+	}
+	done += rcd_tx_poll(lcore, budget);
+	rcd_host_publish(lcore);
+	lcore->polls++;
+	lcore->busy_polls += done > 0;
+	return done;
+}
+
+static void
+set_sleeping(struct rcd_lcore *lcore, uint32_t sleeping)
+{
+	__atomic_store_n(&lcore->sleeping, sleeping, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		__atomic_store_n(&lcore->hot[i]->shm->sleeping, sleeping, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		__atomic_store_n(&lcore->cold[i]->shm->sleeping, sleeping, __ATOMIC_SEQ_CST);
+}
+
+/* Sleep until a doorbell, a command, a timer, or the time to look at the ports again. */
+static void
+nap(struct rcd_lcore *lcore)
+{
+	struct epoll_event events[16];
+	uint64_t now_ns = rcd_clock_ns();
+	uint64_t next_ns = rcd_wheel_next(&lcore->wheel);
+	uint64_t nap_ns = LONG_NAP_NS;
+	struct timespec timeout;
+	int count = 0;
+
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		if (!lcore->txqs[i]->dev->wire || lcore->engine->lcore_count > 1)
+			nap_ns = NAP_NS;
+	if (next_ns <= now_ns)
+		return;
+	if (next_ns - now_ns < nap_ns)
+		nap_ns = next_ns - now_ns;
+	set_sleeping(lcore, 1);
+	if (rte_ring_empty(lcore->calls) && rte_ring_empty(lcore->handover) &&
+		rte_ring_empty(lcore->loop) && !rcd_host_any_doorbell(lcore) &&
+		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
+		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
+		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
+		count = epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL);
+	}
+	set_sleeping(lcore, 0);
+	for (int i = 0; i < count; i++) {
+		uint64_t rings;
+
+		if (read(events[i].data.fd, &rings, sizeof(rings)) < 0) {
+			/* Somebody else has read it: only its owner can, and only to its harm. */
+		}
+	}
+}
+
+int
+rcd_lcore_main(void *arg)
+{
+	struct rcd_lcore *lcore = arg;
+	enum rcd_idle idle = lcore->engine->conf.idle;
+	uint64_t busy_ns = rcd_clock_ns();
+	uint32_t empty = 0;
+
+	while (!__atomic_load_n(&lcore->stop, __ATOMIC_RELAXED)) {
+		uint64_t now_ns = rcd_clock_ns();
+
+		if (rcd_lcore_poll(lcore, now_ns, RCD_BURST_MAX) > 0) {
+			busy_ns = now_ns;
+			empty = 0;
+			continue;
+		}
+		switch (idle) {
+		case RCD_IDLE_AUTO:
+		case RCD_IDLE_POLL:
+			rte_pause();
+			break;
+		case RCD_IDLE_YIELD:
+			if (++empty >= SPIN_POLLS)
+				sched_yield();
+			break;
+		case RCD_IDLE_SLEEP:
+			if (++empty >= SPIN_POLLS)
+				sched_yield();
+			if (now_ns - busy_ns > SPIN_NS)
+				nap(lcore);
+			break;
+		}
+	}
+	return 0;
+}

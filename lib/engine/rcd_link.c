@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a port needs besides RoCE when the engine owns its addresses: ARP and neighbour discovery
+ * answered and learned from, echo requests answered. Runs on lcores; the table of neighbours is
+ * the control thread's.
+ */
+#include "rcd_engine_priv.h"
+
+#include "rcd_arp.h"
+#include "rcd_icmp.h"
+#include "rcd_nd.h"
+
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	const struct rcd_gid_table *table = dev->gids;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->entries[i].used && rcd_gid_eq(&table->entries[i].gid, gid))
+			return (int)i;
+	return -1;
+}
+
+static void
+learn(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd_gid *gid,
+	const uint8_t *mac)
+{
+	struct rcd_note note = { .kind = RCD_NOTE_NEIGH, .session = dev->index, .gid = *gid };
+
+	memcpy(note.mac, mac, RCD_MAC_LEN);
+	rcd_lcore_note(lcore, &note);
+}
+
+static void
+transmit(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf, size_t len,
+	enum rcd_counter counter)
+{
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	rcd_counter_add(rcd_dev_counters(dev, lcore), counter, 1);
+	rcd_tx_frame(lcore, dev, mbuf);
+}
+
+/* Ethernet header back to where the frame came from. @return its bytes */
+static size_t
+reply_eth(const struct rcd_dev *dev, const struct rcd_eth *in, const uint8_t *dst, uint8_t *frame)
+{
+	struct rcd_eth eth = *in;
+
+	memcpy(eth.dst, dst, RCD_MAC_LEN);
+	memcpy(eth.src, dev->mac, RCD_MAC_LEN);
+	rcd_eth_build(frame, &eth);
+	return rcd_eth_len(&eth);
+}
+
+static void
+rx_arp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_frame *frame)
+{
+	struct rcd_eth eth;
+	struct rcd_arp arp;
+	struct rcd_gid sender, target;
+	struct rte_mbuf *mbuf;
+	size_t at;
+
+	if (rcd_eth_parse(frame->data, frame->len, &eth) != RCD_VERDICT_OK)
+		return;
+	at = rcd_eth_len(&eth);
+	if (rcd_arp_parse(frame->data + at, frame->len - at, &arp) != RCD_VERDICT_OK)
+		return;
+	sender = rcd_gid_from_ipv4(arp.sender_ip);
+	target = rcd_gid_from_ipv4(arp.target_ip);
+	if (rcd_dev_gid_find(dev, &target) < 0 || rcd_dev_gid_find(dev, &sender) >= 0)
+		return;
+	/* RFC 826: who asks for us, or answers us, is worth knowing. */
+	learn(lcore, dev, &sender, arp.sender_mac);
+	if (arp.op != RCD_ARP_REQUEST)
+		return;
+	mbuf = rcd_tx_mbuf(lcore);
+	if (mbuf == NULL)
+		return;
+	at = reply_eth(dev, &eth, arp.sender_mac, rte_pktmbuf_mtod(mbuf, uint8_t *));
+	arp.op = RCD_ARP_REPLY;
+	memcpy(arp.target_mac, arp.sender_mac, RCD_MAC_LEN);
+	memcpy(arp.target_ip, arp.sender_ip, 4);
+	memcpy(arp.sender_mac, dev->mac, RCD_MAC_LEN);
+	memcpy(arp.sender_ip, target.raw + 12, 4);
+	rcd_arp_build(rte_pktmbuf_mtod_offset(mbuf, uint8_t *, at), &arp);
+	transmit(lcore, dev, mbuf, at + RCD_ARP_LEN, RCD_COUNTER_TX_ARP_ND);
+}
+
+/* An ICMPv6 message in a frame of its own. */
+static void
+send_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
+	const struct rcd_gid *src, const struct rcd_gid *dst, const struct rcd_nd *nd)
+{
+	struct rcd_ipv6 ip = {
+		.hop_limit = RCD_ND_HOP_LIMIT,
+		.next_header = RCD_IP_PROTO_ICMPV6,
+		.payload_len = RCD_ND_LEN,
+		.src = *src,
+		.dst = *dst,
+	};
+	struct rte_mbuf *mbuf = rcd_tx_mbuf(lcore);
+	uint8_t *frame;
+	size_t at;
+
+	if (mbuf == NULL)
+		return;
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	rcd_eth_build(frame, eth);
+	at = rcd_eth_len(eth);
+	rcd_ipv6_build(frame + at, &ip);
+	rcd_nd_build(frame + at + RCD_IPV6_LEN, src, dst, nd);
+	transmit(lcore, dev, mbuf, at + RCD_IPV6_LEN + RCD_ND_LEN, RCD_COUNTER_TX_ARP_ND);
+}
+
+static void
+rx_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
+	const struct rcd_ipv6 *ip, const struct rcd_nd *nd)
+{
+	static const struct rcd_gid unspecified;
+	struct rcd_gid all_nodes = { { 0xff, 0x02, [15] = 1 } };
+	struct rcd_eth back = *eth;
+	struct rcd_nd answer = {
+		.advertisement = true, .override = true, .has_mac = true, .target = nd->target
+	};
+	bool probe = rcd_gid_eq(&ip->src, &unspecified);
+
+	if (nd->advertisement) {
+		if (nd->has_mac && rcd_dev_gid_find(dev, &nd->target) < 0)
+			learn(lcore, dev, &nd->target, nd->mac);
+		return;
+	}
+	if (rcd_dev_gid_find(dev, &nd->target) < 0)
+		return;
+	if (nd->has_mac && !probe)
+		learn(lcore, dev, &ip->src, nd->mac);
+	answer.solicited = !probe;
+	memcpy(answer.mac, dev->mac, RCD_MAC_LEN);
+	memcpy(back.src, dev->mac, RCD_MAC_LEN);
+	memcpy(back.dst, eth->src, RCD_MAC_LEN);
+	send_nd(lcore, dev, &back, &nd->target, probe ? &all_nodes : &ip->src, &answer);
+}
+
+static void
+answer_echo(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
+	const struct rcd_pkt *pkt, struct rcd_icmp_echo *echo)
+{
+	struct rte_mbuf *mbuf = rcd_tx_mbuf(lcore);
+	size_t icmp_len = RCD_ICMP_ECHO_LEN + echo->data_len;
+	uint8_t *frame;
+	size_t at;
+
+	if (mbuf == NULL)
+		return;
+	if (RCD_ETH_LEN + RCD_VLAN_TAG_LEN + RCD_IPV6_LEN + icmp_len > rte_pktmbuf_tailroom(mbuf)) {
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	at = reply_eth(dev, eth, eth->src, frame);
+	if (pkt->l3 == RCD_L3_IPV4) {
+		struct rcd_ipv4 ip = {
+			.ttl = 64,
+			.protocol = RCD_IP_PROTO_ICMP,
+			.total_len = (uint16_t)(RCD_IPV4_LEN + icmp_len),
+			.id = lcore->ipv4_id++,
+		};
+
+		memcpy(ip.src, pkt->dgid.raw + 12, 4);
+		memcpy(ip.dst, pkt->sgid.raw + 12, 4);
+		rcd_ipv4_build(frame + at, &ip);
+		at += RCD_IPV4_LEN;
+	} else {
+		struct rcd_ipv6 ip = {
+			.hop_limit = 64,
+			.next_header = RCD_IP_PROTO_ICMPV6,
+			.payload_len = (uint16_t)icmp_len,
+			.src = pkt->dgid,
+			.dst = pkt->sgid,
+		};
+
+		rcd_ipv6_build(frame + at, &ip);
+		at += RCD_IPV6_LEN;
+	}
+	echo->reply = true;
+	rcd_icmp_echo_build((enum rcd_l3)pkt->l3, &pkt->dgid, &pkt->sgid, frame + at, echo);
+	transmit(lcore, dev, mbuf, at + icmp_len, RCD_COUNTER_TX_ECHO);
+}
+
+static void
+rx_icmp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+	const uint8_t *message, size_t len)
+{
+	struct rcd_icmp_echo echo;
+
+	if (rcd_dev_gid_find(dev, &pkt->dgid) < 0)
+		return;
+	if (rcd_icmp_echo_parse((enum rcd_l3)pkt->l3, &pkt->sgid, &pkt->dgid, message, len,
+		    &echo) != RCD_VERDICT_OK ||
+		echo.reply)
+		return;
+	answer_echo(lcore, dev, &pkt->eth, pkt, &echo);
+}
+
+void
+rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdict,
+	const struct rcd_frame *frame)
+{
+	struct rcd_pkt pkt;
+	const uint8_t *end = frame->data + frame->len;
+
+	if (verdict == RCD_VERDICT_ARP) {
+		rx_arp(lcore, dev, frame);
+		return;
+	}
+	if (verdict != RCD_VERDICT_ICMP && verdict != RCD_VERDICT_ICMPV6)
+		return;
+	/* The parser has found the IP header to be in order, and the addresses. */
+	rcd_pkt_parse(frame->data, frame->len, &pkt);
+	if (verdict == RCD_VERDICT_ICMP) {
+		struct rcd_ipv4 ip;
+
+		if (rcd_ipv4_parse(pkt.ip, (size_t)(end - pkt.ip), &ip) != RCD_VERDICT_OK ||
+			ip.total_len < ip.hdr_len || ip.total_len > end - pkt.ip)
+			return;
+		rx_icmp(lcore, dev, &pkt, pkt.ip + ip.hdr_len, ip.total_len - (size_t)ip.hdr_len);
+	} else {
+		const uint8_t *message = pkt.ip + RCD_IPV6_LEN;
+		struct rcd_ipv6 ip;
+		struct rcd_nd nd;
+
+		if (rcd_ipv6_parse(pkt.ip, (size_t)(end - pkt.ip), &ip) != RCD_VERDICT_OK ||
+			ip.next_header != RCD_IP_PROTO_ICMPV6 || ip.payload_len > end - message)
+			return;
+		if (rcd_nd_parse(&ip.src, &ip.dst, ip.hop_limit, message, ip.payload_len, &nd) ==
+			RCD_VERDICT_OK)
+			rx_nd(lcore, dev, &pkt.eth, &ip, &nd);
+		else
+			rx_icmp(lcore, dev, &pkt, message, ip.payload_len);
+	}
+}
+
+void
+rcd_link_solicit(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
+	const struct rcd_gid *target, uint16_t vlan_id)
+{
+	struct rcd_eth eth = { .tagged = vlan_id != 0, .vlan_tci = vlan_id };
+
+	if (lcore->txq_of[dev->index] == NULL)
+		return;
+	memcpy(eth.src, dev->mac, RCD_MAC_LEN);
+	if (rcd_gid_is_ipv4(target)) {
+		struct rcd_arp arp = { .op = RCD_ARP_REQUEST };
+		struct rte_mbuf *mbuf = rcd_tx_mbuf(lcore);
+		uint8_t *frame;
+
+		if (mbuf == NULL)
+			return;
+		frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+		memset(eth.dst, 0xff, RCD_MAC_LEN);
+		eth.ethertype = RCD_ETHERTYPE_ARP;
+		rcd_eth_build(frame, &eth);
+		memcpy(arp.sender_mac, dev->mac, RCD_MAC_LEN);
+		memcpy(arp.sender_ip, source->raw + 12, 4);
+		memcpy(arp.target_ip, target->raw + 12, 4);
+		rcd_arp_build(frame + rcd_eth_len(&eth), &arp);
+		transmit(lcore, dev, mbuf, rcd_eth_len(&eth) + RCD_ARP_LEN, RCD_COUNTER_TX_ARP_ND);
+	} else {
+		struct rcd_gid group = rcd_nd_solicited_node(target);
+		struct rcd_nd nd = { .has_mac = true, .target = *target };
+
+		eth.ethertype = RCD_ETHERTYPE_IPV6;
+		eth.dst[0] = eth.dst[1] = 0x33;
+		memcpy(eth.dst + 2, group.raw + 12, 4);
+		memcpy(nd.mac, dev->mac, RCD_MAC_LEN);
+		send_nd(lcore, dev, &eth, source, &group, &nd);
+	}
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Attributes of queue pairs, address handles and multicast of a session: what needs the way to a
+ * peer.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* @return 0; -EAGAIN while the neighbour is being asked for; -errno */
+static int
+make_av(struct rcd_dev *dev, const struct rcd_ctrl_av *from, struct rcd_av *av)
+{
+	const struct rcd_gid_table *gids = dev->gids;
+
+	if (from->sgid_index >= gids->count || !gids->entries[from->sgid_index].used)
+		return -EINVAL;
+	*av = (struct rcd_av){
+		.sgid = gids->entries[from->sgid_index].gid,
+		.flow_label = from->flow_label & 0xfffff,
+		.sgid_index = from->sgid_index,
+		.tclass = from->tclass,
+		.hop_limit = from->hop_limit,
+		.sl = from->sl,
+	};
+	memcpy(av->dgid.raw, from->dgid, RCD_GID_LEN);
+	/* Both ends of a packet speak the same IP. */
+	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))
+		return -EINVAL;
+	return rcd_neigh_resolve(dev, from->sgid_index, &av->dgid, av->dmac);
+}
+
+static void
+show_av(const struct rcd_av *from, struct rcd_ctrl_av *av)
+{
+	*av = (struct rcd_ctrl_av){
+		.flow_label = from->flow_label,
+		.sgid_index = from->sgid_index,
+		.tclass = from->tclass,
+		.hop_limit = from->hop_limit,
+		.sl = from->sl,
+	};
+	memcpy(av->dgid, from->dgid.raw, RCD_GID_LEN);
+}
+
+struct modify {
+	struct rcd_hqp *hqp;
+	struct rcd_qp_attr attr;
+	uint32_t mask;
+	int err;
+};
+
+/* The client's indices begin anew with the numbers of the work requests. */
+static void
+reset_rings(struct rcd_hqp *hqp)
+{
+	hqp->sq_limit = hqp->sq_published = 0;
+	hqp->rq_limit = hqp->rq_published = 0;
+	rcd_shm_store(&hqp->sq_shm->producer, 0);
+	rcd_shm_store(&hqp->rq_shm->producer, 0);
+	rcd_shm_store(&hqp->sq_shm->consumer, 0);
+	rcd_shm_store(&hqp->rq_shm->consumer, 0);
+}
+
+static void
+modify_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct modify *modify = arg;
+	struct rcd_hqp *hqp = modify->hqp;
+
+	modify->err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
+	if (modify->err != 0)
+		return;
+	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
+		rcd_host_publish(lcore);
+		reset_rings(hqp);
+		hqp->path_valid = false;
+	}
+	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
+		struct rcd_qp_attr now;
+
+		rcd_qp_query(hqp->qp, &now);
+		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &hqp->path, &hqp->loop);
+		hqp->path_valid = true;
+	}
+	rcd_qp_posted(hqp->qp);
+	rcd_lcore_touch(lcore, hqp);
+	rcd_tx_activate(lcore, hqp);
+}
+
+int
+rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify_req *req)
+{
+	const struct rcd_ctrl_qp_attr *from = &req->attr;
+	struct modify modify = { .hqp = rcd_table_get(&session->hqps, req->handle),
+		.mask = req->mask };
+
+	if (modify.hqp == NULL)
+		return -ENOENT;
+	if (((req->mask & RCD_QP_ATTR_PORT) && from->port != 1) ||
+		((req->mask & RCD_QP_ATTR_PKEY_INDEX) && from->pkey_index != 0) ||
+		((req->mask & RCD_QP_ATTR_PATH_MTU) &&
+			from->path_mtu_bytes > session->dev->path_mtu))
+		return -EINVAL;
+	if (req->mask & RCD_QP_ATTR_AV) {
+		int err = make_av(session->dev, &from->av, &modify.attr.av);
+
+		if (err != 0)
+			return err;
+	}
+	modify.attr.state = from->state;
+	modify.attr.cur_state = from->cur_state;
+	modify.attr.sqd_notify = from->sqd_notify != 0;
+	modify.attr.access = from->access;
+	modify.attr.pkey_index = from->pkey_index;
+	modify.attr.port = from->port;
+	modify.attr.qkey.val = from->qkey;
+	modify.attr.path_mtu_bytes = (uint16_t)from->path_mtu_bytes;
+	modify.attr.timeout = from->timeout;
+	modify.attr.retry_cnt = from->retry_cnt;
+	modify.attr.rnr_retry = from->rnr_retry;
+	modify.attr.rq_psn = rcd_psn(from->rq_psn);
+	modify.attr.max_rd_atomic = from->max_rd_atomic;
+	modify.attr.min_rnr_timer = from->min_rnr_timer;
+	modify.attr.sq_psn = rcd_psn(from->sq_psn);
+	modify.attr.max_dest_rd_atomic = from->max_dest_rd_atomic;
+	modify.attr.dest_qpn.val = from->dest_qpn & 0xffffff;
+	rcd_lcore_call(session->lcore, modify_on_lcore, &modify);
+	return modify.err;
+}
+
+static void
+query_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct modify *query = arg;
+
+	(void)lcore;
+	rcd_qp_query(query->hqp->qp, &query->attr);
+}
+
+int
+rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
+{
+	struct modify query = { .hqp = rcd_table_get(&session->hqps, handle) };
+	const struct rcd_qp_attr *from = &query.attr;
+
+	if (query.hqp == NULL)
+		return -ENOENT;
+	rcd_lcore_call(session->lcore, query_on_lcore, &query);
+	*attr = (struct rcd_ctrl_qp_attr){
+		.access = from->access,
+		.qkey = from->qkey.val,
+		.rq_psn = from->rq_psn.val,
+		.sq_psn = from->sq_psn.val,
+		.dest_qpn = from->dest_qpn.val,
+		.path_mtu_bytes = from->path_mtu_bytes,
+		.pkey_index = from->pkey_index,
+		.state = from->state,
+		.cur_state = from->state,
+		.sqd_notify = from->sqd_notify,
+		.port = from->port,
+		.timeout = from->timeout,
+		.retry_cnt = from->retry_cnt,
+		.rnr_retry = from->rnr_retry,
+		.max_rd_atomic = from->max_rd_atomic,
+		.min_rnr_timer = from->min_rnr_timer,
+		.max_dest_rd_atomic = from->max_dest_rd_atomic,
+	};
+	show_av(&from->av, &attr->av);
+	return 0;
+}
+
+struct ah_change {
+	struct rcd_session *session;
+	uint32_t pd;
+	struct rcd_av av;
+	uint32_t handle;
+	int err;
+};
+
+static void
+ah_create_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct ah_change *change = arg;
+
+	(void)lcore;
+	change->err = rcd_ah_create(change->session->ahs, change->pd, &change->av, &change->handle);
+}
+
+int
+rcd_verbs_ah_create(
+	struct rcd_session *session, const struct rcd_ctrl_ah_req *req, uint32_t *handle)
+{
+	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct ah_change change = { .session = session, .pd = req->pd };
+	int err;
+
+	if (pd == NULL)
+		return -ENOENT;
+	err = make_av(session->dev, &req->av, &change.av);
+	if (err != 0)
+		return err;
+	rcd_lcore_call(session->lcore, ah_create_on_lcore, &change);
+	if (change.err != 0)
+		return change.err;
+	pd->users++;
+	session->ah_count++;
+	*handle = change.handle;
+	return 0;
+}
+
+static void
+ah_destroy_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct ah_change *change = arg;
+
+	(void)lcore;
+	change->err = rcd_ah_destroy(change->session->ahs, change->pd, change->handle);
+}
+
+int
+rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handle *req)
+{
+	struct ah_change change = { .session = session, .pd = req->pd, .handle = req->handle };
+	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+
+	if (pd == NULL)
+		return -ENOENT;
+	rcd_lcore_call(session->lcore, ah_destroy_on_lcore, &change);
+	if (change.err == 0) {
+		pd->users--;
+		session->ah_count--;
+	}
+	return change.err;
+}
+
+struct mcast {
+	struct rcd_hqp *hqp;
+	struct rcd_gid group;
+	bool attach;
+	int err;
+};
+
+static void
+mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct mcast *mcast = arg;
+	struct rcd_mcast_table *table = lcore->mcast[mcast->hqp->dev->index];
+
+	if (mcast->attach)
+		mcast->err = rcd_mcast_attach(table, &mcast->group, mcast->hqp->qp);
+	else
+		mcast->err = rcd_mcast_detach(table, &mcast->group, mcast->hqp->qp);
+	mcast->hqp->multicast |= mcast->attach;
+}
+
+int
+rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *req, bool attach)
+{
+	struct mcast mcast = { .hqp = rcd_table_get(&session->hqps, req->qp), .attach = attach };
+	struct rcd_lcore *lcore = session->lcore;
+	uint32_t index = session->dev->index;
+
+	if (mcast.hqp == NULL)
+		return -ENOENT;
+	memcpy(mcast.group.raw, req->group, RCD_GID_LEN);
+	if (lcore->mcast[index] == NULL) {
+		struct rcd_mcast_table *table = rcd_mcast_table_create(RCD_MCAST_GROUPS);
+
+		if (table == NULL)
+			return -ENOMEM;
+		__atomic_store_n(&lcore->mcast[index], table, __ATOMIC_RELEASE);
+	}
+	rcd_lcore_call(lcore, mcast_on_lcore, &mcast);
+	return mcast.err;
+}

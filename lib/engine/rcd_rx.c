@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The receive path: bursts from ports and rings, parsed and checked, to the queue pairs.
+ */
+#include "rcd_engine_priv.h"
+
+#include <rte_ethdev.h>
+#include <rte_prefetch.h>
+#include <unistd.h>
+
+#define PREFETCH 4 /**< packets ahead */
+
+/* Where the packet at hand belongs. */
+enum fate {
+	FATE_OURS,
+	FATE_OTHER_LCORE, /**< the buffer went there */
+	FATE_NOWHERE,
+};
+
+static inline struct rcd_hqp *
+qp_of(const struct rcd_lcore *lcore, const struct rcd_pkt *pkt)
+{
+	return lcore->qps[pkt->roce.bth.dest_qpn.val % RCD_QP_SLOTS];
+}
+
+static void
+hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, struct rcd_dev *dev,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+
+	mbuf->hash.usr = dev->index;
+	if (rte_ring_enqueue(owner->handover, mbuf) != 0) {
+		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_HANDOVER, 1);
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
+	if (__atomic_load_n(&owner->sleeping, __ATOMIC_SEQ_CST)) {
+		uint64_t one = 1;
+
+		if (write(owner->wake_fd, &one, sizeof(one)) < 0) {
+			/* Full: it is going to wake up anyway. */
+		}
+	}
+}
+
+/* A copy for each other lcore; the groups of this one get theirs here. */
+static void
+rx_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+	struct rte_mbuf *mbuf, bool handed)
+{
+	uint32_t got = 0;
+
+	if (lcore->mcast[dev->index] != NULL)
+		got = rcd_mcast_rx(lcore->mcast[dev->index], pkt, lcore->now_ns);
+	for (uint32_t i = 0; !handed && i < lcore->engine->lcore_count; i++) {
+		struct rcd_lcore *other = lcore->engine->lcores[i];
+
+		if (other == lcore ||
+			__atomic_load_n(&other->mcast[dev->index], __ATOMIC_RELAXED) == NULL)
+			continue;
+		rte_mbuf_refcnt_update(mbuf, 1);
+		hand_over(lcore, other, dev, mbuf);
+		got++;
+	}
+	if (got == 0)
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_NO_QP, 1);
+}
+
+static enum fate
+rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+	struct rte_mbuf *mbuf, bool handed)
+{
+	uint32_t qpn = pkt->roce.bth.dest_qpn.val;
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+	struct rcd_hqp *hqp;
+
+	if (qpn == RCD_QPN_MULTICAST) {
+		rx_multicast(lcore, dev, pkt, mbuf, handed);
+		return FATE_OURS;
+	}
+	hqp = qp_of(lcore, pkt);
+	if (hqp == NULL || hqp->qpn != qpn || hqp->dev != dev) {
+		uint8_t owner = __atomic_load_n(
+			&lcore->engine->qp_owner[qpn % RCD_QP_SLOTS], __ATOMIC_RELAXED);
+
+		if (handed || owner == 0 || owner - 1u == lcore->index) {
+			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_NO_QP, 1);
+			return FATE_NOWHERE;
+		}
+		hand_over(lcore, lcore->engine->lcores[owner - 1u], dev, mbuf);
+		return FATE_OTHER_LCORE;
+	}
+	/* Connected queue pairs compare the addresses with those of their peer. */
+	if (hqp->datagram && rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
+		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_ADDRESS, 1);
+		return FATE_NOWHERE;
+	}
+	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+	rcd_lcore_touch(lcore, hqp);
+	rcd_tx_activate(lcore, hqp);
+	return FATE_OURS;
+}
+
+/*
+ * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
+ * packets of our own making need no check.
+ */
+static void
+rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, uint32_t count,
+	bool looped, bool handed)
+{
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+
+	uint32_t whole = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct rte_mbuf *mbuf = mbufs[i];
+
+		if (unlikely(mbuf->nb_segs > 1) && rte_pktmbuf_linearize(mbuf) != 0) {
+			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_SEGMENTS, 1);
+			rte_pktmbuf_free(mbuf);
+			continue;
+		}
+		mbufs[whole] = mbuf;
+		lcore->frames[whole].data = rte_pktmbuf_mtod(mbuf, const uint8_t *);
+		lcore->frames[whole++].len = rte_pktmbuf_data_len(mbuf);
+	}
+	count = whole;
+	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
+	if (!looped && !handed)
+		rcd_pkt_icrc_check_burst(lcore->pkts, lcore->verdicts, count);
+	for (uint32_t i = 0; i < count; i++) {
+		enum fate fate = FATE_NOWHERE;
+
+		if (i + PREFETCH < count && lcore->verdicts[i + PREFETCH] == RCD_VERDICT_OK)
+			rte_prefetch0(qp_of(lcore, &lcore->pkts[i + PREFETCH]));
+		if (!handed)
+			rcd_verdict_count(counters, lcore->verdicts[i], lcore->frames[i].len);
+		if (lcore->verdicts[i] == RCD_VERDICT_OK)
+			fate = rx_packet(lcore, dev, &lcore->pkts[i], mbufs[i], handed);
+		else if (dev->answers)
+			rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i]);
+		if (fate != FATE_OTHER_LCORE)
+			rte_pktmbuf_free(mbufs[i]);
+	}
+}
+
+/* Packets of a ring carry the number of their device; neighbours of one are handled together. */
+static uint32_t
+rx_ring(struct rcd_lcore *lcore, struct rte_ring *ring, uint32_t budget, bool looped)
+{
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint32_t count = rte_ring_dequeue_burst(ring, (void **)mbufs, budget, NULL);
+	uint32_t first = 0;
+
+	while (first < count) {
+		uint32_t index = mbufs[first]->hash.usr;
+		uint32_t end = first + 1;
+
+		while (end < count && mbufs[end]->hash.usr == index)
+			end++;
+		if (lcore->txq_of[index] != NULL)
+			rx_burst(lcore, lcore->txq_of[index]->dev, mbufs + first, end - first,
+				looped, !looped);
+		else
+			rte_pktmbuf_free_bulk(mbufs + first, end - first);
+		first = end;
+	}
+	return count;
+}
+
+uint32_t
+rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
+{
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint16_t burst = (uint16_t)(budget < RCD_BURST_MAX ? budget : RCD_BURST_MAX);
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		struct rcd_dev *dev = lcore->txqs[i]->dev;
+		uint16_t count;
+
+		if (lcore->index >= dev->queues)
+			continue;
+		count = rte_eth_rx_burst(dev->port_id, (uint16_t)lcore->index, mbufs, burst);
+		if (count > 0)
+			rx_burst(lcore, dev, mbufs, count, false, false);
+		done += count;
+	}
+	if (!rte_ring_empty(lcore->loop))
+		done += rx_ring(lcore, lcore->loop, burst, true);
+	if (!rte_ring_empty(lcore->handover))
+		done += rx_ring(lcore, lcore->handover, burst, false);
+	return done;
+}

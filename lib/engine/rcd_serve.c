@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Requests of clients: one function for each kind, in a table, with the order in which they may
+ * come.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/** What has to have happened before. */
+enum stage {
+	STAGE_NEW,     /**< only a greeting is taken */
+	STAGE_GREETED, /**< versions agree */
+	STAGE_OPEN,    /**< a device is open */
+};
+
+struct request {
+	struct rcd_session *session;
+	const union rcd_ctrl_body *in;
+	union rcd_ctrl_body *out;
+	struct rcd_ctrl_fds *fds_in;
+	struct rcd_reply *reply;
+};
+
+static int
+serve_hello(struct request *r)
+{
+	struct rcd_engine *engine = r->session->engine;
+	struct rcd_ctrl_hello_rep *rep = &r->out->hello_rep;
+
+	rep->version = RCD_CTRL_VERSION;
+	rep->abi = RCD_SHM_ABI;
+	rep->generation = engine->generation;
+	snprintf(rep->release, sizeof(rep->release), "%s", RCD_RELEASE);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		rep->device_count += engine->devs[i] != NULL && !engine->devs[i]->wire_waits;
+	if (r->in->hello_req.magic != RCD_CTRL_MAGIC)
+		return -EPROTO;
+	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
+		return -EPROTONOSUPPORT;
+	r->session->greeted = true;
+	return 0;
+}
+
+/* The device at this place of the list, which is in the order of their making. */
+static struct rcd_dev *
+dev_at(struct rcd_engine *engine, uint32_t place)
+{
+	uint32_t serial = 0;
+	struct rcd_dev *best = NULL;
+
+	do {
+		best = NULL;
+		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+			struct rcd_dev *dev = engine->devs[i];
+
+			if (dev != NULL && !dev->wire_waits && dev->serial >= serial &&
+				(best == NULL || dev->serial < best->serial))
+				best = dev;
+		}
+		if (best != NULL)
+			serial = best->serial + 1;
+	} while (best != NULL && place-- > 0);
+	return best;
+}
+
+static int
+serve_device(struct request *r)
+{
+	struct rcd_engine *engine = r->session->engine;
+	const struct rcd_quota *quota = &engine->conf.quota;
+	struct rcd_dev *dev = dev_at(engine, r->in->device_req.index);
+	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
+	const uint8_t *mac;
+
+	if (dev == NULL)
+		return -ENOENT;
+	mac = dev->mac;
+	*rep = (struct rcd_ctrl_device_rep){
+		.node_guid = (uint64_t)(mac[0] ^ 2) << 56 | (uint64_t)mac[1] << 48 |
+			(uint64_t)mac[2] << 40 | UINT64_C(0xfffe) << 24 | (uint64_t)mac[3] << 16 |
+			(uint64_t)mac[4] << 8 | mac[5],
+		.max_mr_size = UINT64_C(1) << 40,
+		.index = dev->serial,
+		.max_qp = quota->qps < RCD_DB_BITS ? quota->qps : RCD_DB_BITS,
+		.max_qp_wr = 1u << 16,
+		.max_sge = RCD_SGE_MAX,
+		.max_inline = RCD_INLINE_MAX,
+		.max_cq = quota->cqs,
+		.max_cqe = 1u << 22,
+		.max_mr = quota->mrs,
+		.max_mw = quota->mrs,
+		.max_pd = quota->pds,
+		.max_srq = quota->srqs,
+		.max_srq_wr = 1u << 16,
+		.max_ah = quota->ahs,
+		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
+		.max_mcast_groups = RCD_MCAST_GROUPS,
+		.max_mcast_qps = RCD_MCAST_QPS_MAX,
+		.max_gids = RCD_GIDS_MAX,
+		.numa_node = dev->socket_id >= 0 ? (uint32_t)dev->socket_id : UINT32_MAX,
+	};
+	snprintf(rep->name, sizeof(rep->name), "%s", dev->conf.name);
+	if (dev->conf.attach == RCD_ATTACH_NETDEV)
+		snprintf(rep->netdev, sizeof(rep->netdev), "%.63s", dev->conf.target);
+	return 0;
+}
+
+static int
+serve_open(struct request *r)
+{
+	struct rcd_session *session = r->session;
+	struct rcd_dev *dev = NULL;
+	int events[2];
+	int err;
+
+	if (session->dev != NULL || session->shm != NULL)
+		return -EINVAL;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (session->engine->devs[i] != NULL && !session->engine->devs[i]->wire_waits &&
+			session->engine->devs[i]->serial == r->in->open_req.index)
+			dev = session->engine->devs[i];
+	if (dev == NULL)
+		return -ENODEV;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
+		return -errno;
+	err = rcd_session_open(session, dev);
+	if (err != 0) {
+		close(events[0]);
+		close(events[1]);
+		return err;
+	}
+	session->events = events[0];
+	r->out->open_rep.segment_bytes = session->seg_bytes;
+	r->out->open_rep.generation = session->engine->generation;
+	r->out->open_rep.flags = (session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0) |
+		(session->huge ? RCD_CTRL_OPEN_HUGE : 0);
+	r->reply->fds.fds[0] = session->seg_fd;
+	r->reply->fds.fds[1] = session->wake_fd;
+	r->reply->fds.fds[2] = events[1];
+	r->reply->fds.count = 3;
+	r->reply->keep = 3;
+	return 0;
+}
+
+static int
+serve_port(struct request *r)
+{
+	const struct rcd_dev *dev = r->session->dev;
+
+	r->out->port_rep = (struct rcd_ctrl_port_rep){
+		.state = dev->up ? 4 : 1,
+		.max_mtu_bytes = RCD_PATH_MTU_MAX_BYTES,
+		.active_mtu_bytes = dev->path_mtu,
+		.gid_count = RCD_GIDS_MAX,
+	};
+	return 0;
+}
+
+static int
+serve_gids(struct request *r)
+{
+	const struct rcd_dev *dev = r->session->dev;
+	struct rcd_ctrl_gids_rep *rep = &r->out->gids_rep;
+	uint32_t first = r->in->gids_req.index;
+
+	rep->total = RCD_GIDS_MAX;
+	if (first > RCD_GIDS_MAX)
+		return -EINVAL;
+	for (uint32_t i = first; i < RCD_GIDS_MAX; i++) {
+		struct rcd_ctrl_gid *gid = &rep->gids[rep->count++];
+
+		if (!dev->gids->entries[i].used)
+			continue;
+		memcpy(gid->raw, dev->gids->entries[i].gid.raw, RCD_GID_LEN);
+		gid->ifindex = dev->ifindex;
+		gid->vlan_tag =
+			dev->gids->entries[i].vlan_id != 0 ? dev->gids->entries[i].vlan_id + 1u : 0;
+	}
+	return 0;
+}
+
+static int
+serve_pd_create(struct request *r)
+{
+	struct rcd_pd *pd = calloc(1, sizeof(*pd));
+
+	if (pd == NULL || rcd_table_add(&r->session->pds, pd, &pd->handle) != 0) {
+		free(pd);
+		return -ENOMEM;
+	}
+	r->out->pd_create_rep.handle = pd->handle;
+	return 0;
+}
+
+static int
+serve_pd_destroy(struct request *r)
+{
+	struct rcd_pd *pd = rcd_table_get(&r->session->pds, r->in->pd_destroy_req.handle);
+
+	if (pd == NULL)
+		return -ENOENT;
+	if (pd->users > 0)
+		return -EBUSY;
+	rcd_table_del(&r->session->pds, pd->handle);
+	free(pd);
+	return 0;
+}
+
+static int
+serve_mem_add(struct request *r)
+{
+	int err = rcd_umem_add(
+		r->session, &r->in->mem_add_req, r->fds_in->fds[0], &r->out->mem_add_rep.handle);
+
+	if (err == 0)
+		r->fds_in->fds[0] = -1; /* kept */
+	return err;
+}
+
+static int
+serve_mem_del(struct request *r)
+{
+	return rcd_umem_del(r->session, r->in->mem_del_req.handle);
+}
+
+static int
+serve_mr_reg(struct request *r)
+{
+	return rcd_umem_reg(r->session, &r->in->mr_reg_req, &r->out->mr_reg_rep.key);
+}
+
+static int
+serve_mr_rereg(struct request *r)
+{
+	return rcd_umem_rereg(r->session, &r->in->mr_rereg_req, &r->out->mr_rereg_rep.key);
+}
+
+static int
+serve_mr_dereg(struct request *r)
+{
+	return rcd_umem_dereg(r->session, r->in->mr_dereg_req.key);
+}
+
+static int
+serve_mw_alloc(struct request *r)
+{
+	return rcd_umem_mw_alloc(r->session, &r->in->mw_alloc_req, &r->out->mw_alloc_rep.key);
+}
+
+static int
+serve_mw_free(struct request *r)
+{
+	return rcd_umem_mw_free(r->session, r->in->mw_free_req.key);
+}
+
+static int
+serve_channel_create(struct request *r)
+{
+	struct rcd_channel *channel = calloc(1, sizeof(*channel));
+	int ends[2];
+
+	if (channel == NULL)
+		return -ENOMEM;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		free(channel);
+		return -errno;
+	}
+	/* Our end never blocks an lcore; how the client reads is its own affair. */
+	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0 ||
+		rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
+		close(ends[0]);
+		close(ends[1]);
+		free(channel);
+		return -ENOMEM;
+	}
+	channel->pipe = ends[1];
+	r->out->channel_create_rep.handle = channel->handle;
+	r->reply->fds.fds[0] = ends[0];
+	r->reply->fds.count = 1;
+	return 0;
+}
+
+static int
+serve_channel_destroy(struct request *r)
+{
+	struct rcd_channel *channel =
+		rcd_table_get(&r->session->channels, r->in->channel_destroy_req.handle);
+
+	if (channel == NULL)
+		return -ENOENT;
+	if (channel->users > 0)
+		return -EBUSY;
+	rcd_table_del(&r->session->channels, channel->handle);
+	close(channel->pipe);
+	free(channel);
+	return 0;
+}
+
+static int
+serve_cq_create(struct request *r)
+{
+	return rcd_verbs_cq_create(r->session, &r->in->cq_create_req, &r->out->cq_create_rep);
+}
+
+static int
+serve_cq_resize(struct request *r)
+{
+	return rcd_verbs_cq_resize(r->session, &r->in->cq_resize_req, &r->out->cq_resize_rep);
+}
+
+static int
+serve_cq_destroy(struct request *r)
+{
+	return rcd_verbs_cq_destroy(r->session, r->in->cq_destroy_req.handle);
+}
+
+static int
+serve_srq_create(struct request *r)
+{
+	return rcd_verbs_srq_create(r->session, &r->in->srq_create_req, &r->out->srq_create_rep);
+}
+
+static int
+serve_srq_modify(struct request *r)
+{
+	return rcd_verbs_srq_modify(r->session, &r->in->srq_modify_req);
+}
+
+static int
+serve_srq_query(struct request *r)
+{
+	return rcd_verbs_srq_query(r->session, r->in->srq_query_req.handle, &r->out->srq_query_rep);
+}
+
+static int
+serve_srq_destroy(struct request *r)
+{
+	return rcd_verbs_srq_destroy(r->session, r->in->srq_destroy_req.handle);
+}
+
+static int
+serve_qp_create(struct request *r)
+{
+	return rcd_verbs_qp_create(r->session, &r->in->qp_create_req, &r->out->qp_create_rep);
+}
+
+static int
+serve_qp_modify(struct request *r)
+{
+	return rcd_verbs_qp_modify(r->session, &r->in->qp_modify_req);
+}
+
+static int
+serve_qp_query(struct request *r)
+{
+	return rcd_verbs_qp_query(r->session, r->in->qp_query_req.handle, &r->out->qp_query_rep);
+}
+
+static int
+serve_qp_destroy(struct request *r)
+{
+	return rcd_verbs_qp_destroy(r->session, r->in->qp_destroy_req.handle);
+}
+
+static int
+serve_ah_create(struct request *r)
+{
+	return rcd_verbs_ah_create(
+		r->session, &r->in->ah_create_req, &r->out->ah_create_rep.handle);
+}
+
+static int
+serve_ah_destroy(struct request *r)
+{
+	return rcd_verbs_ah_destroy(r->session, &r->in->ah_destroy_req);
+}
+
+static int
+serve_mcast_attach(struct request *r)
+{
+	return rcd_verbs_mcast(r->session, &r->in->mcast_attach_req, true);
+}
+
+static int
+serve_mcast_detach(struct request *r)
+{
+	return rcd_verbs_mcast(r->session, &r->in->mcast_detach_req, false);
+}
+
+static int
+serve_admin(struct request *r)
+{
+	int fd;
+
+	if (r->session->uid != 0 && r->session->uid != geteuid())
+		return -EPERM;
+	fd = rcd_admin(r->session->engine, r->in->admin_req.line);
+	if (fd < 0)
+		return fd;
+	r->reply->fds.fds[0] = fd;
+	r->reply->fds.count = 1;
+	return 0;
+}
+
+static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
+#define RCD_CTRL(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_##name,
+#include "rcd_ctrl.def"
+#undef RCD_CTRL
+};
+
+static enum stage
+stage_of(uint32_t op)
+{
+	if (op == RCD_CTRL_HELLO)
+		return STAGE_NEW;
+	if (op == RCD_CTRL_DEVICE || op == RCD_CTRL_OPEN || op == RCD_CTRL_ADMIN)
+		return STAGE_GREETED;
+	return STAGE_OPEN;
+}
+
+int
+rcd_serve(struct rcd_session *session, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+	struct rcd_reply *reply)
+{
+	struct request request = { .session = session,
+		.in = &req->body,
+		.out = &reply->msg.body,
+		.fds_in = fds,
+		.reply = reply };
+	enum stage reached = session->dev != NULL ? STAGE_OPEN
+		: session->greeted                ? STAGE_GREETED
+						  : STAGE_NEW;
+
+	if (session->ended)
+		return -EIO;
+	if (stage_of(req->hdr.op) > reached)
+		return -EPROTO;
+	memset(&reply->msg, 0, sizeof(reply->msg));
+	reply->fds.count = 0;
+	reply->keep = 0;
+	return functions[req->hdr.op](&request);
+}

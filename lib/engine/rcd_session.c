@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Sessions: from the accepted connection to its end. Their segment, their tables of objects, the
+ * way of a request in and of its reply out.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <numa.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rcd_guard.h"
+
+#define PAGE             4096u
+#define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
+#define HUGE_PAGE        ((uint64_t)2 << 20)
+
+int
+rcd_table_init(struct rcd_table *table, uint32_t capacity)
+{
+	table->slots = calloc(capacity, sizeof(table->slots[0]));
+	table->free = malloc(capacity * sizeof(table->free[0]));
+	if (table->slots == NULL || table->free == NULL)
+		return -ENOMEM;
+	table->capacity = capacity;
+	for (uint32_t i = 0; i < capacity; i++)
+		table->free[i] = capacity - 1 - i;
+	table->free_count = capacity;
+	table->used = 0;
+	return 0;
+}
+
+void
+rcd_table_fini(struct rcd_table *table)
+{
+	free(table->slots);
+	free(table->free);
+	memset(table, 0, sizeof(*table));
+}
+
+int
+rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle)
+{
+	if (table->free_count == 0)
+		return -ENOMEM;
+	*handle = table->free[--table->free_count];
+	table->slots[*handle] = object;
+	table->used++;
+	return 0;
+}
+
+void *
+rcd_table_get(const struct rcd_table *table, uint32_t handle)
+{
+	return handle < table->capacity ? table->slots[handle] : NULL;
+}
+
+void
+rcd_table_del(struct rcd_table *table, uint32_t handle)
+{
+	table->slots[handle] = NULL;
+	table->free[table->free_count++] = handle;
+	table->used--;
+}
+
+void *
+rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
+{
+	void *mem;
+
+	if (numa_available() >= 0 && numa_max_node() > 0) {
+		numa_set_preferred(session->lcore->socket_id);
+		mem = aligned_alloc(RCD_CACHE_LINE, (bytes + 63) & ~(size_t)63);
+		if (mem != NULL)
+			memset(mem, 0, bytes);
+		numa_set_localalloc();
+		return mem;
+	}
+	mem = aligned_alloc(RCD_CACHE_LINE, (bytes + 63) & ~(size_t)63);
+	if (mem != NULL)
+		memset(mem, 0, bytes);
+	return mem;
+}
+
+int
+rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
+{
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	for (uint32_t i = 0; i < session->extent_count; i++) {
+		struct rcd_extent *extent = &session->extents[i];
+
+		if (extent->len < bytes)
+			continue;
+		/* Memory that is not there is found out here, not by a fault on an lcore. */
+		if (fallocate(session->seg_fd, 0, (off_t)extent->start, (off_t)bytes) != 0)
+			return -ENOMEM;
+		*offset = extent->start;
+		extent->start += bytes;
+		extent->len -= bytes;
+		if (extent->len == 0)
+			memmove(extent, extent + 1,
+				(--session->extent_count - i) * sizeof(*extent));
+		session->queue_bytes += bytes;
+		memset((uint8_t *)session->shm + *offset, 0, bytes);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+void
+rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes)
+{
+	struct rcd_extent *extents = session->extents;
+	uint32_t i = 0;
+
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	session->queue_bytes -= bytes;
+	if (!session->huge)
+		fallocate(session->seg_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)offset, (off_t)bytes);
+	while (i < session->extent_count && extents[i].start < offset)
+		i++;
+	if (i > 0 && extents[i - 1].start + extents[i - 1].len == offset) {
+		extents[i - 1].len += bytes;
+		if (i < session->extent_count && offset + bytes == extents[i].start) {
+			extents[i - 1].len += extents[i].len;
+			memmove(&extents[i], &extents[i + 1],
+				(--session->extent_count - i) * sizeof(extents[0]));
+		}
+		return;
+	}
+	if (i < session->extent_count && offset + bytes == extents[i].start) {
+		extents[i].start = offset;
+		extents[i].len += bytes;
+		return;
+	}
+	/* There is room for one hole behind each object that the quotas allow. */
+	memmove(&extents[i + 1], &extents[i], (session->extent_count++ - i) * sizeof(extents[0]));
+	extents[i] = (struct rcd_extent){ offset, bytes };
+}
+
+/* A sealed memfd of this kind. @return descriptor or -errno */
+static int
+make_memfd(uint64_t bytes, unsigned int flags)
+{
+	int fd = memfd_create("rocade-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int
+make_segment(struct rcd_session *session)
+{
+	uint64_t bytes =
+		(session->engine->conf.quota.queue_bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	void *addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes);
+	struct rcd_quota *quota = &session->engine->conf.quota;
+
+	if (addr == NULL)
+		return -ENOMEM;
+	session->shm = addr;
+	session->seg_bytes = bytes;
+	/* Hugepages are reserved by the mapping, all of them, or there are none. */
+	session->huge = true;
+	session->seg_fd = make_memfd(bytes, MFD_HUGETLB | MFD_HUGE_2MB);
+	if (session->seg_fd >= 0 &&
+		mmap(addr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, session->seg_fd,
+			0) == MAP_FAILED) {
+		close(session->seg_fd);
+		session->seg_fd = -1;
+	}
+	if (session->seg_fd < 0) {
+		session->huge = false;
+		session->seg_fd = make_memfd(bytes, 0);
+		if (session->seg_fd < 0)
+			return session->seg_fd;
+		if (mmap(addr, bytes, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, session->seg_fd,
+			    0) == MAP_FAILED)
+			return -errno;
+	}
+	if (!session->huge)
+		madvise(addr, bytes, MADV_HUGEPAGE);
+	if (numa_available() >= 0 && numa_max_node() > 0)
+		numa_tonode_memory(addr, bytes, session->lcore->socket_id);
+	session->extent_room = 2 + quota->qps + quota->cqs + quota->srqs;
+	session->extents = malloc(session->extent_room * sizeof(session->extents[0]));
+	if (session->extents == NULL)
+		return -ENOMEM;
+	if (fallocate(session->seg_fd, 0, 0, PAGE) != 0)
+		return -ENOMEM;
+	session->extents[0] = (struct rcd_extent){ PAGE, bytes - PAGE };
+	session->extent_count = 1;
+	memset(session->shm, 0, sizeof(*session->shm));
+	session->shm->magic = RCD_SHM_MAGIC;
+	session->shm->abi = RCD_SHM_ABI;
+	session->shm->size = bytes;
+	session->shm->generation = session->engine->generation;
+	session->shm->state = RCD_SHM_LIVE;
+	return 0;
+}
+
+static void
+add_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_host_session_add(lcore, arg);
+}
+
+/* The lcore with the fewest sessions among those that have a queue of the device. */
+static struct rcd_lcore *
+choose_lcore(struct rcd_engine *engine, const struct rcd_dev *dev)
+{
+	struct rcd_lcore *best = engine->lcores[0];
+
+	for (uint32_t i = 1; i < engine->lcore_count && i < dev->queues; i++)
+		if (engine->lcores[i]->session_count < best->session_count)
+			best = engine->lcores[i];
+	return best;
+}
+
+static unsigned int
+log2_up(uint32_t val)
+{
+	unsigned int log2 = 1;
+
+	while (log2 < 20 && (UINT32_C(1) << log2) < val)
+		log2++;
+	return log2;
+}
+
+int
+rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
+{
+	struct rcd_engine *engine = session->engine;
+	const struct rcd_quota *quota = &engine->conf.quota;
+	struct epoll_event event = { .events = EPOLLIN };
+	uint64_t secret;
+	int err;
+
+	session->lcore = choose_lcore(engine, dev);
+	err = make_segment(session);
+	if (err != 0)
+		return err;
+	if (getentropy(&secret, sizeof(secret)) != 0)
+		return -errno;
+	session->mrs = rcd_mr_table_create(log2_up(quota->mrs), secret);
+	session->ahs = rcd_ah_table_create(quota->ahs);
+	session->qp_places = quota->qps < RCD_DB_BITS ? quota->qps : RCD_DB_BITS;
+	session->qps = calloc(session->qp_places, sizeof(session->qps[0]));
+	if (session->mrs == NULL || session->ahs == NULL || session->qps == NULL ||
+		rcd_table_init(&session->pds, quota->pds) != 0 ||
+		rcd_table_init(&session->channels, quota->cqs) != 0 ||
+		rcd_table_init(&session->cqs, quota->cqs) != 0 ||
+		rcd_table_init(&session->srqs, quota->srqs) != 0 ||
+		rcd_table_init(&session->mems, quota->mrs) != 0 ||
+		rcd_table_init(&session->hqps, session->qp_places) != 0)
+		return -ENOMEM;
+	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	event.data.fd = session->wake_fd;
+	if (session->wake_fd < 0 ||
+		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_ADD, session->wake_fd, &event) != 0)
+		return -errno;
+	rcd_umem_open(session);
+	session->dev = dev;
+	session->lcore->session_count++;
+	rcd_lcore_call(session->lcore, add_on_lcore, session);
+	return 0;
+}
+
+static void
+free_objects(struct rcd_session *session)
+{
+	for (uint32_t i = 0; i < session->hqps.capacity; i++) {
+		struct rcd_hqp *hqp = session->hqps.slots[i];
+
+		if (hqp == NULL)
+			continue;
+		__atomic_store_n(
+			&session->engine->qp_owner[hqp->qpn % RCD_QP_SLOTS], 0, __ATOMIC_RELAXED);
+		session->engine->qp_used--;
+		free(hqp->qp);
+		free(hqp);
+	}
+	for (uint32_t i = 0; i < session->cqs.capacity; i++)
+		free(session->cqs.slots[i]);
+	for (uint32_t i = 0; i < session->srqs.capacity; i++)
+		free(session->srqs.slots[i]);
+	for (uint32_t i = 0; i < session->pds.capacity; i++)
+		free(session->pds.slots[i]);
+	for (uint32_t i = 0; i < session->channels.capacity; i++) {
+		struct rcd_channel *channel = session->channels.slots[i];
+
+		if (channel != NULL)
+			close(channel->pipe);
+		free(channel);
+	}
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void
+rcd_session_end(struct rcd_session *session)
+{
+	struct rcd_engine *engine = session->engine;
+
+	if (session->dev != NULL) {
+		rcd_verbs_end(session);
+		session->lcore->session_count--;
+	}
+	if (session->shm != NULL) {
+		rcd_umem_close(session);
+		if (session->extents != NULL)
+			__atomic_store_n(&session->shm->state, RCD_SHM_GONE, __ATOMIC_RELAXED);
+		rcd_guard_release(session->shm, session->seg_bytes);
+	}
+	/* What it did wrong stays known. */
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
+		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
+			rcd_counter_get(&session->counters, (enum rcd_counter)i));
+	memset(&session->counters, 0, sizeof(session->counters));
+	free_objects(session);
+	rcd_table_fini(&session->pds);
+	rcd_table_fini(&session->channels);
+	rcd_table_fini(&session->cqs);
+	rcd_table_fini(&session->srqs);
+	rcd_table_fini(&session->mems);
+	rcd_table_fini(&session->hqps);
+	rcd_mr_table_destroy(session->mrs);
+	rcd_ah_table_destroy(session->ahs);
+	free(session->qps);
+	free(session->extents);
+	close_fd(&session->seg_fd);
+	close_fd(&session->wake_fd);
+	close_fd(&session->pidfd);
+	close_fd(&session->events);
+	session->dev = NULL;
+	session->shm = NULL;
+	session->mrs = NULL;
+	session->ahs = NULL;
+	session->qps = NULL;
+	session->extents = NULL;
+	session->ended = true;
+	/* The client learns of it, and we of its leaving. */
+	shutdown(session->sock, SHUT_RDWR);
+}
+
+void
+rcd_session_close(struct rcd_session *session)
+{
+	LIST_REMOVE(session, link);
+	session->engine->client_count--;
+	if (session->parked)
+		session->engine->parked_count--;
+	rcd_session_end(session);
+	close(session->sock);
+	free(session);
+}
+
+struct rcd_session *
+rcd_session_find(struct rcd_engine *engine, uint32_t serial)
+{
+	struct rcd_session *session;
+
+	LIST_FOREACH(session, &engine->sessions, link)
+	if (session->serial == serial)
+		return session;
+	return NULL;
+}
+
+void
+rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint64_t cookie)
+{
+	struct rcd_ctrl_event event = { .type = type, .of = of, .cookie = cookie };
+
+	if (session->events >= 0 &&
+		rcd_ctrl_send(session->events, &event, sizeof(event), NULL, MSG_DONTWAIT) != 0)
+		rcd_counter_add(&session->engine->counters, RCD_COUNTER_EVENTS_LOST, 1);
+}
+
+static void
+read_comm(struct rcd_session *session)
+{
+	char path[64];
+	ssize_t len = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)session->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		len = read(fd, session->comm, sizeof(session->comm) - 1);
+		close(fd);
+	}
+	session->comm[len > 0 ? len - 1 : 0] = '\0';
+}
+
+int
+rcd_engine_adopt(struct rcd_engine *engine, int sock)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP };
+	struct ucred cred;
+	socklen_t cred_len = sizeof(cred);
+	struct rcd_session *session =
+		engine->client_count < engine->conf.clients ? calloc(1, sizeof(*session)) : NULL;
+
+	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0) {
+		struct rcd_ctrl_hdr refusal = { .op = RCD_CTRL_HELLO, .status = -EUSERS };
+
+		rcd_ctrl_send(sock, &refusal, sizeof(refusal), NULL, MSG_DONTWAIT);
+		free(session);
+		close(sock);
+		return -EUSERS;
+	}
+	session->engine = engine;
+	session->sock = sock;
+	session->serial = engine->next_serial++;
+	session->pid = cred.pid;
+	session->uid = cred.uid;
+	session->gid = cred.gid;
+	session->events = session->seg_fd = session->wake_fd = -1;
+	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
+	LIST_INIT(&session->copied);
+	read_comm(session);
+	LIST_INSERT_HEAD(&engine->sessions, session, link);
+	engine->client_count++;
+	event.data.u64 = session->serial;
+	epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, sock, &event);
+	return 0;
+}
+
+void
+rcd_session_accept(struct rcd_engine *engine)
+{
+	int sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (sock >= 0)
+		rcd_engine_adopt(engine, sock);
+}
+
+/* @return false when the client takes no replies: it is to go */
+static bool
+reply(struct rcd_session *session, const struct rcd_ctrl_msg *req, int status,
+	struct rcd_reply *rep)
+{
+	size_t len = sizeof(rep->msg.hdr);
+	int err;
+
+	rep->msg.hdr = (struct rcd_ctrl_hdr){
+		.op = req->hdr.op, .number = req->hdr.number, .status = status
+	};
+	/* A refused greeting carries the versions. */
+	if (status == 0 || (status == -EPROTONOSUPPORT && req->hdr.op == RCD_CTRL_HELLO))
+		len = rcd_ctrl_rep_len(req->hdr.op);
+	err = rcd_ctrl_send(
+		session->sock, &rep->msg, len, status == 0 ? &rep->fds : NULL, MSG_DONTWAIT);
+	for (unsigned int i = 0; i < rep->fds.count; i++)
+		if (!(rep->keep & (1u << i)))
+			close(rep->fds.fds[i]);
+	return err == 0;
+}
+
+static void
+watch(struct rcd_session *session, uint32_t events)
+{
+	struct epoll_event event = { .events = events | EPOLLRDHUP, .data.u64 = session->serial };
+
+	epoll_ctl(session->engine->epoll_fd, EPOLL_CTL_MOD, session->sock, &event);
+}
+
+/* @return false when the session is to go */
+static bool
+serve_one(struct rcd_session *session, const struct rcd_ctrl_msg *msg, struct rcd_ctrl_fds *fds)
+{
+	struct rcd_reply rep = { .keep = 0 };
+	int status = rcd_serve(session, msg, fds, &rep);
+
+	if (status != -EAGAIN)
+		return reply(session, msg, status, &rep);
+	if (!session->parked) {
+		session->parked = true;
+		session->parked_until_ns = rcd_clock_ns() + RCD_PARKED_NS;
+		session->parked_msg = *msg;
+		session->engine->parked_count++;
+		watch(session, 0);
+	}
+	return true;
+}
+
+void
+rcd_session_ready(struct rcd_session *session)
+{
+	for (int i = 0; i < MESSAGES_AT_ONCE && !session->parked; i++) {
+		struct rcd_ctrl_msg msg;
+		struct rcd_ctrl_fds fds;
+		long len = rcd_ctrl_recv(session->sock, &msg, sizeof(msg), &fds, MSG_DONTWAIT);
+		bool stay;
+
+		if (len == -EAGAIN)
+			return;
+		if (len <= 0 && len != -EMSGSIZE) {
+			rcd_session_close(session);
+			return;
+		}
+		if (len < 0 || rcd_ctrl_req_check(&msg, (size_t)len, fds.count) != 0) {
+			struct rcd_reply rep = { .keep = 0 };
+
+			if (len < (long)sizeof(msg.hdr))
+				memset(&msg.hdr, 0, sizeof(msg.hdr));
+			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_MESSAGE, 1);
+			stay = reply(session, &msg, -EPROTO, &rep);
+		} else {
+			stay = serve_one(session, &msg, &fds);
+		}
+		for (unsigned int k = 0; k < fds.count; k++)
+			if (fds.fds[k] >= 0)
+				close(fds.fds[k]);
+		if (!stay) {
+			rcd_session_close(session);
+			return;
+		}
+	}
+}
+
+void
+rcd_session_unpark(struct rcd_engine *engine)
+{
+	struct rcd_session *session, *next;
+	uint64_t now_ns = rcd_clock_ns();
+
+	for (session = LIST_FIRST(&engine->sessions); session != NULL && engine->parked_count > 0;
+		session = next) {
+		struct rcd_ctrl_fds none = { .count = 0 };
+		struct rcd_reply rep = { .keep = 0 };
+		int status;
+
+		next = LIST_NEXT(session, link);
+		if (!session->parked)
+			continue;
+		status = rcd_serve(session, &session->parked_msg, &none, &rep);
+		if (status == -EAGAIN && now_ns < session->parked_until_ns)
+			continue;
+		session->parked = false;
+		engine->parked_count--;
+		if (reply(session, &session->parked_msg, status == -EAGAIN ? -ETIMEDOUT : status,
+			    &rep))
+			watch(session, EPOLLIN);
+		else
+			rcd_session_close(session);
+	}
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The send path: queue pairs in turns, each packet built in a buffer with its payload copied once,
+ * bursts to the ports.
+ *
+ * Turns are deficit round robin with two lists (after FQ-CoDel, RFC 8290): a queue pair that just
+ * became busy goes before those that have been busy for a quantum already. So a short message
+ * waits for what is being sent at the moment and not for every long one in the round.
+ */
+#include "rcd_engine_priv.h"
+
+#include <rte_ethdev.h>
+#include <unistd.h>
+
+/* Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
+#define FRAME_OVERHEAD 24
+
+static struct rcd_turn_list *
+list_of(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	switch ((enum rcd_turn)hqp->turn) {
+	case RCD_TURN_NONE:
+		break;
+	case RCD_TURN_NEW:
+		return &lcore->fresh;
+	case RCD_TURN_OLD:
+		return &lcore->old;
+	case RCD_TURN_BLOCKED:
+		return &lcore->txq_of[hqp->dev->index]->blocked;
+	}
+	return NULL;
+}
+
+static void
+move(struct rcd_lcore *lcore, struct rcd_hqp *hqp, enum rcd_turn turn)
+{
+	struct rcd_turn_list *list = list_of(lcore, hqp);
+
+	if (list != NULL)
+		TAILQ_REMOVE(list, hqp, turn_link);
+	hqp->turn = (uint8_t)turn;
+	list = list_of(lcore, hqp);
+	if (list != NULL)
+		TAILQ_INSERT_TAIL(list, hqp, turn_link);
+}
+
+void
+rcd_tx_activate(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	if (hqp->turn != RCD_TURN_NONE)
+		return;
+	hqp->deficit = RCD_TX_QUANTUM;
+	move(lcore, hqp, RCD_TURN_NEW);
+}
+
+void
+rcd_tx_forget(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	move(lcore, hqp, RCD_TURN_NONE);
+}
+
+struct rte_mbuf *
+rcd_tx_mbuf(struct rcd_lcore *lcore)
+{
+	if (lcore->spare_count == 0) {
+		if (rte_pktmbuf_alloc_bulk(lcore->pool, lcore->spare, RCD_BURST_MAX / 2) != 0) {
+			rcd_counter_add(&lcore->counters, RCD_COUNTER_TX_NO_BUFFER, 1);
+			return NULL;
+		}
+		lcore->spare_count = RCD_BURST_MAX / 2;
+	}
+	return lcore->spare[--lcore->spare_count];
+}
+
+/* What the port does not take stays, and its queue pairs wait. */
+static void
+flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
+{
+	uint16_t sent;
+	struct rcd_hqp *hqp;
+
+	if (txq->count == 0)
+		return;
+	sent = rte_eth_tx_burst(
+		txq->dev->port_id, (uint16_t)lcore->index, txq->mbufs + txq->first, txq->count);
+	txq->first += sent;
+	txq->count -= sent;
+	if (txq->count > 0) {
+		rcd_counter_add(rcd_dev_counters(txq->dev, lcore), RCD_COUNTER_TX_WAITS, 1);
+		return;
+	}
+	txq->first = 0;
+	while ((hqp = TAILQ_FIRST(&txq->blocked)) != NULL)
+		move(lcore, hqp, RCD_TURN_OLD);
+}
+
+void
+rcd_tx_flush(struct rcd_lcore *lcore)
+{
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		flush(lcore, lcore->txqs[i]);
+}
+
+static inline bool
+txq_full(const struct rcd_txq *txq)
+{
+	return txq->first + txq->count == RCD_BURST_MAX;
+}
+
+void
+rcd_tx_frame(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf)
+{
+	struct rcd_txq *txq = lcore->txq_of[dev->index];
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+
+	if (txq_full(txq))
+		flush(lcore, txq);
+	if (txq_full(txq)) {
+		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	rcd_counter_add(counters, RCD_COUNTER_TX_PACKETS, 1);
+	rcd_counter_add(counters, RCD_COUNTER_TX_BYTES, rte_pktmbuf_data_len(mbuf));
+	txq->mbufs[txq->first + txq->count++] = mbuf;
+}
+
+/* The source port spreads flows: from the flow label, or from the two queue pairs (as rxe). */
+static uint16_t
+source_port(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint64_t mixed = flow_label;
+
+	if (mixed == 0) {
+		mixed = (uint64_t)qpn * dest_qpn;
+		mixed ^= mixed >> 20;
+		mixed ^= mixed >> 40;
+		mixed &= 0xfffff;
+	}
+	return (uint16_t)(0xc000 | ((mixed & 0x3fff) ^ ((mixed & 0xfc000) >> 14)));
+}
+
+void
+rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
+	struct rcd_path *path, struct rcd_dev **loop)
+{
+	const struct rcd_engine *engine = dev->engine;
+	uint16_t vlan_id =
+		av->sgid_index < dev->gids->count ? dev->gids->entries[av->sgid_index].vlan_id : 0;
+
+	*path = (struct rcd_path){
+		.tagged = vlan_id != 0,
+		.vlan_tci = vlan_id,
+		.l3 = rcd_gid_is_ipv4(&av->dgid) ? RCD_L3_IPV4 : RCD_L3_IPV6,
+		.tclass = av->tclass,
+		.hop_limit = av->hop_limit != 0 ? av->hop_limit : 64,
+		.sport = source_port(av->flow_label, qpn, dest_qpn),
+		.flow_label = av->flow_label,
+		.sgid = av->sgid,
+		.dgid = av->dgid,
+	};
+	memcpy(path->smac, dev->mac, RCD_MAC_LEN);
+	memcpy(path->dmac, av->dmac, RCD_MAC_LEN);
+	*loop = NULL;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *other = engine->devs[i];
+
+		/* The other end of a wire is reached by the wire: that is what it is for. */
+		if (other == NULL || (other != dev && (dev->wire || other->wire)))
+			continue;
+		if (memcmp(other->mac, av->dmac, RCD_MAC_LEN) == 0)
+			*loop = other;
+	}
+}
+
+/* Copies the payload. @return false when the application's memory is gone */
+static bool
+copy_payload(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt, uint8_t *dst)
+{
+	const struct rcd_mr_table *mrs = hqp->session->mrs;
+
+	for (uint32_t i = 0; i < pkt->piece_count; i++) {
+		if (rcd_mr_read(mrs, dst, pkt->pieces[i].base, pkt->pieces[i].len) != 0)
+			return false;
+		dst += pkt->pieces[i].len;
+	}
+	return true;
+}
+
+/* Groups on this device may have members in this engine: they get a copy. */
+static void
+loop_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rte_mbuf *mbuf)
+{
+	struct rte_mbuf *copy;
+	bool members = false;
+
+	for (uint32_t i = 0; i < lcore->engine->lcore_count; i++)
+		members |= lcore->engine->lcores[i]->mcast[dev->index] != NULL;
+	if (!members)
+		return;
+	copy = rte_pktmbuf_copy(mbuf, lcore->pool, 0, UINT32_MAX);
+	if (copy == NULL)
+		return;
+	copy->hash.usr = dev->index;
+	if (rte_ring_enqueue(lcore->loop, copy) != 0)
+		rte_pktmbuf_free(copy);
+}
+
+/* @return bytes on the wire; 0: dropped, and counted */
+static uint32_t
+send_packet(
+	struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct rcd_tx_pkt *pkt, struct rte_mbuf *mbuf)
+{
+	struct rcd_dev *dev = hqp->dev;
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+	struct rcd_path datagram_path;
+	struct rcd_path *path = &hqp->path;
+	struct rcd_dev *loop = hqp->loop;
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	size_t hdr_len, len;
+
+	if (hqp->datagram) {
+		path = &datagram_path;
+		rcd_tx_path(dev, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, path, &loop);
+	}
+	path->ipv4_id = lcore->ipv4_id++;
+	hdr_len = rcd_pkt_build(frame, path, &pkt->roce, pkt->payload_len);
+	if (!copy_payload(hqp, pkt, frame + hdr_len)) {
+		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_MEMORY, 1);
+		rte_pktmbuf_free(mbuf);
+		hqp->faulty = true;
+		return 0;
+	}
+	len = rcd_pkt_seal(frame, path, hdr_len, pkt->payload_len);
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	if (loop != NULL) {
+		mbuf->hash.usr = loop->index;
+		if (rte_ring_enqueue(lcore->loop, mbuf) != 0) {
+			rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
+			rte_pktmbuf_free(mbuf);
+			return 0;
+		}
+		rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
+		return (uint32_t)len + FRAME_OVERHEAD;
+	}
+	if (hqp->datagram && rcd_gid_is_multicast(&path->dgid))
+		loop_multicast(lcore, dev, mbuf);
+	rcd_tx_frame(lcore, dev, mbuf);
+	return (uint32_t)len + FRAME_OVERHEAD;
+}
+
+/* Who is next: new ones first, but not for ever. */
+static struct rcd_hqp *
+next_turn(struct rcd_lcore *lcore)
+{
+	struct rcd_hqp *fresh = TAILQ_FIRST(&lcore->fresh);
+	struct rcd_hqp *old = TAILQ_FIRST(&lcore->old);
+
+	if (fresh != NULL && (old == NULL || lcore->new_bytes > 0))
+		return fresh;
+	return old != NULL ? old : fresh;
+}
+
+/* @return whether a packet was sent; the queue pair may have left the round */
+static bool
+serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	struct rcd_txq *txq = lcore->txq_of[hqp->dev->index];
+	struct rcd_tx_pkt pkt;
+	struct rte_mbuf *mbuf;
+	uint32_t bytes;
+
+	if (txq_full(txq)) {
+		flush(lcore, txq);
+		if (txq_full(txq)) {
+			move(lcore, hqp, RCD_TURN_BLOCKED);
+			return false;
+		}
+	}
+	mbuf = rcd_tx_mbuf(lcore);
+	if (mbuf == NULL)
+		return false;
+	rcd_lcore_touch(lcore, hqp);
+	if (!rcd_qp_tx_next(hqp->qp, lcore->now_ns, &pkt)) {
+		lcore->spare[lcore->spare_count++] = mbuf;
+		move(lcore, hqp, RCD_TURN_NONE);
+		return false;
+	}
+	bytes = send_packet(lcore, hqp, &pkt, mbuf);
+	hqp->deficit -= (int32_t)bytes;
+	if (hqp->turn == RCD_TURN_NEW)
+		lcore->new_bytes -= (int32_t)bytes;
+	return true;
+}
+
+uint32_t
+rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
+{
+	uint32_t sent = 0;
+	struct rcd_hqp *hqp;
+
+	while (sent < budget && (hqp = next_turn(lcore)) != NULL) {
+		if (hqp->deficit <= 0) {
+			hqp->deficit += RCD_TX_QUANTUM;
+			move(lcore, hqp, RCD_TURN_OLD);
+			continue;
+		}
+		if (hqp->turn == RCD_TURN_OLD)
+			lcore->new_bytes = RCD_TX_NEW_BYTES;
+		/* Loopback is emptied by the next poll. */
+		if (rte_ring_free_count(lcore->loop) < 2)
+			break;
+		if (serve(lcore, hqp))
+			sent++;
+		else if (lcore->spare_count == 0 && hqp->turn != RCD_TURN_NONE &&
+			hqp->turn != RCD_TURN_BLOCKED)
+			break;
+	}
+	rcd_tx_flush(lcore);
+	return sent;
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Memory of clients: files that they share, mapped into the guarded window; regions made of pieces
+ * of them, or of bytes that are copied from and to the client's address space.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "rcd_guard.h"
+
+#define PAGE 4096u
+#define HUGE ((uint64_t)2 << 20)
+
+#define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
+
+/*
+ * Only files that are memory: a fault on any other could wait for a disk or for a server of the
+ * client's choice, and an lcore never waits.
+ */
+static int
+check_file(int fd, uint64_t *page)
+{
+	struct statfs fs;
+	struct stat stat;
+
+	if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode) || fstatfs(fd, &fs) != 0)
+		return -EBADF;
+	if (fs.f_type == TMPFS_MAGIC)
+		*page = PAGE;
+	else if (fs.f_type == HUGETLBFS_MAGIC)
+		*page = (uint64_t)fs.f_bsize;
+	else
+		return -EBADF;
+	return 0;
+}
+
+/*
+ * Enter what is there into the page table now, so that lcores meet no fault on it. Holes stay
+ * holes: a sparse region takes no memory.
+ */
+static void
+populate(const struct rcd_mem *mem)
+{
+	off_t end = (off_t)(mem->offset + mem->len);
+	off_t at = (off_t)mem->offset;
+
+	if (mem->page != PAGE)
+		return;
+	while (at < end) {
+		off_t data = lseek(mem->fd, at, SEEK_DATA);
+		off_t hole = data < 0 ? -1 : lseek(mem->fd, data, SEEK_HOLE);
+
+		if (data < 0 || data >= end || hole < 0)
+			return;
+		if (hole > end)
+			hole = end;
+		madvise(mem->base + ((uint64_t)data - mem->offset), (size_t)(hole - data),
+			mem->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		at = hole;
+	}
+}
+
+int
+rcd_umem_add(
+	struct rcd_session *session, const struct rcd_ctrl_mem_req *req, int fd, uint32_t *handle)
+{
+	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
+	struct rcd_mem *mem;
+	uint64_t page;
+	int err = check_file(fd, &page);
+
+	if (err != 0)
+		return err;
+	if (req->len == 0 || req->len % page != 0 || req->offset % page != 0 ||
+		req->offset > INT64_MAX || req->len > INT64_MAX - req->offset)
+		return -EINVAL;
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -ENOMEM;
+	*mem = (struct rcd_mem){ .fd = fd,
+		.offset = req->offset,
+		.len = req->len,
+		.page = page,
+		.writable = req->writable != 0,
+		.refs = 1 };
+	mem->base = rcd_guard_reserve(RCD_GUARD_SHARED, req->len);
+	if (mem->base == NULL || rcd_table_add(&session->mems, mem, &mem->handle) != 0) {
+		if (mem->base != NULL)
+			rcd_guard_release(mem->base, req->len);
+		free(mem);
+		return -ENOMEM;
+	}
+	if (mmap(mem->base, req->len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		    (off_t)req->offset) == MAP_FAILED) {
+		err = -errno;
+		rcd_table_del(&session->mems, mem->handle);
+		rcd_guard_release(mem->base, req->len);
+		free(mem);
+		return err;
+	}
+	populate(mem);
+	*handle = mem->handle;
+	return 0;
+}
+
+static void
+put_mem(struct rcd_mem *mem)
+{
+	if (--mem->refs > 0)
+		return;
+	rcd_guard_release(mem->base, mem->len);
+	close(mem->fd);
+	free(mem);
+}
+
+int
+rcd_umem_del(struct rcd_session *session, uint32_t handle)
+{
+	struct rcd_mem *mem = rcd_table_get(&session->mems, handle);
+
+	if (mem == NULL)
+		return -ENOENT;
+	rcd_table_del(&session->mems, handle);
+	put_mem(mem);
+	return 0;
+}
+
+static struct rcd_umr_list *
+bucket(struct rcd_session *session, uint32_t key)
+{
+	return &session->umrs[(key >> 8) % RCD_UMR_BUCKETS];
+}
+
+static struct rcd_umr *
+find_umr(struct rcd_session *session, uint32_t key)
+{
+	struct rcd_umr *umr;
+
+	LIST_FOREACH(umr, bucket(session, key), hash_link)
+	if (umr->key.val == key)
+		return umr;
+	return NULL;
+}
+
+static void
+free_umr(struct rcd_umr *umr)
+{
+	if (umr->reserved != NULL)
+		rcd_guard_release(umr->reserved, umr->reserved_len);
+	for (uint32_t i = 0; i < umr->mem_count; i++)
+		put_mem(umr->mems[i]);
+	free(umr->mems);
+	free(umr->copies);
+	free(umr);
+}
+
+/* Map a piece of shared memory at its place in a region's own addresses. */
+static int
+map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent,
+	uint64_t at, uint32_t access)
+{
+	uint8_t *start = umr->base + at;
+	uint64_t slack = (uintptr_t)start % mem->page;
+	uint64_t offset = mem->offset + extent->offset;
+	uint64_t len = (extent->len + slack + mem->page - 1) / mem->page * mem->page;
+	int prot = PROT_READ | (access & WRITES ? PROT_WRITE : 0);
+
+	if (offset % mem->page != slack)
+		return -EINVAL;
+	if (mmap(start - slack, len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, mem->fd,
+		    (off_t)(offset - slack)) == MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+static int
+check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
+	const struct rcd_ctrl_extent *extent, struct rcd_mem **mem)
+{
+	*mem = NULL;
+	if (extent->len == 0 || extent->len > req->len)
+		return -EINVAL;
+	if (extent->mem == RCD_CTRL_MEM_COPIED)
+		return session->pidfd >= 0 ? 0 : -EPERM;
+	*mem = rcd_table_get(&session->mems, extent->mem);
+	if (*mem == NULL)
+		return -ENOENT;
+	if (extent->offset > (*mem)->len || extent->len > (*mem)->len - extent->offset)
+		return -EINVAL;
+	return (req->access & WRITES) && !(*mem)->writable ? -EACCES : 0;
+}
+
+/* One piece of one file: it is mapped already. */
+static int
+make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent)
+{
+	umr->base = mem->base + extent->offset;
+	umr->mems[umr->mem_count++] = mem;
+	mem->refs++;
+	return 0;
+}
+
+/* Several pieces, or copies: contiguous addresses of its own. */
+static int
+make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+{
+	/* As the application's addresses lie within a hugepage, so do these. */
+	uint64_t pad = req->addr % HUGE;
+	enum rcd_guard_part part = umr->copies != NULL ? RCD_GUARD_COPIED : RCD_GUARD_SHARED;
+	uint64_t at = 0;
+
+	umr->reserved_len = req->len + pad + HUGE;
+	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
+	if (umr->reserved == NULL)
+		return -ENOMEM;
+	umr->base = (uint8_t *)umr->reserved + pad;
+	for (uint32_t i = 0; i < req->extent_count; i++) {
+		const struct rcd_ctrl_extent *extent = &req->extents[i];
+		struct rcd_mem *mem;
+		int err = check_extent(session, req, extent, &mem);
+
+		if (err != 0)
+			return err;
+		if (mem == NULL) {
+			umr->copies[umr->copy_count++] =
+				(struct rcd_copy){ at, extent->len, extent->offset };
+		} else {
+			err = map_piece(umr, mem, extent, at, req->access);
+			if (err != 0)
+				return err;
+			umr->mems[umr->mem_count++] = mem;
+			mem->refs++;
+		}
+		at += extent->len;
+	}
+	return 0;
+}
+
+static int
+make_umr(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made)
+{
+	struct rcd_umr *umr = calloc(1, sizeof(*umr));
+	uint64_t sum = 0;
+	uint32_t copied = 0;
+	int err = 0;
+
+	if (umr == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < req->extent_count && err == 0; i++) {
+		struct rcd_mem *mem;
+
+		err = check_extent(session, req, &req->extents[i], &mem);
+		sum += req->extents[i].len;
+		copied += req->extents[i].mem == RCD_CTRL_MEM_COPIED;
+	}
+	if (err == 0 && sum != req->len)
+		err = -EINVAL;
+	if (err == 0 && copied > 0)
+		umr->copies = calloc(copied, sizeof(umr->copies[0]));
+	umr->mems = calloc(req->extent_count + 1, sizeof(umr->mems[0]));
+	if (err == 0 && (umr->mems == NULL || (copied > 0 && umr->copies == NULL)))
+		err = -ENOMEM;
+	if (err == 0 && req->extent_count == 1 && copied == 0)
+		err = make_single(
+			umr, rcd_table_get(&session->mems, req->extents[0].mem), &req->extents[0]);
+	else if (err == 0 && req->extent_count > 0)
+		err = make_pieces(session, req, umr);
+	if (err != 0) {
+		free_umr(umr);
+		return err;
+	}
+	umr->pd = req->pd;
+	umr->start = req->start;
+	umr->len = req->len;
+	umr->access = req->access;
+	*made = umr;
+	return 0;
+}
+
+struct change {
+	struct rcd_session *session;
+	struct rcd_umr *umr;
+	struct rcd_umr *old;
+	struct rcd_key key;
+	enum rcd_mr_kind kind;
+	uint32_t pd;
+	int err;
+};
+
+static struct rcd_mr_attr
+attr_of(const struct rcd_umr *umr)
+{
+	/* A region of no bytes has no memory; no access ever gets that far. */
+	static uint8_t nothing[1];
+
+	return (struct rcd_mr_attr){ .pd = umr->pd,
+		.access = umr->access,
+		.start = umr->start,
+		.len = umr->len,
+		.base = umr->base != NULL ? umr->base : nothing };
+}
+
+static void
+reg_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct change *change = arg;
+	struct rcd_mr_attr attr = attr_of(change->umr);
+
+	(void)lcore;
+	if (change->old != NULL)
+		change->err = rcd_mr_reregister(change->session->mrs, &attr, &change->key);
+	else
+		change->err = rcd_mr_register(change->session->mrs, &attr, &change->key);
+	if (change->err != 0)
+		return;
+	if (change->old != NULL && change->old->copies != NULL)
+		LIST_REMOVE(change->old, link);
+	if (change->umr->copies != NULL)
+		LIST_INSERT_HEAD(&change->session->copied, change->umr, link);
+}
+
+int
+rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
+{
+	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct change change = { .session = session };
+	int err;
+
+	if (pd == NULL)
+		return -ENOENT;
+	if (session->umr_count + session->mw_count >= session->engine->conf.quota.mrs)
+		return -ENOMEM;
+	err = make_umr(session, req, &change.umr);
+	if (err != 0)
+		return err;
+	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
+	if (change.err != 0) {
+		free_umr(change.umr);
+		return change.err;
+	}
+	change.umr->key = change.key;
+	LIST_INSERT_HEAD(bucket(session, change.key.val), change.umr, hash_link);
+	session->umr_count++;
+	pd->users++;
+	*key = change.key.val;
+	return 0;
+}
+
+int
+rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
+{
+	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct change change = {
+		.session = session, .old = find_umr(session, req->key), .key = { req->key }
+	};
+	struct rcd_pd *old_pd;
+	int err;
+
+	if (pd == NULL || change.old == NULL)
+		return -ENOENT;
+	err = make_umr(session, req, &change.umr);
+	if (err != 0)
+		return err;
+	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
+	if (change.err != 0) {
+		free_umr(change.umr);
+		return change.err;
+	}
+	old_pd = rcd_table_get(&session->pds, change.old->pd);
+	old_pd->users--;
+	pd->users++;
+	LIST_REMOVE(change.old, hash_link);
+	free_umr(change.old);
+	change.umr->key = change.key;
+	LIST_INSERT_HEAD(bucket(session, change.key.val), change.umr, hash_link);
+	*key = change.key.val;
+	return 0;
+}
+
+static void
+dereg_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct change *change = arg;
+
+	(void)lcore;
+	change->err = rcd_mr_deregister(change->session->mrs, change->key);
+	if (change->err == 0 && change->umr->copies != NULL)
+		LIST_REMOVE(change->umr, link);
+}
+
+int
+rcd_umem_dereg(struct rcd_session *session, uint32_t key)
+{
+	struct change change = {
+		.session = session, .umr = find_umr(session, key), .key = { key }
+	};
+	struct rcd_pd *pd;
+
+	if (change.umr == NULL)
+		return -ENOENT;
+	rcd_lcore_call(session->lcore, dereg_on_lcore, &change);
+	if (change.err != 0)
+		return change.err;
+	pd = rcd_table_get(&session->pds, change.umr->pd);
+	pd->users--;
+	LIST_REMOVE(change.umr, hash_link);
+	session->umr_count--;
+	free_umr(change.umr);
+	return 0;
+}
+
+static void
+mw_alloc_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct change *change = arg;
+
+	(void)lcore;
+	change->err = rcd_mw_alloc(change->session->mrs, change->kind, change->pd, &change->key);
+}
+
+/* A window keeps its protection domain busy, and is counted by it, until the session ends. */
+int
+rcd_umem_mw_alloc(struct rcd_session *session, const struct rcd_ctrl_mw_req *req, uint32_t *key)
+{
+	struct change change = { .session = session,
+		.kind = req->type == 1 ? RCD_MR_WINDOW_1 : RCD_MR_WINDOW_2,
+		.pd = req->pd };
+
+	if (req->type != 1 && req->type != 2)
+		return -EINVAL;
+	if (rcd_table_get(&session->pds, req->pd) == NULL)
+		return -ENOENT;
+	if (session->umr_count + session->mw_count >= session->engine->conf.quota.mrs)
+		return -ENOMEM;
+	rcd_lcore_call(session->lcore, mw_alloc_on_lcore, &change);
+	if (change.err == 0) {
+		session->mw_count++;
+		*key = change.key.val;
+	}
+	return change.err;
+}
+
+static void
+mw_free_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct change *change = arg;
+
+	(void)lcore;
+	change->err = rcd_mw_free(change->session->mrs, change->key);
+}
+
+int
+rcd_umem_mw_free(struct rcd_session *session, uint32_t key)
+{
+	struct change change = { .session = session, .key = { key } };
+
+	rcd_lcore_call(session->lcore, mw_free_on_lcore, &change);
+	if (change.err == 0)
+		session->mw_count--;
+	return change.err;
+}
+
+void
+rcd_umem_close(struct rcd_session *session)
+{
+	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
+		struct rcd_umr *umr;
+
+		while ((umr = LIST_FIRST(&session->umrs[i])) != NULL) {
+			LIST_REMOVE(umr, hash_link);
+			free_umr(umr);
+		}
+	}
+	for (uint32_t i = 0; i < session->mems.capacity; i++)
+		if (session->mems.slots[i] != NULL)
+			rcd_umem_del(session, i);
+}
+
+static bool
+umr_has(const struct rcd_umr *umr, uintptr_t addr)
+{
+	if (umr->reserved != NULL && addr - (uintptr_t)umr->reserved < umr->reserved_len)
+		return true;
+	/* Its files may have no handle any more. */
+	for (uint32_t i = 0; i < umr->mem_count; i++)
+		if (addr - (uintptr_t)umr->mems[i]->base < umr->mems[i]->len)
+			return true;
+	return false;
+}
+
+static bool
+owns(struct rcd_session *session, uintptr_t addr)
+{
+	if (session->shm != NULL && addr - (uintptr_t)session->shm < session->seg_bytes)
+		return true;
+	for (uint32_t i = 0; i < session->mems.capacity; i++) {
+		const struct rcd_mem *mem = session->mems.slots[i];
+
+		if (mem != NULL && addr - (uintptr_t)mem->base < mem->len)
+			return true;
+	}
+	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
+		const struct rcd_umr *umr;
+
+		LIST_FOREACH(umr, &session->umrs[i], hash_link)
+		if (umr_has(umr, addr))
+			return true;
+	}
+	return false;
+}
+
+void
+rcd_umem_check_faults(struct rcd_engine *engine)
+{
+	struct rcd_session *session;
+	uintptr_t addr;
+
+	while (rcd_guard_fault(&addr)) {
+		LIST_FOREACH(session, &engine->sessions, link)
+		{
+			if (session->dev == NULL || !owns(session, addr))
+				continue;
+			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
+			if (!session->bad_memory)
+				RCD_LOG(WARNING, "client %d (%s) took memory away that it shares",
+					(int)session->pid, session->comm);
+			session->bad_memory = true;
+			rcd_verbs_fail_all(session);
+			break;
+		}
+	}
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Completion queues, shared receive queues, queue pairs, address handles and multicast of a
+ * session: made and freed by the control thread, shown to and taken from the lcore by commands.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define CQE_MAX (1u << 22)
+#define WR_MAX  (1u << 16)
+
+static uint32_t
+power_up(uint32_t val)
+{
+	uint32_t power = 1;
+
+	while (power < val)
+		power *= 2;
+	return power;
+}
+
+/* CQs */
+
+static int
+cq_ring(struct rcd_session *session, struct rcd_hcq *cq, uint32_t depth)
+{
+	uint64_t bytes, offset;
+
+	if (depth == 0 || depth > CQE_MAX)
+		return -EINVAL;
+	depth = power_up(depth);
+	bytes = sizeof(struct rcd_shm_cq) + (uint64_t)depth * sizeof(struct rcd_cq_slot);
+	if (rcd_segment_alloc(session, bytes, &offset) != 0)
+		return -ENOMEM;
+	cq->offset = offset;
+	cq->bytes = bytes;
+	cq->mask = depth - 1;
+	cq->shm = (struct rcd_shm_cq *)(void *)((uint8_t *)session->shm + offset);
+	cq->slots = (struct rcd_cq_slot *)(void *)(cq->shm + 1);
+	return 0;
+}
+
+static void
+cq_describe(const struct rcd_hcq *cq, struct rcd_ctrl_cq_rep *rep)
+{
+	*rep = (struct rcd_ctrl_cq_rep){
+		.handle = cq->handle,
+		.depth = cq->mask + 1,
+		.indices = cq->offset,
+		.slots = cq->offset + sizeof(struct rcd_shm_cq),
+		.consumer = cq->consumer,
+		.producer = cq->producer,
+	};
+}
+
+int
+rcd_verbs_cq_create(
+	struct rcd_session *session, const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep)
+{
+	struct rcd_channel *channel = NULL;
+	struct rcd_hcq *cq;
+	int err;
+
+	if (req->channel != RCD_CTRL_NO_HANDLE) {
+		channel = rcd_table_get(&session->channels, req->channel);
+		if (channel == NULL)
+			return -ENOENT;
+	}
+	cq = rcd_session_zalloc(session, sizeof(*cq));
+	if (cq == NULL)
+		return -ENOMEM;
+	cq->session = session;
+	cq->cookie = req->cookie;
+	cq->channel = channel;
+	cq->pipe = channel != NULL ? channel->pipe : -1;
+	err = cq_ring(session, cq, req->depth);
+	if (err == 0) {
+		err = rcd_table_add(&session->cqs, cq, &cq->handle);
+		if (err != 0)
+			rcd_segment_free(session, cq->offset, cq->bytes);
+	}
+	if (err != 0) {
+		free(cq);
+		return err;
+	}
+	if (channel != NULL)
+		channel->users++;
+	cq_describe(cq, rep);
+	return 0;
+}
+
+struct cq_move {
+	struct rcd_hcq *cq;
+	struct rcd_hcq to; /**< new ring */
+	int err;
+};
+
+static void
+cq_move_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct cq_move *move = arg;
+	struct rcd_hcq *cq = move->cq;
+	uint32_t consumer;
+
+	rcd_host_publish(lcore);
+	consumer = rcd_shm_load(&cq->shm->consumer);
+	if (cq->producer - consumer > cq->mask + 1 || cq->producer - consumer > move->to.mask + 1) {
+		move->err = -EINVAL;
+		return;
+	}
+	for (uint32_t i = consumer; i != cq->producer; i++)
+		move->to.slots[i & move->to.mask] = cq->slots[i & cq->mask];
+	move->to.shm->producer = cq->producer;
+	move->to.shm->consumer = consumer;
+	move->to.shm->arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
+	cq->consumer = consumer;
+	cq->shm = move->to.shm;
+	cq->slots = move->to.slots;
+	cq->mask = move->to.mask;
+}
+
+int
+rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
+	struct rcd_ctrl_cq_rep *rep)
+{
+	struct rcd_hcq *cq = rcd_table_get(&session->cqs, req->handle);
+	struct cq_move move = { .cq = cq };
+	uint64_t old_offset, old_bytes;
+	int err;
+
+	if (cq == NULL)
+		return -ENOENT;
+	err = cq_ring(session, &move.to, req->depth);
+	if (err != 0)
+		return err;
+	rcd_lcore_call(session->lcore, cq_move_on_lcore, &move);
+	if (move.err != 0) {
+		rcd_segment_free(session, move.to.offset, move.to.bytes);
+		return move.err;
+	}
+	old_offset = cq->offset;
+	old_bytes = cq->bytes;
+	cq->offset = move.to.offset;
+	cq->bytes = move.to.bytes;
+	rcd_segment_free(session, old_offset, old_bytes);
+	cq_describe(cq, rep);
+	return 0;
+}
+
+static void
+cq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+{
+	struct rcd_hcq **at = &lcore->dirty_cqs;
+
+	/* Published: it is in the list only for an event that did not fit its channel. */
+	while (*at != NULL && *at != cq)
+		at = &(*at)->next_dirty;
+	if (*at != NULL)
+		*at = cq->next_dirty;
+}
+
+static void
+cq_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_host_publish(lcore);
+	cq_forget(lcore, arg);
+}
+
+int
+rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle)
+{
+	struct rcd_hcq *cq = rcd_table_get(&session->cqs, handle);
+
+	if (cq == NULL)
+		return -ENOENT;
+	if (cq->users > 0)
+		return -EBUSY;
+	rcd_lcore_call(session->lcore, cq_forget_on_lcore, cq);
+	if (cq->channel != NULL)
+		cq->channel->users--;
+	rcd_table_del(&session->cqs, handle);
+	rcd_segment_free(session, cq->offset, cq->bytes);
+	free(cq);
+	return 0;
+}
+
+/* SRQs */
+
+int
+rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
+	struct rcd_ctrl_srq_rep *rep)
+{
+	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct rcd_hsrq *srq;
+	uint32_t depth;
+
+	if (pd == NULL)
+		return -ENOENT;
+	if (req->depth == 0 || req->depth > WR_MAX || req->max_sge > RCD_SGE_MAX ||
+		req->limit > req->depth)
+		return -EINVAL;
+	depth = power_up(req->depth);
+	srq = rcd_session_zalloc(session, sizeof(*srq));
+	if (srq == NULL)
+		return -ENOMEM;
+	srq->max_sge = req->max_sge > 0 ? req->max_sge : 1;
+	srq->session = session;
+	srq->cookie = req->cookie;
+	srq->pd = req->pd;
+	srq->mask = depth - 1;
+	srq->stride = rcd_rq_stride(srq->max_sge);
+	srq->bytes = sizeof(*srq->shm) + (uint64_t)depth * srq->stride;
+	if (rcd_segment_alloc(session, srq->bytes, &srq->offset) != 0) {
+		free(srq);
+		return -ENOMEM;
+	}
+	srq->shm = (struct rcd_shm_wq *)(void *)((uint8_t *)session->shm + srq->offset);
+	srq->slots = (uint8_t *)(srq->shm + 1);
+	rcd_srq_init(&srq->srq, depth, (uint8_t)srq->max_sge, &rcd_host_srq_ops, srq);
+	rcd_srq_set_limit(&srq->srq, req->limit);
+	if (rcd_table_add(&session->srqs, srq, &srq->handle) != 0) {
+		rcd_segment_free(session, srq->offset, srq->bytes);
+		free(srq);
+		return -ENOMEM;
+	}
+	pd->users++;
+	*rep = (struct rcd_ctrl_srq_rep){
+		.handle = srq->handle,
+		.depth = depth,
+		.max_sge = srq->max_sge,
+		.stride = srq->stride,
+		.indices = srq->offset,
+		.slots = srq->offset + sizeof(*srq->shm),
+	};
+	return 0;
+}
+
+struct srq_limit {
+	struct rcd_hsrq *srq;
+	uint32_t limit;
+	int err;
+};
+
+static void
+srq_limit_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct srq_limit *what = arg;
+
+	(void)lcore;
+	what->err = rcd_srq_set_limit(&what->srq->srq, what->limit);
+}
+
+int
+rcd_verbs_srq_modify(struct rcd_session *session, const struct rcd_ctrl_srq_modify_req *req)
+{
+	struct srq_limit what = { .srq = rcd_table_get(&session->srqs, req->handle),
+		.limit = req->limit };
+
+	if (what.srq == NULL)
+		return -ENOENT;
+	rcd_lcore_call(session->lcore, srq_limit_on_lcore, &what);
+	return what.err;
+}
+
+int
+rcd_verbs_srq_query(
+	struct rcd_session *session, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep)
+{
+	const struct rcd_hsrq *srq = rcd_table_get(&session->srqs, handle);
+
+	if (srq == NULL)
+		return -ENOENT;
+	*rep = (struct rcd_ctrl_srq_query_rep){
+		.limit = __atomic_load_n(&srq->srq.limit, __ATOMIC_RELAXED), .depth = srq->mask + 1
+	};
+	return 0;
+}
+
+static void
+publish_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	(void)arg;
+	rcd_host_publish(lcore);
+}
+
+int
+rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
+{
+	struct rcd_hsrq *srq = rcd_table_get(&session->srqs, handle);
+	struct rcd_pd *pd;
+
+	if (srq == NULL)
+		return -ENOENT;
+	if (srq->users > 0)
+		return -EBUSY;
+	rcd_lcore_call(session->lcore, publish_on_lcore, NULL);
+	pd = rcd_table_get(&session->pds, srq->pd);
+	pd->users--;
+	rcd_table_del(&session->srqs, handle);
+	rcd_segment_free(session, srq->offset, srq->bytes);
+	free(srq);
+	return 0;
+}
+
+/* Queue pairs */
+
+/* A number whose low bits are a free slot, and whose high bits differ from the last use of it. */
+static int
+take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
+{
+	for (uint32_t i = 0; i < RCD_QP_SLOTS; i++) {
+		uint32_t number = engine->qp_next++ & 0xffffff;
+		uint32_t slot = number % RCD_QP_SLOTS;
+
+		/* Numbers below 16 and the one of multicast have meanings of their own. */
+		if (number < 16 || number == RCD_QPN_MULTICAST || engine->qp_owner[slot] != 0)
+			continue;
+		__atomic_store_n(
+			&engine->qp_owner[slot], (uint8_t)(lcore_index + 1), __ATOMIC_RELAXED);
+		engine->qp_used++;
+		*qpn = number;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static int
+qp_check(struct rcd_session *session, const struct rcd_ctrl_qp_req *req)
+{
+	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > WR_MAX || req->rq_depth > WR_MAX ||
+		req->max_send_sge > RCD_SGE_MAX || req->max_recv_sge > RCD_SGE_MAX ||
+		req->max_inline > RCD_INLINE_MAX)
+		return -EINVAL;
+	if (rcd_table_get(&session->pds, req->pd) == NULL ||
+		rcd_table_get(&session->cqs, req->send_cq) == NULL ||
+		rcd_table_get(&session->cqs, req->recv_cq) == NULL ||
+		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&session->srqs, req->srq) == NULL))
+		return -ENOENT;
+	return 0;
+}
+
+/* Its rings in the segment: indices of both, then the slots of both. */
+static int
+qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
+{
+	uint64_t sq_bytes, rq_bytes;
+	uint8_t *base;
+
+	hqp->sq_stride = rcd_sq_stride(hqp->max_send_sge, hqp->max_inline);
+	hqp->rq_stride = rcd_rq_stride(hqp->max_recv_sge);
+	hqp->sq_mask = hqp->sq_depth - 1;
+	hqp->rq_mask = hqp->rq_depth - 1;
+	sq_bytes = (uint64_t)hqp->sq_depth * hqp->sq_stride;
+	rq_bytes = (uint64_t)hqp->rq_depth * hqp->rq_stride;
+	hqp->bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
+	if (rcd_segment_alloc(session, hqp->bytes, &hqp->offset) != 0)
+		return -ENOMEM;
+	base = (uint8_t *)session->shm + hqp->offset;
+	hqp->sq_shm = (struct rcd_shm_wq *)(void *)base;
+	hqp->rq_shm = hqp->sq_shm + 1;
+	hqp->sq_slots = base + 2 * sizeof(struct rcd_shm_wq);
+	hqp->rq_slots = hqp->rq_depth > 0 ? hqp->sq_slots + sq_bytes : NULL;
+	return 0;
+}
+
+static int
+qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
+{
+	static const enum rcd_qp_type types[] = { RCD_QP_RC, RCD_QP_UC, RCD_QP_UD };
+	struct rcd_dev *dev = session->dev;
+	struct rcd_qp_init init = {
+		.type = types[req->type],
+		.qpn = { hqp->qpn },
+		.pd = req->pd,
+		.sq_depth = hqp->sq_depth,
+		.max_send_sge = (uint8_t)hqp->max_send_sge,
+		.max_recv_sge = (uint8_t)hqp->max_recv_sge,
+		.max_inline = (uint16_t)hqp->max_inline,
+		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
+		.port_mtu_bytes = (uint16_t)dev->path_mtu,
+		.signal_all = req->signal_all != 0,
+		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
+		.mrs = session->mrs,
+		.ahs = session->ahs,
+		.reorder = session->lcore->reorder,
+		.counters = rcd_dev_counters(dev, session->lcore),
+		.ops = &rcd_host_qp_ops,
+		.arg = hqp,
+	};
+	size_t bytes = rcd_qp_size(&init);
+	void *mem;
+
+	if (bytes == 0)
+		return -EINVAL;
+	mem = rcd_session_zalloc(session, bytes);
+	if (mem == NULL)
+		return -ENOMEM;
+	hqp->qp = rcd_qp_init(mem, &init);
+	return 0;
+}
+
+static void
+qp_join(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	hqp->session->qps[hqp->index] = hqp;
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = hqp;
+}
+
+static void
+qp_refer(struct rcd_session *session, struct rcd_hqp *hqp, int by)
+{
+	struct rcd_pd *pd = rcd_table_get(&session->pds, hqp->pd);
+
+	pd->users += (uint32_t)by;
+	hqp->send_cq->users += (uint32_t)by;
+	hqp->recv_cq->users += (uint32_t)by;
+	if (hqp->srq != NULL)
+		hqp->srq->users += (uint32_t)by;
+}
+
+static void
+qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
+{
+	if (hqp->qpn != 0) {
+		__atomic_store_n(
+			&session->engine->qp_owner[hqp->qpn % RCD_QP_SLOTS], 0, __ATOMIC_RELAXED);
+		session->engine->qp_used--;
+	}
+	if (hqp->bytes != 0)
+		rcd_segment_free(session, hqp->offset, hqp->bytes);
+	free(hqp->qp);
+	free(hqp);
+}
+
+int
+rcd_verbs_qp_create(
+	struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep)
+{
+	struct rcd_hqp *hqp;
+	int err = qp_check(session, req);
+
+	if (err != 0)
+		return err;
+	hqp = rcd_session_zalloc(session, sizeof(*hqp));
+	if (hqp == NULL)
+		return -ENOMEM;
+	hqp->session = session;
+	hqp->lcore = session->lcore;
+	hqp->dev = session->dev;
+	hqp->datagram = req->type == RCD_CTRL_QP_UD;
+	hqp->reliable = req->type == RCD_CTRL_QP_RC;
+	hqp->cookie = req->cookie;
+	hqp->pd = req->pd;
+	hqp->send_cq = rcd_table_get(&session->cqs, req->send_cq);
+	hqp->recv_cq = rcd_table_get(&session->cqs, req->recv_cq);
+	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&session->srqs, req->srq) : NULL;
+	hqp->sq_depth = power_up(req->sq_depth > 0 ? req->sq_depth : 1);
+	hqp->rq_depth = hqp->srq != NULL || req->rq_depth == 0 ? 0 : power_up(req->rq_depth);
+	hqp->max_send_sge = req->max_send_sge > 0 ? req->max_send_sge : 1;
+	hqp->max_recv_sge = hqp->srq != NULL ? hqp->srq->max_sge
+		: req->max_recv_sge > 0      ? req->max_recv_sge
+					     : 1;
+	hqp->max_inline = req->max_inline;
+	err = take_qpn(session->engine, session->lcore->index, &hqp->qpn);
+	if (err == 0)
+		err = qp_rings(session, hqp);
+	if (err == 0)
+		err = qp_make(session, req, hqp);
+	if (err == 0)
+		err = rcd_table_add(&session->hqps, hqp, &hqp->index);
+	if (err != 0) {
+		qp_free(session, hqp);
+		return err;
+	}
+	qp_refer(session, hqp, 1);
+	rcd_lcore_call(session->lcore, qp_join, hqp);
+	*rep = (struct rcd_ctrl_qp_rep){
+		.handle = hqp->index,
+		.qpn = hqp->qpn,
+		.sq_depth = hqp->sq_depth,
+		.rq_depth = hqp->rq_depth,
+		.sq_stride = hqp->sq_stride,
+		.rq_stride = hqp->rq_stride,
+		.sq_indices = hqp->offset,
+		.rq_indices = hqp->offset + sizeof(struct rcd_shm_wq),
+		.sq_slots = hqp->offset + 2 * sizeof(struct rcd_shm_wq),
+		.rq_slots = hqp->offset + 2 * sizeof(struct rcd_shm_wq) +
+			(uint64_t)hqp->sq_depth * hqp->sq_stride,
+		.max_send_sge = hqp->max_send_sge,
+		.max_recv_sge = hqp->max_recv_sge,
+		.max_inline = hqp->max_inline,
+	};
+	return 0;
+}
+
+/* Take a queue pair from its lcore. What it has completed is shown first. */
+static void
+qp_leave(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+	struct rcd_shm_hdr *shm = hqp->session->shm;
+
+	rcd_host_publish(lcore);
+	if (hqp->multicast)
+		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
+	rcd_tx_forget(lcore, hqp);
+	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
+	hqp->session->qps[hqp->index] = NULL;
+	/* A doorbell that it left behind would look like an offence. */
+	__atomic_fetch_and(&shm->db_words[hqp->index / 64], ~(UINT64_C(1) << (hqp->index % 64)),
+		__ATOMIC_SEQ_CST);
+	rcd_qp_fini(hqp->qp);
+}
+
+int
+rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
+{
+	struct rcd_hqp *hqp = rcd_table_get(&session->hqps, handle);
+
+	if (hqp == NULL)
+		return -ENOENT;
+	rcd_lcore_call(session->lcore, qp_leave, hqp);
+	qp_refer(session, hqp, -1);
+	rcd_table_del(&session->hqps, handle);
+	qp_free(session, hqp);
+	return 0;
+}
+
+static void
+end_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_session *session = arg;
+
+	rcd_host_session_del(lcore, session);
+	for (uint32_t i = 0; i < session->hqps.capacity; i++)
+		if (session->hqps.slots[i] != NULL)
+			qp_leave(lcore, session->hqps.slots[i]);
+	rcd_host_publish(lcore);
+	for (uint32_t i = 0; i < session->cqs.capacity; i++)
+		if (session->cqs.slots[i] != NULL)
+			cq_forget(lcore, session->cqs.slots[i]);
+}
+
+void
+rcd_verbs_end(struct rcd_session *session)
+{
+	rcd_lcore_call(session->lcore, end_on_lcore, session);
+}
+
+static void
+fail_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_session *session = arg;
+
+	for (uint32_t i = 0; i < session->qp_places; i++) {
+		if (session->qps[i] == NULL)
+			continue;
+		session->qps[i]->faulty = true;
+		rcd_lcore_touch(lcore, session->qps[i]);
+	}
+}
+
+void
+rcd_verbs_fail_all(struct rcd_session *session)
+{
+	rcd_lcore_call(session->lcore, fail_on_lcore, session);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * An engine of a test's own, and nodes: a session with what a test needs of it, joined in pairs.
+ * Everything that must succeed for a test to make sense is checked here and ends the program.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rcd_cl_mem.h"
+#include "rcd_client.h"
+
+/** A running engine. */
+struct rig {
+	pid_t pid;
+	char socket[108];
+	char prefix[48];
+};
+
+/**
+ * Start an engine.
+ *
+ * @param args  of rocaded behind "--", NULL-terminated; NULL: the embedded wire alone
+ */
+void
+rig_start(struct rig *rig, const char *const *args);
+
+/** Stop it by SIGTERM. @return its exit status, or -1 when it took longer than @p limit_ms */
+int
+rig_stop(struct rig *rig, int limit_ms);
+
+/** Kill it with -9 and wait for its end. */
+void
+rig_kill(struct rig *rig);
+
+/** An administrative command's answer, JSON text to free. @return NULL when it can't be had */
+char *
+rig_admin(const char *socket, const char *line);
+
+/** A number in an answer: the value behind the first "key":. @return -1 when there is none */
+long long
+rig_number(const char *answer, const char *key);
+
+/** Occurrences of a text in an answer. */
+int
+rig_count(const char *answer, const char *text);
+
+#define NODE_DEPTH 128
+
+/** A session on a device with a protection domain, a completion queue and a queue pair. */
+struct node {
+	struct rcd_client client;
+	struct rcd_ctrl_device_rep device;
+	uint32_t pd;
+	struct rcd_cl_cq cq;
+	struct rcd_cl_qp qp;
+	struct rcd_ctrl_gids_rep gids;
+	uint32_t channel;
+	int channel_fd;
+	uint8_t *memory; /**< of node_memory() */
+	uint64_t memory_len;
+	struct rcd_cl_mr mr;
+};
+
+/** Connect and open a device by name. @return 0 or -errno */
+int
+node_try_open(struct node *node, const char *socket, const char *device);
+
+/** The same with queue pair, and it must succeed. @param type enum rcd_ctrl_qp_type */
+void
+node_open(struct node *node, const char *socket, const char *device, uint32_t type);
+
+/** One more queue pair of a node. */
+void
+node_qp(struct node *node, uint32_t type, struct rcd_cl_qp *qp);
+
+void
+node_close(struct node *node);
+
+/** Private anonymous memory, registered with all rights. */
+void
+node_memory(struct node *node, uint64_t len);
+
+/** Index of a GID that is an IPv4 address, or (v4 0) a global IPv6 one; 0 when there is none. */
+uint8_t
+node_gid(const struct node *node, int v4);
+
+/** Attributes with which everything works. */
+struct rcd_ctrl_qp_attr
+node_attr(const struct node *node, const struct node *peer, int v4);
+
+/** Take a queue pair to RTS. @return 0 or -errno of the first step that fails */
+int
+node_connect(struct rcd_cl_qp *qp, uint32_t type, struct rcd_ctrl_qp_attr attr);
+
+/** Join two nodes' queue pairs over IPv4 or IPv6. */
+void
+node_join(struct node *a, struct node *b, uint32_t type, int v4);
+
+/** Post one operation between the memories of two nodes, and ring. @return 0 or -errno */
+int
+node_write(struct node *from, struct node *to, uint8_t opcode, uint64_t offset, uint32_t len,
+	uint64_t wr_id);
+
+/** Post a receive into the node's own memory. */
+int
+node_recv(struct node *node, uint64_t offset, uint32_t len, uint64_t wr_id);
+
+/** Wait for one completion. @return its status; -ETIMEDOUT; -EIO when the engine ended */
+int
+node_wait(struct node *node, struct rcd_cq_slot *slot, int limit_ms);
+
+/** Milliseconds of a monotonic clock. */
+uint64_t
+now_ms(void);
+
+/** Fill with bytes that depend on a seed and the place. */
+void
+fill(uint8_t *memory, uint64_t len, uint32_t seed);
+
+/** Whether they are what fill() wrote. */
+int
+filled(const uint8_t *memory, uint64_t len, uint32_t seed);
+
+/** End the program with a message unless a condition holds. */
+#define MUST(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			rig_die(#condition, __FILE__, __LINE__);                                   \
+	} while (0)
+
+void
+rig_die(const char *what, const char *file, int line) __attribute__((noreturn));
+
+#endif /* RIG_H */

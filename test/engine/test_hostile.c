@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: no client can hurt the engine or another client. Method: an engine of the test's own; one
+ * pair of nodes transfers and compares data all the while, in a process of its own, as others
+ * scribble over their segments, send nonsense, take memory away, flood, and die.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rcd_mr.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+#define MEMORY (1u << 20)
+
+static struct rig rig;
+
+/* An honest pair of nodes in a child process: transfers until it is told to stop. */
+struct honest {
+	pid_t pid;
+	int stop; /**< writing end of a pipe */
+};
+
+static void
+transfer(int stop)
+{
+	struct node a, b;
+	struct rcd_cq_slot slot;
+	char byte;
+
+	fcntl(stop, F_SETFL, O_NONBLOCK);
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, MEMORY);
+	node_memory(&b, MEMORY);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	for (uint32_t round = 1; read(stop, &byte, 1) < 0; round++) {
+		fill(a.memory, 100000, round);
+		if (node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 100000, round) != 0 ||
+			node_wait(&a, &slot, 10000) != RCD_WC_SUCCESS ||
+			!filled(b.memory, 100000, round))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static struct honest
+honest_start(void)
+{
+	struct honest honest;
+	int ends[2];
+
+	MUST(pipe(ends) == 0);
+	fflush(stdout);
+	honest.pid = fork();
+	if (honest.pid == 0)
+		transfer(ends[0]);
+	close(ends[0]);
+	honest.stop = ends[1];
+	return honest;
+}
+
+/* It must have finished each transfer, with right data. */
+static void
+honest_end(struct honest honest)
+{
+	int status = -1;
+
+	MUST(write(honest.stop, "x", 1) == 1);
+	waitpid(honest.pid, &status, 0);
+	close(honest.stop);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
+static long long
+offences(const char *counter)
+{
+	char *answer = rig_admin(rig.socket, "engine");
+	long long count = rig_number(answer, counter);
+
+	free(answer);
+	return count < 0 ? 0 : count;
+}
+
+/* Wait for the engine to have forgotten all sessions but those of the honest. */
+static void
+wait_for_contexts(int wanted, int limit_ms)
+{
+	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
+	int count;
+
+	do {
+		char *answer = rig_admin(rig.socket, "resource ctx");
+
+		count = rig_count(answer, "\"ctxn\"");
+		free(answer);
+	} while (count != wanted && now_ms() < deadline);
+	CU_ASSERT_EQUAL(count, wanted);
+}
+
+static void
+scribbled_segment(void)
+{
+	struct honest honest = honest_start();
+	long long before = offences("client_bad_index") + offences("client_bad_doorbell");
+
+	for (uint32_t round = 0; round < 30; round++) {
+		struct node a, b;
+		uint64_t *words;
+		uint64_t span = UINT64_C(1) << 20;
+
+		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_memory(&a, MEMORY);
+		node_memory(&b, MEMORY);
+		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		for (int i = 0; i < 50; i++) {
+			node_recv(&b, 0, 4096, 1);
+			node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1);
+		}
+		/* Everything but where its own queues lie, again and again. */
+		words = (uint64_t *)(void *)a.client.shm;
+		srand(round + 1);
+		for (int pass = 0; pass < 20; pass++)
+			for (uint64_t i = 0; i < span / 8; i++)
+				words[i] = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^
+					(uint64_t)rand();
+		node_close(&a);
+		node_close(&b);
+	}
+	CU_ASSERT(offences("client_bad_index") + offences("client_bad_doorbell") > before);
+	honest_end(honest);
+	wait_for_contexts(0, 2000);
+}
+
+static int
+raw_connect(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", rig.socket);
+	MUST(sock >= 0 && connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	return sock;
+}
+
+static void
+wrong_versions(void)
+{
+	struct rcd_ctrl_msg msg = { .hdr = { .op = RCD_CTRL_HELLO, .number = 3 } };
+	struct rcd_ctrl_msg reply;
+	int sock = raw_connect();
+
+	msg.body.hello_req = (struct rcd_ctrl_hello_req){
+		.magic = RCD_CTRL_MAGIC, .version = RCD_CTRL_VERSION + 1, .abi = RCD_SHM_ABI
+	};
+	CU_ASSERT_EQUAL(rcd_ctrl_send(sock, &msg, rcd_ctrl_req_len(RCD_CTRL_HELLO), NULL, 0), 0);
+	CU_ASSERT_EQUAL(rcd_ctrl_recv(sock, &reply, sizeof(reply), NULL, 0),
+		(long)rcd_ctrl_rep_len(RCD_CTRL_HELLO));
+	CU_ASSERT_EQUAL(reply.hdr.status, -EPROTONOSUPPORT);
+	CU_ASSERT_EQUAL(reply.body.hello_rep.version, RCD_CTRL_VERSION);
+	CU_ASSERT_EQUAL(reply.body.hello_rep.abi, RCD_SHM_ABI);
+	/* Not greeted: nothing else is served. */
+	msg.hdr.op = RCD_CTRL_PD_CREATE;
+	CU_ASSERT_EQUAL(
+		rcd_ctrl_send(sock, &msg, rcd_ctrl_req_len(RCD_CTRL_PD_CREATE), NULL, 0), 0);
+	rcd_ctrl_recv(sock, &reply, sizeof(reply), NULL, 0);
+	CU_ASSERT_EQUAL(reply.hdr.status, -EPROTO);
+	close(sock);
+}
+
+static void
+malformed_messages(void)
+{
+	struct honest honest = honest_start();
+	long long before = offences("client_bad_message");
+	uint8_t junk[RCD_CTRL_MSG_MAX * 4];
+	struct rcd_ctrl_msg reply;
+	int sent = 0;
+
+	for (uint32_t round = 0; round < 200; round++) {
+		int sock = raw_connect();
+
+		for (int i = 0; i < 10; i++) {
+			size_t len = 1 + (size_t)rand() % sizeof(junk);
+
+			fill(junk, len, round * 10 + (uint32_t)i);
+			if (i % 2 == 0 && len >= 4)
+				memcpy(junk, &(uint32_t){ (uint32_t)i }, 4);
+			if (rcd_ctrl_send(sock, junk, len, NULL, 0) != 0)
+				break;
+			sent++;
+			if (rcd_ctrl_recv(sock, &reply, sizeof(reply), NULL, 0) <= 0)
+				break;
+			CU_ASSERT(reply.hdr.status < 0);
+		}
+		close(sock);
+	}
+	CU_ASSERT(sent > 1000);
+	honest_end(honest);
+	CU_ASSERT(offences("client_bad_message") > before);
+}
+
+static int
+mem_add(struct node *node, int fd, uint64_t offset, uint64_t len)
+{
+	struct rcd_ctrl_mem_req req = { .offset = offset, .len = len, .writable = 1 };
+	struct rcd_ctrl_fds fds = { .fds = { fd }, .count = 1 };
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&node->client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL);
+}
+
+static void
+wrong_descriptors(void)
+{
+	struct node a;
+	int pipes[2];
+	int disk = open("/etc/hostname", O_RDWR);
+	int reader = open("/proc/self/maps", O_RDONLY);
+	int fd = memfd_create("t", 0);
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(pipe(pipes) == 0 && ftruncate(fd, 8192) == 0);
+	CU_ASSERT_EQUAL(mem_add(&a, pipes[0], 0, 4096), -EBADF);
+	CU_ASSERT_EQUAL(mem_add(&a, a.client.sock, 0, 4096), -EBADF);
+	CU_ASSERT_EQUAL(mem_add(&a, reader, 0, 4096), -EBADF);
+	CU_ASSERT_EQUAL(mem_add(&a, disk, 0, 4096), -EBADF);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, 1, 4096), -EINVAL);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, 0, 100), -EINVAL);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, 0, 0), -EINVAL);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, UINT64_MAX - 4095, 8192), -EINVAL);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, 0, UINT64_C(1) << 62), -ENOMEM);
+	CU_ASSERT_EQUAL(mem_add(&a, fd, 0, 8192), 0);
+	node_close(&a);
+	close(fd);
+	close(disk);
+	close(reader);
+}
+
+/* The file behind registered memory shrinks: the engine's copy faults, and only its owner pays. */
+static void
+truncated_memory(void)
+{
+	struct honest honest = honest_start();
+
+	for (int round = 0; round < 10; round++) {
+		struct node a, b;
+		struct rcd_cl_mr_attr attr;
+		struct rcd_cq_slot slot;
+		struct rcd_cl_mr mr;
+		int fd = memfd_create("t", 0);
+		uint8_t *map;
+		uint64_t deadline = now_ms() + 3000;
+		long long before = offences("client_bad_memory");
+
+		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_memory(&a, MEMORY);
+		MUST(ftruncate(fd, MEMORY) == 0);
+		map = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		attr = (struct rcd_cl_mr_attr){ .pd = b.pd,
+			.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
+			.addr = map,
+			.len = MEMORY,
+			.start = (uintptr_t)map };
+		MUST(rcd_cl_mr_reg(&b.client, &attr, &mr) == 0);
+		b.memory = map;
+		b.mr.key = mr.key;
+		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		MUST(ftruncate(fd, 4096) == 0);
+		node_write(&a, &b, RCD_WR_RDMA_WRITE, 65536, 65536, 1);
+		node_wait(&a, &slot, 10000);
+		while (offences("client_bad_memory") == before && now_ms() < deadline)
+			usleep(1000);
+		CU_ASSERT(offences("client_bad_memory") > before);
+		b.memory = NULL;
+		munmap(map, MEMORY);
+		close(fd);
+		node_close(&a);
+		node_close(&b);
+	}
+	honest_end(honest);
+}
+
+/* Descriptors that the engine has open. */
+static int
+open_files(void)
+{
+	char path[64];
+	DIR *dir;
+	int count = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)rig.pid);
+	dir = opendir(path);
+	while (dir != NULL && readdir(dir) != NULL)
+		count++;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
+static void
+ten_thousand_connections(void)
+{
+	struct honest honest = honest_start();
+	int before = open_files();
+
+	for (int i = 0; i < 10000; i++) {
+		struct rcd_client client;
+
+		MUST(rcd_client_connect(&client, rig.socket) == 0);
+		if (i % 10 == 0)
+			MUST(rcd_client_open(&client, 1) == 0);
+		rcd_client_close(&client);
+	}
+	honest_end(honest);
+	wait_for_contexts(0, 2000);
+	/* The honest pair had some open before. */
+	CU_ASSERT(open_files() <= before);
+}
+
+static void
+flood(void)
+{
+	struct honest honest = honest_start();
+	struct rcd_ctrl_msg msg = { .hdr = { .op = RCD_CTRL_HELLO } };
+	int socks[8];
+
+	/* Requests without ever reading a reply: the session goes, and nothing else happens. */
+	msg.body.hello_req = (struct rcd_ctrl_hello_req){
+		.magic = RCD_CTRL_MAGIC, .version = RCD_CTRL_VERSION, .abi = RCD_SHM_ABI
+	};
+	for (int i = 0; i < 8; i++)
+		socks[i] = raw_connect();
+	for (int round = 0; round < 20000; round++)
+		for (int i = 0; i < 8; i++)
+			rcd_ctrl_send(socks[i], &msg, rcd_ctrl_req_len(RCD_CTRL_HELLO), NULL,
+				MSG_DONTWAIT);
+	for (int i = 0; i < 8; i++)
+		close(socks[i]);
+	honest_end(honest);
+}
+
+static void
+quotas(void)
+{
+	struct node a;
+	struct rcd_ctrl_handle pd;
+	struct rcd_ctrl_cq_req cq = { .depth = 1u << 22, .channel = RCD_CTRL_NO_HANDLE };
+	struct rcd_cl_cq made;
+	uint32_t count = 0;
+	int err;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	while ((err = rcd_client_call(&a.client, RCD_CTRL_PD_CREATE, NULL, &pd, NULL, NULL)) == 0)
+		count++;
+	CU_ASSERT_EQUAL(err, -ENOMEM);
+	CU_ASSERT_EQUAL(count, a.device.max_pd - 1);
+	/* Queue memory runs out, is given back, and is there again. */
+	for (count = 0; (err = rcd_cl_cq_create(&a.client, &cq, &made)) == 0; count++) {
+		CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CQ_DESTROY, made.handle), 0);
+		if (count == 3)
+			break;
+	}
+	cq.depth = 1u << 23;
+	CU_ASSERT_EQUAL(rcd_cl_cq_create(&a.client, &cq, &made), -EINVAL);
+	node_close(&a);
+}
+
+static void
+busy_objects(void)
+{
+	struct node a;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_PD_DESTROY, a.pd), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CQ_DESTROY, a.cq.handle), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CHANNEL_DESTROY, a.channel), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, 4000), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CQ_DESTROY, a.cq.handle), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CHANNEL_DESTROY, a.channel), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_PD_DESTROY, a.pd), 0);
+	node_close(&a);
+}
+
+/* A client is killed in the middle of a transfer, a hundred times. */
+static void
+killed_clients(void)
+{
+	uint64_t longest = 0;
+
+	for (int round = 0; round < 100; round++) {
+		struct honest victim = honest_start();
+		uint64_t begin;
+		char *answer;
+
+		/* Sooner and later in its life. */
+		usleep((useconds_t)(1000 * (round % 20)));
+		kill(victim.pid, SIGKILL);
+		waitpid(victim.pid, NULL, 0);
+		close(victim.stop);
+		begin = now_ms();
+		wait_for_contexts(0, 1000);
+		if (now_ms() - begin > longest)
+			longest = now_ms() - begin;
+		answer = rig_admin(rig.socket, "resource qp");
+		CU_ASSERT_STRING_EQUAL(answer, "[]");
+		free(answer);
+	}
+	printf("# longest wait for a killed client's resources: %llu ms\n",
+		(unsigned long long)longest);
+	CU_ASSERT(longest <= 100);
+}
+
+/* Waits for a completion that never comes, by polling or by its channel. */
+static int
+until_the_end(int by_channel)
+{
+	struct node a, b;
+	struct rcd_cq_slot slot;
+	uint64_t cookie;
+	uint32_t flushed = 0;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, MEMORY);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		MUST(node_recv(&a, 0, 64, i) == 0);
+	rcd_cl_arm(&a.cq, false);
+	if (by_channel) {
+		if (read(a.channel_fd, &cookie, sizeof(cookie)) != 0)
+			return 1;
+		rcd_client_check(&a.client);
+	} else if (node_wait(&a, &slot, 30000) != -EIO) {
+		return 2;
+	}
+	if (node_recv(&a, 0, 64, 1) != -EIO)
+		return 3;
+	while (rcd_cl_flush(&a.qp, true, &slot) && slot.status == RCD_WC_WR_FLUSH_ERR)
+		if (slot.wr_id != flushed++)
+			return 4;
+	return flushed == 10 ? 0 : 5;
+}
+
+static void
+killed_engine(void)
+{
+	for (int by_channel = 0; by_channel < 2; by_channel++) {
+		pid_t child;
+		uint64_t begin;
+		int status = -1;
+
+		fflush(stdout);
+		child = fork();
+		if (child == 0)
+			_exit(until_the_end(by_channel));
+		usleep(500000);
+		rig_kill(&rig);
+		begin = now_ms();
+		waitpid(child, &status, 0);
+		CU_ASSERT_EQUAL(status, 0);
+		CU_ASSERT(now_ms() - begin < 1000);
+		rig_start(&rig, NULL);
+	}
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(scribbled_segment),
+		RCD_TEST(wrong_versions),
+		RCD_TEST(malformed_messages),
+		RCD_TEST(wrong_descriptors),
+		RCD_TEST(truncated_memory),
+		RCD_TEST(ten_thousand_connections),
+		RCD_TEST(flood),
+		RCD_TEST(quotas),
+		RCD_TEST(busy_objects),
+		RCD_TEST(killed_clients),
+		RCD_TEST(killed_engine),
+	};
+
+	rig_start(&rig, NULL);
+	return rcd_tap_run("hostile", tests, sizeof(tests) / sizeof(tests[0]));
+}

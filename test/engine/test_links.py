@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: engines reach each other, and the kernel, over every attachment.
+
+Method: two engines, each of its own, on
+
+  veth   namespace A [rocade va]==veth==[vb rocade] namespace B     AF_PACKET, AF_XDP
+  memif  engine A [memif server]==shared memory==[memif client] engine B
+  tap    engine [net_tap]--tap device--kernel, which pings it
+
+and a program with one client on each that compares all data.
+
+    test_links.py ROCADED PAIR
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+ROCADED, PAIR = sys.argv[1:3]
+ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
+NAME = f'rcd{os.getpid()}'
+
+
+def run(*command, check=True):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise AssertionError(f'{" ".join(command)}: {done.stdout}{done.stderr}')
+    return done.stdout
+
+
+class Engine:
+    """A rocaded with a configuration, perhaps in a namespace."""
+
+    def __init__(self, folder, name, config, namespace=None):
+        self.socket = f'{folder}/{name}.sock'
+        self.log = pathlib.Path(folder) / f'{name}.log'
+        path = pathlib.Path(folder) / f'{name}.cfg'
+        path.write_text(f'[engine]\nsocket = {self.socket}\n{config}')
+        command = ['ip', 'netns', 'exec', namespace] if namespace else []
+        command += [ROCADED, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
+                    '--no-telemetry', '--', '--config', str(path)]
+        with open(self.log, 'w', encoding='utf-8') as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out)
+        deadline = time.monotonic() + 20
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if subprocess.run([ROCADE, '--socket', self.socket, 'engine'], capture_output=True,
+                              check=False).returncode == 0:
+                break
+            time.sleep(0.05)
+
+    def up(self):
+        return self.process.poll() is None
+
+    def admin(self, *words):
+        return run(str(ROCADE), '--socket', self.socket, *words)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
+        return self.process.returncode
+
+
+def pair(a, dev_a, b, dev_b, *more):
+    done = subprocess.run([PAIR, a.socket, dev_a, b.socket, dev_b, *more], capture_output=True,
+                          text=True, timeout=100, check=False)
+    tap.equal(done.returncode, 0, done.stdout + done.stderr + a.log.read_text() +
+              b.log.read_text())
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+
+
+class Veth:
+    """Two namespaces joined by a veth pair."""
+
+    def __init__(self, mtu):
+        need_root()
+        self.a, self.b = NAME + 'a', NAME + 'b'
+        if subprocess.run(['ip', 'netns', 'add', self.a], capture_output=True,
+                          check=False).returncode:
+            raise tap.Skip('no network namespaces here')
+        run('ip', 'netns', 'add', self.b)
+        run('ip', 'link', 'add', 'va', 'netns', self.a, 'type', 'veth', 'peer', 'name', 'vb',
+            'netns', self.b)
+        for number, (space, dev) in enumerate(((self.a, 'va'), (self.b, 'vb')), 1):
+            run('ip', '-n', space, 'link', 'set', 'lo', 'up')
+            run('ip', '-n', space, 'link', 'set', dev, 'mtu', str(mtu), 'up')
+            run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
+            run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
+
+    def close(self):
+        for space in (self.a, self.b):
+            run('ip', 'netns', 'del', space, check=False)
+
+
+def on_veth(mode, mtu, test):
+    veth = Veth(mtu)
+    engines = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for space, dev in ((veth.a, 'va'), (veth.b, 'vb')):
+                engines.append(Engine(
+                    folder, dev, f'[device roce_{dev}]\ntype = netdev\nnetdev = {dev}\n'
+                    f'mode = {mode}\n', space))
+            try:
+                test(veth, *engines)
+            finally:
+                for engine in engines:
+                    engine.stop()
+    finally:
+        veth.close()
+
+
+def packet_traffic(_, a, b):
+    tap.true(a.up() and b.up(), a.log.read_text() + b.log.read_text())
+    for version in ('4', '6'):
+        pair(a, 'roce_va', b, 'roce_vb', version, '3')
+
+
+@tap.test
+def veth_af_packet():
+    on_veth('packet', 1500, packet_traffic)
+
+
+@tap.test
+def veth_af_packet_jumbo():
+    def test(veth, a, b):
+        tap.true('active_mtu 4096' in a.admin('-d', 'link'), 'path MTU')
+        packet_traffic(veth, a, b)
+    on_veth('packet', 9000, test)
+
+
+@tap.test
+def addresses_follow_the_netdev():
+    def test(veth, a, b):
+        tap.true('192.168.7.1' not in a.admin('-d', 'link'), 'address too early')
+        run('ip', '-n', veth.a, 'addr', 'add', '192.168.7.1/24', 'dev', 'va')
+        run('ip', '-n', veth.a, 'link', 'set', 'va', 'mtu', '2500')
+        time.sleep(0.3)
+        text = a.admin('-d', 'link')
+        tap.true('192.168.7.1' in text and 'active_mtu 2048' in text, text)
+        run('ip', '-n', veth.a, 'addr', 'del', '192.168.7.1/24', 'dev', 'va')
+        run('ip', '-n', veth.b, 'link', 'set', 'vb', 'down')
+        time.sleep(0.3)
+        text = a.admin('-d', 'link')
+        tap.true('192.168.7.1' not in text and 'state DOWN' in text, text)
+        run('ip', '-n', veth.b, 'link', 'set', 'vb', 'up')
+        run('ip', '-n', veth.b, 'addr', 'add', 'fd01::2/64', 'dev', 'vb', 'nodad', check=False)
+        time.sleep(0.3)
+        packet_traffic(veth, a, b)
+    on_veth('packet', 9000, test)
+
+
+@tap.test
+def no_port_unreachable():
+    def test(veth, a, b):
+        before = run('ip', 'netns', 'exec', veth.b, 'cat', '/proc/net/snmp')
+        packet_traffic(veth, a, b)
+        after = run('ip', 'netns', 'exec', veth.b, 'cat', '/proc/net/snmp')
+
+        def unreachable(text):
+            names, values = [line.split() for line in text.splitlines()
+                             if line.startswith('Icmp:')]
+            return int(values[names.index('OutDestUnreachs')])
+        tap.equal(unreachable(after), unreachable(before), 'ICMP unreachable sent')
+    on_veth('packet', 1500, test)
+
+
+@tap.test
+def veth_af_xdp():
+    def test(veth, a, b):
+        packet_traffic(veth, a, b)
+        if 'net_af_xdp' not in a.admin('-d', 'link'):
+            tap.true('no AF_XDP on va' in a.log.read_text(), 'the fallback is not logged')
+            raise tap.Skip('the kernel or the driver has no AF_XDP here')
+    on_veth('xdp', 1500, test)
+
+
+@tap.test
+def xdp_falls_back():
+    """Jumbo frames do not fit the kernel's buffers for XDP."""
+    def test(veth, a, b):
+        tap.true('no AF_XDP on va' in a.log.read_text(), 'the fallback is not logged')
+        tap.true('net_af_packet' in a.admin('-d', 'link'), 'driver')
+        packet_traffic(veth, a, b)
+    on_veth('xdp', 9000, test)
+
+
+@tap.test
+def memif():
+    with tempfile.TemporaryDirectory() as folder:
+        engines = [Engine(folder, role, f'[device m0]\ntype = port\ndevargs = net_memif0,'
+                          f'role={role},socket={folder}/memif.sock,socket-abstract=no,'
+                          f'bsize=8192,rsize=9,mac=02:00:00:00:00:0{number}\n'
+                          f'address = 10.5.0.{number}/24, fd05::{number}/64\n')
+                   for number, role in enumerate(('server', 'client'), 1)]
+        try:
+            tap.true(all(engine.up() for engine in engines),
+                     ''.join(engine.log.read_text() for engine in engines))
+            time.sleep(0.5)
+            for version in ('4', '6'):
+                pair(engines[0], 'm0', engines[1], 'm0', version, '3')
+        finally:
+            for engine in engines:
+                engine.stop()
+
+
+@tap.test
+def kernel_pings_the_engine():
+    need_root()
+    dev = NAME[:12] + 't'
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Engine(folder, 'tap', f'[device t0]\ntype = port\n'
+                        f'devargs = net_tap0,iface={dev}\naddress = 10.6.0.1/24, fd06::1/64\n')
+        try:
+            if not engine.up():
+                raise tap.Skip('no TAP device here: ' +
+                               engine.log.read_text().strip().splitlines()[-1])
+            run('ip', 'addr', 'add', '10.6.0.2/24', 'dev', dev)
+            run('ip', 'addr', 'add', 'fd06::2/64', 'dev', dev, 'nodad')
+            time.sleep(0.2)
+            for size in ('56', '1400'):
+                run('ping', '-c', '3', '-i', '0.2', '-W', '2', '-s', size, '10.6.0.1')
+                run('ping', '-6', '-c', '3', '-i', '0.2', '-W', '2', '-s', size, 'fd06::1')
+        finally:
+            engine.stop()
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
