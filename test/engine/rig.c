@@ -49,10 +49,11 @@ rig_start(struct rig *rig, const char *const *args)
 	static int number;
 	const char *rocaded = getenv("ROCADED");
 	const char *log = getenv("ROCADED_LOG");
+	const char *lcores = getenv("ROCADED_LCORES");
 	char prefix[64];
 	const char *argv[ARGS_MAX] = { rocaded, "--file-prefix", prefix, "--no-huge", "-m", "256",
-		"--no-telemetry", "--log-level=notice", "--", "--socket", rig->socket };
-	int count = 11;
+		"--no-telemetry", "--log-level=notice" };
+	int count = 8;
 	uint64_t deadline = now_ms() + 20000;
 
 	MUST(rocaded != NULL);
@@ -60,6 +61,13 @@ rig_start(struct rig *rig, const char *const *args)
 	snprintf(prefix, sizeof(prefix), "%s", rig->prefix);
 	snprintf(rig->socket, sizeof(rig->socket), "/tmp/rcdtest-%d-%d.sock", (int)getpid(),
 		number++);
+	if (lcores != NULL) {
+		argv[count++] = "--lcores";
+		argv[count++] = lcores;
+	}
+	argv[count++] = "--";
+	argv[count++] = "--socket";
+	argv[count++] = rig->socket;
 	if (args == NULL)
 		argv[count++] = "--embedded-wire";
 	for (; args != NULL && *args != NULL && count < ARGS_MAX - 1; args++)

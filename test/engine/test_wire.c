@@ -307,6 +307,72 @@ wires_come_and_go(void)
 	}
 }
 
+/* Addresses with a VLAN tag reach each other, and not those without. */
+static void
+tagged_addresses(void)
+{
+	char *answer;
+
+	free(rig_admin(rig.socket, "link add v0 wire v1"));
+	free(rig_admin(rig.socket, "addr add v0 192.168.8.1/24 vlan 7"));
+	answer = rig_admin(rig.socket, "addr add v1 192.168.8.2/24 vlan 7");
+	CU_ASSERT_STRING_EQUAL(answer, "{}");
+	free(answer);
+	between("v0", "v1", 1);
+	free(rig_admin(rig.socket, "link del v0"));
+}
+
+/* A short message does not wait for long ones of another queue pair. */
+static void
+short_beside_long(void)
+{
+	struct node a, b;
+	struct rcd_cl_qp long_qp, peer_qp;
+	struct rcd_ctrl_qp_attr attr;
+	struct rcd_cq_slot slot;
+	const uint32_t big = 64u << 20;
+	uint32_t before = 0;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, big);
+	node_memory(&b, big);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_qp(&a, RCD_CTRL_QP_RC, &long_qp);
+	node_qp(&b, RCD_CTRL_QP_RC, &peer_qp);
+	attr = node_attr(&a, &b, 1);
+	attr.dest_qpn = peer_qp.qpn;
+	CU_ASSERT_EQUAL(node_connect(&long_qp, RCD_CTRL_QP_RC, attr), 0);
+	attr = node_attr(&b, &a, 1);
+	attr.dest_qpn = long_qp.qpn;
+	CU_ASSERT_EQUAL(node_connect(&peer_qp, RCD_CTRL_QP_RC, attr), 0);
+	for (int i = 0; i < 16; i++) {
+		struct rcd_sge sge = { (uintptr_t)a.memory, big, { a.mr.key } };
+		struct rcd_send_wr wr = { .wr_id = 1,
+			.opcode = RCD_WR_RDMA_WRITE,
+			.flags = RCD_SEND_SIGNALED,
+			.sge_count = 1,
+			.sges = &sge,
+			.remote = { .va = (uintptr_t)b.memory, .rkey = { b.mr.key } } };
+
+		CU_ASSERT_EQUAL(rcd_cl_post_send(&long_qp, &wr), 0);
+	}
+	rcd_cl_ring(&long_qp);
+	for (int i = 0; i < 100; i++) {
+		CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 8, 2), 0);
+		do {
+			CU_ASSERT_EQUAL_FATAL(node_wait(&a, &slot, 20000), RCD_WC_SUCCESS);
+			before += slot.wr_id == 1;
+		} while (slot.wr_id == 1);
+	}
+	/* 100 round trips of 8 bytes within a gigabyte. */
+	CU_ASSERT(before < 16);
+	while (before++ < 16)
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, 20000), RCD_WC_SUCCESS);
+	node_close(&a);
+	node_close(&b);
+}
+
 static void
 stops_within_a_second(void)
 {
@@ -339,6 +405,8 @@ main(void)
 		RCD_TEST(unreachable_address),
 		RCD_TEST(link_down_and_up),
 		RCD_TEST(wires_come_and_go),
+		RCD_TEST(tagged_addresses),
+		RCD_TEST(short_beside_long),
 		RCD_TEST(stops_within_a_second),
 	};
 
