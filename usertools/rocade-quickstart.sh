@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# From a fresh machine to the main job, as far as it exists: installs what is needed, builds,
-# starts the engine on its embedded wire, shows it, and stops it again.
+# From a fresh machine to the main job: installs what is needed, builds, starts the engine on its
+# embedded wire, runs unmodified programs of the distribution on it, compares with TCP over veth,
+# and stops the engine again.
 #
 #   sudo usertools/rocade-quickstart.sh
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 build=${ROCADE_BUILD_DIR:-$root/build}/release
 rocade=$root/usertools/rocade
+work=$(mktemp -d)
 
-"$root/usertools/rocade-setup.sh" build
+"$root/usertools/rocade-setup.sh" build demo
 echo "rocade-quickstart: building in $build"
 if [ ! -e "$build/build.ninja" ]; then
 	meson setup "$build" "$root" -Dtests=false >/dev/null
@@ -23,12 +25,64 @@ run() {
 	"$@"
 }
 
-run "$build/app/rocade-dump/rocade-dump" "$root/test/vectors/kept-v4.pcap" | tail -n 5
+# both PROGRAM OPTION...: server on roce0, client on roce1; the client's words are shown and kept
+both() {
+	local program=$1
+	shift
+	echo
+	echo "\$ rocade run -- $program -d roce0 $* &"
+	echo "\$ rocade run -- $program -d roce1 $* 127.0.0.1"
+	timeout 60 "$rocade" run -- "$program" -d roce0 "$@" >"$work/server" 2>&1 &
+	local server=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		sleep 0.3
+		if timeout 60 "$rocade" run -- "$program" -d roce1 "$@" 127.0.0.1 \
+			>"$work/$program" 2>&1; then
+			break
+		fi
+	done
+	wait "$server" || { cat "$work/server" >&2; exit 1; }
+	cat "$work/$program"
+}
+
+# tcp: one stream of iperf3 between two namespaces, Gbit/s
+tcp() {
+	local a=rcdqs$$a b=rcdqs$$b
+	ip netns add "$a" 2>/dev/null && ip netns add "$b" || return 0
+	ip link add qa netns "$a" type veth peer name qb netns "$b"
+	ip -n "$a" addr add 10.99.0.1/24 dev qa && ip -n "$a" link set qa up
+	ip -n "$b" addr add 10.99.0.2/24 dev qb && ip -n "$b" link set qb up
+	ip netns exec "$a" iperf3 -s -1 >/dev/null 2>&1 &
+	local server=$!
+	sleep 0.5
+	ip netns exec "$b" iperf3 -c 10.99.0.1 -t 3 -f m 2>/dev/null |
+		awk '/receiver/ { printf "%.1f", $7 / 1000 }' || true
+	kill "$server" 2>/dev/null || true
+	wait "$server" 2>/dev/null || true
+	ip netns del "$a"
+	ip netns del "$b"
+}
+
 run "$rocade" up
-trap '"$rocade" down' EXIT
-run "$rocade" -d link show
-run "$rocade" dev
-run "$rocade" engine
-run "$rocade" doctor || true
+trap '"$rocade" down; rm -rf "$work"' EXIT
+run "$rocade" link show
+run "$rocade" run -- ibv_devices
+run "$rocade" run -- ibv_devinfo -d roce0
+both ibv_rc_pingpong -g 1
+for program in ib_send_bw ib_write_bw ib_read_bw ib_send_lat; do
+	both "$program" -x 1 -F
+done
+
+# The last line of figures: bandwidth is its fourth column in MB/s, typical latency its fifth.
+figure() {
+	awk -v column="$2" '/^ *[0-9]+ +[0-9]+ / { val = $column } END { print val }' "$work/$1"
+}
 echo
-echo "rocade-quickstart: the engine works; stopping it (sudo usertools/rocade up starts it again)"
+echo "rocade-quickstart: on this machine, in this run"
+for program in ib_send_bw ib_write_bw ib_read_bw; do
+	printf '  %-12s 64 KiB   %8.1f Gbit/s\n' "$program" \
+		"$(figure "$program" 4 | awk '{ print $1 * 8 * 1.048576 / 1000 }')"
+done
+printf '  %-12s 2 B      %8.2f us typical\n' ib_send_lat "$(figure ib_send_lat 5)"
+stream=$(tcp)
+[ -z "$stream" ] || printf '  %-12s veth     %8.1f Gbit/s\n' "TCP, iperf3" "$stream"

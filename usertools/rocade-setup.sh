@@ -4,6 +4,7 @@
 #
 #   rocade-setup.sh build         to build and run it
 #   rocade-setup.sh build test    to run its tests as well
+#   rocade-setup.sh build demo    for the quickstart: programs that use RDMA
 #   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
 #
 # Does nothing, and needs neither root nor a network, when all of them are there.
@@ -13,8 +14,10 @@ declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
 		libisal-dev libjansson-dev libpcap-dev
 		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev libsystemd-dev
-		clang libbpf-dev linux-libc-dev"
-	[test]="libcunit1-dev tshark iproute2 iputils-ping"
+		clang libbpf-dev linux-libc-dev libibverbs-dev"
+	[demo]="ibverbs-utils perftest iperf3 iproute2"
+	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils perftest
+		ibverbs-providers python3-pyverbs"
 	[ci]="clang-format libclang-rt-14-dev"
 )
 

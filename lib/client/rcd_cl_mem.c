@@ -59,6 +59,7 @@ static void
 before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	rcd_cl_span_check();
 }
 
 static void

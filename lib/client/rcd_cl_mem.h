@@ -49,7 +49,7 @@ struct rcd_cl_mr_attr {
 int
 rcd_cl_mr_reg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct rcd_cl_mr *mr);
 
-/** Change a region. The key changes. On failure it stays as it was. @return as rcd_cl_mr_reg() */
+/** Change a region. On failure it stays as it was. @return as rcd_cl_mr_reg() */
 int
 rcd_cl_mr_rereg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct rcd_cl_mr *mr);
 

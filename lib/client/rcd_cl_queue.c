@@ -193,7 +193,8 @@ rcd_cl_post_recv(struct rcd_cl_qp *qp, const struct rcd_recv_wr *wr, bool in_err
 {
 	int err = qp->has_rq ? post_recv(qp->client, &qp->rq, qp->max_recv_sge, wr) : -EINVAL;
 
-	if (err == 0 && in_error)
+	if (err == 0 &&
+		(in_error || __atomic_load_n(&qp->rq.shm->attention, __ATOMIC_RELAXED) != 0))
 		ring(qp->client, qp->handle);
 	return err;
 }
@@ -253,6 +254,26 @@ rcd_cl_flush(struct rcd_cl_qp *qp, bool recv, struct rcd_cq_slot *slot)
 	/* Both kinds of slot begin with it. */
 	memcpy(&slot->wr_id, wqe, sizeof(slot->wr_id));
 	return true;
+}
+
+void
+rcd_cl_cq_clean(struct rcd_cl_cq *cq, uint32_t qpn)
+{
+	uint32_t dropped = 0;
+
+	if (cq->client->shm == NULL)
+		return;
+	/* Slots between the indices are ours: what stays moves towards the producer. */
+	for (uint32_t i = rcd_shm_load(&cq->shm->producer); i != cq->consumer; i--) {
+		struct rcd_cq_slot *slot = &cq->slots[(i - 1) & cq->mask];
+
+		if (slot->qpn == qpn)
+			dropped++;
+		else if (dropped > 0)
+			cq->slots[(i - 1 + dropped) & cq->mask] = *slot;
+	}
+	cq->consumer += dropped;
+	rcd_shm_store(&cq->shm->consumer, cq->consumer);
 }
 
 void

@@ -359,19 +359,47 @@ rcd_cl_span_of(const struct rcd_cl_vma *vma)
 	return NULL;
 }
 
-/* Whether the range is still the mapping that we put there, all of it. */
-static bool
-in_place(const struct rcd_cl_span *span)
+/* The bytes of a span that are still where they were put, by one mapping. */
+static size_t
+in_place(const struct rcd_cl_span *span, const struct rcd_cl_vma *vma)
 {
-	struct rcd_cl_vma *vmas;
-	int count = rcd_cl_vmas(span->start, span->end, &vmas);
-	bool same = count > 0;
+	uintptr_t start = vma->start > span->start ? vma->start : span->start;
+	uintptr_t end = vma->end < span->end ? vma->end : span->end;
 
-	for (int i = 0; i < count; i++)
-		same = same && vmas[i].shared && vmas[i].inode == pool.ino &&
-			vmas[i].offset - vmas[i].start == span->offset - span->start;
-	free(vmas);
-	return same;
+	if (start >= end || vma->offset - vma->start != span->offset - span->start)
+		return 0;
+	return end - start;
+}
+
+/*
+ * Compare all spans with the kernel's view, in one pass over it: what the application has unmapped,
+ * or replaced, is ours no more.
+ */
+void
+rcd_cl_span_check(void)
+{
+	FILE *maps = pool.count > 0 ? fopen("/proc/self/maps", "re") : NULL;
+	char line[512];
+
+	if (maps == NULL)
+		return;
+	for (size_t i = 0; i < pool.count; i++)
+		pool.spans[i]->seen = 0;
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		struct rcd_cl_vma vma;
+
+		if (strstr(line, "rocade-memory") == NULL || !parse_vma(line, &vma) ||
+			!vma.shared || vma.inode != pool.ino)
+			continue;
+		for (size_t i = 0; i < pool.count; i++)
+			pool.spans[i]->seen += in_place(pool.spans[i], &vma);
+	}
+	fclose(maps);
+	for (size_t i = 0; i < pool.count; i++) {
+		struct rcd_cl_span *span = pool.spans[i];
+
+		span->stale = span->stale || span->seen != span->end - span->start;
+	}
 }
 
 void
@@ -379,10 +407,10 @@ rcd_cl_span_sweep(void (*forget)(struct rcd_cl_span *span))
 {
 	size_t kept = 0;
 
+	rcd_cl_span_check();
 	for (size_t i = 0; i < pool.count; i++) {
 		struct rcd_cl_span *span = pool.spans[i];
 
-		span->stale = span->stale || !in_place(span);
 		if (!span->stale || span->refs > 0) {
 			pool.spans[kept++] = span;
 			continue;
@@ -408,6 +436,10 @@ rcd_cl_span_unshare(void)
 {
 	for (size_t i = 0; i < pool.count && !pool.dontfork; i++) {
 		const struct rcd_cl_span *span = pool.spans[i];
+
+		/* Something else may be there by now. */
+		if (span->stale)
+			continue;
 		size_t len = span->end - span->start;
 		uint8_t *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

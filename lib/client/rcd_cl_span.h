@@ -20,6 +20,7 @@ struct rcd_cl_span {
 	uintptr_t end;
 	uint64_t offset; /**< in the memfd */
 	uint32_t refs;   /**< regions that use it */
+	size_t seen;     /**< bytes that rcd_cl_span_check() found in place */
 	bool stale;      /**< the application unmapped it, or put something else there */
 	/* Handles of sessions that know it. */
 	uint32_t known_count;
@@ -61,6 +62,10 @@ rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);
 struct rcd_cl_span *
 rcd_cl_span_of(const struct rcd_cl_vma *vma);
 
+/** Mark the spans that are not where they were. Before a fork, and before a registration. */
+void
+rcd_cl_span_check(void);
+
 /** Free spans that nobody uses and that are not where they were. */
 void
 rcd_cl_span_sweep(void (*forget)(struct rcd_cl_span *span));
@@ -73,7 +78,7 @@ rcd_cl_span_fd(void);
 void
 rcd_cl_span_each(void (*fn)(struct rcd_cl_span *span, void *arg), void *arg);
 
-/** In a child: private copies in place of all spans. */
+/** In a child: private copies in place of all spans. rcd_cl_span_check() came before the fork. */
 void
 rcd_cl_span_unshare(void);
 

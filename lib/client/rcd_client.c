@@ -164,6 +164,12 @@ rcd_client_open(struct rcd_client *client, uint32_t index)
 	return 0;
 }
 
+void
+rcd_client_lost(struct rcd_client *client)
+{
+	die(client);
+}
+
 bool
 rcd_client_check(struct rcd_client *client)
 {

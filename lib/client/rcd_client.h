@@ -81,6 +81,10 @@ rcd_client_dead(const struct rcd_client *client)
 bool
 rcd_client_check(struct rcd_client *client);
 
+/** A channel or the event stream has ended: the engine is gone, or has dropped this session. */
+void
+rcd_client_lost(struct rcd_client *client);
+
 /** After a fork: this process has no session any more; what it calls fails with -EIO. */
 void
 rcd_client_poison(struct rcd_client *client);
@@ -205,6 +209,10 @@ rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count);
  */
 bool
 rcd_cl_flush(struct rcd_cl_qp *qp, bool recv, struct rcd_cq_slot *slot);
+
+/** Forget the completions of a queue pair that were not polled: it begins anew. */
+void
+rcd_cl_cq_clean(struct rcd_cl_cq *cq, uint32_t qpn);
 
 /** Ask for one event at the next completion. */
 void

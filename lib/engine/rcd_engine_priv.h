@@ -201,6 +201,7 @@ struct rcd_hqp {
 	bool faulty; /**< goes to ERR at the end of this poll */
 	bool datagram;
 	bool reliable;
+	bool in_error; /**< as the client was told */
 	struct rcd_hqp *next_touched;
 	struct rcd_timer timer;
 

@@ -316,6 +316,19 @@ set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_wheel_set(&lcore->wheel, &hqp->timer, deadline);
 }
 
+/** How long after ERR posts are looked for once more: longer than a store takes to be seen. */
+#define LAST_LOOK_NS 1000000
+
+/* In ERR there is nothing to wait for but posts, and those of receives do not ring by themselves. */
+static void
+tell_error(struct rcd_lcore *lcore, struct rcd_hqp *hqp, bool in_error)
+{
+	hqp->in_error = in_error;
+	__atomic_store_n(&hqp->rq_shm->attention, in_error, __ATOMIC_RELAXED);
+	if (in_error)
+		rcd_wheel_set(&lcore->wheel, &hqp->timer, lcore->now_ns + LAST_LOOK_NS);
+}
+
 static void
 publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
@@ -338,6 +351,8 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_shm_store(&hqp->rq_shm->consumer, done);
 	}
 	set_timer(lcore, hqp);
+	if (hqp->in_error != (rcd_qp_state(hqp->qp) == RCD_QP_ERR))
+		tell_error(lcore, hqp, !hqp->in_error);
 }
 
 /* @return whether the event still has to be sent */

@@ -207,6 +207,8 @@ expire(struct rcd_timer *timer, void *arg)
 	struct rcd_lcore *lcore = arg;
 	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
 
+	if (hqp->in_error)
+		rcd_qp_posted(hqp->qp);
 	/* The deadline may have moved since: then the timer is set anew after this poll. */
 	if (deadline != 0 && deadline <= lcore->now_ns) {
 		rcd_qp_expire(hqp->qp, lcore->now_ns);

@@ -317,7 +317,7 @@ reg_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	(void)lcore;
 	if (change->old != NULL)
-		change->err = rcd_mr_reregister(change->session->mrs, &attr, &change->key);
+		change->err = rcd_mr_reregister(change->session->mrs, &attr, change->key);
 	else
 		change->err = rcd_mr_register(change->session->mrs, &attr, &change->key);
 	if (change->err != 0)

@@ -76,8 +76,13 @@ static_assert(offsetof(struct rcd_shm_hdr, db_words) == 256, "ABI 1");
 /** Indices of a ring that the client fills: send, receive and shared receive queues. */
 struct rcd_shm_wq {
 	_Alignas(RCD_CACHE_LINE) uint32_t producer; /**< written by the client */
-	_Alignas(RCD_CACHE_LINE) uint32_t consumer; /**< written by the engine: slots before it are
-							   free for reuse */
+	/** Written by the engine: slots before it are free for reuse. */
+	_Alignas(RCD_CACHE_LINE) uint32_t consumer;
+	/**
+	 * Written by the engine, relaxed: the queue pair is in ERR, so every post has to ring. A
+	 * post that comes just before is found a moment later.
+	 */
+	uint32_t attention;
 };
 
 /** Indices of a completion queue, which the engine fills. */

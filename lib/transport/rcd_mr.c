@@ -248,9 +248,9 @@ rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, stru
 }
 
 int
-rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key)
+rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key key)
 {
-	struct rcd_mr *mr = find(table, *key);
+	struct rcd_mr *mr = find(table, key);
 	int err = check_attr(attr);
 
 	if (mr == NULL || mr->kind != RCD_MR_REGION)
@@ -260,11 +260,6 @@ rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, st
 	if (err != 0)
 		return err;
 	set_attr(mr, attr);
-	do {
-		mr->generation++;
-		mr->key = make_key(table, (uint32_t)(mr - table->slots));
-	} while (mr->key == 0);
-	key->val = mr->key;
 	return 0;
 }
 
@@ -315,9 +310,11 @@ rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, str
 int
 rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key)
 {
-	struct rcd_mr *mw = find(table, key);
+	uint32_t slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	struct rcd_mr *mw = slot < table->capacity ? &table->slots[slot] : NULL;
 
-	if (mw == NULL || !is_window(mw))
+	/* The variant is whatever the last bind, carried out or not, has made of it. */
+	if (mw == NULL || !is_window(mw) || (mw->key ^ key.val) >> VARIANT_BITS != 0)
 		return -ENOENT;
 	unbind(table, mw);
 	give_slot(table, mw);

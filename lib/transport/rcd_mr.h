@@ -131,12 +131,12 @@ int
 rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key);
 
 /**
- * Change a region in place. The key changes: what was sent with the old one is refused.
+ * Change a region in place. It keeps its key (IBTA Vol. 1, 11.2.8.5 allows either).
  *
  * @return 0; -ENOENT for an unknown key, -EBUSY while windows are bound to it, -EINVAL as above
  */
 int
-rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key);
+rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key key);
 
 /** Remove a region. @return 0; -ENOENT for an unknown key, -EBUSY while windows are bound */
 int
@@ -151,7 +151,7 @@ rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key);
 int
 rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, struct rcd_key *key);
 
-/** Free a window, bound or not. @return 0, or -ENOENT for an unknown key */
+/** Free a window, bound or not. @param key with any variant @return 0 or -ENOENT */
 int
 rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key);
 

@@ -444,7 +444,7 @@ until_the_end(int by_channel)
 	if (by_channel) {
 		if (read(a.channel_fd, &cookie, sizeof(cookie)) != 0)
 			return 1;
-		rcd_client_check(&a.client);
+		rcd_client_lost(&a.client);
 	} else if (node_wait(&a, &slot, 30000) != -EIO) {
 		return 2;
 	}
@@ -472,6 +472,9 @@ killed_engine(void)
 		rig_kill(&rig);
 		begin = now_ms();
 		waitpid(child, &status, 0);
+		if (status != 0)
+			printf("# by channel %d: status %#x after %llu ms\n", by_channel,
+				(unsigned int)status, (unsigned long long)(now_ms() - begin));
 		CU_ASSERT_EQUAL(status, 0);
 		CU_ASSERT(now_ms() - begin < 1000);
 		rig_start(&rig, NULL);

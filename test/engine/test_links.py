@@ -144,23 +144,30 @@ def veth_af_packet_jumbo():
     on_veth('packet', 9000, test)
 
 
+def until(engine, condition):
+    """The kernel tells of a link's state with up to a second's delay."""
+    deadline = time.monotonic() + 5
+    text = engine.admin('-d', 'link')
+    while not condition(text) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        text = engine.admin('-d', 'link')
+    tap.true(condition(text), text)
+
+
 @tap.test
 def addresses_follow_the_netdev():
     def test(veth, a, b):
         tap.true('192.168.7.1' not in a.admin('-d', 'link'), 'address too early')
         run('ip', '-n', veth.a, 'addr', 'add', '192.168.7.1/24', 'dev', 'va')
         run('ip', '-n', veth.a, 'link', 'set', 'va', 'mtu', '2500')
-        time.sleep(0.3)
-        text = a.admin('-d', 'link')
-        tap.true('192.168.7.1' in text and 'active_mtu 2048' in text, text)
+        until(a, lambda text: '192.168.7.1' in text and 'active_mtu 2048' in text)
         run('ip', '-n', veth.a, 'addr', 'del', '192.168.7.1/24', 'dev', 'va')
         run('ip', '-n', veth.b, 'link', 'set', 'vb', 'down')
-        time.sleep(0.3)
-        text = a.admin('-d', 'link')
-        tap.true('192.168.7.1' not in text and 'state DOWN' in text, text)
+        until(a, lambda text: '192.168.7.1' not in text and 'state DOWN' in text)
         run('ip', '-n', veth.b, 'link', 'set', 'vb', 'up')
         run('ip', '-n', veth.b, 'addr', 'add', 'fd01::2/64', 'dev', 'vb', 'nodad', check=False)
-        time.sleep(0.3)
+        for engine in (a, b):
+            until(engine, lambda text: 'state ACTIVE' in text and 'fd01::' in text)
         packet_traffic(veth, a, b)
     on_veth('packet', 9000, test)
 

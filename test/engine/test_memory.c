@@ -324,6 +324,32 @@ fork_gives_copies(void)
 	munmap(map, 65536);
 }
 
+/* Addresses that were shared once and hold something else now are left alone in a child. */
+static void
+fork_after_reuse(void)
+{
+	uint8_t *map =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rcd_cl_mr mr;
+	pid_t child;
+	int status;
+
+	fill(map, 65536, 5);
+	CU_ASSERT_EQUAL_FATAL(reg(map, 65536, ALL, &mr), 0);
+	CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&b.client, &mr), 0);
+	munmap(map, 65536);
+	CU_ASSERT_PTR_EQUAL_FATAL(mmap(map, 65536, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+		map);
+	fill(map, 65536, 6);
+	child = fork();
+	if (child == 0)
+		_exit(filled(map, 65536, 6) ? 0 : 1);
+	waitpid(child, &status, 0);
+	CU_ASSERT_EQUAL(status, 0);
+	munmap(map, 65536);
+}
+
 static void
 deregistered_under_traffic(void)
 {
@@ -390,6 +416,7 @@ main(void)
 		RCD_TEST(no_write_is_lost),
 		RCD_TEST(unmapped_while_registered),
 		RCD_TEST(fork_gives_copies),
+		RCD_TEST(fork_after_reuse),
 		RCD_TEST(deregistered_under_traffic),
 		RCD_TEST(nothing_is_left),
 	};

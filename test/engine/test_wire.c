@@ -203,6 +203,14 @@ remote_access_error(void)
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(b.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
 	CU_ASSERT_EQUAL(event.type, RCD_EVENT_QP_ACCESS_ERR);
+	/* Both are in ERR, and what is posted comes back. */
+	for (uint64_t i = 0; i < 100; i++) {
+		CU_ASSERT_EQUAL(node_recv(&b, 0, 64, i), 0);
+		CU_ASSERT_EQUAL(node_wait(&b, &slot, 5000), RCD_WC_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(slot.wr_id, i);
+		CU_ASSERT_EQUAL(node_write(&a, NULL, RCD_WR_SEND, 0, 64, i), 0);
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_WR_FLUSH_ERR);
+	}
 	node_close(&a);
 	node_close(&b);
 }

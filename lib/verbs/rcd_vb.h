@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The inside of the drop-in libibverbs, shared by its files. Objects begin with the struct that
+ * applications see.
+ *
+ *   rcd_vb_device.c  devices and contexts, what they can
+ *   rcd_vb_mem.c     protection domains, memory regions and windows
+ *   rcd_vb_cq.c      completion queues and channels, rcd_vb_cq_ex.c the extended way to poll them
+ *   rcd_vb_qp.c      queue pairs and shared receive queues, rcd_vb_wr.c posting to them,
+ *                    rcd_vb_qp_ex.c the ibv_wr_* way to post
+ *   rcd_vb_addr.c    GIDs, address handles, multicast
+ *   rcd_vb_event.c   asynchronous events
+ *   rcd_vb_text.c    strings and rates
+ *   rcd_vb_priv34.c  what only providers of kernel drivers import
+ */
+#ifndef RCD_VB_H
+#define RCD_VB_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "rcd_cl_mem.h"
+#include "rcd_client.h"
+
+/** A device: never freed, so that pointers stay good. */
+struct rcd_vb_device {
+	struct ibv_device device;
+	/* Providers of others look behind it; zeros are what they find. */
+	uint64_t tail[16];
+	struct rcd_ctrl_device_rep rep;
+	struct rcd_vb_device *next;
+};
+
+/** What events and the engine's end are about. */
+struct rcd_vb_qp;
+struct rcd_vb_cq;
+struct rcd_vb_srq;
+LIST_HEAD(rcd_vb_qps, rcd_vb_qp);
+LIST_HEAD(rcd_vb_cqs, rcd_vb_cq);
+LIST_HEAD(rcd_vb_srqs, rcd_vb_srq);
+
+/** A context. */
+struct rcd_vb_context {
+	struct verbs_context base;
+	struct rcd_client client;
+	struct rcd_ctrl_device_rep rep;
+	pthread_mutex_t lock; /**< of the lists */
+	struct rcd_vb_qps qps;
+	struct rcd_vb_cqs cqs;
+	struct rcd_vb_srqs srqs;
+	bool single; /**< ROCADE_SINGLE_THREADED: no locks */
+	bool fatal;  /**< the engine's end was told */
+};
+
+/** A lock of the data path: uncontended but for applications that share an object. */
+struct rcd_vb_lock {
+	uint32_t held;
+	bool off;
+};
+
+struct rcd_vb_pd {
+	struct ibv_pd pd;
+	struct ibv_pd *parent; /**< of a parent domain */
+	struct ibv_td *td;
+	uint32_t users; /**< parent domains made of it */
+};
+
+struct rcd_vb_mr {
+	struct ibv_mr mr;
+	struct rcd_cl_mr cl;
+	uint32_t access;
+};
+
+struct rcd_vb_ah {
+	struct ibv_ah ah;
+};
+
+struct rcd_vb_channel {
+	struct ibv_comp_channel channel;
+	uint32_t handle;
+};
+
+struct rcd_vb_cq {
+	struct ibv_cq_ex cq;
+	struct rcd_cl_cq cl;
+	struct rcd_vb_lock lock;
+	LIST_ENTRY(rcd_vb_cq) link;
+	uint32_t comp_delivered;
+	uint32_t async_delivered;
+	struct rcd_cq_slot at; /**< of the extended poll */
+};
+
+struct rcd_vb_srq {
+	struct ibv_srq srq;
+	struct rcd_cl_srq cl;
+	struct rcd_vb_lock lock;
+	LIST_ENTRY(rcd_vb_srq) link;
+	uint32_t delivered;
+	uint32_t depth;
+	uint32_t max_sge;
+};
+
+struct rcd_vb_qp {
+	struct ibv_qp_ex qp;
+	struct rcd_cl_qp cl;
+	struct rcd_vb_lock sq_lock;
+	struct rcd_vb_lock rq_lock;
+	LIST_ENTRY(rcd_vb_qp) link;
+	uint32_t delivered;
+	struct ibv_qp_cap cap;
+	bool sig_all;
+	/* A chain of ibv_wr_*: where it began, and the request being made. */
+	uint32_t begin;
+	int wr_err;
+	bool wr_open;
+	struct rcd_send_wr wr;
+	struct rcd_sge sges[RCD_SGE_MAX];
+	uint8_t inline_data[RCD_INLINE_MAX];
+};
+
+static inline struct rcd_vb_context *
+rcd_vb_context(struct ibv_context *context)
+{
+	return (struct rcd_vb_context *)((uint8_t *)context -
+		offsetof(struct verbs_context, context));
+}
+
+static inline struct rcd_client *
+rcd_vb_client(struct ibv_context *context)
+{
+	return &rcd_vb_context(context)->client;
+}
+
+static inline struct rcd_vb_cq *
+rcd_vb_cq(struct ibv_cq *cq)
+{
+	return (struct rcd_vb_cq *)(void *)cq;
+}
+
+static inline struct rcd_vb_qp *
+rcd_vb_qp(struct ibv_qp *qp)
+{
+	return (struct rcd_vb_qp *)(void *)qp;
+}
+
+static inline struct rcd_vb_srq *
+rcd_vb_srq(struct ibv_srq *srq)
+{
+	return (struct rcd_vb_srq *)(void *)srq;
+}
+
+static inline void
+rcd_vb_lock(struct rcd_vb_lock *lock)
+{
+	if (lock->off)
+		return;
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&lock->held, __ATOMIC_RELAXED))
+			sched_yield();
+}
+
+static inline void
+rcd_vb_unlock(struct rcd_vb_lock *lock)
+{
+	if (!lock->off)
+		__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+/** Rights of a window: what it has of itself. Local rights in the mask mean nothing. */
+#define RCD_VB_MW_ACCESS                                                                           \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+		IBV_ACCESS_ZERO_BASED)
+
+/** A negative errno value as the verbs return it. */
+static inline int
+rcd_vb_ret(int err)
+{
+	return err < 0 ? -err : 0;
+}
+
+/** Protection domain number: that of the domain it was made of. */
+static inline uint32_t
+rcd_vb_pd_handle(const struct ibv_pd *pd)
+{
+	return pd->handle;
+}
+
+/** Count of a session that shall not be seen: 0 with ROCADE_DEBUG unset. */
+void
+rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* rcd_vb_cq.c */
+
+int
+rcd_vb_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+int
+rcd_vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_cq_ex *
+rcd_vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+
+/** Take completions, or what is flushed after the engine's end. */
+uint32_t
+rcd_vb_take(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count);
+
+/** Make a completion queue. @return NULL and errno */
+struct rcd_vb_cq *
+rcd_vb_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
+	struct ibv_comp_channel *channel, bool single);
+
+/* rcd_vb_mem.c */
+
+struct ibv_mw *
+rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int
+rcd_vb_dealloc_mw(struct ibv_mw *mw);
+struct ibv_td *
+rcd_vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int
+rcd_vb_dealloc_td(struct ibv_td *td);
+struct ibv_pd *
+rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+
+/* rcd_vb_qp.c */
+
+struct ibv_qp *
+rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_srq *
+rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+
+/* rcd_vb_wr.c */
+
+int
+rcd_vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int
+rcd_vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int
+rcd_vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int
+rcd_vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* rcd_vb_qp_ex.c */
+
+/** Fill in the functions that ibv_wr_* call. */
+void
+rcd_vb_wr_functions(struct rcd_vb_qp *qp);
+
+/* rcd_vb_addr.c */
+
+int
+rcd_vb_av(const struct ibv_ah_attr *attr, struct rcd_ctrl_av *av);
+void
+rcd_vb_ah_attr(const struct rcd_ctrl_av *av, struct ibv_ah_attr *attr);
+
+#endif /* RCD_VB_H */

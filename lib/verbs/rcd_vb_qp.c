@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queue pairs and shared receive queues: making, changing, asking, removing.
+ */
+#include "rcd_vb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The verbs' bits of attributes, and the transport's, in the same order. */
+static const struct {
+	int verbs;
+	uint32_t ours;
+} masks[] = {
+	{ IBV_QP_STATE, 1 << 0 },
+	{ IBV_QP_CUR_STATE, 1 << 1 },
+	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, 1 << 2 },
+	{ IBV_QP_ACCESS_FLAGS, 1 << 3 },
+	{ IBV_QP_PKEY_INDEX, 1 << 4 },
+	{ IBV_QP_PORT, 1 << 5 },
+	{ IBV_QP_QKEY, 1 << 6 },
+	{ IBV_QP_AV, 1 << 7 },
+	{ IBV_QP_PATH_MTU, 1 << 8 },
+	{ IBV_QP_TIMEOUT, 1 << 9 },
+	{ IBV_QP_RETRY_CNT, 1 << 10 },
+	{ IBV_QP_RNR_RETRY, 1 << 11 },
+	{ IBV_QP_RQ_PSN, 1 << 12 },
+	{ IBV_QP_MAX_QP_RD_ATOMIC, 1 << 13 },
+	{ IBV_QP_MIN_RNR_TIMER, 1 << 14 },
+	{ IBV_QP_SQ_PSN, 1 << 15 },
+	{ IBV_QP_MAX_DEST_RD_ATOMIC, 1 << 16 },
+	{ IBV_QP_DEST_QPN, 1 << 17 },
+};
+
+static bool
+single_threaded(const struct ibv_pd *pd)
+{
+	return ((const struct rcd_vb_pd *)(const void *)pd)->td != NULL ||
+		rcd_vb_context(pd->context)->single;
+}
+
+static int
+type_of(enum ibv_qp_type type, uint32_t *ours)
+{
+	if (type == IBV_QPT_RC)
+		*ours = RCD_CTRL_QP_RC;
+	else if (type == IBV_QPT_UC)
+		*ours = RCD_CTRL_QP_UC;
+	else if (type == IBV_QPT_UD)
+		*ours = RCD_CTRL_QP_UD;
+	else
+		return EOPNOTSUPP;
+	return 0;
+}
+
+static struct rcd_vb_qp *
+make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
+	struct rcd_vb_qp *qp = calloc(1, sizeof(*qp));
+	struct rcd_ctrl_qp_req req = { .pd = pd->handle, .cookie = (uintptr_t)qp };
+	int err;
+
+	if (qp == NULL)
+		return NULL;
+	err = type_of(attr->qp_type, &req.type);
+	if (err == 0 && (attr->send_cq == NULL || attr->recv_cq == NULL))
+		err = EINVAL;
+	if (err == 0 &&
+		(attr->cap.max_send_wr > vb->rep.max_qp_wr ||
+			attr->cap.max_recv_wr > vb->rep.max_qp_wr ||
+			attr->cap.max_send_sge > vb->rep.max_sge ||
+			attr->cap.max_recv_sge > vb->rep.max_sge ||
+			attr->cap.max_inline_data > vb->rep.max_inline))
+		err = EINVAL;
+	if (err == 0) {
+		req.send_cq = attr->send_cq->handle;
+		req.recv_cq = attr->recv_cq->handle;
+		req.srq = attr->srq != NULL ? attr->srq->handle : RCD_CTRL_NO_HANDLE;
+		req.sq_depth = attr->cap.max_send_wr;
+		req.rq_depth = attr->cap.max_recv_wr;
+		req.max_send_sge = attr->cap.max_send_sge;
+		req.max_recv_sge = attr->cap.max_recv_sge;
+		req.max_inline = attr->cap.max_inline_data;
+		req.signal_all = attr->sq_sig_all != 0;
+		err = rcd_vb_ret(rcd_cl_qp_create(&vb->client, &req, &qp->cl));
+	}
+	if (err != 0) {
+		free(qp);
+		errno = err;
+		return NULL;
+	}
+	qp->sq_lock.off = qp->rq_lock.off = single_threaded(pd);
+	qp->sig_all = attr->sq_sig_all != 0;
+	qp->cap = (struct ibv_qp_cap){ .max_send_wr = qp->cl.sq.mask + 1,
+		.max_recv_wr = qp->cl.has_rq ? qp->cl.rq.mask + 1 : 0,
+		.max_send_sge = qp->cl.max_send_sge,
+		.max_recv_sge = attr->srq != NULL ? 0 : qp->cl.max_recv_sge,
+		.max_inline_data = qp->cl.max_inline };
+	qp->qp.qp_base = (struct ibv_qp){ .context = pd->context,
+		.qp_context = attr->qp_context,
+		.pd = pd,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.handle = qp->cl.handle,
+		.qp_num = qp->cl.qpn,
+		.state = IBV_QPS_RESET,
+		.qp_type = attr->qp_type };
+	pthread_mutex_init(&qp->qp.qp_base.mutex, NULL);
+	pthread_cond_init(&qp->qp.qp_base.cond, NULL);
+	pthread_mutex_lock(&vb->lock);
+	LIST_INSERT_HEAD(&vb->qps, qp, link);
+	pthread_mutex_unlock(&vb->lock);
+	return qp;
+}
+
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct rcd_vb_qp *qp = make_qp(pd, attr);
+
+	if (qp == NULL)
+		return NULL;
+	attr->cap = qp->cap;
+	return &qp->qp.qp_base;
+}
+
+/* Operations that a queue pair of this type has, as IBV_QP_EX_WITH_*. */
+static uint64_t
+operations(enum ibv_qp_type type)
+{
+	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+
+	if (type == IBV_QPT_UD)
+		return ops;
+	ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+		IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+	if (type == IBV_QPT_RC)
+		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+	return ops;
+}
+
+struct ibv_qp *
+rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr plain = { .qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all };
+	bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct rcd_vb_qp *qp;
+
+	(void)context;
+	if ((attr->comp_mask &
+		    ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+			    IBV_QP_INIT_ATTR_CREATE_FLAGS)) ||
+		!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0) ||
+		(ops && (attr->send_ops_flags & ~operations(attr->qp_type)))) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	qp = make_qp(attr->pd, &plain);
+	if (qp == NULL)
+		return NULL;
+	attr->cap = qp->cap;
+	if (ops)
+		rcd_vb_wr_functions(qp);
+	return &qp->qp.qp_base;
+}
+
+struct ibv_qp_ex *
+ibv_qp_to_qp_ex(struct ibv_qp *ibv)
+{
+	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
+
+	return qp->qp.wr_start != NULL ? &qp->qp : NULL;
+}
+
+static uint32_t
+mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+/* What was completed before RESET is not to be taken for what comes after it. */
+static void
+clean(struct ibv_cq *ibv, uint32_t qpn)
+{
+	struct rcd_vb_cq *cq = rcd_vb_cq(ibv);
+
+	rcd_vb_lock(&cq->lock);
+	rcd_cl_cq_clean(&cq->cl, qpn);
+	rcd_vb_unlock(&cq->lock);
+}
+
+int
+ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
+	struct rcd_ctrl_qp_attr to = {
+		.access = attr->qp_access_flags &
+			(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC),
+		.qkey = attr->qkey,
+		.rq_psn = attr->rq_psn,
+		.sq_psn = attr->sq_psn,
+		.dest_qpn = attr->dest_qp_num,
+		.path_mtu_bytes = mtu_bytes(attr->path_mtu),
+		.pkey_index = attr->pkey_index,
+		.state = (uint8_t)attr->qp_state,
+		.cur_state = (uint8_t)attr->cur_qp_state,
+		.sqd_notify = attr->en_sqd_async_notify,
+		.port = attr->port_num,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+	};
+	int known = 0;
+	uint32_t ours = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+		known |= masks[i].verbs;
+		if (mask & masks[i].verbs)
+			ours |= masks[i].ours;
+	}
+	if (mask & ~known)
+		return EOPNOTSUPP;
+	if (mask & IBV_QP_AV)
+		err = rcd_vb_av(&attr->ah_attr, &to.av);
+	if (err != 0)
+		return err;
+	/* Requests are being posted, or they are not: the indices begin anew with RESET. */
+	rcd_vb_lock(&qp->sq_lock);
+	rcd_vb_lock(&qp->rq_lock);
+	err = rcd_cl_qp_modify(&qp->cl, &to, ours);
+	if (err == 0 && (mask & IBV_QP_STATE))
+		ibv->state = attr->qp_state;
+	rcd_vb_unlock(&qp->rq_lock);
+	rcd_vb_unlock(&qp->sq_lock);
+	if (err == 0 && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		clean(ibv->send_cq, ibv->qp_num);
+		if (ibv->recv_cq != ibv->send_cq)
+			clean(ibv->recv_cq, ibv->qp_num);
+	}
+	return rcd_vb_ret(err);
+}
+
+int
+ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
+	struct rcd_ctrl_handle req = { .handle = qp->cl.handle };
+	struct rcd_ctrl_qp_attr from;
+	int err = rcd_client_call(
+		rcd_vb_client(ibv->context), RCD_CTRL_QP_QUERY, &req, &from, NULL, NULL);
+
+	(void)mask;
+	if (err != 0)
+		return -err;
+	memset(attr, 0, sizeof(*attr));
+	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)from.state;
+	for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
+		if (mtu_bytes((enum ibv_mtu)mtu) == from.path_mtu_bytes)
+			attr->path_mtu = (enum ibv_mtu)mtu;
+	attr->qkey = from.qkey;
+	attr->rq_psn = from.rq_psn;
+	attr->sq_psn = from.sq_psn;
+	attr->dest_qp_num = from.dest_qpn;
+	attr->qp_access_flags = from.access;
+	attr->cap = qp->cap;
+	rcd_vb_ah_attr(&from.av, &attr->ah_attr);
+	attr->pkey_index = from.pkey_index;
+	attr->port_num = from.port;
+	attr->max_rd_atomic = from.max_rd_atomic;
+	attr->max_dest_rd_atomic = from.max_dest_rd_atomic;
+	attr->min_rnr_timer = from.min_rnr_timer;
+	attr->timeout = from.timeout;
+	attr->retry_cnt = from.retry_cnt;
+	attr->rnr_retry = from.rnr_retry;
+	ibv->state = attr->qp_state;
+	*init = (struct ibv_qp_init_attr){ .qp_context = ibv->qp_context,
+		.send_cq = ibv->send_cq,
+		.recv_cq = ibv->recv_cq,
+		.srq = ibv->srq,
+		.cap = qp->cap,
+		.qp_type = ibv->qp_type,
+		.sq_sig_all = qp->sig_all };
+	return 0;
+}
+
+int
+ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	(void)qp, (void)op, (void)flags;
+	/* Packets out of order are kept until it is their turn, but copies have no order. */
+	return 0;
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
+	struct rcd_vb_context *vb = rcd_vb_context(ibv->context);
+	int err = rcd_cl_destroy(&vb->client, RCD_CTRL_QP_DESTROY, qp->cl.handle);
+
+	if (err != 0 && err != -EIO)
+		return -err;
+	pthread_mutex_lock(&vb->lock);
+	LIST_REMOVE(qp, link);
+	pthread_mutex_unlock(&vb->lock);
+	pthread_mutex_lock(&ibv->mutex);
+	while (ibv->events_completed != qp->delivered)
+		pthread_cond_wait(&ibv->cond, &ibv->mutex);
+	pthread_mutex_unlock(&ibv->mutex);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	free(qp);
+	return 0;
+}
+
+struct ibv_srq *
+ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
+	struct rcd_vb_srq *srq = calloc(1, sizeof(*srq));
+	struct rcd_ctrl_srq_req req = { .pd = pd->handle,
+		.depth = attr->attr.max_wr,
+		.max_sge = attr->attr.max_sge,
+		.cookie = (uintptr_t)srq };
+	int err;
+
+	if (srq == NULL)
+		return NULL;
+	err = rcd_cl_srq_create(&vb->client, &req, &srq->cl);
+	if (err != 0) {
+		free(srq);
+		errno = -err;
+		return NULL;
+	}
+	srq->lock.off = single_threaded(pd);
+	srq->depth = attr->attr.max_wr = srq->cl.wq.mask + 1;
+	srq->max_sge = attr->attr.max_sge = srq->cl.max_sge;
+	srq->srq = (struct ibv_srq){ .context = pd->context,
+		.srq_context = attr->srq_context,
+		.pd = pd,
+		.handle = srq->cl.handle };
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	pthread_mutex_lock(&vb->lock);
+	LIST_INSERT_HEAD(&vb->srqs, srq, link);
+	pthread_mutex_unlock(&vb->lock);
+	return &srq->srq;
+}
+
+struct ibv_srq *
+rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq_init_attr plain = { .srq_context = attr->srq_context, .attr = attr->attr };
+	struct ibv_srq *srq;
+
+	(void)context;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) ||
+		((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC) ||
+		(attr->comp_mask & ~(uint32_t)(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE))) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	srq = ibv_create_srq(attr->pd, &plain);
+	attr->attr = plain.attr;
+	return srq;
+}
+
+int
+ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
+{
+	struct rcd_ctrl_srq_modify_req req = { .handle = rcd_vb_srq(ibv)->cl.handle,
+		.limit = attr->srq_limit };
+
+	if (mask & IBV_SRQ_MAX_WR)
+		return EOPNOTSUPP;
+	if (!(mask & IBV_SRQ_LIMIT))
+		return mask == 0 ? 0 : EINVAL;
+	return rcd_vb_ret(rcd_client_call(
+		rcd_vb_client(ibv->context), RCD_CTRL_SRQ_MODIFY, &req, NULL, NULL, NULL));
+}
+
+int
+ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
+{
+	struct rcd_vb_srq *srq = rcd_vb_srq(ibv);
+	struct rcd_ctrl_handle req = { .handle = srq->cl.handle };
+	struct rcd_ctrl_srq_query_rep rep;
+	int err = rcd_client_call(
+		rcd_vb_client(ibv->context), RCD_CTRL_SRQ_QUERY, &req, &rep, NULL, NULL);
+
+	if (err != 0)
+		return -err;
+	*attr = (struct ibv_srq_attr){
+		.max_wr = srq->depth, .max_sge = srq->max_sge, .srq_limit = rep.limit
+	};
+	return 0;
+}
+
+int
+ibv_destroy_srq(struct ibv_srq *ibv)
+{
+	struct rcd_vb_srq *srq = rcd_vb_srq(ibv);
+	struct rcd_vb_context *vb = rcd_vb_context(ibv->context);
+	int err = rcd_cl_destroy(&vb->client, RCD_CTRL_SRQ_DESTROY, srq->cl.handle);
+
+	if (err != 0 && err != -EIO)
+		return -err;
+	pthread_mutex_lock(&vb->lock);
+	LIST_REMOVE(srq, link);
+	pthread_mutex_unlock(&vb->lock);
+	pthread_mutex_lock(&ibv->mutex);
+	while (ibv->events_completed != srq->delivered)
+		pthread_cond_wait(&ibv->cond, &ibv->mutex);
+	pthread_mutex_unlock(&ibv->mutex);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	free(srq);
+	return 0;
+}
+
+int
+ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp;
+	memset(ece, 0, sizeof(*ece));
+	return EOPNOTSUPP;
+}
+
+int
+ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	(void)qp;
+	return ece->vendor_id == 0 ? 0 : EOPNOTSUPP;
+}

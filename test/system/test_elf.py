@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: the drop-in library has the symbols and versions that programs import.
+
+Method: pyelftools reads the library, and the system's own libibverbs where there is one: every
+function that the one exports under its default version, ours has under the same. The list of
+releases that programs bind to is checked by hand for the functions nearly all of them use.
+
+    test_elf.py LIBIBVERBS
+"""
+import glob
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+try:
+    from elftools.elf.elffile import ELFFile
+except ImportError:
+    ELFFile = None
+
+LIBRARY = sys.argv[1]
+KNOWN = {'ibv_get_device_list': 'IBVERBS_1.1', 'ibv_reg_mr': 'IBVERBS_1.1',
+         'ibv_create_comp_channel': 'IBVERBS_1.0', 'ibv_reg_mr_iova2': 'IBVERBS_1.8',
+         'ibv_qp_to_qp_ex': 'IBVERBS_1.6', '_ibv_query_gid_ex': 'IBVERBS_1.11',
+         'ibv_query_qp_data_in_order': 'IBVERBS_1.14',
+         'verbs_register_driver_34': 'IBVERBS_PRIVATE_34'}
+
+
+def exported(path):
+    """{symbol: (default version, type, size)} of a shared library."""
+    if ELFFile is None:
+        raise tap.Skip('no pyelftools here')
+    with open(path, 'rb') as file:
+        elf = ELFFile(file)
+        names = {}
+        for version, auxiliaries in elf.get_section_by_name('.gnu.version_d').iter_versions():
+            names[version['vd_ndx']] = next(auxiliaries).name
+        versions = elf.get_section_by_name('.gnu.version')
+        found = {}
+        for index, symbol in enumerate(elf.get_section_by_name('.dynsym').iter_symbols()):
+            number = versions.get_symbol(index)['ndx']
+            if symbol['st_shndx'] == 'SHN_UNDEF' or not isinstance(number, int) or \
+                    number & 0x8000 or symbol.name in names.values():
+                continue
+            found[symbol.name] = (names[number & 0x7fff], symbol['st_info']['type'],
+                                  symbol['st_size'])
+        return found
+
+
+@tap.test
+def versions_of_well_known_symbols():
+    ours = exported(LIBRARY)
+    for name, version in KNOWN.items():
+        tap.equal(ours.get(name, ('none',))[0], version, name)
+    tap.equal(ours['verbs_allow_disassociate_destroy'][1:], ('STT_OBJECT', 1), 'the one object')
+
+
+@tap.test
+def all_that_the_system_exports():
+    paths = glob.glob('/usr/lib/*/libibverbs.so.1')
+    if not paths:
+        raise tap.Skip('no libibverbs of the system here')
+    ours = exported(LIBRARY)
+    for name, (version, kind, _) in exported(paths[0]).items():
+        tap.equal(ours.get(name, ('none', ''))[:2], (version, kind), name)
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
