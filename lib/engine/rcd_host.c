@@ -319,7 +319,7 @@ set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 /** How long after ERR posts are looked for once more: longer than a store takes to be seen. */
 #define LAST_LOOK_NS 1000000
 
-/* In ERR there is nothing to wait for but posts, and those of receives do not ring by themselves. */
+/* In ERR there is nothing to wait for but posts, and receives do not ring by themselves. */
 static void
 tell_error(struct rcd_lcore *lcore, struct rcd_hqp *hqp, bool in_error)
 {
