@@ -8,6 +8,7 @@ client on the other, through `rocade run`; what they print is judged where they 
 
     test_verbs.py ROCADED LIBIBVERBS
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -41,16 +42,29 @@ def run(*command, env=None):
                           check=False)
 
 
-def both(program, *options, dev='-d', server=(), ends=('roce0', 'roce1')):
+class End:
+    """Where a program runs: a device of an engine, perhaps in a namespace."""
+
+    def __init__(self, device, env=None, namespace=None, address='127.0.0.1'):
+        self.device, self.env, self.address = device, env or ENV, address
+        self.prefix = ['ip', 'netns', 'exec', namespace] if namespace else []
+
+
+WIRE = (End('roce0'), End('roce1'))
+
+
+def both(program, *options, ends=WIRE):
     """Server on one end, client on the other. Returns what both printed."""
     if shutil.which(program) is None:
         raise tap.Skip(f'no {program} here')
-    command = ['timeout', str(LIMIT), program]
-    first = subprocess.Popen([*command, dev, ends[0], *options, *server], env=ENV, text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    server, client = ends
+    command = ['timeout', str(LIMIT), program, '-d']
+    first = subprocess.Popen([*server.prefix, *command, server.device, *options], env=server.env,
+                             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        for attempt in range(50):
-            second = run(*command, dev, ends[1], *options, '127.0.0.1')
+        for _ in range(50):
+            second = run(*client.prefix, *command, client.device, *options, server.address,
+                         env=client.env)
             text = second.stdout + second.stderr
             if not re.search("Couldn't connect|Connection refused|Failed to connect", text):
                 break
@@ -119,7 +133,7 @@ def new_ways_to_post_and_poll():
 
 @tap.test
 def on_one_device():
-    both('ibv_rc_pingpong', '-g', '1', '-c', '-n', '100', ends=('roce0', 'roce0'))
+    both('ibv_rc_pingpong', '-g', '1', '-c', '-n', '100', ends=(WIRE[0], WIRE[0]))
 
 
 @tap.test
@@ -174,12 +188,34 @@ def link_events():
     try:
         tap.true('roce0' in watch.stdout.readline(), 'it does not begin')
         rocade('link', 'set', 'roce0', 'down')
-        tap.true('port error (10)' in watch.stdout.readline(), 'no event for down')
+        tap.true('PORT_ERR (10)' in watch.stdout.readline(), 'no event for down')
         rocade('link', 'set', 'roce0', 'up')
-        tap.true('port active (9)' in watch.stdout.readline(), 'no event for up')
+        tap.true('PORT_ACTIVE (9)' in watch.stdout.readline(), 'no event for up')
     finally:
         watch.kill()
         watch.wait()
+
+
+@tap.test
+def ibstat_shows_the_ports():
+    out = run('ibstat').stdout
+    for text in ("CA 'roce0'", "CA 'roce1'", 'State: Active', 'Physical state: LinkUp',
+                 'Rate: 2.5', 'Link layer: Ethernet'):
+        tap.true(text in out, f'{text} is not in\n{out}')
+
+
+@tap.test
+def no_memory_error_in_the_library():
+    if shutil.which('valgrind') is None or shutil.which('ibv_rc_pingpong') is None:
+        raise tap.Skip('no valgrind here')
+    options = ['-g', '1', '-n', '20', '-c']
+    first = subprocess.Popen(['timeout', str(LIMIT), 'ibv_rc_pingpong', '-d', 'roce0', *options],
+                             env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    done = run('valgrind', '--leak-check=full', '--errors-for-leak-kinds=definite,indirect',
+               '--error-exitcode=9', 'ibv_rc_pingpong', '-d', 'roce1', *options, '127.0.0.1')
+    first.wait()
+    tap.equal(done.returncode, 0, done.stdout + done.stderr)
 
 
 @tap.test
@@ -189,6 +225,56 @@ def nothing_is_left():
                  for kind in ('pd', 'cq', 'qp', 'mr', 'ctx')), out)
     done = rocade('down')
     tap.equal(done.returncode, 0, done.stderr)
+
+
+def veth_ends(stack):
+    """Two namespaces joined by a veth pair, an engine in each."""
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    ends = []
+    spaces = [f'rcdsys{os.getpid()}{letter}' for letter in 'ab']
+    for space in spaces:
+        if run('ip', 'netns', 'add', space).returncode:
+            raise tap.Skip('no network namespaces here')
+        stack.callback(run, 'ip', 'netns', 'del', space)
+    run('ip', 'link', 'add', 'va', 'netns', spaces[0], 'type', 'veth', 'peer', 'name', 'vb',
+        'netns', spaces[1])
+    for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
+        run('ip', '-n', space, 'link', 'set', 'lo', 'up')
+        run('ip', '-n', space, 'link', 'set', dev, 'up')
+        run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
+        run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
+    for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
+        socket = f'{FOLDER}/{space}.sock'
+        config = pathlib.Path(FOLDER) / f'{space}.conf'
+        config.write_text(f'[engine]\nsocket = {socket}\n[device rxe_{dev}]\ntype = netdev\n'
+                          f'netdev = {dev}\n')
+        env = {**ENV, 'ROCADE_SOCKET': socket}
+        command = ['ip', 'netns', 'exec', space, ROCADED, '--file-prefix', space, '--no-huge',
+                   '-m', '256', '--no-telemetry', '--', '--config', str(config)]
+        bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
+        engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        stack.callback(engine.wait)
+        stack.callback(engine.terminate)
+        for _ in range(200):
+            if run(str(ROCADE), 'engine', env=env).returncode == 0:
+                break
+            time.sleep(0.05)
+        ends.append(End(f'rxe_{dev}', env, space, f'192.168.1.{number}'))
+    return ends
+
+
+@tap.test
+def on_veth_between_namespaces():
+    with contextlib.ExitStack() as stack:
+        ends = veth_ends(stack)
+        for gid in ('1', '2'):
+            both('ibv_rc_pingpong', '-g', gid, '-n', '200', '-c', ends=ends)
+        for program in ('ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong'):
+            both(program, '-g', '1', '-n', '200', '-s', '1024', ends=ends)
+        for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw', 'ib_send_lat'):
+            both(program, '-x', '1', '-F', '-n', '200', ends=ends)
 
 
 if __name__ == '__main__':
