@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "rcd_mr.h"
+#include "rcd_qp.h"
 #include "rcd_tap.h"
 #include "rig.h"
 
@@ -285,6 +286,7 @@ truncated_memory(void)
 		while (offences("client_bad_memory") == before && now_ms() < deadline)
 			usleep(1000);
 		CU_ASSERT(offences("client_bad_memory") > before);
+		CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&b.client, &mr), 0);
 		b.memory = NULL;
 		munmap(map, MEMORY);
 		close(fd);
@@ -309,6 +311,75 @@ open_files(void)
 	if (dir != NULL)
 		closedir(dir);
 	return count;
+}
+
+/* One write of c to d with these keys, at the addresses of somebody else. @return status */
+static int
+steal(struct node *c, struct node *d, const struct node *victim, uint32_t lkey, uint32_t rkey)
+{
+	struct rcd_ctrl_qp_attr attr = node_attr(c, d, 1);
+	struct rcd_sge sge = { (uintptr_t)victim->memory, 64, { lkey } };
+	struct rcd_send_wr wr = { .opcode = RCD_WR_RDMA_WRITE,
+		.flags = RCD_SEND_SIGNALED,
+		.sge_count = 1,
+		.sges = &sge,
+		.remote = { .va = (uintptr_t)victim->memory, .rkey = { rkey } } };
+	struct rcd_ctrl_qp_attr reset = { .state = 0 };
+	struct rcd_cq_slot slot;
+
+	MUST(rcd_cl_qp_modify(&c->qp, &reset, RCD_QP_ATTR_STATE) == 0);
+	MUST(rcd_cl_qp_modify(&d->qp, &reset, RCD_QP_ATTR_STATE) == 0);
+	rcd_cl_cq_clean(&c->cq, c->qp.qpn);
+	MUST(node_connect(&c->qp, RCD_CTRL_QP_RC, attr) == 0);
+	MUST(node_connect(&d->qp, RCD_CTRL_QP_RC, node_attr(d, c, 1)) == 0);
+	MUST(rcd_cl_post_send(&c->qp, &wr) == 0);
+	rcd_cl_ring(&c->qp);
+	return node_wait(c, &slot, 5000);
+}
+
+/* Addresses and keys of another client are worth nothing, known or guessed. */
+static void
+stolen_keys(void)
+{
+	struct node a, b, c, d;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&c, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&d, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, MEMORY);
+	node_memory(&b, MEMORY);
+	node_memory(&c, MEMORY);
+	node_memory(&d, MEMORY);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	fill(a.memory, MEMORY, 1);
+	fill(b.memory, MEMORY, 2);
+	/* The victim's own keys do it no harm in other hands... */
+	CU_ASSERT_EQUAL(steal(&c, &d, &a, a.mr.key, d.mr.key), RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(steal(&c, &d, &b, b.mr.key, b.mr.key), RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(steal(&c, &d, &c, c.mr.key, b.mr.key), RCD_WC_REM_ACCESS_ERR);
+	/* ...and guesses find nothing. */
+	srand(3);
+	for (int i = 0; i < 300; i++) {
+		uint32_t lkey = (uint32_t)rand() << 16 ^ (uint32_t)rand();
+		uint32_t rkey = (uint32_t)rand() << 16 ^ (uint32_t)rand();
+
+		CU_ASSERT_EQUAL(steal(&c, &d, i % 2 ? &a : &b, lkey, rkey), RCD_WC_LOC_PROT_ERR);
+		CU_ASSERT_EQUAL(steal(&c, &d, &c, c.mr.key, rkey), RCD_WC_REM_ACCESS_ERR);
+	}
+	CU_ASSERT(filled(a.memory, MEMORY, 1));
+	CU_ASSERT(filled(b.memory, MEMORY, 2));
+	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
+	{
+		struct rcd_cq_slot slot;
+
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_SUCCESS);
+	}
+	CU_ASSERT(filled(b.memory, MEMORY, 1));
+	node_close(&a);
+	node_close(&b);
+	node_close(&c);
+	node_close(&d);
 }
 
 static void
@@ -491,6 +562,7 @@ main(void)
 		RCD_TEST(malformed_messages),
 		RCD_TEST(wrong_descriptors),
 		RCD_TEST(truncated_memory),
+		RCD_TEST(stolen_keys),
 		RCD_TEST(ten_thousand_connections),
 		RCD_TEST(flood),
 		RCD_TEST(quotas),
