@@ -16,8 +16,8 @@ declare -A packages=(
 		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev libsystemd-dev
 		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev"
 	[demo]="ibverbs-utils perftest iperf3 iproute2"
-	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils perftest infiniband-diags valgrind
-		ibverbs-providers python3-pyverbs"
+	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils perftest
+		infiniband-diags valgrind ibverbs-providers python3-pyverbs"
 	[ci]="clang-format libclang-rt-14-dev"
 )
 
