@@ -111,6 +111,10 @@ extern const struct rcd_srq_ops rcd_host_srq_ops;
 uint32_t
 rcd_host_doorbells(struct rcd_lcore *lcore);
 
+/** Look at a session's doorbells now. @return queue pairs found */
+uint32_t
+rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session);
+
 /** Whether any doorbell is set. Before sleep: looks at all. */
 bool
 rcd_host_any_doorbell(struct rcd_lcore *lcore);

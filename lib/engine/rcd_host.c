@@ -220,8 +220,8 @@ answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t word)
 	return found;
 }
 
-static uint32_t
-answer(struct rcd_lcore *lcore, struct rcd_session *session)
+uint32_t
+rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session)
 {
 	uint64_t summary = rcd_db_take_summary(session->shm);
 	uint32_t found = 0;
@@ -271,7 +271,7 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 
 		if (rcd_db_any(session->shm)) {
 			session->idle_polls = 0;
-			found += answer(lcore, session);
+			found += rcd_host_answer(lcore, session);
 		} else if (++session->idle_polls > COLD_AFTER) {
 			make_cold(lcore, i);
 		}
@@ -285,7 +285,7 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 		}
 		if (!rcd_db_any(lcore->cold[place]->shm))
 			continue;
-		found += answer(lcore, lcore->cold[place]);
+		found += rcd_host_answer(lcore, lcore->cold[place]);
 		if (lcore->hot_count < RCD_HOT_SESSIONS)
 			make_hot(lcore, place);
 		if (lcore->cold_count == 0)

@@ -105,6 +105,13 @@ cq_move_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct rcd_hcq *cq = move->cq;
 	uint32_t consumer;
 
+	/*
+	 * What was posted before the request comes before it. Unreliable sends are complete when
+	 * the queue pair is asked once more.
+	 */
+	rcd_host_answer(lcore, cq->session);
+	for (int i = 0; i < 2; i++)
+		rcd_tx_poll(lcore, RCD_BURST_MAX);
 	rcd_host_publish(lcore);
 	consumer = rcd_shm_load(&cq->shm->consumer);
 	if (cq->producer - consumer > cq->mask + 1 || cq->producer - consumer > move->to.mask + 1) {

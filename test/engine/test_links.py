@@ -94,6 +94,10 @@ class Veth:
                           check=False).returncode:
             raise tap.Skip('no network namespaces here')
         run('ip', 'netns', 'add', self.b)
+        if subprocess.run(['ip', 'netns', 'exec', self.a, 'true'], capture_output=True,
+                          check=False).returncode:
+            self.close()
+            raise tap.Skip('no program can enter a network namespace here')
         run('ip', 'link', 'add', 'va', 'netns', self.a, 'type', 'veth', 'peer', 'name', 'vb',
             'netns', self.b)
         for number, (space, dev) in enumerate(((self.a, 'va'), (self.b, 'vb')), 1):

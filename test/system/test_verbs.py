@@ -237,6 +237,8 @@ def veth_ends(stack):
         if run('ip', 'netns', 'add', space).returncode:
             raise tap.Skip('no network namespaces here')
         stack.callback(run, 'ip', 'netns', 'del', space)
+        if run('ip', 'netns', 'exec', space, 'true').returncode:
+            raise tap.Skip('no program can enter a network namespace here')
     run('ip', 'link', 'add', 'va', 'netns', spaces[0], 'type', 'veth', 'peer', 'name', 'vb',
         'netns', spaces[1])
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
