@@ -258,6 +258,17 @@ start_port(struct rcd_dev *dev, char *error, size_t error_len);
 static void
 close_port(struct rcd_dev *dev);
 
+/* A virtual netdev has no driver that could do more for AF_XDP than AF_PACKET does without. */
+static bool
+wants_xdp(const struct rcd_dev *dev)
+{
+	char path[320];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device", dev->conf.target);
+	return dev->conf.mode == RCD_NETDEV_XDP ||
+		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
+}
+
 /* A port on the netdev by the first driver that works. */
 static int
 open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
@@ -265,7 +276,7 @@ open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	uint32_t mtu = dev->mtu;
 	int err = -ENOTSUP;
 
-	if (dev->conf.mode == RCD_NETDEV_XDP) {
+	if (wants_xdp(dev)) {
 		dev->mtu_max = XDP_MTU_MAX;
 		err = attach_xdp(dev);
 		if (err == 0)

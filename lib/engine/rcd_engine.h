@@ -38,7 +38,7 @@ enum rcd_attach {
 
 /** Which driver reaches a kernel netdev. */
 enum rcd_netdev_mode {
-	RCD_NETDEV_AUTO, /**< the better one: AF_PACKET so far (doc/engine.md has the figures) */
+	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
 	RCD_NETDEV_XDP,
 	RCD_NETDEV_PACKET,
 };
