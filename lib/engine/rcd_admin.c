@@ -190,9 +190,10 @@ engine_json(const struct command *command)
 				(json_int_t)lcore->busy_polls, "sessions",
 				(int)lcore->session_count, "numa_node", lcore->socket_id));
 	}
-	return json_pack("{s:s, s:i, s:s, s:i, s:i, s:I, s:b, s:o, s:o}", "version", RCD_RELEASE,
-		"pid", (int)getpid(), "idle", idle[engine->conf.idle], "clients",
-		(int)engine->client_count, "queue_pairs", (int)engine->qp_used, "uptime_ns",
+	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:o}", "version",
+		RCD_RELEASE, "pid", (int)getpid(), "runtime_dir", rte_eal_get_runtime_dir(), "idle",
+		idle[engine->conf.idle], "clients", (int)engine->client_count, "queue_pairs",
+		(int)engine->qp_used, "uptime_ns",
 		(json_int_t)(rcd_clock_ns() - engine->started_ns), "hugepages",
 		rte_eal_has_hugepages(), "lcores", lcores, "counters", engine_counters(engine));
 }

@@ -190,6 +190,7 @@ def drops_privileges():
     path = pathlib.Path(FOLDER) / 'user.cfg'
     path.write_text(f'[engine]\nsocket = {SOCKET}\nuser = nobody\n[device a]\ntype = wire\n'
                     'peer = b\n[device b]\ntype = wire\npeer = a\n')
+    before = traces()
     up('--config', str(path))
     try:
         engine = json.loads(rocade('-j', 'engine'))
@@ -198,6 +199,7 @@ def drops_privileges():
         tap.true(uid != '0', 'still root')
     finally:
         rocade('down')
+    tap.equal(traces(), before, 'what is left')
 
 
 if __name__ == '__main__':
