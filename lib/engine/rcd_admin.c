@@ -129,17 +129,6 @@ each_dev(const struct command *command, json_t *(*show)(const struct rcd_dev *de
 	return list;
 }
 
-/* Counters of a device, of all lcores and of the control thread. */
-static uint64_t
-sum(const struct rcd_dev *dev, enum rcd_counter counter)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i <= dev->engine->lcore_count; i++)
-		total += rcd_counter_get(&dev->counters[i], counter);
-	return total;
-}
-
 static json_t *
 statistic_json(const struct rcd_dev *dev)
 {
@@ -147,7 +136,7 @@ statistic_json(const struct rcd_dev *dev)
 
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
 		json_object_set_new(counters, rcd_counter_name((enum rcd_counter)i),
-			json_integer((json_int_t)sum(dev, (enum rcd_counter)i)));
+			json_integer((json_int_t)rcd_dev_sum(dev, (enum rcd_counter)i)));
 	return json_pack("{s:i, s:s, s:i, s:o}", "ifindex", (int)dev->serial, "ifname",
 		dev->conf.name, "port", 1, "counters", counters);
 }
@@ -336,7 +325,7 @@ statistic(const struct command *command)
 static json_t *
 link_add(const struct command *command)
 {
-	struct rcd_dev_conf conf = { .admin = true };
+	struct rcd_dev_conf conf = { .addr_count = 0 };
 	char text[400] = "";
 	int err;
 

@@ -29,6 +29,16 @@ rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 		rcd_session_event(session, type, RCD_CTRL_EVENT_PORT, 1);
 }
 
+uint64_t
+rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i <= dev->engine->lcore_count; i++)
+		total += rcd_counter_get(&dev->counters[i], counter);
+	return total;
+}
+
 static void
 nothing(struct rcd_lcore *lcore, void *arg)
 {

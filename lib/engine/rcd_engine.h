@@ -64,7 +64,6 @@ struct rcd_dev_conf {
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */
 	struct rcd_gid gateway6;
-	bool admin; /**< made at run time by a command, and so allowed to go by one */
 };
 
 /** What each client may have at most. */

@@ -18,6 +18,10 @@ rcd_lcore_destroy(struct rcd_lcore *lcore);
 int
 rcd_lcore_main(void *arg);
 
+/** End an lcore's sleep, if it sleeps. Any thread. */
+void
+rcd_lcore_wake(struct rcd_lcore *lcore);
+
 /** Run a function on an lcore and wait for it. Control thread. */
 void
 rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
@@ -133,6 +137,10 @@ rcd_host_session_del(struct rcd_lcore *lcore, struct rcd_session *session);
 
 struct rcd_dev *
 rcd_dev_find(struct rcd_engine *engine, const char *name);
+
+/** A counter of a device: of all lcores and of the control thread. */
+uint64_t
+rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter);
 
 /** Replace the GID table. */
 int

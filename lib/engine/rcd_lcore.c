@@ -133,8 +133,8 @@ rcd_lcore_destroy(struct rcd_lcore *lcore)
 	rte_free(lcore);
 }
 
-static void
-wake(struct rcd_lcore *lcore)
+void
+rcd_lcore_wake(struct rcd_lcore *lcore)
 {
 	uint64_t one = 1;
 
@@ -156,7 +156,7 @@ rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void
 	}
 	while (rte_ring_enqueue(lcore->calls, &call) != 0)
 		sched_yield();
-	wake(lcore);
+	rcd_lcore_wake(lcore);
 	while (!__atomic_load_n(&call.done, __ATOMIC_ACQUIRE))
 		sched_yield();
 }

@@ -7,7 +7,6 @@
 
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
-#include <unistd.h>
 
 #define PREFETCH 4 /**< packets ahead */
 
@@ -37,13 +36,7 @@ hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, struct rcd_dev *dev,
 		return;
 	}
 	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
-	if (__atomic_load_n(&owner->sleeping, __ATOMIC_SEQ_CST)) {
-		uint64_t one = 1;
-
-		if (write(owner->wake_fd, &one, sizeof(one)) < 0) {
-			/* Full: it is going to wake up anyway. */
-		}
-	}
+	rcd_lcore_wake(owner);
 }
 
 /* A copy for each other lcore; the groups of this one get theirs here. */

@@ -86,11 +86,8 @@ statistic(const char *cmd, const char *params, struct rte_tel_data *data)
 		rte_tel_data_start_dict(data);
 		for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
 			enum rcd_counter id = (enum rcd_counter)i;
-			uint64_t total = 0;
 
-			for (uint32_t k = 0; k <= the_engine->lcore_count; k++)
-				total += rcd_counter_get(&dev->counters[k], id);
-			rte_tel_data_add_dict_u64(data, rcd_counter_name(id), total);
+			rte_tel_data_add_dict_u64(data, rcd_counter_name(id), rcd_dev_sum(dev, id));
 		}
 		err = 0;
 	}

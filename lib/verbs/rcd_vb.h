@@ -181,14 +181,7 @@ rcd_vb_ret(int err)
 	return err < 0 ? -err : 0;
 }
 
-/** Protection domain number: that of the domain it was made of. */
-static inline uint32_t
-rcd_vb_pd_handle(const struct ibv_pd *pd)
-{
-	return pd->handle;
-}
-
-/** Count of a session that shall not be seen: 0 with ROCADE_DEBUG unset. */
+/** Say something on stderr, when ROCADE_DEBUG is set. */
 void
 rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -148,12 +148,10 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->vendor_id = 0xffffff;
 	attr->max_qp = (int)rep->max_qp;
 	attr->max_qp_wr = (int)rep->max_qp_wr;
-	attr->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_AUTO_PATH_MIG |
-		IBV_DEVICE_CHANGE_PHY_PORT | IBV_DEVICE_UD_AV_PORT_ENFORCE |
+	attr->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_UD_AV_PORT_ENFORCE |
 		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_MEM_WINDOW |
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
-	attr->device_cap_flags &= ~(IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_CHANGE_PHY_PORT);
 	attr->max_sge = attr->max_sge_rd = (int)rep->max_sge;
 	attr->max_cq = (int)rep->max_cq;
 	attr->max_cqe = (int)rep->max_cqe;
