@@ -251,6 +251,48 @@ overrun_is_an_event(void)
 	node_close(&b);
 }
 
+static long long
+bad_indices(void)
+{
+	char *answer = rig_admin(rig.socket, "engine");
+	long long count = rig_number(answer, "client_bad_index");
+
+	free(answer);
+	return count;
+}
+
+/* An index that leaves its ring costs the queue pair, and is counted, for each queue. */
+static void
+index_beyond_the_ring(void)
+{
+	for (int recv = 0; recv < 2; recv++) {
+		long long before = bad_indices();
+		struct rcd_ctrl_event event = { .type = UINT32_MAX };
+		struct pollfd fd = { .events = POLLIN };
+		struct node a, b;
+
+		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_memory(&a, MEMORY);
+		node_memory(&b, MEMORY);
+		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		if (recv) {
+			rcd_shm_store(&a.qp.rq.shm->producer, a.qp.rq.mask + 2);
+			CU_ASSERT_EQUAL(node_write(&b, NULL, RCD_WR_SEND, 0, 8, 1), 0);
+		} else {
+			a.qp.sq.producer = a.qp.sq.mask + 2;
+			rcd_cl_ring(&a.qp);
+		}
+		fd.fd = a.client.events_fd;
+		if (poll(&fd, 1, 3000) == 1)
+			rcd_ctrl_recv(fd.fd, &event, sizeof(event), NULL, 0);
+		CU_ASSERT_EQUAL(event.type, RCD_EVENT_QP_FATAL);
+		CU_ASSERT(bad_indices() > before);
+		node_close(&a);
+		node_close(&b);
+	}
+}
+
 static void
 unreachable_address(void)
 {
@@ -409,6 +451,7 @@ main(void)
 		RCD_TEST(completion_events),
 		RCD_TEST(remote_access_error),
 		RCD_TEST(overrun_is_an_event),
+		RCD_TEST(index_beyond_the_ring),
 		RCD_TEST(unreachable_address),
 		RCD_TEST(link_down_and_up),
 		RCD_TEST(wires_come_and_go),
