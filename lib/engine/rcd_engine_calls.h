@@ -61,14 +61,6 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
 /* rcd_tx.c */
 
-/** Put a queue pair into the round, if it is not there. */
-void
-rcd_tx_activate(struct rcd_lcore *lcore, struct rcd_hqp *hqp);
-
-/** Take a queue pair out of the round. */
-void
-rcd_tx_forget(struct rcd_lcore *lcore, struct rcd_hqp *hqp);
-
 /** Let queue pairs send. @return packets */
 uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);

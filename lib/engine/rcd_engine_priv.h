@@ -6,7 +6,7 @@
  * On lcores:
  *   rcd_lcore.c    the poll function, timers, commands, sleeping
  *   rcd_rx.c       received packets to queue pairs
- *   rcd_tx.c       turns of the queue pairs, packets to the ports
+ *   rcd_tx.c       packets of queue pairs to the ports; rcd_turn.c whose turn it is
  *   rcd_link.c     ARP, neighbour discovery and echo
  *   rcd_host.c     shared rings: work requests in, completions out
  * In the control thread:
@@ -48,6 +48,7 @@
 #include "rcd_reorder.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
+#include "rcd_turn.h"
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
 
@@ -62,13 +63,6 @@ extern int rcd_logtype;
 #define RCD_CLIENTS_MAX  4096
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
 #define RCD_MCAST_GROUPS 1024
-
-/** Bytes that a queue pair may send before the next one's turn: a few packets of the largest
- * size, about 3 us at 100 Gb/s. */
-#define RCD_TX_QUANTUM 16384
-
-/** Bytes that queue pairs which just became busy may send before one that has been so for long. */
-#define RCD_TX_NEW_BYTES (4 * RCD_TX_QUANTUM)
 
 struct rcd_session;
 struct rcd_engine;
@@ -180,23 +174,13 @@ struct rcd_hsrq {
 	uint64_t offset, bytes;
 };
 
-/** Lists that wait for their turn to send. */
-enum rcd_turn {
-	RCD_TURN_NONE,
-	RCD_TURN_NEW,
-	RCD_TURN_OLD,
-	RCD_TURN_BLOCKED, /**< the port takes nothing at present */
-};
-
 /** A queue pair, the engine's side. */
 struct rcd_hqp {
 	struct rcd_qp *qp;
 	struct rcd_lcore *lcore;
 	struct rcd_session *session;
 	struct rcd_dev *dev;
-	TAILQ_ENTRY(rcd_hqp) turn_link;
-	int32_t deficit; /**< bytes that it may still send in this turn */
-	uint8_t turn;    /**< enum rcd_turn */
+	struct rcd_turn turn;
 	bool touched;
 	bool faulty; /**< goes to ERR at the end of this poll */
 	bool datagram;
@@ -235,15 +219,13 @@ struct rcd_hqp {
 	bool multicast; /**< was attached to a group */
 };
 
-TAILQ_HEAD(rcd_turn_list, rcd_hqp);
-
 /** Packets on their way to a port. */
 struct rcd_txq {
 	struct rcd_dev *dev;
 	uint16_t first;
 	uint16_t count;
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
-	struct rcd_turn_list blocked;
+	struct rcd_turn_list blocked; /**< wait for the port to take something */
 };
 
 #define RCD_HOT_SESSIONS 32
@@ -266,9 +248,7 @@ struct rcd_lcore {
 	struct rcd_hqp *touched;
 	struct rcd_hcq *dirty_cqs;
 	struct rcd_hsrq *dirty_srqs;
-	struct rcd_turn_list fresh;
-	struct rcd_turn_list old;
-	int32_t new_bytes; /**< that may go before an old one has its turn */
+	struct rcd_turns turns;
 	uint16_t ipv4_id;
 	uint32_t spare_count;
 	struct rte_mbuf *spare[RCD_BURST_MAX];

@@ -214,7 +214,7 @@ answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t word)
 		}
 		rcd_qp_posted(hqp->qp);
 		rcd_lcore_touch(lcore, hqp);
-		rcd_tx_activate(lcore, hqp);
+		rcd_turn_begin(&lcore->turns, &hqp->turn);
 		found++;
 	}
 	return found;
@@ -337,7 +337,7 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	if (hqp->faulty) {
 		hqp->faulty = false;
 		rcd_qp_fail(hqp->qp);
-		rcd_tx_activate(lcore, hqp);
+		rcd_turn_begin(&lcore->turns, &hqp->turn);
 		hqp->faulty = false;
 	}
 	done = rcd_qp_sq_done(hqp->qp);

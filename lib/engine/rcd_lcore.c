@@ -91,8 +91,7 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	lcore->cold = calloc(RCD_CLIENTS_MAX, sizeof(lcore->cold[0]));
 	lcore->reorder = rcd_reorder_pool_create(REORDER_POOL);
 	lcore->pool = engine->pools[socket_id];
-	TAILQ_INIT(&lcore->fresh);
-	TAILQ_INIT(&lcore->old);
+	rcd_turns_init(&lcore->turns);
 	lcore->now_ns = rcd_clock_ns();
 	rcd_wheel_init(&lcore->wheel, lcore->now_ns);
 	if (lcore->calls == NULL || lcore->handover == NULL || lcore->loop == NULL ||
@@ -212,7 +211,7 @@ expire(struct rcd_timer *timer, void *arg)
 	/* The deadline may have moved since: then the timer is set anew after this poll. */
 	if (deadline != 0 && deadline <= lcore->now_ns) {
 		rcd_qp_expire(hqp->qp, lcore->now_ns);
-		rcd_tx_activate(lcore, hqp);
+		rcd_turn_begin(&lcore->turns, &hqp->turn);
 	}
 	rcd_lcore_touch(lcore, hqp);
 }

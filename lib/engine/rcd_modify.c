@@ -87,7 +87,7 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	}
 	rcd_qp_posted(hqp->qp);
 	rcd_lcore_touch(lcore, hqp);
-	rcd_tx_activate(lcore, hqp);
+	rcd_turn_begin(&lcore->turns, &hqp->turn);
 }
 
 int

@@ -93,7 +93,7 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 	}
 	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	rcd_lcore_touch(lcore, hqp);
-	rcd_tx_activate(lcore, hqp);
+	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
 }
 

@@ -3,10 +3,6 @@
  * @file
  * The send path: queue pairs in turns, each packet built in a buffer with its payload copied once,
  * bursts to the ports.
- *
- * Turns are deficit round robin with two lists (after FQ-CoDel, RFC 8290): a queue pair that just
- * became busy goes before those that have been busy for a quantum already. So a short message
- * waits for what is being sent at the moment and not for every long one in the round.
  */
 #include "rcd_engine_priv.h"
 
@@ -16,48 +12,10 @@
 /* Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
 #define FRAME_OVERHEAD 24
 
-static struct rcd_turn_list *
-list_of(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+static struct rcd_hqp *
+hqp_of(struct rcd_turn *turn)
 {
-	switch ((enum rcd_turn)hqp->turn) {
-	case RCD_TURN_NONE:
-		break;
-	case RCD_TURN_NEW:
-		return &lcore->fresh;
-	case RCD_TURN_OLD:
-		return &lcore->old;
-	case RCD_TURN_BLOCKED:
-		return &lcore->txq_of[hqp->dev->index]->blocked;
-	}
-	return NULL;
-}
-
-static void
-move(struct rcd_lcore *lcore, struct rcd_hqp *hqp, enum rcd_turn turn)
-{
-	struct rcd_turn_list *list = list_of(lcore, hqp);
-
-	if (list != NULL)
-		TAILQ_REMOVE(list, hqp, turn_link);
-	hqp->turn = (uint8_t)turn;
-	list = list_of(lcore, hqp);
-	if (list != NULL)
-		TAILQ_INSERT_TAIL(list, hqp, turn_link);
-}
-
-void
-rcd_tx_activate(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
-{
-	if (hqp->turn != RCD_TURN_NONE)
-		return;
-	hqp->deficit = RCD_TX_QUANTUM;
-	move(lcore, hqp, RCD_TURN_NEW);
-}
-
-void
-rcd_tx_forget(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
-{
-	move(lcore, hqp, RCD_TURN_NONE);
+	return (struct rcd_hqp *)(void *)((uint8_t *)turn - offsetof(struct rcd_hqp, turn));
 }
 
 struct rte_mbuf *
@@ -78,7 +36,6 @@ static void
 flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 {
 	uint16_t sent;
-	struct rcd_hqp *hqp;
 
 	if (txq->count == 0)
 		return;
@@ -91,8 +48,7 @@ flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 		return;
 	}
 	txq->first = 0;
-	while ((hqp = TAILQ_FIRST(&txq->blocked)) != NULL)
-		move(lcore, hqp, RCD_TURN_OLD);
+	rcd_turn_unblock(&lcore->turns, &txq->blocked);
 }
 
 void
@@ -251,18 +207,6 @@ send_packet(
 	return (uint32_t)len + FRAME_OVERHEAD;
 }
 
-/* Who is next: new ones first, but not for ever. */
-static struct rcd_hqp *
-next_turn(struct rcd_lcore *lcore)
-{
-	struct rcd_hqp *fresh = TAILQ_FIRST(&lcore->fresh);
-	struct rcd_hqp *old = TAILQ_FIRST(&lcore->old);
-
-	if (fresh != NULL && (old == NULL || lcore->new_bytes > 0))
-		return fresh;
-	return old != NULL ? old : fresh;
-}
-
 /* @return whether a packet was sent; the queue pair may have left the round */
 static bool
 serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
@@ -275,7 +219,7 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	if (txq_full(txq)) {
 		flush(lcore, txq);
 		if (txq_full(txq)) {
-			move(lcore, hqp, RCD_TURN_BLOCKED);
+			rcd_turn_block(&hqp->turn, &txq->blocked);
 			return false;
 		}
 	}
@@ -285,13 +229,11 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	rcd_lcore_touch(lcore, hqp);
 	if (!rcd_qp_tx_next(hqp->qp, lcore->now_ns, &pkt)) {
 		lcore->spare[lcore->spare_count++] = mbuf;
-		move(lcore, hqp, RCD_TURN_NONE);
+		rcd_turn_end(&hqp->turn);
 		return false;
 	}
 	bytes = send_packet(lcore, hqp, &pkt, mbuf);
-	hqp->deficit -= (int32_t)bytes;
-	if (hqp->turn == RCD_TURN_NEW)
-		lcore->new_bytes -= (int32_t)bytes;
+	rcd_turn_charge(&lcore->turns, &hqp->turn, bytes);
 	return true;
 }
 
@@ -299,23 +241,18 @@ uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
 	uint32_t sent = 0;
-	struct rcd_hqp *hqp;
+	struct rcd_turn *turn;
 
-	while (sent < budget && (hqp = next_turn(lcore)) != NULL) {
-		if (hqp->deficit <= 0) {
-			hqp->deficit += RCD_TX_QUANTUM;
-			move(lcore, hqp, RCD_TURN_OLD);
-			continue;
-		}
-		if (hqp->turn == RCD_TURN_OLD)
-			lcore->new_bytes = RCD_TX_NEW_BYTES;
+	while (sent < budget && (turn = rcd_turn_next(&lcore->turns)) != NULL) {
+		struct rcd_hqp *hqp = hqp_of(turn);
+
 		/* Loopback is emptied by the next poll. */
 		if (rte_ring_free_count(lcore->loop) < 2)
 			break;
 		if (serve(lcore, hqp))
 			sent++;
-		else if (lcore->spare_count == 0 && hqp->turn != RCD_TURN_NONE &&
-			hqp->turn != RCD_TURN_BLOCKED)
+		else if (lcore->spare_count == 0 && turn->list != NULL &&
+			turn->list != &lcore->txq_of[hqp->dev->index]->blocked)
 			break;
 	}
 	rcd_tx_flush(lcore);

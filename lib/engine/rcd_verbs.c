@@ -515,7 +515,7 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 	rcd_host_publish(lcore);
 	if (hqp->multicast)
 		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
-	rcd_tx_forget(lcore, hqp);
+	rcd_turn_end(&hqp->turn);
 	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
 	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
 	hqp->session->qps[hqp->index] = NULL;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Turns of those that want to send.
+ */
+#include "rcd_turn.h"
+
+static void
+move(struct rcd_turn *turn, struct rcd_turn_list *list)
+{
+	if (turn->list != NULL)
+		TAILQ_REMOVE(turn->list, turn, link);
+	turn->list = list;
+	if (list != NULL)
+		TAILQ_INSERT_TAIL(list, turn, link);
+}
+
+void
+rcd_turns_init(struct rcd_turns *turns)
+{
+	TAILQ_INIT(&turns->fresh);
+	TAILQ_INIT(&turns->old);
+	turns->new_bytes = RCD_TURN_NEW_BYTES;
+}
+
+void
+rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
+{
+	if (turn->list != NULL)
+		return;
+	turn->deficit = RCD_TURN_QUANTUM;
+	move(turn, &turns->fresh);
+}
+
+void
+rcd_turn_end(struct rcd_turn *turn)
+{
+	move(turn, NULL);
+}
+
+void
+rcd_turn_block(struct rcd_turn *turn, struct rcd_turn_list *blocked)
+{
+	move(turn, blocked);
+}
+
+void
+rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked)
+{
+	struct rcd_turn *turn;
+
+	while ((turn = TAILQ_FIRST(blocked)) != NULL)
+		move(turn, &turns->old);
+}
+
+struct rcd_turn *
+rcd_turn_next(struct rcd_turns *turns)
+{
+	for (;;) {
+		struct rcd_turn *old = TAILQ_FIRST(&turns->old);
+		struct rcd_turn *turn = TAILQ_FIRST(&turns->fresh);
+
+		if (turn == NULL || (old != NULL && turns->new_bytes <= 0))
+			turn = old;
+		if (turn == NULL)
+			return NULL;
+		if (turn->deficit > 0)
+			return turn;
+		turn->deficit += RCD_TURN_QUANTUM;
+		move(turn, &turns->old);
+	}
+}

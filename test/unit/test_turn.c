@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: a short message of one waits at most a quantum behind the long ones of others, no long one
+ * starves, and all get the same. Method: senders with packets of their own sizes on a wire whose
+ * clock is the bytes sent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_tap.h"
+#include "rcd_turn.h"
+
+#define SENDERS 12
+#define LARGEST 4096
+#define LIMIT   (100 * RCD_TURN_QUANTUM) /* nobody waits as long as that */
+
+struct sender {
+	struct rcd_turn turn; /* first */
+	uint32_t packet;      /**< bytes */
+	uint64_t left;        /**< bytes to send; UINT64_MAX: for ever */
+	uint64_t sent;
+	uint64_t began_at;
+	uint64_t waited; /**< longest, from having something to send to the first of it */
+	bool waits;
+};
+
+struct world {
+	struct rcd_turns turns;
+	uint64_t now; /**< bytes sent by all */
+	struct sender senders[SENDERS];
+};
+
+static void
+setup(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	rcd_turns_init(&world->turns);
+}
+
+static void
+begin(struct world *world, struct sender *sender, uint32_t packet, uint64_t bytes)
+{
+	sender->packet = packet;
+	sender->left = bytes;
+	sender->began_at = world->now;
+	sender->waits = true;
+	rcd_turn_begin(&world->turns, &sender->turn);
+}
+
+/* One packet. @return whose; NULL when nobody wants to send */
+static struct sender *
+step(struct world *world)
+{
+	struct sender *sender = (struct sender *)(void *)rcd_turn_next(&world->turns);
+	uint32_t bytes;
+
+	if (sender == NULL)
+		return NULL;
+	if (sender->waits && world->now - sender->began_at > sender->waited)
+		sender->waited = world->now - sender->began_at;
+	sender->waits = false;
+	bytes = sender->left < sender->packet ? (uint32_t)sender->left : sender->packet;
+	rcd_turn_charge(&world->turns, &sender->turn, bytes);
+	world->now += bytes;
+	sender->sent += bytes;
+	if (sender->left != UINT64_MAX)
+		sender->left -= bytes;
+	if (sender->left == 0)
+		rcd_turn_end(&sender->turn);
+	return sender;
+}
+
+/* Long ones from the first sender on, under way for a while. */
+static void
+long_ones(struct world *world, int count)
+{
+	setup(world);
+	for (int i = 0; i < count; i++)
+		begin(world, &world->senders[i], LARGEST, UINT64_MAX);
+	for (int i = 0; i < 200; i++)
+		step(world);
+}
+
+static void
+short_beside_long(void)
+{
+	static struct world world;
+	struct sender *small = &world.senders[SENDERS - 1];
+
+	for (int count = 1; count < SENDERS; count++) {
+		long_ones(&world, count);
+		for (int round = 0; round < 1000; round++) {
+			begin(&world, small, 8, 8);
+			while (small->left > 0 && world.now - small->began_at < LIMIT)
+				step(&world);
+			/* From anywhere in the turn of a long one. */
+			for (int i = rand() % 20; i > 0; i--)
+				step(&world);
+		}
+		CU_ASSERT_EQUAL(small->sent, 8000);
+		CU_ASSERT(small->waited <= RCD_TURN_QUANTUM);
+	}
+}
+
+static void
+shorts_wait_for_each_other(void)
+{
+	static struct world world;
+
+	long_ones(&world, 3);
+	for (int round = 0; round < 1000; round++) {
+		for (int i = 3; i < SENDERS; i++)
+			begin(&world, &world.senders[i], 1024, 1024);
+		for (int i = 3; i < SENDERS; i++)
+			while (world.senders[i].left > 0 &&
+				world.now - world.senders[i].began_at < LIMIT)
+				step(&world);
+		for (int i = rand() % 20; i > 0; i--)
+			step(&world);
+	}
+	for (int i = 3; i < SENDERS; i++)
+		CU_ASSERT(world.senders[i].waited <= RCD_TURN_QUANTUM + (SENDERS - 3) * 1024);
+}
+
+/* Ones that become busy again and again do not keep an old one from its turn. */
+static void
+nobody_starves(void)
+{
+	static struct world world;
+	uint64_t last, longest = 0;
+
+	long_ones(&world, 1);
+	last = world.now;
+	for (int round = 0; round < 10000; round++) {
+		for (int i = 1; i < SENDERS; i++)
+			if (world.senders[i].left == 0)
+				begin(&world, &world.senders[i], 2048, 2048);
+		if (step(&world) != &world.senders[0])
+			continue;
+		longest = world.now - last > longest ? world.now - last : longest;
+		last = world.now;
+	}
+	CU_ASSERT(longest <= RCD_TURN_NEW_BYTES + 2 * LARGEST);
+	CU_ASSERT(world.senders[0].sent > world.now / 8);
+}
+
+static void
+shares_are_even(void)
+{
+	static struct world world;
+	uint64_t least = UINT64_MAX, most = 0;
+
+	setup(&world);
+	for (int i = 0; i < SENDERS; i++)
+		begin(&world, &world.senders[i], 64 + (uint32_t)i * 360, UINT64_MAX);
+	for (int i = 0; i < 100000; i++)
+		step(&world);
+	for (int i = 0; i < SENDERS; i++) {
+		least = world.senders[i].sent < least ? world.senders[i].sent : least;
+		most = world.senders[i].sent > most ? world.senders[i].sent : most;
+	}
+	/* A quantum is the new ones' start, another the round that is under way. */
+	CU_ASSERT(most - least <= 2 * RCD_TURN_QUANTUM + LARGEST);
+}
+
+static void
+blocked_ones_wait(void)
+{
+	static struct world world;
+	struct rcd_turn_list blocked;
+
+	TAILQ_INIT(&blocked);
+	long_ones(&world, 2);
+	rcd_turn_block(&world.senders[0].turn, &blocked);
+	for (int i = 0; i < 100; i++)
+		CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[1]);
+	/* Something new to send changes nothing. */
+	rcd_turn_begin(&world.turns, &world.senders[0].turn);
+	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[1]);
+	rcd_turn_end(&world.senders[1].turn);
+	CU_ASSERT_PTR_NULL(step(&world));
+	rcd_turn_unblock(&world.turns, &blocked);
+	CU_ASSERT(TAILQ_EMPTY(&blocked));
+	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[0]);
+	rcd_turn_end(&world.senders[0].turn);
+	rcd_turn_end(&world.senders[0].turn);
+	CU_ASSERT_PTR_NULL(step(&world));
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(short_beside_long),
+		RCD_TEST(shorts_wait_for_each_other),
+		RCD_TEST(nobody_starves),
+		RCD_TEST(shares_are_even),
+		RCD_TEST(blocked_ones_wait),
+	};
+
+	return rcd_tap_run("turn", tests, sizeof(tests) / sizeof(tests[0]));
+}
