@@ -420,3 +420,70 @@ filled(const uint8_t *memory, uint64_t len, uint32_t seed)
 	}
 	return 1;
 }
+
+#define HONEST_MEMORY (1u << 20)
+
+static void
+transfer(const struct rig *rig, int stop)
+{
+	struct node a, b;
+	struct rcd_cq_slot slot;
+	char byte;
+
+	fcntl(stop, F_SETFL, O_NONBLOCK);
+	node_open(&a, rig->socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig->socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, HONEST_MEMORY);
+	node_memory(&b, HONEST_MEMORY);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	for (uint32_t round = 1; read(stop, &byte, 1) < 0; round++) {
+		fill(a.memory, 100000, round);
+		if (node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 100000, round) != 0 ||
+			node_wait(&a, &slot, 10000) != RCD_WC_SUCCESS ||
+			!filled(b.memory, 100000, round))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+struct honest
+honest_start(const struct rig *rig)
+{
+	struct honest honest;
+	int ends[2];
+
+	MUST(pipe(ends) == 0);
+	fflush(stdout);
+	honest.pid = fork();
+	if (honest.pid == 0)
+		transfer(rig, ends[0]);
+	close(ends[0]);
+	honest.stop = ends[1];
+	return honest;
+}
+
+int
+honest_end(struct honest honest)
+{
+	int status = -1;
+
+	MUST(write(honest.stop, "x", 1) == 1);
+	waitpid(honest.pid, &status, 0);
+	close(honest.stop);
+	return status;
+}
+
+int
+rig_contexts(const struct rig *rig, int wanted, int limit_ms)
+{
+	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
+	int count;
+
+	do {
+		char *answer = rig_admin(rig->socket, "resource ctx");
+
+		count = rig_count(answer, "\"ctxn\"");
+		free(answer);
+	} while (count != wanted && now_ms() < deadline);
+	return count == wanted;
+}

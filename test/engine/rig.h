@@ -49,6 +49,23 @@ rig_number(const char *answer, const char *key);
 int
 rig_count(const char *answer, const char *text);
 
+/** Wait until an engine has this many sessions. @return whether it came to that */
+int
+rig_contexts(const struct rig *rig, int wanted, int limit_ms);
+
+/** An honest pair of nodes in a child process: transfers and compares until it is told to stop. */
+struct honest {
+	pid_t pid;
+	int stop; /**< writing end of a pipe */
+};
+
+struct honest
+honest_start(const struct rig *rig);
+
+/** Stop it. @return 0 when it finished each transfer, with right data */
+int
+honest_end(struct honest honest);
+
 #define NODE_DEPTH 128
 
 /** A session on a device with a protection domain, a completion queue and a queue pair. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,55 +215,191 @@ huge_and_sparse(void)
 	munmap(map, len);
 }
 
-struct writer {
-	uint64_t *words;
-	uint64_t step; /**< words from one to the next */
-	int stop;
-	uint64_t rounds;
+/* Memory for the writer: of each kind. */
+enum kind {
+	KIND_PRIVATE,
+	KIND_HEAP,
+	KIND_BSS,
+	KIND_DATA,
+	KIND_STACK,
+	KIND_SHARED,
+	KIND_MEMFD,
+	KIND_HUGE,
+	KINDS,
 };
+
+static const char *const kind_names[KINDS] = { "private", "heap", "bss", "data", "stack", "shared",
+	"memfd", "hugetlbfs" };
+
+#define WORDS       64
+#define WRITER_STEP 512 /* words from one to the next: a page */
+#define WRITER_LEN  ((uint64_t)WORDS * WRITER_STEP * 8)
+
+static uint8_t writer_zero[WRITER_LEN];
+static uint8_t writer_data[WRITER_LEN] = { 1 };
+
+/* @return memory, or NULL where there is none of the kind (and for the stack, which comes with its
+ * thread) */
+static uint8_t *
+kind_get(enum kind kind)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	int fd = -1;
+	void *map;
+
+	switch (kind) {
+	case KIND_BSS:
+		return writer_zero;
+	case KIND_DATA:
+		return writer_data;
+	case KIND_HEAP:
+		return calloc(1, WRITER_LEN);
+	case KIND_SHARED:
+		flags = MAP_SHARED | MAP_ANONYMOUS;
+		break;
+	case KIND_HUGE:
+		flags = MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB;
+		break;
+	case KIND_MEMFD:
+		flags = MAP_SHARED;
+		fd = memfd_create("test", MFD_CLOEXEC);
+		MUST(ftruncate(fd, WRITER_LEN) == 0);
+		break;
+	case KIND_PRIVATE:
+	case KIND_STACK:
+	case KINDS:
+		break;
+	}
+	map = mmap(NULL, kind == KIND_HUGE ? 2 << 20 : WRITER_LEN, PROT_READ | PROT_WRITE, flags,
+		fd, 0);
+	if (fd >= 0)
+		close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void
+kind_put(enum kind kind, uint8_t *memory)
+{
+	if (kind == KIND_HEAP)
+		free(memory);
+	else if (kind != KIND_BSS && kind != KIND_DATA)
+		munmap(memory, kind == KIND_HUGE ? 2 << 20 : WRITER_LEN);
+}
+
+struct writer {
+	uint64_t *words; /**< NULL: takes its stack */
+	uint64_t step;   /**< words from one to the next */
+	int ready;
+	int stop;
+	int seen; /**< by the other thread: the stack may go */
+	uint64_t rounds;
+	uint64_t start[WORDS];
+};
+
+static void
+write_in(struct writer *writer, uint64_t *words)
+{
+	for (uint64_t i = 0; i < WORDS; i++)
+		writer->start[i] = words[i * writer->step];
+	__atomic_store_n(&writer->words, words, __ATOMIC_RELAXED);
+	__atomic_store_n(&writer->ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
+		for (uint64_t i = 0; i < WORDS; i++)
+			__atomic_store_n(&words[i * writer->step], words[i * writer->step] + 1,
+				__ATOMIC_RELAXED);
+		writer->rounds++;
+	}
+}
 
 static void *
 write_on(void *arg)
 {
 	struct writer *writer = arg;
+	uint64_t stack[WRITER_LEN / 8];
 
-	while (!__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
-		for (int i = 0; i < 64; i++)
-			writer->words[(uint64_t)i * writer->step]++;
-		writer->rounds++;
+	if (writer->words != NULL) {
+		write_in(writer, writer->words);
+		return NULL;
 	}
+	memset(stack, 0, sizeof(stack));
+	write_in(writer, stack);
+	__atomic_store_n(&writer->ready, 2, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&writer->seen, __ATOMIC_ACQUIRE))
+		sched_yield();
 	return NULL;
+}
+
+/* @return words that are not what the writer made them */
+static int
+write_through(enum kind kind, int round)
+{
+	/* Within one page, or one in each. */
+	struct writer writer = { .step = round % 2 ? 1 : WRITER_STEP };
+	uint8_t *memory = kind_get(kind);
+	struct rcd_cl_mr mr;
+	pthread_t thread;
+	int wrong = 0;
+
+	writer.words = kind == KIND_STACK ? NULL : (uint64_t *)(void *)memory;
+	MUST(pthread_create(&thread, NULL, write_on, &writer) == 0);
+	while (__atomic_load_n(&writer.ready, __ATOMIC_ACQUIRE) == 0)
+		sched_yield();
+	MUST(reg((uint8_t *)writer.words, WRITER_LEN, ALL, &mr) == 0);
+	if (round % 5 == 0)
+		MUST(operate(RCD_WR_RDMA_READ, (uint8_t *)writer.words, 65536, mr.key) ==
+			RCD_WC_SUCCESS);
+	__atomic_store_n(&writer.stop, 1, __ATOMIC_RELAXED);
+	while (kind == KIND_STACK && __atomic_load_n(&writer.ready, __ATOMIC_ACQUIRE) != 2)
+		sched_yield();
+	if (kind != KIND_STACK)
+		pthread_join(thread, NULL);
+	for (uint64_t i = 0; i < WORDS; i++)
+		wrong += writer.words[i * writer.step] != writer.start[i] + writer.rounds;
+	/* The engine's copy is the same one: the last page comes over as it is now. */
+	MUST(operate(RCD_WR_RDMA_READ, (uint8_t *)writer.words, WRITER_LEN, mr.key) ==
+		RCD_WC_SUCCESS);
+	wrong += memcmp(a.memory, writer.words, WRITER_LEN) != 0;
+	MUST(rcd_cl_mr_dereg(&b.client, &mr) == 0);
+	if (kind == KIND_STACK) {
+		__atomic_store_n(&writer.seen, 1, __ATOMIC_RELEASE);
+		pthread_join(thread, NULL);
+	}
+	kind_put(kind, memory);
+	return wrong;
+}
+
+static void
+writer_on_each_kind(int rounds)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		uint8_t *memory = kind_get(kind);
+		int wrong = 0;
+
+		if (memory == NULL) {
+			printf("# no %s memory here\n", kind_names[kind]);
+			continue;
+		}
+		kind_put(kind, memory);
+		for (int round = 0; round < rounds; round++)
+			wrong += write_through(kind, round);
+		if (wrong != 0)
+			printf("# %d words lost in %s memory\n", wrong, kind_names[kind]);
+		CU_ASSERT_EQUAL(wrong, 0);
+	}
 }
 
 static void
 no_write_is_lost(void)
 {
-	const uint64_t len = 256 << 10;
+	writer_on_each_kind(1000);
+}
 
-	for (int round = 0; round < 1000; round++) {
-		uint8_t *map =
-			mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		/* One page, or all of them. */
-		struct writer writer = { .words = (uint64_t *)(void *)map,
-			.step = round % 2 ? 1 : 512 };
-		struct rcd_cl_mr mr;
-		pthread_t thread;
-		int wrong = 0;
-
-		MUST(pthread_create(&thread, NULL, write_on, &writer) == 0);
-		if (round % 3 == 0)
-			sched_yield();
-		MUST(reg(map, len, ALL, &mr) == 0);
-		if (round % 5 == 0)
-			MUST(operate(RCD_WR_RDMA_READ, map, 65536, mr.key) == RCD_WC_SUCCESS);
-		__atomic_store_n(&writer.stop, 1, __ATOMIC_RELAXED);
-		pthread_join(thread, NULL);
-		for (uint64_t i = 0; i < 64; i++)
-			wrong += writer.words[i * writer.step] != writer.rounds;
-		CU_ASSERT_EQUAL(wrong, 0);
-		MUST(rcd_cl_mr_dereg(&b.client, &mr) == 0);
-		munmap(map, len);
-	}
+static void
+no_write_is_lost_in_copies(void)
+{
+	setenv("ROCADE_MR", "copy", 1);
+	writer_on_each_kind(100);
+	unsetenv("ROCADE_MR");
 }
 
 static void
@@ -414,6 +551,7 @@ main(void)
 		RCD_TEST(odd_lengths),
 		RCD_TEST(huge_and_sparse),
 		RCD_TEST(no_write_is_lost),
+		RCD_TEST(no_write_is_lost_in_copies),
 		RCD_TEST(unmapped_while_registered),
 		RCD_TEST(fork_gives_copies),
 		RCD_TEST(fork_after_reuse),
