@@ -257,6 +257,8 @@ device_key(struct rcd_dev_conf *dev, const char *key, const char *val)
 			dev->gateway6 = addr.gid;
 		return NULL;
 	}
+	if (strcmp(key, "impair") == 0)
+		return take_text(dev->impair, sizeof(dev->impair), val) ? NULL : "too long";
 	if (strcmp(key, "mtu") == 0) {
 		if (!parse_number(val, 65535, &number) || number < 576)
 			return "bytes, 576 to 65535";

@@ -31,6 +31,9 @@
 #include <unistd.h>
 
 #include "conf.h"
+#ifdef ROCADE_NET_IMPAIR
+#include "rcd_pmd_impair.h"
+#endif
 
 #define EAL_ARGS_MAX 64
 #define STEP_MS      1000
@@ -371,6 +374,9 @@ run(struct conf *conf)
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	make_folder(conf);
+#ifdef ROCADE_NET_IMPAIR
+	conf->engine.impair_set = rcd_pmd_impair_set;
+#endif
 	engine = rcd_engine_create(&conf->engine, error, sizeof(error));
 	if (engine == NULL) {
 		fprintf(stderr, "rocaded: %s\n", error);

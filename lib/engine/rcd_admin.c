@@ -4,8 +4,8 @@
  * Requests of the command line, in words, and answers in JSON with the keys of iproute2's rdma:
  *
  *   link | dev | resource [pd|cq|qp|mr|srq|ctx] | statistic [NAME] | engine | stop
- *   link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS
- *   link del NAME; link set NAME up|down
+ *   link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS, then [impair ARGS]
+ *   link del NAME; link set NAME up|down; link set NAME impair ARGS
  *   addr add NAME ADDRESS/LENGTH [vlan ID]; addr del NAME ADDRESS
  *
  * A request that can't be carried out is answered by {"error": "..."}.
@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
+#include <rte_ethdev.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -91,6 +92,8 @@ link_json(const struct rcd_dev *dev)
 		json_object_set_new(link, "netdev", json_string(dev->conf.target));
 	if (dev->peer != NULL)
 		json_object_set_new(link, "peer", json_string(dev->peer->conf.name));
+	if (dev->conf.impair[0] != '\0')
+		json_object_set_new(link, "impair", json_string(dev->conf.impair));
 	if (dev->pool != NULL)
 		json_object_set_new(link, "buffers_free",
 			json_integer((json_int_t)rte_mempool_avail_count(dev->pool)));
@@ -129,6 +132,23 @@ each_dev(const struct command *command, json_t *(*show)(const struct rcd_dev *de
 	return list;
 }
 
+/* What net_impair did: the extended statistics of the port that are its own. */
+static void
+add_impair_counters(const struct rcd_dev *dev, json_t *counters)
+{
+	struct rte_eth_xstat_name names[128];
+	struct rte_eth_xstat stats[128];
+	int count = rte_eth_xstats_get_names(dev->port_id, names, RTE_DIM(names));
+
+	if (count < 0 || count > (int)RTE_DIM(names) ||
+		rte_eth_xstats_get(dev->port_id, stats, RTE_DIM(stats)) != count)
+		return;
+	for (int i = 0; i < count; i++)
+		if (strstr(names[i].name, "_impair_") != NULL)
+			json_object_set_new(counters, names[i].name,
+				json_integer((json_int_t)stats[i].value));
+}
+
 static json_t *
 statistic_json(const struct rcd_dev *dev)
 {
@@ -137,6 +157,8 @@ statistic_json(const struct rcd_dev *dev)
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
 		json_object_set_new(counters, rcd_counter_name((enum rcd_counter)i),
 			json_integer((json_int_t)rcd_dev_sum(dev, (enum rcd_counter)i)));
+	if (dev->conf.impair[0] != '\0')
+		add_impair_counters(dev, counters);
 	return json_pack("{s:i, s:s, s:i, s:o}", "ifindex", (int)dev->serial, "ifname",
 		dev->conf.name, "port", 1, "counters", counters);
 }
@@ -322,34 +344,49 @@ statistic(const struct command *command)
 	return json_pack("[o]", statistic_json(dev));
 }
 
+/* Both ends of a wire are added together; each impairs what it sends. */
 static json_t *
-link_add(const struct command *command)
+wire_add(const struct command *command, struct rcd_dev_conf *conf)
+{
+	struct rcd_dev_conf peer = *conf;
+	char text[400] = "";
+	int err;
+
+	if (strlen(conf->target) >= sizeof(peer.name))
+		return error("%s: too long a name", conf->target);
+	conf->attach = peer.attach = RCD_ATTACH_WIRE;
+	memcpy(peer.name, conf->target, sizeof(peer.name));
+	snprintf(peer.target, sizeof(peer.target), "%s", conf->name);
+	err = rcd_engine_dev_add(command->engine, conf, text, sizeof(text));
+	if (err == 0) {
+		err = rcd_engine_dev_add(command->engine, &peer, text, sizeof(text));
+		if (err != 0)
+			rcd_engine_dev_del(command->engine, conf->name);
+	}
+	return err == 0 ? json_object() : error("%s", text);
+}
+
+static json_t *
+link_add(struct command *command)
 {
 	struct rcd_dev_conf conf = { .addr_count = 0 };
 	char text[400] = "";
 	int err;
 
+	if (command->count > 6 && is(command, command->count - 2, "impair")) {
+		command->count -= 2;
+		if (strlen(command->words[command->count + 1]) >= sizeof(conf.impair))
+			return error("too much to impair");
+		snprintf(conf.impair, sizeof(conf.impair), "%s",
+			command->words[command->count + 1]);
+	}
 	if (command->count < 5)
-		return error(
-			"link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS");
+		return error("link add NAME wire PEER | netdev DEV [auto|xdp|packet] | "
+			     "port DEVARGS, then [impair ARGS]");
 	snprintf(conf.name, sizeof(conf.name), "%s", command->words[2]);
 	snprintf(conf.target, sizeof(conf.target), "%s", command->words[4]);
-	if (is(command, 3, "wire")) {
-		struct rcd_dev_conf peer = conf;
-
-		if (strlen(conf.target) >= sizeof(peer.name))
-			return error("%s: too long a name", conf.target);
-		conf.attach = peer.attach = RCD_ATTACH_WIRE;
-		memcpy(peer.name, conf.target, sizeof(peer.name));
-		snprintf(peer.target, sizeof(peer.target), "%s", conf.name);
-		err = rcd_engine_dev_add(command->engine, &conf, text, sizeof(text));
-		if (err == 0) {
-			err = rcd_engine_dev_add(command->engine, &peer, text, sizeof(text));
-			if (err != 0)
-				rcd_engine_dev_del(command->engine, conf.name);
-		}
-		return err == 0 ? json_object() : error("%s", text);
-	}
+	if (is(command, 3, "wire"))
+		return wire_add(command, &conf);
 	if (is(command, 3, "netdev"))
 		conf.attach = RCD_ATTACH_NETDEV;
 	else if (is(command, 3, "port"))
@@ -365,7 +402,36 @@ link_add(const struct command *command)
 }
 
 static json_t *
-link_command(const struct command *command)
+link_impair(struct rcd_dev *dev, const char *args)
+{
+	char text[256] = "";
+
+	if (dev->conf.impair[0] == '\0')
+		return error("%s is not impaired: add it with impair ARGS", dev->conf.name);
+	if (strlen(args) >= sizeof(dev->conf.impair))
+		return error("too much to impair");
+	if (dev->engine->conf.impair_set(dev->port_id, args, text, sizeof(text)) != 0)
+		return error("%s: %s", dev->conf.name, text);
+	snprintf(dev->conf.impair, sizeof(dev->conf.impair), "%s", args);
+	return json_object();
+}
+
+static json_t *
+link_set(const struct command *command, struct rcd_dev *dev)
+{
+	if (is(command, 3, "impair") && command->count == 5)
+		return link_impair(dev, command->words[4]);
+	if (command->count != 4 || (!is(command, 3, "up") && !is(command, 3, "down")))
+		return error("link set NAME up|down | impair ARGS");
+	dev->admin_down = is(command, 3, "down");
+	rcd_dev_check_link(dev);
+	if (dev->peer != NULL)
+		rcd_dev_check_link(dev->peer);
+	return json_object();
+}
+
+static json_t *
+link_command(struct command *command)
 {
 	struct rcd_dev *dev;
 
@@ -381,14 +447,9 @@ link_command(const struct command *command)
 		rcd_engine_dev_del(command->engine, command->words[2]);
 		return json_object();
 	}
-	if (is(command, 1, "set") && (is(command, 3, "up") || is(command, 3, "down"))) {
-		dev->admin_down = is(command, 3, "down");
-		rcd_dev_check_link(dev);
-		if (dev->peer != NULL)
-			rcd_dev_check_link(dev->peer);
-		return json_object();
-	}
-	return error("link [show | add | del | set NAME up|down]");
+	if (is(command, 1, "set") && !dev->wire_waits)
+		return link_set(command, dev);
+	return error("link [show | add | del | set NAME up|down | set NAME impair ARGS]");
 }
 
 static json_t *
@@ -424,7 +485,7 @@ addr_command(const struct command *command)
 }
 
 static json_t *
-carry_out(const struct command *command)
+carry_out(struct command *command)
 {
 	if (is(command, 0, "link"))
 		return link_command(command);

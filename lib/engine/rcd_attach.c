@@ -316,6 +316,35 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	return err != 0 ? err : -ENODEV;
 }
 
+/* Put net_impair before the port. */
+static int
+wrap(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	char name[RTE_ETH_NAME_MAX_LEN], vdev[64];
+	char args[RTE_ETH_NAME_MAX_LEN + sizeof(dev->conf.impair) + 8];
+	uint16_t inner = dev->port_id;
+	struct rte_eth_dev_info info;
+	int err = rte_eth_dev_get_name_by_port(inner, name);
+
+	if (err == 0)
+		err = rte_eth_dev_info_get(inner, &info);
+	if (err != 0)
+		return err;
+	snprintf(args, sizeof(args), "port=%s,%s", name, dev->conf.impair);
+	memcpy(vdev, dev->vdev, sizeof(vdev));
+	err = probe(dev, "net_impair", args);
+	if (err != 0) {
+		memcpy(dev->vdev, vdev, sizeof(vdev));
+		say(error, error_len, "%s: %s", dev->conf.name,
+			dev->engine->conf.impair_set == NULL
+				? "this build has no net_impair (usertools/rocade-driver-sdk.sh)"
+				: "net_impair does not take its arguments, as the log says");
+		return err;
+	}
+	dev->wrapped = vdev[0] != '\0' ? info.device : NULL;
+	return 0;
+}
+
 static int
 start_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -324,8 +353,10 @@ start_port(struct rcd_dev *dev, char *error, size_t error_len)
 	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
 	struct rte_mempool *pool =
 		dev->pool != NULL ? dev->pool : dev->engine->pools[dev->socket_id];
-	int err = rte_eth_dev_info_get(dev->port_id, &info);
+	int err = dev->conf.impair[0] != '\0' ? wrap(dev, error, error_len) : 0;
 
+	if (err == 0)
+		err = rte_eth_dev_info_get(dev->port_id, &info);
 	if (err != 0)
 		return err;
 	if (dev->queues > info.max_rx_queues)
@@ -442,6 +473,9 @@ close_port(struct rcd_dev *dev)
 		rte_eth_dev_close(dev->port_id);
 		rte_dev_remove(info.device);
 	}
+	if (dev->wrapped != NULL)
+		rte_dev_remove(dev->wrapped);
+	dev->wrapped = NULL;
 	dev->vdev[0] = '\0';
 	rte_mempool_free(dev->pool);
 	dev->pool = NULL;

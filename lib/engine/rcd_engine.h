@@ -60,6 +60,7 @@ struct rcd_dev_conf {
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
 	enum rcd_netdev_mode mode;
 	uint32_t mtu; /**< of IP, bytes; 0: the largest useful one that the port does */
+	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
 	uint32_t addr_count;
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */
@@ -86,6 +87,8 @@ struct rcd_engine_conf {
 	enum rcd_idle idle;
 	uint32_t mbufs; /**< per NUMA node; 0: from the number of ports */
 	struct rcd_quota quota;
+	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
+	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };
 
 /** Defaults of everything. */

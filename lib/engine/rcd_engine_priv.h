@@ -97,7 +97,7 @@ struct rcd_dev {
 	struct rcd_dev *peer;
 	char driver[32]; /**< of DPDK */
 	char vdev[64];   /**< EAL device that was made for it, and goes with it; "": none */
-	char devargs[320];
+	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
 	uint32_t ifindex; /**< of the netdev; 0: none */
 	int hold[2];      /**< sockets that hold port 4791; -1: none */
 	struct rte_mempool

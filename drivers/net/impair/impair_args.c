@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Settings and decisions of the impairment driver.
+ */
+#include "impair_args.h"
+
+#include <errno.h>
+#include <rte_kvargs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const impair_kind_names[IMPAIR_KINDS] = { "drop", "corrupt", "ecn", "duplicate",
+	"reorder", "delay" };
+
+/* As many as a driver holds back for good measure. */
+#define GAP_MAX      64
+#define DELAY_US_MAX 1000000
+
+struct parse {
+	struct impair_args *args;
+	char *error;
+	size_t error_len;
+};
+
+void
+impair_args_init(struct impair_args *args)
+{
+	*args = (struct impair_args){ .gap = 3, .delay_us = 100, .seed = 1, .tx = true };
+}
+
+__attribute__((format(printf, 2, 3))) static int
+refuse(struct parse *parse, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(parse->error, parse->error_len, format, list);
+	va_end(list);
+	return -EINVAL;
+}
+
+static int
+take_probability(const char *key, const char *val, struct parse *parse)
+{
+	char *end;
+	double p = strtod(val, &end);
+
+	if (*end == '%') {
+		p /= 100;
+		end++;
+	}
+	if (end == val || *end != '\0' || !(p >= 0 && p <= 1))
+		return refuse(parse, "%s=%s: a probability is 0 to 1, or 0%% to 100%%", key, val);
+	for (int i = 0; i < IMPAIR_KINDS; i++)
+		if (strcmp(key, impair_kind_names[i]) == 0)
+			parse->args->threshold[i] = (uint64_t)(p * 4294967296.0);
+	return 0;
+}
+
+static int
+take_number(const char *key, const char *val, struct parse *parse)
+{
+	bool gap = strcmp(key, "gap") == 0;
+	bool seed = strcmp(key, "seed") == 0;
+	uint64_t most = gap ? GAP_MAX : seed ? UINT64_MAX : DELAY_US_MAX;
+	unsigned long long number;
+	char *end;
+
+	errno = 0;
+	number = strtoull(val, &end, 0);
+	if (end == val || *end != '\0' || errno != 0 || val[0] == '-' || number > most ||
+		(gap && number == 0))
+		return refuse(parse, "%s=%s: a whole number, %d to %llu", key, val, gap ? 1 : 0,
+			(unsigned long long)most);
+	if (gap)
+		parse->args->gap = (uint32_t)number;
+	else if (seed)
+		parse->args->seed = number;
+	else
+		parse->args->delay_us = (uint32_t)number;
+	return 0;
+}
+
+static int
+take(const char *key, const char *val, void *opaque)
+{
+	struct parse *parse = opaque;
+
+	if (val == NULL)
+		return refuse(parse, "%s needs a value", key);
+	if (strcmp(key, "port") == 0) {
+		if (strlen(val) >= sizeof(parse->args->port))
+			return refuse(parse, "port=%s: too long a name", val);
+		snprintf(parse->args->port, sizeof(parse->args->port), "%s", val);
+		return 0;
+	}
+	if (strcmp(key, "side") == 0) {
+		if (strcmp(val, "tx") != 0 && strcmp(val, "rx") != 0 && strcmp(val, "both") != 0)
+			return refuse(parse, "side=%s: one of tx, rx, both", val);
+		parse->args->tx = strcmp(val, "rx") != 0;
+		parse->args->rx = strcmp(val, "tx") != 0;
+		return 0;
+	}
+	if (strcmp(key, "gap") == 0 || strcmp(key, "delay_us") == 0 || strcmp(key, "seed") == 0)
+		return take_number(key, val, parse);
+	return take_probability(key, val, parse);
+}
+
+int
+impair_args_parse(struct impair_args *args, const char *text, char *error, size_t error_len)
+{
+	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
+		"corrupt", "ecn", "duplicate", "reorder", "delay", NULL };
+	struct impair_args copy = *args;
+	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
+	struct rte_kvargs *list = rte_kvargs_parse(text, keys);
+	int err;
+
+	if (list == NULL)
+		return refuse(&parse, "%s: not a list of KEY=VALUE with keys of this driver", text);
+	err = rte_kvargs_process(list, NULL, take, &parse);
+	rte_kvargs_free(list);
+	if (err != 0)
+		return -EINVAL;
+	*args = copy;
+	return 0;
+}
+
+/* SplitMix64 spreads a seed over the state, so that no seed makes it all zero. */
+void
+impair_random_seed(struct impair_random *random, uint64_t seed)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+
+		z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+		z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+		random->state[i] = z ^ z >> 31;
+	}
+}
+
+static uint64_t
+rotate(uint64_t val, int by)
+{
+	return val << by | val >> (64 - by);
+}
+
+uint64_t
+impair_random_next(struct impair_random *random)
+{
+	uint64_t *s = random->state;
+	uint64_t result = rotate(s[1] * 5, 7) * 9;
+	uint64_t t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotate(s[3], 45);
+	return result;
+}
+
+static bool
+hit(const struct impair_args *args, struct impair_random *random, enum impair_kind kind)
+{
+	return args->threshold[kind] != 0 &&
+		impair_random_next(random) >> 32 < args->threshold[kind];
+}
+
+uint32_t
+impair_decide(const struct impair_args *args, struct impair_random *random)
+{
+	uint32_t set = 0;
+
+	for (int kind = 0; kind < IMPAIR_KINDS; kind++) {
+		if (!hit(args, random, (enum impair_kind)kind))
+			continue;
+		set |= 1u << kind;
+		/* Nothing more happens to it; and it waits for one thing only. */
+		if (kind == IMPAIR_DROP || kind == IMPAIR_REORDER)
+			break;
+	}
+	return set;
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * net_impair as an Ethernet device: what it does by itself is a lane for each queue and direction;
+ * everything else is passed on to the port that it wraps.
+ */
+#include <errno.h>
+#include <rte_cycles.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+
+#include "impair_lane.h"
+#include "rcd_pmd_impair.h"
+
+RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
+#define IMPAIR_LOG(level, format, ...)                                                             \
+	rte_log(RTE_LOG_##level, (uint32_t)impair_logtype, "net_impair: " format "\n", ##__VA_ARGS__)
+
+#define BURST 32
+
+/** A queue, in one direction: what the ethdev layer knows as a queue. */
+struct impair_queue {
+	struct impair_lane *lane;
+	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
+	uint16_t port_id;           /**< of the wrapped port */
+	uint16_t index;
+	struct impair_dev *dev;
+};
+
+/** A device. */
+struct impair_dev {
+	uint16_t port_id; /**< of the wrapped port */
+	uint16_t own_id;
+	struct rte_eth_dev_owner owner;
+	struct impair_args args;
+	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
+	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
+};
+
+static struct rte_vdev_driver impair_driver;
+
+/* Give the wrapped port what is ready; what it does not take waits. */
+static void
+drain(struct impair_queue *queue)
+{
+	struct rte_mbuf **mbufs;
+	uint32_t count = impair_lane_ready(queue->lane, &mbufs);
+
+	if (count > 0)
+		impair_lane_done(queue->lane,
+			rte_eth_tx_burst(queue->port_id, queue->index, mbufs, (uint16_t)count));
+}
+
+static uint16_t
+impair_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+{
+	struct impair_queue *queue = arg;
+	struct impair_lane *lane = queue->lane;
+	uint64_t now = rte_rdtsc();
+	uint16_t taken = 0;
+
+	rte_spinlock_lock(&lane->lock);
+	drain(queue);
+	while (taken < count && impair_lane_room(lane) > 0) {
+		impair_lane_take(lane, mbufs[taken++], now);
+		if (lane->held_count > 0)
+			impair_lane_release(lane, now);
+	}
+	drain(queue);
+	rte_spinlock_unlock(&lane->lock);
+	return taken;
+}
+
+/* A sender that has nothing to send does not call: what it gave before goes in its time. */
+static void
+look_after(struct impair_queue *queue, uint64_t now)
+{
+	struct impair_lane *lane = queue->lane;
+
+	if (lane == NULL || (lane->held_count == 0 && lane->ready_count == 0) ||
+		!rte_spinlock_trylock(&lane->lock))
+		return;
+	impair_lane_release(lane, now);
+	drain(queue);
+	rte_spinlock_unlock(&lane->lock);
+}
+
+static uint16_t
+impair_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+{
+	struct impair_queue *queue = arg;
+	struct impair_lane *lane = queue->lane;
+	struct rte_mbuf *received[BURST];
+	struct rte_mbuf **ready;
+	uint64_t now = rte_rdtsc();
+	uint32_t got;
+
+	look_after(queue->other, now);
+	rte_spinlock_lock(&lane->lock);
+	if (impair_lane_room(lane) >= BURST) {
+		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
+		for (uint32_t i = 0; i < got; i++) {
+			impair_lane_take(lane, received[i], now);
+			if (lane->held_count > 0)
+				impair_lane_release(lane, now);
+		}
+	}
+	if (lane->held_count > 0)
+		impair_lane_release(lane, now);
+	got = impair_lane_ready(lane, &ready);
+	if (got > count)
+		got = count;
+	memcpy(mbufs, ready, got * sizeof(mbufs[0]));
+	impair_lane_done(lane, got);
+	rte_spinlock_unlock(&lane->lock);
+	return (uint16_t)got;
+}
+
+static int
+impair_configure(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_dev_configure(dev->port_id, eth->data->nb_rx_queues,
+		eth->data->nb_tx_queues, &eth->data->dev_conf);
+}
+
+static int
+set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index, bool active,
+	unsigned int socket_id)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	impair_lane_destroy(queue->lane);
+	*queue = (struct impair_queue){ .port_id = dev->port_id, .index = index, .dev = dev };
+	queue->lane = impair_lane_create(&dev->args, active, index, (int)socket_id);
+	return queue->lane != NULL ? 0 : -ENOMEM;
+}
+
+static int
+impair_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+	int err = rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf, pool);
+
+	if (err == 0)
+		err = set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
+	dev->rx[index].other = &dev->tx[index];
+	eth->data->rx_queues[index] = &dev->rx[index];
+	return err;
+}
+
+static int
+impair_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+	unsigned int socket_id, const struct rte_eth_txconf *conf)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+	int err = rte_eth_tx_queue_setup(dev->port_id, index, count, socket_id, conf);
+
+	if (err == 0)
+		err = set_up(eth, &dev->tx[index], index, dev->args.tx, socket_id);
+	eth->data->tx_queues[index] = &dev->tx[index];
+	return err;
+}
+
+static int
+impair_start(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_dev_start(dev->port_id);
+}
+
+static int
+impair_stop(struct rte_eth_dev *eth)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
+		if (dev->rx[i].lane != NULL)
+			impair_lane_clear(dev->rx[i].lane);
+		if (dev->tx[i].lane != NULL)
+			impair_lane_clear(dev->tx[i].lane);
+	}
+	eth->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
+	return rte_eth_dev_stop(dev->port_id);
+}
+
+static int
+forward_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *param)
+{
+	(void)port_id;
+	(void)param;
+	return rte_eth_dev_callback_process(arg, type, NULL);
+}
+
+static int
+impair_close(struct rte_eth_dev *eth)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	rte_eth_dev_callback_unregister(
+		dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
+	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
+		impair_lane_destroy(dev->rx[i].lane);
+		impair_lane_destroy(dev->tx[i].lane);
+		dev->rx[i].lane = dev->tx[i].lane = NULL;
+	}
+	rte_eth_dev_owner_unset(dev->port_id, dev->owner.id);
+	return rte_eth_dev_close(dev->port_id);
+}
+
+static int
+impair_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+	int err = rte_eth_dev_info_get(dev->port_id, info);
+
+	info->device = eth->device;
+	return err;
+}
+
+static int
+impair_link_update(struct rte_eth_dev *eth, int wait)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+	struct rte_eth_link link;
+	int err = wait ? rte_eth_link_get(dev->port_id, &link)
+		       : rte_eth_link_get_nowait(dev->port_id, &link);
+
+	return err != 0 ? err : rte_eth_linkstatus_set(eth, &link);
+}
+
+static int
+impair_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_dev_set_mtu(dev->port_id, mtu);
+}
+
+static int
+impair_promiscuous_enable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_promiscuous_enable(dev->port_id);
+}
+
+static int
+impair_promiscuous_disable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_promiscuous_disable(dev->port_id);
+}
+
+static int
+impair_allmulticast_enable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_allmulticast_enable(dev->port_id);
+}
+
+static int
+impair_allmulticast_disable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_allmulticast_disable(dev->port_id);
+}
+
+static int
+impair_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_dev_default_mac_addr_set(dev->port_id, mac);
+}
+
+static int
+impair_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_stats_get(dev->port_id, stats);
+}
+
+static int
+impair_stats_reset(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_stats_reset(dev->port_id);
+}
+
+/* Extended statistics: what happened, for each direction, all queues together. */
+#define XSTATS (2 * IMPAIR_KINDS)
+
+static int
+impair_xstats_get_names(
+	struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, unsigned int size)
+{
+	(void)eth;
+	for (unsigned int i = 0; names != NULL && i < XSTATS && i < size; i++)
+		snprintf(names[i].name, sizeof(names[i].name), "%s_impair_%s",
+			i < IMPAIR_KINDS ? "rx" : "tx", impair_kind_names[i % IMPAIR_KINDS]);
+	return XSTATS;
+}
+
+static int
+impair_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	for (unsigned int i = 0; i < XSTATS && i < size; i++) {
+		const struct impair_queue *queues = i < IMPAIR_KINDS ? dev->rx : dev->tx;
+
+		stats[i].id = i;
+		stats[i].value = 0;
+		for (int k = 0; k < RTE_MAX_QUEUES_PER_PORT; k++)
+			if (queues[k].lane != NULL)
+				stats[i].value += queues[k].lane->counts[i % IMPAIR_KINDS];
+	}
+	return XSTATS;
+}
+
+static int
+impair_xstats_reset(struct rte_eth_dev *eth)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	for (int i = 0; i < 2 * RTE_MAX_QUEUES_PER_PORT; i++) {
+		struct impair_queue *queue = i % 2 ? &dev->rx[i / 2] : &dev->tx[i / 2];
+
+		if (queue->lane == NULL)
+			continue;
+		rte_spinlock_lock(&queue->lane->lock);
+		memset(queue->lane->counts, 0, sizeof(queue->lane->counts));
+		rte_spinlock_unlock(&queue->lane->lock);
+	}
+	return 0;
+}
+
+static const struct eth_dev_ops impair_ops = {
+	.dev_configure = impair_configure,
+	.dev_start = impair_start,
+	.dev_stop = impair_stop,
+	.dev_close = impair_close,
+	.dev_infos_get = impair_infos_get,
+	.rx_queue_setup = impair_rx_queue_setup,
+	.tx_queue_setup = impair_tx_queue_setup,
+	.link_update = impair_link_update,
+	.mtu_set = impair_mtu_set,
+	.promiscuous_enable = impair_promiscuous_enable,
+	.promiscuous_disable = impair_promiscuous_disable,
+	.allmulticast_enable = impair_allmulticast_enable,
+	.allmulticast_disable = impair_allmulticast_disable,
+	.mac_addr_set = impair_mac_addr_set,
+	.stats_get = impair_stats_get,
+	.stats_reset = impair_stats_reset,
+	.xstats_get = impair_xstats_get,
+	.xstats_get_names = impair_xstats_get_names,
+	.xstats_reset = impair_xstats_reset,
+};
+
+int
+rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error_len)
+{
+	struct rte_eth_dev_info info;
+	struct impair_args next;
+	struct impair_dev *dev;
+	int err;
+
+	if (!rte_eth_dev_is_valid_port(port_id) || rte_eth_dev_info_get(port_id, &info) != 0 ||
+		info.device == NULL || info.device->driver != &impair_driver.driver) {
+		snprintf(error, error_len, "port %u is none of net_impair", port_id);
+		return -ENODEV;
+	}
+	dev = rte_eth_devices[port_id].data->dev_private;
+	impair_args_init(&next);
+	memcpy(next.port, dev->args.port, sizeof(next.port));
+	err = impair_args_parse(&next, args, error, error_len);
+	if (err != 0)
+		return err;
+	if (strcmp(next.port, dev->args.port) != 0) {
+		snprintf(error, error_len, "the wrapped port can't be changed");
+		return -EINVAL;
+	}
+	dev->args = next;
+	for (uint16_t i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
+		if (dev->rx[i].lane != NULL)
+			impair_lane_set(dev->rx[i].lane, &next, next.rx, i);
+		if (dev->tx[i].lane != NULL)
+			impair_lane_set(dev->tx[i].lane, &next, next.tx, i);
+	}
+	return 0;
+}
+
+/* The wrapped port, for us alone. */
+static int
+take_port(struct impair_dev *dev)
+{
+	int err = rte_eth_dev_get_port_by_name(dev->args.port, &dev->port_id);
+
+	if (err != 0) {
+		IMPAIR_LOG(ERR, "there is no port %s", dev->args.port);
+		return err;
+	}
+	err = rte_eth_dev_owner_new(&dev->owner.id);
+	snprintf(dev->owner.name, sizeof(dev->owner.name), "net_impair");
+	if (err == 0)
+		err = rte_eth_dev_owner_set(dev->port_id, &dev->owner);
+	if (err != 0)
+		IMPAIR_LOG(ERR, "port %s belongs to somebody else", dev->args.port);
+	return err;
+}
+
+static int
+impair_probe(struct rte_vdev_device *vdev)
+{
+	const char *name = rte_vdev_device_name(vdev);
+	const char *text = rte_vdev_device_args(vdev);
+	struct rte_eth_dev *eth, *inner;
+	struct impair_args args;
+	struct impair_dev *dev;
+	char error[256] = "port=NAME says which port to wrap";
+
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		IMPAIR_LOG(ERR, "%s: not for secondary processes", name);
+		return -ENOTSUP;
+	}
+	impair_args_init(&args);
+	if (impair_args_parse(&args, text != NULL ? text : "", error, sizeof(error)) != 0 ||
+		args.port[0] == '\0') {
+		IMPAIR_LOG(ERR, "%s: %s", name, error);
+		return -EINVAL;
+	}
+	eth = rte_eth_vdev_allocate(vdev, sizeof(*dev));
+	if (eth == NULL)
+		return -ENOMEM;
+	dev = eth->data->dev_private;
+	dev->args = args;
+	dev->own_id = eth->data->port_id;
+	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
+	if (eth->data->mac_addrs == NULL || take_port(dev) != 0) {
+		rte_eth_dev_release_port(eth);
+		return -ENODEV;
+	}
+	inner = &rte_eth_devices[dev->port_id];
+	rte_ether_addr_copy(&inner->data->mac_addrs[0], &eth->data->mac_addrs[0]);
+	eth->data->dev_link = inner->data->dev_link;
+	eth->data->dev_flags |= inner->data->dev_flags & RTE_ETH_DEV_INTR_LSC;
+	eth->data->numa_node = inner->data->numa_node;
+	eth->dev_ops = &impair_ops;
+	eth->rx_pkt_burst = impair_rx_burst;
+	eth->tx_pkt_burst = impair_tx_burst;
+	rte_eth_dev_callback_register(dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
+	rte_eth_dev_probing_finish(eth);
+	return 0;
+}
+
+static int
+impair_remove(struct rte_vdev_device *vdev)
+{
+	struct rte_eth_dev *eth = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+	int err;
+
+	if (eth == NULL)
+		return 0; /* closed already */
+	err = impair_close(eth);
+	rte_eth_dev_release_port(eth);
+	return err;
+}
+
+static struct rte_vdev_driver impair_driver = {
+	.probe = impair_probe,
+	.remove = impair_remove,
+};
+
+RTE_PMD_REGISTER_VDEV(net_impair, impair_driver);
+RTE_PMD_REGISTER_PARAM_STRING(net_impair,
+	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
+	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
+	"delay=<probability> delay_us=<int> ecn=<probability>");

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Gets what it takes to build a DPDK driver outside of DPDK: the internal headers of ethdev and of
+# the vdev bus, and the tool that writes what dpdk-pmdinfo.py shows. Debian's packages do not have
+# them (DPDK was built without enable_driver_sdk), its source package has: that of the version that
+# is installed, without touching the machine's package sources.
+#
+#   rocade-driver-sdk.sh [FOLDER]    build/dpdk-driver-sdk of the checkout, unless said otherwise
+#
+# Does nothing when the folder holds them for this version already. Needs no root.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "$0")")
+folder=${1:-$here/../build/dpdk-driver-sdk}
+files=(
+	lib/ethdev/ethdev_driver.h
+	lib/ethdev/ethdev_vdev.h
+	lib/eal/include/dev_driver.h
+	drivers/bus/vdev/bus_vdev_driver.h
+	buildtools/gen-pmdinfo-cfile.py
+	buildtools/pmdinfogen.py
+	buildtools/coff.py
+)
+
+fail() {
+	echo "rocade-driver-sdk: $*" >&2
+	exit 1
+}
+
+version=$(dpkg-query -W -f '${Version}' libdpdk-dev 2>/dev/null) ||
+	fail "libdpdk-dev is not installed: usertools/rocade-setup.sh build"
+[ "$(cat "$folder/version" 2>/dev/null)" = "$version" ] && exit 0
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/parts" "$work/lists/partial" "$work/source"
+for list in /etc/apt/sources.list.d/*.sources; do
+	[ -e "$list" ] && sed 's/^Types:.*/Types: deb-src/' "$list" >"$work/parts/${list##*/}"
+done
+for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+	[ -e "$list" ] && sed -n 's/^deb /deb-src /p' "$list" >"$work/parts/${list##*/}.list"
+done
+options=(-o "Dir::Etc::sourcelist=/dev/null" -o "Dir::Etc::sourceparts=$work/parts"
+	-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" -o "APT::Sandbox::User=root")
+mkdir -p "$work/cache/archives/partial"
+cd "$work/source"
+apt-get "${options[@]}" update >"$work/log" 2>&1 &&
+	apt-get "${options[@]}" source --download-only "dpdk=$version" >>"$work/log" 2>&1 || {
+	cat "$work/log" >&2
+	fail "the source package of DPDK $version can't be had"
+}
+tar -xf dpdk_*.orig.tar.* --strip-components=1 --wildcards "${files[@]/#/*/}" ||
+	fail "the source package of DPDK $version is not as expected"
+mkdir -p "$folder"
+cp "${files[@]}" "$folder"
+echo "$version" >"$folder/version"
