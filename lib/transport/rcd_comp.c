@@ -282,7 +282,15 @@ rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
 
-	/* Outside what is outstanding: late, or from nowhere. */
+	/*
+	 * Outside what is outstanding: late, or from nowhere. A NAK may name what comes next, when
+	 * what it was made for arrived before it left: it acknowledges everything.
+	 */
+	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) &&
+		pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE &&
+		pkt->roce.aeth.syndrome ==
+			rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
+		return rx_acknowledge(qp, &pkt->roce, now_ns);
 	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
 		return RCD_RX_STALE;
 	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)

@@ -370,6 +370,10 @@ execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, 
 	if (check != CHECK_OK)
 		return refuse(qp, check);
 	/* Before anything completes: who is told of the completion may already ask again. */
+	if (hot->nak_state == RCD_NAK_STATE_SENT) {
+		/* What was missing came before the NAK could leave: it would ask for nothing. */
+		hot->nak_pending = false;
+	}
 	hot->nak_state = RCD_NAK_STATE_NONE;
 	if (op_of(roce) == RCD_OP_SEND)
 		check = execute_send(qp, roce, payload, len);

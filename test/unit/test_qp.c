@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "rcd_aeth.h"
 #include "rcd_bring_up.h"
 #include "rcd_tap.h"
 #include "rcd_timer.h"
@@ -812,6 +813,70 @@ what_is_missing_is_answered_first(void)
 	end();
 }
 
+/* A packet for b as a would send it. */
+static struct rcd_pkt
+by_hand(uint8_t opcode, uint32_t psns)
+{
+	struct rcd_pkt pkt = { .payload = p.sim.nodes[0].memory, .payload_len = 8 };
+	struct rcd_qp_attr attr;
+
+	rcd_qp_query(p.b->qp, &attr);
+	pkt.sgid = sim_av(&p.sim.nodes[1]).dgid;
+	pkt.dgid = sim_av(&p.sim.nodes[1]).sgid;
+	pkt.roce.bth = (struct rcd_bth){
+		.opcode = opcode, .pkey = { 0xffff }, .psn = rcd_psn_add(attr.rq_psn, psns)
+	};
+	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 8 };
+	return pkt;
+}
+
+/* Found by net_impair: the NAK left behind the packet that it asked for, instead of the ACK. */
+static void
+a_gap_that_fills_needs_no_nak(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt first, second;
+	struct rcd_tx_pkt out;
+
+	begin(&init, NULL);
+	first = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 0);
+	second = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 1);
+	second.roce.bth.ack_req = true;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &second, 1), RCD_RX_KEPT);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_ACKNOWLEDGE);
+	CU_ASSERT_EQUAL(rcd_aeth_kind(out.roce.aeth.syndrome), RCD_AETH_ACK);
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, second.roce.bth.psn.val);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.b->qp, 1, &out));
+	end();
+}
+
+/* A peer may send it all the same. */
+static void
+a_nak_for_what_comes_next(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt nak;
+	struct rcd_tx_pkt out;
+
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	nak = by_hand(RCD_OPCODE_RC_ACKNOWLEDGE, 0);
+	nak.sgid = sim_av(&p.sim.nodes[0]).dgid;
+	nak.dgid = sim_av(&p.sim.nodes[0]).sgid;
+	nak.payload_len = 0;
+	nak.roce.bth.psn = rcd_psn_add(out.roce.bth.psn, 1);
+	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1), RCD_RX_EXECUTED);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	/* Once more, it says nothing. */
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1), RCD_RX_STALE);
+	end();
+}
+
 /* Covers: IBTA 9.6, 10.9.3 */
 static void
 strangers_are_dropped(void)
@@ -867,6 +932,8 @@ main(void)
 		RCD_TEST(a_request_that_changes),
 		RCD_TEST(a_repeated_answer_gives_way),
 		RCD_TEST(what_is_missing_is_answered_first),
+		RCD_TEST(a_gap_that_fills_needs_no_nak),
+		RCD_TEST(a_nak_for_what_comes_next),
 		RCD_TEST(strangers_are_dropped),
 	};
 
