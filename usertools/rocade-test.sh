@@ -30,6 +30,10 @@ for arg in "$@"; do
 done
 
 "$root/usertools/rocade-setup.sh" "${purposes[@]}"
+# Without them all but the drivers is built, and the tests that need one are skipped.
+"$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
+	echo "rocade-test: no headers for DPDK drivers: net_impair is NOT built, and NOT tested"
+options+=("-Ddriver_sdk=$builds/dpdk-driver-sdk")
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=()

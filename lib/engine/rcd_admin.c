@@ -145,8 +145,8 @@ add_impair_counters(const struct rcd_dev *dev, json_t *counters)
 		return;
 	for (int i = 0; i < count; i++)
 		if (strstr(names[i].name, "_impair_") != NULL)
-			json_object_set_new(counters, names[i].name,
-				json_integer((json_int_t)stats[i].value));
+			json_object_set_new(
+				counters, names[i].name, json_integer((json_int_t)stats[i].value));
 }
 
 static json_t *
@@ -377,8 +377,8 @@ link_add(struct command *command)
 		command->count -= 2;
 		if (strlen(command->words[command->count + 1]) >= sizeof(conf.impair))
 			return error("too much to impair");
-		snprintf(conf.impair, sizeof(conf.impair), "%s",
-			command->words[command->count + 1]);
+		snprintf(
+			conf.impair, sizeof(conf.impair), "%s", command->words[command->count + 1]);
 	}
 	if (command->count < 5)
 		return error("link add NAME wire PEER | netdev DEV [auto|xdp|packet] | "

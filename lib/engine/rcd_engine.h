@@ -59,7 +59,7 @@ struct rcd_dev_conf {
 	char target
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
 	enum rcd_netdev_mode mode;
-	uint32_t mtu; /**< of IP, bytes; 0: the largest useful one that the port does */
+	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
 	uint32_t addr_count;
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */

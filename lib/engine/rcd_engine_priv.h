@@ -98,8 +98,8 @@ struct rcd_dev {
 	char driver[32]; /**< of DPDK */
 	char vdev[64];   /**< EAL device that was made for it, and goes with it; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
-	uint32_t ifindex; /**< of the netdev; 0: none */
-	int hold[2];      /**< sockets that hold port 4791; -1: none */
+	uint32_t ifindex;           /**< of the netdev; 0: none */
+	int hold[2];                /**< sockets that hold port 4791; -1: none */
 	struct rte_mempool
 		*pool;     /**< of its own, where the driver wants that; NULL: the engine's */
 	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */

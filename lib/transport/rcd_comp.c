@@ -31,6 +31,7 @@ note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 	}
 	hot->psn_una = una;
 	hot->retry_left = qp->attr.retry_cnt;
+	qp->gap_tries = 0;
 	hot->rnr_left = qp->attr.rnr_retry;
 	if (qp->again_valid && rcd_psn_before(qp->again_psn, una))
 		qp->again_valid = false;
@@ -91,6 +92,18 @@ fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
 	return RCD_RX_EXECUTED;
 }
 
+static void
+send_again(struct rcd_qp *qp, uint64_t now_ns)
+{
+	qp->again_psn = qp->hot.psn_una;
+	qp->again_ns = now_ns;
+	qp->again_valid = true;
+	qp->rtt_begin_ns = 0;
+	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
+	qp->init.cc->on_loss(&qp->cc, now_ns);
+	rcd_req_go_back(qp, qp->hot.psn_una);
+}
+
 void
 rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 {
@@ -105,28 +118,49 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 		return;
 	}
 	hot->retry_left--;
-	qp->again_psn = hot->psn_una;
-	qp->again_ns = now_ns;
-	qp->again_valid = true;
-	qp->rtt_begin_ns = 0;
-	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
-	qp->init.cc->on_loss(&qp->cc, now_ns);
-	rcd_req_go_back(qp, hot->psn_una);
+	send_again(qp, now_ns);
 }
 
 /*
  * Something is missing at psn_una: send again at once, unless that was done less than a round trip
  * ago and this is an echo of the same loss.
+ *
+ * The peer answers, so the path is not what retry_cnt is there to give up on: on a network that
+ * loses and reorders much, seven would be spent by one unlucky packet. A peer that never gets any
+ * further is given up on all the same.
  */
 static void
 retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 {
 	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 
+	if (rcd_psn_eq(qp->hot.psn_una, qp->hot.psn_next))
+		return;
 	if (qp->again_valid && rcd_psn_eq(qp->again_psn, qp->hot.psn_una) &&
 		now_ns - qp->again_ns < rtt_ns + rtt_ns / 2)
 		return;
-	rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
+	if (qp->attr.retry_cnt == 0 || qp->gap_tries >= RCD_GAP_TRIES) {
+		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
+		return;
+	}
+	qp->gap_tries++;
+	send_again(qp, now_ns);
+}
+
+/*
+ * A response came and not the one that is missing. After it was asked for again, what was under way
+ * goes on for as long as the network holds it; only a PSN that is not above the last one is from
+ * the answer to that request, or late.
+ */
+static void
+retry_read(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
+{
+	bool asked = qp->again_valid && rcd_psn_eq(qp->again_psn, qp->hot.psn_una);
+	bool onward = rcd_psn_before(qp->ahead_psn, psn);
+
+	qp->ahead_psn = psn;
+	if (!asked || !onward)
+		retry_gap(qp, now_ns);
 }
 
 static enum rcd_rx_verdict
@@ -272,7 +306,7 @@ rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (rcd_psn_eq(psn, hot->psn_una))
 		return take_response(qp, pkt, now_ns);
 	/* A response is missing: ask for it now, not when time is up. */
-	retry_gap(qp, now_ns);
+	retry_read(qp, psn, now_ns);
 	return RCD_RX_STALE;
 }
 
@@ -288,8 +322,7 @@ rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	 */
 	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) &&
 		pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE &&
-		pkt->roce.aeth.syndrome ==
-			rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
+		pkt->roce.aeth.syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
 		return rx_acknowledge(qp, &pkt->roce, now_ns);
 	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
 		return RCD_RX_STALE;

@@ -136,6 +136,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	memset(qp->resources, 0, qp->init.max_rd_atomic * sizeof(qp->resources[0]));
 	qp->tx[0].loaded = qp->tx[1].loaded = qp->read.loaded = false;
 	qp->again_valid = qp->drained = qp->sent_unreliable = qp->gone = false;
+	qp->gap_tries = 0;
 	qp->rtt_ns = 0;
 	qp->rtt_begin_ns = 0;
 	qp->rto_ns = 0;

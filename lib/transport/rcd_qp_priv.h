@@ -36,6 +36,9 @@
 /** How long a second NAK for the same PSN is taken for an echo, before a round trip is known. */
 #define RCD_RTT_DEFAULT_NS 20000
 
+/** Times that a NAK or a gap makes us send the same packet again before it counts as a retry. */
+#define RCD_GAP_TRIES 64
+
 /** Least time between two CNPs of a queue pair, as NICs have it. */
 #define RCD_CNP_INTERVAL_NS 50000
 
@@ -145,7 +148,9 @@ struct rcd_qp {
 	struct rcd_wr_slot read;  /**< the READ or atomic whose responses come in */
 	uint64_t again_ns;        /**< when a NAK or a gap last made us send again */
 	struct rcd_psn again_psn; /**< from which PSN */
+	struct rcd_psn ahead_psn; /**< the last response behind a missing one */
 	bool again_valid;
+	uint8_t gap_tries;      /**< times sent again because of an answer, since progress */
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
 	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
 	bool gone;              /**< LAST_WQE_REACHED was raised */
@@ -160,10 +165,10 @@ struct rcd_qp {
 	uint8_t *replies;               /**< numbers of pending resources, a ring */
 	uint8_t resource_next;          /**< resource to use next */
 	uint8_t reply_first;            /**< place in replies of the first */
-	struct rcd_recv_wr recv;        /**< receive work request in use, when recv_valid */
 	bool recv_valid;
-	bool comm_est;     /**< the event was raised */
-	bool skip_message; /**< UC: drop to the next message */
+	bool comm_est;           /**< the event was raised */
+	bool skip_message;       /**< UC: drop to the next message */
+	struct rcd_recv_wr recv; /**< receive work request in use, when recv_valid */
 	uint32_t rq_next;
 	struct rcd_key write_key;
 	uint64_t write_va;

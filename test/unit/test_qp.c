@@ -343,6 +343,23 @@ a_gap_in_responses_is_noticed_at_once(void)
 	end();
 }
 
+/* Found by net_impair: what was under way made the requester ask again and again. */
+static void
+a_gap_in_a_long_read_is_asked_for_once(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	p.sim.nodes[1].out.gbps = 10;
+	p.sim.nodes[1].out.loss_mask = 1 << 3;
+	p.sim.nodes[1].out.loss_mask_frames = 16;
+	post(p.a, RCD_WR_RDMA_READ, 0, 200 * 1024, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_READ_REQUEST], 2);
+	end();
+}
+
 /* Covers: IBTA 9.7.5.1, 9.7.5.2 */
 static void
 a_lost_nak_is_sent_again(void)
@@ -852,6 +869,44 @@ a_gap_that_fills_needs_no_nak(void)
 	end();
 }
 
+static struct rcd_pkt
+nak_by_hand(struct rcd_psn psn)
+{
+	struct rcd_pkt nak = by_hand(RCD_OPCODE_RC_ACKNOWLEDGE, 0);
+
+	nak.sgid = sim_av(&p.sim.nodes[0]).dgid;
+	nak.dgid = sim_av(&p.sim.nodes[0]).sgid;
+	nak.payload_len = 0;
+	nak.roce.bth.psn = psn;
+	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	return nak;
+}
+
+/* Found by net_impair: seven losses of one packet ended the connection. A peer that answers is
+ * heard for longer, and not for ever. */
+static void
+naks_are_no_timeouts(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_tx_pkt out;
+	struct rcd_pkt nak;
+	uint64_t now = 1;
+	int times = 0;
+
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, now, &out));
+	nak = nak_by_hand(out.roce.bth.psn);
+	while (rcd_qp_state(p.a->qp) == RCD_QP_RTS && times < 1000) {
+		now += 1000000;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, now), RCD_RX_EXECUTED);
+		times += rcd_qp_tx_next(p.a->qp, now, &out);
+	}
+	CU_ASSERT_TRUE(times > 50 && times < 100);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR));
+	end();
+}
+
 /* A peer may send it all the same. */
 static void
 a_nak_for_what_comes_next(void)
@@ -863,12 +918,7 @@ a_nak_for_what_comes_next(void)
 	begin(&init, NULL);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
-	nak = by_hand(RCD_OPCODE_RC_ACKNOWLEDGE, 0);
-	nak.sgid = sim_av(&p.sim.nodes[0]).dgid;
-	nak.dgid = sim_av(&p.sim.nodes[0]).sgid;
-	nak.payload_len = 0;
-	nak.roce.bth.psn = rcd_psn_add(out.roce.bth.psn, 1);
-	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	nak = nak_by_hand(rcd_psn_add(out.roce.bth.psn, 1));
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1), RCD_RX_EXECUTED);
 	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1, &out));
@@ -917,6 +967,7 @@ main(void)
 		RCD_TEST(fence_waits_for_reads),
 		RCD_TEST(no_more_reads_than_agreed),
 		RCD_TEST(a_gap_in_responses_is_noticed_at_once),
+		RCD_TEST(a_gap_in_a_long_read_is_asked_for_once),
 		RCD_TEST(a_lost_nak_is_sent_again),
 		RCD_TEST(naks_and_what_they_mean),
 		RCD_TEST(local_errors),
@@ -933,6 +984,7 @@ main(void)
 		RCD_TEST(a_repeated_answer_gives_way),
 		RCD_TEST(what_is_missing_is_answered_first),
 		RCD_TEST(a_gap_that_fills_needs_no_nak),
+		RCD_TEST(naks_are_no_timeouts),
 		RCD_TEST(a_nak_for_what_comes_next),
 		RCD_TEST(strangers_are_dropped),
 	};

@@ -27,10 +27,10 @@ extern const char *const impair_kind_names[IMPAIR_KINDS];
 
 /** Settings. */
 struct impair_args {
-	char port[IMPAIR_NAME_LEN];      /**< name of the ethdev that is wrapped; "": not given */
+	char port[IMPAIR_NAME_LEN];       /**< name of the ethdev that is wrapped; "": not given */
 	uint64_t threshold[IMPAIR_KINDS]; /**< probability times 2^32 */
-	uint32_t gap;      /**< packets that pass a reordered one */
-	uint32_t delay_us; /**< how long a delayed one waits */
+	uint32_t gap;                     /**< packets that pass a reordered one */
+	uint32_t delay_us;                /**< how long a delayed one waits */
 	uint64_t seed;
 	bool rx; /**< received packets are impaired */
 	bool tx; /**< sent ones are */

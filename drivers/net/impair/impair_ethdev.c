@@ -19,7 +19,8 @@
 
 RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
 #define IMPAIR_LOG(level, format, ...)                                                             \
-	rte_log(RTE_LOG_##level, (uint32_t)impair_logtype, "net_impair: " format "\n", ##__VA_ARGS__)
+	rte_log(RTE_LOG_##level, (uint32_t)impair_logtype, "net_impair: " format "\n",             \
+		##__VA_ARGS__)
 
 #define BURST 32
 
@@ -126,8 +127,8 @@ impair_configure(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
-	return rte_eth_dev_configure(dev->port_id, eth->data->nb_rx_queues,
-		eth->data->nb_tx_queues, &eth->data->dev_conf);
+	return rte_eth_dev_configure(dev->port_id, eth->data->nb_rx_queues, eth->data->nb_tx_queues,
+		&eth->data->dev_conf);
 }
 
 static int
@@ -205,8 +206,7 @@ impair_close(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
-	rte_eth_dev_callback_unregister(
-		dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
+	rte_eth_dev_callback_unregister(dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
 		impair_lane_destroy(dev->rx[i].lane);
 		impair_lane_destroy(dev->tx[i].lane);

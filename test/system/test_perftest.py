@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: perftest, unmodified, runs with all its services and options that apply.
+
+Method: as server and client on the ends of an embedded wire; few iterations, since what they
+measure is not judged here. --run_infinitely is stopped by an interrupt, as a user does.
+
+    test_perftest.py ROCADED LIBIBVERBS
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from ends import ENV, LIMIT, both, perftest, rocade, start, stop, tap
+
+BANDWIDTH = ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')
+LATENCY = ('ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat')
+
+
+@tap.test
+def engine_starts():
+    start()
+
+
+@tap.test
+def reliable():
+    for program in BANDWIDTH + LATENCY:
+        perftest(program, '-n', '100')
+
+
+@tap.test
+def all_sizes():
+    for program in BANDWIDTH[:3]:
+        perftest(program, '-a', '-n', '20')
+    for program in ('ib_send_lat', 'ib_read_lat'):
+        perftest(program, '-a', '-n', '10')
+
+
+@tap.test
+def both_directions():
+    for program in BANDWIDTH:
+        perftest(program, '-b', '-n', '200')
+
+
+@tap.test
+def many_queue_pairs():
+    for program in BANDWIDTH:
+        perftest(program, '-q', '16', '-n', '50')
+    perftest('ib_send_bw', '-q', '16', '-b', '-n', '50')
+
+
+@tap.test
+def completion_events():
+    for program in BANDWIDTH:
+        perftest(program, '-e', '-n', '200')
+    for program in ('ib_send_lat', 'ib_read_lat', 'ib_atomic_lat'):
+        perftest(program, '-e', '-n', '100')
+
+
+@tap.test
+def inline_data():
+    for program in ('ib_send_bw', 'ib_write_bw', 'ib_send_lat', 'ib_write_lat'):
+        perftest(program, '-s', '32', '--inline_size', '64', '-n', '100')
+
+
+@tap.test
+def path_mtus():
+    for mtu in ('256', '512', '1024', '2048', '4096'):
+        for program in BANDWIDTH[:3]:
+            perftest(program, '-m', mtu, '-n', '50')
+
+
+@tap.test
+def shared_receive_queue():
+    perftest('ib_send_bw', '--use-srq', '-n', '200')
+    perftest('ib_send_bw', '--use-srq', '-q', '8', '-n', '50')
+    perftest('ib_send_lat', '--use-srq', '-n', '100')
+
+
+@tap.test
+def ways_to_post():
+    perftest('ib_write_bw', '-l', '8', '-n', '200')
+    perftest('ib_send_bw', '-l', '8', '--recv_post_list', '8', '-n', '200')
+    perftest('ib_send_bw', '--use_old_post_send', '-n', '200')
+    perftest('ib_write_bw', '-Q', '1', '-n', '200')
+    perftest('ib_read_bw', '-t', '1', '-n', '50')
+    perftest('ib_send_bw', '--mr_per_qp', '-q', '4', '-n', '50')
+    perftest('ib_read_bw', '-o', '1', '-n', '50')
+
+
+@tap.test
+def unreliable_connection():
+    for program in ('ib_send_bw', 'ib_write_bw', 'ib_send_lat', 'ib_write_lat'):
+        perftest(program, '-c', 'UC', '-n', '100')
+
+
+@tap.test
+def datagrams():
+    perftest('ib_send_lat', '-c', 'UD', '-n', '100')
+    # A receiver that is too slow loses datagrams and waits for them: fewer than it posts.
+    perftest('ib_send_bw', '-c', 'UD', '-n', '100', '-r', '512')
+    perftest('ib_send_bw', '-c', 'UD', '-n', '100', '-r', '512', '-s', '1024', '-q', '4')
+
+
+@tap.test
+def multicast():
+    # Its group is an IPv6 address: so must the source be.
+    for gid in ('0', '2'):
+        both('ib_send_lat', '-x', gid, '-F', '-c', 'UD', '-g', '-n', '100')
+        both('ib_send_bw', '-x', gid, '-F', '-c', 'UD', '-g', '-n', '100', '-r', '512')
+
+
+@tap.test
+def address_families():
+    for gid in ('0', '1', '2'):
+        both('ib_write_bw', '-x', gid, '-F', '-n', '50')
+        both('ib_send_lat', '-x', gid, '-F', '-n', '50')
+
+
+@tap.test
+def for_a_time():
+    for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat'):
+        perftest(program, '-D', '1')
+
+
+@tap.test
+def until_it_is_stopped():
+    if shutil.which('ib_write_bw') is None:
+        raise tap.Skip('no ib_write_bw here')
+    options = ['-x', '1', '-F', '--run_infinitely', '-D', '1']
+    command = ['timeout', '-k', '5', str(LIMIT), 'ib_write_bw', *options, '-d']
+    server = subprocess.Popen([*command, 'roce0'], env=ENV, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, start_new_session=True)
+    time.sleep(0.5)
+    client = subprocess.Popen(['stdbuf', '-oL', *command, 'roce1', '127.0.0.1'], env=ENV, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              start_new_session=True)
+    reports = 0
+    for line in client.stdout:
+        reports += re.match(r' *65536 ', line) is not None
+        if reports == 2:
+            break
+    for process in (client, server):
+        os.killpg(process.pid, signal.SIGINT)
+    client.communicate(timeout=10)
+    server.wait(timeout=10)
+    tap.equal(reports, 2, 'reports of a running program')
+    # What they had is gone with them.
+    for _ in range(50):
+        if ' ctx 0 ' in rocade('resource').stdout.splitlines()[0]:
+            break
+        time.sleep(0.02)
+
+
+@tap.test
+def nothing_is_left():
+    stop()
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
