@@ -32,7 +32,7 @@ rcd_client_connect(struct rcd_client *client, const char *path)
 	int err;
 
 	memset(client, 0, sizeof(*client));
-	client->sock = client->wake_fd = client->events_fd = -1;
+	client->sock = client->seg_fd = client->wake_fd = client->events_fd = -1;
 	if (path == NULL)
 		path = secure_getenv(RCD_CTRL_SOCKET_ENV);
 	if (path == NULL || path[0] == '\0')
@@ -61,11 +61,13 @@ rcd_client_close(struct rcd_client *client)
 	if (client->shm != NULL)
 		munmap(client->shm, client->shm_bytes);
 	close(client->sock);
+	if (client->seg_fd >= 0)
+		close(client->seg_fd);
 	if (client->wake_fd >= 0)
 		close(client->wake_fd);
 	if (client->events_fd >= 0)
 		close(client->events_fd);
-	client->sock = client->wake_fd = client->events_fd = -1;
+	client->sock = client->seg_fd = client->wake_fd = client->events_fd = -1;
 	client->shm = NULL;
 	pthread_mutex_destroy(&client->lock);
 }
@@ -129,6 +131,35 @@ rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req,
 	return err;
 }
 
+/* Map the segment of a session that is open now. */
+static int
+enter(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd_ctrl_fds *fds)
+{
+	if (fds->count != 3) {
+		rcd_ctrl_fds_close(fds);
+		return -EPROTO;
+	}
+	client->seg_fd = fds->fds[0];
+	client->wake_fd = fds->fds[1];
+	client->events_fd = fds->fds[2];
+	client->shm_bytes = rep->segment_bytes;
+	client->yield = rep->flags & RCD_CTRL_OPEN_YIELD;
+	client->shm = mmap(NULL, rep->segment_bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_NORESERVE, client->seg_fd, 0);
+	if (client->shm == MAP_FAILED) {
+		client->shm = NULL;
+		return -errno;
+	}
+	/* A child has no use for it, and must not write into its parent's queues. */
+	madvise(client->shm, rep->segment_bytes, MADV_DONTFORK);
+	if (!(rep->flags & RCD_CTRL_OPEN_HUGE))
+		madvise(client->shm, rep->segment_bytes, MADV_HUGEPAGE);
+	if (client->shm->magic != RCD_SHM_MAGIC || client->shm->abi != RCD_SHM_ABI ||
+		client->shm->generation != rep->generation)
+		return -EPROTO;
+	return 0;
+}
+
 int
 rcd_client_open(struct rcd_client *client, uint32_t index)
 {
@@ -137,31 +168,21 @@ rcd_client_open(struct rcd_client *client, uint32_t index)
 	struct rcd_ctrl_fds fds;
 	int err = rcd_client_call(client, RCD_CTRL_OPEN, &req, &rep, NULL, &fds);
 
+	return err != 0 ? err : enter(client, &rep, &fds);
+}
+
+int
+rcd_client_import(struct rcd_client *client, int seg_fd, uint32_t *index)
+{
+	struct rcd_ctrl_fds given = { .fds = { seg_fd }, .count = 1 };
+	struct rcd_ctrl_open_rep rep;
+	struct rcd_ctrl_fds fds;
+	int err = rcd_client_call(client, RCD_CTRL_IMPORT, NULL, &rep, &given, &fds);
+
 	if (err != 0)
 		return err;
-	if (fds.count != 3) {
-		rcd_ctrl_fds_close(&fds);
-		return -EPROTO;
-	}
-	client->wake_fd = fds.fds[1];
-	client->events_fd = fds.fds[2];
-	client->shm_bytes = rep.segment_bytes;
-	client->yield = rep.flags & RCD_CTRL_OPEN_YIELD;
-	client->shm = mmap(NULL, rep.segment_bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_NORESERVE, fds.fds[0], 0);
-	close(fds.fds[0]);
-	if (client->shm == MAP_FAILED) {
-		client->shm = NULL;
-		return -errno;
-	}
-	/* A child has no use for it, and must not write into its parent's queues. */
-	madvise(client->shm, rep.segment_bytes, MADV_DONTFORK);
-	if (!(rep.flags & RCD_CTRL_OPEN_HUGE))
-		madvise(client->shm, rep.segment_bytes, MADV_HUGEPAGE);
-	if (client->shm->magic != RCD_SHM_MAGIC || client->shm->abi != RCD_SHM_ABI ||
-		client->shm->generation != rep.generation)
-		return -EPROTO;
-	return 0;
+	*index = rep.device;
+	return enter(client, &rep, &fds);
 }
 
 void

@@ -27,6 +27,7 @@ struct rcd_client {
 	struct rcd_shm_hdr *shm; /**< NULL until rcd_client_open() */
 	uint64_t shm_bytes;
 	int wake_fd;
+	int seg_fd;    /**< readable: of the segment; who has it may import the session */
 	int events_fd; /**< readable: stream of struct rcd_ctrl_event; it ends with the engine */
 	bool yield;    /**< readable: cores are scarce */
 	uint32_t dead; /**< the engine is gone, or this is a forked child; atomic */
@@ -65,6 +66,16 @@ rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req,
 /** Open a device for this session: map the segment. @param index of struct rcd_ctrl_device_rep */
 int
 rcd_client_open(struct rcd_client *client, uint32_t index);
+
+/**
+ * Instead of opening: share a session that another connection opened, with all of its objects.
+ *
+ * @param seg_fd  of that session; still the caller's
+ * @param index   set to the device's
+ * @return 0; -EBADF: it is of no session of this engine
+ */
+int
+rcd_client_import(struct rcd_client *client, int seg_fd, uint32_t *index);
 
 /** Whether the engine is gone. Cheap: what is known. */
 static inline bool

@@ -122,8 +122,8 @@ struct rcd_ctrl_device_rep {
 struct rcd_ctrl_open_rep {
 	uint64_t segment_bytes;
 	uint64_t generation;
-	uint32_t flags; /**< RCD_CTRL_OPEN_* */
-	uint32_t reserved;
+	uint32_t flags;  /**< RCD_CTRL_OPEN_* */
+	uint32_t device; /**< index of struct rcd_ctrl_device_rep */
 };
 
 /** Cores are scarce: pollers shall yield after an empty poll. */
@@ -189,6 +189,15 @@ struct rcd_ctrl_mr_rep {
 	uint32_t reserved;
 };
 
+/** A region's handle is its key without the lowest 8 bits. */
+struct rcd_ctrl_mr_query_rep {
+	uint64_t len;
+	uint32_t pd;
+	uint32_t key;
+	uint32_t access;
+	uint32_t reserved;
+};
+
 struct rcd_ctrl_mw_req {
 	uint32_t pd;
 	uint32_t type; /**< 1 or 2 */
@@ -201,6 +210,17 @@ struct rcd_ctrl_cq_req {
 };
 
 #define RCD_CTRL_NO_HANDLE UINT32_MAX
+
+/** An event that is due waits for the first of both; 0 and 0: it does not wait. */
+struct rcd_ctrl_cq_modify_req {
+	uint32_t handle;
+	uint32_t count;     /**< completions since the last event; up to RCD_CTRL_CQ_COUNT_MAX */
+	uint32_t period_us; /**< since it was due; up to RCD_CTRL_CQ_PERIOD_MAX */
+	uint32_t reserved;
+};
+
+#define RCD_CTRL_CQ_COUNT_MAX  UINT16_MAX
+#define RCD_CTRL_CQ_PERIOD_MAX UINT16_MAX
 
 struct rcd_ctrl_cq_rep {
 	uint32_t handle;

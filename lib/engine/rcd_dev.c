@@ -26,7 +26,7 @@ rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 
 	LIST_FOREACH(session, &dev->engine->sessions, link)
 	if (session->dev == dev)
-		rcd_session_event(session, type, RCD_CTRL_EVENT_PORT, 1);
+		rcd_guest_event(session, type, RCD_CTRL_EVENT_PORT, 1);
 }
 
 uint64_t
@@ -300,7 +300,7 @@ take_down(struct rcd_dev *dev)
 		next = LIST_NEXT(session, link);
 		if (session->dev != dev)
 			continue;
-		rcd_session_event(session, RCD_CTRL_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_guest_event(session, RCD_CTRL_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
 		rcd_session_end(session);
 	}
 	if (engine->devs[dev->index] == dev) {

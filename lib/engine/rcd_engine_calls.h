@@ -285,6 +285,24 @@ rcd_table_get(const struct rcd_table *table, uint32_t handle);
 void
 rcd_table_del(struct rcd_table *table, uint32_t handle);
 
+/* rcd_guest.c */
+
+/** A new connection joins the context whose segment this is. @return 0; -EBADF: of none */
+int
+rcd_guest_join(struct rcd_session *guest, int fd);
+
+/** A connection has ended. @return whether a guest took its place, and the session lives on */
+bool
+rcd_guest_leave(struct rcd_session *session);
+
+/** A context ends: so do the connections of its guests. */
+void
+rcd_guest_end_all(struct rcd_session *host);
+
+/** Tell all connections of a context something about its device. */
+void
+rcd_guest_event(struct rcd_session *host, uint32_t type, uint32_t of, uint64_t cookie);
+
 /* rcd_serve.c */
 
 /** A reply's fields and descriptors. */
@@ -297,14 +315,15 @@ struct rcd_reply {
 /**
  * Serve a request that passed rcd_ctrl_req_check().
  *
+ * @param via  the connection that it came by
  * @param fds  of the request; what is kept is set to -1
  * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour
  */
 int
-rcd_serve(struct rcd_session *session, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
 	struct rcd_reply *reply);
 
-/* rcd_verbs.c */
+/* rcd_hcq.c */
 
 int
 rcd_verbs_cq_create(struct rcd_session *session, const struct rcd_ctrl_cq_req *req,
@@ -314,6 +333,14 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 	struct rcd_ctrl_cq_rep *rep);
 int
 rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle);
+int
+rcd_verbs_cq_modify(struct rcd_session *session, const struct rcd_ctrl_cq_modify_req *req);
+/** Nobody looks at it any more: it leaves the lcore's lists. */
+void
+rcd_hcq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq);
+
+/* rcd_verbs.c */
+
 int
 rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
 	struct rcd_ctrl_srq_rep *rep);
@@ -358,6 +385,10 @@ int
 rcd_umem_del(struct rcd_session *session, uint32_t handle);
 int
 rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
+int
+rcd_umem_null(struct rcd_session *session, uint32_t pd, uint32_t *key);
+int
+rcd_umem_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep);
 int
 rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
 int

@@ -16,8 +16,9 @@
  *   rcd_neigh.c    neighbours and routes
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_session.c  sessions: their segment, objects and end
+ *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
- *   rcd_verbs.c    likewise: completion queues, receive queues, queue pairs
+ *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
  *   rcd_umem.c     memory of clients; rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
  *   rcd_admin.c    requests of the command line
@@ -146,9 +147,15 @@ struct rcd_hcq {
 	bool failed;
 	struct rcd_hcq *next_dirty;
 	struct rcd_session *session;
-	int pipe;  /**< sending end of its channel; -1: none */
-	bool owed; /**< an event did not fit the pipe */
+	int pipe;             /**< sending end of its channel; -1: none */
+	bool owed;            /**< an event did not fit the pipe */
+	bool due;             /**< an event waits for more completions, or for its time */
+	uint32_t event_count; /**< completions that it waits for */
+	uint32_t since_event; /**< completions since the last event */
+	uint64_t event_ns;    /**< longest that it waits */
+	uint64_t due_ns;      /**< when it began to */
 	uint64_t cookie;
+	uint32_t via; /**< connection that made it */
 
 	/* The control thread's. */
 	uint32_t handle;
@@ -169,6 +176,7 @@ struct rcd_hsrq {
 	struct rcd_hsrq *next_dirty;
 	struct rcd_session *session;
 	uint64_t cookie;
+	uint32_t via; /**< connection that made it */
 
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
@@ -213,6 +221,7 @@ struct rcd_hqp {
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */
 	uint64_t cookie;
+	uint32_t via; /**< connection that made it, which is told of its events */
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
@@ -336,6 +345,7 @@ struct rcd_umr {
 	struct rcd_mem **mems;
 	uint32_t copy_count;
 	struct rcd_copy *copies;
+	bool null; /**< takes all bytes and gives zeros; base is foreign, and nothing */
 };
 
 LIST_HEAD(rcd_umr_list, rcd_umr);
@@ -348,7 +358,13 @@ struct rcd_extent {
 	uint64_t len;
 };
 
-/** A client: one connection, one context. */
+LIST_HEAD(rcd_session_list, rcd_session);
+
+/**
+ * A client: one connection, one context. A guest (ibv_import_device()) has a connection and an
+ * event stream of its own, and works on the context of its host; when the host's connection ends,
+ * a guest's takes its place.
+ */
 struct rcd_session {
 	/* The lcore's. */
 	struct rcd_shm_hdr *shm; /**< NULL: nothing was opened */
@@ -370,6 +386,10 @@ struct rcd_session {
 	struct rcd_engine *engine;
 	struct rcd_dev *dev;
 	uint32_t serial;
+	uint32_t via;                   /**< serial of the connection whose request is served */
+	struct rcd_session *host;       /**< the session whose context this one shares */
+	struct rcd_session_list guests; /**< those that share this one's */
+	LIST_ENTRY(rcd_session) guest_link;
 	int sock;
 	uid_t uid;
 	gid_t gid;
@@ -400,8 +420,6 @@ struct rcd_session {
 	uint64_t parked_until_ns;
 	struct rcd_ctrl_msg parked_msg;
 };
-
-LIST_HEAD(rcd_session_list, rcd_session);
 
 struct rcd_neigh_table;
 struct rcd_netlink;
@@ -435,6 +453,17 @@ struct rcd_engine {
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };
+
+/** The next power of two at or above a number. */
+static inline uint32_t
+rcd_power_up(uint32_t val)
+{
+	uint32_t power = 1;
+
+	while (power < val)
+		power *= 2;
+	return power;
+}
 
 #include "rcd_engine_calls.h"
 

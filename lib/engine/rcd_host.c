@@ -76,11 +76,12 @@ fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
 }
 
 static void
-note(struct rcd_session *session, uint32_t type, enum rcd_ctrl_event_of of, uint64_t cookie)
+note(struct rcd_session *session, uint32_t via, uint32_t type, enum rcd_ctrl_event_of of,
+	uint64_t cookie)
 {
 	struct rcd_note what = {
 		.kind = RCD_NOTE_EVENT,
-		.session = session->serial,
+		.session = via,
 		.cookie = cookie,
 		.type = type,
 		.of = of,
@@ -112,7 +113,8 @@ complete(void *arg, const struct rcd_cqe *cqe)
 			rcd_counter_add(&hqp->session->counters, RCD_COUNTER_CQ_OVERRUN, 1);
 			cq->failed = true;
 			hqp->faulty = true;
-			note(hqp->session, RCD_CTRL_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ, cq->cookie);
+			note(hqp->session, cq->via, RCD_CTRL_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
+				cq->cookie);
 			return;
 		}
 	}
@@ -141,7 +143,7 @@ qp_event(void *arg, enum rcd_event event)
 {
 	struct rcd_hqp *hqp = arg;
 
-	note(hqp->session, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
+	note(hqp->session, hqp->via, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
 }
 
 const struct rcd_qp_ops rcd_host_qp_ops = {
@@ -189,7 +191,7 @@ srq_event(void *arg, enum rcd_event event)
 {
 	struct rcd_hsrq *srq = arg;
 
-	note(srq->session, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
+	note(srq->session, srq->via, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
 }
 
 const struct rcd_srq_ops rcd_host_srq_ops = {
@@ -365,16 +367,34 @@ send_event(struct rcd_hcq *cq)
 	return sent < 0 && errno == EAGAIN;
 }
 
-/* @return whether an event did not fit, and the queue has to be looked at again */
+/* An event is due. @return whether it waits for more to come */
 static bool
-check_arm(struct rcd_hcq *cq, bool fresh)
+moderate(struct rcd_hcq *cq, uint64_t now_ns)
 {
+	if (!cq->due)
+		cq->due_ns = now_ns;
+	cq->due = cq->since_event < cq->event_count && now_ns - cq->due_ns < cq->event_ns;
+	return cq->due;
+}
+
+/* @return whether the queue has to be looked at again: an event waits, or did not fit */
+static bool
+check_arm(struct rcd_hcq *cq, uint64_t now_ns)
+{
+	bool fresh = cq->published != cq->producer;
 	uint32_t arm;
 
+	cq->since_event += cq->producer - cq->published;
 	if (cq->pipe < 0)
 		return false;
 	if (cq->owed)
 		return cq->owed = send_event(cq);
+	if (cq->due) {
+		if (moderate(cq, now_ns))
+			return true;
+		cq->since_event = 0;
+		return cq->owed = send_event(cq);
+	}
 	if (!fresh)
 		return false;
 	arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
@@ -385,6 +405,9 @@ check_arm(struct rcd_hcq *cq, bool fresh)
 			: (arm & RCD_SHM_ARM_MASK) != RCD_SHM_ARM_NEXT)
 		return false;
 	cq->arm_seen = arm;
+	if (moderate(cq, now_ns))
+		return true;
+	cq->since_event = 0;
 	return cq->owed = send_event(cq);
 }
 
@@ -421,7 +444,7 @@ rcd_host_publish(struct rcd_lcore *lcore)
 		struct rcd_hcq *cq = cqs;
 
 		cqs = cq->next_dirty;
-		cq->dirty = check_arm(cq, cq->published != cq->producer);
+		cq->dirty = check_arm(cq, lcore->now_ns);
 		cq->published = cq->producer;
 		cq->solicited = false;
 		if (cq->dirty) {

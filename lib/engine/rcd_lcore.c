@@ -259,9 +259,11 @@ nap(struct rcd_lcore *lcore)
 	int count = 0;
 
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (!lcore->txqs[i]->dev->wire || lcore->engine->lcore_count > 1)
+		if (!lcore->txqs[i]->dev->wire || lcore->engine->lcore_count > 1 ||
+			lcore->txqs[i]->dev->conf.impair[0] != '\0')
 			nap_ns = NAP_NS;
-	if (next_ns <= now_ns)
+	/* Events wait for their time, or for room in a pipe: nobody rings for either. */
+	if (next_ns <= now_ns || lcore->dirty_cqs != NULL)
 		return;
 	if (next_ns - now_ns < nap_ns)
 		nap_ns = next_ns - now_ns;

@@ -20,7 +20,8 @@ enum stage {
 };
 
 struct request {
-	struct rcd_session *session;
+	struct rcd_session *session; /**< whose context it is about */
+	struct rcd_session *via;     /**< whose connection it came by */
 	const union rcd_ctrl_body *in;
 	union rcd_ctrl_body *out;
 	struct rcd_ctrl_fds *fds_in;
@@ -43,7 +44,7 @@ serve_hello(struct request *r)
 		return -EPROTO;
 	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
 		return -EPROTONOSUPPORT;
-	r->session->greeted = true;
+	r->via->greeted = true;
 	return 0;
 }
 
@@ -111,6 +112,41 @@ serve_device(struct request *r)
 	return 0;
 }
 
+/* What a connection gets of an open context. @param events  its end of the event stream */
+static void
+describe_context(struct request *r, const struct rcd_session *session, int events)
+{
+	r->out->open_rep.segment_bytes = session->seg_bytes;
+	r->out->open_rep.generation = session->engine->generation;
+	r->out->open_rep.flags = (session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0) |
+		(session->huge ? RCD_CTRL_OPEN_HUGE : 0);
+	r->out->open_rep.device = session->dev->serial;
+	r->reply->fds.fds[0] = session->seg_fd;
+	r->reply->fds.fds[1] = session->wake_fd;
+	r->reply->fds.fds[2] = events;
+	r->reply->fds.count = 3;
+	r->reply->keep = 3;
+}
+
+static int
+serve_import(struct request *r)
+{
+	int events[2];
+	int err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
+		return -errno;
+	err = rcd_guest_join(r->via, r->fds_in->fds[0]);
+	if (err != 0) {
+		close(events[0]);
+		close(events[1]);
+		return err;
+	}
+	r->via->events = events[0];
+	describe_context(r, r->via->host, events[1]);
+	return 0;
+}
+
 static int
 serve_open(struct request *r)
 {
@@ -136,15 +172,7 @@ serve_open(struct request *r)
 		return err;
 	}
 	session->events = events[0];
-	r->out->open_rep.segment_bytes = session->seg_bytes;
-	r->out->open_rep.generation = session->engine->generation;
-	r->out->open_rep.flags = (session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0) |
-		(session->huge ? RCD_CTRL_OPEN_HUGE : 0);
-	r->reply->fds.fds[0] = session->seg_fd;
-	r->reply->fds.fds[1] = session->wake_fd;
-	r->reply->fds.fds[2] = events[1];
-	r->reply->fds.count = 3;
-	r->reply->keep = 3;
+	describe_context(r, session, events[1]);
 	return 0;
 }
 
@@ -213,6 +241,12 @@ serve_pd_destroy(struct request *r)
 }
 
 static int
+serve_pd_query(struct request *r)
+{
+	return rcd_table_get(&r->session->pds, r->in->pd_query_req.handle) != NULL ? 0 : -ENOENT;
+}
+
+static int
 serve_mem_add(struct request *r)
 {
 	int err = rcd_umem_add(
@@ -229,15 +263,47 @@ serve_mem_del(struct request *r)
 	return rcd_umem_del(r->session, r->in->mem_del_req.handle);
 }
 
+/* Copies are made from the process that opened the context, and from no other. */
+static int
+check_copies(const struct request *r, const struct rcd_ctrl_mr_req *req)
+{
+	if (r->via == r->session)
+		return 0;
+	for (uint32_t i = 0; i < req->extent_count; i++)
+		if (req->extents[i].mem == RCD_CTRL_MEM_COPIED)
+			return -EOPNOTSUPP;
+	return 0;
+}
+
+static int
+serve_mr_query(struct request *r)
+{
+	return rcd_umem_query(r->session, r->in->mr_query_req.handle, &r->out->mr_query_rep);
+}
+
+static int
+serve_mr_null(struct request *r)
+{
+	return rcd_umem_null(r->session, r->in->mr_null_req.handle, &r->out->mr_null_rep.key);
+}
+
 static int
 serve_mr_reg(struct request *r)
 {
+	int err = check_copies(r, &r->in->mr_reg_req);
+
+	if (err != 0)
+		return err;
 	return rcd_umem_reg(r->session, &r->in->mr_reg_req, &r->out->mr_reg_rep.key);
 }
 
 static int
 serve_mr_rereg(struct request *r)
 {
+	int err = check_copies(r, &r->in->mr_rereg_req);
+
+	if (err != 0)
+		return err;
 	return rcd_umem_rereg(r->session, &r->in->mr_rereg_req, &r->out->mr_rereg_rep.key);
 }
 
@@ -312,6 +378,12 @@ static int
 serve_cq_resize(struct request *r)
 {
 	return rcd_verbs_cq_resize(r->session, &r->in->cq_resize_req, &r->out->cq_resize_rep);
+}
+
+static int
+serve_cq_modify(struct request *r)
+{
+	return rcd_verbs_cq_modify(r->session, &r->in->cq_modify_req);
 }
 
 static int
@@ -398,7 +470,7 @@ serve_admin(struct request *r)
 {
 	int fd;
 
-	if (r->session->uid != 0 && r->session->uid != geteuid())
+	if (r->via->uid != 0 && r->via->uid != geteuid())
 		return -EPERM;
 	fd = rcd_admin(r->session->engine, r->in->admin_req.line);
 	if (fd < 0)
@@ -419,26 +491,30 @@ stage_of(uint32_t op)
 {
 	if (op == RCD_CTRL_HELLO)
 		return STAGE_NEW;
-	if (op == RCD_CTRL_DEVICE || op == RCD_CTRL_OPEN || op == RCD_CTRL_ADMIN)
+	if (op == RCD_CTRL_DEVICE || op == RCD_CTRL_OPEN || op == RCD_CTRL_IMPORT ||
+		op == RCD_CTRL_ADMIN)
 		return STAGE_GREETED;
 	return STAGE_OPEN;
 }
 
 int
-rcd_serve(struct rcd_session *session, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
 	struct rcd_reply *reply)
 {
+	struct rcd_session *session = via->host != NULL ? via->host : via;
 	struct request request = { .session = session,
+		.via = via,
 		.in = &req->body,
 		.out = &reply->msg.body,
 		.fds_in = fds,
 		.reply = reply };
 	enum stage reached = session->dev != NULL ? STAGE_OPEN
-		: session->greeted                ? STAGE_GREETED
+		: via->greeted                    ? STAGE_GREETED
 						  : STAGE_NEW;
 
-	if (session->ended)
+	if (via->ended || session->ended)
 		return -EIO;
+	session->via = via->serial;
 	if (stage_of(req->hdr.op) > reached)
 		return -EPROTO;
 	memset(&reply->msg, 0, sizeof(reply->msg));

@@ -326,6 +326,7 @@ rcd_session_end(struct rcd_session *session)
 {
 	struct rcd_engine *engine = session->engine;
 
+	rcd_guest_end_all(session);
 	if (session->dev != NULL) {
 		rcd_verbs_end(session);
 		session->lcore->session_count--;
@@ -370,6 +371,8 @@ rcd_session_end(struct rcd_session *session)
 void
 rcd_session_close(struct rcd_session *session)
 {
+	if (rcd_guest_leave(session))
+		return;
 	LIST_REMOVE(session, link);
 	session->engine->client_count--;
 	if (session->parked)

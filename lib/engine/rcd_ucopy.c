@@ -17,7 +17,7 @@ alive(const struct rcd_session *session)
 {
 	struct pollfd fd = { .fd = session->pidfd, .events = POLLIN };
 
-	return poll(&fd, 1, 0) == 0;
+	return session->pidfd >= 0 && poll(&fd, 1, 0) == 0;
 }
 
 static int
@@ -46,6 +46,11 @@ copy_region(struct rcd_session *session, uint8_t *local, uint8_t *base, size_t l
 		break;
 	if (umr == NULL)
 		return -EFAULT;
+	if (umr->null) {
+		if (!to)
+			memset(local, 0, len);
+		return 0;
+	}
 	at = (uint64_t)(base - umr->base);
 	end = at + len;
 	for (uint32_t i = 0; at < end; i++) {

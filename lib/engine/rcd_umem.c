@@ -296,6 +296,13 @@ struct change {
 	int err;
 };
 
+/* Whether it is reached by rcd_ucopy.c. */
+static bool
+is_foreign(const struct rcd_umr *umr)
+{
+	return umr->copies != NULL || umr->null;
+}
+
 static struct rcd_mr_attr
 attr_of(const struct rcd_umr *umr)
 {
@@ -305,7 +312,7 @@ attr_of(const struct rcd_umr *umr)
 	return (struct rcd_mr_attr){ .pd = umr->pd,
 		.access = umr->access,
 		.start = umr->start,
-		.len = umr->len,
+		.len = umr->null ? UINT64_MAX : umr->len,
 		.base = umr->base != NULL ? umr->base : nothing };
 }
 
@@ -322,68 +329,124 @@ reg_on_lcore(struct rcd_lcore *lcore, void *arg)
 		change->err = rcd_mr_register(change->session->mrs, &attr, &change->key);
 	if (change->err != 0)
 		return;
-	if (change->old != NULL && change->old->copies != NULL)
+	if (change->old != NULL && is_foreign(change->old))
 		LIST_REMOVE(change->old, link);
-	if (change->umr->copies != NULL)
+	if (is_foreign(change->umr))
 		LIST_INSERT_HEAD(&change->session->copied, change->umr, link);
 }
 
-int
-rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
+/* A region leaves the tables of the control thread. */
+static void
+leave(struct rcd_session *session, struct rcd_umr *umr)
 {
-	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
-	struct change change = { .session = session };
-	int err;
+	struct rcd_pd *pd = rcd_table_get(&session->pds, umr->pd);
 
-	if (pd == NULL)
-		return -ENOENT;
-	if (session->umr_count + session->mw_count >= session->engine->conf.quota.mrs)
-		return -ENOMEM;
-	err = make_umr(session, req, &change.umr);
-	if (err != 0)
-		return err;
+	pd->users--;
+	LIST_REMOVE(umr, hash_link);
+	session->umr_count--;
+	free_umr(umr);
+}
+
+/* A region that was made enters the tables, perhaps for another one; it is freed when it can't. */
+static int
+enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uint32_t *key)
+{
+	struct change change = { .session = session, .umr = umr, .old = old };
+	struct rcd_pd *pd = rcd_table_get(&session->pds, umr->pd);
+
+	if (old != NULL)
+		change.key = old->key;
 	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
 	if (change.err != 0) {
-		free_umr(change.umr);
+		free_umr(umr);
 		return change.err;
 	}
-	change.umr->key = change.key;
-	LIST_INSERT_HEAD(bucket(session, change.key.val), change.umr, hash_link);
+	if (old != NULL)
+		leave(session, old);
+	umr->key = change.key;
+	LIST_INSERT_HEAD(bucket(session, change.key.val), umr, hash_link);
 	session->umr_count++;
 	pd->users++;
 	*key = change.key.val;
 	return 0;
 }
 
+static int
+check_quota(const struct rcd_session *session, uint32_t pd)
+{
+	if (rcd_table_get(&session->pds, pd) == NULL)
+		return -ENOENT;
+	return session->umr_count + session->mw_count < session->engine->conf.quota.mrs ? 0
+											: -ENOMEM;
+}
+
+int
+rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
+{
+	int err = check_quota(session, req->pd);
+	struct rcd_umr *umr;
+
+	if (err == 0 && (req->access & RCD_ACCESS_NULL))
+		err = -EINVAL;
+	if (err == 0)
+		err = make_umr(session, req, &umr);
+	return err == 0 ? enter(session, umr, NULL, key) : err;
+}
+
+int
+rcd_umem_null(struct rcd_session *session, uint32_t pd, uint32_t *key)
+{
+	int err = check_quota(session, pd);
+	struct rcd_umr *umr = err == 0 ? calloc(1, sizeof(*umr)) : NULL;
+
+	if (umr == NULL)
+		return err != 0 ? err : -ENOMEM;
+	/* Addresses for the longest message, with nothing behind them. */
+	umr->reserved_len = RCD_MSG_MAX_BYTES;
+	umr->reserved = rcd_guard_reserve(RCD_GUARD_COPIED, umr->reserved_len);
+	if (umr->reserved == NULL) {
+		free(umr);
+		return -ENOMEM;
+	}
+	umr->base = umr->reserved;
+	umr->pd = pd;
+	umr->len = RCD_MSG_MAX_BYTES;
+	umr->access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_NULL;
+	umr->null = true;
+	return enter(session, umr, NULL, key);
+}
+
+int
+rcd_umem_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep)
+{
+	const struct rcd_umr *umr;
+
+	LIST_FOREACH(umr, bucket(session, handle << 8), hash_link)
+	{
+		if (umr->key.val >> 8 != handle)
+			continue;
+		rep->len = umr->len;
+		rep->pd = umr->pd;
+		rep->key = umr->key.val;
+		rep->access = umr->access;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int
 rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
 {
-	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
-	struct change change = {
-		.session = session, .old = find_umr(session, req->key), .key = { req->key }
-	};
-	struct rcd_pd *old_pd;
+	struct rcd_umr *old = find_umr(session, req->key);
+	struct rcd_umr *umr;
 	int err;
 
-	if (pd == NULL || change.old == NULL)
+	if (rcd_table_get(&session->pds, req->pd) == NULL || old == NULL)
 		return -ENOENT;
-	err = make_umr(session, req, &change.umr);
-	if (err != 0)
-		return err;
-	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
-	if (change.err != 0) {
-		free_umr(change.umr);
-		return change.err;
-	}
-	old_pd = rcd_table_get(&session->pds, change.old->pd);
-	old_pd->users--;
-	pd->users++;
-	LIST_REMOVE(change.old, hash_link);
-	free_umr(change.old);
-	change.umr->key = change.key;
-	LIST_INSERT_HEAD(bucket(session, change.key.val), change.umr, hash_link);
-	*key = change.key.val;
-	return 0;
+	if (old->null || (req->access & RCD_ACCESS_NULL))
+		return -EINVAL;
+	err = make_umr(session, req, &umr);
+	return err == 0 ? enter(session, umr, old, key) : err;
 }
 
 static void
@@ -393,7 +456,7 @@ dereg_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	(void)lcore;
 	change->err = rcd_mr_deregister(change->session->mrs, change->key);
-	if (change->err == 0 && change->umr->copies != NULL)
+	if (change->err == 0 && is_foreign(change->umr))
 		LIST_REMOVE(change->umr, link);
 }
 
@@ -403,19 +466,13 @@ rcd_umem_dereg(struct rcd_session *session, uint32_t key)
 	struct change change = {
 		.session = session, .umr = find_umr(session, key), .key = { key }
 	};
-	struct rcd_pd *pd;
 
 	if (change.umr == NULL)
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, dereg_on_lcore, &change);
-	if (change.err != 0)
-		return change.err;
-	pd = rcd_table_get(&session->pds, change.umr->pd);
-	pd->users--;
-	LIST_REMOVE(change.umr, hash_link);
-	session->umr_count--;
-	free_umr(change.umr);
-	return 0;
+	if (change.err == 0)
+		leave(session, change.umr);
+	return change.err;
 }
 
 static void

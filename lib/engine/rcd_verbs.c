@@ -1,200 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Completion queues, shared receive queues, queue pairs, address handles and multicast of a
- * session: made and freed by the control thread, shown to and taken from the lcore by commands.
+ * Shared receive queues and queue pairs of a session: made and freed by the control thread, shown
+ * to and taken from the lcore by commands.
  */
 #include "rcd_engine_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define CQE_MAX (1u << 22)
-#define WR_MAX  (1u << 16)
-
-static uint32_t
-power_up(uint32_t val)
-{
-	uint32_t power = 1;
-
-	while (power < val)
-		power *= 2;
-	return power;
-}
-
-/* CQs */
-
-static int
-cq_ring(struct rcd_session *session, struct rcd_hcq *cq, uint32_t depth)
-{
-	uint64_t bytes, offset;
-
-	if (depth == 0 || depth > CQE_MAX)
-		return -EINVAL;
-	depth = power_up(depth);
-	bytes = sizeof(struct rcd_shm_cq) + (uint64_t)depth * sizeof(struct rcd_cq_slot);
-	if (rcd_segment_alloc(session, bytes, &offset) != 0)
-		return -ENOMEM;
-	cq->offset = offset;
-	cq->bytes = bytes;
-	cq->mask = depth - 1;
-	cq->shm = (struct rcd_shm_cq *)(void *)((uint8_t *)session->shm + offset);
-	cq->slots = (struct rcd_cq_slot *)(void *)(cq->shm + 1);
-	return 0;
-}
-
-static void
-cq_describe(const struct rcd_hcq *cq, struct rcd_ctrl_cq_rep *rep)
-{
-	*rep = (struct rcd_ctrl_cq_rep){
-		.handle = cq->handle,
-		.depth = cq->mask + 1,
-		.indices = cq->offset,
-		.slots = cq->offset + sizeof(struct rcd_shm_cq),
-		.consumer = cq->consumer,
-		.producer = cq->producer,
-	};
-}
-
-int
-rcd_verbs_cq_create(
-	struct rcd_session *session, const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep)
-{
-	struct rcd_channel *channel = NULL;
-	struct rcd_hcq *cq;
-	int err;
-
-	if (req->channel != RCD_CTRL_NO_HANDLE) {
-		channel = rcd_table_get(&session->channels, req->channel);
-		if (channel == NULL)
-			return -ENOENT;
-	}
-	cq = rcd_session_zalloc(session, sizeof(*cq));
-	if (cq == NULL)
-		return -ENOMEM;
-	cq->session = session;
-	cq->cookie = req->cookie;
-	cq->channel = channel;
-	cq->pipe = channel != NULL ? channel->pipe : -1;
-	err = cq_ring(session, cq, req->depth);
-	if (err == 0) {
-		err = rcd_table_add(&session->cqs, cq, &cq->handle);
-		if (err != 0)
-			rcd_segment_free(session, cq->offset, cq->bytes);
-	}
-	if (err != 0) {
-		free(cq);
-		return err;
-	}
-	if (channel != NULL)
-		channel->users++;
-	cq_describe(cq, rep);
-	return 0;
-}
-
-struct cq_move {
-	struct rcd_hcq *cq;
-	struct rcd_hcq to; /**< new ring */
-	int err;
-};
-
-static void
-cq_move_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	struct cq_move *move = arg;
-	struct rcd_hcq *cq = move->cq;
-	uint32_t consumer;
-
-	/*
-	 * What was posted before the request comes before it. Unreliable sends are complete when
-	 * the queue pair is asked once more.
-	 */
-	rcd_host_answer(lcore, cq->session);
-	for (int i = 0; i < 2; i++)
-		rcd_tx_poll(lcore, RCD_BURST_MAX);
-	rcd_host_publish(lcore);
-	consumer = rcd_shm_load(&cq->shm->consumer);
-	if (cq->producer - consumer > cq->mask + 1 || cq->producer - consumer > move->to.mask + 1) {
-		move->err = -EINVAL;
-		return;
-	}
-	for (uint32_t i = consumer; i != cq->producer; i++)
-		move->to.slots[i & move->to.mask] = cq->slots[i & cq->mask];
-	move->to.shm->producer = cq->producer;
-	move->to.shm->consumer = consumer;
-	move->to.shm->arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
-	cq->consumer = consumer;
-	cq->shm = move->to.shm;
-	cq->slots = move->to.slots;
-	cq->mask = move->to.mask;
-}
-
-int
-rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
-	struct rcd_ctrl_cq_rep *rep)
-{
-	struct rcd_hcq *cq = rcd_table_get(&session->cqs, req->handle);
-	struct cq_move move = { .cq = cq };
-	uint64_t old_offset, old_bytes;
-	int err;
-
-	if (cq == NULL)
-		return -ENOENT;
-	err = cq_ring(session, &move.to, req->depth);
-	if (err != 0)
-		return err;
-	rcd_lcore_call(session->lcore, cq_move_on_lcore, &move);
-	if (move.err != 0) {
-		rcd_segment_free(session, move.to.offset, move.to.bytes);
-		return move.err;
-	}
-	old_offset = cq->offset;
-	old_bytes = cq->bytes;
-	cq->offset = move.to.offset;
-	cq->bytes = move.to.bytes;
-	rcd_segment_free(session, old_offset, old_bytes);
-	cq_describe(cq, rep);
-	return 0;
-}
-
-static void
-cq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
-{
-	struct rcd_hcq **at = &lcore->dirty_cqs;
-
-	/* Published: it is in the list only for an event that did not fit its channel. */
-	while (*at != NULL && *at != cq)
-		at = &(*at)->next_dirty;
-	if (*at != NULL)
-		*at = cq->next_dirty;
-}
-
-static void
-cq_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	rcd_host_publish(lcore);
-	cq_forget(lcore, arg);
-}
-
-int
-rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle)
-{
-	struct rcd_hcq *cq = rcd_table_get(&session->cqs, handle);
-
-	if (cq == NULL)
-		return -ENOENT;
-	if (cq->users > 0)
-		return -EBUSY;
-	rcd_lcore_call(session->lcore, cq_forget_on_lcore, cq);
-	if (cq->channel != NULL)
-		cq->channel->users--;
-	rcd_table_del(&session->cqs, handle);
-	rcd_segment_free(session, cq->offset, cq->bytes);
-	free(cq);
-	return 0;
-}
-
-/* SRQs */
+#define WR_MAX (1u << 16)
 
 int
 rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
@@ -209,13 +24,14 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	if (req->depth == 0 || req->depth > WR_MAX || req->max_sge > RCD_SGE_MAX ||
 		req->limit > req->depth)
 		return -EINVAL;
-	depth = power_up(req->depth);
+	depth = rcd_power_up(req->depth);
 	srq = rcd_session_zalloc(session, sizeof(*srq));
 	if (srq == NULL)
 		return -ENOMEM;
 	srq->max_sge = req->max_sge > 0 ? req->max_sge : 1;
 	srq->session = session;
 	srq->cookie = req->cookie;
+	srq->via = session->via;
 	srq->pd = req->pd;
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
@@ -462,12 +278,13 @@ rcd_verbs_qp_create(
 	hqp->datagram = req->type == RCD_CTRL_QP_UD;
 	hqp->reliable = req->type == RCD_CTRL_QP_RC;
 	hqp->cookie = req->cookie;
+	hqp->via = session->via;
 	hqp->pd = req->pd;
 	hqp->send_cq = rcd_table_get(&session->cqs, req->send_cq);
 	hqp->recv_cq = rcd_table_get(&session->cqs, req->recv_cq);
 	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&session->srqs, req->srq) : NULL;
-	hqp->sq_depth = power_up(req->sq_depth > 0 ? req->sq_depth : 1);
-	hqp->rq_depth = hqp->srq != NULL || req->rq_depth == 0 ? 0 : power_up(req->rq_depth);
+	hqp->sq_depth = rcd_power_up(req->sq_depth > 0 ? req->sq_depth : 1);
+	hqp->rq_depth = hqp->srq != NULL || req->rq_depth == 0 ? 0 : rcd_power_up(req->rq_depth);
 	hqp->max_send_sge = req->max_send_sge > 0 ? req->max_send_sge : 1;
 	hqp->max_recv_sge = hqp->srq != NULL ? hqp->srq->max_sge
 		: req->max_recv_sge > 0      ? req->max_recv_sge
@@ -551,7 +368,7 @@ end_on_lcore(struct rcd_lcore *lcore, void *arg)
 	rcd_host_publish(lcore);
 	for (uint32_t i = 0; i < session->cqs.capacity; i++)
 		if (session->cqs.slots[i] != NULL)
-			cq_forget(lcore, session->cqs.slots[i]);
+			rcd_hcq_forget(lcore, session->cqs.slots[i]);
 }
 
 void

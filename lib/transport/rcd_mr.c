@@ -25,7 +25,8 @@
 #define HINTS 64
 
 #define ACCESS_ALL                                                                                 \
-	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND | RCD_ACCESS_ZERO_BASED)
+	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND | RCD_ACCESS_ZERO_BASED | \
+		RCD_ACCESS_NULL)
 
 /* Emptied memory for ranges of no bytes: a pointer that is not NULL. */
 static uint8_t nothing[1];
@@ -411,6 +412,8 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 	}
 	if (!within(addr, len, mr->start, mr->len))
 		return NULL;
+	if (mr->access & RCD_ACCESS_NULL)
+		return mr->base;
 	return mr->base + (addr - mr->start);
 }
 

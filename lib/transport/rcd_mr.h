@@ -30,6 +30,9 @@ enum rcd_access {
 	RCD_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	RCD_ACCESS_MW_BIND = 1 << 4,
 	RCD_ACCESS_ZERO_BASED = 1 << 5,
+	/** All addresses are its first: what lies there takes everything and is zeros. Not for
+	 * verbs users, who have ibv_alloc_null_mr(). */
+	RCD_ACCESS_NULL = 1 << 6,
 };
 
 #define RCD_ACCESS_REMOTE                                                                          \

@@ -53,6 +53,7 @@ struct rcd_vb_context {
 	struct rcd_vb_srqs srqs;
 	bool single; /**< ROCADE_SINGLE_THREADED: no locks */
 	bool fatal;  /**< the engine's end was told */
+	int cmd_fd;  /**< of an imported context, which it was imported by; -1 */
 };
 
 /** A lock of the data path: uncontended but for applications that share an object. */
@@ -190,6 +191,8 @@ rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int
 rcd_vb_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 int
+rcd_vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+int
 rcd_vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct ibv_cq_ex *
 rcd_vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
@@ -209,6 +212,8 @@ struct ibv_mw *
 rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int
 rcd_vb_dealloc_mw(struct ibv_mw *mw);
+struct ibv_mr *
+rcd_vb_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_td *
 rcd_vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int

@@ -126,6 +126,19 @@ ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 }
 
 int
+rcd_vb_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
+{
+	struct rcd_ctrl_cq_modify_req req = { .handle = rcd_vb_cq(ibv)->cl.handle,
+		.count = attr->moderate.cq_count,
+		.period_us = attr->moderate.cq_period };
+
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return EINVAL;
+	return rcd_vb_ret(rcd_client_call(
+		rcd_vb_client(ibv->context), RCD_CTRL_CQ_MODIFY, &req, NULL, NULL, NULL));
+}
+
+int
 ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct rcd_vb_cq *cq = rcd_vb_cq(ibv);

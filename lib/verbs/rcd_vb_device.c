@@ -191,6 +191,8 @@ query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_in
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = 1000000;
 	full.phys_port_cnt_ex = 1;
+	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
+	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return err;
@@ -281,14 +283,6 @@ query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 	return 0;
 }
 
-static int
-modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
-{
-	(void)cq;
-	(void)attr;
-	return EOPNOTSUPP;
-}
-
 static void
 fill_ops(struct verbs_context *base)
 {
@@ -314,27 +308,52 @@ fill_ops(struct verbs_context *base)
 	base->alloc_td = rcd_vb_alloc_td;
 	base->dealloc_td = rcd_vb_dealloc_td;
 	base->alloc_parent_domain = rcd_vb_alloc_parent_domain;
-	base->modify_cq = modify_cq;
+	base->modify_cq = rcd_vb_modify_cq;
+	base->alloc_null_mr = rcd_vb_alloc_null_mr;
 	base->context.abi_compat = (void *)UINTPTR_MAX;
+}
+
+static struct rcd_vb_context *
+new_context(void)
+{
+	struct rcd_vb_context *context = calloc(1, sizeof(*context));
+	const char *single = getenv("ROCADE_SINGLE_THREADED");
+
+	if (context == NULL)
+		return NULL;
+	pthread_mutex_init(&context->lock, NULL);
+	pthread_mutex_init(&context->base.context.mutex, NULL);
+	LIST_INIT(&context->qps);
+	LIST_INIT(&context->cqs);
+	LIST_INIT(&context->srqs);
+	context->single = single != NULL && strcmp(single, "1") == 0;
+	context->cmd_fd = -1;
+	return context;
+}
+
+/* Its session is open. */
+static struct ibv_context *
+enter(struct rcd_vb_context *context, struct rcd_vb_device *device)
+{
+	fill_ops(&context->base);
+	context->rep = device->rep;
+	context->base.context.device = &device->device;
+	context->base.context.cmd_fd =
+		context->cmd_fd >= 0 ? context->cmd_fd : context->client.seg_fd;
+	context->base.context.async_fd = context->client.events_fd;
+	context->base.context.num_comp_vectors = 1;
+	return &context->base.context;
 }
 
 struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
 	struct rcd_vb_device *vb = (struct rcd_vb_device *)(void *)device;
-	struct rcd_vb_context *context = calloc(1, sizeof(*context));
+	struct rcd_vb_context *context = new_context();
 	int err;
 
 	if (context == NULL)
 		return NULL;
-	context->rep = vb->rep;
-	pthread_mutex_init(&context->lock, NULL);
-	pthread_mutex_init(&context->base.context.mutex, NULL);
-	LIST_INIT(&context->qps);
-	LIST_INIT(&context->cqs);
-	LIST_INIT(&context->srqs);
-	context->single = getenv("ROCADE_SINGLE_THREADED") != NULL &&
-		strcmp(getenv("ROCADE_SINGLE_THREADED"), "1") == 0;
 	err = rcd_client_connect(&context->client, NULL);
 	if (err == 0) {
 		err = rcd_client_open(&context->client, vb->rep.index);
@@ -347,12 +366,57 @@ ibv_open_device(struct ibv_device *device)
 		errno = -err;
 		return NULL;
 	}
-	fill_ops(&context->base);
-	context->base.context.device = device;
-	context->base.context.cmd_fd = context->client.sock;
-	context->base.context.async_fd = context->client.events_fd;
-	context->base.context.num_comp_vectors = 1;
-	return &context->base.context;
+	return enter(context, vb);
+}
+
+/* @return the object of a device with this index, or NULL and errno */
+static struct rcd_vb_device *
+device_at(uint32_t index)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct rcd_vb_device *found = NULL;
+
+	for (int i = 0; list != NULL && list[i] != NULL; i++)
+		if (((struct rcd_vb_device *)(void *)list[i])->rep.index == index)
+			found = (struct rcd_vb_device *)(void *)list[i];
+	ibv_free_device_list(list);
+	if (found == NULL)
+		errno = ENODEV;
+	return found;
+}
+
+/*
+ * The descriptor is that of the segment of a context, here or in another process. It stays the
+ * caller's when this fails, and is closed with the context else.
+ */
+struct ibv_context *
+ibv_import_device(int cmd_fd)
+{
+	struct rcd_vb_context *context = new_context();
+	struct rcd_vb_device *device = NULL;
+	uint32_t index;
+	int err;
+
+	if (context == NULL)
+		return NULL;
+	err = rcd_client_connect(&context->client, NULL);
+	if (err == 0) {
+		err = rcd_client_import(&context->client, cmd_fd, &index);
+		if (err == 0) {
+			device = device_at(index);
+			err = device == NULL ? -errno : 0;
+		}
+		if (err != 0)
+			rcd_client_close(&context->client);
+	}
+	if (err != 0) {
+		rcd_vb_debug("can't import descriptor %d: %s", cmd_fd, strerror(-err));
+		free(context);
+		errno = -err;
+		return NULL;
+	}
+	context->cmd_fd = cmd_fd;
+	return enter(context, device);
 }
 
 int
@@ -361,6 +425,8 @@ ibv_close_device(struct ibv_context *ibv)
 	struct rcd_vb_context *context = rcd_vb_context(ibv);
 
 	rcd_client_close(&context->client);
+	if (context->cmd_fd >= 0)
+		close(context->cmd_fd);
 	pthread_mutex_destroy(&context->lock);
 	pthread_mutex_destroy(&ibv->mutex);
 	free(context);
@@ -393,13 +459,4 @@ ibv_dofork_range(void *base, size_t size)
 	(void)base;
 	(void)size;
 	return 0;
-}
-
-/* A context is a session, and a session is one process's: there is nothing to import. */
-struct ibv_context *
-ibv_import_device(int cmd_fd)
-{
-	(void)cmd_fd;
-	errno = EOPNOTSUPP;
-	return NULL;
 }

@@ -251,32 +251,89 @@ rcd_vb_dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
+/* Reads give zeros, what is written is gone. */
+struct ibv_mr *
+rcd_vb_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct rcd_ctrl_handle req = { .handle = pd->handle };
+	struct rcd_vb_mr *mr = calloc(1, sizeof(*mr));
+	struct rcd_ctrl_mr_rep rep;
+	int err;
+
+	if (mr == NULL)
+		return NULL;
+	err = rcd_client_call(rcd_vb_client(pd->context), RCD_CTRL_MR_NULL, &req, &rep, NULL, NULL);
+	if (err != 0) {
+		free(mr);
+		errno = -err;
+		return NULL;
+	}
+	mr->cl = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
+	mr->access = IBV_ACCESS_LOCAL_WRITE;
+	mr->mr = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .handle = rep.key >> 8, .lkey = rep.key
+	};
+	return &mr->mr;
+}
+
 struct ibv_pd *
 ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	(void)context, (void)handle;
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct rcd_ctrl_handle req = { .handle = handle };
+	struct rcd_vb_pd *pd = calloc(1, sizeof(*pd));
+	int err;
+
+	if (pd == NULL)
+		return NULL;
+	err = rcd_client_call(rcd_vb_client(context), RCD_CTRL_PD_QUERY, &req, NULL, NULL, NULL);
+	if (err != 0) {
+		free(pd);
+		errno = -err;
+		return NULL;
+	}
+	pd->pd.context = context;
+	pd->pd.handle = handle;
+	return &pd->pd;
 }
 
 void
 ibv_unimport_pd(struct ibv_pd *pd)
 {
-	(void)pd;
+	free(pd);
 }
 
+/* Its address is that of another process, and says nothing here. */
 struct ibv_mr *
 ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	(void)pd, (void)handle;
-	errno = EOPNOTSUPP;
-	return NULL;
+	struct rcd_ctrl_handle req = { .handle = handle };
+	struct rcd_vb_mr *mr = calloc(1, sizeof(*mr));
+	struct rcd_ctrl_mr_query_rep rep;
+	int err;
+
+	if (mr == NULL)
+		return NULL;
+	err = rcd_client_call(
+		rcd_vb_client(pd->context), RCD_CTRL_MR_QUERY, &req, &rep, NULL, NULL);
+	if (err == 0 && rep.pd != pd->handle)
+		err = -EINVAL;
+	if (err != 0) {
+		free(mr);
+		errno = -err;
+		return NULL;
+	}
+	mr->cl = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
+	mr->access = rep.access;
+	mr->mr = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .handle = handle, .lkey = rep.key, .rkey = rep.key
+	};
+	return &mr->mr;
 }
 
 void
 ibv_unimport_mr(struct ibv_mr *mr)
 {
-	(void)mr;
+	free(mr);
 }
 
 struct ibv_dm *

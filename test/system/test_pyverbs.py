@@ -56,7 +56,7 @@ def run_all(gid):
                               timeout=300, check=False)
         passed = len(re.findall(r' \.\.\. ok$', done.stderr, re.M))
         tap.equal(done.returncode, 0, done.stderr[-6000:])
-        tap.true(passed >= 91, f'only {passed} tests passed\n{done.stderr}')
+        tap.true(passed >= 97, f'only {passed} tests passed\n{done.stderr}')
         left = rocade('resource')
         tap.true(' qp 0 ' in left and ' ctx 0 ' in left, left)
     finally:
