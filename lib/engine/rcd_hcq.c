@@ -150,7 +150,7 @@ rcd_hcq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	struct rcd_hcq **at = &lcore->dirty_cqs;
 
-	/* Published: it is in the list only for an event that did not fit its channel. */
+	/* Published: it is in the list only for an event that waits, or did not fit its channel. */
 	while (*at != NULL && *at != cq)
 		at = &(*at)->next_dirty;
 	if (*at != NULL)

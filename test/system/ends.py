@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Engines and ends for the system tests: an unmodified program runs as server on one end and as
-client on the other. A test's first two arguments are rocaded and the drop-in libibverbs."""
+client on the other. A test's first two arguments are rocaded and the drop-in libibverbs; a third
+one, veth, asks for two engines in network namespaces of their own, joined by a veth pair with jumbo
+frames, in place of one engine with the embedded wire."""
+import contextlib
+import json
 import os
 import pathlib
 import re
@@ -37,19 +41,53 @@ def run(*command, env=None):
 class End:
     """Where a program runs: a device of an engine, perhaps in a namespace."""
 
-    def __init__(self, device, env=None, namespace=None, address='127.0.0.1'):
+    def __init__(self, device, env=None, namespace=None, address='127.0.0.1', netdev=None):
         self.device, self.env, self.address = device, env or ENV, address
         self.prefix = ['ip', 'netns', 'exec', namespace] if namespace else []
+        self.netdev = netdev
 
 
-WIRE = (End('roce0'), End('roce1'))
+class Ends(list):
+    """Without any, the test that looks is skipped."""
+
+    def __getitem__(self, place):
+        self.check()
+        return super().__getitem__(place)
+
+    def __iter__(self):
+        self.check()
+        return super().__iter__()
+
+    def check(self):
+        if not len(self):
+            raise tap.Skip('no engines')
 
 
-def both(program, *options, ends=WIRE):
+VETH = sys.argv[3:4] == ['veth']
+ENDS = Ends()
+STACK = contextlib.ExitStack()
+
+
+def on(end, *command, env=None):
+    """Run a program on an end."""
+    return run(*end.prefix, *command, env={**end.env, **(env or {})})
+
+
+def rocade_on(end, *words):
+    return subprocess.run([ROCADE, *words], capture_output=True, text=True, env=end.env,
+                          timeout=LIMIT, check=False)
+
+
+def counters(end):
+    done = rocade_on(end, '-j', 'statistic', 'show', 'link', end.device)
+    return json.loads(done.stdout)[0]['counters']
+
+
+def both(program, *options, ends=None):
     """Server on one end, client on the other. Returns what both printed."""
     if shutil.which(program) is None:
         raise tap.Skip(f'no {program} here')
-    server, client = ends
+    server, client = ends or ENDS
     command = ['timeout', str(LIMIT), program, '-d']
     first = subprocess.Popen([*server.prefix, *command, server.device, *options], env=server.env,
                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -71,28 +109,37 @@ def both(program, *options, ends=WIRE):
     return out + text
 
 
-def perftest(program, *options, ends=WIRE):
-    return both(program, '-x', '1', '-F', *options, ends=ends)
+def perftest(program, *options):
+    return both(program, '-x', '1', '-F', *options)
 
 
-def start(*words):
-    """An engine with the embedded wire; words for `rocade up` come before EAL's."""
+def start(config=None, veth_lines=''):
+    """The engines. A configuration for the one, or lines for the devices of the two."""
     os.makedirs(f'{FOLDER}/run', exist_ok=True)
+    if VETH:
+        ENDS.extend(veth_ends(STACK, veth_lines))
+        return
+    words = ['--config', str(config)] if config else []
     done = rocade('up', *words, '--', '--file-prefix', f'rcdsys{os.getpid()}', '--no-huge', '-m',
                   '256')
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
+    ENDS.extend([End('roce0'), End('roce1')])
 
 
 def stop():
-    """Nothing is left of any program; the engine ends."""
-    out = rocade('resource').stdout
-    tap.true(all(f' {kind} 0' in line for line in out.splitlines()
-                 for kind in ('pd', 'cq', 'qp', 'mr', 'ctx')), out)
-    done = rocade('down')
-    tap.equal(done.returncode, 0, done.stderr)
+    """Nothing is left of any program; the engines end."""
+    for end in ENDS:
+        out = rocade_on(end, 'resource').stdout
+        tap.true(out and all(f' {kind} 0' in line for line in out.splitlines()
+                             for kind in ('pd', 'cq', 'qp', 'mr', 'ctx')), out)
+    if VETH:
+        STACK.close()
+    else:
+        done = rocade('down')
+        tap.equal(done.returncode, 0, done.stderr)
 
 
-def veth_ends(stack, mtu=1500, more=''):
+def veth_ends(stack, more):
     """Two namespaces joined by a veth pair, an engine in each, with more lines for its device."""
     if os.geteuid() != 0:
         raise tap.Skip('needs root')
@@ -108,7 +155,7 @@ def veth_ends(stack, mtu=1500, more=''):
         'netns', spaces[1])
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
         run('ip', '-n', space, 'link', 'set', 'lo', 'up')
-        run('ip', '-n', space, 'link', 'set', dev, 'mtu', str(mtu), 'up')
+        run('ip', '-n', space, 'link', 'set', dev, 'mtu', '9000', 'up')
         run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
         run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
@@ -128,5 +175,5 @@ def veth_ends(stack, mtu=1500, more=''):
             if run(str(ROCADE), 'engine', env=env).returncode == 0:
                 break
             time.sleep(0.05)
-        ends.append(End(f'rxe_{dev}', env, space, f'192.168.1.{number}'))
+        ends.append(End(f'rxe_{dev}', env, space, f'192.168.1.{number}', dev))
     return ends

@@ -3,10 +3,12 @@
 """Goal: the drop-in library has the symbols and versions that programs import.
 
 Method: pyelftools reads the library, and the system's own libibverbs where there is one: every
-function that the one exports under its default version, ours has under the same. The list of
-releases that programs bind to is checked by hand for the functions nearly all of them use.
+function that the one exports under its default version, ours has under the same. Likewise each
+program and library here that needs libibverbs or libibumad: what it imports, by name and version,
+is there. The list of releases that programs bind to is checked by hand for the functions nearly
+all of them use. Sizes and offsets of structs are test_abi's.
 
-    test_elf.py LIBIBVERBS
+    test_elf.py LIBIBVERBS LIBIBUMAD
 """
 import glob
 import pathlib
@@ -16,11 +18,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 
 try:
+    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 except ImportError:
     ELFFile = None
 
-LIBRARY = sys.argv[1]
+LIBRARY, UMAD = sys.argv[1:3]
 KNOWN = {'ibv_get_device_list': 'IBVERBS_1.1', 'ibv_reg_mr': 'IBVERBS_1.1',
          'ibv_create_comp_channel': 'IBVERBS_1.0', 'ibv_reg_mr_iova2': 'IBVERBS_1.8',
          'ibv_qp_to_qp_ex': 'IBVERBS_1.6', '_ibv_query_gid_ex': 'IBVERBS_1.11',
@@ -65,6 +68,59 @@ def all_that_the_system_exports():
     ours = exported(LIBRARY)
     for name, (version, kind, _) in exported(paths[0]).items():
         tap.equal(ours.get(name, ('none', ''))[:2], (version, kind), name)
+
+
+def imported(path, library):
+    """{(symbol, version)} that a file takes from a library; None when it does not need it."""
+    with open(path, 'rb') as file:
+        try:
+            elf = ELFFile(file)
+        except ELFError:
+            return None
+        needs = elf.get_section_by_name('.gnu.version_r')
+        versions = elf.get_section_by_name('.gnu.version')
+        if needs is None or versions is None:
+            return None
+        names = {aux['vna_other']: aux.name for need, auxiliaries in needs.iter_versions()
+                 for aux in auxiliaries if need.name == library}
+        if not names:
+            return None
+        symbols = elf.get_section_by_name('.dynsym').iter_symbols()
+        return {(symbol.name, names[versions.get_symbol(index)['ndx']])
+                for index, symbol in enumerate(symbols)
+                if versions.get_symbol(index)['ndx'] in names}
+
+
+def check_imports(library, ours):
+    """Each file that needs the library finds all of its symbols in ours."""
+    patterns = ('/usr/bin/*', '/usr/sbin/*', '/usr/lib/*/*.so*', '/usr/lib/*/libibverbs/*',
+                '/usr/lib/*/openmpi/lib/openmpi*/*', '/usr/lib/*/libfabric/*', '/usr/lib/*/ucx/*',
+                '/usr/lib/python3/dist-packages/pyverbs/*.so')
+    there = {(name, entry[0]) for name, entry in exported(ours).items()}
+    users = 0
+    for path in (path for pattern in patterns for path in glob.glob(pattern)):
+        if not pathlib.Path(path).is_file() or pathlib.Path(path).is_symlink():
+            continue
+        wanted = imported(path, library)
+        if wanted is None or pathlib.Path(path).name.startswith(library.split('.')[0]):
+            continue
+        users += 1
+        tap.equal(sorted(wanted - there), [], f'{path} misses')
+    print(f'# {users} files here need {library}')
+    if not users:
+        raise tap.Skip(f'nothing here needs {library}')
+
+
+@tap.test
+def all_that_programs_import_of_verbs():
+    exported(LIBRARY)
+    check_imports('libibverbs.so.1', LIBRARY)
+
+
+@tap.test
+def all_that_programs_import_of_umad():
+    exported(UMAD)
+    check_imports('libibumad.so.3', UMAD)
 
 
 if __name__ == '__main__':
