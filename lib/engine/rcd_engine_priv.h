@@ -185,6 +185,8 @@ struct rcd_hsrq {
 /** A queue pair, the engine's side. */
 struct rcd_hqp {
 	struct rcd_qp *qp;
+	void *resources; /**< of its responder, when they are more than the usual number */
+	uint32_t resource_count;
 	struct rcd_lcore *lcore;
 	struct rcd_session *session;
 	struct rcd_dev *dev;

@@ -46,6 +46,8 @@ show_av(const struct rcd_av *from, struct rcd_ctrl_av *av)
 }
 
 struct modify {
+	void *resources; /**< more of the responder's; NULL: those that it has */
+	bool taken;      /**< they are the queue pair's */
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
@@ -70,7 +72,14 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct modify *modify = arg;
 	struct rcd_hqp *hqp = modify->hqp;
 
-	modify->err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
+	modify->err = 0;
+	if (modify->resources != NULL) {
+		modify->err = rcd_qp_set_resources(
+			hqp->qp, modify->resources, modify->attr.max_dest_rd_atomic);
+		modify->taken = modify->err == 0;
+	}
+	if (modify->err == 0)
+		modify->err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
 	if (modify->err != 0)
 		return;
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
@@ -88,6 +97,15 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	rcd_qp_posted(hqp->qp);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
+}
+
+/* Memory for more responder resources than the usual number. */
+static void *
+more_resources(const struct rcd_session *session, uint32_t count)
+{
+	if (count > RCD_QP_RD_ATOMIC_MAX)
+		return NULL;
+	return rcd_session_zalloc(session, rcd_qp_resources_size((uint8_t)count));
 }
 
 int
@@ -127,7 +145,21 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	modify.attr.sq_psn = rcd_psn(from->sq_psn);
 	modify.attr.max_dest_rd_atomic = from->max_dest_rd_atomic;
 	modify.attr.dest_qpn.val = from->dest_qpn & 0xffffff;
+	if ((req->mask & RCD_QP_ATTR_MAX_DEST_RD_ATOMIC) &&
+		from->max_dest_rd_atomic > modify.hqp->resource_count) {
+		modify.resources = more_resources(session, from->max_dest_rd_atomic);
+		if (modify.resources == NULL)
+			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
+	}
 	rcd_lcore_call(session->lcore, modify_on_lcore, &modify);
+	/* The queue pair has left the old ones behind. */
+	if (modify.taken) {
+		free(modify.hqp->resources);
+		modify.hqp->resources = modify.resources;
+		modify.hqp->resource_count = from->max_dest_rd_atomic;
+	} else {
+		free(modify.resources);
+	}
 	return modify.err;
 }
 

@@ -100,7 +100,7 @@ serve_device(struct request *r)
 		.max_srq = quota->srqs,
 		.max_srq_wr = 1u << 16,
 		.max_ah = quota->ahs,
-		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
+		.max_rd_atomic = RCD_QP_RD_ATOMIC_MAX,
 		.max_mcast_groups = RCD_MCAST_GROUPS,
 		.max_mcast_qps = RCD_MCAST_QPS_MAX,
 		.max_gids = RCD_GIDS_MAX,

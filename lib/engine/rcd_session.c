@@ -295,6 +295,7 @@ free_objects(struct rcd_session *session)
 		__atomic_store_n(
 			&session->engine->qp_owner[hqp->qpn % RCD_QP_SLOTS], 0, __ATOMIC_RELAXED);
 		session->engine->qp_used--;
+		free(hqp->resources);
 		free(hqp->qp);
 		free(hqp);
 	}

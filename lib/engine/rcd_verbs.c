@@ -222,6 +222,7 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 	if (mem == NULL)
 		return -ENOMEM;
 	hqp->qp = rcd_qp_init(mem, &init);
+	hqp->resource_count = init.max_rd_atomic;
 	return 0;
 }
 
@@ -256,6 +257,7 @@ qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
 	}
 	if (hqp->bytes != 0)
 		rcd_segment_free(session, hqp->offset, hqp->bytes);
+	free(hqp->resources);
 	free(hqp->qp);
 	free(hqp);
 }

@@ -110,6 +110,24 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 	return qp;
 }
 
+size_t
+rcd_qp_resources_size(uint8_t count)
+{
+	return count * (sizeof(struct rcd_resource) + 1);
+}
+
+int
+rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count)
+{
+	if (qp->hot.state > RCD_QP_INIT || count == 0 || count > RCD_QP_RD_ATOMIC_MAX)
+		return -EINVAL;
+	memset(mem, 0, rcd_qp_resources_size(count));
+	qp->resources = mem;
+	qp->replies = (uint8_t *)(qp->resources + count);
+	qp->init.max_rd_atomic = count;
+	return 0;
+}
+
 void
 rcd_qp_fini(struct rcd_qp *qp)
 {

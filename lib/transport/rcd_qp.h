@@ -135,7 +135,7 @@ struct rcd_qp_init {
 	uint8_t max_send_sge;    /**< 0..RCD_SGE_MAX */
 	uint8_t max_recv_sge;    /**< 0..RCD_SGE_MAX */
 	uint16_t max_inline;     /**< 0..RCD_INLINE_MAX */
-	uint8_t max_rd_atomic;   /**< most that attributes may set, both ways, 0..128 */
+	uint8_t max_rd_atomic;   /**< responder resources, 0..128: see rcd_qp_set_resources() */
 	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
 	bool signal_all;         /**< every send work request completes as if signalled */
 	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
@@ -254,6 +254,21 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
 /** When to call rcd_qp_expire() next. @return engine clock; 0 when never */
 uint64_t
 rcd_qp_next_deadline(const struct rcd_qp *qp);
+
+/** Bytes that so many responder resources take. */
+size_t
+rcd_qp_resources_size(uint8_t count);
+
+/**
+ * Give a queue pair other responder resources than those that it was made with. Before RTR only.
+ *
+ * @param mem    rcd_qp_resources_size() bytes, aligned to 8; the caller's, for as long as the
+ *     queue pair lives or until it gets others
+ * @param count  1..RCD_QP_RD_ATOMIC_MAX
+ * @return 0; -EINVAL: not in RESET or INIT, or too many
+ */
+int
+rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 
 /** Let time pass: timeouts and ends of waits that are due. Calling it early does nothing. */
 void

@@ -80,7 +80,8 @@ check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t m
 		((mask & RNR_RETRY) && attr->rnr_retry > 7) ||
 		((mask & MIN_RNR_TIMER) && attr->min_rnr_timer > 31))
 		return -EINVAL;
-	if (((mask & MAX_RD_ATOMIC) && attr->max_rd_atomic > qp->init.max_rd_atomic) ||
+	/* A requester keeps nothing for them but its queue. */
+	if (((mask & MAX_RD_ATOMIC) && attr->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX) ||
 		((mask & MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > qp->init.max_rd_atomic))
 		return -EINVAL;
 	if (((mask & RQ_PSN) && attr->rq_psn.val > RCD_PSN_MASK) ||

@@ -317,6 +317,36 @@ no_more_reads_than_agreed(void)
 	end();
 }
 
+/* Found with perftest and the kernel's rxe, which offers 128. */
+static void
+more_responder_resources(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr reset = { .state = RCD_QP_RESET }, attr;
+	static uint64_t mem[2][512];
+
+	begin(&init, NULL);
+	attr = sim_attr(&p.sim);
+	attr.max_rd_atomic = attr.max_dest_rd_atomic = 60;
+	CU_ASSERT_TRUE(rcd_qp_resources_size(60) <= sizeof(mem[0]));
+	CU_ASSERT_EQUAL(rcd_qp_set_resources(p.b->qp, mem[1], 60), -EINVAL); /* in RTS */
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.b->qp, &reset, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_resources(p.b->qp, mem[1], 0), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_qp_set_resources(p.b->qp, mem[1], 129), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_qp_set_resources(p.b->qp, mem[1], 60), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_resources(p.a->qp, mem[0], 60), 0);
+	sim_connect(p.a, p.b, &attr, &attr);
+	p.sim.nodes[1].out.gbps = 1;
+	for (uint32_t i = 0; i < 64; i++)
+		post(p.a, RCD_WR_RDMA_READ, 64 * i, 64, 64 * i);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 64);
+	CU_ASSERT_TRUE(completed(0, 63, 63, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[0].memory, p.sim.nodes[1].memory, 64 * 64), 0);
+	end();
+}
+
 /* Covers: IBTA 9.7.5.1 */
 static void
 a_gap_in_responses_is_noticed_at_once(void)
@@ -966,6 +996,7 @@ main(void)
 		RCD_TEST(a_big_read_does_not_stall_what_follows),
 		RCD_TEST(fence_waits_for_reads),
 		RCD_TEST(no_more_reads_than_agreed),
+		RCD_TEST(more_responder_resources),
 		RCD_TEST(a_gap_in_responses_is_noticed_at_once),
 		RCD_TEST(a_gap_in_a_long_read_is_asked_for_once),
 		RCD_TEST(a_lost_nak_is_sent_again),

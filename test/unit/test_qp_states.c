@@ -247,7 +247,7 @@ values_out_of_range(void)
 	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.timeout = 32);
 	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.retry_cnt = 8);
 	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.rnr_retry = 8);
-	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.max_rd_atomic = 5);
+	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.max_rd_atomic = RCD_QP_RD_ATOMIC_MAX + 1);
 	REFUSED(RCD_QP_RTR, RCD_QP_RTS, attr.sq_psn.val = 1 << 24);
 #undef REFUSED
 	sim_fini(&sim);

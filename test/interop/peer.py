@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Linux kernel with rdma_rxe in a virtual machine, in a network namespace of ours, and an engine
+on the free end of a veth pair beside it. The kit that boots the kernel lies beside the project
+(../shared/rxe-peer), or where ROCADE_RXE_PEER says."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / 'test/harness'))
+import tap  # noqa: E402
+
+KIT = pathlib.Path(os.environ.get('ROCADE_RXE_PEER', ROOT.parent / 'shared/rxe-peer'))
+IMAGES = pathlib.Path(os.environ.get('RXE_PEER_DIR', '/var/tmp/rxe-peer'))
+GUEST = '10.77.0.1'    # of the guest: its rxe0 has it as GID 1
+BRIDGE = '10.77.0.254'  # of our programs' own TCP connections
+OURS = '10.77.0.100'   # of the engine
+LIMIT = 40
+
+
+class NoPeer(Exception):
+    """There is no kernel to talk to here; the text says why."""
+
+
+def sh(*command, limit=LIMIT, env=None, data=None):
+    return subprocess.run(command, capture_output=True, timeout=limit, env=env, input=data,
+                          check=False)
+
+
+class Peer:
+    """The kernel."""
+
+    def __init__(self, kernel, mtu, namespace, backend=None):
+        self.kernel, self.mtu, self.namespace, self.backend = kernel, mtu, namespace, backend
+
+    def check(self):
+        if os.geteuid() != 0:
+            raise NoPeer('needs root')
+        if not (KIT / 'start-peer').exists():
+            raise NoPeer(f'no kit to boot a kernel at {KIT}')
+        if not (IMAGES / 'image' / self.kernel / 'vmlinux').exists():
+            built = sh(str(KIT / 'build-image.sh'), self.kernel, limit=900)
+            if built.returncode:
+                raise NoPeer(f'no image of Linux {self.kernel}: {built.stderr.decode()[-300:]}')
+        if shutil.which('qemu-system-x86_64') is None:
+            raise NoPeer('no qemu-system-x86_64')
+
+    def boot(self):
+        words = ['-N', self.namespace, '-n', '1', '-k', self.kernel, '-M', str(self.mtu)]
+        if self.backend:
+            words += ['-b', self.backend]
+        started = sh(str(KIT / 'start-peer'), *words, limit=180)
+        if started.returncode:
+            raise NoPeer(f'the peer does not start: {started.stderr.decode()[-300:]}')
+        return started.stdout.decode().strip()
+
+    def end(self):
+        sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
+        sh('ip', 'netns', 'del', self.namespace)
+
+    def command(self, text, limit=LIMIT):
+        return [str(KIT / 'peer-run'), '-N', self.namespace, '-n', '1', '-t', str(limit), text]
+
+    def run(self, text, limit=LIMIT):
+        done = sh(*self.command(text, limit), limit=limit + 20)
+        return done.returncode, done.stdout.decode() + done.stderr.decode()
+
+    def must(self, text):
+        status, out = self.run(text)
+        tap.equal(status, 0, f'{text}: {out}')
+        return out
+
+    def put(self, path, to):
+        """Copy a program of ours into the guest."""
+        words = self.command(f'cat > {to} && chmod 755 {to}')
+        done = sh(words[0], '-i', *words[1:], data=pathlib.Path(path).read_bytes())
+        tap.equal(done.returncode, 0, done.stderr)
+
+    def counters(self):
+        out = self.must('cd /sys/class/infiniband/rxe0/ports/1/hw_counters; '
+                        'for f in *; do echo $f $(cat $f); done')
+        return {name: int(val) for name, val in (line.split() for line in out.splitlines())}
+
+
+class Engine:
+    """The engine in the peer's namespace, which owns an address there."""
+
+    def __init__(self, rocaded, library, namespace):
+        self.rocaded, self.namespace = rocaded, namespace
+        self.folder = tempfile.mkdtemp(prefix='rcdinterop')
+        self.env = {**os.environ, 'ROCADE_SOCKET': f'{self.folder}/rocade.sock',
+                    'LD_LIBRARY_PATH': str(pathlib.Path(library).parent)}
+        self.process = None
+
+    def start(self, port, mtu, impair=None):
+        config = pathlib.Path(self.folder) / 'rocade.conf'
+        config.write_text(f'[engine]\nsocket = {self.folder}/rocade.sock\n[device roce0]\n'
+                          f'type = port\ndevargs = {port}\nmtu = {mtu}\n'
+                          f'address = {OURS}/24 fd77::100/64\n' +
+                          (f'impair = {impair}\n' if impair else ''))
+        # The netdev below has the engine's MAC address: it must not answer for it, nor send on
+        # what it takes for a packet to be routed.
+        sh('ip', 'netns', 'exec', self.namespace, 'sysctl', '-qw',
+           'net.ipv6.conf.dpdk0.disable_ipv6=1', 'net.ipv4.ip_forward=0',
+           'net.ipv6.conf.all.forwarding=0')
+        bare = {key: val for key, val in self.env.items() if key != 'LD_LIBRARY_PATH'}
+        with open(f'{self.folder}/log', 'a', encoding='utf-8') as log:
+            self.process = subprocess.Popen(
+                ['ip', 'netns', 'exec', self.namespace, self.rocaded, '--file-prefix',
+                 pathlib.Path(self.folder).name, '--no-huge', '-m', '256', '--no-telemetry', '--',
+                 '--config', str(config)], env=bare, stdout=log, stderr=log)
+        deadline = time.monotonic() + 20
+        while self.rocade('engine').returncode:
+            tap.true(self.process.poll() is None and time.monotonic() < deadline, self.log())
+            time.sleep(0.05)
+
+    def stop(self):
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(timeout=20)
+        self.process = None
+
+    def log(self):
+        return pathlib.Path(f'{self.folder}/log').read_text(encoding='utf-8')
+
+    def rocade(self, *words):
+        return subprocess.run([ROOT / 'usertools/rocade', *words], capture_output=True, text=True,
+                              env=self.env, timeout=LIMIT, check=False)
+
+    def command(self, *words):
+        return ['ip', 'netns', 'exec', self.namespace, 'timeout', str(LIMIT), *words]
+
+    def counters(self):
+        done = self.rocade('-j', 'statistic', 'show', 'link', 'roce0')
+        return json.loads(done.stdout)[0]['counters']
+
+    def impair(self, args):
+        done = self.rocade('link', 'set', 'roce0', 'impair', args)
+        tap.equal(done.returncode, 0, done.stderr)

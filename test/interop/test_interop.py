@@ -1,0 +1,444 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: Rocade and a Linux kernel's rdma_rxe understand each other in both roles.
+
+Method: the kernel runs in a virtual machine; the engine owns the addresses 10.77.0.100 and
+fd77::100 on the free end of a veth pair in the same bridge (AF_PACKET), or is the other end of the
+machine's vhost-user interface. Unmodified programs run on both sides, once with Rocade as server
+and once as client. Their own TCP connection goes over the bridge's address 10.77.0.254, which this
+kernel has; with vhost there is none, and a relay through the machine's control channel takes its
+place.
+
+    test_interop.py ROCADED LIBIBVERBS VERDICTS [--kernel 6.12] [--mtu 1500] [--short] [--vhost]
+
+Where there is no peer to be had it says why and exits with 77 (under meson: skips).
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, sh, tap  # noqa: E402
+
+ARGS = argparse.ArgumentParser()
+ARGS.add_argument('rocaded')
+ARGS.add_argument('library')
+ARGS.add_argument('verdicts')
+ARGS.add_argument('--kernel', default='6.12')
+ARGS.add_argument('--mtu', type=int, default=1500)
+ARGS.add_argument('--short', action='store_true')
+ARGS.add_argument('--vhost', action='store_true')
+ARGS = ARGS.parse_args()
+NAMESPACE = f'rcdi{os.getpid()}'
+FOLDER = tempfile.mkdtemp(prefix='rcdinterop')
+VHOST = f'{FOLDER}/vhost.sock'
+PORT = f'net_vhost0,iface={VHOST}' if ARGS.vhost else \
+    'net_af_packet0,iface=dpdk0,qpairs=1,framesz=4480,blocksz=143360,framecnt=1024'
+ROLES = ('server', 'client')
+FAMILIES = {'0': 'link-local', '1': 'IPv4', '2': 'IPv6'}
+BUSY = "Couldn't connect|Connection refused|Failed to connect|Unable to init the socket"
+KEPT = re.compile('retry counter exceeded')
+
+peer = Peer(ARGS.kernel, ARGS.mtu, NAMESPACE, f'vhost:{VHOST}' if ARGS.vhost else None)
+engine = Engine(os.path.abspath(ARGS.rocaded), os.path.abspath(ARGS.library), NAMESPACE)
+impaired = False
+
+
+def start_server(words, env=None):
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+
+
+def exchange(role, ours, theirs):
+    """One program on both sides, Rocade in this role. Returns statuses and what both printed."""
+    ours, theirs = list(map(str, ours)), ' '.join(map(str, theirs))
+    if role == 'server':
+        server = start_server(engine.command(*ours), engine.env)
+    else:
+        server = start_server(peer.command(theirs))
+    try:
+        for _ in range(40):
+            if role == 'server':
+                status, text = peer.run(f'{theirs} {BRIDGE}')
+            else:
+                done = sh(*engine.command(*ours, GUEST), env=engine.env, limit=LIMIT + 10)
+                status, text = done.returncode, (done.stdout + done.stderr).decode()
+            if not re.search(BUSY, text):
+                break
+            time.sleep(0.1)
+        out = server.communicate(timeout=LIMIT + 10)[0].decode(errors='replace')
+    finally:
+        server.kill()
+        server.wait()
+    return server.returncode, status, out + text
+
+
+def both(role, program, *options):
+    """A program with the same options on both sides; both must end well."""
+    server, client, text = exchange(role, [program, '-d', 'roce0', *options],
+                                    [program, '-d', 'rxe0', *options])
+    tap.equal((server, client), (0, 0), f'{program} {" ".join(map(str, options))}, Rocade is '
+              f'{role}\n{text}\n{engine.log()[-1500:]}')
+    return text
+
+
+def add(name, func, *args):
+    tap.add(name, lambda: func(*args))
+
+
+def pings():
+    if ARGS.vhost:
+        peer.must(f'ping -c 3 -W 5 {OURS}')
+        peer.must('ping -6 -c 3 -W 5 fd77::100')
+        return
+    peer.must(f'ping -c 3 -W 5 {OURS}')
+    peer.must('ping -6 -c 3 -W 5 fd77::100')
+    for address in (OURS, 'fd77::100', GUEST):
+        done = sh('ip', 'netns', 'exec', NAMESPACE, 'ping', '-c', '3', '-W', '5', address)
+        tap.equal(done.returncode, 0, done.stdout.decode())
+
+
+def pingpong(role, service, gid, size, mtu, *more):
+    options = ['-g', gid, '-s', size, '-n', 100, *more]
+    if service in ('rc', 'uc'):
+        options += ['-m', mtu]
+    if service == 'srq':
+        options += ['-m', mtu, '-q', 4]
+    both(role, f'ibv_{service}_pingpong', *options)
+
+
+def perftest(role, program, *options):
+    both(role, program, '-x', 1, '-F', *options)
+
+
+def add_pingpong(service, gid, size, mtu, *more):
+    for role in ROLES:
+        add(f'{service}_pingpong {size} bytes, MTU {mtu}, {FAMILIES[gid]}, Rocade {role}', pingpong,
+            role, service, gid, size, mtu, *more)
+
+
+def add_perftest(program, *options):
+    for role in ROLES:
+        add(f'{program} {" ".join(map(str, options))}, Rocade {role}', perftest, role, program,
+            *options)
+
+
+def plan_short():
+    tap.add('ping', pings)
+    add_pingpong('rc', '1', 4096, 1024, '-c')
+    add_perftest('ib_write_bw', '-s', 65536, '-n', 20)
+    add_perftest('ib_read_bw', '-s', 65536, '-n', 20)
+    add_perftest('ib_atomic_bw', '-n', 20)
+
+
+def plan_programs():
+    largest = 4096 if ARGS.mtu >= 4200 else 1024
+    for size in (1, 1024, 4096, 65536):
+        add_pingpong('rc', '1', size, largest, '-c')
+    for mtu in (256, 512, 1024, 2048, 4096):
+        if mtu < largest:
+            add_pingpong('rc', '1', 4096, mtu, '-c')
+    for gid in ('0', '2'):
+        add_pingpong('rc', gid, 4096, largest, '-c')
+        add_pingpong('rc', gid, 65536, largest, '-c')
+        add_pingpong('ud', gid, 1024, largest)
+        add_pingpong('uc', gid, 4096, largest)
+    for size in (1, 1024, 4096, 16384):
+        add_pingpong('uc', '1', size, largest)
+    for size in (1, 1024):
+        add_pingpong('ud', '1', size, largest)
+    for size in (1, 4096, 65536):
+        add_pingpong('srq', '1', size, largest)
+    for verb in ('send', 'write', 'read'):
+        for size in (1, 4096, 65536):
+            add_perftest(f'ib_{verb}_bw', '-s', size, '-n', 50)
+        add_perftest(f'ib_{verb}_lat', '-s', 64, '-n', 50)
+    for kind in ('CMP_AND_SWAP', 'FETCH_AND_ADD'):
+        add_perftest('ib_atomic_bw', '-A', kind, '-n', 50)
+    add_perftest('ib_atomic_lat', '-n', 50)
+    for verb in ('send', 'write'):
+        add_perftest(f'ib_{verb}_lat', '-c', 'UC', '-s', 64, '-n', 50)
+        add_perftest(f'ib_{verb}_bw', '-c', 'UC', '-s', 1024, '-n', 20)
+    add_perftest('ib_send_lat', '-c', 'UD', '-s', 64, '-n', 50)
+    add_perftest('ib_send_bw', '-c', 'UD', '-s', 1024, '-n', 20, '-r', 64)
+    for role in ROLES:
+        for gid in ('1', '2'):
+            add(f'UD multicast, {FAMILIES[gid]}, Rocade {role}', multicast, role, gid)
+
+
+def multicast(role, gid):
+    """Each side sends to the other's group. The guest's IP takes only groups that it has joined,
+    which RDMA CM would do for a program; here an address that joins does."""
+    peer.run('ip addr add 239.1.2.4/32 dev eth0 autojoin; '
+             'ip addr add ff0e::1:204/128 dev eth0 autojoin')
+    group = '0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:' if gid == '1' else \
+        '255:14:0:0:0:0:0:0:0:0:0:0:0:1:2:'
+    options = ['-x', gid, '-F', '-c', 'UD', '-g', '-n', 20, '-M']
+    server, client, text = exchange(role, ['ib_send_lat', '-d', 'roce0', *options, group + '3'],
+                                    ['ib_send_lat', '-d', 'rxe0', *options, group + '4'])
+    tap.equal((server, client), (0, 0), text)
+
+
+def capture(path):
+    """A tcpdump of RoCE on the bridge's end of our veth pair."""
+    tcpdump = subprocess.Popen(['ip', 'netns', 'exec', NAMESPACE, 'tcpdump', '-q', '-i', 'dpdk0b',
+                                '-s', '0', '-U', '--immediate-mode', '-w', path, 'udp port 4791'],
+                               stderr=subprocess.PIPE)
+    os.set_blocking(tcpdump.stderr.fileno(), True)
+    tap.true(b'listening' in tcpdump.stderr.readline(), 'tcpdump')
+    return tcpdump
+
+
+def stop_capture(tcpdump):
+    time.sleep(0.5)
+    tcpdump.terminate()
+    tcpdump.communicate(timeout=20)
+
+
+def traffic_class(role):
+    if shutil.which('tcpdump') is None or shutil.which('tshark') is None:
+        raise tap.Skip('no tcpdump or tshark here')
+    path = f'{FOLDER}/tos-{role}.pcap'
+    tcpdump = capture(path)
+    both(role, 'ib_send_lat', '-x', 1, '-F', '-n', 5, '-s', 64, '--tclass=106')
+    stop_capture(tcpdump)
+    done = sh('tshark', '-r', path, '-T', 'fields', '-e', 'ip.src', '-e', 'ip.dsfield', '-e',
+              'ip.ttl')
+    seen = {tuple(line.split()) for line in done.stdout.decode().splitlines()}
+    # The hop limit that perftest asks for; the kernel puts the route's in its place.
+    tap.equal(seen, {(OURS, '0x6a', '255'), (GUEST, '0x6a', '64')}, 'class and hop limit')
+
+
+def vectors(role):
+    """Every opcode with known data, by the kit's own program, captured and looked at."""
+    program = pathlib.Path(FOLDER) / 'rxevec'
+    source = pathlib.Path(peer.command('')[0]).parent / 'rxevec.c'
+    if not program.exists():
+        made = sh('cc', '-O1', '-o', str(program), str(source), '-libverbs')
+        tap.equal(made.returncode, 0, made.stderr.decode())
+    for gid in ('1', '2'):
+        path = f'{FOLDER}/vectors-{role}-{gid}.pcap'
+        tcpdump = capture(path) if shutil.which('tcpdump') else None
+        groups = 'send imm solicited write wimm read atomic inv batch uc ud'.split()
+        server, client, text = run_vectors(role, program, gid, groups)
+        if tcpdump:
+            stop_capture(tcpdump)
+            check_capture(path)
+        tap.equal((server, client), (0, 0), text)
+        failed = [line for line in text.splitlines() if re.search(r'len .*: (?!success)', line)]
+        tap.equal(failed, [], text)
+        for line in ('original value 0x102030405060708', 'original value 0xaabbccddeeff0011',
+                     'original value 0xbabbccddeeff0012'):
+            tap.true(line in text, f'{line} is not in {text}')
+
+
+def run_vectors(role, program, gid, groups):
+    ours = [str(program), 'roce0', gid]
+    theirs = f'rxevec rxe0 {gid}'
+    if role == 'server':
+        server = start_server(engine.command(*ours), engine.env)
+        time.sleep(0.5)
+        client, text = peer.run(f'{theirs} {BRIDGE} {" ".join(groups)}')
+    else:
+        server = start_server(peer.command(theirs))
+        time.sleep(1)
+        done = sh(*engine.command(*ours, GUEST, *groups), env=engine.env)
+        client, text = done.returncode, (done.stdout + done.stderr).decode()
+    try:
+        out = server.communicate(timeout=20)[0].decode()
+    except subprocess.TimeoutExpired:
+        server.kill()
+        out = server.communicate()[0].decode()
+    return server.returncode, client, out + text
+
+
+def check_capture(path):
+    """Our own parser and tshark find nothing wrong with any packet of either side."""
+    dump = pathlib.Path(ARGS.rocaded).parents[1] / 'rocade-dump/rocade-dump'
+    done = sh(str(dump), path)
+    last = done.stdout.decode().splitlines()[-1]
+    tap.true('icrc_bad 0 malformed 0' in last, last)
+    tap.true(int(re.search(r'icrc_ok (\d+)', last)[1]) > 100, last)
+    if shutil.which('tshark') is None:
+        return
+    # It guesses RPC over RDMA in SENDs of a few bytes, and objects to datagrams of none.
+    done = sh('tshark', '-r', path, '--disable-protocol', 'rpcordma', '-Y', '_ws.malformed', '-T',
+              'fields', '-e', 'infiniband.bth.opcode', '-e', 'udp.length')
+    flagged = {tuple(line.split()) for line in done.stdout.decode().splitlines()}
+    tap.true(flagged <= {('100', '32'), ('101', '36')}, f'malformed, says tshark: {flagged}')
+    kept = os.environ.get('ROCADE_INTEROP_KEEP')
+    if kept:
+        os.makedirs(kept, exist_ok=True)
+        shutil.copy(path, kept)
+
+
+# What a requester is told, and what the responder's queue pair is then: by who responds. rxe
+# answers a SEND that is too long with NAK 3 where the specification has NAK 1.
+VERDICTS = {
+    'badkey': {'rocade': ('REM_ACCESS_ERR', 'ERR'), 'rxe': ('REM_ACCESS_ERR', 'ERR')},
+    'badrange': {'rocade': ('REM_ACCESS_ERR', 'ERR'), 'rxe': ('REM_ACCESS_ERR', 'ERR')},
+    'norights': {'rocade': ('REM_ACCESS_ERR', 'ERR'), 'rxe': ('REM_ACCESS_ERR', 'ERR')},
+    'toolong': {'rocade': ('REM_INV_REQ_ERR', 'ERR'), 'rxe': ('REM_OP_ERR', 'ERR')},
+    'rnr': {'rocade': ('RNR_RETRY_EXC_ERR', 'RTS'), 'rxe': ('RNR_RETRY_EXC_ERR', 'RTS')},
+    'late': {'rocade': ('SUCCESS', 'RTS'), 'rxe': ('SUCCESS', 'RTS')},
+    'few': {'rocade': ('SUCCESS', 'RTS'), 'rxe': ('SUCCESS', 'RTS')},
+    'gone': {'rocade': ('RETRY_EXC_ERR', 'RESET'), 'rxe': ('RETRY_EXC_ERR', 'RESET')},
+}
+
+
+def verdicts(role):
+    """Errors: each with a connection of its own, and what both sides see of it."""
+    peer.put(ARGS.verdicts, '/usr/bin/verdicts')
+    server, client, text = exchange(role, [os.path.abspath(ARGS.verdicts), 'roce0', '1'],
+                                    ['verdicts', 'rxe0', '1'])
+    tap.equal((server, client), (0, 0), text)
+    responder = 'rocade' if role == 'server' else 'rxe'
+    seen = dict(re.findall(r'^case (\w+): (.*)$', text, re.M))
+    for case, expected in VERDICTS.items():
+        status, state = expected[responder]
+        tap.equal(seen.get(case), f'requester {status} then '
+                  f'{"WR_FLUSH_ERR" if status != "SUCCESS" else "nothing"}, responder {state}',
+                  f'{case}\n{text}')
+
+
+GUEST_DAMAGE = {
+    'loss': 'loss 1%', 'duplication': 'duplicate 1%', 'reordering': 'delay 1ms reorder 99%',
+    'corruption': 'corrupt 0.1%',
+}
+OUR_DAMAGE = {
+    'loss': 'drop=1%', 'duplication': 'duplicate=1%', 'reordering': 'reorder=1%',
+    'corruption': 'corrupt=0.1%',
+}
+
+
+def damaged_programs(role, count):
+    for tries in range(4):
+        try:
+            both(role, 'ibv_rc_pingpong', '-g', 1, '-s', 4096, '-n', 2 * count, '-c')
+            break
+        except AssertionError as err:
+            # Its last acknowledge was lost, and who waits for it asks a peer that is gone.
+            if tries == 3 or not KEPT.search(str(err)):
+                raise
+    for verb in ('send', 'write', 'read'):
+        perftest(role, f'ib_{verb}_bw', '-s', 16384, '-n', count)
+    perftest(role, 'ib_atomic_bw', '-n', count)
+
+
+def under_damage(kind, side, role):
+    if not impaired:
+        raise tap.Skip('this build has no net_impair')
+    before = engine.counters(), peer.counters()
+    if side == 'guest':
+        peer.must('modprobe sch_netem; tc qdisc replace dev eth0 root netem ' + GUEST_DAMAGE[kind])
+    else:
+        engine.impair(OUR_DAMAGE[kind] + ',seed=3')
+    try:
+        # One packet in a thousand: enough of them that some are sure to be hit.
+        damaged_programs(role, 300 if kind == 'corruption' else 100)
+    finally:
+        if side == 'guest':
+            dropped = peer.must('tc -s qdisc show dev eth0')
+            peer.run('tc qdisc del dev eth0 root')
+        else:
+            engine.impair('seed=1')
+    after = engine.counters(), peer.counters()
+    ours = {key: after[0][key] - before[0][key] for key in after[0]}
+    theirs = {key: after[1][key] - before[1][key] for key in after[1]}
+    check_damage(kind, side, ours, theirs, dropped if side == 'guest' else '')
+
+
+def check_damage(kind, side, ours, theirs, qdisc):
+    """What was done is seen where it must be."""
+    seen = f'{ {key: val for key, val in ours.items() if val} } { theirs } {qdisc}'
+    if side == 'ours':
+        name = {'loss': 'drop', 'duplication': 'duplicate', 'reordering': 'reorder',
+                'corruption': 'corrupt'}[kind]
+        tap.true(ours[f'tx_impair_{name}'] > 0, seen)
+    bad = sum(val for key, val in ours.items()
+              if key.startswith('rx_drop_') and key not in ('rx_drop_stale', 'rx_drop_no_qp'))
+    if kind == 'corruption' and side == 'guest':
+        tap.true(bad > 0 or 'requeues' not in qdisc, seen)
+    elif kind != 'corruption':
+        tap.equal(ours['rx_drop_icrc'], 0, seen)
+    if kind == 'loss':
+        again = ours['retransmitted_pkts'] + ours['duplicate_request'] + \
+            ours['out_of_seq_request'] + theirs['completer_retry_err'] + theirs['rcvd_seq_err']
+        tap.true(again > 0, seen)
+    if kind == 'duplication':
+        twice = ours['duplicate_request'] + ours['rx_drop_stale'] + theirs['duplicate_request']
+        tap.true(twice > 0, seen)
+
+
+def plan_damage():
+    for kind in GUEST_DAMAGE:
+        for side in ('guest', 'ours'):
+            for role in ROLES:
+                add(f'{kind} on packets of {side}, Rocade {role}', under_damage, kind, side, role)
+
+
+def boots():
+    global impaired
+    print(f'# {peer.boot()}', flush=True)
+    if ARGS.vhost:
+        return
+    try:
+        engine.start(PORT, ARGS.mtu, 'seed=1')
+        impaired = True
+    except AssertionError:
+        if 'no net_impair' not in engine.log():
+            raise
+        engine.stop()
+        engine.start(PORT, ARGS.mtu)
+
+
+def vhost_boots():
+    """The engine makes the socket, and the machine connects to it."""
+    sh('ip', 'netns', 'add', NAMESPACE)
+    engine.start(PORT, ARGS.mtu)
+    print(f'# {peer.boot()}', flush=True)
+
+
+def nothing_is_left():
+    text = engine.rocade('resource').stdout
+    tap.true(' qp 0 ' in text and ' ctx 0 ' in text, text)
+    engine.stop()
+
+
+def main():
+    try:
+        peer.check()
+    except NoPeer as why:
+        print(f'1..0 # SKIP no interoperability tests: {why}')
+        print(f'NO INTEROPERABILITY TESTS: {why}', file=sys.stderr)
+        return 0 if os.environ.get('ROCADE_MESON') else 77
+    tap.add(f'Linux {ARGS.kernel} boots', vhost_boots if ARGS.vhost else boots)
+    if ARGS.vhost:
+        tap.add('ping', pings)
+    elif ARGS.short:
+        plan_short()
+    else:
+        tap.add('ping', pings)
+        plan_programs()
+        for role in ROLES:
+            add(f'traffic class and hop limit, Rocade {role}', traffic_class, role)
+            add(f'every opcode with known data, Rocade {role}', vectors, role)
+            add(f'errors and their statuses, Rocade {role}', verdicts, role)
+        plan_damage()
+    tap.add('nothing is left', nothing_is_left)
+    try:
+        return tap.run()
+    finally:
+        engine.stop()
+        peer.end()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
