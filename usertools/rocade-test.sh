@@ -5,8 +5,9 @@
 #
 #   sudo usertools/rocade-test.sh [--ci]
 #
-#   --ci  warnings are errors, style is checked, and the fuzz targets run for a fixed number of
-#         inputs (this needs clang)
+#   --ci  warnings are errors, style is checked, the fuzz targets run for a fixed number of
+#         inputs (this needs clang), and a Linux kernel's rxe is talked to for a short while, where
+#         there is a kit to boot one (doc/interop.md has the long form)
 #
 # Exit status: 0 when every build worked and no test failed.
 set -euo pipefail
@@ -54,12 +55,25 @@ compile() {
 	ninja -C "$dir" --quiet
 }
 
-# suites NAME: runs all suites of builds/NAME
+# suites NAME: runs the suites of builds/NAME, but for those that boot a kernel
 suites() {
 	local dir=$builds/$1
 	logs+=("$dir/meson-logs/testlog.junit.xml")
 	rm -f "$dir/meson-logs/testlog.junit.xml"
-	meson test -C "$dir" --no-rebuild --print-errorlogs || true
+	meson test -C "$dir" --no-rebuild --print-errorlogs --no-suite interop || true
+}
+
+# The short form of what a kernel's rxe is asked.
+interop() {
+	local dir=$builds/release
+	local log=$dir/meson-logs/interop
+	logs+=("$log.junit.xml")
+	rm -f "$log.junit.xml"
+	meson test -C "$dir" --no-rebuild --print-errorlogs --logbase interop interop_short || true
+	if grep -q 'NO INTEROPERABILITY TESTS' "$log.txt"; then
+		echo "rocade-test: NOT TESTED WITH A KERNEL: $(sed -n \
+			's/.*NO INTEROPERABILITY TESTS: //p' "$log.txt" | head -1)"
+	fi
 }
 
 mkdir -p "$builds"
@@ -80,6 +94,7 @@ rings() {
 }
 
 if $ci; then
+	interop
 	rings || broken=1
 	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
 		-Db_lundef=false -Dfuzz=true &&

@@ -25,7 +25,7 @@ def flatten(packet, prefix=''):
 
 
 def load(dump, path, address):
-    """{(opcode, PSN): fields} of what an address sent; the first of each, and how many there are."""
+    """{(opcode, PSN): fields} of the first of each that an address sent, and how many there are."""
     done = subprocess.run([dump, '--json', path], capture_output=True, text=True,
                           check=False)
     packets, count = {}, collections.Counter()

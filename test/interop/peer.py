@@ -59,12 +59,33 @@ class Peer:
             raise NoPeer(f'the peer does not start: {started.stderr.decode()[-300:]}')
         return started.stdout.decode().strip()
 
+    def crashed(self):
+        """What the kernel said when it ended, or '' while it lives."""
+        run = IMAGES / 'run' / f'{self.namespace}-1'
+        console = (run / 'console.log').read_text(encoding='utf-8', errors='replace')
+        found = console.find('PANIC')
+        if found < 0:
+            found = console.find('Kernel panic')
+        return console[found:found + 2000] if found >= 0 else ''
+
+    def boot_again(self):
+        sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
+        return self.boot()
+
     def end(self):
         sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
         sh('ip', 'netns', 'del', self.namespace)
 
     def command(self, text, limit=LIMIT):
         return [str(KIT / 'peer-run'), '-N', self.namespace, '-n', '1', '-t', str(limit), text]
+
+    def piped(self, text):
+        """A command that takes our standard input."""
+        words = self.command(text)
+        return [words[0], '-i', *words[1:]]
+
+    def listens(self, port):
+        return self.run(f'ss -ltn | grep -q ":{port} "')[0] == 0
 
     def run(self, text, limit=LIMIT):
         done = sh(*self.command(text, limit), limit=limit + 20)
@@ -77,8 +98,8 @@ class Peer:
 
     def put(self, path, to):
         """Copy a program of ours into the guest."""
-        words = self.command(f'cat > {to} && chmod 755 {to}')
-        done = sh(words[0], '-i', *words[1:], data=pathlib.Path(path).read_bytes())
+        done = sh(*self.piped(f'cat > {to} && chmod 755 {to}'),
+                  data=pathlib.Path(path).read_bytes())
         tap.equal(done.returncode, 0, done.stderr)
 
     def counters(self):

@@ -14,11 +14,12 @@ place.
 Where there is no peer to be had it says why and exits with 77 (under meson: skips).
 """
 import argparse
-import json
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,32 @@ def start_server(words, env=None):
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
 
 
+def relay(role, port):
+    """With vhost: the programs' TCP connection, through the control channel of the machine."""
+    deadline = time.monotonic() + 20
+    while role == 'client' and not peer.listens(port):
+        tap.true(time.monotonic() < deadline, 'the program in the guest does not listen')
+    how, inside = ('connect', f'nc -l -p {port}') if role == 'server' else \
+        ('listen', f'nc 127.0.0.1 {port}')
+    script = pathlib.Path(__file__).parent / 'relay.py'
+    return subprocess.Popen(['ip', 'netns', 'exec', NAMESPACE, sys.executable, script, how,
+                             str(port), *peer.piped(inside)], stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def way(role, program):
+    """The addresses by which programs reach each other: in the guest, and here."""
+    if not ARGS.vhost:
+        yield BRIDGE, GUEST
+        return
+    relayed = relay(role, 18600 if 'verdicts' in program else 18515)
+    try:
+        yield '127.0.0.1', '127.0.0.1'
+    finally:
+        relayed.kill()
+        relayed.wait()
+
+
 def exchange(role, ours, theirs):
     """One program on both sides, Rocade in this role. Returns statuses and what both printed."""
     ours, theirs = list(map(str, ours)), ' '.join(map(str, theirs))
@@ -63,15 +90,16 @@ def exchange(role, ours, theirs):
     else:
         server = start_server(peer.command(theirs))
     try:
-        for _ in range(40):
-            if role == 'server':
-                status, text = peer.run(f'{theirs} {BRIDGE}')
-            else:
-                done = sh(*engine.command(*ours, GUEST), env=engine.env, limit=LIMIT + 10)
-                status, text = done.returncode, (done.stdout + done.stderr).decode()
-            if not re.search(BUSY, text):
-                break
-            time.sleep(0.1)
+        with way(role, ours[0]) as (host, guest):
+            for _ in range(40):
+                if role == 'server':
+                    status, text = peer.run(f'{theirs} {host}')
+                else:
+                    done = sh(*engine.command(*ours, guest), env=engine.env, limit=LIMIT + 10)
+                    status, text = done.returncode, (done.stdout + done.stderr).decode()
+                if not re.search(BUSY, text):
+                    break
+                time.sleep(0.1)
         out = server.communicate(timeout=LIMIT + 10)[0].decode(errors='replace')
     finally:
         server.kill()
@@ -88,17 +116,30 @@ def both(role, program, *options):
     return text
 
 
+def attempt(func, args):
+    """The emulated processor ends in a double fault now and then, in rxe and elsewhere: who does
+    that is booted again, and asked once more."""
+    try:
+        func(*args)
+    except AssertionError:
+        said = peer.crashed()
+        if not said:
+            raise
+        print('# the kernel crashed; once more, with a fresh one\n# ' +
+              said.replace('\n', '\n# '), flush=True)
+        peer.boot_again()
+        func(*args)
+
+
 def add(name, func, *args):
-    tap.add(name, lambda: func(*args))
+    tap.add(name, lambda: attempt(func, args))
 
 
 def pings():
-    if ARGS.vhost:
-        peer.must(f'ping -c 3 -W 5 {OURS}')
-        peer.must('ping -6 -c 3 -W 5 fd77::100')
-        return
     peer.must(f'ping -c 3 -W 5 {OURS}')
     peer.must('ping -6 -c 3 -W 5 fd77::100')
+    if ARGS.vhost:
+        return
     for address in (OURS, 'fd77::100', GUEST):
         done = sh('ip', 'netns', 'exec', NAMESPACE, 'ping', '-c', '3', '-W', '5', address)
         tap.equal(done.returncode, 0, done.stdout.decode())
@@ -401,6 +442,7 @@ def boots():
 def vhost_boots():
     """The engine makes the socket, and the machine connects to it."""
     sh('ip', 'netns', 'add', NAMESPACE)
+    sh('ip', '-n', NAMESPACE, 'link', 'set', 'lo', 'up')
     engine.start(PORT, ARGS.mtu)
     print(f'# {peer.boot()}', flush=True)
 
@@ -419,10 +461,11 @@ def main():
         print(f'NO INTEROPERABILITY TESTS: {why}', file=sys.stderr)
         return 0 if os.environ.get('ROCADE_MESON') else 77
     tap.add(f'Linux {ARGS.kernel} boots', vhost_boots if ARGS.vhost else boots)
-    if ARGS.vhost:
-        tap.add('ping', pings)
-    elif ARGS.short:
+    if ARGS.short or ARGS.vhost:
         plan_short()
+        if ARGS.vhost:
+            for role in ROLES:
+                add(f'errors and their statuses, Rocade {role}', verdicts, role)
     else:
         tap.add('ping', pings)
         plan_programs()
@@ -432,6 +475,8 @@ def main():
             add(f'errors and their statuses, Rocade {role}', verdicts, role)
         plan_damage()
     tap.add('nothing is left', nothing_is_left)
+    # Killed or not, nothing is left.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         return tap.run()
     finally:
