@@ -32,6 +32,7 @@ note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 	hot->psn_una = una;
 	hot->retry_left = qp->attr.retry_cnt;
 	qp->gap_tries = 0;
+	qp->ahead_count = 0;
 	hot->rnr_left = qp->attr.rnr_retry;
 	if (qp->again_valid && rcd_psn_before(qp->again_psn, una))
 		qp->again_valid = false;
@@ -290,11 +291,56 @@ take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return RCD_RX_EXECUTED;
 }
 
+/* Responses that were kept and whose turn it is now. */
+static void
+drain_answers(struct rcd_qp *qp, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn last = hot->psn_una;
+
+	while (qp->answers != NULL && hot->state != RCD_QP_ERR &&
+		!rcd_psn_before(hot->psn_una, qp->answers->roce.bth.psn)) {
+		struct rcd_kept *kept = qp->answers;
+		struct rcd_pkt pkt = { .roce = kept->roce,
+			.payload = kept->payload,
+			.payload_len = kept->payload_len };
+
+		qp->answers = kept->next;
+		if (acknowledge(qp, rcd_psn_add(kept->roce.bth.psn, 1), now_ns) &&
+			rcd_psn_eq(kept->roce.bth.psn, hot->psn_una))
+			take_response(qp, &pkt, now_ns);
+		rcd_reorder_put(qp->init.reorder, kept);
+	}
+	for (const struct rcd_kept *kept = qp->answers; kept != NULL; kept = kept->next)
+		last = kept->roce.bth.psn;
+	/* The last of all is there, and the next one missing: nothing more comes to tell of it. */
+	if (qp->answers != NULL && rcd_psn_eq(rcd_psn_add(last, 1), hot->psn_next))
+		retry_gap(qp, now_ns);
+}
+
+/*
+ * A response is missing. It may be late: those behind it are kept, so that nothing is lost by
+ * waiting for a while. When it is not, it is asked for before time is up.
+ */
+static enum rcd_rx_verdict
+rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	struct rcd_psn psn = pkt->roce.bth.psn;
+	bool kept = rcd_psn_in(psn, qp->hot.psn_una, RCD_REORDER_WINDOW) &&
+		rcd_reorder_keep(qp->init.reorder, &qp->answers, pkt);
+	bool last = rcd_psn_eq(rcd_psn_add(psn, 1), qp->hot.psn_next);
+
+	if (!kept || last || ++qp->ahead_count >= RCD_AHEAD_MAX)
+		retry_read(qp, psn, now_ns);
+	return kept ? RCD_RX_KEPT : RCD_RX_STALE;
+}
+
 static enum rcd_rx_verdict
 rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
+	enum rcd_rx_verdict verdict;
 
 	/* Spec: IBTA 9.7.5.1 a response acknowledges what was asked before it */
 	if (!acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
@@ -303,11 +349,12 @@ rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	}
 	if (hot->state == RCD_QP_ERR)
 		return RCD_RX_EXECUTED;
-	if (rcd_psn_eq(psn, hot->psn_una))
-		return take_response(qp, pkt, now_ns);
-	/* A response is missing: ask for it now, not when time is up. */
-	retry_read(qp, psn, now_ns);
-	return RCD_RX_STALE;
+	if (!rcd_psn_eq(psn, hot->psn_una))
+		return rx_ahead(qp, pkt, now_ns);
+	verdict = take_response(qp, pkt, now_ns);
+	if (qp->answers != NULL)
+		drain_answers(qp, now_ns);
+	return verdict;
 }
 
 enum rcd_rx_verdict

@@ -132,6 +132,7 @@ void
 rcd_qp_fini(struct rcd_qp *qp)
 {
 	rcd_resp_drop_kept(qp);
+	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 }
 
 void
@@ -140,6 +141,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	struct rcd_qp_hot *hot = &qp->hot;
 
 	rcd_resp_drop_kept(qp);
+	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 	*hot = (struct rcd_qp_hot){
 		.ops = hot->ops,
 		.arg = hot->arg,
@@ -155,6 +157,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->tx[0].loaded = qp->tx[1].loaded = qp->read.loaded = false;
 	qp->again_valid = qp->drained = qp->sent_unreliable = qp->gone = false;
 	qp->gap_tries = 0;
+	qp->ahead_count = 0;
 	qp->rtt_ns = 0;
 	qp->rtt_begin_ns = 0;
 	qp->rto_ns = 0;
@@ -269,6 +272,7 @@ rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
 	if (event != 0)
 		raise(qp, event);
 	rcd_resp_drop_kept(qp);
+	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 	flush_send(qp);
 	flush_recv(qp);
 }
@@ -515,7 +519,11 @@ rcd_qp_state(const struct rcd_qp *qp)
 uint32_t
 rcd_qp_kept(const struct rcd_qp *qp)
 {
-	return qp->kept_count;
+	uint32_t count = qp->kept_count;
+
+	for (const struct rcd_kept *kept = qp->answers; kept != NULL; kept = kept->next)
+		count++;
+	return count;
 }
 
 uint32_t

@@ -36,6 +36,9 @@
 /** How long a second NAK for the same PSN is taken for an echo, before a round trip is known. */
 #define RCD_RTT_DEFAULT_NS 20000
 
+/** Responses behind a missing one after which it is taken for lost, and not for late. */
+#define RCD_AHEAD_MAX 96
+
 /** Times that a NAK or a gap makes us send the same packet again before it counts as a retry. */
 #define RCD_GAP_TRIES 64
 
@@ -146,6 +149,7 @@ struct rcd_qp {
 	struct rcd_sq_rec *sq;    /**< sq_mask + 1 of them */
 	struct rcd_wr_slot tx[2]; /**< by the low bit of the number: one in use, one to come */
 	struct rcd_wr_slot read;  /**< the READ or atomic whose responses come in */
+	struct rcd_kept *answers; /**< responses behind a missing one, by PSN */
 	uint64_t again_ns;        /**< when a NAK or a gap last made us send again */
 	struct rcd_psn again_psn; /**< from which PSN */
 	struct rcd_psn ahead_psn; /**< the last response behind a missing one */
@@ -154,6 +158,7 @@ struct rcd_qp {
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
 	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
 	bool gone;              /**< LAST_WQE_REACHED was raised */
+	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
@@ -173,8 +178,8 @@ struct rcd_qp {
 	struct rcd_key write_key;
 	uint64_t write_va;
 	struct rcd_psn nak_high; /**< last PSN that came out of order */
-	uint32_t nak_seen;       /**< packets out of order since the NAK */
-	uint32_t kept_count;
+	uint16_t nak_seen;       /**< packets out of order since the NAK */
+	uint16_t kept_count;
 	struct rcd_kept *kept; /**< out of order, by PSN */
 	uint64_t cnp_ns;       /**< when a CNP was last sent */
 

@@ -69,3 +69,37 @@ rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept)
 	pool->free = kept;
 	pool->used--;
 }
+
+bool
+rcd_reorder_keep(struct rcd_reorder_pool *pool, struct rcd_kept **list, const struct rcd_pkt *pkt)
+{
+	struct rcd_psn psn = pkt->roce.bth.psn;
+	struct rcd_kept *kept;
+
+	if (pool == NULL || pkt->payload_len > sizeof(kept->payload))
+		return false;
+	while (*list != NULL && rcd_psn_before((*list)->roce.bth.psn, psn))
+		list = &(*list)->next;
+	if (*list != NULL && rcd_psn_eq((*list)->roce.bth.psn, psn))
+		return false;
+	kept = rcd_reorder_get(pool);
+	if (kept == NULL)
+		return false;
+	kept->roce = pkt->roce;
+	kept->payload_len = pkt->payload_len;
+	memcpy(kept->payload, pkt->payload, pkt->payload_len);
+	kept->next = *list;
+	*list = kept;
+	return true;
+}
+
+void
+rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept **list)
+{
+	while (*list != NULL) {
+		struct rcd_kept *kept = *list;
+
+		*list = kept->next;
+		rcd_reorder_put(pool, kept);
+	}
+}

@@ -41,4 +41,17 @@ rcd_reorder_get(struct rcd_reorder_pool *pool);
 void
 rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
 
+/**
+ * Copy a packet into a list that is sorted by PSN.
+ *
+ * @param pool  NULL: nothing is kept
+ * @return whether it was kept: not when one of its PSN is there, or the pool is empty
+ */
+bool
+rcd_reorder_keep(struct rcd_reorder_pool *pool, struct rcd_kept **list, const struct rcd_pkt *pkt);
+
+/** Give all packets of a list back. */
+void
+rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept **list);
+
 #endif /* RCD_REORDER_H */

@@ -396,12 +396,7 @@ execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, 
 void
 rcd_resp_drop_kept(struct rcd_qp *qp)
 {
-	while (qp->kept != NULL) {
-		struct rcd_kept *kept = qp->kept;
-
-		qp->kept = kept->next;
-		rcd_reorder_put(qp->init.reorder, kept);
-	}
+	rcd_reorder_drop(qp->init.reorder, &qp->kept);
 	qp->kept_count = 0;
 }
 
@@ -409,25 +404,9 @@ rcd_resp_drop_kept(struct rcd_qp *qp)
 static bool
 keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
-	struct rcd_kept **link = &qp->kept;
-	struct rcd_psn psn = pkt->roce.bth.psn;
-	struct rcd_kept *kept;
-
-	if (qp->init.reorder == NULL || !rcd_psn_in(psn, qp->hot.epsn, RCD_REORDER_WINDOW) ||
-		pkt->payload_len > sizeof(kept->payload))
+	if (!rcd_psn_in(pkt->roce.bth.psn, qp->hot.epsn, RCD_REORDER_WINDOW) ||
+		!rcd_reorder_keep(qp->init.reorder, &qp->kept, pkt))
 		return false;
-	while (*link != NULL && rcd_psn_before((*link)->roce.bth.psn, psn))
-		link = &(*link)->next;
-	if (*link != NULL && rcd_psn_eq((*link)->roce.bth.psn, psn))
-		return false;
-	kept = rcd_reorder_get(qp->init.reorder);
-	if (kept == NULL)
-		return false;
-	kept->roce = pkt->roce;
-	kept->payload_len = pkt->payload_len;
-	memcpy(kept->payload, pkt->payload, pkt->payload_len);
-	kept->next = *link;
-	*link = kept;
 	qp->kept_count++;
 	return true;
 }

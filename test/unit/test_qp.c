@@ -957,6 +957,46 @@ a_nak_for_what_comes_next(void)
 	end();
 }
 
+/* Found with the kernel's rxe behind a network that reorders: each late response made the requester
+ * ask for everything again. */
+static void
+a_late_response_is_waited_for(void)
+{
+	static const uint32_t order[] = { 0, 2, 3, 1, 4 };
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_tx_pkt out;
+
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_READ, 0, 5 * 1024, 0);
+	/* A second one: nothing says that no more will come. */
+	post(p.a, RCD_WR_RDMA_READ, 8192, 1024, 8192);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	for (uint32_t i = 0; i < 5; i++) {
+		struct rcd_pkt pkt = by_hand(order[i] == 0 ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST
+				: order[i] == 4            ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST
+						: RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE,
+			0);
+
+		if (i == 1)
+			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+		pkt.sgid = sim_av(&p.sim.nodes[0]).dgid;
+		pkt.dgid = sim_av(&p.sim.nodes[0]).sgid;
+		pkt.roce.bth.psn = rcd_psn_add(out.roce.bth.psn, order[i]);
+		if (i > 0)
+			pkt.roce.bth.psn = rcd_psn_sub(pkt.roce.bth.psn, 5);
+		pkt.roce.aeth.syndrome = 31;
+		pkt.payload = p.sim.nodes[1].memory + order[i] * 1024;
+		pkt.payload_len = 1024;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, 1000),
+			i == 1 || i == 2 ? RCD_RX_KEPT : RCD_RX_EXECUTED);
+		CU_ASSERT_FALSE(i > 0 && rcd_qp_tx_next(p.a->qp, 1000, &out));
+	}
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[0].memory, p.sim.nodes[1].memory, 5 * 1024), 0);
+	CU_ASSERT_EQUAL(rcd_reorder_pool_used(p.sim.nodes[0].reorder), 0);
+	end();
+}
+
 /* Covers: IBTA 9.6, 10.9.3 */
 static void
 strangers_are_dropped(void)
@@ -1017,6 +1057,7 @@ main(void)
 		RCD_TEST(a_gap_that_fills_needs_no_nak),
 		RCD_TEST(naks_are_no_timeouts),
 		RCD_TEST(a_nak_for_what_comes_next),
+		RCD_TEST(a_late_response_is_waited_for),
 		RCD_TEST(strangers_are_dropped),
 	};
 
