@@ -21,21 +21,9 @@
 
 #include "rcd_tap.h"
 #include "rig.h"
-
-#define LEN 8192
+#include "side.h"
 
 static struct rig rig;
-
-/* One queue pair of a context with what it needs. */
-struct side {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *memory;
-};
 
 /* What the second process is told. */
 struct told {
@@ -43,129 +31,6 @@ struct told {
 	uint64_t addr;
 	uint32_t qpn;
 };
-
-static struct ibv_context *
-open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = NULL;
-
-	for (int i = 0; list != NULL && list[i] != NULL; i++)
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	return context;
-}
-
-static void
-make_qp(struct side *side)
-{
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 32,
-			.max_recv_wr = 32,
-			.max_send_sge = 2,
-			.max_recv_sge = 2 } };
-
-	side->channel = ibv_create_comp_channel(side->context);
-	MUST(side->channel != NULL);
-	side->cq = ibv_create_cq(side->context, 64, NULL, side->channel, 0);
-	MUST(side->cq != NULL);
-	init.send_cq = init.recv_cq = side->cq;
-	side->qp = ibv_create_qp(side->pd, &init);
-	MUST(side->qp != NULL);
-}
-
-static void
-make(struct side *side, const char *device)
-{
-	memset(side, 0, sizeof(*side));
-	side->context = open_device(device);
-	MUST(side->context != NULL);
-	side->pd = ibv_alloc_pd(side->context);
-	MUST(side->pd != NULL);
-	side->memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	side->mr = ibv_reg_mr(side->pd, side->memory, LEN,
-		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-	MUST(side->mr != NULL);
-	make_qp(side);
-}
-
-static void
-unmake(struct side *side)
-{
-	CU_ASSERT_EQUAL(ibv_destroy_qp(side->qp), 0);
-	CU_ASSERT_EQUAL(ibv_destroy_cq(side->cq), 0);
-	CU_ASSERT_EQUAL(ibv_destroy_comp_channel(side->channel), 0);
-	CU_ASSERT_EQUAL(ibv_dereg_mr(side->mr), 0);
-	CU_ASSERT_EQUAL(ibv_dealloc_pd(side->pd), 0);
-	CU_ASSERT_EQUAL(ibv_close_device(side->context), 0);
-	munmap(side->memory, LEN);
-}
-
-static int
-join(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t qpn)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
-
-	if (ibv_modify_qp(qp, &attr,
-		    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
-		return -1;
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = qpn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.ah_attr = { .is_global = 1,
-			.port_num = 1,
-			.grh = { .dgid = *gid, .sgid_index = 1, .hop_limit = 1 } } };
-	if (ibv_modify_qp(qp, &attr,
-		    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
-		return -1;
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.max_rd_atomic = 1 };
-	return ibv_modify_qp(qp, &attr,
-		IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-}
-
-static void
-join_both(struct side *a, struct side *b)
-{
-	union ibv_gid gid_a, gid_b;
-
-	MUST(ibv_query_gid(a->context, 1, 1, &gid_a) == 0);
-	MUST(ibv_query_gid(b->context, 1, 1, &gid_b) == 0);
-	MUST(join(a->qp, &gid_b, b->qp->qp_num) == 0);
-	MUST(join(b->qp, &gid_a, a->qp->qp_num) == 0);
-}
-
-/* @return status of its completion, -1 when there is none */
-static int
-operate(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_sge sge, uint64_t to,
-	uint32_t rkey)
-{
-	struct ibv_send_wr wr = { .sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = to, .rkey = rkey } };
-	uint64_t end = now_ms() + 5000;
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int got;
-
-	if (ibv_post_send(qp, &wr, &bad) != 0)
-		return -1;
-	while ((got = ibv_poll_cq(qp->send_cq, 1, &wc)) == 0 && now_ms() < end)
-		;
-	return got == 1 ? (int)wc.status : -1;
-}
 
 static void
 send_told(int sock, const struct told *told, int fd)
@@ -224,22 +89,24 @@ second(int sock)
 	if (mine.mr == NULL || mine.mr->addr != NULL || ibv_import_mr(mine.pd, 77) != NULL ||
 		errno != ENOENT)
 		return 4;
-	make_qp(&mine);
-	make(&other, "roce1");
-	join_both(&mine, &other);
-	fill(other.memory, LEN, 7);
+	side_qp(&mine);
+	side_open(&other, "roce1");
+	side_join(&mine, &other);
+	fill(other.memory, SIDE_LEN, 7);
 	/* Bytes from the other device into the first process's memory... */
-	if (operate(mine.qp, IBV_WR_RDMA_READ, (struct ibv_sge){ told.addr, LEN, mine.mr->lkey },
-		    (uintptr_t)other.memory, other.mr->rkey) != IBV_WC_SUCCESS)
+	if (side_operate(mine.qp, IBV_WR_RDMA_READ,
+		    (struct ibv_sge){ told.addr, SIDE_LEN, mine.mr->lkey }, (uintptr_t)other.memory,
+		    other.mr->rkey) != IBV_WC_SUCCESS)
 		return 5;
 	/* ...which looks at them, and ends. */
 	if (write(sock, &byte, 1) != 1 || read(sock, &byte, 1) != 0)
 		return 6;
 	/* All of it is ours now, that memory too. */
-	memset(other.memory, 0, LEN);
-	if (operate(mine.qp, IBV_WR_RDMA_WRITE, (struct ibv_sge){ told.addr, LEN, mine.mr->lkey },
-		    (uintptr_t)other.memory, other.mr->rkey) != IBV_WC_SUCCESS ||
-		!filled(other.memory, LEN, 7))
+	memset(other.memory, 0, SIDE_LEN);
+	if (side_operate(mine.qp, IBV_WR_RDMA_WRITE,
+		    (struct ibv_sge){ told.addr, SIDE_LEN, mine.mr->lkey }, (uintptr_t)other.memory,
+		    other.mr->rkey) != IBV_WC_SUCCESS ||
+		!filled(other.memory, SIDE_LEN, 7))
 		return 7;
 	if (ibv_destroy_qp(mine.qp) != 0 || ibv_destroy_cq(mine.cq) != 0 ||
 		ibv_destroy_comp_channel(mine.channel) != 0)
@@ -248,7 +115,7 @@ second(int sock)
 	ibv_unimport_pd(mine.pd);
 	if (ibv_close_device(mine.context) != 0 || fcntl(fd, F_GETFD) >= 0)
 		return 9;
-	unmake(&other);
+	side_close(&other);
 	return 0;
 }
 
@@ -260,7 +127,7 @@ first(int sock)
 	struct side mine;
 	char byte;
 
-	make(&mine, "roce0");
+	side_open(&mine, "roce0");
 	told = (struct told){ .pd = mine.pd->handle,
 		.mr = mine.mr->handle,
 		.addr = (uintptr_t)mine.memory,
@@ -268,7 +135,7 @@ first(int sock)
 	send_told(sock, &told, mine.context->cmd_fd);
 	if (read(sock, &byte, 1) != 1)
 		_exit(1);
-	_exit(filled(mine.memory, LEN, 7) ? 0 : 2);
+	_exit(filled(mine.memory, SIDE_LEN, 7) ? 0 : 2);
 }
 
 static void
@@ -309,7 +176,7 @@ within_one_process(void)
 	struct ibv_mr *mr;
 	int fd;
 
-	make(&a, "roce0");
+	side_open(&a, "roce0");
 	fd = dup(a.context->cmd_fd);
 	twice = ibv_import_device(fd);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(twice);
@@ -320,13 +187,13 @@ within_one_process(void)
 	CU_ASSERT_EQUAL(mr->lkey, a.mr->lkey);
 	ibv_unimport_mr(mr);
 	/* What is imported can be destroyed for good, too. */
-	mr = ibv_reg_mr(pd, a.memory, LEN, IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr(pd, a.memory, SIDE_LEN, IBV_ACCESS_LOCAL_WRITE);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
 	CU_ASSERT_EQUAL(ibv_dealloc_pd(pd), EBUSY);
 	ibv_unimport_pd(pd);
 	CU_ASSERT_EQUAL(ibv_close_device(twice), 0);
-	unmake(&a);
+	side_close(&a);
 }
 
 static void
@@ -348,31 +215,32 @@ null_region(void)
 	struct ibv_mr *null;
 	struct side a, b;
 
-	make(&a, "roce0");
-	make(&b, "roce1");
-	join_both(&a, &b);
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	side_join(&a, &b);
 	null = ibv_alloc_null_mr(a.pd);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(null);
-	fill(b.memory, LEN, 1);
+	fill(b.memory, SIDE_LEN, 1);
 	/* Read into nothing, at any address... */
-	CU_ASSERT_EQUAL(
-		operate(a.qp, IBV_WR_RDMA_READ, (struct ibv_sge){ 0xdead0000beef, LEN, null->lkey },
-			(uintptr_t)b.memory, b.mr->rkey),
-		IBV_WC_SUCCESS);
-	/* ...and write zeros from there. */
-	CU_ASSERT_EQUAL(operate(a.qp, IBV_WR_RDMA_WRITE, (struct ibv_sge){ 0, LEN, null->lkey },
+	CU_ASSERT_EQUAL(side_operate(a.qp, IBV_WR_RDMA_READ,
+				(struct ibv_sge){ 0xdead0000beef, SIDE_LEN, null->lkey },
 				(uintptr_t)b.memory, b.mr->rkey),
 		IBV_WC_SUCCESS);
-	for (int i = 0; i < LEN; i++)
+	/* ...and write zeros from there. */
+	CU_ASSERT_EQUAL(
+		side_operate(a.qp, IBV_WR_RDMA_WRITE, (struct ibv_sge){ 0, SIDE_LEN, null->lkey },
+			(uintptr_t)b.memory, b.mr->rkey),
+		IBV_WC_SUCCESS);
+	for (int i = 0; i < SIDE_LEN; i++)
 		CU_ASSERT_FATAL(b.memory[i] == 0);
 	/* Others have no right to it. */
 	CU_ASSERT_EQUAL(
-		operate(b.qp, IBV_WR_RDMA_WRITE,
+		side_operate(b.qp, IBV_WR_RDMA_WRITE,
 			(struct ibv_sge){ (uintptr_t)b.memory, 8, b.mr->lkey }, 0, null->lkey),
 		IBV_WC_REM_ACCESS_ERR);
 	CU_ASSERT_EQUAL(ibv_dereg_mr(null), 0);
-	unmake(&a);
-	unmake(&b);
+	side_close(&a);
+	side_close(&b);
 }
 
 /* Wait for an event. @return milliseconds, or -1 */
@@ -394,7 +262,7 @@ static void
 write_some(struct side *a, struct side *b, int count)
 {
 	for (int i = 0; i < count; i++)
-		CU_ASSERT_EQUAL(operate(a->qp, IBV_WR_RDMA_WRITE,
+		CU_ASSERT_EQUAL(side_operate(a->qp, IBV_WR_RDMA_WRITE,
 					(struct ibv_sge){ (uintptr_t)a->memory, 8, a->mr->lkey },
 					(uintptr_t)b->memory, b->mr->rkey),
 			IBV_WC_SUCCESS);
@@ -407,9 +275,9 @@ moderated_events(void)
 		.moderate = { .cq_count = 10, .cq_period = 60000 } };
 	struct side a, b;
 
-	make(&a, "roce0");
-	make(&b, "roce1");
-	join_both(&a, &b);
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	side_join(&a, &b);
 	/* At once, as ever. */
 	ibv_req_notify_cq(a.cq, 0);
 	write_some(&a, &b, 1);
@@ -432,8 +300,8 @@ moderated_events(void)
 	CU_ASSERT(event_within(&a, 1000) >= 0);
 	attr.attr_mask = 2;
 	CU_ASSERT_EQUAL(ibv_modify_cq(a.cq, &attr), EINVAL);
-	unmake(&a);
-	unmake(&b);
+	side_close(&a);
+	side_close(&b);
 }
 
 static void

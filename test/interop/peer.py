@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'test/harness'))
 import tap  # noqa: E402
 
