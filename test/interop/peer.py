@@ -73,7 +73,8 @@ class Peer:
         return self.boot()
 
     def end(self):
-        sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
+        if (KIT / 'stop-peer').exists():
+            sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
         sh('ip', 'netns', 'del', self.namespace)
 
     def command(self, text, limit=LIMIT):

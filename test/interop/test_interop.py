@@ -424,9 +424,19 @@ def plan_damage():
                 add(f'{kind} on packets of {side}, Rocade {role}', under_damage, kind, side, role)
 
 
-def boots():
+def boot():
+    """The peer, where there can be one. With vhost the engine makes the socket that it connects to.
+    """
+    peer.check()
+    if ARGS.vhost:
+        sh('ip', 'netns', 'add', NAMESPACE)
+        sh('ip', '-n', NAMESPACE, 'link', 'set', 'lo', 'up')
+        engine.start(PORT, ARGS.mtu)
+    return peer.boot()
+
+
+def engine_starts():
     global impaired
-    print(f'# {peer.boot()}', flush=True)
     if ARGS.vhost:
         return
     try:
@@ -439,14 +449,6 @@ def boots():
         engine.start(PORT, ARGS.mtu)
 
 
-def vhost_boots():
-    """The engine makes the socket, and the machine connects to it."""
-    sh('ip', 'netns', 'add', NAMESPACE)
-    sh('ip', '-n', NAMESPACE, 'link', 'set', 'lo', 'up')
-    engine.start(PORT, ARGS.mtu)
-    print(f'# {peer.boot()}', flush=True)
-
-
 def nothing_is_left():
     text = engine.rocade('resource').stdout
     tap.true(' qp 0 ' in text and ' ctx 0 ' in text, text)
@@ -454,13 +456,18 @@ def nothing_is_left():
 
 
 def main():
+    # Killed or not, nothing is left.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        peer.check()
+        said = boot()
     except NoPeer as why:
+        engine.stop()
+        peer.end()
         print(f'1..0 # SKIP no interoperability tests: {why}')
         print(f'NO INTEROPERABILITY TESTS: {why}', file=sys.stderr)
         return 0 if os.environ.get('ROCADE_MESON') else 77
-    tap.add(f'Linux {ARGS.kernel} boots', vhost_boots if ARGS.vhost else boots)
+    print(f'# {said}', flush=True)
+    tap.add('engine starts', engine_starts)
     if ARGS.short or ARGS.vhost:
         plan_short()
         if ARGS.vhost:
@@ -475,8 +482,6 @@ def main():
             add(f'errors and their statuses, Rocade {role}', verdicts, role)
         plan_damage()
     tap.add('nothing is left', nothing_is_left)
-    # Killed or not, nothing is left.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         return tap.run()
     finally:
