@@ -10,6 +10,7 @@ kernel has; with vhost there is none, and a relay through the machine's control 
 place.
 
     test_interop.py ROCADED LIBIBVERBS VERDICTS [--kernel 6.12] [--mtu 1500] [--short] [--vhost]
+        [--only PATTERN]
 
 Where there is no peer to be had it says why and exits with 77 (under meson: skips).
 """
@@ -36,6 +37,7 @@ ARGS.add_argument('--kernel', default='6.12')
 ARGS.add_argument('--mtu', type=int, default=1500)
 ARGS.add_argument('--short', action='store_true')
 ARGS.add_argument('--vhost', action='store_true')
+ARGS.add_argument('--only', help='tests whose names have this pattern')
 ARGS = ARGS.parse_args()
 NAMESPACE = f'rcdi{os.getpid()}'
 FOLDER = tempfile.mkdtemp(prefix='rcdinterop')
@@ -45,11 +47,16 @@ PORT = f'net_vhost0,iface={VHOST}' if ARGS.vhost else \
 ROLES = ('server', 'client')
 FAMILIES = {'0': 'link-local', '1': 'IPv4', '2': 'IPv6'}
 BUSY = "Couldn't connect|Connection refused|Failed to connect|Unable to init the socket"
+SEGMENTATION_FAULT = 139  # as a shell has it
 KEPT = re.compile('retry counter exceeded')
 
 peer = Peer(ARGS.kernel, ARGS.mtu, NAMESPACE, f'vhost:{VHOST}' if ARGS.vhost else None)
 engine = Engine(os.path.abspath(ARGS.rocaded), os.path.abspath(ARGS.library), NAMESPACE)
 impaired = False
+
+
+class GuestCrash(AssertionError):
+    """A program in the guest ended in a segmentation fault."""
 
 
 def start_server(words, env=None):
@@ -104,6 +111,8 @@ def exchange(role, ours, theirs):
     finally:
         server.kill()
         server.wait()
+    if (status if role == 'server' else server.returncode) == SEGMENTATION_FAULT:
+        raise GuestCrash(out + text)
     return server.returncode, status, out + text
 
 
@@ -117,22 +126,27 @@ def both(role, program, *options):
 
 
 def attempt(func, args):
-    """The emulated processor ends in a double fault now and then, in rxe and elsewhere: who does
-    that is booted again, and asked once more."""
+    """The emulated processor goes wrong now and then: a double fault of the kernel, in rxe and
+    elsewhere, or a segmentation fault of the guest's program. Such a guest is asked once more,
+    after a fresh boot where its kernel is gone. A program of ours that crashes is no such case."""
     try:
         func(*args)
-    except AssertionError:
+    except AssertionError as err:
         said = peer.crashed()
-        if not said:
+        if said:
+            print('# the kernel crashed; once more, with a fresh one\n# ' +
+                  said.replace('\n', '\n# '), flush=True)
+            peer.boot_again()
+        elif isinstance(err, GuestCrash):
+            print('# a program in the guest crashed; once more', flush=True)
+        else:
             raise
-        print('# the kernel crashed; once more, with a fresh one\n# ' +
-              said.replace('\n', '\n# '), flush=True)
-        peer.boot_again()
         func(*args)
 
 
 def add(name, func, *args):
-    tap.add(name, lambda: attempt(func, args))
+    if ARGS.only is None or re.search(ARGS.only, name):
+        tap.add(name, lambda: attempt(func, args))
 
 
 def pings():
@@ -208,6 +222,12 @@ def plan_programs():
         add_perftest(f'ib_{verb}_bw', '-c', 'UC', '-s', 1024, '-n', 20)
     add_perftest('ib_send_lat', '-c', 'UD', '-s', 64, '-n', 50)
     add_perftest('ib_send_bw', '-c', 'UD', '-s', 1024, '-n', 20, '-r', 64)
+    for gid in ('0', '2'):
+        for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw'):
+            size = [] if 'atomic' in program else ['-s', 4096]
+            for role in ROLES:
+                add(f'{program}, {FAMILIES[gid]}, Rocade {role}', both, role, program, '-x', gid,
+                    '-F', '-n', 50, *size)
     for role in ROLES:
         for gid in ('1', '2'):
             add(f'UD multicast, {FAMILIES[gid]}, Rocade {role}', multicast, role, gid)
@@ -256,13 +276,18 @@ def traffic_class(role):
     tap.equal(seen, {(OURS, '0x6a', '255'), (GUEST, '0x6a', '64')}, 'class and hop limit')
 
 
-def vectors(role):
-    """Every opcode with known data, by the kit's own program, captured and looked at."""
+def vectors_program():
     program = pathlib.Path(FOLDER) / 'rxevec'
     source = pathlib.Path(peer.command('')[0]).parent / 'rxevec.c'
     if not program.exists():
         made = sh('cc', '-O1', '-o', str(program), str(source), '-libverbs')
         tap.equal(made.returncode, 0, made.stderr.decode())
+    return program
+
+
+def vectors(role):
+    """Every opcode with known data, by the kit's own program, captured and looked at."""
+    program = vectors_program()
     for gid in ('1', '2'):
         path = f'{FOLDER}/vectors-{role}-{gid}.pcap'
         tcpdump = capture(path) if shutil.which('tcpdump') else None
@@ -277,6 +302,26 @@ def vectors(role):
         for line in ('original value 0x102030405060708', 'original value 0xaabbccddeeff0011',
                      'original value 0xbabbccddeeff0012'):
             tap.true(line in text, f'{line} is not in {text}')
+
+
+NAKS = {
+    'rnr then send': {'rocade': 'success', 'rxe': 'success'},
+    'write, bad rkey': {'rocade': 'remote access error', 'rxe': 'remote access error'},
+    'read out of bounds': {'rocade': 'remote access error', 'rxe': 'remote access error'},
+    'send too long': {'rocade': 'remote invalid request error', 'rxe': 'remote operation error'},
+}
+
+
+def naks(role):
+    """The same program's cases that end in a NAK."""
+    _, client, text = run_vectors(role, vectors_program(), '1',
+                                  'rnr badkey badlen toolong misalign'.split())
+    tap.equal(client, 0, text)
+    for case, expected in NAKS.items():
+        status = expected['rocade' if role == 'server' else 'rxe']
+        tap.true(re.search(rf'^{case} +len +\d+: {status}$', text, re.M), f'{case}: {text}')
+    tap.true('misaligned atomic' in text and not
+             re.search('misaligned atomic .*: success', text), text)
 
 
 def run_vectors(role, program, gid, groups):
@@ -479,6 +524,7 @@ def main():
         for role in ROLES:
             add(f'traffic class and hop limit, Rocade {role}', traffic_class, role)
             add(f'every opcode with known data, Rocade {role}', vectors, role)
+            add(f'NAKs to the kit\'s program, Rocade {role}', naks, role)
             add(f'errors and their statuses, Rocade {role}', verdicts, role)
         plan_damage()
     tap.add('nothing is left', nothing_is_left)
