@@ -238,6 +238,8 @@ what_is_in_use_stays(void)
 	CU_ASSERT_EQUAL(ibv_destroy_comp_channel(a.channel), EBUSY);
 	CU_ASSERT_EQUAL(ibv_destroy_qp(a.qp), 0);
 	CU_ASSERT_EQUAL(ibv_dealloc_pd(a.pd), EBUSY); /* of the region */
+	CU_ASSERT_EQUAL(ibv_destroy_cq(a.cq), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_comp_channel(a.channel), 0);
 	side_qp(&a);
 	side_close(&a);
 }
