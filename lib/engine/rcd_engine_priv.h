@@ -266,7 +266,6 @@ struct rcd_lcore {
 	struct rte_mempool *pool;
 	struct rcd_hqp **qps; /**< RCD_QP_SLOTS places */
 	struct rcd_mcast_table *mcast[RCD_DEVS_MAX];
-	uint32_t owed_events;
 	struct rcd_counters counters; /**< what belongs to no device */
 	struct rcd_wheel wheel;
 	struct rcd_reorder_pool *reorder;

@@ -251,7 +251,6 @@ def capture(path):
     tcpdump = subprocess.Popen(['ip', 'netns', 'exec', NAMESPACE, 'tcpdump', '-q', '-i', 'dpdk0b',
                                 '-s', '0', '-U', '--immediate-mode', '-w', path, 'udp port 4791'],
                                stderr=subprocess.PIPE)
-    os.set_blocking(tcpdump.stderr.fileno(), True)
     tap.true(b'listening' in tcpdump.stderr.readline(), 'tcpdump')
     return tcpdump
 
@@ -444,13 +443,12 @@ def check_damage(kind, side, ours, theirs, qdisc):
     """What was done is seen where it must be."""
     seen = f'{ {key: val for key, val in ours.items() if val} } { theirs } {qdisc}'
     if side == 'ours':
-        name = {'loss': 'drop', 'duplication': 'duplicate', 'reordering': 'reorder',
-                'corruption': 'corrupt'}[kind]
+        name = OUR_DAMAGE[kind].split('=')[0]
         tap.true(ours[f'tx_impair_{name}'] > 0, seen)
     bad = sum(val for key, val in ours.items()
               if key.startswith('rx_drop_') and key not in ('rx_drop_stale', 'rx_drop_no_qp'))
     if kind == 'corruption' and side == 'guest':
-        tap.true(bad > 0 or 'requeues' not in qdisc, seen)
+        tap.true(bad > 0, seen)
     elif kind != 'corruption':
         tap.equal(ours['rx_drop_icrc'], 0, seen)
     if kind == 'loss':

@@ -68,9 +68,9 @@ ENDS = Ends()
 STACK = contextlib.ExitStack()
 
 
-def on(end, *command, env=None):
+def on(end, *command):
     """Run a program on an end."""
-    return run(*end.prefix, *command, env={**end.env, **(env or {})})
+    return run(*end.prefix, *command, env=end.env)
 
 
 def rocade_on(end, *words):

@@ -83,19 +83,12 @@ def other_services():
         both('ibv_srq_pingpong', '-g', '1', *more)
 
 
-def take_down(end):
-    """The link as its owner takes it down: the engine's own, or the kernel's netdev."""
+def set_link(end, state):
+    """Up or down, as its owner does it: the engine for its own, or the kernel for its netdev."""
     if VETH:
-        run('ip', '-n', end.prefix[3], 'link', 'set', end.netdev, 'down')
+        run('ip', '-n', end.prefix[3], 'link', 'set', end.netdev, state)
     else:
-        rocade_on(end, 'link', 'set', end.device, 'down')
-
-
-def bring_up(end):
-    if VETH:
-        run('ip', '-n', end.prefix[3], 'link', 'set', end.netdev, 'up')
-    else:
-        rocade_on(end, 'link', 'set', end.device, 'up')
+        rocade_on(end, 'link', 'set', end.device, state)
 
 
 @tap.test
@@ -105,9 +98,9 @@ def link_events():
                              env=end.env, stdout=subprocess.PIPE, text=True)
     try:
         tap.true(end.device in watch.stdout.readline(), 'it does not begin')
-        take_down(end)
+        set_link(end, 'down')
         tap.true('PORT_ERR (10)' in watch.stdout.readline(), 'no event for down')
-        bring_up(end)
+        set_link(end, 'up')
         line = watch.stdout.readline()
         # The kernel takes addresses away and gives them back.
         while 'GID' in line:

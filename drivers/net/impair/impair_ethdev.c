@@ -30,13 +30,11 @@ struct impair_queue {
 	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
 	uint16_t port_id;           /**< of the wrapped port */
 	uint16_t index;
-	struct impair_dev *dev;
 };
 
 /** A device. */
 struct impair_dev {
 	uint16_t port_id; /**< of the wrapped port */
-	uint16_t own_id;
 	struct rte_eth_dev_owner owner;
 	struct impair_args args;
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
@@ -138,7 +136,7 @@ set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index, bool
 	struct impair_dev *dev = eth->data->dev_private;
 
 	impair_lane_destroy(queue->lane);
-	*queue = (struct impair_queue){ .port_id = dev->port_id, .index = index, .dev = dev };
+	*queue = (struct impair_queue){ .port_id = dev->port_id, .index = index };
 	queue->lane = impair_lane_create(&dev->args, active, index, (int)socket_id);
 	return queue->lane != NULL ? 0 : -ENOMEM;
 }
@@ -448,7 +446,6 @@ impair_probe(struct rte_vdev_device *vdev)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
 	dev->args = args;
-	dev->own_id = eth->data->port_id;
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
 	if (eth->data->mac_addrs == NULL || take_port(dev) != 0) {
 		rte_eth_dev_release_port(eth);

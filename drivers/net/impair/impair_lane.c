@@ -178,12 +178,11 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 	if (set & (1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN)) {
 		struct rte_mbuf *own = writable(mbuf);
 
-		if (own == NULL) {
-			lane->no_buffer++;
+		/* Without a buffer it goes on as it is. */
+		if (own == NULL)
 			set &= ~(1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN);
-		} else {
+		else
 			mbuf = own;
-		}
 	}
 	if (set & 1u << IMPAIR_ECN)
 		lane->counts[IMPAIR_ECN] += mark(mbuf);
@@ -195,8 +194,6 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 		copy = rte_pktmbuf_copy(mbuf, mbuf->pool, 0, UINT32_MAX);
 		if (copy != NULL)
 			lane->counts[IMPAIR_DUPLICATE]++;
-		else
-			lane->no_buffer++;
 	}
 	if ((set & (1u << IMPAIR_REORDER | 1u << IMPAIR_DELAY)) && lane->held_count < IMPAIR_HELD) {
 		bool reorder = (set & 1u << IMPAIR_REORDER) != 0;

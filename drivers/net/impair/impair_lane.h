@@ -32,7 +32,6 @@ struct impair_lane {
 	struct impair_random random;
 	uint64_t taken;
 	uint64_t counts[IMPAIR_KINDS];
-	uint64_t no_buffer; /**< duplicates and corruptions that did not happen */
 	uint32_t ready_count;
 	uint32_t held_count;
 	struct rte_mbuf *ready[IMPAIR_READY];
