@@ -292,16 +292,27 @@ replace(uintptr_t start, uintptr_t end, uint64_t offset)
 	return err;
 }
 
-/* Whether this thread itself stands on the range: its stack, or what libc keeps for it. */
+static bool
+overlaps(uintptr_t start, uintptr_t end, uintptr_t at, uintptr_t below, uintptr_t above)
+{
+	return at + above > start && at - below < end;
+}
+
+/*
+ * Whether this thread itself stands on the range: on what the calls from stop_writers() on touch.
+ * That is its stack below here, its descriptor with the stack guard, and errno; memory that merely
+ * lies beside them, as mmap() likes to have it, is as good as any other.
+ */
 static bool
 stands_on(uintptr_t start, uintptr_t end)
 {
-	const uintptr_t reach = 65536;
-	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t self = (uintptr_t)pthread_self();
+	const uintptr_t frames = 32768; /* of all these calls together */
+	const uintptr_t callers = 512;  /* this function's own, if it has one, and its caller's */
+	const uintptr_t descriptor = 1024; /* its beginning: the rest is for creating and joining */
 
-	return (stack + reach > start && stack - reach < end) ||
-		(self + reach > start && self - reach < end);
+	return overlaps(start, end, (uintptr_t)__builtin_frame_address(0), frames, callers) ||
+		overlaps(start, end, (uintptr_t)pthread_self(), 0, descriptor) ||
+		overlaps(start, end, (uintptr_t)&errno, 0, sizeof(errno));
 }
 
 int

@@ -153,6 +153,38 @@ hugepages(void)
 	munmap(map, 4 << 20);
 }
 
+#define BESIDE_STACK (UINT64_C(1) << 20)
+#define BESIDE_LEN   (UINT64_C(128) << 10)
+
+static void *
+share_beside(void *arg)
+{
+	struct rcd_cl_mr mr;
+
+	/* The thread's descriptor is at the top of its stack: right below this memory. */
+	CU_ASSERT_EQUAL(reg((uint8_t *)arg + BESIDE_STACK, BESIDE_LEN, ALL, &mr), 0);
+	CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&b.client, &mr), 0);
+	return NULL;
+}
+
+static void
+shared_beside_the_thread(void)
+{
+	uint8_t *map = mmap(NULL, BESIDE_STACK + BESIDE_LEN, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	setenv("ROCADE_MR", "share", 1);
+	pthread_attr_init(&attr);
+	MUST(pthread_attr_setstack(&attr, map, BESIDE_STACK) == 0);
+	MUST(pthread_create(&thread, &attr, share_beside, map) == 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	unsetenv("ROCADE_MR");
+	munmap(map, BESIDE_STACK + BESIDE_LEN);
+}
+
 static void
 mixed_range(void)
 {
@@ -546,6 +578,7 @@ main(void)
 		RCD_TEST(shared_by_default),
 		RCD_TEST(copied_when_asked),
 		RCD_TEST(hugepages),
+		RCD_TEST(shared_beside_the_thread),
 		RCD_TEST(mixed_range),
 		RCD_TEST(read_only_memory),
 		RCD_TEST(odd_lengths),
