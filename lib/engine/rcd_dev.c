@@ -39,6 +39,25 @@ rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter)
 	return total;
 }
 
+uint64_t
+rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter)
+{
+	const struct rcd_dev *dev = rcd_dev_find(engine, name);
+
+	return dev != NULL ? rcd_dev_sum(dev, counter) : 0;
+}
+
+int
+rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_id)
+{
+	const struct rcd_dev *dev = rcd_dev_find(engine, name);
+
+	if (dev == NULL || dev->wire_waits)
+		return -ENOENT;
+	*port_id = dev->port_id;
+	return 0;
+}
+
 static void
 nothing(struct rcd_lcore *lcore, void *arg)
 {

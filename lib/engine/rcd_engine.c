@@ -139,7 +139,8 @@ make_lcores(struct rcd_engine *engine)
 
 	RTE_LCORE_FOREACH_WORKER(lcore_id)
 	{
-		if (engine->lcore_count == RCD_LCORES_MAX)
+		if (engine->lcore_count == RCD_LCORES_MAX ||
+			(engine->conf.lcores != 0 && engine->lcore_count == engine->conf.lcores))
 			break;
 		err = make_pool(engine, (int)rte_lcore_to_socket_id(lcore_id));
 		if (err == 0)
@@ -234,6 +235,8 @@ stop_lcores(struct rcd_engine *engine)
 	for (uint32_t i = 0; engine->started && i < engine->lcore_count; i++) {
 		struct rcd_lcore *lcore = engine->lcores[i];
 
+		if (!lcore->running)
+			continue;
 		__atomic_store_n(&lcore->stop, true, __ATOMIC_SEQ_CST);
 		if (write(lcore->wake_fd, &one, sizeof(one)) < 0) {
 			/* Full: it is going to wake up anyway. */
@@ -280,23 +283,30 @@ rcd_engine_destroy(struct rcd_engine *engine)
 }
 
 int
+rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg)
+{
+	struct rcd_lcore *lcore = engine->lcores[index];
+	int err;
+
+	if (lcore->lcore_id == rte_get_main_lcore())
+		return -ENOTSUP;
+	lcore->running = true;
+	err = rte_eal_remote_launch(loop, arg, lcore->lcore_id);
+	if (err != 0)
+		lcore->running = false;
+	else
+		engine->started = true;
+	return err;
+}
+
+int
 rcd_engine_start(struct rcd_engine *engine)
 {
-	for (uint32_t i = 0; i < engine->lcore_count; i++) {
-		struct rcd_lcore *lcore = engine->lcores[i];
-		int err;
+	int err = 0;
 
-		if (lcore->lcore_id == rte_get_main_lcore())
-			return -ENOTSUP;
-		lcore->running = true;
-		err = rte_eal_remote_launch(rcd_lcore_main, lcore, lcore->lcore_id);
-		if (err != 0) {
-			lcore->running = false;
-			return err;
-		}
-		engine->started = true;
-	}
-	return 0;
+	for (uint32_t i = 0; err == 0 && i < engine->lcore_count; i++)
+		err = rcd_engine_launch(engine, i, rcd_lcore_main, engine->lcores[i]);
+	return err;
 }
 
 static void

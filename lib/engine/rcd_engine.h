@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_counter.h"
 #include "rcd_gid.h"
+#include "rcd_stage.h"
 
 #define RCD_NAME_LEN 64
 
@@ -85,7 +87,8 @@ struct rcd_engine_conf {
 	int32_t socket_gid;   /**< -1: leave it */
 	uint32_t clients;     /**< most at once */
 	enum rcd_idle idle;
-	uint32_t mbufs; /**< per NUMA node; 0: from the number of ports */
+	uint32_t mbufs;  /**< per NUMA node; 0: from the number of ports */
+	uint32_t lcores; /**< of the EAL worker lcores, so many at most; 0: all of them */
 	struct rcd_quota quota;
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
@@ -114,6 +117,16 @@ rcd_engine_destroy(struct rcd_engine *engine);
 /** Start polling on the EAL worker lcores. @return 0 or -errno */
 int
 rcd_engine_start(struct rcd_engine *engine);
+
+/**
+ * Instead: run a loop of the program's own on the EAL worker of an lcore. The loop calls
+ * rcd_lcore_poll() for it, over and over, and returns when rcd_lcore_stopping() says so; while it
+ * does other things the control thread may wait for it.
+ *
+ * @return 0 or -errno
+ */
+int
+rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg);
 
 /** Wait for control work for at most this long, and do it. */
 void
@@ -146,6 +159,14 @@ rcd_engine_dev_add(
 int
 rcd_engine_dev_del(struct rcd_engine *engine, const char *name);
 
+/** The DPDK port of a device. @return 0 or -ENOENT */
+int
+rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_id);
+
+/** A counter of a device, over all lcores; 0 without such a device. */
+uint64_t
+rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter);
+
 /** Parse ADDRESS or ADDRESS/LENGTH, IPv4 or IPv6. @return 0 or -EINVAL */
 int
 rcd_addr_parse(const char *text, struct rcd_addr *addr);
@@ -176,6 +197,18 @@ rcd_engine_stopping(const struct rcd_engine *engine);
  */
 uint32_t
 rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget);
+
+/** Whether the engine wants this lcore's thread back. The thread of the lcore. */
+bool
+rcd_lcore_stopping(const struct rcd_lcore *lcore);
+
+/**
+ * Measure where the time goes from now on: into the stages of rcd_stage.h.
+ *
+ * @param stages  the caller's, until this is called again; NULL: no more
+ */
+void
+rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages);
 
 /** The clock for rcd_lcore_poll(), from the time-stamp counter. Any thread. */
 uint64_t

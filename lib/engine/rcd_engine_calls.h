@@ -53,6 +53,27 @@ rcd_dev_counters(const struct rcd_dev *dev, const struct rcd_lcore *lcore)
 	return &dev->counters[lcore->index];
 }
 
+/** Another stage begins. @return the one before, to go back to */
+static inline enum rcd_stage
+rcd_stage_enter(struct rcd_lcore *lcore, enum rcd_stage stage)
+{
+	enum rcd_stage before = lcore->stage;
+	uint64_t tsc;
+
+	if (likely(lcore->stages == NULL))
+		return before;
+	tsc = rte_rdtsc();
+	lcore->stages->cycles[before] += tsc - lcore->stage_tsc;
+	lcore->stages->marks[before]++;
+	lcore->stage = stage;
+	lcore->stage_tsc = tsc;
+	return before;
+}
+
+/** Let a session's copies be measured, or no more. On its lcore. */
+void
+rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_session *session);
+
 /* rcd_rx.c */
 
 /** Receive from all queues, rings included. @return packets */

@@ -30,6 +30,7 @@
 #define RCD_ENGINE_PRIV_H
 
 #include <net/if.h>
+#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
@@ -287,6 +288,9 @@ struct rcd_lcore {
 	uint32_t session_count; /**< the control thread's */
 	uint64_t polls;         /**< since the start; and those that found something */
 	uint64_t busy_polls;
+	struct rcd_stages *stages; /**< NULL: nobody measures */
+	enum rcd_stage stage;
+	uint64_t stage_tsc; /**< when it began */
 };
 
 /** A protection domain. */

@@ -459,6 +459,7 @@ rcd_host_session_add(struct rcd_lcore *lcore, struct rcd_session *session)
 {
 	session->hot = false;
 	lcore->cold[lcore->cold_count++] = session;
+	rcd_stage_watch(lcore, session);
 }
 
 void

@@ -216,25 +216,98 @@ expire(struct rcd_timer *timer, void *arg)
 	rcd_lcore_touch(lcore, hqp);
 }
 
-uint32_t
-rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
+static void
+watch_copy(void *arg, bool begins)
+{
+	rcd_stage_enter(arg, begins ? RCD_STAGE_COPY : RCD_STAGE_TRANSPORT);
+}
+
+void
+rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_session *session)
+{
+	rcd_mr_table_watch(session->mrs, lcore->stages != NULL ? watch_copy : NULL, lcore);
+}
+
+static void
+measure_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	lcore->stages = arg;
+	/* In a command, and so within a poll. */
+	lcore->stage = RCD_STAGE_IDLE;
+	lcore->stage_tsc = rte_rdtsc();
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		rcd_stage_watch(lcore, lcore->hot[i]);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		rcd_stage_watch(lcore, lcore->cold[i]);
+}
+
+void
+rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages)
+{
+	rcd_lcore_call(engine->lcores[index], measure_on_lcore, stages);
+}
+
+/* What a poll that found nothing took was waiting, whatever it looked at. */
+static void
+count_idle(struct rcd_stages *stages, const struct rcd_stages *before)
+{
+	for (int i = 0; i < RCD_STAGE_COUNT; i++) {
+		if (i == RCD_STAGE_HOST || i == RCD_STAGE_IDLE)
+			continue;
+		stages->cycles[RCD_STAGE_IDLE] += stages->cycles[i] - before->cycles[i];
+		stages->marks[RCD_STAGE_IDLE] += stages->marks[i] - before->marks[i];
+		stages->cycles[i] = before->cycles[i];
+		stages->marks[i] = before->marks[i];
+	}
+}
+
+static uint32_t
+poll_once(struct rcd_lcore *lcore, uint32_t budget)
 {
 	uint32_t done = 0;
 
-	lcore->now_ns = now_ns;
 	if (!rte_ring_empty(lcore->calls))
 		done += do_calls(lcore);
+	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	done += rcd_rx_poll(lcore, budget);
+	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
 	done += rcd_host_doorbells(lcore);
-	if (rcd_wheel_due(&lcore->wheel, now_ns)) {
+	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
+	if (rcd_wheel_due(&lcore->wheel, lcore->now_ns)) {
 		done++;
-		rcd_wheel_advance(&lcore->wheel, now_ns, expire, lcore);
+		rcd_wheel_advance(&lcore->wheel, lcore->now_ns, expire, lcore);
 	}
 	done += rcd_tx_poll(lcore, budget);
+	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
+	rcd_stage_enter(lcore, RCD_STAGE_HOST);
 	lcore->polls++;
 	lcore->busy_polls += done > 0;
 	return done;
+}
+
+uint32_t
+rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
+{
+	struct rcd_stages *stages = lcore->stages;
+	struct rcd_stages before;
+	uint32_t done;
+
+	lcore->now_ns = now_ns;
+	if (likely(stages == NULL))
+		return poll_once(lcore, budget);
+	rcd_stage_enter(lcore, RCD_STAGE_RX);
+	before = *stages;
+	done = poll_once(lcore, budget);
+	if (done == 0)
+		count_idle(stages, &before);
+	return done;
+}
+
+bool
+rcd_lcore_stopping(const struct rcd_lcore *lcore)
+{
+	return __atomic_load_n(&lcore->stop, __ATOMIC_RELAXED);
 }
 
 static void
@@ -293,7 +366,7 @@ rcd_lcore_main(void *arg)
 	uint64_t busy_ns = rcd_clock_ns();
 	uint32_t empty = 0;
 
-	while (!__atomic_load_n(&lcore->stop, __ATOMIC_RELAXED)) {
+	while (!rcd_lcore_stopping(lcore)) {
 		uint64_t now_ns = rcd_clock_ns();
 
 		if (rcd_lcore_poll(lcore, now_ns, RCD_BURST_MAX) > 0) {

@@ -125,6 +125,7 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
 	if (!looped && !handed)
 		rcd_pkt_icrc_check_burst(lcore->pkts, lcore->verdicts, count);
+	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 	for (uint32_t i = 0; i < count; i++) {
 		enum fate fate = FATE_NOWHERE;
 
@@ -139,6 +140,7 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 		if (fate != FATE_OTHER_LCORE)
 			rte_pktmbuf_free(mbufs[i]);
 	}
+	rcd_stage_enter(lcore, RCD_STAGE_RX);
 }
 
 /* Packets of a ring carry the number of their device; neighbours of one are handled together. */

@@ -175,6 +175,7 @@ send_packet(
 	struct rcd_dev *loop = hqp->loop;
 	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	size_t hdr_len, len;
+	bool copied;
 
 	if (hqp->datagram) {
 		path = &datagram_path;
@@ -182,7 +183,10 @@ send_packet(
 	}
 	path->ipv4_id = lcore->ipv4_id++;
 	hdr_len = rcd_pkt_build(frame, path, &pkt->roce, pkt->payload_len);
-	if (!copy_payload(hqp, pkt, frame + hdr_len)) {
+	rcd_stage_enter(lcore, RCD_STAGE_COPY);
+	copied = copy_payload(hqp, pkt, frame + hdr_len);
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
+	if (!copied) {
 		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_MEMORY, 1);
 		rte_pktmbuf_free(mbuf);
 		hqp->faulty = true;
@@ -232,7 +236,9 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_turn_end(&hqp->turn);
 		return false;
 	}
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	bytes = send_packet(lcore, hqp, &pkt, mbuf);
+	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 	rcd_turn_charge(&lcore->turns, &hqp->turn, bytes);
 	return true;
 }
@@ -255,6 +261,7 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 			turn->list != &lcore->txq_of[hqp->dev->index]->blocked)
 			break;
 	}
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	rcd_tx_flush(lcore);
 	return sent;
 }

@@ -40,6 +40,8 @@ struct rcd_mr_table {
 	uint32_t hints[HINTS]; /**< slots, by the key's middle bits; any value is safe */
 	struct rcd_mr *slots;  /**< capacity of them */
 	struct rcd_mr_foreign foreign;
+	void (*watch)(void *arg, bool begins);
+	void *watch_arg;
 };
 
 /* Mixes half a value; any function will do for a Feistel network to be a permutation. */
@@ -423,6 +425,13 @@ rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign
 	table->foreign = foreign != NULL ? *foreign : (struct rcd_mr_foreign){ .len = 0 };
 }
 
+void
+rcd_mr_table_watch(struct rcd_mr_table *table, void (*watch)(void *arg, bool begins), void *arg)
+{
+	table->watch = watch;
+	table->watch_arg = arg;
+}
+
 bool
 rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base)
 {
@@ -438,11 +447,24 @@ rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base,
 	return 0;
 }
 
-int
-rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
+static int
+write_memory(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
 {
 	if (len > 0 && rcd_mr_is_foreign(table, base))
 		return table->foreign.write(table->foreign.arg, base, src, len);
 	memcpy(base, src, len);
 	return 0;
+}
+
+int
+rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
+{
+	int err;
+
+	if (__builtin_expect(table->watch == NULL, 1))
+		return write_memory(table, base, src, len);
+	table->watch(table->watch_arg, true);
+	err = write_memory(table, base, src, len);
+	table->watch(table->watch_arg, false);
+	return err;
 }

@@ -98,6 +98,14 @@ struct rcd_mr_foreign {
 void
 rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign *foreign);
 
+/**
+ * Have somebody told when a copy into the memory of applications begins and ends: who measures.
+ *
+ * @param watch  NULL: nobody
+ */
+void
+rcd_mr_table_watch(struct rcd_mr_table *table, void (*watch)(void *arg, bool begins), void *arg);
+
 /** Whether translated memory is foreign, and so must not be dereferenced. */
 bool
 rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base);
