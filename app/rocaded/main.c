@@ -4,10 +4,8 @@
  * The engine daemon: options, EAL with or without hugepages, privileges, signals, and the loop of
  * the control thread. What an engine does is in lib/engine.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
-#include <glob.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
@@ -18,7 +16,6 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_pdump.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,23 +28,18 @@
 #include <unistd.h>
 
 #include "conf.h"
+#include "eal_start.h"
 #ifdef ROCADE_NET_IMPAIR
 #include "rcd_pmd_impair.h"
 #endif
 
-#define EAL_ARGS_MAX 64
-#define STEP_MS      1000
+#define STEP_MS 1000
 
 struct options {
 	const char *config;
 	const char *socket;
-	const char *prefix; /**< of EAL's files */
 	bool check;
 	bool embedded_wire;
-	bool no_huge;
-	bool lcores_given;
-	bool memory_given;
-	bool devices_given;
 };
 
 static volatile sig_atomic_t stop;
@@ -129,162 +121,6 @@ parse_options(int argc, char **argv, struct options *options)
 	if (optind < argc) {
 		fprintf(stderr, "rocaded: what is %s?\n", argv[optind]);
 		return -EINVAL;
-	}
-	return 0;
-}
-
-/* Free hugepages of any size, in bytes. */
-static uint64_t
-free_hugepages(void)
-{
-	DIR *dir = opendir("/sys/kernel/mm/hugepages");
-	struct dirent *entry;
-	uint64_t bytes = 0;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		unsigned long long kib, count = 0;
-		char path[512];
-		FILE *file;
-
-		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
-			continue;
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
-			entry->d_name);
-		file = fopen(path, "r");
-		if (file != NULL && fscanf(file, "%llu", &count) == 1)
-			bytes += count * kib * 1024;
-		if (file != NULL)
-			fclose(file);
-	}
-	if (dir != NULL)
-		closedir(dir);
-	return bytes;
-}
-
-static bool
-hugetlbfs_mounted(void)
-{
-	FILE *mounts = fopen("/proc/mounts", "r");
-	char line[1024];
-	bool found = false;
-
-	while (mounts != NULL && !found && fgets(line, sizeof(line), mounts) != NULL)
-		found = strstr(line, " hugetlbfs ") != NULL;
-	if (mounts != NULL)
-		fclose(mounts);
-	return found;
-}
-
-struct eal_args {
-	int count;
-	char *args[EAL_ARGS_MAX];
-};
-
-/* @param arg outlives EAL */
-static void
-add_arg(struct eal_args *eal, const char *arg)
-{
-	if (eal->count < EAL_ARGS_MAX - 1)
-		eal->args[eal->count++] = (char *)(uintptr_t)arg;
-	eal->args[eal->count] = NULL;
-}
-
-static bool
-is_option(const char *arg, const char *name)
-{
-	size_t len = strlen(name);
-
-	return strncmp(arg, name, len) == 0 && (arg[len] == '\0' || arg[len] == '=');
-}
-
-/* What the user says to EAL, seen for the defaults that depend on it. */
-static void
-look_at_eal(int argc, char **argv, struct options *options)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i];
-
-		if (strncmp(arg, "-l", 2) == 0 || strncmp(arg, "-c", 2) == 0 ||
-			is_option(arg, "--lcores") || is_option(arg, "--main-lcore"))
-			options->lcores_given = true;
-		if (is_option(arg, "--no-huge"))
-			options->no_huge = true;
-		if (strncmp(arg, "-m", 2) == 0 || is_option(arg, "--socket-mem"))
-			options->memory_given = true;
-		if (strncmp(arg, "-a", 2) == 0 || strncmp(arg, "-b", 2) == 0 ||
-			is_option(arg, "--allow") || is_option(arg, "--block") ||
-			is_option(arg, "--no-pci"))
-			options->devices_given = true;
-		if (is_option(arg, "--file-prefix"))
-			options->prefix = strchr(arg, '=') != NULL ? strchr(arg, '=') + 1
-				: i + 1 < argc                     ? argv[i + 1]
-								   : options->prefix;
-	}
-}
-
-/* The control thread may run on all cores, the lcore on the last: others are elsewhere. */
-static void
-default_lcores(struct eal_args *eal)
-{
-	static char text[128];
-	cpu_set_t set;
-	int last = 0, first = -1;
-
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		return;
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		if (!CPU_ISSET(i, &set))
-			continue;
-		first = first < 0 ? i : first;
-		last = i;
-	}
-	snprintf(text, sizeof(text), "0@(%d-%d),1@%d", first, last, last);
-	for (int i = first; i <= last; i++)
-		if (!CPU_ISSET(i, &set))
-			snprintf(text, sizeof(text), "0@%d,1@%d", first, last);
-	add_arg(eal, "--lcores");
-	add_arg(eal, text);
-}
-
-static int
-start_eal(int argc, char **argv, struct options *options)
-{
-	struct eal_args eal = { .count = 0 };
-	bool no_huge;
-
-	options->prefix = "rocade";
-	look_at_eal(argc, argv, options);
-	for (int i = 0; i < argc; i++)
-		add_arg(&eal, argv[i]);
-	if (strcmp(options->prefix, "rocade") == 0) {
-		add_arg(&eal, "--file-prefix");
-		add_arg(&eal, "rocade");
-	}
-	if (!options->lcores_given)
-		default_lcores(&eal);
-	if (!options->devices_given) {
-		/* No PCI device but those that are asked for: this one does not exist. */
-		add_arg(&eal, "-a");
-		add_arg(&eal, "0000:00:00.0");
-	}
-	no_huge = options->no_huge;
-	if (!no_huge && (free_hugepages() < (uint64_t)160 << 20 || !hugetlbfs_mounted())) {
-		fprintf(stderr,
-			"rocaded: fewer than 160 MB of free hugepages, or no hugetlbfs: going on "
-			"without, slower.\n"
-			"rocaded: to have them: sysctl vm.nr_hugepages=512; mkdir -p "
-			"/dev/hugepages; "
-			"mount -t hugetlbfs none /dev/hugepages\n");
-		add_arg(&eal, "--no-huge");
-		no_huge = true;
-	}
-	if (no_huge && !options->memory_given) {
-		add_arg(&eal, "-m");
-		add_arg(&eal, "256");
-	}
-	if (rte_eal_init(eal.count, eal.args) < 0) {
-		fprintf(stderr, "rocaded: EAL does not start: %s\n", rte_strerror(rte_errno));
-		return -1;
 	}
 	return 0;
 }
@@ -401,32 +237,11 @@ run(struct conf *conf)
 	return status;
 }
 
-/* EAL leaves its files for others to look at; nobody is left. */
-static void
-remove_files(const struct options *options)
-{
-	char pattern[256];
-	glob_t found;
-
-	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", options->prefix);
-	if (glob(pattern, 0, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			unlink(found.gl_pathv[i]);
-		globfree(&found);
-	}
-	snprintf(pattern, sizeof(pattern), "%s/*", rte_eal_get_runtime_dir());
-	if (glob(pattern, 0, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			unlink(found.gl_pathv[i]);
-		globfree(&found);
-	}
-	rmdir(rte_eal_get_runtime_dir());
-}
-
 int
 main(int argc, char **argv)
 {
 	struct options options = { .config = NULL };
+	struct eal_wish wish = { .program = "rocade", .workers = 1, .memory_mb = 256 };
 	struct conf conf;
 	int split = 1;
 	int status;
@@ -439,7 +254,7 @@ main(int argc, char **argv)
 			"--embedded-wire", "--help", "--version", "-h", "-s" };
 
 		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-			if (is_option(argv[1], own[i]))
+			if (eal_is_option(argv[1], own[i]))
 				split = 0;
 	}
 	conf_init(&conf);
@@ -463,10 +278,10 @@ main(int argc, char **argv)
 	}
 	if (find_group(&conf) != 0)
 		return 2;
-	if (start_eal(split == 0 ? 1 : split, argv, &options) != 0)
+	if (eal_start(split == 0 ? 1 : split, argv, &wish) != 0)
 		return 1;
 	status = run(&conf);
 	rte_eal_cleanup();
-	remove_files(&options);
+	eal_remove_files(&wish);
 	return status;
 }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Defaults for EAL.
+ */
+#include "eal_start.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EAL_ARGS_MAX 64
+#define HUGE_MB_MIN  160
+
+struct eal_args {
+	int count;
+	char *args[EAL_ARGS_MAX];
+};
+
+/** What the user said, as far as defaults depend on it. */
+struct given {
+	bool no_huge;
+	bool lcores;
+	bool memory;
+	bool devices;
+	const char *prefix;
+};
+
+/* Free hugepages of any size, in bytes. */
+static uint64_t
+free_hugepages(void)
+{
+	DIR *dir = opendir("/sys/kernel/mm/hugepages");
+	struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		unsigned long long kib, count = 0;
+		char path[512];
+		FILE *file;
+
+		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
+			entry->d_name);
+		file = fopen(path, "r");
+		if (file != NULL && fscanf(file, "%llu", &count) == 1)
+			bytes += count * kib * 1024;
+		if (file != NULL)
+			fclose(file);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return bytes;
+}
+
+static bool
+hugetlbfs_mounted(void)
+{
+	FILE *mounts = fopen("/proc/mounts", "r");
+	char line[1024];
+	bool found = false;
+
+	while (mounts != NULL && !found && fgets(line, sizeof(line), mounts) != NULL)
+		found = strstr(line, " hugetlbfs ") != NULL;
+	if (mounts != NULL)
+		fclose(mounts);
+	return found;
+}
+
+/* @param arg outlives EAL */
+static void
+add_arg(struct eal_args *eal, const char *arg)
+{
+	if (eal->count < EAL_ARGS_MAX - 1)
+		eal->args[eal->count++] = (char *)(uintptr_t)arg;
+	eal->args[eal->count] = NULL;
+}
+
+bool
+eal_is_option(const char *arg, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(arg, name, len) == 0 && (arg[len] == '\0' || arg[len] == '=');
+}
+
+static void
+look_at(int argc, char **argv, struct given *given)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (strncmp(arg, "-l", 2) == 0 || strncmp(arg, "-c", 2) == 0 ||
+			eal_is_option(arg, "--lcores") || eal_is_option(arg, "--main-lcore"))
+			given->lcores = true;
+		if (eal_is_option(arg, "--no-huge"))
+			given->no_huge = true;
+		if (strncmp(arg, "-m", 2) == 0 || eal_is_option(arg, "--socket-mem"))
+			given->memory = true;
+		if (strncmp(arg, "-a", 2) == 0 || strncmp(arg, "-b", 2) == 0 ||
+			eal_is_option(arg, "--allow") || eal_is_option(arg, "--block") ||
+			eal_is_option(arg, "--no-pci"))
+			given->devices = true;
+		if (eal_is_option(arg, "--file-prefix"))
+			given->prefix = strchr(arg, '=') != NULL ? strchr(arg, '=') + 1
+				: i + 1 < argc                   ? argv[i + 1]
+								 : NULL;
+	}
+}
+
+/*
+ * The main lcore's thread may run on all cores; workers have one each, from the last: others are
+ * elsewhere. With more workers than cores they share.
+ */
+static void
+default_lcores(struct eal_args *eal, struct eal_wish *wish)
+{
+	static char text[1024];
+	int cores[CPU_SETSIZE];
+	cpu_set_t set;
+	uint32_t count = 0;
+	int len;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &set))
+			cores[count++] = i;
+	len = snprintf(text, sizeof(text), "0@(");
+	for (uint32_t i = 0; i < count && len < (int)sizeof(text) - 16; i++)
+		len += snprintf(
+			text + len, sizeof(text) - (size_t)len, "%s%d", i > 0 ? "," : "", cores[i]);
+	len += snprintf(text + len, sizeof(text) - (size_t)len, ")");
+	for (uint32_t i = 0; i < wish->workers && len < (int)sizeof(text) - 16; i++)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, ",%u@%d", i + 1,
+			cores[count - 1 - i % count]);
+	wish->cores_shared = wish->workers > count;
+	add_arg(eal, "--lcores");
+	add_arg(eal, text);
+}
+
+int
+eal_start(int argc, char **argv, struct eal_wish *wish)
+{
+	static char memory[16];
+	struct eal_args eal = { .count = 0 };
+	struct given given = { .prefix = NULL };
+
+	look_at(argc, argv, &given);
+	for (int i = 0; i < argc; i++)
+		add_arg(&eal, argv[i]);
+	if (given.prefix != NULL) {
+		snprintf(wish->prefix, sizeof(wish->prefix), "%s", given.prefix);
+	} else {
+		snprintf(wish->prefix, sizeof(wish->prefix), wish->own_prefix ? "%s.%d" : "%s",
+			wish->program, (int)getpid());
+		add_arg(&eal, "--file-prefix");
+		add_arg(&eal, wish->prefix);
+	}
+	if (!given.lcores)
+		default_lcores(&eal, wish);
+	if (!given.devices) {
+		/* No PCI device but those that are asked for: this one does not exist. */
+		add_arg(&eal, "-a");
+		add_arg(&eal, "0000:00:00.0");
+	}
+	if (!given.no_huge &&
+		(free_hugepages() < (uint64_t)HUGE_MB_MIN << 20 || !hugetlbfs_mounted())) {
+		fprintf(stderr,
+			"%s: fewer than %d MB of free hugepages, or no hugetlbfs: going on "
+			"without, slower.\n"
+			"%s: to have them: sysctl vm.nr_hugepages=512; mkdir -p /dev/hugepages; "
+			"mount -t hugetlbfs none /dev/hugepages\n",
+			wish->program, HUGE_MB_MIN, wish->program);
+		add_arg(&eal, "--no-huge");
+		given.no_huge = true;
+	}
+	if (given.no_huge && !given.memory) {
+		snprintf(memory, sizeof(memory), "%u", wish->memory_mb);
+		add_arg(&eal, "-m");
+		add_arg(&eal, memory);
+	}
+	if (rte_eal_init(eal.count, eal.args) < 0) {
+		fprintf(stderr, "%s: EAL does not start: %s\n", wish->program,
+			rte_strerror(rte_errno));
+		return -1;
+	}
+	return 0;
+}
+
+static void
+remove_matches(const char *pattern)
+{
+	glob_t found;
+
+	if (glob(pattern, 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		unlink(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+void
+eal_remove_files(const struct eal_wish *wish)
+{
+	char pattern[256];
+
+	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", wish->prefix);
+	remove_matches(pattern);
+	snprintf(pattern, sizeof(pattern), "%s/*", rte_eal_get_runtime_dir());
+	remove_matches(pattern);
+	rmdir(rte_eal_get_runtime_dir());
+}

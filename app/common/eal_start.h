@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * EAL for people who say nothing about it: lcores on the last cores, hugepages when there are
+ * some, no PCI device that was not named. What is said on the command line goes before.
+ */
+#ifndef EAL_START_H
+#define EAL_START_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** What a program wants, and what it got. */
+struct eal_wish {
+	const char *program; /**< for messages, and the prefix of EAL's files */
+	uint32_t workers;    /**< lcores besides the main one */
+	uint32_t memory_mb;  /**< without hugepages */
+	bool own_prefix;     /**< several may run at a time: each with a prefix of its own */
+
+	char prefix[64];   /**< set: of EAL's files */
+	bool cores_shared; /**< set: there are not as many cores as workers */
+};
+
+/**
+ * Start EAL.
+ *
+ * @param argc  EAL's part of the command line, with the program's name
+ * @return 0, or -1 and it was said why
+ */
+int
+eal_start(int argc, char **argv, struct eal_wish *wish);
+
+/** After rte_eal_cleanup(): EAL leaves its files for others to look at; nobody is left. */
+void
+eal_remove_files(const struct eal_wish *wish);
+
+/** Whether an argument is this long option, with or without a value behind "=". */
+bool
+eal_is_option(const char *arg, const char *name);
+
+#endif /* EAL_START_H */
