@@ -79,6 +79,7 @@ run(struct bench *bench)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
 	bench->clock_cycles = measure_clock();
 	err = bench_rig_init(bench);
 	if (err == 0)

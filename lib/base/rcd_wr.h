@@ -91,9 +91,9 @@ struct rcd_send_wr {
 			struct rcd_key
 				new_rkey; /**< low 8 bits count: the caller's part of the key */
 			struct rcd_key mr;
+			uint32_t access; /**< RCD_ACCESS_* */
 			uint64_t addr;
 			uint64_t len;
-			uint32_t access; /**< RCD_ACCESS_* */
 		} bind;
 	};
 };

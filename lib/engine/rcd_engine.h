@@ -63,6 +63,7 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode;
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
+	bool no_shortcut; /**< packets for other devices of this engine leave by the port, too */
 	uint32_t addr_count;
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */

@@ -277,7 +277,7 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 		done++;
 		rcd_wheel_advance(&lcore->wheel, lcore->now_ns, expire, lcore);
 	}
-	done += rcd_tx_poll(lcore, budget);
+	done += rcd_tx_poll(lcore, (budget + 1) / 2);
 	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_HOST);

@@ -123,7 +123,9 @@ rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t
 		struct rcd_dev *other = engine->devs[i];
 
 		/* The other end of a wire is reached by the wire: that is what it is for. */
-		if (other == NULL || (other != dev && (dev->wire || other->wire)))
+		if (other == NULL ||
+			(other != dev &&
+				(dev->wire || other->wire || dev->conf.no_shortcut)))
 			continue;
 		if (memcmp(other->mac, av->dmac, RCD_MAC_LEN) == 0)
 			*loop = other;

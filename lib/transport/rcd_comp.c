@@ -36,8 +36,15 @@ note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 	hot->rnr_left = qp->attr.rnr_retry;
 	if (qp->again_valid && rcd_psn_before(qp->again_psn, una))
 		qp->again_valid = false;
-	hot->rto_deadline =
-		rcd_psn_eq(una, hot->psn_next) || qp->rto_ns == 0 ? 0 : now_ns + qp->rto_ns;
+	if (rcd_psn_eq(una, hot->psn_next))
+		hot->rto_deadline = 0;
+	else
+		rcd_req_arm(qp, now_ns);
+	/* More than was sent again is there: it was kept. */
+	if (qp->repaired && rcd_psn_before(qp->repair_end, una)) {
+		qp->repaired = false;
+		qp->repair_steps = 0;
+	}
 	qp->init.cc->on_ack(&qp->cc, packets, rtt_ns, now_ns);
 }
 
@@ -94,15 +101,58 @@ fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
 }
 
 static void
-send_again(struct rcd_qp *qp, uint64_t now_ns)
+note_again(struct rcd_qp *qp, uint64_t now_ns)
 {
 	qp->again_psn = qp->hot.psn_una;
 	qp->again_ns = now_ns;
 	qp->again_valid = true;
 	qp->rtt_begin_ns = 0;
+	qp->repaired = false;
 	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
 	qp->init.cc->on_loss(&qp->cc, now_ns);
+}
+
+static void
+send_again(struct rcd_qp *qp, uint64_t now_ns)
+{
+	note_again(qp, now_ns);
 	rcd_req_go_back(qp, qp->hot.psn_una);
+}
+
+/*
+ * Something is missing at psn_una. A peer that keeps what comes early needs that packet alone, one
+ * that does not needs all behind it as well: which it is shows in what it acknowledges, and is
+ * remembered for a while.
+ */
+static void
+repair(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (qp->peer_drops > 0) {
+		qp->peer_drops--;
+		send_again(qp, now_ns);
+		return;
+	}
+	note_again(qp, now_ns);
+	qp->hot.repair = true;
+	qp->repair_probe = false;
+}
+
+/* Whether what was sent again alone is acknowledged, and nothing of what went before behind it. */
+static bool
+repaired_alone(const struct rcd_qp *qp)
+{
+	return qp->repaired && rcd_psn_eq(qp->hot.psn_una, qp->repair_end) &&
+		rcd_psn_before(qp->repair_end, qp->repair_high);
+}
+
+/* The peer kept nothing behind the gap, or nothing came there: all of it goes again. */
+static void
+give_up_repair(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (!qp->repair_probe)
+		qp->peer_drops = RCD_PEER_DROPS;
+	qp->repair_steps = 0;
+	send_again(qp, now_ns);
 }
 
 void
@@ -145,7 +195,7 @@ retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 		return;
 	}
 	qp->gap_tries++;
-	send_again(qp, now_ns);
+	repair(qp, now_ns);
 }
 
 /*
@@ -199,7 +249,11 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 	case RCD_NAK_PSN_SEQUENCE:
 		rcd_qp_count(qp, RCD_COUNTER_RCVD_SEQ_ERR, 1);
 		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
-		if (hot->wait_until <= now_ns)
+		if (hot->wait_until > now_ns)
+			return RCD_RX_EXECUTED;
+		if (repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
+			give_up_repair(qp, now_ns);
+		else
 			retry_gap(qp, now_ns);
 		return RCD_RX_EXECUTED;
 	case RCD_NAK_INVALID_REQUEST:
@@ -229,6 +283,8 @@ rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 		return RCD_RX_EXECUTED;
 	switch (kind) {
 	case RCD_AETH_ACK:
+		if (rcd_psn_eq(rcd_psn_add(psn, 1), qp->repair_end) && repaired_alone(qp))
+			give_up_repair(qp, now_ns);
 		return RCD_RX_EXECUTED;
 	case RCD_AETH_RNR_NAK:
 		if (!rcd_psn_eq(qp->hot.psn_una, psn))
@@ -298,23 +354,23 @@ drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn last = hot->psn_una;
 
-	while (qp->answers != NULL && hot->state != RCD_QP_ERR &&
-		!rcd_psn_before(hot->psn_una, qp->answers->roce.bth.psn)) {
-		struct rcd_kept *kept = qp->answers;
+	while (qp->answers.first != NULL && hot->state != RCD_QP_ERR &&
+		!rcd_psn_before(hot->psn_una, qp->answers.first->roce.bth.psn)) {
+		struct rcd_kept *kept = qp->answers.first;
 		struct rcd_pkt pkt = { .roce = kept->roce,
 			.payload = kept->payload,
 			.payload_len = kept->payload_len };
 
-		qp->answers = kept->next;
+		qp->answers.first = kept->next;
 		if (acknowledge(qp, rcd_psn_add(kept->roce.bth.psn, 1), now_ns) &&
 			rcd_psn_eq(kept->roce.bth.psn, hot->psn_una))
 			take_response(qp, &pkt, now_ns);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
-	for (const struct rcd_kept *kept = qp->answers; kept != NULL; kept = kept->next)
+	for (const struct rcd_kept *kept = qp->answers.first; kept != NULL; kept = kept->next)
 		last = kept->roce.bth.psn;
 	/* The last of all is there, and the next one missing: nothing more comes to tell of it. */
-	if (qp->answers != NULL && rcd_psn_eq(rcd_psn_add(last, 1), hot->psn_next))
+	if (qp->answers.first != NULL && rcd_psn_eq(rcd_psn_add(last, 1), hot->psn_next))
 		retry_gap(qp, now_ns);
 }
 
@@ -352,7 +408,7 @@ rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (!rcd_psn_eq(psn, hot->psn_una))
 		return rx_ahead(qp, pkt, now_ns);
 	verdict = take_response(qp, pkt, now_ns);
-	if (qp->answers != NULL)
+	if (qp->answers.first != NULL)
 		drain_answers(qp, now_ns);
 	return verdict;
 }

@@ -158,6 +158,8 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->again_valid = qp->drained = qp->sent_unreliable = qp->gone = false;
 	qp->gap_tries = 0;
 	qp->ahead_count = 0;
+	qp->repaired = false;
+	qp->repair_steps = qp->peer_drops = 0;
 	qp->rtt_ns = 0;
 	qp->rtt_begin_ns = 0;
 	qp->rto_ns = 0;
@@ -240,6 +242,8 @@ flush_send(struct rcd_qp *qp)
 	hot->reads_out = 0;
 	hot->sq_failed = 0;
 	hot->rto_deadline = hot->wait_until = 0;
+	hot->repair = false;
+	qp->repaired = false;
 	qp->sent_unreliable = false;
 }
 
@@ -521,7 +525,7 @@ rcd_qp_kept(const struct rcd_qp *qp)
 {
 	uint32_t count = qp->kept_count;
 
-	for (const struct rcd_kept *kept = qp->answers; kept != NULL; kept = kept->next)
+	for (const struct rcd_kept *kept = qp->answers.first; kept != NULL; kept = kept->next)
 		count++;
 	return count;
 }

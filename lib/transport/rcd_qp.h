@@ -87,20 +87,20 @@ struct rcd_qp_attr {
 	uint8_t state;     /**< enum rcd_qp_state */
 	uint8_t cur_state; /**< enum rcd_qp_state */
 	bool sqd_notify;   /**< raise RCD_EVENT_SQ_DRAINED */
-	uint32_t access;   /**< RCD_ACCESS_REMOTE_*: what peers may do */
-	uint16_t pkey_index;
 	uint8_t port;
+	uint32_t access; /**< RCD_ACCESS_REMOTE_*: what peers may do */
+	uint16_t pkey_index;
+	uint16_t path_mtu_bytes; /**< 256, 512, 1024, 2048 or 4096 */
 	struct rcd_qkey qkey;
 	struct rcd_av av;
-	uint16_t path_mtu_bytes; /**< 256, 512, 1024, 2048 or 4096 */
-	uint8_t timeout;         /**< code of rcd_ack_timeout_ns(); 0 is off */
+	uint8_t timeout;   /**< code of rcd_ack_timeout_ns(); 0 is off */
 	uint8_t retry_cnt;       /**< 0..7 */
 	uint8_t rnr_retry;       /**< 0..7; 7 is without end */
-	struct rcd_psn rq_psn;
-	uint8_t max_rd_atomic; /**< READs and atomics outstanding as requester */
-	uint8_t min_rnr_timer; /**< code of rcd_rnr_timer_ns() */
-	struct rcd_psn sq_psn;
+	uint8_t min_rnr_timer;      /**< code of rcd_rnr_timer_ns() */
+	uint8_t max_rd_atomic;      /**< READs and atomics outstanding as requester */
 	uint8_t max_dest_rd_atomic; /**< likewise as responder */
+	struct rcd_psn rq_psn;
+	struct rcd_psn sq_psn;
 	struct rcd_qpn dest_qpn;
 };
 
@@ -136,8 +136,8 @@ struct rcd_qp_init {
 	uint8_t max_recv_sge;    /**< 0..RCD_SGE_MAX */
 	uint16_t max_inline;     /**< 0..RCD_INLINE_MAX */
 	uint8_t max_rd_atomic;   /**< responder resources, 0..128: see rcd_qp_set_resources() */
-	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
 	bool signal_all;         /**< every send work request completes as if signalled */
+	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
 	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
 	struct rcd_mr_table *mrs;
 	const struct rcd_ah_table *ahs;   /**< for UD and GSI; NULL otherwise */

@@ -42,6 +42,22 @@
 /** Times that a NAK or a gap makes us send the same packet again before it counts as a retry. */
 #define RCD_GAP_TRIES 64
 
+/**
+ * Without an answer for this long, or for two round trips when that is longer, the oldest packet is
+ * sent again to ask for one: the end of a burst may be lost, and nobody else would say so before
+ * the timeout. Each further time it takes twice as long (after RFC 8985, tail loss probes).
+ */
+#define RCD_PROBE_NS 1000000
+
+/** The same while no round trip is known. */
+#define RCD_PROBE_FIRST_NS 4000000
+
+/** Gaps that are repaired by sending all again after a peer kept nothing that came early. */
+#define RCD_PEER_DROPS 64
+
+/** Single packets repaired one right after the other before a peer is taken to keep nothing. */
+#define RCD_REPAIR_STEPS 3
+
 /** Least time between two CNPs of a queue pair, as NICs have it. */
 #define RCD_CNP_INTERVAL_NS 50000
 
@@ -134,7 +150,8 @@ struct rcd_qp_hot {
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
 	bool nak_pending;
 	bool ack_pending;
-	bool cnp_pending;
+	bool cnp_pending : 1;
+	bool repair : 1;     /**< psn_una alone is to be sent next, again */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
 };
@@ -149,7 +166,7 @@ struct rcd_qp {
 	struct rcd_sq_rec *sq;    /**< sq_mask + 1 of them */
 	struct rcd_wr_slot tx[2]; /**< by the low bit of the number: one in use, one to come */
 	struct rcd_wr_slot read;  /**< the READ or atomic whose responses come in */
-	struct rcd_kept *answers; /**< responses behind a missing one, by PSN */
+	struct rcd_kept_list answers; /**< responses behind a missing one */
 	uint64_t again_ns;        /**< when a NAK or a gap last made us send again */
 	struct rcd_psn again_psn; /**< from which PSN */
 	struct rcd_psn ahead_psn; /**< the last response behind a missing one */
@@ -163,6 +180,16 @@ struct rcd_qp {
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
 	uint64_t rto_ns; /**< length of the timeout; 0: off */
+	uint64_t rto_at; /**< when it is; rto_deadline may be a probe before it */
+	uint8_t probes;  /**< since progress */
+
+	/* What was sent again alone, and what came of it. */
+	bool repaired;               /**< not answered yet */
+	bool repair_probe;           /**< it was a probe: nothing is known to be missing */
+	uint8_t repair_steps;        /**< repairs of neighbours, one after the other */
+	uint8_t peer_drops;          /**< gaps for which the peer is taken to keep nothing */
+	struct rcd_psn repair_end;   /**< one past it */
+	struct rcd_psn repair_high;  /**< psn_next at the time */
 	struct rcd_cc cc;
 
 	/* Responder. */
@@ -180,7 +207,7 @@ struct rcd_qp {
 	struct rcd_psn nak_high; /**< last PSN that came out of order */
 	uint16_t nak_seen;       /**< packets out of order since the NAK */
 	uint16_t kept_count;
-	struct rcd_kept *kept; /**< out of order, by PSN */
+	struct rcd_kept_list kept; /**< out of order */
 	uint64_t cnp_ns;       /**< when a CNP was last sent */
 
 	struct rcd_qp_init init;
@@ -310,6 +337,10 @@ rcd_qp_check_drained(struct rcd_qp *qp);
 bool
 rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
 
+/** Begin to wait for an answer: set the deadlines of probe and timeout. */
+void
+rcd_req_arm(struct rcd_qp *qp, uint64_t now_ns);
+
 /** Send again from a PSN that is outstanding. */
 void
 rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn);
@@ -322,7 +353,7 @@ rcd_req_skip_acked(struct rcd_qp *qp);
 bool
 rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
 
-/** The retransmission timeout came. */
+/** The retransmission timeout came, or the time for a probe. */
 void
 rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns);
 

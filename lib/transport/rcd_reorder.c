@@ -71,16 +71,21 @@ rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept)
 }
 
 bool
-rcd_reorder_keep(struct rcd_reorder_pool *pool, struct rcd_kept **list, const struct rcd_pkt *pkt)
+rcd_reorder_keep(
+	struct rcd_reorder_pool *pool, struct rcd_kept_list *list, const struct rcd_pkt *pkt)
 {
 	struct rcd_psn psn = pkt->roce.bth.psn;
+	struct rcd_kept **at = &list->first;
 	struct rcd_kept *kept;
 
 	if (pool == NULL || pkt->payload_len > sizeof(kept->payload))
 		return false;
-	while (*list != NULL && rcd_psn_before((*list)->roce.bth.psn, psn))
-		list = &(*list)->next;
-	if (*list != NULL && rcd_psn_eq((*list)->roce.bth.psn, psn))
+	/* Mostly it is the last: then nobody has to walk. */
+	if (list->first != NULL && rcd_psn_before(list->last->roce.bth.psn, psn))
+		at = &list->last->next;
+	while (*at != NULL && rcd_psn_before((*at)->roce.bth.psn, psn))
+		at = &(*at)->next;
+	if (*at != NULL && rcd_psn_eq((*at)->roce.bth.psn, psn))
 		return false;
 	kept = rcd_reorder_get(pool);
 	if (kept == NULL)
@@ -88,18 +93,20 @@ rcd_reorder_keep(struct rcd_reorder_pool *pool, struct rcd_kept **list, const st
 	kept->roce = pkt->roce;
 	kept->payload_len = pkt->payload_len;
 	memcpy(kept->payload, pkt->payload, pkt->payload_len);
-	kept->next = *list;
-	*list = kept;
+	kept->next = *at;
+	if (*at == NULL)
+		list->last = kept;
+	*at = kept;
 	return true;
 }
 
 void
-rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept **list)
+rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept_list *list)
 {
-	while (*list != NULL) {
-		struct rcd_kept *kept = *list;
+	while (list->first != NULL) {
+		struct rcd_kept *kept = list->first;
 
-		*list = kept->next;
+		list->first = kept->next;
 		rcd_reorder_put(pool, kept);
 	}
 }

@@ -10,8 +10,8 @@
 
 #include "rcd_qp.h"
 
-/** How far ahead of the expected PSN a packet may be to be kept. */
-#define RCD_REORDER_WINDOW 256
+/** How far ahead of the expected PSN a packet may be to be kept: as far as our requesters go. */
+#define RCD_REORDER_WINDOW 512
 
 /** A kept packet: private to the transport. */
 struct rcd_kept {
@@ -19,6 +19,12 @@ struct rcd_kept {
 	struct rcd_roce roce;
 	uint32_t payload_len;
 	uint8_t payload[RCD_PATH_MTU_MAX_BYTES];
+};
+
+/** Kept packets, sorted by PSN. Zeroed: none. */
+struct rcd_kept_list {
+	struct rcd_kept *first;
+	struct rcd_kept *last; /**< when there is a first */
 };
 
 /** Create a pool. @param count packets, 1..2^20 @return NULL when out of memory or range */
@@ -48,10 +54,11 @@ rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
  * @return whether it was kept: not when one of its PSN is there, or the pool is empty
  */
 bool
-rcd_reorder_keep(struct rcd_reorder_pool *pool, struct rcd_kept **list, const struct rcd_pkt *pkt);
+rcd_reorder_keep(
+	struct rcd_reorder_pool *pool, struct rcd_kept_list *list, const struct rcd_pkt *pkt);
 
 /** Give all packets of a list back. */
 void
-rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept **list);
+rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept_list *list);
 
 #endif /* RCD_REORDER_H */

@@ -426,10 +426,58 @@ next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, stru
 		return false;
 	}
 	advance(qp, read);
-	if (hot->rto_deadline == 0 && qp->rto_ns != 0)
-		hot->rto_deadline = now_ns + qp->rto_ns;
+	if (hot->rto_deadline == 0)
+		rcd_req_arm(qp, now_ns);
 	count_sent(qp, pkt, again);
 	set_ack_req(qp, now_ns, again, pkt);
+	return true;
+}
+
+/*
+ * The oldest packet that is not acknowledged, alone and out of turn; where sending stands does not
+ * change by it.
+ */
+static bool
+next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn psn_tx = hot->psn_tx;
+	struct rcd_psn psn_read = hot->psn_read;
+	uint32_t since_ack_req = hot->since_ack_req;
+	uint32_t sq_tx = hot->sq_tx;
+	struct rcd_wr_slot *slot;
+	bool read;
+
+	hot->repair = false;
+	/* Nothing is outstanding any more, or it comes next anyway. */
+	if (hot->state < RCD_QP_RTS || rcd_psn_eq(hot->psn_una, hot->psn_next) ||
+		rcd_psn_eq(hot->psn_una, hot->psn_tx))
+		return false;
+	rcd_req_go_back(qp, hot->psn_una);
+	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
+		hot->sq_tx++;
+	slot = &qp->tx[hot->sq_tx & 1];
+	if (!rcd_req_load(qp, slot, hot->sq_tx))
+		return false;
+	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
+	if (read) {
+		build_read(qp, slot, pkt);
+	} else if (!build_data(qp, slot, pkt)) {
+		fail_at(qp, hot->sq_tx, RCD_WC_LOC_PROT_ERR);
+		return false;
+	}
+	advance(qp, read);
+	qp->repaired = true;
+	qp->repair_end = hot->psn_tx;
+	qp->repair_high = hot->psn_next;
+	if (rcd_psn_before(hot->psn_tx, psn_tx)) {
+		hot->psn_tx = psn_tx;
+		hot->sq_tx = sq_tx;
+	}
+	hot->psn_read = psn_read;
+	hot->since_ack_req = since_ack_req;
+	pkt->roce.bth.ack_req = true;
+	count_sent(qp, pkt, true);
 	return true;
 }
 
@@ -460,6 +508,8 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp->sent_unreliable = false;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
+	if (hot->repair && hot->wait_until <= now_ns && next_repair(qp, pkt))
+		return true;
 	if (!ready(qp, now_ns))
 		return false;
 	slot = &qp->tx[hot->sq_tx & 1];
@@ -491,6 +541,7 @@ rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
 	}
 	hot->sq_tx = low;
 	hot->psn_tx = psn;
+	hot->repair = false;
 	hot->since_ack_req = 0;
 	hot->psn_read = hot->psn_una;
 }
@@ -502,9 +553,51 @@ rcd_req_skip_acked(struct rcd_qp *qp)
 		rcd_req_go_back(qp, qp->hot.psn_una);
 }
 
+static void
+set_deadline(struct rcd_qp *qp, uint64_t now_ns)
+{
+	uint64_t probe_ns = qp->rtt_ns == 0          ? RCD_PROBE_FIRST_NS
+		: 2 * qp->rtt_ns > RCD_PROBE_NS ? 2 * (uint64_t)qp->rtt_ns
+						     : RCD_PROBE_NS;
+	uint64_t at = now_ns + (probe_ns << qp->probes);
+
+	qp->hot.rto_deadline = at < qp->rto_at ? at : qp->rto_at;
+}
+
+void
+rcd_req_arm(struct rcd_qp *qp, uint64_t now_ns)
+{
+	qp->hot.rto_deadline = 0;
+	qp->probes = 0;
+	if (qp->rto_ns == 0)
+		return;
+	qp->rto_at = now_ns + qp->rto_ns;
+	set_deadline(qp, now_ns);
+}
+
+/* Ask for an answer. A READ is asked for once: it may be large, and on its way. */
+static void
+probe(struct rcd_qp *qp, uint64_t now_ns)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	bool read = rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head)));
+
+	hot->repair = true;
+	qp->repair_probe = true;
+	qp->rtt_begin_ns = 0;
+	qp->probes++;
+	set_deadline(qp, now_ns);
+	if (read)
+		hot->rto_deadline = qp->rto_at;
+}
+
 void
 rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns)
 {
+	if (now_ns < qp->rto_at) {
+		probe(qp, now_ns);
+		return;
+	}
 	qp->hot.rto_deadline = 0;
 	rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
 }

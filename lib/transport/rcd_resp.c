@@ -383,11 +383,14 @@ execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, 
 		check = execute_read(qp, roce, at, &psns);
 	if (check != CHECK_OK)
 		return refuse(qp, check);
-	if (roce->bth.ack_req && psns == 1 && op_of(roce) <= RCD_OP_RDMA_WRITE) {
-		if (hot->ack_pending)
+	if (psns == 1 && op_of(roce) <= RCD_OP_RDMA_WRITE) {
+		if (roce->bth.ack_req && hot->ack_pending)
 			rcd_qp_count(qp, RCD_COUNTER_ACK_DEFERRED, 1);
-		hot->ack_pending = true;
-		hot->ack_psn = hot->epsn;
+		hot->ack_pending |= roce->bth.ack_req;
+		/* What did not ask is covered as well: who sent one packet again learns that all
+		 * behind it is there. */
+		if (hot->ack_pending)
+			hot->ack_psn = hot->epsn;
 	}
 	hot->epsn = rcd_psn_add(hot->epsn, psns);
 	return RCD_RX_EXECUTED;
@@ -450,10 +453,10 @@ rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 static void
 drain_kept(struct rcd_qp *qp)
 {
-	while (qp->kept != NULL && !rcd_psn_before(qp->hot.epsn, qp->kept->roce.bth.psn)) {
-		struct rcd_kept *kept = qp->kept;
+	while (qp->kept.first != NULL && !rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
+		struct rcd_kept *kept = qp->kept.first;
 
-		qp->kept = kept->next;
+		qp->kept.first = kept->next;
 		qp->kept_count--;
 		/* Others have come again meanwhile and were executed. */
 		if (rcd_psn_eq(qp->hot.epsn, kept->roce.bth.psn))
@@ -461,8 +464,8 @@ drain_kept(struct rcd_qp *qp)
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
 	/* The next gap is known already. */
-	if (qp->kept != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE)
-		ask_for_missing(qp, qp->kept->roce.bth.psn);
+	if (qp->kept.first != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE)
+		ask_for_missing(qp, qp->kept.first->roce.bth.psn);
 }
 
 enum rcd_rx_verdict
@@ -476,7 +479,7 @@ rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	if (ahead < 0)
 		return rcd_reply_duplicate(qp, &pkt->roce);
 	verdict = execute(qp, &pkt->roce, pkt->payload, pkt->payload_len);
-	if (verdict == RCD_RX_EXECUTED && qp->kept != NULL)
+	if (verdict == RCD_RX_EXECUTED && qp->kept.first != NULL)
 		drain_kept(qp);
 	return verdict;
 }
