@@ -68,9 +68,9 @@ add_devices(struct bench *bench)
 	char error[512] = "";
 
 	for (int i = 0; i < 2; i++) {
-		struct rcd_dev_conf conf = { .attach = RCD_ATTACH_WIRE,
-			.addr_count = 1,
-			.no_shortcut = true };
+		struct rcd_dev_conf conf = {
+			.attach = RCD_ATTACH_WIRE, .addr_count = 1, .no_shortcut = true
+		};
 
 		snprintf(conf.name, sizeof(conf.name), "%s", dev_names[i]);
 		snprintf(conf.target, sizeof(conf.target), "%s", dev_names[1 - i]);

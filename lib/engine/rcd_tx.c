@@ -124,8 +124,7 @@ rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t
 
 		/* The other end of a wire is reached by the wire: that is what it is for. */
 		if (other == NULL ||
-			(other != dev &&
-				(dev->wire || other->wire || dev->conf.no_shortcut)))
+			(other != dev && (dev->wire || other->wire || dev->conf.no_shortcut)))
 			continue;
 		if (memcmp(other->mac, av->dmac, RCD_MAC_LEN) == 0)
 			*loop = other;

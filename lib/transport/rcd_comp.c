@@ -39,7 +39,7 @@ note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 	if (rcd_psn_eq(una, hot->psn_next))
 		hot->rto_deadline = 0;
 	else
-		rcd_req_arm(qp, now_ns);
+		rcd_rto_arm(qp, now_ns);
 	/* More than was sent again is there: it was kept. */
 	if (qp->repaired && rcd_psn_before(qp->repair_end, una)) {
 		qp->repaired = false;

@@ -505,7 +505,7 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
 		qp->hot.wait_until = 0;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline)
-		rcd_req_timeout(qp, now_ns);
+		rcd_rto_expire(qp, now_ns);
 }
 
 struct rcd_qpn

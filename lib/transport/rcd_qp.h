@@ -93,9 +93,9 @@ struct rcd_qp_attr {
 	uint16_t path_mtu_bytes; /**< 256, 512, 1024, 2048 or 4096 */
 	struct rcd_qkey qkey;
 	struct rcd_av av;
-	uint8_t timeout;   /**< code of rcd_ack_timeout_ns(); 0 is off */
-	uint8_t retry_cnt;       /**< 0..7 */
-	uint8_t rnr_retry;       /**< 0..7; 7 is without end */
+	uint8_t timeout;            /**< code of rcd_ack_timeout_ns(); 0 is off */
+	uint8_t retry_cnt;          /**< 0..7 */
+	uint8_t rnr_retry;          /**< 0..7; 7 is without end */
 	uint8_t min_rnr_timer;      /**< code of rcd_rnr_timer_ns() */
 	uint8_t max_rd_atomic;      /**< READs and atomics outstanding as requester */
 	uint8_t max_dest_rd_atomic; /**< likewise as responder */

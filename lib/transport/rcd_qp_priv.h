@@ -6,6 +6,7 @@
  *   rcd_qp.c         creation, the way of a packet in and out, flushing
  *   rcd_qp_modify.c  states and attributes
  *   rcd_req.c        requester: work requests to packets
+ *   rcd_rto.c        requester: how long it waits
  *   rcd_comp.c       completer: acknowledges and responses to completions
  *   rcd_resp.c       responder of RC: checks and execution of requests
  *   rcd_reply.c      responder of RC: acknowledges and responses to send
@@ -162,14 +163,14 @@ struct rcd_qp {
 
 	/* Requester and completer. */
 	uint32_t sq_mask;
-	uint32_t sq_fail;         /**< work request that failed locally */
-	struct rcd_sq_rec *sq;    /**< sq_mask + 1 of them */
-	struct rcd_wr_slot tx[2]; /**< by the low bit of the number: one in use, one to come */
-	struct rcd_wr_slot read;  /**< the READ or atomic whose responses come in */
+	uint32_t sq_fail;             /**< work request that failed locally */
+	struct rcd_sq_rec *sq;        /**< sq_mask + 1 of them */
+	struct rcd_wr_slot tx[2];     /**< by the low bit of the number: one in use, one to come */
+	struct rcd_wr_slot read;      /**< the READ or atomic whose responses come in */
 	struct rcd_kept_list answers; /**< responses behind a missing one */
-	uint64_t again_ns;        /**< when a NAK or a gap last made us send again */
-	struct rcd_psn again_psn; /**< from which PSN */
-	struct rcd_psn ahead_psn; /**< the last response behind a missing one */
+	uint64_t again_ns;            /**< when a NAK or a gap last made us send again */
+	struct rcd_psn again_psn;     /**< from which PSN */
+	struct rcd_psn ahead_psn;     /**< the last response behind a missing one */
 	bool again_valid;
 	uint8_t gap_tries;      /**< times sent again because of an answer, since progress */
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
@@ -184,12 +185,12 @@ struct rcd_qp {
 	uint8_t probes;  /**< since progress */
 
 	/* What was sent again alone, and what came of it. */
-	bool repaired;               /**< not answered yet */
-	bool repair_probe;           /**< it was a probe: nothing is known to be missing */
-	uint8_t repair_steps;        /**< repairs of neighbours, one after the other */
-	uint8_t peer_drops;          /**< gaps for which the peer is taken to keep nothing */
-	struct rcd_psn repair_end;   /**< one past it */
-	struct rcd_psn repair_high;  /**< psn_next at the time */
+	bool repaired;              /**< not answered yet */
+	bool repair_probe;          /**< it was a probe: nothing is known to be missing */
+	uint8_t repair_steps;       /**< repairs of neighbours, one after the other */
+	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
+	struct rcd_psn repair_end;  /**< one past it */
+	struct rcd_psn repair_high; /**< psn_next at the time */
 	struct rcd_cc cc;
 
 	/* Responder. */
@@ -208,7 +209,7 @@ struct rcd_qp {
 	uint16_t nak_seen;       /**< packets out of order since the NAK */
 	uint16_t kept_count;
 	struct rcd_kept_list kept; /**< out of order */
-	uint64_t cnp_ns;       /**< when a CNP was last sent */
+	uint64_t cnp_ns;           /**< when a CNP was last sent */
 
 	struct rcd_qp_init init;
 	struct rcd_qp_attr attr;
@@ -337,10 +338,6 @@ rcd_qp_check_drained(struct rcd_qp *qp);
 bool
 rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
 
-/** Begin to wait for an answer: set the deadlines of probe and timeout. */
-void
-rcd_req_arm(struct rcd_qp *qp, uint64_t now_ns);
-
 /** Send again from a PSN that is outstanding. */
 void
 rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn);
@@ -353,13 +350,19 @@ rcd_req_skip_acked(struct rcd_qp *qp);
 bool
 rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
 
-/** The retransmission timeout came, or the time for a probe. */
-void
-rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns);
-
 /** In SQD: make sure that an acknowledge of the last packet will come. */
 void
 rcd_req_drain(struct rcd_qp *qp);
+
+/* rcd_rto.c */
+
+/** Begin to wait for an answer: set the deadlines of probe and timeout. */
+void
+rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns);
+
+/** The retransmission timeout came, or the time for a probe. */
+void
+rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns);
 
 /* rcd_comp.c */
 

@@ -427,7 +427,7 @@ next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, stru
 	}
 	advance(qp, read);
 	if (hot->rto_deadline == 0)
-		rcd_req_arm(qp, now_ns);
+		rcd_rto_arm(qp, now_ns);
 	count_sent(qp, pkt, again);
 	set_ack_req(qp, now_ns, again, pkt);
 	return true;
@@ -551,55 +551,6 @@ rcd_req_skip_acked(struct rcd_qp *qp)
 {
 	if (rcd_psn_before(qp->hot.psn_tx, qp->hot.psn_una))
 		rcd_req_go_back(qp, qp->hot.psn_una);
-}
-
-static void
-set_deadline(struct rcd_qp *qp, uint64_t now_ns)
-{
-	uint64_t probe_ns = qp->rtt_ns == 0          ? RCD_PROBE_FIRST_NS
-		: 2 * qp->rtt_ns > RCD_PROBE_NS ? 2 * (uint64_t)qp->rtt_ns
-						     : RCD_PROBE_NS;
-	uint64_t at = now_ns + (probe_ns << qp->probes);
-
-	qp->hot.rto_deadline = at < qp->rto_at ? at : qp->rto_at;
-}
-
-void
-rcd_req_arm(struct rcd_qp *qp, uint64_t now_ns)
-{
-	qp->hot.rto_deadline = 0;
-	qp->probes = 0;
-	if (qp->rto_ns == 0)
-		return;
-	qp->rto_at = now_ns + qp->rto_ns;
-	set_deadline(qp, now_ns);
-}
-
-/* Ask for an answer. A READ is asked for once: it may be large, and on its way. */
-static void
-probe(struct rcd_qp *qp, uint64_t now_ns)
-{
-	struct rcd_qp_hot *hot = &qp->hot;
-	bool read = rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head)));
-
-	hot->repair = true;
-	qp->repair_probe = true;
-	qp->rtt_begin_ns = 0;
-	qp->probes++;
-	set_deadline(qp, now_ns);
-	if (read)
-		hot->rto_deadline = qp->rto_at;
-}
-
-void
-rcd_req_timeout(struct rcd_qp *qp, uint64_t now_ns)
-{
-	if (now_ns < qp->rto_at) {
-		probe(qp, now_ns);
-		return;
-	}
-	qp->hot.rto_deadline = 0;
-	rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
 }
 
 void

@@ -453,7 +453,8 @@ rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 static void
 drain_kept(struct rcd_qp *qp)
 {
-	while (qp->kept.first != NULL && !rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
+	while (qp->kept.first != NULL &&
+		!rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
 		struct rcd_kept *kept = qp->kept.first;
 
 		qp->kept.first = kept->next;

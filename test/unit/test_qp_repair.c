@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: what is sent again after a loss, and when: one packet for a gap where the peer keeps what
+ * comes early, all behind it where it does not, a probe where the end of a burst is lost.
+ * Method: a WRITE of 40 packets in the simulator, chosen ones of which are lost.
+ */
+#include "rcd_tap.h"
+#include "sim.h"
+
+enum {
+	PACKETS = 40,
+	MTU = 1024,
+	LEN = PACKETS * MTU,
+	MEMORY = 1 << 17,
+	PD = 2,
+};
+
+static struct sim sim;
+static struct sim_qp *a, *b;
+static struct rcd_key keys[2];
+
+static uint64_t done_ns;
+
+static void
+on_cqe(void *arg, struct sim_node *node, const struct rcd_cqe *cqe)
+{
+	(void)arg;
+	(void)cqe;
+	done_ns = node->sim->now_ns;
+}
+
+/* @param kept room for packets out of order; 0: none are kept */
+static void
+begin(uint32_t kept, uint8_t retry_cnt)
+{
+	struct rcd_qp_init init = { .type = RCD_QP_RC,
+		.pd = PD,
+		.sq_depth = 64,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_rd_atomic = 4,
+		.port_mtu_bytes = MTU };
+	struct rcd_qp_attr attr;
+
+	memset(&sim, 0, sizeof(sim));
+	sim_init(&sim, 1, MEMORY, kept);
+	sim.nodes[0].on_cqe = on_cqe;
+	attr = sim_attr(&sim);
+	attr.path_mtu_bytes = MTU;
+	attr.timeout = 14; /* 67 ms */
+	attr.retry_cnt = retry_cnt;
+	for (uint32_t node = 0; node < 2; node++) {
+		struct rcd_mr_attr region = { .pd = PD,
+			.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
+			.len = MEMORY,
+			.base = sim.nodes[node].memory };
+
+		for (uint32_t i = 0; i < MEMORY; i++)
+			region.base[i] = (uint8_t)(i * 7 + node);
+		CU_ASSERT_EQUAL_FATAL(
+			rcd_mr_register(sim.nodes[node].mrs, &region, &keys[node]), 0);
+	}
+	a = sim_qp_create(&sim.nodes[0], &init);
+	b = sim_qp_create(&sim.nodes[1], &init);
+	sim_connect(a, b, &attr, &attr);
+}
+
+static uint64_t
+sent_again(void)
+{
+	return rcd_counter_get(&sim.nodes[0].counters, RCD_COUNTER_RETRANSMITTED_PKTS);
+}
+
+/* One WRITE or READ, to its end. @return how long it took, ns of virtual time */
+static uint64_t
+transfer(enum rcd_wr_opcode opcode)
+{
+	uint32_t number = a->sq.posted++;
+	uint64_t begin_ns = sim.now_ns;
+
+	a->sq.sges[number][0] = (struct rcd_sge){ 0, LEN, keys[0] };
+	a->sq.wrs[number] = (struct rcd_send_wr){ .wr_id = number,
+		.opcode = (uint8_t)opcode,
+		.flags = RCD_SEND_SIGNALED,
+		.sge_count = 1,
+		.remote = { .va = MEMORY / 2, .rkey = keys[1] } };
+	sim_kick(&sim);
+	sim_run(&sim, sim.now_ns + 10 * UINT64_C(1000000000));
+	CU_ASSERT_EQUAL_FATAL(sim.nodes[0].cqe_count, number + 1);
+	CU_ASSERT_EQUAL(sim.nodes[0].cqes[number].status, RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(memcmp(sim.nodes[0].memory, sim.nodes[1].memory + MEMORY / 2, LEN), 0);
+	return done_ns - begin_ns;
+}
+
+static void
+lose(uint64_t mask)
+{
+	sim.nodes[0].out.loss_mask = mask;
+	sim.nodes[0].out.loss_mask_frames = PACKETS;
+}
+
+static void
+one_gap_costs_one_packet(void)
+{
+	begin(64, 7);
+	lose(UINT64_C(1) << 3);
+	transfer(RCD_WR_RDMA_WRITE);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	sim_fini(&sim);
+}
+
+/* Neighbours too: each costs itself. */
+static void
+gaps_side_by_side(void)
+{
+	begin(64, 7);
+	lose(UINT64_C(3) << 3 | UINT64_C(1) << 20);
+	transfer(RCD_WR_RDMA_WRITE);
+	CU_ASSERT_EQUAL(sent_again(), 3);
+	sim_fini(&sim);
+}
+
+/* The first gap finds out, the next one goes by what is known. */
+static void
+a_peer_that_keeps_nothing(void)
+{
+	uint64_t first;
+
+	begin(0, 7);
+	lose(UINT64_C(1) << 3);
+	transfer(RCD_WR_RDMA_WRITE);
+	first = sent_again();
+	CU_ASSERT(first >= PACKETS - 4);
+	CU_ASSERT(first <= PACKETS);
+	sim_fini(&sim);
+}
+
+/* Nothing comes behind the last packet: nobody but us finds out that it was lost. */
+static void
+a_lost_tail_is_probed(void)
+{
+	begin(64, 0);
+	lose(UINT64_C(1) << (PACKETS - 1));
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 10000000);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	/* And the whole of it: the probe finds out, without a retry to spend. */
+	sim_fini(&sim);
+	begin(64, 0);
+	lose((UINT64_C(1) << PACKETS) - 1);
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 20000000);
+	sim_fini(&sim);
+}
+
+/* The acknowledge is lost, not the packet. */
+static void
+a_lost_acknowledge_is_probed(void)
+{
+	begin(64, 0);
+	sim.nodes[1].out.loss_mask = 3;
+	sim.nodes[1].out.loss_mask_frames = 2;
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 20000000);
+	CU_ASSERT(sent_again() <= 2);
+	sim_fini(&sim);
+}
+
+/* A READ is asked for once before the timeout: its answer may be long, and on its way. */
+static void
+a_read_is_probed_once(void)
+{
+	begin(64, 0);
+	lose(1);
+	CU_ASSERT(transfer(RCD_WR_RDMA_READ) < 10000000);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	sim_fini(&sim);
+	begin(64, 7);
+	lose(3);
+	CU_ASSERT(transfer(RCD_WR_RDMA_READ) > 60000000);
+	sim_fini(&sim);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(one_gap_costs_one_packet),
+		RCD_TEST(gaps_side_by_side),
+		RCD_TEST(a_peer_that_keeps_nothing),
+		RCD_TEST(a_lost_tail_is_probed),
+		RCD_TEST(a_lost_acknowledge_is_probed),
+		RCD_TEST(a_read_is_probed_once),
+	};
+
+	return rcd_tap_run("qp_repair", tests, sizeof(tests) / sizeof(tests[0]));
+}
