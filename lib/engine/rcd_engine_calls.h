@@ -90,7 +90,7 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);
 void
 rcd_tx_flush(struct rcd_lcore *lcore);
 
-/** A buffer. @return NULL when there is none: try again later */
+/** An empty buffer. @return NULL when there is none: try again later */
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore);
 

@@ -217,7 +217,7 @@ struct rcd_hqp {
 	struct rcd_hsrq *srq;
 
 	/* Way of a connected queue pair's packets. */
-	struct rcd_path path;
+	struct rcd_pkt_hdr hdr;
 	struct rcd_dev *loop; /**< not NULL: the peer is a device of this engine */
 	bool path_valid;
 
@@ -236,6 +236,8 @@ struct rcd_txq {
 	struct rcd_dev *dev;
 	uint16_t first;
 	uint16_t count;
+	uint32_t fresh; /**< frames queued since they were counted last, and their bytes */
+	uint64_t fresh_bytes;
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
 	struct rcd_turn_list blocked; /**< wait for the port to take something */
 };

@@ -89,9 +89,11 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	}
 	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
 		struct rcd_qp_attr now;
+		struct rcd_path path;
 
 		rcd_qp_query(hqp->qp, &now);
-		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &hqp->path, &hqp->loop);
+		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &path, &hqp->loop);
+		rcd_pkt_hdr_init(&hqp->hdr, &path);
 		hqp->path_valid = true;
 	}
 	rcd_qp_posted(hqp->qp);

@@ -276,8 +276,8 @@ move_on_lcore(struct rcd_lcore *lcore, void *arg)
 		struct rcd_hqp *hqp = lcore->qps[i];
 
 		if (hqp != NULL && hqp->dev == move->dev && hqp->path_valid &&
-			memcmp(hqp->path.dmac, move->from, RCD_MAC_LEN) == 0)
-			memcpy(hqp->path.dmac, move->to, RCD_MAC_LEN);
+			memcmp(hqp->hdr.bytes, move->from, RCD_MAC_LEN) == 0)
+			memcpy(hqp->hdr.bytes, move->to, RCD_MAC_LEN);
 	}
 }
 

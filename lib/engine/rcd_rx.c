@@ -10,6 +10,9 @@
 
 #define PREFETCH 4 /**< packets ahead */
 
+/** Packets whose ICRC is checked at once: their payload is still near when it is copied. */
+#define ICRC_GROUP 4
+
 /* Where the packet at hand belongs. */
 enum fate {
 	FATE_OURS,
@@ -98,6 +101,38 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 }
 
 /*
+ * Buffers that are one segment with one reference, as nearly all are, go back to their pool as they
+ * came from it: their second cache line need not be looked at.
+ */
+static void
+free_burst(struct rte_mbuf **mbufs, uint32_t count)
+{
+	void *batch[RCD_BURST_MAX];
+	struct rte_mempool *pool = NULL;
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct rte_mbuf *mbuf = mbufs[i];
+
+		if (mbuf == NULL)
+			continue;
+		if (unlikely(rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) ||
+			    mbuf->nb_segs != 1)) {
+			rte_pktmbuf_free(mbuf);
+			continue;
+		}
+		if (mbuf->pool != pool && used > 0) {
+			rte_mempool_put_bulk(pool, batch, used);
+			used = 0;
+		}
+		pool = mbuf->pool;
+		batch[used++] = mbuf;
+	}
+	if (used > 0)
+		rte_mempool_put_bulk(pool, batch, used);
+}
+
+/*
  * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
  * packets of our own making need no check.
  */
@@ -106,7 +141,8 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 	bool looped, bool handed)
 {
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
-
+	uint64_t fine_bytes = 0;
+	uint32_t fine = 0;
 	uint32_t whole = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -123,23 +159,34 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 	}
 	count = whole;
 	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
-	if (!looped && !handed)
-		rcd_pkt_icrc_check_burst(lcore->pkts, lcore->verdicts, count);
-	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 	for (uint32_t i = 0; i < count; i++) {
 		enum fate fate = FATE_NOWHERE;
 
+		if (i % ICRC_GROUP == 0 && !looped && !handed) {
+			rcd_stage_enter(lcore, RCD_STAGE_RX);
+			rcd_pkt_icrc_check_burst(lcore->pkts + i, lcore->verdicts + i,
+				RTE_MIN(count - i, (uint32_t)ICRC_GROUP));
+			rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
+		}
 		if (i + PREFETCH < count && lcore->verdicts[i + PREFETCH] == RCD_VERDICT_OK)
 			rte_prefetch0(qp_of(lcore, &lcore->pkts[i + PREFETCH]));
-		if (!handed)
-			rcd_verdict_count(counters, lcore->verdicts[i], lcore->frames[i].len);
-		if (lcore->verdicts[i] == RCD_VERDICT_OK)
+		if (lcore->verdicts[i] == RCD_VERDICT_OK) {
+			fine++;
+			fine_bytes += lcore->frames[i].len;
 			fate = rx_packet(lcore, dev, &lcore->pkts[i], mbufs[i], handed);
-		else if (dev->answers)
-			rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i]);
-		if (fate != FATE_OTHER_LCORE)
-			rte_pktmbuf_free(mbufs[i]);
+		} else {
+			if (!handed)
+				rcd_verdict_count(
+					counters, lcore->verdicts[i], lcore->frames[i].len);
+			if (dev->answers)
+				rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i]);
+		}
+		if (fate == FATE_OTHER_LCORE)
+			mbufs[i] = NULL;
 	}
+	if (!handed)
+		rcd_verdict_count_fine(counters, fine, fine_bytes);
+	free_burst(mbufs, count);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 }
 

@@ -21,14 +21,35 @@ hqp_of(struct rcd_turn *turn)
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
 {
+	struct rte_mbuf *mbuf;
+
 	if (lcore->spare_count == 0) {
-		if (rte_pktmbuf_alloc_bulk(lcore->pool, lcore->spare, RCD_BURST_MAX / 2) != 0) {
+		if (rte_mempool_get_bulk(lcore->pool, (void **)lcore->spare, RCD_BURST_MAX / 2) !=
+			0) {
 			rcd_counter_add(&lcore->counters, RCD_COUNTER_TX_NO_BUFFER, 1);
 			return NULL;
 		}
 		lcore->spare_count = RCD_BURST_MAX / 2;
 	}
-	return lcore->spare[--lcore->spare_count];
+	mbuf = lcore->spare[--lcore->spare_count];
+	/*
+	 * What comes from a pool has one reference, one segment and no next (rte_mbuf_raw_alloc()):
+	 * this is all in its first cache line, and the second one need not be touched.
+	 */
+	mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+	mbuf->port = RTE_MBUF_PORT_INVALID;
+	mbuf->ol_flags = 0;
+	mbuf->data_len = 0;
+	mbuf->pkt_len = 0;
+	return mbuf;
+}
+
+/* Move the beginning so that the payload begins a cache line. */
+static inline uint8_t *
+align_payload(struct rte_mbuf *mbuf, size_t hdr_len)
+{
+	mbuf->data_off += -(RTE_PKTMBUF_HEADROOM + hdr_len) & (RCD_CACHE_LINE - 1);
+	return rte_pktmbuf_mtod(mbuf, uint8_t *);
 }
 
 /* What the port does not take stays, and its queue pairs wait. */
@@ -54,8 +75,18 @@ flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 void
 rcd_tx_flush(struct rcd_lcore *lcore)
 {
-	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		flush(lcore, lcore->txqs[i]);
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		struct rcd_txq *txq = lcore->txqs[i];
+		struct rcd_counters *counters = rcd_dev_counters(txq->dev, lcore);
+
+		if (txq->fresh > 0) {
+			rcd_counter_add(counters, RCD_COUNTER_TX_PACKETS, txq->fresh);
+			rcd_counter_add(counters, RCD_COUNTER_TX_BYTES, txq->fresh_bytes);
+			txq->fresh = 0;
+			txq->fresh_bytes = 0;
+		}
+		flush(lcore, txq);
+	}
 }
 
 static inline bool
@@ -68,17 +99,16 @@ void
 rcd_tx_frame(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf)
 {
 	struct rcd_txq *txq = lcore->txq_of[dev->index];
-	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
 
 	if (txq_full(txq))
 		flush(lcore, txq);
 	if (txq_full(txq)) {
-		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_TX_DROP_LINK, 1);
 		rte_pktmbuf_free(mbuf);
 		return;
 	}
-	rcd_counter_add(counters, RCD_COUNTER_TX_PACKETS, 1);
-	rcd_counter_add(counters, RCD_COUNTER_TX_BYTES, rte_pktmbuf_data_len(mbuf));
+	txq->fresh++;
+	txq->fresh_bytes += rte_pktmbuf_data_len(mbuf);
 	txq->mbufs[txq->first + txq->count++] = mbuf;
 }
 
@@ -171,19 +201,21 @@ send_packet(
 {
 	struct rcd_dev *dev = hqp->dev;
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
-	struct rcd_path datagram_path;
-	struct rcd_path *path = &hqp->path;
+	struct rcd_path path;
+	struct rcd_pkt_hdr datagram_hdr;
+	const struct rcd_pkt_hdr *hdr = &hqp->hdr;
 	struct rcd_dev *loop = hqp->loop;
-	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	uint8_t *frame;
 	size_t hdr_len, len;
 	bool copied;
 
 	if (hqp->datagram) {
-		path = &datagram_path;
-		rcd_tx_path(dev, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, path, &loop);
+		rcd_tx_path(dev, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, &path, &loop);
+		rcd_pkt_hdr_init(&datagram_hdr, &path);
+		hdr = &datagram_hdr;
 	}
-	path->ipv4_id = lcore->ipv4_id++;
-	hdr_len = rcd_pkt_build(frame, path, &pkt->roce, pkt->payload_len);
+	frame = align_payload(mbuf, hdr->len + rcd_roce_hdr_len(pkt->roce.bth.opcode));
+	hdr_len = rcd_pkt_build_on(frame, hdr, lcore->ipv4_id++, &pkt->roce, pkt->payload_len);
 	rcd_stage_enter(lcore, RCD_STAGE_COPY);
 	copied = copy_payload(hqp, pkt, frame + hdr_len);
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
@@ -193,7 +225,7 @@ send_packet(
 		hqp->faulty = true;
 		return 0;
 	}
-	len = rcd_pkt_seal(frame, path, hdr_len, pkt->payload_len);
+	len = rcd_pkt_seal_on(frame, hdr, hdr_len, pkt->payload_len);
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
 	if (loop != NULL) {
@@ -206,7 +238,7 @@ send_packet(
 		rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
 		return (uint32_t)len + FRAME_OVERHEAD;
 	}
-	if (hqp->datagram && rcd_gid_is_multicast(&path->dgid))
+	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
 		loop_multicast(lcore, dev, mbuf);
 	rcd_tx_frame(lcore, dev, mbuf);
 	return (uint32_t)len + FRAME_OVERHEAD;

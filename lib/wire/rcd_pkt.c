@@ -238,50 +238,103 @@ build_ip(uint8_t *dst, const struct rcd_path *path, uint16_t l4_len)
 	}
 }
 
-size_t
-rcd_pkt_build(
-	uint8_t *dst, const struct rcd_path *path, const struct rcd_roce *roce, size_t payload_len)
+/* Where the fields are that differ from packet to packet. */
+#define IPV4_TOTAL_LEN   2
+#define IPV4_ID          4
+#define IPV4_CSUM        10
+#define IPV6_PAYLOAD_LEN 4
+#define UDP_LENGTH       4
+
+void
+rcd_pkt_hdr_init(struct rcd_pkt_hdr *hdr, const struct rcd_path *path)
 {
-	uint8_t pad = rcd_roce_pad(payload_len);
-	uint16_t l4_len = (uint16_t)(RCD_UDP_LEN + rcd_roce_hdr_len(roce->bth.opcode) +
-		payload_len + pad + RCD_ICRC_LEN);
+	struct rcd_path same = *path;
 	struct rcd_eth eth = {
 		.tagged = path->tagged,
 		.vlan_tci = path->vlan_tci,
 		.ethertype = path->l3 == RCD_L3_IPV4 ? RCD_ETHERTYPE_IPV4 : RCD_ETHERTYPE_IPV6,
 	};
-	struct rcd_udp udp = {
-		.sport = path->sport,
-		.dport = RCD_UDP_PORT_ROCE,
-		.len = l4_len,
-	};
-	uint8_t *at = dst;
+	struct rcd_udp udp = { .sport = path->sport, .dport = RCD_UDP_PORT_ROCE };
+	uint8_t *ip;
 
+	memset(hdr, 0, sizeof(*hdr));
+	same.ipv4_id = 0;
 	memcpy(eth.dst, path->dmac, RCD_MAC_LEN);
 	memcpy(eth.src, path->smac, RCD_MAC_LEN);
-	rcd_eth_build(at, &eth);
-	at += l2_len(path);
-	build_ip(at, path, l4_len);
-	at += l3_len(path);
-	rcd_udp_build(at, &udp);
-	at += RCD_UDP_LEN;
-
-	uint8_t *bth = at;
-
-	at += rcd_roce_build(at, roce);
-	bth[1] = (uint8_t)((bth[1] & ~0x30) | pad << 4);
-	return (size_t)(at - dst);
+	rcd_eth_build(hdr->bytes, &eth);
+	hdr->l3 = path->l3;
+	hdr->ip_offset = (uint8_t)l2_len(path);
+	ip = hdr->bytes + hdr->ip_offset;
+	build_ip(ip, &same, 0);
+	rcd_udp_build(ip + l3_len(path), &udp);
+	hdr->len = (uint8_t)(hdr->ip_offset + l3_len(path) + RCD_UDP_LEN);
+	if (path->l3 == RCD_L3_IPV4) {
+		rcd_put_be16(ip + IPV4_TOTAL_LEN, 0);
+		rcd_put_be16(ip + IPV4_CSUM, 0);
+		hdr->csum = (uint16_t)~rcd_csum_fold(rcd_csum_add(0, ip, RCD_IPV4_LEN));
+	}
 }
 
 size_t
-rcd_pkt_seal(uint8_t *frame, const struct rcd_path *path, size_t hdr_len, size_t payload_len)
+rcd_pkt_build_on(uint8_t *dst, const struct rcd_pkt_hdr *hdr, uint16_t ipv4_id,
+	const struct rcd_roce *roce, size_t payload_len)
 {
-	const uint8_t *ip = frame + l2_len(path);
+	uint8_t pad = rcd_roce_pad(payload_len);
+	uint16_t l4_len = (uint16_t)(RCD_UDP_LEN + rcd_roce_hdr_len(roce->bth.opcode) +
+		payload_len + pad + RCD_ICRC_LEN);
+	uint8_t *ip = dst + hdr->ip_offset;
+	uint8_t *bth = dst + hdr->len;
+
+	memcpy(dst, hdr->bytes, RCD_PKT_HDR_ROOM);
+	if (hdr->l3 == RCD_L3_IPV4) {
+		uint16_t total_len = (uint16_t)(RCD_IPV4_LEN + l4_len);
+
+		rcd_put_be16(ip + IPV4_TOTAL_LEN, total_len);
+		rcd_put_be16(ip + IPV4_ID, ipv4_id);
+		rcd_put_be16(
+			ip + IPV4_CSUM, rcd_csum_fold((uint64_t)hdr->csum + total_len + ipv4_id));
+	} else {
+		rcd_put_be16(ip + IPV6_PAYLOAD_LEN, l4_len);
+	}
+	rcd_put_be16(bth - RCD_UDP_LEN + UDP_LENGTH, l4_len);
+
+	size_t len = rcd_roce_build(bth, roce);
+
+	bth[1] = (uint8_t)((bth[1] & ~0x30) | pad << 4);
+	return hdr->len + len;
+}
+
+size_t
+rcd_pkt_build(
+	uint8_t *dst, const struct rcd_path *path, const struct rcd_roce *roce, size_t payload_len)
+{
+	uint8_t frame[RCD_PKT_HDR_ROOM + RCD_ROCE_HDR_MAX_LEN];
+	struct rcd_pkt_hdr hdr;
+	size_t len;
+
+	rcd_pkt_hdr_init(&hdr, path);
+	len = rcd_pkt_build_on(frame, &hdr, path->ipv4_id, roce, payload_len);
+	memcpy(dst, frame, len);
+	return len;
+}
+
+size_t
+rcd_pkt_seal_on(uint8_t *frame, const struct rcd_pkt_hdr *hdr, size_t hdr_len, size_t payload_len)
+{
+	const uint8_t *ip = frame + hdr->ip_offset;
 	uint8_t *end = frame + hdr_len + payload_len;
 	uint8_t pad = rcd_roce_pad(payload_len);
 
 	for (uint8_t i = 0; i < pad; i++)
 		*end++ = 0;
-	rcd_put_le32(end, rcd_icrc((enum rcd_l3)path->l3, ip, (size_t)(end - ip)));
+	rcd_put_le32(end, rcd_icrc((enum rcd_l3)hdr->l3, ip, (size_t)(end - ip)));
 	return (size_t)(end + RCD_ICRC_LEN - frame);
+}
+
+size_t
+rcd_pkt_seal(uint8_t *frame, const struct rcd_path *path, size_t hdr_len, size_t payload_len)
+{
+	struct rcd_pkt_hdr hdr = { .l3 = path->l3, .ip_offset = (uint8_t)l2_len(path) };
+
+	return rcd_pkt_seal_on(frame, &hdr, hdr_len, payload_len);
 }

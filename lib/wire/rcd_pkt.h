@@ -138,9 +138,42 @@ struct rcd_path {
 	struct rcd_gid dgid;
 };
 
+/** Room for the headers of a frame below the BTH, in whole words for copying. */
+#define RCD_PKT_HDR_ROOM 72
+
+/**
+ * The headers below the BTH, as all packets of a path have them: to be copied, lengths and the IPv4
+ * identification then put in. Made once for a connection.
+ */
+struct rcd_pkt_hdr {
+	uint8_t bytes[RCD_PKT_HDR_ROOM]; /**< first the destination's MAC */
+	uint8_t len;                     /**< bytes of it */
+	uint8_t ip_offset;               /**< where the IP header begins */
+	uint8_t l3;                      /**< enum rcd_l3 */
+	uint32_t csum; /**< sum of the IPv4 header without what differs, host order words */
+};
+
+/** Make them. path->ipv4_id is not looked at. */
+void
+rcd_pkt_hdr_init(struct rcd_pkt_hdr *hdr, const struct rcd_path *path);
+
 /** Bytes of all headers of a frame on @p path with this opcode. */
 size_t
 rcd_pkt_hdr_len(const struct rcd_path *path, uint8_t opcode);
+
+/**
+ * Write all headers of a frame, from Ethernet to the last extended header, as rcd_pkt_build().
+ *
+ * @param dst  as for that, and at least RCD_PKT_HDR_ROOM bytes
+ * @return bytes written: where the payload begins
+ */
+size_t
+rcd_pkt_build_on(uint8_t *dst, const struct rcd_pkt_hdr *hdr, uint16_t ipv4_id,
+	const struct rcd_roce *roce, size_t payload_len);
+
+/** Finish a frame that rcd_pkt_build_on() began, as rcd_pkt_seal(). */
+size_t
+rcd_pkt_seal_on(uint8_t *frame, const struct rcd_pkt_hdr *hdr, size_t hdr_len, size_t payload_len);
 
 /**
  * Write all headers of a frame, from Ethernet to the last extended header. DF is set, the UDP

@@ -55,4 +55,15 @@ rcd_verdict_count(struct rcd_counters *set, enum rcd_verdict verdict, uint32_t f
 	rcd_counter_add(set, rcd_verdict_counter(verdict), 1);
 }
 
+/** The same for many with the verdict OK. @param bytes of their frames together */
+static inline void
+rcd_verdict_count_fine(struct rcd_counters *set, uint32_t packets, uint64_t bytes)
+{
+	if (packets == 0)
+		return;
+	rcd_counter_add(set, RCD_COUNTER_RX_PACKETS, packets);
+	rcd_counter_add(set, RCD_COUNTER_RX_BYTES, bytes);
+	rcd_counter_add(set, RCD_COUNTER_RX_ROCE, packets);
+}
+
 #endif /* RCD_VERDICT_H */
