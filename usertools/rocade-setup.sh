@@ -6,6 +6,7 @@
 #   rocade-setup.sh build test    to run its tests as well
 #   rocade-setup.sh build demo    for the quickstart: programs that use RDMA
 #   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
+#   rocade-setup.sh build demo compare  what rocade-compare.sh measures with
 #   rocade-setup.sh test interop  to talk to a Linux kernel's rxe in a virtual machine
 #
 # Does nothing, and needs neither root nor a network, when all of them are there.
@@ -20,6 +21,7 @@ declare -A packages=(
 	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs"
 	[ci]="clang-format libclang-rt-14-dev"
+	[compare]="qperf ucx-utils gnuplot-nox rdma-core"
 	[interop]="qemu-system-x86 tcpdump busybox-static cpio kmod rdma-core rdmacm-utils xz-utils
 		zstd"
 )

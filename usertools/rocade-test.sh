@@ -20,7 +20,7 @@ for arg in "$@"; do
 	case $arg in
 	--ci)
 		ci=true
-		purposes+=(ci)
+		purposes+=(ci compare)
 		options+=(-Dwerror=true)
 		;;
 	*)

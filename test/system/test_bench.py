@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: rocade-bench does what its options say, tells it in words and as JSON, and leaves nothing.
+
+Method: short runs of each operation and attachment, the prompt fed by a pipe, an interrupt, wrong
+options. Figures are looked at for being there and fitting each other, never for being good.
+
+    test_bench.py ROCADE_BENCH
+"""
+import glob
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+BENCH = sys.argv[1]
+EAL = ['--no-huge', '-m', '384', '--log-level=lib.rocade.engine:error']
+LIMIT = 120
+
+
+def files():
+    return set(glob.glob('/tmp/rocade-bench.*') + glob.glob('/var/run/dpdk/rocade-bench.*'))
+
+
+before = files()
+
+
+def start(*options, eal=(), **more):
+    return subprocess.Popen([BENCH, *EAL, *eal, '--', *options], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def run(*options, status=0, eal=()):
+    with start(*options, eal=eal) as process:
+        out, err = process.communicate(timeout=LIMIT)
+    tap.equal(process.returncode, status, f'{options}: {err[-500:]}')
+    return out, err
+
+
+def results(*options, eal=()):
+    """The options as the program understood them, and its results."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'out.json'
+        run(*options, '-D', '0.1', '-j', str(path), eal=eal)
+        found = json.loads(path.read_text())
+    return found['options'], found['results']
+
+
+def check_throughput(result, what):
+    for name in 'messages_per_s', 'bytes_per_s', 'packets_per_s', 'cycles_per_message':
+        tap.true(result[name] > 0, f'{what}: {name} {result}')
+    tap.equal(round(result['bytes_per_s'] / result['messages_per_s']), result['size'],
+              f'{what}: size')
+    stages = result['stage_cycles_per_message']
+    tap.true(all(name in stages for name in
+                 ('rx_parse_icrc', 'transport', 'copy', 'tx_build_icrc', 'doorbell_scan', 'idle')),
+             f'{what}: {stages}')
+
+
+def check_operation(op, service, *options):
+    options, (result,) = results('-o', op, '-t', service, *options)
+    tap.equal((options['op'], options['service']), (op, service), 'options')
+    check_throughput(result, f'{service} {op}')
+    if op in ('send', 'write-imm') and service == 'rc':
+        tap.true(result['received_per_s'] > 0, f'{op}: the receiver is told')
+
+
+for case in (('send', 'rc'), ('write', 'rc'), ('write-imm', 'rc'), ('read', 'rc'),
+             ('cas', 'rc', '-s', '8'), ('faa', 'rc', '-s', '8'), ('write', 'uc')):
+    tap.add('_'.join(case[:2]), lambda case=case: check_operation(*case))
+
+
+@tap.test
+def datagrams():
+    for op, service in (('send', 'uc'), ('send', 'ud')):
+        _, (result,) = results('-o', op, '-t', service, '-d', '16')
+        tap.true(result['received_per_s'] > 0, f'{service}: {result}')
+
+
+@tap.test
+def shapes_of_traffic():
+    for words in (['-x'], ['-q', '1', '-d', '1'], ['-e', '7', '-s', '100'],
+                  ['-m', '256', '-s', '5000'], ['-n', '1'], ['-I', '64'], ['-b', '1'],
+                  ['-q', '300', '-d', '2'], ['-s', '0'],
+                  ['-s', '3M', '-q', '2', '-d', '4']):
+        _, (result,) = results(*words)
+        tap.true(result['messages_per_s'] > 0, f'{words}: {result}')
+
+
+@tap.test
+def a_sweep():
+    _, found = results('-s', '8,1K,65536', '-r', '2')
+    tap.equal([result['size'] for result in found], [8, 1024, 65536], 'sizes')
+    for result in found:
+        check_throughput(result, 'sweep')
+
+
+@tap.test
+def latency():
+    for op in 'send', 'write', 'read', 'faa':
+        _, (result,) = results('-L', '-o', op, '-s', '8')
+        order = [result[name] for name in ('min_us', 'p50_us', 'p90_us', 'p99_us', 'p99.9_us',
+                                           'p99.99_us', 'max_us')]
+        tap.true(order == sorted(order) and order[0] > 0, f'{op}: {order}')
+        tap.true(result['samples'] > 100, f'{op}: {result}')
+
+
+@tap.test
+def ceilings():
+    out, _ = run('-C', '-D', '0.1', '-s', '1024')
+    tap.true('% of copy + CRC' in out and '% of macswap' in out, out)
+    _, (result,) = results('-C', '-s', '1024')
+    for name, val in result['ceilings'].items():
+        tap.true(val > 0, f'{name}: {val}')
+    out, _ = run('-C', '-L', '-D', '0.1', '-s', '8')
+    tap.true('empty relay' in out, out)
+
+
+@tap.test
+def lcores_of_their_own():
+    for words in (['-c', 'shm'], ['-l', '1'], ['-c', 'shm', '-L', '-s', '8']):
+        options, (result,) = results(*words)
+        tap.true(result.get('messages_per_s', result.get('samples')) > 0, f'{words}: {result}')
+    tap.equal(options['client'], 'shm', 'client')
+
+
+@tap.test
+def over_memif():
+    with tempfile.TemporaryDirectory() as folder:
+        ports = ['--port-a', f'net_memif0,role=server,socket={folder}/m,socket-abstract=no',
+                 '--port-b', f'net_memif1,role=client,socket={folder}/m,socket-abstract=no']
+        options, (result,) = results(*ports, '-m', '1024', '-s', '2000', '-C')
+        tap.true(options['port'].startswith('net_memif0'), str(options))
+        check_throughput(result, 'memif')
+        # What the port loses is lost: nothing takes a shorter way.
+        _, err = run(*ports, '--impair', 'drop=100%,seed=1', '-D', '3', status=1)
+        tap.true('retry count exceeded' in err, err[-300:])
+
+
+@tap.test
+def loss():
+    _, (result,) = results('--impair', 'drop=2%,seed=3', '-s', '16K')
+    check_throughput(result, 'loss')
+    tap.true(result['packets_sent_again'] > 0, str(result))
+
+
+def talk(process, *lines):
+    for line in lines:
+        if isinstance(line, float):
+            time.sleep(line)
+        else:
+            process.stdin.write(line + '\n')
+            process.stdin.flush()
+
+
+@tap.test
+def the_prompt():
+    with start('-i', '--impair', 'seed=1', stdin=subprocess.PIPE) as process:
+        talk(process, 'show qp 0', 'start', 'start', 0.5, 'show stats', 'set size 128', 'show qp 3',
+             'set impair drop=1%,seed=2', 0.3, 'clear stats', 0.3, 'stop', 'stop', 'set op send',
+             'set size 256', 'set depth 7', 'set qps 3', 'set depth many', 'start', 0.3,
+             'show qp 2', 'show qp 3', 'stop', 'show nothing', 'quit')
+        out, err = process.communicate(timeout=LIMIT)
+    tap.equal(process.returncode, 0, err[-300:])
+    for text in ('since shown', 'since cleared', 'side a: QPN', 'RTS', 'It is running.',
+                 'Stop first.', 'It is not running.', 'There are 3 queue pairs.'):
+        tap.true(text in out, f'{text}: {out}')
+    tap.true('depth many: a number' in err, err[-300:])
+
+
+@tap.test
+def an_interrupt_tells_what_there_is():
+    with start('-D', '60', '-s', '8,16') as process:
+        time.sleep(2.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LIMIT)
+    tap.equal(process.returncode, 0, err[-300:])
+    tap.true('rc write, 8 B' in out and 'M/s' in out, out)
+    tap.true('16 B' not in out, out)
+
+
+@tap.test
+def wrong_options():
+    for words in (['-o', 'fly'], ['-s', 'x'], ['-s', '-1'], ['-d', '0'], ['-q', '99999'],
+                  ['-m', '1000'], ['-t', 'ud'], ['-t', 'uc', '-o', 'read'], ['-o', 'cas', '-s', '16'],
+                  ['-D', '0'],
+                  ['--port-a', 'net_null0'], ['-x', '-L'], ['surprise'], ['--nothing'],
+                  ['-s', ','], ['-c', 'elsewhere']):
+        _, err = run(*words, status=2)
+        tap.true(err.strip(), f'{words}: says why')
+    for words in (['-m', '4096', '--port-a', 'nonsense', '--port-b', 'more'],
+                  ['-t', 'ud', '-o', 'send', '-s', '8000'], ['-j', '/nowhere/x', '-D', '0.05']):
+        _, err = run(*words, status=1)
+        tap.true('rocade-bench:' in err, f'{words}: {err[-300:]}')
+    out, _ = run('--help')
+    tap.true('usage: rocade-bench' in out, out)
+
+
+@tap.test
+def nothing_is_left():
+    tap.equal(files() - before, set(), 'files')
+
+
+sys.exit(tap.run())
