@@ -188,8 +188,8 @@ def an_interrupt_tells_what_there_is():
 @tap.test
 def wrong_options():
     for words in (['-o', 'fly'], ['-s', 'x'], ['-s', '-1'], ['-d', '0'], ['-q', '99999'],
-                  ['-m', '1000'], ['-t', 'ud'], ['-t', 'uc', '-o', 'read'], ['-o', 'cas', '-s', '16'],
-                  ['-D', '0'],
+                  ['-m', '1000'], ['-t', 'ud'], ['-t', 'uc', '-o', 'read'],
+                  ['-o', 'cas', '-s', '16'], ['-D', '0'],
                   ['--port-a', 'net_null0'], ['-x', '-L'], ['surprise'], ['--nothing'],
                   ['-s', ','], ['-c', 'elsewhere']):
         _, err = run(*words, status=2)
