@@ -20,7 +20,7 @@
 #define CALL_RING    64
 #define PACKET_RING  4096
 #define REORDER_POOL 1024
-#define SPIN_POLLS   256        /**< without work, before others may run */
+#define SPIN_POLLS   8          /**< without work, before others may run */
 #define SPIN_NS      50000      /**< without work, before sleep */
 #define NAP_NS       1000000    /**< longest sleep while a port can't wake us */
 #define LONG_NAP_NS  1000000000 /**< longest sleep otherwise */
