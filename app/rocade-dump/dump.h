@@ -7,6 +7,7 @@
 #ifndef DUMP_H
 #define DUMP_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "rcd_pkt.h"
@@ -73,6 +74,14 @@ dump_link_parse(int dlt, const uint8_t *data, struct dump_packet *packet);
 /** Whether captures of this link type (DLT_*) can be read. */
 bool
 dump_link_known(int dlt);
+
+/** Print every field of a CM message that is not 0. @param body behind the MAD header */
+void
+dump_cm_text(FILE *out, const uint8_t *body, uint16_t attr_id);
+
+/** All fields of a CM message. @return new reference; NULL when memory is short */
+json_t *
+dump_cm_json(const uint8_t *body, uint16_t attr_id);
 
 /** Print one packet as a line of text. */
 void

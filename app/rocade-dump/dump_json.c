@@ -105,13 +105,18 @@ json_mad(const struct rcd_pkt *pkt)
 {
 	struct rcd_mad mad;
 	enum rcd_verdict verdict = rcd_mad_parse(pkt->payload, pkt->payload_len, &mad);
+	const char *name;
+	json_t *obj;
 
 	if (verdict != RCD_VERDICT_OK)
 		return json_pack("{s:s}", "verdict", rcd_verdict_name(verdict));
-	return json_pack("{s:i,s:i,s:i,s:s?,s:o}", "class", mad.mgmt_class, "method", mad.method,
-		"attr_id", mad.attr_id, "cm",
-		mad.mgmt_class == RCD_MAD_CLASS_CM ? rcd_cm_attr_name(mad.attr_id) : NULL, "tid",
-		json_hex64(mad.tid));
+	name = mad.mgmt_class == RCD_MAD_CLASS_CM ? rcd_cm_attr_name(mad.attr_id) : NULL;
+	obj = json_pack("{s:i,s:i,s:i,s:s?,s:o}", "class", mad.mgmt_class, "method", mad.method,
+		"attr_id", mad.attr_id, "cm", name, "tid", json_hex64(mad.tid));
+	if (name != NULL)
+		json_object_set_new(
+			obj, "fields", dump_cm_json(pkt->payload + RCD_MAD_HDR_LEN, mad.attr_id));
+	return obj;
 }
 
 static int

@@ -111,6 +111,8 @@ text_mad(FILE *out, const struct rcd_pkt *pkt)
 	else
 		fprintf(out, " mad class 0x%02x attr 0x%04x", mad.mgmt_class, mad.attr_id);
 	fprintf(out, " method 0x%02x tid 0x%016" PRIx64, mad.method, mad.tid);
+	if (name != NULL)
+		dump_cm_text(out, pkt->payload + RCD_MAD_HDR_LEN, mad.attr_id);
 }
 
 static void
