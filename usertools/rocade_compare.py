@@ -245,7 +245,7 @@ class Bench:
         env = environment(self.args.build, sock)
         made = Perftest('Rocade, embedded wire', Pair(envs=(env, env)), ('roce0', 'roce1'),
                         '127.0.0.1', self.args.seconds)
-        self.engines.append((made, [process]))
+        self.engines.append((made, [process.pid]))
         return made
 
     def make_veth(self):
@@ -258,7 +258,7 @@ class Bench:
             sh(sys.executable, str(ROOT / 'usertools/rocade'), f'--socket={sock}', 'link', 'add',
                'roce0', 'type', 'netdev', f'rcd{i}', 'mode', 'packet')
             envs.append(environment(self.args.build, sock))
-            processes.append(process)
+            processes.append(process.pid)
         made = Perftest('Rocade, veth', Pair(tuple(map(inside, SPACES)), envs),
                         ('roce0', 'roce0'), ADDRESSES['rcd'][0], self.args.seconds)
         self.engines.append((made, processes))
@@ -292,6 +292,9 @@ class Bench:
             self.stack.callback(sh, 'ip', 'netns', 'del', 'rcdcmprxe', check=False)
             self.stack.callback(sh, str(kit.kit / 'stop-peer'), '-N', 'rcdcmprxe', '-n', '1',
                                 check=False)
+            self.engines.append((kit, pids := [int(pid) for pid in sh('ip', 'netns', 'pids',
+                                                                      'rcdcmprxe').split()]))
+            self.stack.callback(lambda: [os.kill(pid, signal.SIGCONT) for pid in pids])
             return kit
         sh('rdma', 'system', 'set', 'netns', 'exclusive', check=False)
         for i, space in enumerate(SPACES):
@@ -301,10 +304,10 @@ class Bench:
                         self.args.seconds)
 
     def only(self, system):
-        """Engines that are not measured stand still: a poller takes cores from others."""
+        """Engines and machines that are not measured stand still: they take cores from others."""
         for owner, processes in self.engines:
             for process in processes:
-                process.send_signal(signal.SIGCONT if owner is system else signal.SIGSTOP)
+                os.kill(process, signal.SIGCONT if owner is system else signal.SIGSTOP)
 
     def run(self):
         """All sizes of all systems, round by round: {(kind, name, size): [(value, cores)]}."""
