@@ -86,7 +86,7 @@ private_data(void)
 	CU_ASSERT_EQUAL(RCD_CM_SIDR_REP_PRIVATE_LEN, 136);
 }
 
-/* A REQ put together by hand. */
+/* A REQ put together by hand. Covers: IBTA 12.6 */
 static void
 a_req_by_hand(void)
 {
@@ -137,6 +137,7 @@ a_req_by_hand(void)
 	CU_ASSERT_EQUAL(cm.req.private_data[0], 0x77);
 }
 
+/* Covers: IBTA 12.6.7.2 */
 static void
 header_of_rdma_cm(void)
 {

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Connections: REQ, REP, RTU; REJ and MRA; DREQ and DREP (IBTA Vol. 1, 12.9).
+ */
+#include <errno.h>
+
+#include "rcd_cm_priv.h"
+
+/* Reasons of REJ that are given here; others are the host's (12.6.7.2). */
+enum {
+	REASON_TIMEOUT = 4,
+	REASON_INVALID_COMM_ID = 6,
+	REASON_STALE = 10,
+	REASON_NO_RESOURCES = 3,
+	REASON_CONSUMER = 28,
+};
+
+/** AP status of an APR: alternate paths are not supported (12.8.2). */
+#define AP_NOT_SUPPORTED 2
+
+/* Spec: IBTA 12.9.8.1 how long an answer may take: the peer's time and twice the network's */
+static uint64_t
+answer_ns(const struct rcd_cm_agent *agent, uint8_t code)
+{
+	return rcd_ack_timeout_ns(code) + 2 * agent->conf.life_ns;
+}
+
+struct rcd_cm_conn *
+rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
+	const struct rcd_cm_req *req, void *cookie, uint64_t now_ns)
+{
+	struct rcd_cm_conn *conn = rcd_cm_alloc(agent, way);
+	struct rcd_cm msg = { .attr = RCD_CM_REQ, .req = *req };
+
+	if (conn == NULL)
+		return NULL;
+	conn->cookie = cookie;
+	conn->state = RCD_CM_STATE_REQ_SENT;
+	conn->local_qpn = (uint32_t)req->local_qpn;
+	conn->retry_count = (uint8_t)req->max_cm_retries;
+	conn->timeout_ns = answer_ns(agent, (uint8_t)req->remote_cm_response_timeout);
+	msg.req.local_comm_id = conn->local_id;
+	msg.req.local_ca_guid = agent->conf.guid;
+	rcd_cm_ask(conn, &msg, now_ns);
+	return conn;
+}
+
+static void
+build_rej(struct rcd_cm *msg, const struct rcd_cm_conn *conn, enum rcd_cm_about about,
+	uint16_t reason)
+{
+	*msg = (struct rcd_cm){ .attr = RCD_CM_REJ };
+	msg->rej.local_comm_id = conn->local_id;
+	msg->rej.remote_comm_id = conn->remote_id;
+	msg->rej.message_rejected = about;
+	msg->rej.reason = reason;
+}
+
+/* Refuse what there is no connection for. */
+static void
+refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t remote_id,
+	enum rcd_cm_about about, uint16_t reason)
+{
+	struct rcd_cm msg = { .attr = RCD_CM_REJ };
+
+	msg.rej.remote_comm_id = remote_id;
+	msg.rej.message_rejected = about;
+	msg.rej.reason = reason;
+	rcd_cm_send_once(agent, way, &msg);
+}
+
+/* Spec: IBTA 12.9.8.3.1 what a repeated REQ is answered with */
+static void
+repeated_req(struct rcd_cm_conn *conn)
+{
+	conn->agent->counts.duplicates++;
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_REP_SENT:
+	case RCD_CM_STATE_TIMEWAIT:
+		rcd_cm_repeat(conn);
+		break;
+	case RCD_CM_STATE_AWAITS_REP:
+		/* Only a delay was told so far, if anything. */
+		if (conn->mad[0] != 0)
+			rcd_cm_repeat(conn);
+		break;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_REQ_SENT:
+	case RCD_CM_STATE_AWAITS_RTU:
+	case RCD_CM_STATE_ESTABLISHED:
+	case RCD_CM_STATE_DREQ_SENT:
+	case RCD_CM_STATE_AWAITS_DREP:
+	case RCD_CM_STATE_SIDR_SENT:
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		break;
+	}
+}
+
+void
+rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
+	uint64_t now_ns)
+{
+	const struct rcd_cm_req *req = &msg->req;
+	struct rcd_cm_conn *conn =
+		rcd_cm_find_remote(agent, req->local_comm_id, &way->remote, false);
+	struct rcd_cm_conn *stale;
+	uint16_t reason;
+
+	if (conn != NULL) {
+		repeated_req(conn);
+		return;
+	}
+	if (!rcd_cm_rate_ok(agent, now_ns))
+		return;
+	/* Spec: IBTA 12.9.8.3.1 its queue pair is in a connection of ours: the peer forgot that */
+	stale = rcd_cm_find_qpn(agent, req->local_qpn, &way->remote);
+	if (stale != NULL) {
+		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
+		rcd_cm_timewait(stale, now_ns);
+		rcd_cm_tell(stale, RCD_CM_EVENT_STALE, NULL);
+		return;
+	}
+	conn = rcd_cm_alloc(agent, way);
+	if (conn == NULL) {
+		agent->counts.dropped_full++;
+		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_NO_RESOURCES);
+		return;
+	}
+	conn->state = RCD_CM_STATE_AWAITS_REP;
+	conn->retry_count = (uint8_t)req->max_cm_retries;
+	conn->timeout_ns = answer_ns(agent, (uint8_t)req->local_cm_response_timeout);
+	rcd_cm_know(conn, (uint32_t)req->local_comm_id, (uint32_t)req->local_qpn);
+	reason = rcd_cm_tell(conn, RCD_CM_EVENT_REQ, msg);
+	if (reason == 0)
+		return;
+	refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
+	rcd_cm_free(conn);
+}
+
+int
+rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t now_ns)
+{
+	struct rcd_cm msg = { .attr = RCD_CM_REP, .rep = *rep };
+
+	if (conn->state != RCD_CM_STATE_AWAITS_REP)
+		return -EINVAL;
+	conn->state = RCD_CM_STATE_REP_SENT;
+	conn->local_qpn = (uint32_t)rep->local_qpn;
+	msg.rep.local_comm_id = conn->local_id;
+	msg.rep.remote_comm_id = conn->remote_id;
+	msg.rep.local_ca_guid = conn->agent->conf.guid;
+	rcd_cm_ask(conn, &msg, now_ns);
+	return 0;
+}
+
+void
+rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way)
+{
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rep.remote_comm_id, &way->remote);
+
+	if (conn == NULL) {
+		agent->counts.dropped_nobody++;
+		refuse(agent, way, msg->rep.local_comm_id, RCD_CM_ABOUT_REP,
+			REASON_INVALID_COMM_ID);
+		return;
+	}
+	if (conn->state == RCD_CM_STATE_REQ_SENT) {
+		rcd_cm_wake_at(conn, 0);
+		rcd_cm_know(conn, (uint32_t)msg->rep.local_comm_id, (uint32_t)msg->rep.local_qpn);
+		conn->state = RCD_CM_STATE_AWAITS_RTU;
+		conn->mad[0] = 0;
+		rcd_cm_tell(conn, RCD_CM_EVENT_REP, msg);
+		return;
+	}
+	agent->counts.duplicates++;
+	/* An RTU, a REJ or an MRA was lost; or a REP comes when all that was given up. */
+	if (!conn->known)
+		refuse(agent, way, msg->rep.local_comm_id, RCD_CM_ABOUT_REP, REASON_TIMEOUT);
+	else if ((conn->state == RCD_CM_STATE_ESTABLISHED ||
+			 conn->state == RCD_CM_STATE_AWAITS_RTU ||
+			 conn->state == RCD_CM_STATE_TIMEWAIT) &&
+		conn->mad[0] != 0)
+		rcd_cm_repeat(conn);
+}
+
+int
+rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns)
+{
+	struct rcd_cm msg = { .attr = RCD_CM_RTU };
+
+	(void)now_ns;
+	if (conn->state != RCD_CM_STATE_AWAITS_RTU)
+		return -EINVAL;
+	msg.rtu.local_comm_id = conn->local_id;
+	msg.rtu.remote_comm_id = conn->remote_id;
+	rcd_cm_put_private(msg.rtu.private_data, sizeof(msg.rtu.private_data), private_data, len);
+	conn->state = RCD_CM_STATE_ESTABLISHED;
+	rcd_cm_send(conn, &msg);
+	return 0;
+}
+
+void
+rcd_cm_rx_rtu(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way)
+{
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rtu.remote_comm_id, &way->remote);
+
+	if (conn == NULL || conn->remote_id != msg->rtu.local_comm_id) {
+		agent->counts.dropped_nobody++;
+		return;
+	}
+	if (conn->state != RCD_CM_STATE_REP_SENT) {
+		agent->counts.duplicates++;
+		return;
+	}
+	rcd_cm_wake_at(conn, 0);
+	conn->state = RCD_CM_STATE_ESTABLISHED;
+	rcd_cm_tell(conn, RCD_CM_EVENT_RTU, msg);
+}
+
+int
+rcd_cm_heard(struct rcd_cm_conn *conn)
+{
+	if (conn->state != RCD_CM_STATE_REP_SENT)
+		return -EINVAL;
+	rcd_cm_wake_at(conn, 0);
+	conn->state = RCD_CM_STATE_ESTABLISHED;
+	rcd_cm_tell(conn, RCD_CM_EVENT_RTU, NULL);
+	return 0;
+}
+
+static void
+send_rej(struct rcd_cm_conn *conn, enum rcd_cm_about about, uint16_t reason, uint64_t now_ns)
+{
+	struct rcd_cm msg;
+
+	build_rej(&msg, conn, about, reason);
+	rcd_cm_send(conn, &msg);
+	rcd_cm_timewait(conn, now_ns);
+}
+
+int
+rcd_cm_reject(struct rcd_cm_conn *conn, uint16_t reason, const uint8_t *private_data, uint32_t len,
+	uint64_t now_ns)
+{
+	bool req = conn->state == RCD_CM_STATE_AWAITS_REP;
+	struct rcd_cm msg;
+
+	if (!req && conn->state != RCD_CM_STATE_AWAITS_RTU)
+		return -EINVAL;
+	build_rej(&msg, conn, req ? RCD_CM_ABOUT_REQ : RCD_CM_ABOUT_REP, reason);
+	rcd_cm_put_private(msg.rej.private_data, sizeof(msg.rej.private_data), private_data, len);
+	rcd_cm_send(conn, &msg);
+	rcd_cm_timewait(conn, now_ns);
+	return 0;
+}
+
+void
+rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
+	uint64_t now_ns)
+{
+	const struct rcd_cm_rej *rej = &msg->rej;
+	/* Who gave up a REQ before our REP came does not know our ID. */
+	struct rcd_cm_conn *conn = rej->remote_comm_id == 0
+		? rcd_cm_find_remote(agent, rej->local_comm_id, &way->remote, false)
+		: rcd_cm_find(agent, rej->remote_comm_id, &way->remote);
+
+	if (conn == NULL) {
+		agent->counts.dropped_nobody++;
+		return;
+	}
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_REQ_SENT:
+	case RCD_CM_STATE_AWAITS_REP:
+	case RCD_CM_STATE_REP_SENT:
+	case RCD_CM_STATE_AWAITS_RTU:
+	case RCD_CM_STATE_ESTABLISHED:
+		rcd_cm_timewait(conn, now_ns);
+		/* It has nothing to say any more to who asks again. */
+		conn->mad[0] = 0;
+		rcd_cm_tell(conn, RCD_CM_EVENT_REJ, msg);
+		return;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_DREQ_SENT:
+	case RCD_CM_STATE_AWAITS_DREP:
+	case RCD_CM_STATE_TIMEWAIT:
+	case RCD_CM_STATE_SIDR_SENT:
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		agent->counts.duplicates++;
+		return;
+	}
+}
+
+int
+rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout, uint64_t now_ns)
+{
+	bool req = conn->state == RCD_CM_STATE_AWAITS_REP;
+	struct rcd_cm msg = { .attr = RCD_CM_MRA };
+
+	(void)now_ns;
+	if (!req && conn->state != RCD_CM_STATE_AWAITS_RTU)
+		return -EINVAL;
+	msg.mra.local_comm_id = conn->local_id;
+	msg.mra.remote_comm_id = conn->remote_id;
+	msg.mra.message_mraed = req ? RCD_CM_ABOUT_REQ : RCD_CM_ABOUT_REP;
+	msg.mra.service_timeout = service_timeout & RCD_TIMER_CODE_MASK;
+	rcd_cm_send(conn, &msg);
+	return 0;
+}
+
+/* Spec: IBTA 12.6.6 the peer needs longer: the time to wait begins anew, and is longer */
+void
+rcd_cm_rx_mra(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
+	uint64_t now_ns)
+{
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->mra.remote_comm_id, &way->remote);
+
+	if (conn == NULL) {
+		agent->counts.dropped_nobody++;
+		return;
+	}
+	if ((conn->state == RCD_CM_STATE_REQ_SENT && msg->mra.message_mraed == RCD_CM_ABOUT_REQ) ||
+		(conn->state == RCD_CM_STATE_REP_SENT &&
+			msg->mra.message_mraed == RCD_CM_ABOUT_REP))
+		rcd_cm_wake_at(conn,
+			now_ns + rcd_ack_timeout_ns((uint8_t)msg->mra.service_timeout) +
+				conn->timeout_ns);
+	else
+		agent->counts.duplicates++;
+}
+
+int
+rcd_cm_disconnect(
+	struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns)
+{
+	struct rcd_cm msg = { .attr = RCD_CM_DREQ };
+
+	/* Whose RTU is awaited may have sent it, and so be connected. */
+	if (conn->state != RCD_CM_STATE_ESTABLISHED && conn->state != RCD_CM_STATE_REP_SENT)
+		return -EINVAL;
+	msg.dreq.local_comm_id = conn->local_id;
+	msg.dreq.remote_comm_id = conn->remote_id;
+	msg.dreq.remote_qpn = conn->remote_qpn;
+	rcd_cm_put_private(msg.dreq.private_data, sizeof(msg.dreq.private_data), private_data, len);
+	conn->state = RCD_CM_STATE_DREQ_SENT;
+	rcd_cm_ask(conn, &msg, now_ns);
+	return 0;
+}
+
+static void
+build_drep(struct rcd_cm *msg, uint64_t local_id, uint64_t remote_id)
+{
+	*msg = (struct rcd_cm){ .attr = RCD_CM_DREP };
+	msg->drep.local_comm_id = local_id;
+	msg->drep.remote_comm_id = remote_id;
+}
+
+int
+rcd_cm_disconnected(
+	struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns)
+{
+	struct rcd_cm msg;
+
+	if (conn->state != RCD_CM_STATE_AWAITS_DREP)
+		return -EINVAL;
+	build_drep(&msg, conn->local_id, conn->remote_id);
+	rcd_cm_put_private(msg.drep.private_data, sizeof(msg.drep.private_data), private_data, len);
+	rcd_cm_send(conn, &msg);
+	rcd_cm_timewait(conn, now_ns);
+	return 0;
+}
+
+void
+rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
+	uint64_t now_ns)
+{
+	const struct rcd_cm_dreq *dreq = &msg->dreq;
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, dreq->remote_comm_id, &way->remote);
+	struct rcd_cm drep;
+
+	if (conn == NULL || conn->remote_id != dreq->local_comm_id) {
+		/* Forgotten here: who asks shall not wait for it. */
+		agent->counts.dropped_nobody++;
+		build_drep(&drep, dreq->remote_comm_id, dreq->local_comm_id);
+		rcd_cm_send_once(agent, way, &drep);
+		return;
+	}
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_REP_SENT:
+	case RCD_CM_STATE_ESTABLISHED:
+	case RCD_CM_STATE_AWAITS_RTU:
+		rcd_cm_wake_at(conn, 0);
+		conn->state = RCD_CM_STATE_AWAITS_DREP;
+		if (conn->released)
+			rcd_cm_disconnected(conn, NULL, 0, now_ns);
+		else
+			rcd_cm_tell(conn, RCD_CM_EVENT_DREQ, msg);
+		return;
+	case RCD_CM_STATE_DREQ_SENT:
+		/* Spec: IBTA 12.9.8.4 both at once: each answers the other */
+		build_drep(&drep, conn->local_id, conn->remote_id);
+		rcd_cm_send(conn, &drep);
+		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_tell(conn, RCD_CM_EVENT_DREP, msg);
+		return;
+	case RCD_CM_STATE_TIMEWAIT:
+		agent->counts.duplicates++;
+		build_drep(&drep, conn->local_id, conn->remote_id);
+		rcd_cm_send(conn, &drep);
+		return;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_REQ_SENT:
+	case RCD_CM_STATE_AWAITS_REP:
+	case RCD_CM_STATE_AWAITS_DREP:
+	case RCD_CM_STATE_SIDR_SENT:
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		agent->counts.duplicates++;
+		return;
+	}
+}
+
+void
+rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
+	uint64_t now_ns)
+{
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->drep.remote_comm_id, &way->remote);
+
+	if (conn == NULL || conn->state != RCD_CM_STATE_DREQ_SENT) {
+		agent->counts.duplicates += conn != NULL;
+		agent->counts.dropped_nobody += conn == NULL;
+		return;
+	}
+	rcd_cm_timewait(conn, now_ns);
+	rcd_cm_tell(conn, RCD_CM_EVENT_DREP, msg);
+}
+
+void
+rcd_cm_rx_lap(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way)
+{
+	struct rcd_cm apr = { .attr = RCD_CM_APR };
+
+	apr.apr.local_comm_id = msg->lap.remote_comm_id;
+	apr.apr.remote_comm_id = msg->lap.local_comm_id;
+	apr.apr.ap_status = AP_NOT_SUPPORTED;
+	rcd_cm_send_once(agent, way, &apr);
+}
+
+void
+rcd_cm_give_up(struct rcd_cm_conn *conn, uint64_t now_ns)
+{
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_REQ_SENT:
+	case RCD_CM_STATE_REP_SENT:
+		/* Spec: IBTA 12.9.8.1 the peer is told, so that it does not wait in its turn */
+		send_rej(conn,
+			conn->state == RCD_CM_STATE_REQ_SENT ? RCD_CM_ABOUT_OTHER
+							     : RCD_CM_ABOUT_REP,
+			REASON_TIMEOUT, now_ns);
+		rcd_cm_tell(conn, RCD_CM_EVENT_TIMEOUT, NULL);
+		return;
+	case RCD_CM_STATE_DREQ_SENT:
+		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_tell(conn, RCD_CM_EVENT_DREP, NULL);
+		return;
+	case RCD_CM_STATE_SIDR_SENT:
+		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_tell(conn, RCD_CM_EVENT_TIMEOUT, NULL);
+		return;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_AWAITS_REP:
+	case RCD_CM_STATE_AWAITS_RTU:
+	case RCD_CM_STATE_ESTABLISHED:
+	case RCD_CM_STATE_AWAITS_DREP:
+	case RCD_CM_STATE_TIMEWAIT:
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		return;
+	}
+}
+
+void
+rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns)
+{
+	struct rcd_cm_sidr_rep rep = { .status = 1 };
+
+	conn->released = true;
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_REQ_SENT:
+		send_rej(conn, RCD_CM_ABOUT_OTHER, REASON_TIMEOUT, now_ns);
+		break;
+	case RCD_CM_STATE_AWAITS_REP:
+		send_rej(conn, RCD_CM_ABOUT_REQ, REASON_CONSUMER, now_ns);
+		break;
+	case RCD_CM_STATE_AWAITS_RTU:
+		send_rej(conn, RCD_CM_ABOUT_REP, REASON_CONSUMER, now_ns);
+		break;
+	case RCD_CM_STATE_REP_SENT:
+	case RCD_CM_STATE_ESTABLISHED:
+		rcd_cm_disconnect(conn, NULL, 0, now_ns);
+		break;
+	case RCD_CM_STATE_AWAITS_DREP:
+		rcd_cm_disconnected(conn, NULL, 0, now_ns);
+		break;
+	case RCD_CM_STATE_SIDR_SENT:
+		rcd_cm_timewait(conn, now_ns);
+		break;
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		rcd_cm_sidr_reply(conn, &rep, now_ns);
+		break;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_DREQ_SENT:
+	case RCD_CM_STATE_TIMEWAIT:
+		break;
+	}
+}
