@@ -412,6 +412,20 @@ set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pkt *p
 	}
 }
 
+/* The packet for psn_tx. @return false when local memory does not allow it: its request failed */
+static bool
+build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
+{
+	if (read) {
+		build_read(qp, slot, pkt);
+	} else if (!build_data(qp, slot, pkt)) {
+		fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
+		return false;
+	}
+	advance(qp, read);
+	return true;
+}
+
 static bool
 next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
@@ -419,13 +433,8 @@ next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, stru
 	bool read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
 	bool again = !rcd_psn_eq(hot->psn_tx, hot->psn_next);
 
-	if (read) {
-		build_read(qp, slot, pkt);
-	} else if (!build_data(qp, slot, pkt)) {
-		fail_at(qp, hot->sq_tx, RCD_WC_LOC_PROT_ERR);
+	if (!build_request(qp, slot, read, pkt))
 		return false;
-	}
-	advance(qp, read);
 	if (hot->rto_deadline == 0)
 		rcd_rto_arm(qp, now_ns);
 	count_sent(qp, pkt, again);
@@ -460,13 +469,8 @@ next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
-	if (read) {
-		build_read(qp, slot, pkt);
-	} else if (!build_data(qp, slot, pkt)) {
-		fail_at(qp, hot->sq_tx, RCD_WC_LOC_PROT_ERR);
+	if (!build_request(qp, slot, read, pkt))
 		return false;
-	}
-	advance(qp, read);
 	qp->repaired = true;
 	qp->repair_end = hot->psn_tx;
 	qp->repair_high = hot->psn_next;

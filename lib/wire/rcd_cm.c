@@ -32,11 +32,6 @@ put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
 #define RCD_CM_BYTES(name, field, at, len) memcpy(msg->field, body + (at), len);
 #define RCD_CM_END(symbol, name)           }
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 
 #define RCD_CM_BEGIN(symbol, name, attr_id, private_at)                                            \
 	static void build_##name(uint8_t *body, const struct rcd_cm_##name *msg)                   \
@@ -47,11 +42,6 @@ put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
 #define RCD_CM_BYTES(name, field, at, len) memcpy(body + (at), msg->field, len);
 #define RCD_CM_END(symbol, name)           }
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 
 bool
 rcd_cm_parse(const uint8_t *body, uint16_t attr_id, struct rcd_cm *cm)
@@ -62,12 +52,7 @@ rcd_cm_parse(const uint8_t *body, uint16_t attr_id, struct rcd_cm *cm)
 	case attr_id:                                                                              \
 		parse_##name(body, &cm->name);                                                     \
 		return true;
-#define RCD_CM_NUM(name, field, at, bits)
-#define RCD_CM_GID(name, field, at)
-#define RCD_CM_BYTES(name, field, at, len)
-#define RCD_CM_END(symbol, name)
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
 	default:
 		return false;
 	}
@@ -83,11 +68,6 @@ rcd_cm_build(uint8_t *body, const struct rcd_cm *cm)
 		build_##name(body, &cm->name);                                                     \
 		break;
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 	}
 }
 
@@ -103,11 +83,6 @@ rcd_cm_build(uint8_t *body, const struct rcd_cm *cm)
 	}                                                                                          \
 	;
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 
 const struct rcd_cm_field *
 rcd_cm_fields(uint16_t attr_id, uint32_t *count)
@@ -117,16 +92,7 @@ rcd_cm_fields(uint16_t attr_id, uint32_t *count)
 	case attr_id:                                                                              \
 		*count = RCD_ARRAY_COUNT(fields_##name);                                           \
 		return fields_##name;
-#define RCD_CM_NUM(name, field, at, bits)
-#define RCD_CM_GID(name, field, at)
-#define RCD_CM_BYTES(name, field, at, len)
-#define RCD_CM_END(symbol, name)
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 	default:
 		*count = 0;
 		return NULL;

@@ -20,16 +20,7 @@
 /** Which message: the attribute of its MAD. */
 enum rcd_cm_attr {
 #define RCD_CM_BEGIN(symbol, name, attr_id, private_at) RCD_CM_##symbol = attr_id,
-#define RCD_CM_NUM(name, field, at, bits)
-#define RCD_CM_GID(name, field, at)
-#define RCD_CM_BYTES(name, field, at, len)
-#define RCD_CM_END(symbol, name)
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 };
 
 /* A struct for each message: struct rcd_cm_req and so on, host order. */
@@ -46,27 +37,13 @@ enum rcd_cm_attr {
 	}                                                                                          \
 	;
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 
 /** Any of them. */
 struct rcd_cm {
 	enum rcd_cm_attr attr;
 	union {
 #define RCD_CM_BEGIN(symbol, name, attr_id, private_at) struct rcd_cm_##name name;
-#define RCD_CM_NUM(name, field, at, bits)
-#define RCD_CM_GID(name, field, at)
-#define RCD_CM_BYTES(name, field, at, len)
-#define RCD_CM_END(symbol, name)
 #include "rcd_cm.def"
-#undef RCD_CM_BEGIN
-#undef RCD_CM_NUM
-#undef RCD_CM_GID
-#undef RCD_CM_BYTES
-#undef RCD_CM_END
 	};
 };
 
