@@ -159,8 +159,9 @@ eal_start(int argc, char **argv, struct eal_wish *wish)
 	if (given.prefix != NULL) {
 		snprintf(wish->prefix, sizeof(wish->prefix), "%s", given.prefix);
 	} else {
-		snprintf(wish->prefix, sizeof(wish->prefix), wish->own_prefix ? "%s.%d" : "%s",
-			wish->program, (int)getpid());
+		if (wish->prefix[0] == '\0')
+			snprintf(wish->prefix, sizeof(wish->prefix), "%s.%d", wish->program,
+				(int)getpid());
 		add_arg(&eal, "--file-prefix");
 		add_arg(&eal, wish->prefix);
 	}

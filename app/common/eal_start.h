@@ -12,12 +12,12 @@
 
 /** What a program wants, and what it got. */
 struct eal_wish {
-	const char *program; /**< for messages, and the prefix of EAL's files */
+	const char *program; /**< for messages */
 	uint32_t workers;    /**< lcores besides the main one */
 	uint32_t memory_mb;  /**< without hugepages */
-	bool own_prefix;     /**< several may run at a time: each with a prefix of its own */
+	/** Of EAL's files, if the user gives none; set to what it is. "": one for each process. */
+	char prefix[64];
 
-	char prefix[64];   /**< set: of EAL's files */
 	bool cores_shared; /**< set: there are not as many cores as workers */
 };
 

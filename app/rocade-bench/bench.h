@@ -40,6 +40,8 @@
 #define BENCH_WORKERS_MAX 32
 #define BENCH_POLL_MAX    64 /**< completions taken at once */
 
+#define BENCH_STAGE_SECONDS 0.5 /**< that the stages are measured for */
+
 enum bench_op {
 	BENCH_SEND,
 	BENCH_WRITE,
@@ -150,13 +152,11 @@ enum bench_phase {
 struct bench_worker {
 	struct bench *bench;
 	struct rcd_lcore *lcore; /**< NULL: it is the application's alone */
-	unsigned int lcore_id;
 	uint32_t index;
 	struct bench_part *parts[2];
 	uint32_t part_count;
 	uint32_t seen; /**< phase that it is in */
 	uint64_t done; /**< of a ceiling: packets, bytes or rounds */
-	struct hist hist;
 } __rte_cache_aligned;
 
 /** Two threads that pass a word on. */

@@ -103,7 +103,7 @@ int
 main(int argc, char **argv)
 {
 	static struct bench bench;
-	struct eal_wish wish = { .program = "rocade-bench", .memory_mb = 512, .own_prefix = true };
+	struct eal_wish wish = { .program = "rocade-bench", .memory_mb = 512 };
 	int split = 1;
 	int err;
 

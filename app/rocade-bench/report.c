@@ -90,14 +90,14 @@ report_stages(const struct bench_result *result)
 {
 	printf("  TSC cycles of a message by stage (measured for %.1f s more, the clock's own cost "
 	       "subtracted):\n   ",
-		0.5);
+		BENCH_STAGE_SECONDS);
 	for (int i = 0; i < RCD_STAGE_COUNT; i++)
 		printf(" %s %.1f", stage_names[i], result->stages[i]);
 	printf(" sum %.1f\n", result->stage_sum);
 }
 
 static void
-report_throughput(const struct bench *bench, const struct bench_result *result)
+report_throughput(const struct bench_result *result)
 {
 	const struct bench_ceilings *ceilings = &result->ceilings;
 	double per_message = result->messages > 0 ? result->packets / result->messages : 0;
@@ -122,7 +122,6 @@ report_throughput(const struct bench *bench, const struct bench_result *result)
 		printf("  packets sent again: %llu\n", (unsigned long long)result->sent_again);
 	if (result->has_stages)
 		report_stages(result);
-	(void)bench;
 }
 
 void
@@ -134,7 +133,7 @@ bench_report(const struct bench *bench, const struct bench_result *result)
 	if (result->has_latency)
 		report_latency(bench, result);
 	else
-		report_throughput(bench, result);
+		report_throughput(result);
 	fflush(stdout);
 }
 

@@ -107,7 +107,6 @@ start_workers(struct bench *bench)
 			break;
 		*worker = (struct bench_worker){
 			.bench = bench,
-			.lcore_id = lcore_id,
 			.index = index,
 			.lcore = rcd_engine_lcore(bench->engine, index),
 		};

@@ -13,9 +13,8 @@
 
 #include "bench.h"
 
-#define WARM_UP_US    200000
-#define STAGE_SECONDS 0.5
-#define ROUNDS_MAX    1000
+#define WARM_UP_US 200000
+#define ROUNDS_MAX 1000
 
 static const char *const status_names[] = { "success", "local length error",
 	"local QP operation error", "local EEC operation error", "local protection error",
@@ -167,7 +166,7 @@ run_stages(struct bench *bench, struct bench_result *result)
 		return err;
 	usleep(WARM_UP_US / 4);
 	bench_control_call(bench, measure_on, stages);
-	rates = watch(bench, STAGE_SECONDS, false);
+	rates = watch(bench, BENCH_STAGE_SECONDS, false);
 	bench_control_call(bench, measure_on, NULL);
 	if (rates.messages <= 0)
 		return 0;

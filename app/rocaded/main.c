@@ -241,7 +241,9 @@ int
 main(int argc, char **argv)
 {
 	struct options options = { .config = NULL };
-	struct eal_wish wish = { .program = "rocade", .workers = 1, .memory_mb = 256 };
+	struct eal_wish wish = {
+		.program = "rocaded", .workers = 1, .memory_mb = 256, .prefix = "rocade"
+	};
 	struct conf conf;
 	int split = 1;
 	int status;

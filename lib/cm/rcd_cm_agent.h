@@ -153,8 +153,7 @@ rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t no
 
 /** Confirm a REP: established. @return 0 or -EINVAL */
 int
-rcd_cm_confirm(
-	struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns);
+rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len);
 
 /** Refuse a REQ or a REP. The connection goes to timewait. @return 0 or -EINVAL */
 int
@@ -163,7 +162,7 @@ rcd_cm_reject(struct rcd_cm_conn *conn, uint16_t reason, const uint8_t *private_
 
 /** Say that an answer to a REQ or REP takes longer: MRA. @return 0 or -EINVAL */
 int
-rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout, uint64_t now_ns);
+rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout);
 
 /** A packet of the connection came before its RTU: established. @return 0 or -EINVAL */
 int

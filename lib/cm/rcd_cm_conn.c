@@ -185,11 +185,10 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 }
 
 int
-rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns)
+rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len)
 {
 	struct rcd_cm msg = { .attr = RCD_CM_RTU };
 
-	(void)now_ns;
 	if (conn->state != RCD_CM_STATE_AWAITS_RTU)
 		return -EINVAL;
 	msg.rtu.local_comm_id = conn->local_id;
@@ -292,12 +291,11 @@ rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 }
 
 int
-rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout, uint64_t now_ns)
+rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout)
 {
 	bool req = conn->state == RCD_CM_STATE_AWAITS_REP;
 	struct rcd_cm msg = { .attr = RCD_CM_MRA };
 
-	(void)now_ns;
 	if (!req && conn->state != RCD_CM_STATE_AWAITS_RTU)
 		return -EINVAL;
 	msg.mra.local_comm_id = conn->local_id;

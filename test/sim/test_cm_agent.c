@@ -130,7 +130,7 @@ on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event, const str
 	case RCD_CM_EVENT_REP:
 		CU_ASSERT_FALSE(host->ended);
 		if (net.quiet || chance(0.5)) {
-			CU_ASSERT_EQUAL(rcd_cm_confirm(conn, NULL, 0, net.now_ns), 0);
+			CU_ASSERT_EQUAL(rcd_cm_confirm(conn, NULL, 0), 0);
 			host->established = true;
 			node->established++;
 		}
@@ -188,7 +188,7 @@ act(struct node *node, struct host_conn *host)
 			CU_ASSERT_EQUAL(rcd_cm_reject(conn, 28, NULL, 0, net.now_ns), 0);
 			host_end(node, host);
 		} else if (!net.quiet && chance(0.3)) {
-			CU_ASSERT_EQUAL(rcd_cm_delay(conn, 15, net.now_ns), 0);
+			CU_ASSERT_EQUAL(rcd_cm_delay(conn, 15), 0);
 			host->act_ns = net.now_ns + random64() % 100000000;
 		} else {
 			CU_ASSERT_EQUAL(rcd_cm_reply(conn, &rep, net.now_ns), 0);
@@ -199,7 +199,7 @@ act(struct node *node, struct host_conn *host)
 			CU_ASSERT_EQUAL(rcd_cm_reject(conn, 28, NULL, 0, net.now_ns), 0);
 			host_end(node, host);
 		} else {
-			CU_ASSERT_EQUAL(rcd_cm_confirm(conn, NULL, 0, net.now_ns), 0);
+			CU_ASSERT_EQUAL(rcd_cm_confirm(conn, NULL, 0), 0);
 			host->established = true;
 			node->established++;
 			host->act_ns = net.now_ns + random64() % 2000000;
