@@ -74,11 +74,15 @@ struct rcd_cm_ops {
 	 *
 	 * @param msg  what came; NULL when nothing did
 	 * @return 0; for REQ and SIDR_REQ, a reason of REJ (1..) or status of SIDR_REP: it is
-	 *         refused with that and forgotten. Not looked at otherwise
+	 *         refused with that and forgotten; RCD_CM_DROP: forgotten, and the peer asks
+	 *         again. Not looked at otherwise
 	 */
 	uint16_t (*event)(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event,
 		const struct rcd_cm *msg);
 };
+
+/** See struct rcd_cm_ops. */
+#define RCD_CM_DROP UINT16_MAX
 
 /** What an agent is to be. */
 struct rcd_cm_conf {
@@ -87,6 +91,7 @@ struct rcd_cm_conf {
 	uint64_t secret;      /**< random bits: numbers that peers can't guess */
 	uint64_t guid;        /**< of the local adapter */
 	uint64_t life_ns;     /**< how long a packet may be under way */
+	uint8_t patience;     /**< code of the time that a REQ may wait for the host: in an MRA */
 	const struct rcd_cm_ops *ops;
 	void *arg;
 };

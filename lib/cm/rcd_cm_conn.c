@@ -81,9 +81,11 @@ repeated_req(struct rcd_cm_conn *conn)
 		rcd_cm_repeat(conn);
 		break;
 	case RCD_CM_STATE_AWAITS_REP:
-		/* Only a delay was told so far, if anything. */
+		/* The host has not made up its mind. */
 		if (conn->mad[0] != 0)
 			rcd_cm_repeat(conn);
+		else
+			rcd_cm_delay(conn, conn->agent->conf.patience);
 		break;
 	case RCD_CM_STATE_FREE:
 	case RCD_CM_STATE_REQ_SENT:
@@ -134,7 +136,8 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	reason = rcd_cm_tell(conn, RCD_CM_EVENT_REQ, msg);
 	if (reason == 0)
 		return;
-	refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
+	if (reason != RCD_CM_DROP)
+		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
 	rcd_cm_free(conn);
 }
 

@@ -42,6 +42,7 @@ rcd_cm_rx_sidr_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	struct rcd_cm_conn *conn = rcd_cm_find_remote(agent, req->request_id, &way->remote, true);
 	struct rcd_cm_sidr_rep rep = { .service_id = req->service_id };
 	struct rcd_cm reply;
+	uint16_t status;
 
 	if (conn != NULL) {
 		agent->counts.duplicates++;
@@ -60,11 +61,14 @@ rcd_cm_rx_sidr_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	conn->sidr = true;
 	conn->state = RCD_CM_STATE_AWAITS_SIDR_REP;
 	rcd_cm_know(conn, (uint32_t)req->request_id, 0);
-	rep.status = rcd_cm_tell(conn, RCD_CM_EVENT_SIDR_REQ, msg);
-	if (rep.status == 0)
+	status = rcd_cm_tell(conn, RCD_CM_EVENT_SIDR_REQ, msg);
+	if (status == 0)
 		return;
-	answer(&reply, &rep, req->request_id);
-	rcd_cm_send_once(agent, way, &reply);
+	if (status != RCD_CM_DROP) {
+		rep.status = status;
+		answer(&reply, &rep, req->request_id);
+		rcd_cm_send_once(agent, way, &reply);
+	}
 	rcd_cm_free(conn);
 }
 

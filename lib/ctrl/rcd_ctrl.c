@@ -24,7 +24,6 @@ static const struct {
 		.fds = fd_count,                                                                   \
 	},
 #include "rcd_ctrl.def"
-#undef RCD_CTRL
 };
 
 const char *

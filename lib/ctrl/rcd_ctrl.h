@@ -8,7 +8,8 @@
  * RCD_CTRL_MSG_MAX bytes, file descriptors beside it (SCM_RIGHTS). The client sends a request, the
  * engine answers each with one reply, in order, with the request's number. One connection is one
  * context: HELLO first; then DEVICE as often as wanted; then OPEN once; then the rest. Closing the
- * connection, in whatever way, destroys all that belongs to it.
+ * connection, in whatever way, destroys all that belongs to it. CM_* need no OPEN: identifiers have
+ * a device when their address says so.
  *
  * A reply with a status other than 0 is a header alone; the status is a negative errno value:
  *   -EPROTO    malformed: wrong length, wrong count of descriptors, unknown request, wrong order
@@ -43,7 +44,6 @@
 enum rcd_ctrl_op {
 #define RCD_CTRL(symbol, name, request, reply, fds, description) RCD_CTRL_##symbol,
 #include "rcd_ctrl.def"
-#undef RCD_CTRL
 	RCD_CTRL_OP_COUNT
 };
 
@@ -358,6 +358,141 @@ struct rcd_ctrl_mcast_req {
 	uint8_t group[16];
 };
 
+/*
+ * Connection management: identifiers and channels of events, as librdmacm has them. A channel's
+ * descriptor is the reading end of a pipe with a byte for each event that waits: who takes an event
+ * (CM_EVENT, -EAGAIN without one) takes a byte, and CM_DESTROY, CM_MIGRATE and CM_LEAVE say how
+ * many events they took from the identifier's channel.
+ */
+
+/** An IP address and port. */
+struct rcd_ctrl_cm_addr {
+	uint8_t addr[16];  /**< IPv4 in its mapped form */
+	uint32_t scope_id; /**< of a link-local address: the netdev's index; 0: any */
+	uint16_t port;     /**< host order; 0: none yet */
+	uint8_t family;    /**< 4, 6; 0: none */
+	uint8_t reserved;
+};
+
+struct rcd_ctrl_cm_count {
+	uint32_t count;
+	uint32_t reserved;
+};
+
+/** An identifier, and something else. */
+struct rcd_ctrl_cm_pair {
+	uint32_t id;
+	uint32_t second;
+};
+
+struct rcd_ctrl_cm_create_req {
+	uint32_t channel;
+	uint16_t space; /**< port space, numbers of RDMA CM */
+	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */
+	uint8_t reserved;
+};
+
+struct rcd_ctrl_cm_addr_req {
+	uint32_t id;
+	uint32_t reserved;
+	struct rcd_ctrl_cm_addr addr;
+};
+
+struct rcd_ctrl_cm_resolve_req {
+	uint32_t id;
+	uint32_t timeout_ms;
+	struct rcd_ctrl_cm_addr src; /**< family 0: as bound, or any */
+	struct rcd_ctrl_cm_addr dst;
+};
+
+struct rcd_ctrl_cm_query_rep {
+	struct rcd_ctrl_cm_addr src;
+	struct rcd_ctrl_cm_addr dst;
+	struct rcd_ctrl_av av; /**< dgid and sgid_index; hop_limit 0: no path yet */
+	uint8_t sgid[16];
+	uint32_t device; /**< index of struct rcd_ctrl_device_rep; RCD_CTRL_NO_HANDLE: none yet */
+	uint32_t path_mtu_bytes;
+	uint16_t space;
+	uint8_t qp_type;
+	uint8_t ack_timeout;
+	uint32_t reserved;
+};
+
+#define RCD_CTRL_CM_PRIVATE_MAX 232 /**< what fits depends on the message: else -EINVAL */
+
+/** What CM_CONNECT and CM_ACCEPT agree on; numbers as the verbs have them. */
+struct rcd_ctrl_cm_param_req {
+	uint32_t id;
+	uint32_t qpn;
+	uint32_t qkey; /**< of a datagram service; 0: the port space's */
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t private_len;
+	uint8_t reserved;
+	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
+};
+
+struct rcd_ctrl_cm_reject_req {
+	uint32_t id;
+	uint16_t reason; /**< of IBTA 12.6.7.2; 0: the consumer's */
+	uint8_t private_len;
+	uint8_t reserved;
+	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
+};
+
+/** Attributes for struct ibv_qp_attr, and which of them: the mask of the verbs. */
+struct rcd_ctrl_cm_attr_rep {
+	uint32_t mask;
+	uint32_t reserved;
+	struct rcd_ctrl_qp_attr attr;
+};
+
+/** Options of an identifier. */
+enum rcd_ctrl_cm_option {
+	RCD_CTRL_CM_TOS,
+	RCD_CTRL_CM_REUSEADDR,
+	RCD_CTRL_CM_AFONLY,
+	RCD_CTRL_CM_ACK_TIMEOUT,
+};
+
+struct rcd_ctrl_cm_set_req {
+	uint32_t id;
+	uint32_t option; /**< enum rcd_ctrl_cm_option */
+	uint32_t value;
+	uint32_t reserved;
+};
+
+struct rcd_ctrl_cm_join_req {
+	uint32_t id;
+	uint32_t send_only;
+	struct rcd_ctrl_cm_addr addr;
+};
+
+/** An event; numbers as librdmacm has them. */
+struct rcd_ctrl_cm_event_rep {
+	uint32_t event; /**< enum rdma_cm_event_type */
+	int32_t status; /**< -errno; of a refusal: the reason */
+	uint32_t id;
+	uint32_t listen; /**< whose request it is, id is new then; RCD_CTRL_NO_HANDLE */
+	uint32_t group;  /**< handle of a join; RCD_CTRL_NO_HANDLE */
+	uint32_t qpn;
+	uint32_t qkey;
+	struct rcd_ctrl_av av; /**< of a datagram service or group */
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t private_len;
+	uint8_t reserved;
+	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
+};
+
 /** The reply comes with one descriptor: a file that holds a JSON document. */
 struct rcd_ctrl_admin_req {
 	char line[1024]; /**< terminated; rcd_admin.h lists the commands */
@@ -394,7 +529,6 @@ union rcd_ctrl_body {
 	struct rcd_ctrl_##request name##_req;                                                      \
 	struct rcd_ctrl_##reply name##_rep;
 #include "rcd_ctrl.def"
-#undef RCD_CTRL
 };
 
 /** A message as it travels. */

@@ -3,7 +3,7 @@
  * @file
  * Requests of the command line, in words, and answers in JSON with the keys of iproute2's rdma:
  *
- *   link | dev | resource [pd|cq|qp|mr|srq|ctx] | statistic [NAME] | engine | stop
+ *   link | dev | resource [pd|cq|qp|mr|srq|ctx|cm_id] | statistic [NAME] | engine | stop
  *   link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS, then [impair ARGS]
  *   link del NAME; link set NAME up|down; link set NAME impair ARGS
  *   addr add NAME ADDRESS/LENGTH [vlan ID]; addr del NAME ADDRESS
@@ -293,7 +293,7 @@ list_objects(const struct rcd_session *session, const char *what, json_t *list)
 static json_t *
 resource_list(const struct command *command, const char *what)
 {
-	static const char *const kinds[] = { "pd", "cq", "qp", "mr", "srq", "ctx" };
+	static const char *const kinds[] = { "pd", "cq", "qp", "mr", "srq", "ctx", "cm_id" };
 	const struct rcd_session *session;
 	json_t *list;
 	bool known = false;
@@ -301,11 +301,13 @@ resource_list(const struct command *command, const char *what)
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
 		known |= strcmp(kinds[i], what) == 0;
 	if (!known)
-		return error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx", what);
+		return error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, cm_id", what);
 	list = json_array();
 	LIST_FOREACH(session, &command->engine->sessions, link)
 	if (session->dev != NULL)
 		list_objects(session, what, list);
+	if (strcmp(what, "cm_id") == 0)
+		rcd_cma_list(command->engine, list);
 	return list;
 }
 
@@ -328,7 +330,7 @@ resource_json(const struct rcd_dev *dev)
 	}
 	return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "ifindex",
 		(int)dev->serial, "ifname", dev->conf.name, "pd", (int)pd, "cq", (int)cq, "qp",
-		(int)qp, "cm_id", 0, "mr", (int)mr, "ctx", (int)ctx, "srq", (int)srq);
+		(int)qp, "cm_id", (int)rcd_cma_count(dev), "mr", (int)mr, "ctx", (int)ctx, "srq", (int)srq);
 }
 
 static json_t *

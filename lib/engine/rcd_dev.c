@@ -323,6 +323,7 @@ take_down(struct rcd_dev *dev)
 		rcd_session_end(session);
 	}
 	if (engine->devs[dev->index] == dev) {
+		rcd_cma_dev_gone(dev);
 		rcd_neigh_flush(dev);
 		rcd_lcore_call_all(engine, leave, dev);
 		engine->devs[dev->index] = NULL;

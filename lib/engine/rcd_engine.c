@@ -187,6 +187,10 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
+	if (rcd_cma_create(engine) != 0) {
+		snprintf(error, error_len, "not enough memory for connection management");
+		return -ENOMEM;
+	}
 	err = make_lcores(engine);
 	if (err != 0) {
 		snprintf(error, error_len,
@@ -268,6 +272,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	stop_lcores(engine);
 	for (uint32_t i = 0; i < engine->lcore_count; i++)
 		rcd_lcore_destroy(engine->lcores[i]);
+	rcd_cma_destroy(engine);
 	rcd_netlink_close(engine);
 	rcd_neigh_destroy(engine->neighs);
 	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
@@ -333,10 +338,17 @@ take_notes(struct rcd_engine *engine)
 				rcd_neigh_learn(engine->devs[note.session], &note.gid, note.mac);
 			neighbours = true;
 			break;
+		case RCD_NOTE_QUERY:
+			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
+				rcd_cma_queried(engine->devs[note.session]);
+			break;
 		}
 	}
-	if (neighbours)
+	if (neighbours) {
 		rcd_session_unpark(engine);
+		rcd_cma_neighbours(engine);
+	}
+	rcd_cma_take(engine);
 }
 
 static void
@@ -353,6 +365,7 @@ tick(struct rcd_engine *engine)
 	rcd_neigh_tick(engine, now_ns);
 	rcd_umem_check_faults(engine);
 	rcd_session_unpark(engine);
+	rcd_cma_tick(engine, now_ns);
 }
 
 void
@@ -361,7 +374,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	struct epoll_event events[EVENTS_AT_ONCE];
 	int count;
 
-	if (timeout_ms > (int)(TICK_NS / 1000000) && engine->client_count > 0)
+	if (timeout_ms > (int)(TICK_NS / 1000000) &&
+		(engine->client_count > 0 || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
 	for (int i = 0; i < count; i++) {
@@ -388,6 +402,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		case SOURCE_NETLINK:
 			rcd_netlink_ready(engine);
 			rcd_session_unpark(engine);
+			rcd_cma_neighbours(engine);
 			break;
 		}
 	}

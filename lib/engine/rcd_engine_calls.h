@@ -115,6 +115,15 @@ void
 rcd_link_solicit(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
 	const struct rcd_gid *target, uint16_t vlan_id);
 
+/** Tell routers of a membership, or of its end. On an lcore. */
+void
+rcd_link_membership(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
+	const struct rcd_gid *group, uint16_t vlan_id, bool leave);
+
+/** The MAC that a multicast address has on Ethernet. */
+void
+rcd_neigh_multicast_mac(const struct rcd_gid *gid, uint8_t *mac);
+
 /** Whether the address belongs to the device. @return its place; -1: no */
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
@@ -214,6 +223,14 @@ rcd_neigh_destroy(struct rcd_neigh_table *table);
 int
 rcd_neigh_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, uint8_t *mac);
 
+/** The device's address on the subnet of this one, the narrowest. @return its place; -1: none */
+int
+rcd_neigh_on_link(const struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/** Whether there is a way, as far as is known without asking anybody on the link. */
+bool
+rcd_neigh_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid);
+
 /** A neighbour was heard of. */
 void
 rcd_neigh_learn(struct rcd_dev *dev, const struct rcd_gid *gid, const uint8_t *mac);
@@ -252,6 +269,74 @@ rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid);
 /** The next hop towards an address. @return 0, or -ENETUNREACH */
 int
 rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gid *hop);
+
+/**
+ * The netdev that packets to an address leave by, and the address that they come from.
+ *
+ * @param ifindex  the netdev wanted, 0: any; set
+ * @param src      set, when the kernel says it
+ * @return 0, or -ENETUNREACH
+ */
+int
+rcd_netlink_source(struct rcd_engine *engine, const struct rcd_gid *dgid, uint32_t *ifindex,
+	struct rcd_gid *src);
+
+/* rcd_cma.c */
+
+/** Make the CM service. @return 0 or -errno */
+int
+rcd_cma_create(struct rcd_engine *engine);
+void
+rcd_cma_destroy(struct rcd_engine *engine);
+
+/** A packet to QP1, on an lcore: to the control thread, or counted. */
+void
+rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt);
+
+/** Take in what lcores received. */
+void
+rcd_cma_take(struct rcd_engine *engine);
+
+/** Let time pass. */
+void
+rcd_cma_tick(struct rcd_engine *engine, uint64_t now_ns);
+
+/** Neighbours have answered. */
+void
+rcd_cma_neighbours(struct rcd_engine *engine);
+
+/** A router asks for the groups of a device. */
+void
+rcd_cma_queried(struct rcd_dev *dev);
+
+/** Whether something is going on that needs ticks. */
+bool
+rcd_cma_busy(const struct rcd_engine *engine);
+
+/** A device goes: so do the connections on it. */
+void
+rcd_cma_dev_gone(struct rcd_dev *dev);
+
+/** A client ends: its peers are told. */
+void
+rcd_cma_end(struct rcd_session *session);
+
+/** A request of connection management. @param fd set to a descriptor for the client; -1: none */
+int
+rcd_cma_serve(struct rcd_session *session, uint32_t op, const union rcd_ctrl_body *in,
+	union rcd_ctrl_body *out, int *fd);
+
+/* rcd_cma_list.c */
+
+struct json_t;
+
+/** All identifiers, added to an array of JSON objects. */
+void
+rcd_cma_list(const struct rcd_engine *engine, struct json_t *list);
+
+/** Identifiers on a device. */
+uint32_t
+rcd_cma_count(const struct rcd_dev *dev);
 
 /* rcd_session.c */
 

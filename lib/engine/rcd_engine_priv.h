@@ -21,6 +21,7 @@
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
  *   rcd_umem.c     memory of clients; rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
+ *   rcd_cma.h      connection management, in files of its own
  *   rcd_admin.c    requests of the command line
  *   rcd_telemetry.c
  *
@@ -69,6 +70,7 @@ extern int rcd_logtype;
 struct rcd_session;
 struct rcd_engine;
 struct rcd_txq;
+struct rcd_cma_client;
 
 /** GIDs of a device as lcores see them: never changed, replaced as a whole. */
 struct rcd_gid_table {
@@ -121,6 +123,7 @@ struct rcd_dev {
 enum rcd_note_kind {
 	RCD_NOTE_EVENT, /**< asynchronous event of a session's object */
 	RCD_NOTE_NEIGH, /**< a neighbour was seen */
+	RCD_NOTE_QUERY, /**< a router asks for multicast groups; session: index of the device */
 };
 
 struct rcd_note {
@@ -422,6 +425,7 @@ struct rcd_session {
 	struct rcd_table hqps;
 	uint32_t ah_count;
 	uint32_t mw_count;
+	struct rcd_cma_client *cma; /**< identifiers and channels; NULL: none were asked for */
 	/* A request that waits for a neighbour. */
 	bool parked;
 	uint64_t parked_until_ns;
@@ -430,6 +434,7 @@ struct rcd_session {
 
 struct rcd_neigh_table;
 struct rcd_netlink;
+struct rcd_cma;
 
 /** The engine. */
 struct rcd_engine {
@@ -456,6 +461,7 @@ struct rcd_engine {
 	struct rcd_session_list sessions;
 	struct rcd_neigh_table *neighs;
 	struct rcd_netlink *netlink;
+	struct rcd_cma *cma;
 	uint64_t next_tick_ns;
 	uint64_t started_ns;
 	struct rcd_counters counters;

@@ -9,6 +9,7 @@
 
 #include "rcd_arp.h"
 #include "rcd_icmp.h"
+#include "rcd_igmp.h"
 #include "rcd_nd.h"
 
 int
@@ -204,6 +205,17 @@ rx_icmp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
 	answer_echo(lcore, dev, &pkt->eth, pkt, &echo);
 }
 
+/* The control thread knows what groups there are. */
+static void
+rx_membership(
+	struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd_pkt *pkt, size_t len)
+{
+	struct rcd_note note = { .kind = RCD_NOTE_QUERY, .session = dev->index };
+
+	if (rcd_membership_is_query((enum rcd_l3)pkt->l3, pkt->ip, len))
+		rcd_lcore_note(lcore, &note);
+}
+
 void
 rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdict,
 	const struct rcd_frame *frame)
@@ -215,10 +227,15 @@ rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdi
 		rx_arp(lcore, dev, frame);
 		return;
 	}
-	if (verdict != RCD_VERDICT_ICMP && verdict != RCD_VERDICT_ICMPV6)
+	if (verdict != RCD_VERDICT_ICMP && verdict != RCD_VERDICT_ICMPV6 &&
+		verdict != RCD_VERDICT_OTHER_IP_PROTOCOL)
 		return;
 	/* The parser has found the IP header to be in order, and the addresses. */
 	rcd_pkt_parse(frame->data, frame->len, &pkt);
+	if (verdict == RCD_VERDICT_OTHER_IP_PROTOCOL) {
+		rx_membership(lcore, dev, &pkt, (size_t)(end - pkt.ip));
+		return;
+	}
 	if (verdict == RCD_VERDICT_ICMP) {
 		struct rcd_ipv4 ip;
 
@@ -277,4 +294,25 @@ rcd_link_solicit(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_
 		memcpy(nd.mac, dev->mac, RCD_MAC_LEN);
 		send_nd(lcore, dev, &eth, source, &group, &nd);
 	}
+}
+
+void
+rcd_link_membership(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
+	const struct rcd_gid *group, uint16_t vlan_id, bool leave)
+{
+	struct rcd_eth eth = { .tagged = vlan_id != 0, .vlan_tci = vlan_id };
+	struct rte_mbuf *mbuf = lcore->txq_of[dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
+	struct rcd_gid to;
+	uint8_t *frame;
+	size_t len;
+
+	if (mbuf == NULL)
+		return;
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	eth.ethertype = rcd_gid_is_ipv4(group) ? RCD_ETHERTYPE_IPV4 : RCD_ETHERTYPE_IPV6;
+	len = rcd_membership_build(frame + rcd_eth_len(&eth), source, group, leave, &to);
+	memcpy(eth.src, dev->mac, RCD_MAC_LEN);
+	rcd_neigh_multicast_mac(&to, eth.dst);
+	rcd_eth_build(frame, &eth);
+	transmit(lcore, dev, mbuf, rcd_eth_len(&eth) + len, RCD_COUNTER_TX_MEMBERSHIP);
 }

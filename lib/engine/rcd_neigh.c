@@ -162,6 +162,20 @@ same_subnet(const struct rcd_gid *a, const struct rcd_gid *b, uint8_t prefix_len
 	return bits == 0 || (a->raw[i] ^ b->raw[i]) >> (8 - bits) == 0;
 }
 
+int
+rcd_neigh_on_link(const struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	const struct rcd_gid_table *gids = dev->gids;
+	int best = -1;
+
+	for (uint32_t i = 0; i < gids->count; i++)
+		if (gids->entries[i].used &&
+			same_subnet(&gids->entries[i].gid, gid, gids->entries[i].prefix_len) &&
+			(best < 0 || gids->entries[i].prefix_len > gids->entries[best].prefix_len))
+			best = (int)i;
+	return best;
+}
+
 /* The address on the link that packets have to go to. */
 static int
 next_hop(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, struct rcd_gid *hop)
@@ -185,8 +199,16 @@ next_hop(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, struct
 	return 0;
 }
 
-static void
-multicast_mac(const struct rcd_gid *gid, uint8_t *mac)
+bool
+rcd_neigh_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid)
+{
+	struct rcd_gid hop;
+
+	return next_hop(dev, sgid_index, dgid, &hop) == 0;
+}
+
+void
+rcd_neigh_multicast_mac(const struct rcd_gid *gid, uint8_t *mac)
 {
 	if (rcd_gid_is_ipv4(gid)) {
 		/* RFC 1112, 6.4: the low 23 bits. */
@@ -232,7 +254,7 @@ rcd_neigh_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgi
 		return 0;
 	}
 	if (rcd_gid_is_multicast(dgid)) {
-		multicast_mac(dgid, mac);
+		rcd_neigh_multicast_mac(dgid, mac);
 		return 0;
 	}
 	err = next_hop(dev, sgid_index, dgid, &hop);

@@ -22,6 +22,8 @@ struct rcd_netlink {
 	struct mnl_socket *questions;
 	struct rcd_engine *engine;
 	struct rcd_gid hop; /**< answer to the last question for a route */
+	struct rcd_gid source;
+	uint32_t ifindex;
 	bool hop_found;
 };
 
@@ -333,15 +335,29 @@ on_route(const struct nlmsghdr *nlh, void *arg)
 	if (nlh->nlmsg_type != RTM_NEWROUTE)
 		return MNL_CB_OK;
 	netlink->hop_found = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_MULTICAST;
-	mnl_attr_for_each(attr, nlh, sizeof(*info)) if (mnl_attr_get_type(attr) == RTA_GATEWAY)
-		take_addr(attr, info->rtm_family, &netlink->hop);
+	mnl_attr_for_each(attr, nlh, sizeof(*info))
+	{
+		switch (mnl_attr_get_type(attr)) {
+		case RTA_GATEWAY:
+			take_addr(attr, info->rtm_family, &netlink->hop);
+			break;
+		case RTA_PREFSRC:
+			take_addr(attr, info->rtm_family, &netlink->source);
+			break;
+		case RTA_OIF:
+			netlink->ifindex = mnl_attr_get_u32(attr);
+			break;
+		default:
+			break;
+		}
+	}
 	return MNL_CB_OK;
 }
 
-int
-rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gid *hop)
+/* @param ifindex  to leave by; 0: any */
+static int
+ask_route(struct rcd_netlink *netlink, const struct rcd_gid *dgid, uint32_t ifindex)
 {
-	struct rcd_netlink *netlink = dev->engine->netlink;
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
 	bool v4 = rcd_gid_is_ipv4(dgid);
@@ -353,11 +369,40 @@ rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gi
 	info->rtm_family = v4 ? AF_INET : AF_INET6;
 	info->rtm_dst_len = v4 ? 32 : 128;
 	mnl_attr_put(nlh, RTA_DST, v4 ? 4 : 16, v4 ? dgid->raw + 12 : dgid->raw);
-	mnl_attr_put_u32(nlh, RTA_OIF, dev->ifindex);
+	if (ifindex != 0)
+		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
 	netlink->hop = *dgid;
 	netlink->hop_found = false;
 	if (ask(netlink, nlh, on_route, netlink) != 0 || !netlink->hop_found)
 		return -ENETUNREACH;
-	*hop = netlink->hop;
 	return 0;
+}
+
+int
+rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gid *hop)
+{
+	int err = ask_route(dev->engine->netlink, dgid, dev->ifindex);
+
+	if (err == 0)
+		*hop = dev->engine->netlink->hop;
+	return err;
+}
+
+int
+rcd_netlink_source(struct rcd_engine *engine, const struct rcd_gid *dgid, uint32_t *ifindex,
+	struct rcd_gid *src)
+{
+	struct rcd_netlink *netlink = engine->netlink;
+	int err;
+
+	if (netlink == NULL || netlink->questions == NULL)
+		return -ENETUNREACH;
+	netlink->ifindex = 0;
+	netlink->source = *src;
+	err = ask_route(netlink, dgid, *ifindex);
+	if (err == 0) {
+		*ifindex = netlink->ifindex;
+		*src = netlink->source;
+	}
+	return err;
 }

@@ -77,6 +77,10 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		rx_multicast(lcore, dev, pkt, mbuf, handed);
 		return FATE_OURS;
 	}
+	if (unlikely(qpn == RCD_QPN_MANAGEMENT)) {
+		rcd_cma_rx(lcore, dev, pkt);
+		return FATE_OURS;
+	}
 	hqp = qp_of(lcore, pkt);
 	if (hqp == NULL || hqp->qpn != qpn || hqp->dev != dev) {
 		uint8_t owner = __atomic_load_n(

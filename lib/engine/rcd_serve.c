@@ -22,6 +22,7 @@ enum stage {
 struct request {
 	struct rcd_session *session; /**< whose context it is about */
 	struct rcd_session *via;     /**< whose connection it came by */
+	uint32_t op;
 	const union rcd_ctrl_body *in;
 	union rcd_ctrl_body *out;
 	struct rcd_ctrl_fds *fds_in;
@@ -480,10 +481,23 @@ serve_admin(struct request *r)
 	return 0;
 }
 
+static int
+serve_cm(struct request *r)
+{
+	int fd = -1;
+	int err = rcd_cma_serve(r->session, r->op, r->in, r->out, &fd);
+
+	if (fd >= 0) {
+		r->reply->fds.fds[0] = fd;
+		r->reply->fds.count = 1;
+	}
+	return err;
+}
+
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
+#define RCD_CTRL_CM(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_cm,
 #define RCD_CTRL(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_##name,
 #include "rcd_ctrl.def"
-#undef RCD_CTRL
 };
 
 static enum stage
@@ -492,7 +506,7 @@ stage_of(uint32_t op)
 	if (op == RCD_CTRL_HELLO)
 		return STAGE_NEW;
 	if (op == RCD_CTRL_DEVICE || op == RCD_CTRL_OPEN || op == RCD_CTRL_IMPORT ||
-		op == RCD_CTRL_ADMIN)
+		op == RCD_CTRL_ADMIN || functions[op] == serve_cm)
 		return STAGE_GREETED;
 	return STAGE_OPEN;
 }
@@ -504,6 +518,7 @@ rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ct
 	struct rcd_session *session = via->host != NULL ? via->host : via;
 	struct request request = { .session = session,
 		.via = via,
+		.op = req->hdr.op,
 		.in = &req->body,
 		.out = &reply->msg.body,
 		.fds_in = fds,

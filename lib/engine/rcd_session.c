@@ -328,6 +328,7 @@ rcd_session_end(struct rcd_session *session)
 	struct rcd_engine *engine = session->engine;
 
 	rcd_guest_end_all(session);
+	rcd_cma_end(session);
 	if (session->dev != NULL) {
 		rcd_verbs_end(session);
 		session->lcore->session_count--;

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The CM service: its agent and its time; MADs from lcores to the control thread, and from there to
+ * the lcores that send them.
+ */
+#include "rcd_cma.h"
+
+#include <errno.h>
+#include <rte_ring_elem.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/** Q_Key and number of the queue pair for management (IBTA Vol. 1, 3.5.10 and 10.2.5). */
+#define QP1      1u
+#define QP1_QKEY 0x80010000u
+
+#define FULL_PKEY  0xffffu
+#define PKEY_BASE  0x7fffu
+#define TAKE_MOST  256 /**< MADs before others have their turn */
+#define LIFE_NS    (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
+#define PATIENCE   24 /**< code: 68 s, as the kernel's */
+#define PARKED_FOR_NS 1000000000u
+
+/* Counters of messages, by attribute. */
+static enum rcd_counter
+rx_counter(uint32_t attr)
+{
+	return (enum rcd_counter)(RCD_COUNTER_CM_RX_REQ + (attr - RCD_CM_REQ));
+}
+
+static enum rcd_counter
+tx_counter(uint32_t attr)
+{
+	return (enum rcd_counter)(RCD_COUNTER_CM_TX_REQ + (attr - RCD_CM_REQ));
+}
+
+static void
+count(const struct rcd_dev *dev, enum rcd_counter counter, uint64_t add)
+{
+	rcd_counter_add(&dev->counters[dev->engine->lcore_count], counter, add);
+}
+
+static struct rcd_dev *
+dev_by_serial(const struct rcd_engine *engine, uint32_t serial)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits &&
+			engine->devs[i]->serial == serial)
+			return engine->devs[i];
+	return NULL;
+}
+
+void
+rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt)
+{
+	const struct rcd_roce *roce = &pkt->roce;
+	struct rte_ring *ring = lcore->engine->cma->mads;
+	uint64_t one = 1;
+	struct rcd_cma_mad mad = {
+		.way = {
+			.local = pkt->dgid,
+			.remote = pkt->sgid,
+			.flow_label = pkt->flow_label,
+			.dev = dev->serial,
+			.tclass = pkt->tclass & 0xfc,
+			.hop_limit = 64,
+		},
+	};
+
+	if (roce->bth.opcode != RCD_OPCODE_UD_SEND_ONLY || pkt->payload_len != RCD_MAD_LEN) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
+		return;
+	}
+	if (roce->deth.qkey.val != QP1_QKEY || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
+		rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
+		return;
+	}
+	memcpy(mad.mad, pkt->payload, RCD_MAD_LEN);
+	if (rte_ring_enqueue_elem(ring, &mad, sizeof(mad)) != 0) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_FULL, 1);
+		return;
+	}
+	/* Who takes them empties the ring: the first one wakes. */
+	if (rte_ring_count(ring) == 1 && write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is read before long. */
+	}
+}
+
+/* What the agent has counted since, as the doing of this device. */
+static void
+settle(struct rcd_cma *cma, const struct rcd_dev *dev)
+{
+	const struct rcd_cm_counts *now = rcd_cm_agent_counts(cma->agent);
+	struct rcd_cm_counts *told = &cma->told;
+
+	if (dev == NULL)
+		return;
+	for (uint32_t attr = RCD_CM_REQ; attr <= RCD_CM_APR; attr++) {
+		count(dev, rx_counter(attr), now->received[attr] - told->received[attr]);
+		count(dev, tx_counter(attr), now->sent[attr] - told->sent[attr]);
+	}
+	count(dev, RCD_COUNTER_CM_TX_AGAIN, now->sent_again - told->sent_again);
+	count(dev, RCD_COUNTER_CM_RX_DUPLICATE, now->duplicates - told->duplicates);
+	count(dev, RCD_COUNTER_CM_RX_DROP_CLASS, now->dropped_class - told->dropped_class);
+	count(dev, RCD_COUNTER_CM_RX_DROP_RATE, now->dropped_rate - told->dropped_rate);
+	count(dev, RCD_COUNTER_CM_RX_DROP_ROOM, now->dropped_full - told->dropped_full);
+	count(dev, RCD_COUNTER_CM_RX_DROP_NOBODY, now->dropped_nobody - told->dropped_nobody);
+	*told = *now;
+}
+
+void
+rcd_cma_take(struct rcd_engine *engine)
+{
+	struct rcd_cma *cma = engine->cma;
+	struct rcd_cma_mad mad;
+
+	for (uint32_t i = 0; rte_ring_dequeue_elem(cma->mads, &mad, sizeof(mad)) == 0; i++) {
+		rcd_cm_rx(cma->agent, mad.mad, &mad.way, rcd_clock_ns());
+		settle(cma, dev_by_serial(engine, mad.way.dev));
+		if (i + 1 == TAKE_MOST) {
+			rcd_engine_wake(engine);
+			return;
+		}
+	}
+}
+
+/* A MAD to send, with all that an lcore needs. */
+struct sending {
+	struct rcd_cma *cma;
+	struct rcd_dev *dev;
+	struct rcd_av av;
+	const uint8_t *mad;
+};
+
+static void
+send_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct sending *sending = arg;
+	struct rcd_roce roce = {
+		.bth = {
+			.opcode = RCD_OPCODE_UD_SEND_ONLY,
+			.pkey = { FULL_PKEY },
+			.dest_qpn = { QP1 },
+			.psn = rcd_psn(sending->cma->psn++),
+		},
+		.deth = { .qkey = { QP1_QKEY }, .src_qpn = { QP1 } },
+	};
+	struct rte_mbuf *mbuf = lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore)
+									   : NULL;
+	struct rcd_path path;
+	struct rcd_dev *loop;
+	uint8_t *frame;
+	size_t len;
+
+	if (mbuf == NULL)
+		return;
+	rcd_tx_path(sending->dev, &sending->av, QP1, QP1, &path, &loop);
+	path.ipv4_id = lcore->ipv4_id++;
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	len = rcd_pkt_build(frame, &path, &roce, RCD_MAD_LEN);
+	memcpy(frame + len, sending->mad, RCD_MAD_LEN);
+	len = rcd_pkt_seal(frame, &path, len, RCD_MAD_LEN);
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	if (loop == NULL) {
+		rcd_tx_frame(lcore, sending->dev, mbuf);
+		return;
+	}
+	mbuf->hash.usr = loop->index;
+	if (rte_ring_enqueue(lcore->loop, mbuf) != 0)
+		rte_pktmbuf_free(mbuf);
+}
+
+/* @return 0; -EAGAIN: the neighbour is being asked for; or it can't be sent */
+static int
+try_send(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
+{
+	struct sending sending = { .cma = cma, .dev = dev_by_serial(cma->engine, way->dev) };
+	int at = sending.dev != NULL ? rcd_dev_gid_find(sending.dev, &way->local) : -1;
+	int err;
+
+	if (at < 0)
+		return -ENODEV;
+	sending.mad = mad;
+	sending.av = (struct rcd_av){
+		.sgid = way->local,
+		.dgid = way->remote,
+		.flow_label = way->flow_label,
+		.sgid_index = (uint8_t)at,
+		.tclass = way->tclass,
+		.hop_limit = way->hop_limit,
+	};
+	err = rcd_neigh_resolve(sending.dev, at, &way->remote, sending.av.dmac);
+	if (err == 0)
+		rcd_lcore_call(cma->engine->lcores[0], send_on_lcore, &sending);
+	return err;
+}
+
+/* Keep it until the neighbour answers. Without room it is lost, as any packet may be. */
+static void
+park(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
+{
+	for (uint32_t i = 0; i < RCD_CMA_PARKED; i++) {
+		struct rcd_cma_parked *parked = &cma->parked[i];
+
+		if (parked->used)
+			continue;
+		parked->used = true;
+		parked->until_ns = rcd_clock_ns() + PARKED_FOR_NS;
+		parked->mad.way = *way;
+		memcpy(parked->mad.mad, mad, RCD_MAD_LEN);
+		cma->parked_count++;
+		return;
+	}
+}
+
+static void
+unpark(struct rcd_cma *cma, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < RCD_CMA_PARKED && cma->parked_count > 0; i++) {
+		struct rcd_cma_parked *parked = &cma->parked[i];
+
+		if (!parked->used)
+			continue;
+		if (try_send(cma, &parked->mad.way, parked->mad.mad) == -EAGAIN &&
+			now_ns < parked->until_ns)
+			continue;
+		parked->used = false;
+		cma->parked_count--;
+	}
+}
+
+static void
+on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
+{
+	struct rcd_cma *cma = arg;
+
+	if (try_send(cma, way, mad) == -EAGAIN)
+		park(cma, way, mad);
+	settle(cma, dev_by_serial(cma->engine, way->dev));
+}
+
+uint32_t
+rcd_cma_random(struct rcd_cma *cma)
+{
+	/* xorshift64 (Marsaglia, 2003). */
+	cma->random ^= cma->random << 13;
+	cma->random ^= cma->random >> 7;
+	cma->random ^= cma->random << 17;
+	return (uint32_t)(cma->random >> 32);
+}
+
+int
+rcd_cma_create(struct rcd_engine *engine)
+{
+	static const struct rcd_cm_ops ops = { .send = on_send, .event = rcd_cma_on_event };
+	struct rcd_cma *cma = calloc(1, sizeof(*cma));
+	struct rcd_cm_conf conf = {
+		.connections = RCD_CMA_CONNECTIONS,
+		.req_rate = RCD_CMA_REQ_RATE,
+		.secret = engine->secret[2],
+		.guid = engine->generation,
+		.life_ns = LIFE_NS,
+		.patience = PATIENCE,
+		.ops = &ops,
+		.arg = cma,
+	};
+
+	if (cma == NULL)
+		return -ENOMEM;
+	engine->cma = cma;
+	cma->engine = engine;
+	cma->random = engine->secret[3] | 1;
+	cma->psn = rcd_cma_random(cma);
+	cma->agent = rcd_cm_agent_create(&conf);
+	cma->mads = rte_ring_create_elem(
+		"rocade_mads", sizeof(struct rcd_cma_mad), RCD_CMA_MADS, SOCKET_ID_ANY,
+		RING_F_SC_DEQ);
+	if (cma->agent == NULL || cma->mads == NULL)
+		return -ENOMEM;
+	return rcd_cma_ports_init(cma);
+}
+
+void
+rcd_cma_destroy(struct rcd_engine *engine)
+{
+	struct rcd_cma *cma = engine->cma;
+
+	if (cma == NULL)
+		return;
+	rcd_cm_agent_destroy(cma->agent);
+	rte_ring_free(cma->mads);
+	rcd_cma_ports_fini(cma);
+	free(cma);
+	engine->cma = NULL;
+}
+
+void
+rcd_cma_tick(struct rcd_engine *engine, uint64_t now_ns)
+{
+	struct rcd_cma *cma = engine->cma;
+
+	if (!LIST_EMPTY(&cma->waiting))
+		rcd_cmid_look(cma, now_ns);
+	unpark(cma, now_ns);
+	rcd_cm_expire(cma->agent, now_ns);
+}
+
+void
+rcd_cma_neighbours(struct rcd_engine *engine)
+{
+	uint64_t now_ns = rcd_clock_ns();
+
+	unpark(engine->cma, now_ns);
+	rcd_cmid_look(engine->cma, now_ns);
+}
+
+bool
+rcd_cma_busy(const struct rcd_engine *engine)
+{
+	return rcd_cm_agent_used(engine->cma->agent) > 0;
+}
+
+void
+rcd_cma_queried(struct rcd_dev *dev)
+{
+	rcd_cma_mcast_queried(dev->engine->cma, dev);
+}
+
+void
+rcd_cma_dev_gone(struct rcd_dev *dev)
+{
+	struct rcd_cmid *id;
+
+	LIST_FOREACH(id, &dev->engine->cma->ids, all_link)
+	{
+		struct rcd_cma_event *event;
+
+		if (id->dev != dev)
+			continue;
+		rcd_cmid_leave_all(id);
+		if (id->conn != NULL) {
+			rcd_cm_set_cookie(id->conn, NULL);
+			rcd_cm_release(id->conn, rcd_clock_ns());
+			id->conn = NULL;
+		}
+		if (id->state == RCD_CMA_ADDR_QUERY)
+			LIST_REMOVE(id, wait_link);
+		id->state = RCD_CMA_DEVICE_REMOVAL;
+		id->dev = NULL;
+		event = rcd_cma_event(id, RCD_CMA_EVENT_DEVICE_REMOVAL, 0);
+		if (event != NULL)
+			rcd_cma_event_post(event);
+	}
+}

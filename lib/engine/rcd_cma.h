@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The CM service of the engine: identifiers of all clients, as librdmacm knows them, over one
+ * agent of lib/cm. All of it belongs to the control thread, but for the MADs that lcores take in
+ * and send.
+ *
+ *   rcd_cma.c        the service: its agent, time, MADs in and out
+ *   rcd_cma_id.c     identifiers: made, bound, resolved, listening, removed
+ *   rcd_cma_conn.c   connections and datagram services of identifiers
+ *   rcd_cma_event.c  channels and their events
+ *   rcd_cma_port.c   port spaces
+ *   rcd_cma_route.c  device and source address for a destination
+ *   rcd_cma_mcast.c  multicast groups
+ *   rcd_cma_serve.c  requests of clients
+ *
+ * The meaning of requests and events is that of librdmacm(7) and of the kernel's rdma_cm.
+ */
+#ifndef RCD_CMA_H
+#define RCD_CMA_H
+
+#include "rcd_cm_agent.h"
+#include "rcd_engine_priv.h"
+
+#define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
+#define RCD_CMA_IDS_MAX     16384 /**< of a client */
+#define RCD_CMA_CHANNELS    1024  /**< of a client */
+#define RCD_CMA_EVENTS_MAX  32768 /**< that wait in a channel: its pipe has room for them */
+#define RCD_CMA_BACKLOG_MAX 1024  /**< requests that wait at a listener */
+#define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
+#define RCD_CMA_UDP_QKEY    0x01234567u
+
+/** State of an identifier. */
+enum rcd_cma_state {
+	RCD_CMA_IDLE,
+	RCD_CMA_BOUND,
+	RCD_CMA_LISTEN,
+	RCD_CMA_ADDR_QUERY,
+	RCD_CMA_ADDR_RESOLVED,
+	RCD_CMA_ROUTE_RESOLVED,
+	RCD_CMA_CONNECT, /**< from the first message until the end; the agent knows more */
+	RCD_CMA_DISCONNECT,
+	RCD_CMA_DEVICE_REMOVAL,
+};
+
+/** Events of librdmacm, numbers as there. */
+enum rcd_cma_event_type {
+	RCD_CMA_EVENT_ADDR_RESOLVED,
+	RCD_CMA_EVENT_ADDR_ERROR,
+	RCD_CMA_EVENT_ROUTE_RESOLVED,
+	RCD_CMA_EVENT_ROUTE_ERROR,
+	RCD_CMA_EVENT_CONNECT_REQUEST,
+	RCD_CMA_EVENT_CONNECT_RESPONSE,
+	RCD_CMA_EVENT_CONNECT_ERROR,
+	RCD_CMA_EVENT_UNREACHABLE,
+	RCD_CMA_EVENT_REJECTED,
+	RCD_CMA_EVENT_ESTABLISHED,
+	RCD_CMA_EVENT_DISCONNECTED,
+	RCD_CMA_EVENT_DEVICE_REMOVAL,
+	RCD_CMA_EVENT_MULTICAST_JOIN,
+	RCD_CMA_EVENT_MULTICAST_ERROR,
+	RCD_CMA_EVENT_ADDR_CHANGE,
+	RCD_CMA_EVENT_TIMEWAIT_EXIT,
+};
+
+struct rcd_cmid;
+
+/** An event that waits. */
+struct rcd_cma_event {
+	STAILQ_ENTRY(rcd_cma_event) link;
+	struct rcd_cmid *of; /**< goes with it: for a request, the listener */
+	struct rcd_ctrl_cm_event_rep rep;
+};
+
+/** A channel of events. */
+struct rcd_cma_channel {
+	uint32_t handle;
+	uint32_t users; /**< identifiers */
+	int pipe;       /**< sending end: a byte for each event */
+	uint32_t count;
+	STAILQ_HEAD(, rcd_cma_event) events;
+};
+
+/** A group that an identifier has joined. */
+struct rcd_cma_group {
+	LIST_ENTRY(rcd_cma_group) link;
+	uint32_t handle;
+	struct rcd_gid gid;
+	int sock; /**< by which the kernel is a member; -1: none */
+	bool send_only;
+};
+
+/** An identifier. */
+struct rcd_cmid {
+	LIST_ENTRY(rcd_cmid) all_link; /**< of the service */
+	LIST_ENTRY(rcd_cmid) port_link;
+	LIST_ENTRY(rcd_cmid) wait_link; /**< of those in ADDR_QUERY */
+	struct rcd_session *session;
+	struct rcd_cma_channel *channel;
+	uint32_t handle;
+	uint16_t space;  /**< enum rcd_cma_space */
+	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */
+	uint8_t state;   /**< enum rcd_cma_state */
+	struct rcd_ctrl_cm_addr src;
+	struct rcd_ctrl_cm_addr dst;
+	bool on_port; /**< in the chain of src.port */
+	bool reuse;
+	bool afonly;
+	uint8_t tos;
+	uint8_t ack_timeout; /**< 0: the usual one */
+	struct rcd_dev *dev; /**< NULL: none yet, or gone */
+	int sgid_index;
+	uint64_t until_ns; /**< ADDR_QUERY: the end of its patience */
+
+	/* Of a listener. */
+	uint32_t backlog;
+	uint32_t waiting;          /**< requests that the client has not seen */
+	struct rcd_cmid *listener; /**< of a request that the client has not seen */
+	LIST_ENTRY(rcd_cmid) child_link;
+	LIST_HEAD(, rcd_cmid) children; /**< those requests */
+
+	/* Of a connection. */
+	struct rcd_cm_conn *conn;
+	struct rcd_cm_way way;
+	uint32_t qpn, qkey;
+	uint32_t remote_qpn, remote_qkey;
+	uint32_t psn, remote_psn;
+	uint32_t path_mtu_bytes;
+	uint8_t responder_resources; /**< ours */
+	uint8_t initiator_depth;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t timeout;
+	bool agreed; /**< an agreement came, and awaits the confirmation */
+
+	LIST_HEAD(, rcd_cma_group) groups;
+	uint32_t next_group;
+};
+
+LIST_HEAD(rcd_cmid_list, rcd_cmid);
+
+/** What a client has. */
+struct rcd_cma_client {
+	struct rcd_table ids;
+	struct rcd_table channels;
+};
+
+/** A MAD on its way from an lcore. */
+struct rcd_cma_mad {
+	struct rcd_cm_way way;
+	uint8_t mad[RCD_MAD_LEN];
+};
+
+#define RCD_CMA_MADS   1024 /**< that wait for the control thread; a power of two */
+#define RCD_CMA_PARKED 128  /**< that wait for a neighbour */
+#define RCD_CMA_SPACES 4
+
+/** A MAD that waits for a neighbour. */
+struct rcd_cma_parked {
+	struct rcd_cma_mad mad;
+	uint64_t until_ns;
+	bool used;
+};
+
+/** The service. */
+struct rcd_cma {
+	struct rcd_engine *engine;
+	struct rcd_cm_agent *agent;
+	struct rte_ring *mads;
+	struct rcd_cm_counts told; /**< what the devices' counters have of the agent's counts */
+	struct rcd_cmid_list ids;
+	struct rcd_cmid_list waiting; /**< in ADDR_QUERY */
+	struct rcd_cmid_list *ports[RCD_CMA_SPACES];
+	uint64_t random;
+	uint32_t psn; /**< of packets to QP1 */
+	uint32_t parked_count;
+	uint64_t reported_ns; /**< when groups were reported last, because of a query */
+	struct rcd_cma_parked parked[RCD_CMA_PARKED];
+};
+
+/** Random bits, not for secrets that matter. */
+uint32_t
+rcd_cma_random(struct rcd_cma *cma);
+
+/* rcd_cma_id.c */
+
+int
+rcd_cmid_create(struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req,
+	uint32_t *handle);
+
+/** An identifier for a request. @return NULL when there is no room */
+struct rcd_cmid *
+rcd_cmid_child(struct rcd_cmid *listener);
+
+/** Remove an identifier; the peer is told. @return events that its channel lost */
+uint32_t
+rcd_cmid_destroy(struct rcd_cmid *id);
+
+struct rcd_cmid *
+rcd_cmid_get(const struct rcd_session *session, uint32_t handle);
+
+int
+rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr);
+int
+rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog);
+int
+rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req);
+int
+rcd_cmid_resolve_route(struct rcd_cmid *id);
+int
+rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req);
+void
+rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep);
+
+/** Neighbours may have answered, and time has passed. */
+void
+rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns);
+
+/** Addresses as GIDs. */
+static inline struct rcd_gid
+rcd_cma_gid(const struct rcd_ctrl_cm_addr *addr)
+{
+	return rcd_gid_from_ipv6(addr->addr);
+}
+
+/** Whether it is the wildcard of its family, or of none. */
+bool
+rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr);
+
+/* rcd_cma_conn.c */
+
+int
+rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param);
+int
+rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param);
+int
+rcd_cmid_establish(struct rcd_cmid *id);
+int
+rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req);
+int
+rcd_cmid_disconnect(struct rcd_cmid *id);
+int
+rcd_cmid_heard(struct rcd_cmid *id);
+
+/** Attributes that a queue pair of this identifier needs for a state of the verbs. */
+int
+rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_attr_rep *rep);
+
+/** What the agent has to say. */
+uint16_t
+rcd_cma_on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event,
+	const struct rcd_cm *msg);
+
+/* rcd_cma_event.c */
+
+int
+rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd);
+int
+rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle);
+struct rcd_cma_channel *
+rcd_cma_channel_get(const struct rcd_session *session, uint32_t handle);
+
+/** An event of an identifier, all but its kind zero. @return NULL, and it is counted as lost */
+struct rcd_cma_event *
+rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status);
+
+/** Let it wait in the channel of whom it is of. */
+void
+rcd_cma_event_post(struct rcd_cma_event *event);
+
+/** Take the oldest. @return 0 or -EAGAIN */
+int
+rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
+	struct rcd_ctrl_cm_event_rep *rep);
+
+/** Remove what waits of an identifier, or of one group of it. @return how many events */
+uint32_t
+rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group);
+
+/** Take an identifier and what waits of it to another channel. @return how many events */
+uint32_t
+rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel);
+
+/** Free a client's channels. */
+void
+rcd_cma_channels_end(struct rcd_session *session);
+
+/* rcd_cma_port.c */
+
+int
+rcd_cma_ports_init(struct rcd_cma *cma);
+void
+rcd_cma_ports_fini(struct rcd_cma *cma);
+
+/** Whether it is a port space. */
+bool
+rcd_cma_space_valid(uint32_t space);
+
+/**
+ * Take the port of id->src; a free one when that is 0, which is put in.
+ *
+ * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free
+ */
+int
+rcd_cma_port_take(struct rcd_cmid *id);
+void
+rcd_cma_port_release(struct rcd_cmid *id);
+
+/** Whether a bound identifier may listen beside the others on its port. @return 0, -EADDRINUSE */
+int
+rcd_cma_port_listen(const struct rcd_cmid *id);
+
+/** Who listens for this. @return NULL: nobody */
+struct rcd_cmid *
+rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_dev *dev, enum rcd_cma_space space,
+	uint16_t port, const struct rcd_gid *dst);
+
+/* rcd_cma_route.c */
+
+/**
+ * The device and address for a destination (doc/cm.md).
+ *
+ * @param src  family 0 or the wildcard: any; else that address is wanted
+ * @return 0; -ENETUNREACH, -ENODEV: the way there is no device of this engine; -EINVAL
+ */
+int
+rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
+	const struct rcd_ctrl_cm_addr *dst, struct rcd_dev **dev, int *sgid_index);
+
+/** The device that has an address. @return NULL */
+struct rcd_dev *
+rcd_cma_owner(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *addr, int *sgid_index);
+
+/* rcd_cma_mcast.c */
+
+int
+rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle);
+int
+rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged);
+void
+rcd_cmid_leave_all(struct rcd_cmid *id);
+
+/** A router asks what groups there are on a device. */
+void
+rcd_cma_mcast_queried(struct rcd_cma *cma, struct rcd_dev *dev);
+
+#endif /* RCD_CMA_H */

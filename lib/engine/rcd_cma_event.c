@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Channels of CM events. An event waits here until the client takes it, so that what waits of an
+ * identifier goes with it; the channel's pipe has a byte for each, for poll(2) to see.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rcd_cma.h"
+
+int
+rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
+{
+	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
+	int ends[2];
+
+	if (channel == NULL)
+		return -ENOMEM;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		free(channel);
+		return -errno;
+	}
+	/* Our end never blocks; how the client waits is its own affair. */
+	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0 ||
+		rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
+		close(ends[0]);
+		close(ends[1]);
+		free(channel);
+		return -ENOMEM;
+	}
+	STAILQ_INIT(&channel->events);
+	channel->pipe = ends[1];
+	*handle = channel->handle;
+	*fd = ends[0];
+	return 0;
+}
+
+struct rcd_cma_channel *
+rcd_cma_channel_get(const struct rcd_session *session, uint32_t handle)
+{
+	return rcd_table_get(&session->cma->channels, handle);
+}
+
+int
+rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle)
+{
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(session, handle);
+
+	if (channel == NULL)
+		return -ENOENT;
+	if (channel->users > 0)
+		return -EBUSY;
+	rcd_table_del(&session->cma->channels, handle);
+	close(channel->pipe);
+	free(channel);
+	return 0;
+}
+
+struct rcd_cma_event *
+rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
+{
+	struct rcd_cma_event *event =
+		id->channel->count < RCD_CMA_EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
+
+	if (event == NULL) {
+		rcd_counter_add(&id->session->engine->counters, RCD_COUNTER_EVENTS_LOST, 1);
+		return NULL;
+	}
+	event->of = id;
+	event->rep.event = type;
+	event->rep.status = status;
+	event->rep.id = id->handle;
+	event->rep.listen = RCD_CTRL_NO_HANDLE;
+	event->rep.group = RCD_CTRL_NO_HANDLE;
+	return event;
+}
+
+static void
+tell(const struct rcd_cma_channel *channel)
+{
+	if (write(channel->pipe, "", 1) != 1) {
+		/* The client has put bytes of its own there, or has closed it: its own loss. */
+	}
+}
+
+void
+rcd_cma_event_post(struct rcd_cma_event *event)
+{
+	struct rcd_cma_channel *channel = event->of->channel;
+
+	STAILQ_INSERT_TAIL(&channel->events, event, link);
+	channel->count++;
+	tell(channel);
+}
+
+static void
+drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
+{
+	STAILQ_REMOVE(&channel->events, event, rcd_cma_event, link);
+	channel->count--;
+	free(event);
+}
+
+int
+rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
+	struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rcd_cma_event *event = STAILQ_FIRST(&channel->events);
+
+	if (event == NULL)
+		return -EAGAIN;
+	*rep = event->rep;
+	if (rep->listen != RCD_CTRL_NO_HANDLE) {
+		struct rcd_cmid *child = rcd_cmid_get(session, rep->id);
+
+		/* The client knows of it now: room for the next request. */
+		event->of->waiting--;
+		if (child != NULL && child->listener != NULL) {
+			LIST_REMOVE(child, child_link);
+			child->listener = NULL;
+		}
+	}
+	drop(channel, event);
+	return 0;
+}
+
+uint32_t
+rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group)
+{
+	struct rcd_cma_channel *channel = id->channel;
+	struct rcd_cma_event *event, *next;
+	uint32_t count = 0;
+
+	for (event = STAILQ_FIRST(&channel->events); event != NULL; event = next) {
+		next = STAILQ_NEXT(event, link);
+		if (event->of != id || (group != NULL && event->rep.group != group->handle))
+			continue;
+		drop(channel, event);
+		count++;
+	}
+	return count;
+}
+
+uint32_t
+rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
+{
+	struct rcd_cma_channel *from = id->channel;
+	struct rcd_cma_event *event, *next;
+	struct rcd_cmid *child;
+	uint32_t count = 0;
+
+	if (channel == from)
+		return 0;
+	id->channel = channel;
+	from->users--;
+	channel->users++;
+	for (event = STAILQ_FIRST(&from->events); event != NULL; event = next) {
+		next = STAILQ_NEXT(event, link);
+		if (event->of != id)
+			continue;
+		STAILQ_REMOVE(&from->events, event, rcd_cma_event, link);
+		from->count--;
+		rcd_cma_event_post(event);
+		count++;
+	}
+	/* Requests that nobody has seen go with the listener. */
+	LIST_FOREACH(child, &id->children, child_link)
+	count += rcd_cma_event_migrate(child, channel);
+	return count;
+}
+
+void
+rcd_cma_channels_end(struct rcd_session *session)
+{
+	struct rcd_table *channels = &session->cma->channels;
+
+	for (uint32_t i = 0; i < channels->capacity; i++) {
+		struct rcd_cma_channel *channel = channels->slots[i];
+
+		if (channel == NULL)
+			continue;
+		close(channel->pipe);
+		free(channel);
+	}
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Identifiers: their coming and going, addresses, listening, options.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_cma.h"
+
+struct rcd_cmid *
+rcd_cmid_get(const struct rcd_session *session, uint32_t handle)
+{
+	return rcd_table_get(&session->cma->ids, handle);
+}
+
+static struct rcd_cmid *
+new_id(struct rcd_session *session, struct rcd_cma_channel *channel)
+{
+	struct rcd_cmid *id = calloc(1, sizeof(*id));
+
+	if (id == NULL)
+		return NULL;
+	if (rcd_table_add(&session->cma->ids, id, &id->handle) != 0) {
+		free(id);
+		return NULL;
+	}
+	id->session = session;
+	id->channel = channel;
+	channel->users++;
+	LIST_INIT(&id->groups);
+	LIST_INIT(&id->children);
+	LIST_INSERT_HEAD(&session->engine->cma->ids, id, all_link);
+	return id;
+}
+
+int
+rcd_cmid_create(struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req,
+	uint32_t *handle)
+{
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(session, req->channel);
+	struct rcd_cmid *id;
+
+	if (channel == NULL)
+		return -ENOENT;
+	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_CTRL_QP_UD)
+		return -EPROTONOSUPPORT;
+	id = new_id(session, channel);
+	if (id == NULL)
+		return -ENOMEM;
+	id->space = req->space;
+	id->qp_type = req->qp_type;
+	*handle = id->handle;
+	return 0;
+}
+
+struct rcd_cmid *
+rcd_cmid_child(struct rcd_cmid *listener)
+{
+	struct rcd_cmid *id = new_id(listener->session, listener->channel);
+
+	if (id == NULL)
+		return NULL;
+	id->space = listener->space;
+	id->qp_type = listener->qp_type;
+	id->tos = listener->tos;
+	id->afonly = listener->afonly;
+	id->ack_timeout = listener->ack_timeout;
+	id->state = RCD_CMA_CONNECT;
+	id->listener = listener;
+	LIST_INSERT_HEAD(&listener->children, id, child_link);
+	return id;
+}
+
+uint32_t
+rcd_cmid_destroy(struct rcd_cmid *id)
+{
+	struct rcd_session *session = id->session;
+	struct rcd_cmid *child;
+	uint32_t count = 0;
+
+	/* Requests that nobody has seen are refused. */
+	while ((child = LIST_FIRST(&id->children)) != NULL)
+		count += rcd_cmid_destroy(child);
+	if (id->listener != NULL)
+		LIST_REMOVE(id, child_link);
+	rcd_cmid_leave_all(id);
+	if (id->conn != NULL) {
+		rcd_cm_set_cookie(id->conn, NULL);
+		rcd_cm_release(id->conn, rcd_clock_ns());
+	}
+	if (id->state == RCD_CMA_ADDR_QUERY)
+		LIST_REMOVE(id, wait_link);
+	rcd_cma_port_release(id);
+	count += rcd_cma_event_purge(id, NULL);
+	id->channel->users--;
+	LIST_REMOVE(id, all_link);
+	rcd_table_del(&session->cma->ids, id->handle);
+	free(id);
+	return count;
+}
+
+static bool
+addr_valid(const struct rcd_ctrl_cm_addr *addr)
+{
+	struct rcd_gid gid = rcd_cma_gid(addr);
+
+	return (addr->family == 4 && rcd_gid_is_ipv4(&gid)) ||
+		(addr->family == 6 && !rcd_gid_is_ipv4(&gid));
+}
+
+int
+rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
+{
+	struct rcd_dev *dev = NULL;
+	int sgid_index = 0;
+	int err;
+
+	if (id->state != RCD_CMA_IDLE || !addr_valid(addr))
+		return -EINVAL;
+	if (!rcd_cma_addr_any(addr)) {
+		dev = rcd_cma_owner(id->session->engine, addr, &sgid_index);
+		if (dev == NULL)
+			return -ENODEV;
+	}
+	id->src = *addr;
+	err = rcd_cma_port_take(id);
+	if (err != 0) {
+		memset(&id->src, 0, sizeof(id->src));
+		return err;
+	}
+	id->dev = dev;
+	id->sgid_index = sgid_index;
+	id->state = RCD_CMA_BOUND;
+	return 0;
+}
+
+int
+rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
+{
+	struct rcd_ctrl_cm_addr any = { .addr = { [10] = 0xff, [11] = 0xff }, .family = 4 };
+	int err;
+
+	/* Who has not bound listens on any address, and a port that is free. */
+	err = id->state == RCD_CMA_IDLE ? rcd_cmid_bind(id, &any) : 0;
+	if (err != 0)
+		return err;
+	if (id->state != RCD_CMA_BOUND)
+		return -EINVAL;
+	err = rcd_cma_port_listen(id);
+	if (err != 0)
+		return err;
+	id->backlog = backlog > 0 && backlog < RCD_CMA_BACKLOG_MAX ? backlog : RCD_CMA_BACKLOG_MAX;
+	id->state = RCD_CMA_LISTEN;
+	return 0;
+}
+
+static void
+tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
+{
+	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
+
+	if (event != NULL)
+		rcd_cma_event_post(event);
+}
+
+/* The peer's MAC is known, or will never be. @return false: not yet */
+static bool
+resolved(struct rcd_cmid *id, uint64_t now_ns)
+{
+	struct rcd_gid dst = rcd_cma_gid(&id->dst);
+	uint8_t mac[RCD_MAC_LEN];
+	int err = rcd_neigh_resolve(id->dev, id->sgid_index, &dst, mac);
+
+	if (err == -EAGAIN && now_ns < id->until_ns)
+		return false;
+	if (err == 0) {
+		id->state = RCD_CMA_ADDR_RESOLVED;
+		tell(id, RCD_CMA_EVENT_ADDR_RESOLVED, 0);
+	} else {
+		id->state = RCD_CMA_BOUND;
+		tell(id, RCD_CMA_EVENT_ADDR_ERROR, err == -EAGAIN ? -ETIMEDOUT : err);
+	}
+	return true;
+}
+
+void
+rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns)
+{
+	struct rcd_cmid *id, *next;
+
+	for (id = LIST_FIRST(&cma->waiting); id != NULL; id = next) {
+		next = LIST_NEXT(id, wait_link);
+		if (resolved(id, now_ns))
+			LIST_REMOVE(id, wait_link);
+	}
+}
+
+/* Put an address of the device in, without its port. */
+static void
+set_gid(struct rcd_ctrl_cm_addr *addr, uint8_t family, const struct rcd_gid *gid)
+{
+	memcpy(addr->addr, gid->raw, RCD_GID_LEN);
+	addr->family = family;
+}
+
+int
+rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req)
+{
+	uint64_t now_ns = rcd_clock_ns();
+	struct rcd_ctrl_cm_addr src = req->src;
+	struct rcd_ctrl_cm_addr dst = req->dst;
+	struct rcd_dev *dev;
+	int sgid_index;
+	int err;
+
+	if (!addr_valid(&dst) || (src.family != 0 && !addr_valid(&src)))
+		return -EINVAL;
+	if (id->state == RCD_CMA_IDLE) {
+		/* Bound to any address: the right one comes with the route. */
+		if (src.family == 0) {
+			src.family = dst.family;
+			if (src.family == 4)
+				src.addr[10] = src.addr[11] = 0xff;
+		}
+		err = rcd_cmid_bind(id, &src);
+		if (err != 0)
+			return err;
+	}
+	if (id->state != RCD_CMA_BOUND)
+		return -EINVAL;
+	err = rcd_cma_route(id->session->engine, &id->src, &dst, &dev, &sgid_index);
+	if (err != 0)
+		return err;
+	id->dev = dev;
+	id->sgid_index = sgid_index;
+	set_gid(&id->src, dst.family, &dev->gids->entries[sgid_index].gid);
+	/* To itself, by a name that is no address of a device. */
+	if (rcd_cma_addr_any(&dst) || (dst.family == 4 && dst.addr[12] == 127) ||
+		(dst.family == 6 && dst.addr[0] == 0 && dst.addr[15] == 1))
+		set_gid(&dst, dst.family, &dev->gids->entries[sgid_index].gid);
+	id->dst = dst;
+	id->until_ns = now_ns + (uint64_t)req->timeout_ms * 1000000;
+	id->state = RCD_CMA_ADDR_QUERY;
+	if (!resolved(id, now_ns))
+		LIST_INSERT_HEAD(&id->session->engine->cma->waiting, id, wait_link);
+	return 0;
+}
+
+int
+rcd_cmid_resolve_route(struct rcd_cmid *id)
+{
+	if (id->state != RCD_CMA_ADDR_RESOLVED)
+		return -EINVAL;
+	id->state = RCD_CMA_ROUTE_RESOLVED;
+	id->path_mtu_bytes = id->dev->path_mtu;
+	tell(id, RCD_CMA_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int
+rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
+{
+	switch (req->option) {
+	case RCD_CTRL_CM_TOS:
+		if (req->value > UINT8_MAX)
+			return -EINVAL;
+		id->tos = (uint8_t)req->value;
+		return 0;
+	case RCD_CTRL_CM_REUSEADDR:
+		if (id->state != RCD_CMA_IDLE && req->value != 0 && id->state != RCD_CMA_BOUND)
+			return -EINVAL;
+		id->reuse = req->value != 0;
+		return 0;
+	case RCD_CTRL_CM_AFONLY:
+		if (id->state != RCD_CMA_IDLE && id->state != RCD_CMA_BOUND)
+			return -EINVAL;
+		id->afonly = req->value != 0;
+		return 0;
+	case RCD_CTRL_CM_ACK_TIMEOUT:
+		/* Code of the timer; before the path is asked for. */
+		if (req->value > 31 || id->state == RCD_CMA_CONNECT)
+			return -EINVAL;
+		id->ack_timeout = (uint8_t)req->value;
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+void
+rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
+{
+	const struct rcd_dev *dev = id->dev;
+	struct rcd_gid sgid;
+
+	rep->src = id->src;
+	rep->dst = id->dst;
+	rep->space = id->space;
+	rep->qp_type = id->qp_type;
+	rep->device = RCD_CTRL_NO_HANDLE;
+	if (dev == NULL)
+		return;
+	rep->device = dev->serial;
+	sgid = dev->gids->entries[id->sgid_index].gid;
+	memcpy(rep->sgid, sgid.raw, RCD_GID_LEN);
+	rep->av.sgid_index = (uint8_t)id->sgid_index;
+	memcpy(rep->av.dgid, id->dst.addr, RCD_GID_LEN);
+	rep->av.tclass = id->tos;
+	rep->ack_timeout = id->timeout;
+	if (id->state != RCD_CMA_ROUTE_RESOLVED && id->state != RCD_CMA_CONNECT &&
+		id->state != RCD_CMA_DISCONNECT)
+		return;
+	rep->path_mtu_bytes = id->path_mtu_bytes;
+	rep->av.hop_limit = 64;
+	rep->av.flow_label = id->way.flow_label;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Identifiers for the command line, with the keys of iproute2's rdma.
+ */
+#include "rcd_cma.h"
+
+#include <arpa/inet.h>
+#include <jansson.h>
+
+static const char *
+state_name(const struct rcd_cmid *id)
+{
+	static const char *const names[] = {
+		[RCD_CMA_IDLE] = "IDLE",
+		[RCD_CMA_BOUND] = "ADDR_BOUND",
+		[RCD_CMA_LISTEN] = "LISTEN",
+		[RCD_CMA_ADDR_QUERY] = "ADDR_QUERY",
+		[RCD_CMA_ADDR_RESOLVED] = "ADDR_RESOLVED",
+		[RCD_CMA_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+		[RCD_CMA_CONNECT] = "CONNECT",
+		[RCD_CMA_DISCONNECT] = "DISCONNECT",
+		[RCD_CMA_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
+	};
+
+	return names[id->state];
+}
+
+static const char *
+space_name(uint16_t space)
+{
+	switch (space) {
+	case RCD_CMA_SPACE_TCP:
+		return "TCP";
+	case RCD_CMA_SPACE_UDP:
+		return "UDP";
+	case RCD_CMA_SPACE_IPOIB:
+		return "IPoIB";
+	default:
+		return "IB";
+	}
+}
+
+static void
+set_addr(json_t *entry, const char *addr_key, const char *port_key,
+	const struct rcd_ctrl_cm_addr *addr)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (addr->family == 0)
+		return;
+	if (addr->family == 4)
+		inet_ntop(AF_INET, addr->addr + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, addr->addr, text, sizeof(text));
+	json_object_set_new(entry, addr_key, json_string(text));
+	json_object_set_new(entry, port_key, json_integer(addr->port));
+}
+
+void
+rcd_cma_list(const struct rcd_engine *engine, json_t *list)
+{
+	static const char *const types[] = { "RC", "UC", "UD" };
+	const struct rcd_cmid *id;
+
+	LIST_FOREACH(id, &engine->cma->ids, all_link)
+	{
+		json_t *entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "ifname",
+			id->dev != NULL ? id->dev->conf.name : "-", "cm-idn", (int)id->handle,
+			"pid", (int)id->session->pid, "comm", id->session->comm, "state",
+			state_name(id), "ps", space_name(id->space), "qp-type",
+			types[id->qp_type]);
+
+		if (id->qpn != 0)
+			json_object_set_new(entry, "lqpn", json_integer(id->qpn));
+		set_addr(entry, "src-addr", "src-port", &id->src);
+		set_addr(entry, "dst-addr", "dst-port", &id->dst);
+		json_array_append_new(list, entry);
+	}
+}
+
+uint32_t
+rcd_cma_count(const struct rcd_dev *dev)
+{
+	const struct rcd_cmid *id;
+	uint32_t count = 0;
+
+	LIST_FOREACH(id, &dev->engine->cma->ids, all_link)
+	count += id->dev == dev;
+	return count;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Multicast groups of identifiers: there is no subnet manager on RoCE to ask, so that a join is
+ * the group's address and a word to the routers, by the kernel for its netdevs, by IGMP and MLD of
+ * our own for addresses that the engine owns.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rcd_cma.h"
+
+#define MULTICAST_QPN 0xffffffu
+#define HOP_LIMIT     64
+#define ANSWER_EVERY_NS 1000000000u
+
+/* What an lcore has to say. */
+struct saying {
+	struct rcd_dev *dev;
+	struct rcd_gid source;
+	struct rcd_gid group;
+	uint16_t vlan_id;
+	bool leave;
+};
+
+static void
+say_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct saying *saying = arg;
+
+	rcd_link_membership(lcore, saying->dev, &saying->source, &saying->group, saying->vlan_id,
+		saying->leave);
+}
+
+/* MLD comes from link-local addresses, whatever else there is (RFC 2710, 3). */
+static struct rcd_gid
+speaker(const struct rcd_dev *dev, int sgid_index, const struct rcd_gid *group)
+{
+	const struct rcd_gid_table *gids = dev->gids;
+
+	for (uint32_t i = 0; !rcd_gid_is_ipv4(group) && i < gids->count; i++)
+		if (gids->entries[i].used && gids->entries[i].gid.raw[0] == 0xfe &&
+			(gids->entries[i].gid.raw[1] & 0xc0) == 0x80)
+			return gids->entries[i].gid;
+	return gids->entries[sgid_index].gid;
+}
+
+static void
+say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
+{
+	struct saying saying = {
+		.dev = id->dev,
+		.source = speaker(id->dev, id->sgid_index, &group->gid),
+		.group = group->gid,
+		.vlan_id = id->dev->gids->entries[id->sgid_index].vlan_id,
+		.leave = leave,
+	};
+
+	if (id->dev->answers && !group->send_only)
+		rcd_lcore_call(id->dev->engine->lcores[0], say_on_lcore, &saying);
+}
+
+/* The kernel tells the routers, as long as the socket is there. @return socket; -1 without need */
+static int
+join_by_kernel(const struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	bool v4 = rcd_gid_is_ipv4(gid);
+	struct ip_mreqn mreq = { .imr_ifindex = (int)dev->ifindex };
+	struct ipv6_mreq mreq6 = { .ipv6mr_interface = dev->ifindex };
+	int sock, err;
+
+	if (dev->answers || dev->ifindex == 0)
+		return -1;
+	sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -1;
+	memcpy(&mreq.imr_multiaddr, gid->raw + 12, 4);
+	memcpy(&mreq6.ipv6mr_multiaddr, gid->raw, RCD_GID_LEN);
+	err = v4 ? setsockopt(sock, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq))
+		 : setsockopt(sock, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq6, sizeof(mreq6));
+	if (err != 0)
+		RCD_LOG(WARNING, "%s: the kernel does not join a group: %s", dev->conf.name,
+			strerror(errno));
+	return sock;
+}
+
+/* Whether somebody else needs the group on this device. */
+static bool
+wanted(const struct rcd_cma *cma, const struct rcd_dev *dev, const struct rcd_cma_group *but)
+{
+	const struct rcd_cmid *id;
+	const struct rcd_cma_group *group;
+
+	LIST_FOREACH(id, &cma->ids, all_link)
+	LIST_FOREACH(group, &id->groups, link)
+	if (id->dev == dev && group != but && !group->send_only &&
+		rcd_gid_eq(&group->gid, &but->gid))
+		return true;
+	return false;
+}
+
+int
+rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle)
+{
+	struct rcd_gid gid = rcd_cma_gid(&req->addr);
+	struct rcd_cma_group *group;
+	struct rcd_cma_event *event;
+
+	if (id->dev == NULL || id->qp_type != RCD_CTRL_QP_UD ||
+		(id->state != RCD_CMA_BOUND && id->state != RCD_CMA_ADDR_RESOLVED &&
+			id->state != RCD_CMA_ROUTE_RESOLVED))
+		return -EINVAL;
+	if (!rcd_gid_is_multicast(&gid) ||
+		rcd_gid_is_ipv4(&gid) !=
+			rcd_gid_is_ipv4(&id->dev->gids->entries[id->sgid_index].gid))
+		return -EINVAL;
+	group = calloc(1, sizeof(*group));
+	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
+	if (event == NULL) {
+		free(group);
+		return -ENOMEM;
+	}
+	group->handle = id->next_group++;
+	group->gid = gid;
+	group->send_only = req->send_only != 0;
+	group->sock = group->send_only ? -1 : join_by_kernel(id->dev, &gid);
+	LIST_INSERT_HEAD(&id->groups, group, link);
+	say(id, group, false);
+	event->rep.group = group->handle;
+	event->rep.qpn = MULTICAST_QPN;
+	event->rep.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
+	event->rep.av = (struct rcd_ctrl_av){
+		.sgid_index = (uint8_t)id->sgid_index,
+		.tclass = id->tos,
+		.hop_limit = HOP_LIMIT,
+	};
+	memcpy(event->rep.av.dgid, gid.raw, RCD_GID_LEN);
+	rcd_cma_event_post(event);
+	*handle = group->handle;
+	return 0;
+}
+
+static void
+leave(struct rcd_cmid *id, struct rcd_cma_group *group)
+{
+	if (id->dev != NULL && !wanted(id->session->engine->cma, id->dev, group))
+		say(id, group, true);
+	if (group->sock >= 0)
+		close(group->sock);
+	LIST_REMOVE(group, link);
+	free(group);
+}
+
+int
+rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged)
+{
+	struct rcd_cma_group *group;
+
+	LIST_FOREACH(group, &id->groups, link)
+	if (group->handle == handle)
+		break;
+	if (group == NULL)
+		return -ENOENT;
+	*purged = rcd_cma_event_purge(id, group);
+	leave(id, group);
+	return 0;
+}
+
+void
+rcd_cmid_leave_all(struct rcd_cmid *id)
+{
+	struct rcd_cma_group *group;
+
+	while ((group = LIST_FIRST(&id->groups)) != NULL)
+		leave(id, group);
+}
+
+void
+rcd_cma_mcast_queried(struct rcd_cma *cma, struct rcd_dev *dev)
+{
+	const struct rcd_cmid *id;
+	const struct rcd_cma_group *group;
+	uint64_t now_ns = rcd_clock_ns();
+
+	/* Who asks faster than that is no router. */
+	if (now_ns - cma->reported_ns < ANSWER_EVERY_NS)
+		return;
+	cma->reported_ns = now_ns;
+	LIST_FOREACH(id, &cma->ids, all_link)
+	LIST_FOREACH(group, &id->groups, link)
+	if (id->dev == dev)
+		say(id, group, false);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Which device, and which of its addresses, reaches a destination: as the kernel would have it for
+ * its netdevs, by the subnets of their addresses for devices that the engine owns.
+ */
+#include <errno.h>
+
+#include "rcd_cma.h"
+
+bool
+rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr)
+{
+	static const uint8_t zero[16];
+
+	if (addr->family == 4)
+		return memcmp(addr->addr + 12, zero, 4) == 0;
+	return memcmp(addr->addr, zero, 16) == 0;
+}
+
+static bool
+is_loopback(const struct rcd_ctrl_cm_addr *addr)
+{
+	static const uint8_t one[16] = { [15] = 1 };
+
+	return addr->family == 4 ? addr->addr[12] == 127 : memcmp(addr->addr, one, 16) == 0;
+}
+
+static bool
+is_link_local(const struct rcd_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+static bool
+usable(const struct rcd_dev *dev)
+{
+	return dev != NULL && !dev->wire_waits;
+}
+
+/* Whether a link-local address with this scope can be on the device. */
+static bool
+in_scope(const struct rcd_dev *dev, uint32_t scope_id)
+{
+	return scope_id == 0 || dev->ifindex == 0 || dev->ifindex == scope_id;
+}
+
+struct rcd_dev *
+rcd_cma_owner(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *addr, int *sgid_index)
+{
+	struct rcd_gid gid = rcd_cma_gid(addr);
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		if (!usable(engine->devs[i]) || !in_scope(engine->devs[i], addr->scope_id))
+			continue;
+		*sgid_index = rcd_dev_gid_find(engine->devs[i], &gid);
+		if (*sgid_index >= 0)
+			return engine->devs[i];
+	}
+	return NULL;
+}
+
+/* An address of the family to speak from; no link-local one for what is beyond the link. */
+static int
+any_gid(const struct rcd_dev *dev, uint8_t family, bool link_local)
+{
+	for (uint32_t i = 0; i < dev->gids->count; i++) {
+		const struct rcd_gid *gid = &dev->gids->entries[i].gid;
+
+		if (dev->gids->entries[i].used && rcd_gid_is_ipv4(gid) == (family == 4) &&
+			is_link_local(gid) == link_local)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* What a search looks for, and what it has found. */
+struct search {
+	struct rcd_engine *engine;
+	struct rcd_gid src; /**< when pinned */
+	struct rcd_gid dst;
+	bool pinned; /**< src is wanted, and no other */
+	uint8_t family;
+	uint32_t scope_id;
+	struct rcd_dev *dev;
+	int sgid_index;
+};
+
+/* Take a device, with the wanted address or this one. @return whether that is possible */
+static bool
+take(struct search *search, struct rcd_dev *dev, int sgid_index)
+{
+	if (search->pinned)
+		sgid_index = rcd_dev_gid_find(dev, &search->src);
+	if (sgid_index < 0)
+		return false;
+	search->dev = dev;
+	search->sgid_index = sgid_index;
+	return true;
+}
+
+/* The other end of a wire is reached by the wire, though it is in this engine. */
+static bool
+by_wire(struct search *search)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+
+		if (usable(dev) && dev->peer != NULL &&
+			rcd_dev_gid_find(dev->peer, &search->dst) >= 0 &&
+			take(search, dev, rcd_neigh_on_link(dev, &search->dst)))
+			return true;
+	}
+	return false;
+}
+
+static bool
+by_itself(struct search *search)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+		int at = usable(dev) && in_scope(dev, search->scope_id)
+			? rcd_dev_gid_find(dev, &search->dst)
+			: -1;
+
+		if (at >= 0 && take(search, dev, at))
+			return true;
+	}
+	return false;
+}
+
+/* The wanted address says the device, if there is a way from there. */
+static bool
+by_source(struct search *search)
+{
+	for (uint32_t i = 0; search->pinned && i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+		int at = usable(dev) ? rcd_dev_gid_find(dev, &search->src) : -1;
+
+		if (at >= 0 && rcd_neigh_reachable(dev, at, &search->dst))
+			return take(search, dev, at);
+	}
+	return false;
+}
+
+static bool
+by_subnet(struct search *search)
+{
+	uint8_t longest = 0;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+		int at = usable(dev) && dev->answers && in_scope(dev, search->scope_id)
+			? rcd_neigh_on_link(dev, &search->dst)
+			: -1;
+
+		if (at >= 0 && dev->gids->entries[at].prefix_len + 1u > longest &&
+			take(search, dev, at))
+			longest = (uint8_t)(dev->gids->entries[at].prefix_len + 1u);
+	}
+	return longest > 0;
+}
+
+static bool
+by_kernel(struct search *search)
+{
+	struct rcd_gid src = search->src;
+	uint32_t ifindex = search->scope_id;
+
+	if (rcd_netlink_source(search->engine, &search->dst, &ifindex, &src) != 0)
+		return false;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+		int at;
+
+		if (!usable(dev) || dev->ifindex != ifindex || ifindex == 0)
+			continue;
+		at = rcd_dev_gid_find(dev, &src);
+		if (at < 0)
+			at = any_gid(dev, search->family, is_link_local(&search->dst));
+		if (take(search, dev, at))
+			return true;
+	}
+	return false;
+}
+
+static bool
+by_gateway(struct search *search)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+		int at = usable(dev) && dev->answers ? any_gid(dev, search->family, false) : -1;
+
+		if (at >= 0 && rcd_neigh_reachable(dev, at, &search->dst) && take(search, dev, at))
+			return true;
+	}
+	return false;
+}
+
+static bool
+by_any(struct search *search)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = search->engine->devs[i];
+
+		if (usable(dev) && dev->up && take(search, dev, any_gid(dev, search->family, false)))
+			return true;
+	}
+	return false;
+}
+
+int
+rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
+	const struct rcd_ctrl_cm_addr *dst, struct rcd_dev **dev, int *sgid_index)
+{
+	struct search search = {
+		.engine = engine,
+		.src = rcd_cma_gid(src),
+		.dst = rcd_cma_gid(dst),
+		.pinned = src->family != 0 && !rcd_cma_addr_any(src),
+		.family = dst->family,
+		.scope_id = dst->scope_id,
+	};
+	bool found;
+
+	if (search.pinned && src->family != dst->family)
+		return -EINVAL;
+	if (rcd_cma_addr_any(dst) || is_loopback(dst))
+		found = by_any(&search);
+	else if (rcd_gid_is_multicast(&search.dst))
+		found = search.pinned ? by_any(&search)
+				      : by_kernel(&search) || by_any(&search);
+	else
+		found = by_wire(&search) || by_itself(&search) || by_source(&search) ||
+			(!search.pinned &&
+				(by_subnet(&search) || by_kernel(&search) || by_gateway(&search)));
+	if (!found)
+		return -ENETUNREACH;
+	*dev = search.dev;
+	*sgid_index = search.sgid_index;
+	return 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Requests of connection management: from messages of clients to identifiers and channels.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_cma.h"
+
+struct request {
+	struct rcd_session *session;
+	const union rcd_ctrl_body *in;
+	union rcd_ctrl_body *out;
+	int *fd;
+};
+
+static int
+serve_cm_channel_create(struct request *r)
+{
+	return rcd_cma_channel_create(
+		r->session, &r->out->cm_channel_create_rep.handle, r->fd);
+}
+
+static int
+serve_cm_channel_destroy(struct request *r)
+{
+	return rcd_cma_channel_destroy(r->session, r->in->cm_channel_destroy_req.handle);
+}
+
+static int
+serve_cm_event(struct request *r)
+{
+	struct rcd_cma_channel *channel =
+		rcd_cma_channel_get(r->session, r->in->cm_event_req.handle);
+
+	if (channel == NULL)
+		return -ENOENT;
+	/* -EAGAIN would have the request wait for a neighbour. */
+	return rcd_cma_event_take(r->session, channel, &r->out->cm_event_rep) == 0 ? 0 : -ENODATA;
+}
+
+static int
+serve_cm_create(struct request *r)
+{
+	return rcd_cmid_create(
+		r->session, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
+}
+
+static int
+serve_cm_destroy(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_destroy_req.handle);
+
+	if (id == NULL)
+		return -ENOENT;
+	r->out->cm_destroy_rep.count = rcd_cmid_destroy(id);
+	return 0;
+}
+
+static int
+serve_cm_migrate(struct request *r)
+{
+	const struct rcd_ctrl_cm_pair *req = &r->in->cm_migrate_req;
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(r->session, req->second);
+	struct rcd_cmid *id = rcd_cmid_get(r->session, req->id);
+
+	if (id == NULL || channel == NULL)
+		return -ENOENT;
+	r->out->cm_migrate_rep.count = rcd_cma_event_migrate(id, channel);
+	return 0;
+}
+
+static int
+serve_cm_bind(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_bind_req.id);
+
+	return id == NULL ? -ENOENT : rcd_cmid_bind(id, &r->in->cm_bind_req.addr);
+}
+
+static int
+serve_cm_resolve_addr(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_resolve_addr_req.id);
+
+	return id == NULL ? -ENOENT : rcd_cmid_resolve_addr(id, &r->in->cm_resolve_addr_req);
+}
+
+static int
+serve_cm_resolve_route(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_resolve_route_req.handle);
+
+	return id == NULL ? -ENOENT : rcd_cmid_resolve_route(id);
+}
+
+static int
+serve_cm_query(struct request *r)
+{
+	const struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_query_req.handle);
+
+	if (id == NULL)
+		return -ENOENT;
+	rcd_cmid_query(id, &r->out->cm_query_rep);
+	return 0;
+}
+
+static int
+serve_cm_listen(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_listen_req.id);
+
+	return id == NULL ? -ENOENT : rcd_cmid_listen(id, r->in->cm_listen_req.second);
+}
+
+static bool
+private_fits(uint32_t len)
+{
+	return len <= RCD_CTRL_CM_PRIVATE_MAX;
+}
+
+static int
+serve_cm_connect(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_connect_req.id);
+
+	if (!private_fits(r->in->cm_connect_req.private_len))
+		return -EINVAL;
+	return id == NULL ? -ENOENT : rcd_cmid_connect(id, &r->in->cm_connect_req);
+}
+
+static int
+serve_cm_accept(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_accept_req.id);
+
+	if (!private_fits(r->in->cm_accept_req.private_len))
+		return -EINVAL;
+	return id == NULL ? -ENOENT : rcd_cmid_accept(id, &r->in->cm_accept_req);
+}
+
+static int
+serve_cm_establish(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_establish_req.handle);
+
+	return id == NULL ? -ENOENT : rcd_cmid_establish(id);
+}
+
+static int
+serve_cm_reject(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_reject_req.id);
+
+	if (!private_fits(r->in->cm_reject_req.private_len))
+		return -EINVAL;
+	return id == NULL ? -ENOENT : rcd_cmid_reject(id, &r->in->cm_reject_req);
+}
+
+static int
+serve_cm_disconnect(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_disconnect_req.handle);
+
+	return id == NULL ? -ENOENT : rcd_cmid_disconnect(id);
+}
+
+static int
+serve_cm_heard(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_heard_req.handle);
+
+	return id == NULL ? -ENOENT : rcd_cmid_heard(id);
+}
+
+static int
+serve_cm_qp_attr(struct request *r)
+{
+	const struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_qp_attr_req.id);
+
+	return id == NULL ? -ENOENT
+			  : rcd_cmid_qp_attr(
+				    id, r->in->cm_qp_attr_req.second, &r->out->cm_qp_attr_rep);
+}
+
+static int
+serve_cm_set(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_set_req.id);
+
+	return id == NULL ? -ENOENT : rcd_cmid_set(id, &r->in->cm_set_req);
+}
+
+static int
+serve_cm_join(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_join_req.id);
+
+	return id == NULL
+		? -ENOENT
+		: rcd_cmid_join(id, &r->in->cm_join_req, &r->out->cm_join_rep.handle);
+}
+
+static int
+serve_cm_leave(struct request *r)
+{
+	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_leave_req.id);
+
+	return id == NULL ? -ENOENT
+			  : rcd_cmid_leave(id, r->in->cm_leave_req.second,
+				    &r->out->cm_leave_rep.count);
+}
+
+static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
+#define RCD_CTRL(symbol, name, request, reply, fds, description)
+#define RCD_CTRL_CM(symbol, name, request, reply, fds, description)                                \
+	[RCD_CTRL_##symbol] = serve_##name,
+#include "rcd_ctrl.def"
+};
+
+/* What a client has of this is made when it first asks. */
+static int
+open_client(struct rcd_session *session)
+{
+	struct rcd_cma_client *client = calloc(1, sizeof(*client));
+
+	if (client == NULL)
+		return -ENOMEM;
+	if (rcd_table_init(&client->ids, RCD_CMA_IDS_MAX) != 0 ||
+		rcd_table_init(&client->channels, RCD_CMA_CHANNELS) != 0) {
+		rcd_table_fini(&client->ids);
+		rcd_table_fini(&client->channels);
+		free(client);
+		return -ENOMEM;
+	}
+	session->cma = client;
+	return 0;
+}
+
+int
+rcd_cma_serve(struct rcd_session *session, uint32_t op, const union rcd_ctrl_body *in,
+	union rcd_ctrl_body *out, int *fd)
+{
+	struct request request = { .session = session, .in = in, .out = out, .fd = fd };
+	int err = session->cma == NULL ? open_client(session) : 0;
+
+	return err != 0 ? err : functions[op](&request);
+}
+
+void
+rcd_cma_end(struct rcd_session *session)
+{
+	struct rcd_cma_client *client = session->cma;
+
+	if (client == NULL)
+		return;
+	for (uint32_t i = 0; i < client->ids.capacity; i++)
+		if (client->ids.slots[i] != NULL)
+			rcd_cmid_destroy(client->ids.slots[i]);
+	rcd_cma_channels_end(session);
+	rcd_table_fini(&client->ids);
+	rcd_table_fini(&client->channels);
+	free(client);
+	session->cma = NULL;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Connecting, accepting, refusing, disconnecting; a queue pair of the identifier follows.
+ */
+#include "rcd_rm.h"
+
+#include <string.h>
+
+#define RETRIES_MOST 7 /**< when the application says nothing */
+
+static enum ibv_mtu
+mtu_enum(uint32_t bytes)
+{
+	return bytes >= 4096    ? IBV_MTU_4096
+		: bytes >= 2048 ? IBV_MTU_2048
+		: bytes >= 1024 ? IBV_MTU_1024
+		: bytes >= 512  ? IBV_MTU_512
+				: IBV_MTU_256;
+}
+
+/* @return 0 or -errno */
+static int
+init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
+{
+	struct rcd_ctrl_cm_pair req = { .id = id->handle, .second = attr->qp_state };
+	struct rcd_ctrl_cm_attr_rep rep;
+	const struct rcd_ctrl_qp_attr *from = &rep.attr;
+	int err = rcd_rm_call(id, RCD_CTRL_CM_QP_ATTR, &req, &rep);
+
+	if (err != 0)
+		return err;
+	*mask = (int)rep.mask;
+	if (rep.mask & IBV_QP_AV)
+		rcd_rm_ah_attr(&from->av, &attr->ah_attr);
+	attr->qp_access_flags = from->access;
+	attr->qkey = from->qkey;
+	attr->rq_psn = from->rq_psn;
+	attr->sq_psn = from->sq_psn;
+	attr->dest_qp_num = from->dest_qpn;
+	attr->path_mtu = mtu_enum(from->path_mtu_bytes);
+	attr->pkey_index = from->pkey_index;
+	attr->port_num = from->port;
+	attr->timeout = from->timeout;
+	attr->retry_cnt = from->retry_cnt;
+	attr->rnr_retry = from->rnr_retry;
+	attr->max_rd_atomic = from->max_rd_atomic;
+	attr->min_rnr_timer = from->min_rnr_timer;
+	attr->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	return 0;
+}
+
+int
+rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *mask)
+{
+	if (base == NULL || attr == NULL || mask == NULL)
+		return rcd_rm_ret(-EINVAL);
+	return rcd_rm_ret(init_attr(rcd_rm_id(base), attr, mask));
+}
+
+int
+rcd_rm_qp_to(struct rcd_rm_id *id, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask = 0;
+	int err = init_attr(id, &attr, &mask);
+
+	if (err != 0)
+		return err;
+	/* What was agreed on, where the application had a say. */
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
+		attr.max_dest_rd_atomic = id->responder_resources;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		attr.max_rd_atomic = id->initiator_depth;
+	return -ibv_modify_qp(id->base.qp, &attr, mask);
+}
+
+/* INIT again: rights follow from what was agreed on. */
+static int
+qp_to_rts(struct rcd_rm_id *id)
+{
+	int err = rcd_rm_qp_to(id, IBV_QPS_INIT);
+
+	if (err == 0)
+		err = rcd_rm_qp_to(id, IBV_QPS_RTR);
+	if (err == 0)
+		err = rcd_rm_qp_to(id, IBV_QPS_RTS);
+	return err;
+}
+
+int
+rcd_rm_qp_error(struct rcd_rm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (id->base.qp == NULL || id->base.qp_type == IBV_QPT_UD)
+		return 0;
+	return -ibv_modify_qp(id->base.qp, &attr, IBV_QP_STATE);
+}
+
+static uint8_t
+at_most(uint8_t val, uint8_t most)
+{
+	return val < most ? val : most;
+}
+
+int
+rcd_rm_confirm(struct rcd_rm_id *id)
+{
+	struct rcd_ctrl_cm_reject_req refuse = { .id = id->handle };
+	int err;
+
+	id->responder_resources =
+		at_most(id->responder_resources, id->device->max_rd_atomic);
+	id->initiator_depth = at_most(id->initiator_depth, id->device->max_rd_atomic);
+	err = qp_to_rts(id);
+	if (err == 0)
+		err = rcd_rm_call_handle(id, RCD_CTRL_CM_ESTABLISH, NULL);
+	if (err != 0) {
+		rcd_rm_qp_error(id);
+		rcd_rm_call(id, RCD_CTRL_CM_REJECT, &refuse, NULL);
+	}
+	return err;
+}
+
+/* @return 0, or -EINVAL for more than the device has */
+static int
+take_depths(struct rcd_rm_id *id, const struct rdma_conn_param *param)
+{
+	uint8_t most = id->device->max_rd_atomic;
+
+	if (param == NULL || param->responder_resources == RDMA_MAX_RESP_RES)
+		id->responder_resources = at_most(id->responder_resources, most);
+	else if (param->responder_resources <= most)
+		id->responder_resources = param->responder_resources;
+	else
+		return -EINVAL;
+	if (param == NULL || param->initiator_depth == RDMA_MAX_INIT_DEPTH)
+		id->initiator_depth = at_most(id->initiator_depth, most);
+	else if (param->initiator_depth <= most)
+		id->initiator_depth = param->initiator_depth;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* @return 0, or -EINVAL for more private data than any message has room for */
+static int
+fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
+	struct rcd_ctrl_cm_param_req *req)
+{
+	const struct rdma_cm_id *base = &id->base;
+	size_t len = id->connect_len;
+
+	*req = (struct rcd_ctrl_cm_param_req){
+		.id = id->handle,
+		.responder_resources = id->responder_resources,
+		.initiator_depth = id->initiator_depth,
+		.retry_count = RETRIES_MOST,
+		.rnr_retry_count = RETRIES_MOST,
+	};
+	if (base->qp != NULL) {
+		req->qpn = base->qp->qp_num;
+		req->srq = base->qp->srq != NULL;
+	} else if (param != NULL) {
+		req->qpn = param->qp_num;
+		req->srq = param->srq;
+	}
+	memcpy(req->private_data, id->connect_data, at_most(id->connect_len, sizeof(req->private_data)));
+	if (param != NULL) {
+		req->flow_control = param->flow_control;
+		req->retry_count = param->retry_count;
+		req->rnr_retry_count = param->rnr_retry_count;
+		if (param->private_data != NULL)
+			len += param->private_data_len;
+	}
+	if (len > sizeof(req->private_data))
+		return -EINVAL;
+	if (len > id->connect_len)
+		memcpy(req->private_data + id->connect_len, param->private_data,
+			param->private_data_len);
+	req->private_len = (uint8_t)len;
+	return 0;
+}
+
+int
+rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
+{
+	struct rcd_rm_id *id = rcd_rm_id(base);
+	struct rcd_ctrl_cm_param_req req;
+	int err = 0;
+
+	if (id->device == NULL || (base->qp == NULL && param == NULL))
+		return rcd_rm_ret(-EINVAL);
+	id->responder_resources = id->initiator_depth = id->device->max_rd_atomic;
+	if (base->qp_type != IBV_QPT_UD)
+		err = take_depths(id, param);
+	if (err == 0)
+		err = fill(id, param, &req);
+	if (err == 0)
+		err = rcd_rm_call(id, RCD_CTRL_CM_CONNECT, &req, NULL);
+	if (err != 0)
+		return rcd_rm_ret(err);
+	id->connect_len = 0;
+	return rcd_rm_complete(id);
+}
+
+int
+rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
+{
+	struct rcd_rm_id *id = rcd_rm_id(base);
+	struct rcd_ctrl_cm_param_req req;
+	bool datagram = base->qp_type == IBV_QPT_UD;
+	int err;
+
+	if (id->device == NULL)
+		return rcd_rm_ret(-EINVAL);
+	err = datagram ? 0 : take_depths(id, param);
+	if (err == 0 && base->qp != NULL && !datagram)
+		err = qp_to_rts(id);
+	if (err == 0)
+		err = fill(id, param, &req);
+	if (err == 0)
+		err = rcd_rm_call(id, RCD_CTRL_CM_ACCEPT, &req, NULL);
+	if (err != 0) {
+		rcd_rm_qp_error(id);
+		return rcd_rm_ret(err);
+	}
+	return datagram ? 0 : rcd_rm_complete(id);
+}
+
+int
+rdma_establish(struct rdma_cm_id *base)
+{
+	/* With a queue pair of its own the library does it. */
+	if (base->qp != NULL)
+		return rcd_rm_ret(-EINVAL);
+	return rcd_rm_ret(rcd_rm_call_handle(rcd_rm_id(base), RCD_CTRL_CM_ESTABLISH, NULL));
+}
+
+static int
+reject(struct rdma_cm_id *base, uint16_t reason, const void *private_data, uint8_t private_len)
+{
+	struct rcd_ctrl_cm_reject_req req = { .id = rcd_rm_id(base)->handle, .reason = reason };
+
+	if (private_data != NULL) {
+		if (private_len > sizeof(req.private_data))
+			return rcd_rm_ret(-EINVAL);
+		memcpy(req.private_data, private_data, private_len);
+		req.private_len = private_len;
+	}
+	return rcd_rm_ret(rcd_rm_call(rcd_rm_id(base), RCD_CTRL_CM_REJECT, &req, NULL));
+}
+
+int
+rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	return reject(id, 0, private_data, private_data_len);
+}
+
+int
+rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
+{
+	/* Reason 35: the vendor's options are not supported. */
+	return reject(id, 35, private_data, private_data_len);
+}
+
+int
+rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
+{
+	int err = event == IBV_EVENT_COMM_EST
+		? rcd_rm_call_handle(rcd_rm_id(base), RCD_CTRL_CM_HEARD, NULL)
+		: 0;
+
+	/* What was known already is no error. */
+	return rcd_rm_ret(err == -EINVAL ? 0 : err);
+}
+
+int
+rdma_disconnect(struct rdma_cm_id *base)
+{
+	struct rcd_rm_id *id = rcd_rm_id(base);
+	int err = rcd_rm_qp_error(id);
+
+	if (err == 0)
+		err = rcd_rm_call_handle(id, RCD_CTRL_CM_DISCONNECT, NULL);
+	return err != 0 ? rcd_rm_ret(err) : rcd_rm_complete(id);
+}
+
+int
+rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
+{
+	if (base == NULL || base->qp != NULL || ece == NULL || ece->vendor_id == 0 ||
+		ece->comp_mask != 0)
+		return rcd_rm_ret(-EINVAL);
+	rcd_rm_id(base)->local_ece = *ece;
+	return 0;
+}
+
+int
+rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
+{
+	if (base == NULL || base->qp != NULL || ece == NULL)
+		return rcd_rm_ret(-EINVAL);
+	/* These options are a vendor's, and there is none. */
+	memset(ece, 0, sizeof(*ece));
+	return 0;
+}

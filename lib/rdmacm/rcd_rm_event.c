@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Channels, and what the engine's events mean for identifiers and their queue pairs.
+ */
+#include "rcd_rm.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, rcd_rm_channel) channels = LIST_HEAD_INITIALIZER(channels);
+
+struct rdma_event_channel *
+rcd_rm_channel_make(struct rcd_rm_session *session)
+{
+	struct rcd_rm_channel *channel = calloc(1, sizeof(*channel));
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+	int err;
+
+	if (channel == NULL) {
+		rcd_rm_session_put(session);
+		return NULL;
+	}
+	err = rcd_client_call(
+		&session->client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+	if (err == 0 && fds.count != 1) {
+		rcd_ctrl_fds_close(&fds);
+		err = -EPROTO;
+	}
+	if (err != 0) {
+		rcd_rm_session_put(session);
+		free(channel);
+		errno = -err;
+		return NULL;
+	}
+	channel->session = session;
+	channel->handle = rep.handle;
+	channel->base.fd = fds.fds[0];
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_mutex_lock(&channels_lock);
+	LIST_INSERT_HEAD(&channels, channel, link);
+	pthread_mutex_unlock(&channels_lock);
+	return &channel->base;
+}
+
+struct rdma_event_channel *
+rdma_create_event_channel(void)
+{
+	struct rcd_rm_session *session = rcd_rm_session_get();
+
+	return session != NULL ? rcd_rm_channel_make(session) : NULL;
+}
+
+void
+rdma_destroy_event_channel(struct rdma_event_channel *base)
+{
+	struct rcd_rm_channel *channel = rcd_rm_channel(base);
+	struct rcd_ctrl_handle req = { .handle = channel->handle };
+
+	pthread_mutex_lock(&channels_lock);
+	LIST_REMOVE(channel, link);
+	pthread_mutex_unlock(&channels_lock);
+	rcd_client_call(&channel->session->client, RCD_CTRL_CM_CHANNEL_DESTROY, &req, NULL, NULL,
+		NULL);
+	close(base->fd);
+	pthread_mutex_destroy(&channel->lock);
+	rcd_rm_session_put(channel->session);
+	free(channel);
+}
+
+/* Whether a byte is there. @param timeout_ms -1: for ever @return 1, 0, or -errno */
+static int
+wait_for(int fd, int timeout_ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	int got = poll(&pollfd, 1, timeout_ms);
+
+	if (got < 0)
+		return -errno;
+	if (got > 0 && !(pollfd.revents & POLLIN))
+		return -EIO; /* the engine is gone */
+	return got;
+}
+
+void
+rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count)
+{
+	char byte;
+
+	for (uint32_t i = 0; i < count && wait_for(channel->base.fd, 0) > 0; i++)
+		if (read(channel->base.fd, &byte, 1) != 1)
+			return;
+}
+
+/* Take the oldest event. @return 0; -EAGAIN: another thread was faster; -errno */
+static int
+take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rcd_ctrl_handle req = { .handle = channel->handle };
+	int err;
+
+	pthread_mutex_lock(&channel->lock);
+	err = wait_for(channel->base.fd, 0);
+	if (err > 0) {
+		err = rcd_client_call(
+			&channel->session->client, RCD_CTRL_CM_EVENT, &req, rep, NULL, NULL);
+		if (err == 0 || err == -ENODATA)
+			rcd_rm_channel_drain(channel, 1);
+	} else if (err == 0) {
+		err = -EAGAIN;
+	}
+	pthread_mutex_unlock(&channel->lock);
+	return err == -ENODATA ? -EAGAIN : err;
+}
+
+static void
+conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rdma_conn_param *conn = &event->base.param.conn;
+
+	conn->private_data = rep->private_len > 0 ? event->private_data : NULL;
+	conn->private_data_len = rep->private_len;
+	conn->responder_resources = rep->responder_resources;
+	conn->initiator_depth = rep->initiator_depth;
+	conn->flow_control = rep->flow_control;
+	conn->retry_count = rep->retry_count;
+	conn->rnr_retry_count = rep->rnr_retry_count;
+	conn->srq = rep->srq;
+	conn->qp_num = rep->qpn;
+}
+
+static void
+ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rdma_ud_param *ud = &event->base.param.ud;
+
+	ud->private_data = rep->private_len > 0 ? event->private_data : NULL;
+	ud->private_data_len = rep->private_len;
+	rcd_rm_ah_attr(&rep->av, &ud->ah_attr);
+	ud->qp_num = rep->qpn;
+	ud->qkey = rep->qkey;
+}
+
+static void
+any_param(struct rcd_rm_event *event, const struct rcd_rm_id *id,
+	const struct rcd_ctrl_cm_event_rep *rep)
+{
+	if (id->base.qp_type == IBV_QPT_UD)
+		ud_param(event, rep);
+	else
+		conn_param(event, rep);
+}
+
+/* The engine has made an identifier: make ours. @return 0, or -errno: it was refused */
+static int
+new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
+	const struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rcd_ctrl_handle refused = { .handle = rep->id };
+	struct rcd_rm_id *id = rcd_rm_id_make(listener->session, listener->base.channel,
+		listener->base.context, listener->base.ps, listener->base.qp_type);
+	int err = id == NULL ? -ENOMEM : 0;
+
+	if (err == 0) {
+		id->handle = rep->id;
+		err = rcd_rm_session_add(listener->session, id);
+	}
+	if (err == 0)
+		err = rcd_rm_id_query(id);
+	if (err == 0 && listener->sync)
+		err = rdma_migrate_id(&id->base, NULL) != 0 ? -errno : 0;
+	if (err != 0) {
+		if (id != NULL)
+			rcd_rm_id_free(id);
+		rcd_client_call(&listener->session->client, RCD_CTRL_CM_DESTROY, &refused, NULL,
+			NULL, NULL);
+		return err;
+	}
+	id->responder_resources = rep->responder_resources;
+	id->initiator_depth = rep->initiator_depth;
+	event->base.listen_id = &listener->base;
+	event->base.id = &id->base;
+	any_param(event, id, rep);
+	return 0;
+}
+
+static void
+on_response(
+	struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	int err;
+
+	conn_param(event, rep);
+	id->responder_resources = rep->responder_resources;
+	id->initiator_depth = rep->initiator_depth;
+	/* Without a queue pair of its own the application confirms: rdma_establish(). */
+	if (id->base.qp == NULL)
+		return;
+	err = rcd_rm_confirm(id);
+	event->base.event =
+		err == 0 ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_ERROR;
+	event->base.status = err;
+	id->connect_error = err != 0;
+}
+
+/* @return false: it is of a group that was left */
+static bool
+on_join(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	struct rcd_rm_group *group;
+	int err = 0;
+
+	pthread_mutex_lock(&id->lock);
+	group = rcd_rm_group_find(id, rep->group);
+	if (group != NULL) {
+		ud_param(event, rep);
+		event->base.param.ud.private_data = group->context;
+		err = rcd_rm_group_attach(id, group);
+	}
+	pthread_mutex_unlock(&id->lock);
+	if (err != 0) {
+		event->base.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		event->base.status = err;
+	}
+	return group != NULL;
+}
+
+/* What an event means. @return false: nothing for the application */
+static bool
+handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	int err = 0;
+
+	switch (event->base.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = rcd_rm_id_query(id);
+		if (err != 0)
+			event->base.event = RDMA_CM_EVENT_ADDR_ERROR;
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		err = rcd_rm_id_query(id);
+		if (err != 0)
+			event->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return new_request(event, id, rep) == 0;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		on_response(event, id, rep);
+		return true;
+	case RDMA_CM_EVENT_REJECTED:
+		if (id->connect_error)
+			return false;
+		any_param(event, id, rep);
+		rcd_rm_qp_error(id);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (id->connect_error)
+			return false;
+		any_param(event, id, rep);
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		return on_join(event, id, rep);
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		any_param(event, id, rep);
+		break;
+	}
+	if (err != 0)
+		event->base.status = err;
+	return true;
+}
+
+/*
+ * The pipe has ended: so has the engine, or another thread has destroyed the channel. With the
+ * kernel a thread that waits in a channel then waits on, and programs end while it does.
+ */
+static void
+wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
+{
+	const struct rcd_rm_channel *known;
+
+	pthread_mutex_lock(&channels_lock);
+	LIST_FOREACH(known, &channels, link)
+	if (known == channel)
+		break;
+	pthread_mutex_unlock(&channels_lock);
+	while (known == NULL)
+		pause();
+}
+
+/* Wait until the channel has something. @return 0 or -errno; -EAGAIN: it shall not wait */
+static int
+wait_channel(const struct rcd_rm_channel *channel)
+{
+	int flags = fcntl(channel->base.fd, F_GETFL);
+	int got;
+
+	if (flags < 0)
+		return -errno;
+	got = wait_for(channel->base.fd, flags & O_NONBLOCK ? 0 : -1);
+	return got > 0 ? 0 : got == 0 ? -EAGAIN : got;
+}
+
+int
+rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
+{
+	struct rcd_rm_channel *channel = rcd_rm_channel(base);
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_rm_event *event;
+	struct rcd_rm_id *id;
+	int err;
+
+	if (given == NULL)
+		return rcd_rm_ret(-EINVAL);
+	event = calloc(1, sizeof(*event));
+	if (event == NULL)
+		return rcd_rm_ret(-ENOMEM);
+	do {
+		do {
+			err = wait_channel(channel);
+			if (err == 0)
+				err = take(channel, &rep);
+			else
+				break;
+		} while (err == -EAGAIN);
+		if (err != 0) {
+			free(event);
+			if (err == -EIO)
+				wait_for_ever_if_destroyed(channel);
+			return rcd_rm_ret(err);
+		}
+		memset(event, 0, sizeof(*event));
+		id = rcd_rm_session_find(channel->session,
+			rep.listen != RCD_CTRL_NO_HANDLE ? rep.listen : rep.id);
+		if (id == NULL)
+			continue;
+		event->base.event = (enum rdma_cm_event_type)rep.event;
+		event->base.status = rep.status;
+		event->base.id = &id->base;
+		event->counted = id;
+		memcpy(event->private_data, rep.private_data, sizeof(rep.private_data));
+	} while (id == NULL || !handle(event, id, &rep));
+	pthread_mutex_lock(&id->lock);
+	id->events_given++;
+	pthread_mutex_unlock(&id->lock);
+	*given = &event->base;
+	return 0;
+}
+
+int
+rdma_ack_cm_event(struct rdma_cm_event *base)
+{
+	struct rcd_rm_event *event = (struct rcd_rm_event *)(void *)base;
+	struct rcd_rm_id *id;
+
+	if (base == NULL)
+		return rcd_rm_ret(-EINVAL);
+	id = event->counted;
+	pthread_mutex_lock(&id->lock);
+	id->events_acked++;
+	pthread_cond_broadcast(&id->acked);
+	pthread_mutex_unlock(&id->lock);
+	free(event);
+	return 0;
+}
+
+int
+rcd_rm_complete(struct rcd_rm_id *id)
+{
+	const struct rdma_cm_event *event;
+
+	if (!id->sync)
+		return 0;
+	if (id->base.event != NULL) {
+		rdma_ack_cm_event(id->base.event);
+		id->base.event = NULL;
+	}
+	if (rdma_get_cm_event(id->base.channel, &id->base.event) != 0)
+		return -1;
+	event = id->base.event;
+	if (event->status == 0)
+		return 0;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return rcd_rm_ret(-ECONNREFUSED);
+	return rcd_rm_ret(event->status < 0 ? event->status : -event->status);
+}
