@@ -16,9 +16,9 @@ declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
 		libisal-dev libjansson-dev libpcap-dev
 		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev libsystemd-dev
-		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev"
-	[demo]="ibverbs-utils perftest iperf3 iproute2"
-	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils perftest
+		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev librdmacm-dev"
+	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
+	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs"
 	[ci]="clang-format libclang-rt-14-dev"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core"

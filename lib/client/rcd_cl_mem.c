@@ -190,7 +190,7 @@ add_span(struct plan *plan, struct rcd_cl_span *span, uintptr_t from, uintptr_t 
 	if (plan->span_count == RCD_CTRL_EXTENTS_MAX)
 		return -ENOMEM;
 	plan->spans[plan->span_count++] = span;
-	span->refs++;
+	rcd_cl_span_ref(span);
 	return 0;
 }
 
@@ -371,14 +371,14 @@ end_plan(struct plan *plan, bool keep_spans)
 	for (uint32_t i = 0; i < plan->mem_count; i++)
 		rcd_cl_destroy(plan->client, RCD_CTRL_MEM_DEL, plan->mems[i]);
 	for (uint32_t i = 0; i < plan->span_count && !keep_spans; i++)
-		plan->spans[i]->refs--;
+		rcd_cl_span_unref(plan->spans[i]);
 }
 
 static void
 drop_spans(struct rcd_cl_mr *mr)
 {
 	for (uint32_t i = 0; i < mr->span_count; i++)
-		mr->spans[i]->refs--;
+		rcd_cl_span_unref(mr->spans[i]);
 	free(mr->spans);
 	mr->spans = NULL;
 	mr->span_count = 0;

@@ -342,12 +342,38 @@ rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 		free(made);
 		return err;
 	}
-	if (pool.dontfork)
-		madvise((void *)start, end - start, MADV_DONTFORK);
 	*made = (struct rcd_cl_span){ .start = start, .end = end, .offset = offset };
 	pool.spans[pool.count++] = made;
 	*span = made;
 	return 0;
+}
+
+static int
+set_inherited(const struct rcd_cl_span *span, bool inherited)
+{
+	/* Something else may be there by now. */
+	if (span->stale)
+		return 0;
+	return madvise((void *)span->start, span->end - span->start,
+		       inherited ? MADV_DOFORK : MADV_DONTFORK) == 0
+		? 0
+		: -errno;
+}
+
+void
+rcd_cl_span_ref(struct rcd_cl_span *span)
+{
+	if (span->refs++ == 0 && pool.dontfork)
+		set_inherited(span, false);
+}
+
+void
+rcd_cl_span_unref(struct rcd_cl_span *span)
+{
+	if (--span->refs > 0 || !pool.dontfork)
+		return;
+	rcd_cl_span_check();
+	set_inherited(span, true);
 }
 
 struct rcd_cl_span *
@@ -445,11 +471,11 @@ rcd_cl_span_each(void (*fn)(struct rcd_cl_span *span, void *arg), void *arg)
 void
 rcd_cl_span_unshare(void)
 {
-	for (size_t i = 0; i < pool.count && !pool.dontfork; i++) {
+	for (size_t i = 0; i < pool.count; i++) {
 		const struct rcd_cl_span *span = pool.spans[i];
 
-		/* Something else may be there by now. */
-		if (span->stale)
+		/* Something else may be there by now, or nothing. */
+		if (span->stale || (pool.dontfork && span->refs > 0))
 			continue;
 		size_t len = span->end - span->start;
 		uint8_t *copy = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -488,10 +514,11 @@ int
 rcd_cl_span_dontfork(void)
 {
 	pool.dontfork = true;
-	for (size_t i = 0; i < pool.count; i++)
-		if (!pool.spans[i]->stale &&
-			madvise((void *)pool.spans[i]->start,
-				pool.spans[i]->end - pool.spans[i]->start, MADV_DONTFORK) != 0)
-			return -errno;
+	for (size_t i = 0; i < pool.count; i++) {
+		int err = pool.spans[i]->refs > 0 ? set_inherited(pool.spans[i], false) : 0;
+
+		if (err != 0)
+			return err;
+	}
 	return 0;
 }

@@ -58,6 +58,12 @@ rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas);
 int
 rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);
 
+/** A region uses a span, or no longer: children inherit what no region uses. */
+void
+rcd_cl_span_ref(struct rcd_cl_span *span);
+void
+rcd_cl_span_unref(struct rcd_cl_span *span);
+
 /** The span that a mapping is part of. @return NULL when it is none */
 struct rcd_cl_span *
 rcd_cl_span_of(const struct rcd_cl_vma *vma);

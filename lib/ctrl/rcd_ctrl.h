@@ -387,7 +387,7 @@ struct rcd_ctrl_cm_pair {
 
 struct rcd_ctrl_cm_create_req {
 	uint32_t channel;
-	uint16_t space; /**< port space, numbers of RDMA CM */
+	uint16_t space;  /**< port space, numbers of RDMA CM */
 	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */
 	uint8_t reserved;
 };

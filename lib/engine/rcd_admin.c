@@ -301,7 +301,8 @@ resource_list(const struct command *command, const char *what)
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
 		known |= strcmp(kinds[i], what) == 0;
 	if (!known)
-		return error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, cm_id", what);
+		return error(
+			"no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, cm_id", what);
 	list = json_array();
 	LIST_FOREACH(session, &command->engine->sessions, link)
 	if (session->dev != NULL)
@@ -330,7 +331,8 @@ resource_json(const struct rcd_dev *dev)
 	}
 	return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "ifindex",
 		(int)dev->serial, "ifname", dev->conf.name, "pd", (int)pd, "cq", (int)cq, "qp",
-		(int)qp, "cm_id", (int)rcd_cma_count(dev), "mr", (int)mr, "ctx", (int)ctx, "srq", (int)srq);
+		(int)qp, "cm_id", (int)rcd_cma_count(dev), "mr", (int)mr, "ctx", (int)ctx, "srq",
+		(int)srq);
 }
 
 static json_t *

@@ -15,11 +15,11 @@
 #define QP1      1u
 #define QP1_QKEY 0x80010000u
 
-#define FULL_PKEY  0xffffu
-#define PKEY_BASE  0x7fffu
-#define TAKE_MOST  256 /**< MADs before others have their turn */
-#define LIFE_NS    (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
-#define PATIENCE   24 /**< code: 68 s, as the kernel's */
+#define FULL_PKEY     0xffffu
+#define PKEY_BASE     0x7fffu
+#define TAKE_MOST     256                    /**< MADs before others have their turn */
+#define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
+#define PATIENCE      24                     /**< code: 68 s, as the kernel's */
 #define PARKED_FOR_NS 1000000000u
 
 /* Counters of messages, by attribute. */
@@ -39,16 +39,6 @@ static void
 count(const struct rcd_dev *dev, enum rcd_counter counter, uint64_t add)
 {
 	rcd_counter_add(&dev->counters[dev->engine->lcore_count], counter, add);
-}
-
-static struct rcd_dev *
-dev_by_serial(const struct rcd_engine *engine, uint32_t serial)
-{
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits &&
-			engine->devs[i]->serial == serial)
-			return engine->devs[i];
-	return NULL;
 }
 
 void
@@ -118,7 +108,7 @@ rcd_cma_take(struct rcd_engine *engine)
 
 	for (uint32_t i = 0; rte_ring_dequeue_elem(cma->mads, &mad, sizeof(mad)) == 0; i++) {
 		rcd_cm_rx(cma->agent, mad.mad, &mad.way, rcd_clock_ns());
-		settle(cma, dev_by_serial(engine, mad.way.dev));
+		settle(cma, rcd_dev_by_serial(engine, mad.way.dev));
 		if (i + 1 == TAKE_MOST) {
 			rcd_engine_wake(engine);
 			return;
@@ -147,8 +137,8 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 		},
 		.deth = { .qkey = { QP1_QKEY }, .src_qpn = { QP1 } },
 	};
-	struct rte_mbuf *mbuf = lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore)
-									   : NULL;
+	struct rte_mbuf *mbuf =
+		lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
 	struct rcd_path path;
 	struct rcd_dev *loop;
 	uint8_t *frame;
@@ -177,7 +167,7 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 static int
 try_send(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
 {
-	struct sending sending = { .cma = cma, .dev = dev_by_serial(cma->engine, way->dev) };
+	struct sending sending = { .cma = cma, .dev = rcd_dev_by_serial(cma->engine, way->dev) };
 	int at = sending.dev != NULL ? rcd_dev_gid_find(sending.dev, &way->local) : -1;
 	int err;
 
@@ -239,7 +229,7 @@ on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
 
 	if (try_send(cma, way, mad) == -EAGAIN)
 		park(cma, way, mad);
-	settle(cma, dev_by_serial(cma->engine, way->dev));
+	settle(cma, rcd_dev_by_serial(cma->engine, way->dev));
 }
 
 uint32_t
@@ -275,9 +265,8 @@ rcd_cma_create(struct rcd_engine *engine)
 	cma->random = engine->secret[3] | 1;
 	cma->psn = rcd_cma_random(cma);
 	cma->agent = rcd_cm_agent_create(&conf);
-	cma->mads = rte_ring_create_elem(
-		"rocade_mads", sizeof(struct rcd_cma_mad), RCD_CMA_MADS, SOCKET_ID_ANY,
-		RING_F_SC_DEQ);
+	cma->mads = rte_ring_create_elem("rocade_mads", sizeof(struct rcd_cma_mad), RCD_CMA_MADS,
+		SOCKET_ID_ANY, RING_F_SC_DEQ);
 	if (cma->agent == NULL || cma->mads == NULL)
 		return -ENOMEM;
 	return rcd_cma_ports_init(cma);

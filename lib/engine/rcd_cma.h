@@ -8,6 +8,8 @@
  *   rcd_cma.c        the service: its agent, time, MADs in and out
  *   rcd_cma_id.c     identifiers: made, bound, resolved, listening, removed
  *   rcd_cma_conn.c   connections and datagram services of identifiers
+ *   rcd_cma_tell.c   what the agent tells of them
+ *   rcd_cma_list.c   identifiers for the command line
  *   rcd_cma_event.c  channels and their events
  *   rcd_cma_port.c   port spaces
  *   rcd_cma_route.c  device and source address for a destination
@@ -61,6 +63,13 @@ enum rcd_cma_event_type {
 	RCD_CMA_EVENT_MULTICAST_ERROR,
 	RCD_CMA_EVENT_ADDR_CHANGE,
 	RCD_CMA_EVENT_TIMEWAIT_EXIT,
+};
+
+/** Status of SIDR_REP (IBTA Vol. 1, 12.11.2.2). */
+enum {
+	RCD_CMA_SIDR_SUPPORTED = 0,
+	RCD_CMA_SIDR_NOT_SUPPORTED = 1,
+	RCD_CMA_SIDR_REFUSED = 2,
 };
 
 struct rcd_cmid;
@@ -185,8 +194,8 @@ rcd_cma_random(struct rcd_cma *cma);
 /* rcd_cma_id.c */
 
 int
-rcd_cmid_create(struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req,
-	uint32_t *handle);
+rcd_cmid_create(
+	struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req, uint32_t *handle);
 
 /** An identifier for a request. @return NULL when there is no room */
 struct rcd_cmid *
@@ -246,10 +255,16 @@ rcd_cmid_heard(struct rcd_cmid *id);
 int
 rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_attr_rep *rep);
 
+/** The way to the peer. */
+void
+rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av);
+
+/* rcd_cma_tell.c */
+
 /** What the agent has to say. */
 uint16_t
-rcd_cma_on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event,
-	const struct rcd_cm *msg);
+rcd_cma_on_event(
+	void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event, const struct rcd_cm *msg);
 
 /* rcd_cma_event.c */
 

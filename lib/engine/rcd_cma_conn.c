@@ -2,7 +2,7 @@
 /**
  * @file
  * Connections and datagram services of identifiers: what clients ask for becomes messages of the
- * agent, and what the agent tells becomes events. Values that go into messages are the kernel's.
+ * agent. Values that go into messages are the kernel's, but where a comment says otherwise.
  */
 #include <errno.h>
 
@@ -16,22 +16,7 @@
 #define HOP_LIMIT        64
 #define LID_PERMISSIVE   0xffff /**< there are no LIDs on RoCE */
 #define FULL_PKEY        0xffff
-
-/** Reasons of REJ (IBTA Vol. 1, 12.6.7.2). */
-enum {
-	REASON_NO_QP = 1,
-	REASON_INVALID_SERVICE_ID = 8,
-	REASON_TRANSPORT = 9,
-	REASON_PATH_MTU = 26,
-	REASON_CONSUMER = 28,
-};
-
-/** Status of SIDR_REP (12.11.2.2). */
-enum {
-	SIDR_SUPPORTED = 0,
-	SIDR_NOT_SUPPORTED = 1,
-	SIDR_REFUSED = 2,
-};
+#define REASON_CONSUMER  28 /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
 
 /** Masks of struct ibv_qp_attr, and states. */
 enum {
@@ -129,8 +114,7 @@ connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 {
 	struct rcd_cm_sidr_req req = {
 		.pkey = FULL_PKEY,
-		.service_id =
-			rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
+		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 	};
 	int err = put_private(id, param, req.private_data, sizeof(req.private_data));
 
@@ -145,8 +129,7 @@ static int
 connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 {
 	struct rcd_cm_req req = {
-		.service_id =
-			rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
+		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 		.local_qpn = id->qpn,
 		.responder_resources = param->responder_resources,
 		.initiator_depth = param->initiator_depth,
@@ -202,10 +185,9 @@ static int
 accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 {
 	struct rcd_cm_sidr_rep rep = {
-		.status = SIDR_SUPPORTED,
+		.status = RCD_CMA_SIDR_SUPPORTED,
 		.qpn = id->qpn,
-		.service_id =
-			rcd_cma_service_id((enum rcd_cma_space)id->space, id->src.port),
+		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->src.port),
 		.qkey = id->qkey,
 	};
 
@@ -256,7 +238,7 @@ int
 rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 {
 	uint16_t reason = req->reason != 0 ? req->reason : REASON_CONSUMER;
-	struct rcd_cm_sidr_rep rep = { .status = SIDR_REFUSED };
+	struct rcd_cm_sidr_rep rep = { .status = RCD_CMA_SIDR_REFUSED };
 	int err;
 
 	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
@@ -296,8 +278,8 @@ rcd_cmid_heard(struct rcd_cmid *id)
 	return id->conn != NULL ? rcd_cm_heard(id->conn) : -EINVAL;
 }
 
-static void
-av_of(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
+void
+rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
 {
 	*av = (struct rcd_ctrl_av){
 		.flow_label = id->way.flow_label,
@@ -333,7 +315,7 @@ attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	if (id->qp_type == RCD_CTRL_QP_UD)
 		return;
 	rep->mask |= VERBS_AV | VERBS_PATH_MTU | VERBS_DEST_QPN | VERBS_RQ_PSN;
-	av_of(id, &rep->attr.av);
+	rcd_cmid_av(id, &rep->attr.av);
 	rep->attr.path_mtu_bytes = id->path_mtu_bytes;
 	rep->attr.dest_qpn = id->remote_qpn;
 	rep->attr.rq_psn = id->remote_psn;
@@ -379,293 +361,4 @@ rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_a
 	default:
 		return -EINVAL;
 	}
-}
-
-/* What the agent tells. */
-
-static struct rcd_cma_event *
-event_of(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
-{
-	return rcd_cma_event(id, type, status);
-}
-
-static void
-post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
-{
-	if (event == NULL)
-		return;
-	event->rep.private_len = (uint8_t)len;
-	memcpy(event->rep.private_data, data, len);
-	rcd_cma_event_post(event);
-}
-
-static void
-post(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
-{
-	post_private(event_of(id, type, status), NULL, 0);
-}
-
-static void
-set_addr(struct rcd_ctrl_cm_addr *addr, const struct rcd_gid *gid, uint16_t port)
-{
-	*addr = (struct rcd_ctrl_cm_addr){
-		.port = port,
-		.family = rcd_gid_is_ipv4(gid) ? 4 : 6,
-	};
-	memcpy(addr->addr, gid->raw, RCD_GID_LEN);
-}
-
-static struct rcd_dev *
-dev_of(const struct rcd_cma *cma, const struct rcd_cm_way *way)
-{
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (cma->engine->devs[i] != NULL && cma->engine->devs[i]->serial == way->dev)
-			return cma->engine->devs[i];
-	return NULL;
-}
-
-/*
- * A request finds its listener. @return NULL: none; full is set when its backlog is
- */
-static struct rcd_cmid *
-request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, const uint8_t *data,
-	bool datagram, bool *full)
-{
-	const struct rcd_cm_way *way = rcd_cm_conn_way(conn);
-	struct rcd_dev *dev = dev_of(cma, way);
-	struct rcd_cmid *listener, *id;
-	enum rcd_cma_space space;
-	struct rcd_cma_hdr hdr;
-	uint16_t port;
-
-	*full = false;
-	if (dev == NULL || !rcd_cma_service_parse(service_id, &space, &port) ||
-		!rcd_cma_hdr_parse(data, &hdr) || rcd_dev_gid_find(dev, &hdr.dst) < 0)
-		return NULL;
-	listener = rcd_cma_port_find(cma, dev, space, port, &hdr.dst);
-	if (listener == NULL || (listener->qp_type == RCD_CTRL_QP_UD) != datagram)
-		return NULL;
-	if (listener->waiting >= listener->backlog) {
-		*full = true;
-		return NULL;
-	}
-	id = rcd_cmid_child(listener);
-	if (id == NULL) {
-		*full = true;
-		return NULL;
-	}
-	set_addr(&id->src, &hdr.dst, port);
-	set_addr(&id->dst, &hdr.src, hdr.port);
-	id->dev = dev;
-	id->sgid_index = rcd_dev_gid_find(dev, &way->local);
-	id->way = *way;
-	id->conn = conn;
-	rcd_cm_set_cookie(conn, id);
-	return id;
-}
-
-/* Tell the listener of a request. @return 0, or RCD_CM_DROP when there is no room */
-static uint16_t
-tell_request(struct rcd_cmid *id, struct rcd_cma_event *event, const uint8_t *data, size_t len)
-{
-	struct rcd_cmid *listener = id->listener;
-
-	if (event == NULL) {
-		id->conn = NULL;
-		rcd_cmid_destroy(id);
-		return RCD_CM_DROP;
-	}
-	event->of = listener;
-	event->rep.listen = listener->handle;
-	event->rep.id = id->handle;
-	listener->waiting++;
-	post_private(event, data + RCD_CMA_HDR_LEN, len - RCD_CMA_HDR_LEN);
-	return 0;
-}
-
-static uint16_t
-no_listener(struct rcd_cma *cma, const struct rcd_cm_conn *conn, bool full, uint16_t reason)
-{
-	const struct rcd_dev *dev = dev_of(cma, rcd_cm_conn_way(conn));
-
-	if (!full)
-		return reason;
-	if (dev != NULL)
-		rcd_counter_add(&dev->counters[cma->engine->lcore_count],
-			RCD_COUNTER_CM_RX_DROP_BACKLOG, 1);
-	return RCD_CM_DROP;
-}
-
-static uint16_t
-on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *req)
-{
-	struct rcd_cma_event *event;
-	struct rcd_cmid *id;
-	bool full;
-
-	if (req->transport_service_type > 1)
-		return REASON_TRANSPORT;
-	id = request(cma, conn, req->service_id, req->private_data, false, &full);
-	if (id == NULL)
-		return no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
-	id->path_mtu_bytes = UINT32_C(128) << req->path_mtu;
-	if (req->path_mtu < 1 || req->path_mtu > 5 || id->path_mtu_bytes > id->dev->path_mtu) {
-		id->conn = NULL;
-		rcd_cmid_destroy(id);
-		return REASON_PATH_MTU;
-	}
-	id->qp_type = req->transport_service_type == 1 ? RCD_CTRL_QP_UC : RCD_CTRL_QP_RC;
-	id->remote_qpn = (uint32_t)req->local_qpn;
-	id->remote_psn = (uint32_t)req->starting_psn;
-	id->psn = rcd_cma_random(cma) & 0xffffff;
-	/* What the peer can initiate we respond to, and the other way round. */
-	id->responder_resources = (uint8_t)req->initiator_depth;
-	id->initiator_depth = (uint8_t)req->responder_resources;
-	id->retry_count = (uint8_t)req->retry_count;
-	id->rnr_retry_count = (uint8_t)req->rnr_retry_count;
-	id->timeout = id->ack_timeout != 0 ? id->ack_timeout
-					   : (uint8_t)req->primary_local_ack_timeout;
-	id->way.flow_label = (uint32_t)req->primary_flow_label;
-	id->way.tclass = (uint8_t)req->primary_traffic_class;
-	event = event_of(id, RCD_CMA_EVENT_CONNECT_REQUEST, 0);
-	if (event != NULL) {
-		event->rep.qpn = id->remote_qpn;
-		event->rep.responder_resources = id->responder_resources;
-		event->rep.initiator_depth = id->initiator_depth;
-		event->rep.flow_control = (uint8_t)req->end_to_end_flow_control;
-		event->rep.retry_count = id->retry_count;
-		event->rep.rnr_retry_count = id->rnr_retry_count;
-		event->rep.srq = (uint8_t)req->srq;
-	}
-	return tell_request(id, event, req->private_data, sizeof(req->private_data));
-}
-
-static uint16_t
-on_sidr_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_sidr_req *req)
-{
-	struct rcd_cma_event *event;
-	struct rcd_cmid *id;
-	bool full;
-
-	id = request(cma, conn, req->service_id, req->private_data, true, &full);
-	if (id == NULL)
-		return no_listener(cma, conn, full, SIDR_NOT_SUPPORTED);
-	id->path_mtu_bytes = id->dev->path_mtu;
-	event = event_of(id, RCD_CMA_EVENT_CONNECT_REQUEST, 0);
-	if (event != NULL)
-		av_of(id, &event->rep.av);
-	return tell_request(id, event, req->private_data, sizeof(req->private_data));
-}
-
-static void
-on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
-{
-	struct rcd_cma_event *event = event_of(id, RCD_CMA_EVENT_CONNECT_RESPONSE, 0);
-
-	id->remote_qpn = (uint32_t)rep->local_qpn;
-	id->remote_psn = (uint32_t)rep->starting_psn;
-	id->responder_resources = (uint8_t)rep->initiator_depth;
-	id->initiator_depth = (uint8_t)rep->responder_resources;
-	id->rnr_retry_count = (uint8_t)rep->rnr_retry_count;
-	id->agreed = true;
-	if (event == NULL)
-		return;
-	event->rep.qpn = id->remote_qpn;
-	event->rep.responder_resources = id->responder_resources;
-	event->rep.initiator_depth = id->initiator_depth;
-	event->rep.flow_control = (uint8_t)rep->end_to_end_flow_control;
-	event->rep.rnr_retry_count = id->rnr_retry_count;
-	event->rep.srq = (uint8_t)rep->srq;
-	post_private(event, rep->private_data, sizeof(rep->private_data));
-}
-
-static void
-on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
-{
-	struct rcd_cma_event *event;
-
-	if (rep->status != SIDR_SUPPORTED) {
-		id->state = RCD_CMA_DISCONNECT;
-		event = event_of(id, RCD_CMA_EVENT_UNREACHABLE, (int)rep->status);
-		post_private(event, rep->private_data, sizeof(rep->private_data));
-		return;
-	}
-	id->remote_qpn = (uint32_t)rep->qpn;
-	id->remote_qkey = (uint32_t)rep->qkey;
-	event = event_of(id, RCD_CMA_EVENT_ESTABLISHED, 0);
-	if (event == NULL)
-		return;
-	event->rep.qpn = id->remote_qpn;
-	event->rep.qkey = id->remote_qkey;
-	av_of(id, &event->rep.av);
-	post_private(event, rep->private_data, sizeof(rep->private_data));
-}
-
-/* The connection ends, by whomever. */
-static void
-on_end(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
-{
-	if (id->state != RCD_CMA_CONNECT)
-		return;
-	id->state = RCD_CMA_DISCONNECT;
-	post(id, type, status);
-}
-
-static void
-on_gone(struct rcd_cmid *id)
-{
-	id->conn = NULL;
-	/* Of a datagram service only the question is over. */
-	if (id->qp_type != RCD_CTRL_QP_UD)
-		post(id, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
-}
-
-uint16_t
-rcd_cma_on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event,
-	const struct rcd_cm *msg)
-{
-	struct rcd_cma *cma = arg;
-	struct rcd_cmid *id = rcd_cm_cookie(conn);
-
-	if (event == RCD_CM_EVENT_REQ)
-		return on_req(cma, conn, &msg->req);
-	if (event == RCD_CM_EVENT_SIDR_REQ)
-		return on_sidr_req(cma, conn, &msg->sidr_req);
-	if (id == NULL)
-		return 0;
-	switch (event) {
-	case RCD_CM_EVENT_REQ:
-	case RCD_CM_EVENT_SIDR_REQ:
-		break;
-	case RCD_CM_EVENT_REP:
-		on_rep(id, &msg->rep);
-		break;
-	case RCD_CM_EVENT_RTU:
-		post(id, RCD_CMA_EVENT_ESTABLISHED, 0);
-		break;
-	case RCD_CM_EVENT_REJ:
-		id->state = RCD_CMA_DISCONNECT;
-		post_private(event_of(id, RCD_CMA_EVENT_REJECTED, (int)msg->rej.reason),
-			msg->rej.private_data, sizeof(msg->rej.private_data));
-		break;
-	case RCD_CM_EVENT_DREQ:
-		/* The peer need not wait for the client to look. */
-		rcd_cm_disconnected(conn, NULL, 0, rcd_clock_ns());
-		on_end(id, RCD_CMA_EVENT_DISCONNECTED, 0);
-		break;
-	case RCD_CM_EVENT_DREP:
-	case RCD_CM_EVENT_STALE:
-		on_end(id, RCD_CMA_EVENT_DISCONNECTED, 0);
-		break;
-	case RCD_CM_EVENT_TIMEOUT:
-		on_end(id, RCD_CMA_EVENT_UNREACHABLE, -ETIMEDOUT);
-		break;
-	case RCD_CM_EVENT_SIDR_REP:
-		on_sidr_rep(id, &msg->sidr_rep);
-		break;
-	case RCD_CM_EVENT_GONE:
-		on_gone(id);
-		break;
-	}
-	return 0;
 }

@@ -35,8 +35,8 @@ new_id(struct rcd_session *session, struct rcd_cma_channel *channel)
 }
 
 int
-rcd_cmid_create(struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req,
-	uint32_t *handle)
+rcd_cmid_create(
+	struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req, uint32_t *handle)
 {
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(session, req->channel);
 	struct rcd_cmid *id;
@@ -278,10 +278,11 @@ rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 		id->afonly = req->value != 0;
 		return 0;
 	case RCD_CTRL_CM_ACK_TIMEOUT:
-		/* Code of the timer; before the path is asked for. */
-		if (req->value > 31 || id->state == RCD_CMA_CONNECT)
+		/* Code of the timer; 0 is for ever, and so no timeout of a connection here. */
+		if (req->value > 31 || id->qp_type != RCD_CTRL_QP_RC)
 			return -EINVAL;
 		id->ack_timeout = (uint8_t)req->value;
+		id->timeout = id->ack_timeout;
 		return 0;
 	default:
 		return -ENOSYS;

@@ -68,8 +68,7 @@ rcd_cma_list(const struct rcd_engine *engine, json_t *list)
 		json_t *entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "ifname",
 			id->dev != NULL ? id->dev->conf.name : "-", "cm-idn", (int)id->handle,
 			"pid", (int)id->session->pid, "comm", id->session->comm, "state",
-			state_name(id), "ps", space_name(id->space), "qp-type",
-			types[id->qp_type]);
+			state_name(id), "ps", space_name(id->space), "qp-type", types[id->qp_type]);
 
 		if (id->qpn != 0)
 			json_object_set_new(entry, "lqpn", json_integer(id->qpn));

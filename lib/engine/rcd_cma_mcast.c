@@ -13,8 +13,8 @@
 
 #include "rcd_cma.h"
 
-#define MULTICAST_QPN 0xffffffu
-#define HOP_LIMIT     64
+#define MULTICAST_QPN   0xffffffu
+#define HOP_LIMIT       64
 #define ANSWER_EVERY_NS 1000000000u
 
 /* What an lcore has to say. */

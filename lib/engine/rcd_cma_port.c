@@ -73,8 +73,9 @@ overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 
 	if (a->src.family == b->src.family)
 		return any_a || any_b ||
-			(rcd_gid_eq(&gid_a, &gid_b) && (a->src.scope_id == 0 ||
-				b->src.scope_id == 0 || a->src.scope_id == b->src.scope_id));
+			(rcd_gid_eq(&gid_a, &gid_b) &&
+				(a->src.scope_id == 0 || b->src.scope_id == 0 ||
+					a->src.scope_id == b->src.scope_id));
 	/* The wildcard of IPv6 is one of IPv4 too, unless it says otherwise. */
 	return (a->src.family == 6 && any_a && !a->afonly) ||
 		(b->src.family == 6 && any_b && !b->afonly);
@@ -86,8 +87,7 @@ is_free(const struct rcd_cmid *id, uint16_t port)
 	const struct rcd_cmid *other;
 
 	LIST_FOREACH(other, chain_of(id->session->engine->cma, id->space, port), port_link)
-	if (overlap(id, other) &&
-		!(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
+	if (overlap(id, other) && !(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
 		return false;
 	return true;
 }
@@ -174,8 +174,7 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 {
 	const struct rcd_cmid *other;
 
-	LIST_FOREACH(
-		other, chain_of(id->session->engine->cma, id->space, id->src.port), port_link)
+	LIST_FOREACH(other, chain_of(id->session->engine->cma, id->space, id->src.port), port_link)
 	if (other != id && overlap(id, other))
 		return -EADDRINUSE;
 	return 0;

@@ -203,7 +203,8 @@ by_any(struct search *search)
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *dev = search->engine->devs[i];
 
-		if (usable(dev) && dev->up && take(search, dev, any_gid(dev, search->family, false)))
+		if (usable(dev) && dev->up &&
+			take(search, dev, any_gid(dev, search->family, false)))
 			return true;
 	}
 	return false;
@@ -228,8 +229,7 @@ rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
 	if (rcd_cma_addr_any(dst) || is_loopback(dst))
 		found = by_any(&search);
 	else if (rcd_gid_is_multicast(&search.dst))
-		found = search.pinned ? by_any(&search)
-				      : by_kernel(&search) || by_any(&search);
+		found = search.pinned ? by_any(&search) : by_kernel(&search) || by_any(&search);
 	else
 		found = by_wire(&search) || by_itself(&search) || by_source(&search) ||
 			(!search.pinned &&

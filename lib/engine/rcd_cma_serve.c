@@ -18,8 +18,7 @@ struct request {
 static int
 serve_cm_channel_create(struct request *r)
 {
-	return rcd_cma_channel_create(
-		r->session, &r->out->cm_channel_create_rep.handle, r->fd);
+	return rcd_cma_channel_create(r->session, &r->out->cm_channel_create_rep.handle, r->fd);
 }
 
 static int
@@ -43,8 +42,7 @@ serve_cm_event(struct request *r)
 static int
 serve_cm_create(struct request *r)
 {
-	return rcd_cmid_create(
-		r->session, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
+	return rcd_cmid_create(r->session, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
 }
 
 static int
@@ -179,9 +177,9 @@ serve_cm_qp_attr(struct request *r)
 {
 	const struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_qp_attr_req.id);
 
-	return id == NULL ? -ENOENT
-			  : rcd_cmid_qp_attr(
-				    id, r->in->cm_qp_attr_req.second, &r->out->cm_qp_attr_rep);
+	return id == NULL
+		? -ENOENT
+		: rcd_cmid_qp_attr(id, r->in->cm_qp_attr_req.second, &r->out->cm_qp_attr_rep);
 }
 
 static int
@@ -197,9 +195,8 @@ serve_cm_join(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_join_req.id);
 
-	return id == NULL
-		? -ENOENT
-		: rcd_cmid_join(id, &r->in->cm_join_req, &r->out->cm_join_rep.handle);
+	return id == NULL ? -ENOENT
+			  : rcd_cmid_join(id, &r->in->cm_join_req, &r->out->cm_join_rep.handle);
 }
 
 static int
@@ -207,9 +204,9 @@ serve_cm_leave(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_leave_req.id);
 
-	return id == NULL ? -ENOENT
-			  : rcd_cmid_leave(id, r->in->cm_leave_req.second,
-				    &r->out->cm_leave_rep.count);
+	return id == NULL
+		? -ENOENT
+		: rcd_cmid_leave(id, r->in->cm_leave_req.second, &r->out->cm_leave_rep.count);
 }
 
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {

@@ -19,6 +19,16 @@ rcd_dev_find(struct rcd_engine *engine, const char *name)
 	return NULL;
 }
 
+struct rcd_dev *
+rcd_dev_by_serial(const struct rcd_engine *engine, uint32_t serial)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits &&
+			engine->devs[i]->serial == serial)
+			return engine->devs[i];
+	return NULL;
+}
+
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 {

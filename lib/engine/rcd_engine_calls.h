@@ -160,6 +160,10 @@ rcd_host_session_del(struct rcd_lcore *lcore, struct rcd_session *session);
 struct rcd_dev *
 rcd_dev_find(struct rcd_engine *engine, const char *name);
 
+/** By its number, which no other device of this engine's life has. @return NULL: it went */
+struct rcd_dev *
+rcd_dev_by_serial(const struct rcd_engine *engine, uint32_t serial);
+
 /** A counter of a device: of all lcores and of the control thread. */
 uint64_t
 rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter);

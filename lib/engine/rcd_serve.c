@@ -152,16 +152,13 @@ static int
 serve_open(struct request *r)
 {
 	struct rcd_session *session = r->session;
-	struct rcd_dev *dev = NULL;
+	struct rcd_dev *dev;
 	int events[2];
 	int err;
 
 	if (session->dev != NULL || session->shm != NULL)
 		return -EINVAL;
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (session->engine->devs[i] != NULL && !session->engine->devs[i]->wire_waits &&
-			session->engine->devs[i]->serial == r->in->open_req.index)
-			dev = session->engine->devs[i];
+	dev = rcd_dev_by_serial(session->engine, r->in->open_req.index);
 	if (dev == NULL)
 		return -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
@@ -496,6 +493,7 @@ serve_cm(struct request *r)
 
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
 #define RCD_CTRL_CM(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_cm,
+
 #define RCD_CTRL(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_##name,
 #include "rcd_ctrl.def"
 };

@@ -79,6 +79,9 @@ struct rcd_rm_id {
 	uint32_t handle;
 	bool sync;          /**< has a channel of its own, and waits for events itself */
 	bool connect_error; /**< was told; what follows from it need not be */
+	uint32_t looked_at; /**< of a request: the application has done something with it; atomic */
+	uint32_t last_request; /**< of a listener: handle */
+	uint32_t in_vain;      /**< waits for that to be looked at, one after the other */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t connect_len; /**< private data of rdma_create_ep() */
@@ -178,6 +181,17 @@ rcd_rm_id_query(struct rcd_rm_id *id);
 /** @return 0; -EAFNOSUPPORT */
 int
 rcd_rm_addr(const struct sockaddr *from, struct rcd_ctrl_cm_addr *to);
+
+/** The application does something with an identifier. */
+static inline void
+rcd_rm_look(struct rcd_rm_id *id)
+{
+	__atomic_store_n(&id->looked_at, 1, __ATOMIC_RELAXED);
+}
+
+/** The largest MTU of the verbs that fits. */
+enum ibv_mtu
+rcd_rm_mtu(uint32_t bytes);
 
 /* rcd_rm_event.c */
 

@@ -68,13 +68,11 @@ resolve(const char *node, const char *service, struct rdma_addrinfo *rai)
 		return err;
 	rai->ai_family = res->ai_family;
 	if (rai->ai_flags & RAI_PASSIVE) {
-		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_src_addr,
-			&rai->ai_src_len);
+		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_src_addr, &rai->ai_src_len);
 		if (err == 0 && res->ai_canonname != NULL)
 			rai->ai_src_canonname = strdup(res->ai_canonname);
 	} else {
-		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_dst_addr,
-			&rai->ai_dst_len);
+		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_dst_addr, &rai->ai_dst_len);
 		if (err == 0 && res->ai_canonname != NULL)
 			rai->ai_dst_canonname = strdup(res->ai_canonname);
 	}
@@ -98,12 +96,12 @@ rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrin
 	if (node != NULL || service != NULL)
 		err = resolve(node, service, rai);
 	else if (hints->ai_dst_len > 0)
-		err = copy_addr(hints->ai_dst_addr, hints->ai_dst_len, &rai->ai_dst_addr,
-			&rai->ai_dst_len);
+		err = copy_addr(
+			hints->ai_dst_addr, hints->ai_dst_len, &rai->ai_dst_addr, &rai->ai_dst_len);
 	/* An address of its own is the application's to say. */
 	if (err == 0 && rai->ai_src_len == 0 && hints != NULL && hints->ai_src_len > 0)
-		err = copy_addr(hints->ai_src_addr, hints->ai_src_len, &rai->ai_src_addr,
-			&rai->ai_src_len);
+		err = copy_addr(
+			hints->ai_src_addr, hints->ai_src_len, &rai->ai_src_addr, &rai->ai_src_len);
 	if (err != 0) {
 		rdma_freeaddrinfo(rai);
 		return err;

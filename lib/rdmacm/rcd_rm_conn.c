@@ -9,16 +9,6 @@
 
 #define RETRIES_MOST 7 /**< when the application says nothing */
 
-static enum ibv_mtu
-mtu_enum(uint32_t bytes)
-{
-	return bytes >= 4096    ? IBV_MTU_4096
-		: bytes >= 2048 ? IBV_MTU_2048
-		: bytes >= 1024 ? IBV_MTU_1024
-		: bytes >= 512  ? IBV_MTU_512
-				: IBV_MTU_256;
-}
-
 /* @return 0 or -errno */
 static int
 init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
@@ -38,7 +28,7 @@ init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
 	attr->rq_psn = from->rq_psn;
 	attr->sq_psn = from->sq_psn;
 	attr->dest_qp_num = from->dest_qpn;
-	attr->path_mtu = mtu_enum(from->path_mtu_bytes);
+	attr->path_mtu = rcd_rm_mtu(from->path_mtu_bytes);
 	attr->pkey_index = from->pkey_index;
 	attr->port_num = from->port;
 	attr->timeout = from->timeout;
@@ -55,6 +45,7 @@ rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *mask)
 {
 	if (base == NULL || attr == NULL || mask == NULL)
 		return rcd_rm_ret(-EINVAL);
+	rcd_rm_look(rcd_rm_id(base));
 	return rcd_rm_ret(init_attr(rcd_rm_id(base), attr, mask));
 }
 
@@ -110,8 +101,7 @@ rcd_rm_confirm(struct rcd_rm_id *id)
 	struct rcd_ctrl_cm_reject_req refuse = { .id = id->handle };
 	int err;
 
-	id->responder_resources =
-		at_most(id->responder_resources, id->device->max_rd_atomic);
+	id->responder_resources = at_most(id->responder_resources, id->device->max_rd_atomic);
 	id->initiator_depth = at_most(id->initiator_depth, id->device->max_rd_atomic);
 	err = qp_to_rts(id);
 	if (err == 0)
@@ -166,7 +156,8 @@ fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 		req->qpn = param->qp_num;
 		req->srq = param->srq;
 	}
-	memcpy(req->private_data, id->connect_data, at_most(id->connect_len, sizeof(req->private_data)));
+	memcpy(req->private_data, id->connect_data,
+		at_most(id->connect_len, sizeof(req->private_data)));
 	if (param != NULL) {
 		req->flow_control = param->flow_control;
 		req->retry_count = param->retry_count;
@@ -213,6 +204,7 @@ rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	bool datagram = base->qp_type == IBV_QPT_UD;
 	int err;
 
+	rcd_rm_look(id);
 	if (id->device == NULL)
 		return rcd_rm_ret(-EINVAL);
 	err = datagram ? 0 : take_depths(id, param);
@@ -243,6 +235,7 @@ reject(struct rdma_cm_id *base, uint16_t reason, const void *private_data, uint8
 {
 	struct rcd_ctrl_cm_reject_req req = { .id = rcd_rm_id(base)->handle, .reason = reason };
 
+	rcd_rm_look(rcd_rm_id(base));
 	if (private_data != NULL) {
 		if (private_len > sizeof(req.private_data))
 			return rcd_rm_ret(-EINVAL);

@@ -9,7 +9,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#define PACE_STEP_NS 50000
+#define PACE_STEPS   200 /**< 10 ms and more */
+#define PACE_IN_VAIN 3
 
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rcd_rm_channel) channels = LIST_HEAD_INITIALIZER(channels);
@@ -26,8 +31,7 @@ rcd_rm_channel_make(struct rcd_rm_session *session)
 		rcd_rm_session_put(session);
 		return NULL;
 	}
-	err = rcd_client_call(
-		&session->client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+	err = rcd_client_call(&session->client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
 	if (err == 0 && fds.count != 1) {
 		rcd_ctrl_fds_close(&fds);
 		err = -EPROTO;
@@ -65,8 +69,8 @@ rdma_destroy_event_channel(struct rdma_event_channel *base)
 	pthread_mutex_lock(&channels_lock);
 	LIST_REMOVE(channel, link);
 	pthread_mutex_unlock(&channels_lock);
-	rcd_client_call(&channel->session->client, RCD_CTRL_CM_CHANNEL_DESTROY, &req, NULL, NULL,
-		NULL);
+	rcd_client_call(
+		&channel->session->client, RCD_CTRL_CM_CHANNEL_DESTROY, &req, NULL, NULL, NULL);
 	close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
 	rcd_rm_session_put(channel->session);
@@ -156,16 +160,59 @@ any_param(struct rcd_rm_event *event, const struct rcd_rm_id *id,
 		conn_param(event, rep);
 }
 
+/* Whether the application has done something with the last request, or it is there no more. */
+static bool
+last_looked_at(struct rcd_rm_id *listener)
+{
+	struct rcd_rm_session *session = listener->session;
+	const struct rcd_rm_id *last;
+	bool looked;
+
+	pthread_mutex_lock(&session->lock);
+	last = listener->last_request < session->id_room ? session->ids[listener->last_request]
+							 : NULL;
+	looked = last == NULL || __atomic_load_n(&last->looked_at, __ATOMIC_RELAXED) != 0;
+	pthread_mutex_unlock(&session->lock);
+	return looked;
+}
+
+/*
+ * There are servers whose event thread leaves each request in one variable for another thread, and
+ * rping is one: requests that come closer together than that thread wakes up are mixed up. With
+ * the kernel they seldom do. So a request waits for the one before to be looked at, for a moment;
+ * a server that collects requests is found out, and not kept waiting any more.
+ */
+static void
+pace(const struct rcd_rm_channel *channel, struct rcd_rm_id *listener)
+{
+	const struct timespec step = { .tv_nsec = PACE_STEP_NS };
+	int flags = fcntl(channel->base.fd, F_GETFL);
+
+	if (listener->in_vain == PACE_IN_VAIN || (flags & O_NONBLOCK))
+		return;
+	for (uint32_t i = 0; i < PACE_STEPS; i++) {
+		if (last_looked_at(listener)) {
+			listener->in_vain = 0;
+			return;
+		}
+		nanosleep(&step, NULL);
+	}
+	listener->in_vain++;
+}
+
 /* The engine has made an identifier: make ours. @return 0, or -errno: it was refused */
 static int
 new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 	const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rcd_ctrl_handle refused = { .handle = rep->id };
-	struct rcd_rm_id *id = rcd_rm_id_make(listener->session, listener->base.channel,
-		listener->base.context, listener->base.ps, listener->base.qp_type);
-	int err = id == NULL ? -ENOMEM : 0;
+	struct rcd_rm_id *id;
+	int err;
 
+	pace(rcd_rm_channel(listener->base.channel), listener);
+	id = rcd_rm_id_make(listener->session, listener->base.channel, listener->base.context,
+		listener->base.ps, listener->base.qp_type);
+	err = id == NULL ? -ENOMEM : 0;
 	if (err == 0) {
 		id->handle = rep->id;
 		err = rcd_rm_session_add(listener->session, id);
@@ -181,6 +228,7 @@ new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 			NULL, NULL);
 		return err;
 	}
+	listener->last_request = id->handle;
 	id->responder_resources = rep->responder_resources;
 	id->initiator_depth = rep->initiator_depth;
 	event->base.listen_id = &listener->base;
@@ -202,8 +250,7 @@ on_response(
 	if (id->base.qp == NULL)
 		return;
 	err = rcd_rm_confirm(id);
-	event->base.event =
-		err == 0 ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_ERROR;
+	event->base.event = err == 0 ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_ERROR;
 	event->base.status = err;
 	id->connect_error = err != 0;
 }
@@ -342,8 +389,8 @@ rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
 			return rcd_rm_ret(err);
 		}
 		memset(event, 0, sizeof(*event));
-		id = rcd_rm_session_find(channel->session,
-			rep.listen != RCD_CTRL_NO_HANDLE ? rep.listen : rep.id);
+		id = rcd_rm_session_find(
+			channel->session, rep.listen != RCD_CTRL_NO_HANDLE ? rep.listen : rep.id);
 		if (id == NULL)
 			continue;
 		event->base.event = (enum rdma_cm_event_type)rep.event;

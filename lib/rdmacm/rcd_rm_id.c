@@ -61,8 +61,8 @@ set_sockaddr(struct sockaddr_storage *to, const struct rcd_ctrl_cm_addr *from)
 	}
 }
 
-static enum ibv_mtu
-mtu_enum(uint32_t bytes)
+enum ibv_mtu
+rcd_rm_mtu(uint32_t bytes)
 {
 	uint32_t code = IBV_MTU_256;
 
@@ -89,7 +89,7 @@ set_path(struct rcd_rm_id *id, const struct rcd_ctrl_cm_query_rep *rep)
 	path->numb_path = 1;
 	path->pkey = 0xffff;
 	path->mtu_selector = RATE_SELECTOR_EXACT;
-	path->mtu = (uint8_t)mtu_enum(rep->path_mtu_bytes);
+	path->mtu = (uint8_t)rcd_rm_mtu(rep->path_mtu_bytes);
 	path->rate_selector = RATE_SELECTOR_EXACT;
 	path->rate = IBV_RATE_10_GBPS;
 	path->packet_life_time_selector = RATE_SELECTOR_EXACT;
@@ -137,6 +137,7 @@ rcd_rm_id_make(struct rcd_rm_session *session, struct rdma_event_channel *channe
 		return NULL;
 	id->session = session;
 	id->handle = RCD_CTRL_NO_HANDLE;
+	id->last_request = RCD_CTRL_NO_HANDLE;
 	id->base.channel = channel;
 	id->base.context = context;
 	id->base.ps = ps;
@@ -163,7 +164,7 @@ rcd_rm_id_free(struct rcd_rm_id *id)
 static enum rcd_ctrl_qp_type
 engine_type(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? RCD_CTRL_QP_UD
+	return type == IBV_QPT_UD    ? RCD_CTRL_QP_UD
 		: type == IBV_QPT_UC ? RCD_CTRL_QP_UC
 				     : RCD_CTRL_QP_RC;
 }
@@ -224,8 +225,7 @@ int
 rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 	enum rdma_port_space ps)
 {
-	enum ibv_qp_type type =
-		ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
+	enum ibv_qp_type type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
 
 	return rcd_rm_id_create(channel, id, context, ps, type);
 }
@@ -249,8 +249,8 @@ rdma_destroy_id(struct rdma_cm_id *base)
 	struct rcd_ctrl_cm_count purged = { .count = 0 };
 
 	pthread_mutex_lock(&channel->lock);
-	if (rcd_client_call(&id->session->client, RCD_CTRL_CM_DESTROY, &req, &purged, NULL,
-		    NULL) == 0)
+	if (rcd_client_call(&id->session->client, RCD_CTRL_CM_DESTROY, &req, &purged, NULL, NULL) ==
+		0)
 		rcd_rm_channel_drain(channel, purged.count);
 	pthread_mutex_unlock(&channel->lock);
 	if (base->event != NULL)
@@ -272,6 +272,7 @@ rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *to)
 	bool sync = to == NULL;
 	int err;
 
+	rcd_rm_look(id);
 	if (id->sync && !sync && base->event != NULL) {
 		rdma_ack_cm_event(base->event);
 		base->event = NULL;
@@ -331,9 +332,8 @@ rdma_resolve_addr(
 	struct rdma_cm_id *base, struct sockaddr *src, struct sockaddr *dst, int timeout_ms)
 {
 	struct rcd_rm_id *id = rcd_rm_id(base);
-	struct rcd_ctrl_cm_resolve_req req = {
-		.id = id->handle, .timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0
-	};
+	struct rcd_ctrl_cm_resolve_req req = { .id = id->handle,
+		.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0 };
 	int err = dst != NULL ? rcd_rm_addr(dst, &req.dst) : -EINVAL;
 
 	if (err == 0)
@@ -360,9 +360,8 @@ int
 rdma_listen(struct rdma_cm_id *base, int backlog)
 {
 	struct rcd_rm_id *id = rcd_rm_id(base);
-	struct rcd_ctrl_cm_pair req = {
-		.id = id->handle, .second = backlog > 0 ? (uint32_t)backlog : 0
-	};
+	struct rcd_ctrl_cm_pair req = { .id = id->handle,
+		.second = backlog > 0 ? (uint32_t)backlog : 0 };
 	int err = rcd_rm_call(id, RCD_CTRL_CM_LISTEN, &req, NULL);
 
 	if (err == 0)

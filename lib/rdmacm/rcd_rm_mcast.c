@@ -55,9 +55,8 @@ rcd_rm_groups_free(struct rcd_rm_id *id)
 static int
 join(struct rcd_rm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
 {
-	struct rcd_ctrl_cm_join_req req = {
-		.id = id->handle, .send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
-	};
+	struct rcd_ctrl_cm_join_req req = { .id = id->handle,
+		.send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER };
 	int err = addr != NULL ? rcd_rm_addr(addr, &req.addr) : -EINVAL;
 	struct rcd_rm_group *group = err == 0 ? calloc(1, sizeof(*group)) : NULL;
 	struct rcd_ctrl_handle rep;
@@ -86,8 +85,7 @@ join(struct rcd_rm_id *id, const struct sockaddr *addr, uint32_t flags, void *co
 }
 
 int
-rdma_join_multicast_ex(
-	struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *attr, void *context)
+rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *attr, void *context)
 {
 	int err;
 

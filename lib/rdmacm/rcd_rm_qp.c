@@ -51,8 +51,7 @@ create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
 		id->recv_cq_channel = ibv_create_comp_channel(id->verbs);
 		if (id->recv_cq_channel == NULL)
 			return -errno;
-		id->recv_cq =
-			ibv_create_cq(id->verbs, (int)recv_size, id, id->recv_cq_channel, 0);
+		id->recv_cq = ibv_create_cq(id->verbs, (int)recv_size, id, id->recv_cq_channel, 0);
 		if (id->recv_cq == NULL)
 			return -errno;
 	}
@@ -60,8 +59,7 @@ create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
 		id->send_cq_channel = ibv_create_comp_channel(id->verbs);
 		if (id->send_cq_channel == NULL)
 			return -errno;
-		id->send_cq =
-			ibv_create_cq(id->verbs, (int)send_size, id, id->send_cq_channel, 0);
+		id->send_cq = ibv_create_cq(id->verbs, (int)send_size, id, id->send_cq_channel, 0);
 		if (id->send_cq == NULL)
 			return -errno;
 	}
@@ -88,6 +86,7 @@ create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 	bool own_recv = attr->recv_cq == NULL;
 	int err;
 
+	rcd_rm_look(id);
 	if (base->qp != NULL || base->verbs == NULL)
 		return -EINVAL;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) {
@@ -99,9 +98,8 @@ create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 	if (attr->srq == NULL && base->srq != NULL)
 		attr->srq = base->srq;
 	err = create_cqs(base, own_send ? attr->cap.max_send_wr : 0,
-		own_recv && (attr->srq == NULL || attr->cap.max_recv_wr > 0)
-			? attr->cap.max_recv_wr
-			: 0);
+		own_recv && (attr->srq == NULL || attr->cap.max_recv_wr > 0) ? attr->cap.max_recv_wr
+									     : 0);
 	if (err != 0) {
 		destroy_cqs(base);
 		return err;

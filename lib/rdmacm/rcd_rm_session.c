@@ -164,9 +164,8 @@ add_device(struct rcd_rm_session *session, uint32_t index)
 	}
 	device->index = index;
 	if (ibv_query_device(device->verbs, &attr) == 0)
-		device->max_rd_atomic = attr.max_qp_rd_atom < UINT8_MAX
-			? (uint8_t)attr.max_qp_rd_atom
-			: UINT8_MAX;
+		device->max_rd_atomic =
+			attr.max_qp_rd_atom < UINT8_MAX ? (uint8_t)attr.max_qp_rd_atom : UINT8_MAX;
 	LIST_INSERT_HEAD(&session->devices, device, link);
 	return device;
 }
@@ -275,8 +274,8 @@ rdma_get_devices(int *count)
 	if (list != NULL)
 		contexts = calloc(devices + 1, sizeof(contexts[0]));
 	for (uint32_t i = 0; contexts != NULL && i < devices; i++) {
-		struct rcd_rm_device *device = rcd_rm_device_get(
-			session, (uint32_t)ibv_get_device_index(list[i]));
+		struct rcd_rm_device *device =
+			rcd_rm_device_get(session, (uint32_t)ibv_get_device_index(list[i]));
 
 		if (device == NULL)
 			continue;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Packets of IGMP and MLD.
+ */
 #include "rcd_igmp.h"
 
 #define IGMP_LEN          8
@@ -46,9 +50,8 @@ static size_t
 build_mld(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
 	const struct rcd_gid *to, bool leave)
 {
-	static const uint8_t router_alert[HOP_BY_HOP_LEN] = {
-		RCD_IP_PROTO_ICMPV6, 0, 5, 2, 0, 0, 1, 0
-	};
+	static const uint8_t router_alert[HOP_BY_HOP_LEN] = { RCD_IP_PROTO_ICMPV6, 0, 5, 2, 0, 0, 1,
+		0 };
 	struct rcd_ipv6 ip = {
 		.hop_limit = 1,
 		.next_header = NEXT_HOP_BY_HOP,
@@ -94,8 +97,8 @@ rcd_membership_is_query(enum rcd_l3 l3, const uint8_t *ip, size_t len)
 
 	if (l3 == RCD_L3_IPV4) {
 		at = len > 0 ? (ip[0] & 0x0fu) * 4 : 0;
-		return at >= RCD_IPV4_LEN && len >= at + IGMP_LEN &&
-			ip[9] == RCD_IP_PROTO_IGMP && ip[at] == IGMP_QUERY;
+		return at >= RCD_IPV4_LEN && len >= at + IGMP_LEN && ip[9] == RCD_IP_PROTO_IGMP &&
+			ip[at] == IGMP_QUERY;
 	}
 	at = RCD_IPV6_LEN + HOP_BY_HOP_LEN;
 	return len >= at + MLD_LEN && ip[6] == NEXT_HOP_BY_HOP &&

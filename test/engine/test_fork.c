@@ -47,11 +47,41 @@ registered_memory_stays_with_the_parent(void)
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
+/* An allocator's memory outlives what was registered in it. */
+static void
+what_was_registered_once_is_inherited(void)
+{
+	struct rig rig;
+	struct node a;
+	pid_t child;
+	int status;
+
+	rig_start(&rig, NULL);
+	CU_ASSERT_EQUAL(rcd_cl_mem_fork_init(), 0);
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_memory(&a, 65536);
+	fill(a.memory, 65536, 1);
+	CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&a.client, &a.mr), 0);
+	child = fork();
+	if (child == 0) {
+		bool right = filled(a.memory, 65536, 1);
+
+		fill(a.memory, 65536, 2);
+		_exit(right ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	CU_ASSERT_EQUAL(status, 0);
+	CU_ASSERT(filled(a.memory, 65536, 1));
+	node_close(&a);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(registered_memory_stays_with_the_parent),
+		RCD_TEST(what_was_registered_once_is_inherited),
 	};
 
 	return rcd_tap_run("fork", tests, sizeof(tests) / sizeof(tests[0]));

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Goal: the drop-in library has the symbols and versions that programs import.
+"""Goal: the drop-in libraries have the symbols and versions that programs import.
 
-Method: pyelftools reads the library, and the system's own libibverbs where there is one: every
-function that the one exports under its default version, ours has under the same. Likewise each
-program and library here that needs libibverbs or libibumad: what it imports, by name and version,
-is there. The list of releases that programs bind to is checked by hand for the functions nearly
-all of them use. Sizes and offsets of structs are test_abi's.
+Method: pyelftools reads each library, and the system's own where there is one: every function that
+the one exports under its default version, ours has under the same. Likewise each program and
+library here that needs libibverbs, libibumad or librdmacm: what it imports, by name and version, is
+there. The list of releases that programs bind to is checked by hand for the functions nearly all of
+them use. Sizes and offsets of structs are test_abi's.
 
-    test_elf.py LIBIBVERBS LIBIBUMAD
+    test_elf.py LIBIBVERBS LIBIBUMAD LIBRDMACM
 """
 import glob
 import pathlib
@@ -23,7 +23,7 @@ try:
 except ImportError:
     ELFFile = None
 
-LIBRARY, UMAD = sys.argv[1:3]
+LIBRARY, UMAD, RDMACM = sys.argv[1:4]
 KNOWN = {'ibv_get_device_list': 'IBVERBS_1.1', 'ibv_reg_mr': 'IBVERBS_1.1',
          'ibv_create_comp_channel': 'IBVERBS_1.0', 'ibv_reg_mr_iova2': 'IBVERBS_1.8',
          'ibv_qp_to_qp_ex': 'IBVERBS_1.6', '_ibv_query_gid_ex': 'IBVERBS_1.11',
@@ -62,12 +62,13 @@ def versions_of_well_known_symbols():
 
 @tap.test
 def all_that_the_system_exports():
-    paths = glob.glob('/usr/lib/*/libibverbs.so.1')
-    if not paths:
-        raise tap.Skip('no libibverbs of the system here')
-    ours = exported(LIBRARY)
-    for name, (version, kind, _) in exported(paths[0]).items():
-        tap.equal(ours.get(name, ('none', ''))[:2], (version, kind), name)
+    for library, path in (('libibverbs.so.1', LIBRARY), ('librdmacm.so.1', RDMACM)):
+        paths = glob.glob(f'/usr/lib/*/{library}')
+        if not paths:
+            raise tap.Skip(f'no {library} of the system here')
+        ours = exported(path)
+        for name, (version, kind, _) in exported(paths[0]).items():
+            tap.equal(ours.get(name, ('none', ''))[:2], (version, kind), name)
 
 
 def imported(path, library):
@@ -121,6 +122,12 @@ def all_that_programs_import_of_verbs():
 def all_that_programs_import_of_umad():
     exported(UMAD)
     check_imports('libibumad.so.3', UMAD)
+
+
+@tap.test
+def all_that_programs_import_of_rdmacm():
+    tap.equal(len(exported(RDMACM)), 68, 'symbols of librdmacm')
+    check_imports('librdmacm.so.1', RDMACM)
 
 
 if __name__ == '__main__':

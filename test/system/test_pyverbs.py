@@ -4,7 +4,9 @@
 
 Method: the tests that the distribution ships with python3-pyverbs, unpacked into a folder of ours,
 on an engine with the embedded wire. Each of their tests is one of ours; the skipped ones need
-hardware of a vendor, device memory, XRC, ODP or raw packets (doc/verbs.md lists them).
+hardware of a vendor, device memory, XRC, ODP or raw packets (doc/verbs.md lists them). The tests of
+RDMA CM want a netdev with the device's address, and find it by sysfs: they get both in namespaces
+of their own.
 
     test_pyverbs.py ROCADED LIBIBVERBS
 """
@@ -27,6 +29,17 @@ FOLDER = tempfile.mkdtemp(prefix='rcdpy')
 ENV = {**os.environ, 'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': f'{FOLDER}/run/rocade.sock'}
 
 
+INSIDE = '''set -e
+mount -t tmpfs none /sys
+mkdir -p /sys/class/infiniband/roce0/device/net/roce0
+ip tuntap add dev roce0 mode tap
+ip addr add 10.77.0.1/24 dev roce0
+ip link set roce0 up
+ip link set lo up
+exec /usr/bin/python3 run_tests.py --dev roce0 --gid "$1" -v
+'''
+
+
 def rocade(*words):
     done = subprocess.run([ROCADE, '--log', f'{FOLDER}/run/rocaded.log', *words],
                           capture_output=True, text=True, env=ENV, timeout=60, check=False)
@@ -41,6 +54,12 @@ def unpack():
     shutil.copytree(SHIPPED, folder)
     for path in folder.glob('*.gz'):
         path.with_suffix('').write_bytes(gzip.decompress(path.read_bytes()))
+    # A process of theirs that is killed by a signal passes unless it is looked for.
+    base = folder / 'base.py'
+    code = base.read_text()
+    note = 'proc_res[side] = proc.exitcode'
+    tap.true(note in code, 'their processes are not waited for any more')
+    base.write_text(code.replace(note, f'{note} if proc.exitcode >= 0 else 2'))
     return folder
 
 
@@ -51,12 +70,13 @@ def run_all(gid):
     rocade('up', '--', '--file-prefix', f'rcdpy{os.getpid()}', '--no-huge', '-m', '256')
     try:
         env = {**ENV, 'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
-        done = subprocess.run(['/usr/bin/python3', 'run_tests.py', '--dev', 'roce0', '--gid', gid,
-                               '-v'], cwd=folder, env=env, capture_output=True, text=True,
-                              timeout=300, check=False)
+        done = subprocess.run(['unshare', '-mn', 'bash', '-c', INSIDE, 'bash', gid], cwd=folder,
+                              env=env, capture_output=True, text=True, timeout=300, check=False)
         passed = len(re.findall(r' \.\.\. ok$', done.stderr, re.M))
         tap.equal(done.returncode, 0, done.stderr[-6000:])
-        tap.true(passed >= 97, f'only {passed} tests passed\n{done.stderr}')
+        cm = len(re.findall(r'^test_rdmacm_.* \.\.\. ok$', done.stderr, re.M))
+        tap.equal(cm, 10, done.stderr)
+        tap.true(passed >= 107, f'only {passed} tests passed\n{done.stderr}')
         left = rocade('resource')
         tap.true(' qp 0 ' in left and ' ctx 0 ' in left, left)
     finally:

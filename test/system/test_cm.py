@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: unmodified programs of the distribution connect by IP address through the drop-in
+librdmacm.
+
+Method: as test_verbs.py; the programs check what they transfer. Clients go to the address of the
+other end's device, so that every message crosses the wire. Afterwards nothing may be left.
+
+    test_cm.py ROCADED LIBIBVERBS [veth]
+"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from ends import ENDS, LIMIT, VETH, on, rocade_on, start, stop, tap
+
+ADDRESS4 = '192.168.1.{}' if VETH else '10.77.0.{}'
+ADDRESS6 = 'fd01::{}' if VETH else 'fd77::{}'
+
+
+def address(number, v6=False):
+    return (ADDRESS6 if v6 else ADDRESS4).format(number)
+
+
+def begin(end, *command):
+    if shutil.which(command[0]) is None:
+        raise tap.Skip(f'no {command[0]} here')
+    # A file: nobody reads while it runs.
+    out = tempfile.TemporaryFile('w+')
+    process = subprocess.Popen([*end.prefix, 'timeout', str(LIMIT), *command], env=end.env,
+                               stdout=out, stderr=subprocess.STDOUT)
+    process.out = out
+    return process
+
+
+def finish(process):
+    """What it has printed, when it has ended."""
+    process.wait(timeout=LIMIT)
+    process.out.seek(0)
+    return process.out.read()
+
+
+def kill(process):
+    """Not timeout, but what it runs."""
+    subprocess.run(['pkill', '-9', '-P', str(process.pid)], check=False)
+    process.wait()
+    process.out.close()
+
+
+def ids(end):
+    return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
+
+
+def wait_until(what, func):
+    for _ in range(200):
+        if func():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f'{what}: not within 10 seconds')
+
+
+def listening(end):
+    wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
+
+
+def gone():
+    for end in ENDS:
+        wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
+
+
+def pair(server, client, bound=True):
+    """A server on the second end, a client on the first. Returns what both printed."""
+    first = begin(ENDS[1], *server)
+    try:
+        if bound:
+            listening(ENDS[1])
+        else:
+            time.sleep(0.5)
+        second = on(ENDS[0], 'timeout', str(LIMIT), *client)
+        out = finish(first)
+    finally:
+        kill(first)
+    text = second.stdout + second.stderr
+    tap.equal((first.returncode, second.returncode), (0, 0),
+              f'{server} {client}\n{out[-3000:]}\n{text[-3000:]}')
+    return out + text
+
+
+@tap.test
+def engines_start():
+    start(veth_lines='')
+
+
+@tap.test
+def rping_both_ips():
+    for v6 in (False, True):
+        out = pair(['rping', '-s', '-a', address(2, v6), '-v', '-V', '-C', '1000'],
+                   ['rping', '-c', '-a', address(2, v6), '-v', '-V', '-C', '1000'])
+        tap.true(out.count('ping data: rdma-ping-') >= 2000, out[-2000:])
+    gone()
+
+
+@tap.test
+def rping_to_a_listener_on_any_address():
+    pair(['rping', '-s', '-v', '-V', '-C', '20'],
+         ['rping', '-c', '-a', address(2), '-v', '-V', '-C', '20'])
+    pair(['rping', '-s', '-v', '-V', '-C', '20'],
+         ['rping', '-c', '-a', address(2), '-I', address(1), '-v', '-V', '-C', '20'])
+
+
+@tap.test
+def rping_persistent_server():
+    server = begin(ENDS[1], 'rping', '-s', '-P', '-a', address(2))
+    command = ['timeout', str(LIMIT), 'rping', '-c', '-a', address(2), '-V', '-C', '3']
+    try:
+        listening(ENDS[1])
+        for _ in range(100):
+            done = on(ENDS[0], *command)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr)
+        clients = [begin(ENDS[0], *command[2:]) for _ in range(20)]
+        for client in clients:
+            out = finish(client)
+            tap.equal(client.returncode, 0, out)
+        # What is left is the server's: its listener, and no connection.
+        wait_until('the end of all connections', lambda: len(ids(ENDS[1])) <= 1)
+    finally:
+        kill(server)
+    gone()
+
+
+@tap.test
+def ucmatose():
+    for v6 in (False, True):
+        pair(['ucmatose', '-b', address(2, v6), '-c', '100', '-C', '10', '-S', '1000'],
+             ['ucmatose', '-s', address(2, v6), '-c', '100', '-C', '10', '-S', '1000'])
+    for options in (['-m'], ['-t', '8'], ['-c', '3', '-a', '17'], ['-P', 'tcp'], ['-P', 'ib']):
+        pair(['ucmatose', '-b', address(2), *options],
+             ['ucmatose', '-s', address(2), '-b', address(1), *options])
+
+
+@tap.test
+def udaddy():
+    for v6 in (False, True):
+        pair(['udaddy', '-b', address(2, v6), '-c', '10', '-C', '10'],
+             ['udaddy', '-s', address(2, v6), '-c', '10', '-C', '10'])
+    pair(['udaddy', '-b', address(2), '-p', '0x0002'], ['udaddy', '-s', address(2), '-p', '0x0002'])
+
+
+@tap.test
+def mckey():
+    for v6, group in ((False, '239.1.2.3'), (True, 'ff0e::77')):
+        pair(['mckey', '-m', group, '-b', address(2, v6)],
+             ['mckey', '-m', group, '-b', address(1, v6), '-s'], bound=False)
+    pair(['mckey', '-m', '239.1.2.4', '-b', address(2)],
+         ['mckey', '-m', '239.1.2.4', '-b', address(1), '-s', '-o'], bound=False)
+
+
+@tap.test
+def endpoints():
+    pair(['rdma_server'], ['rdma_client', '-s', address(2)])
+
+
+@tap.test
+def cmtime():
+    server = begin(ENDS[1], 'cmtime', '-b', address(2))
+    try:
+        listening(ENDS[1])
+        done = on(ENDS[0], 'timeout', str(LIMIT), 'cmtime', '-s', address(2), '-c', '1000')
+        tap.equal(done.returncode, 0, done.stdout + done.stderr)
+        connect = re.search(r'^connect +: +([\d.]+)', done.stdout, re.M)
+        print(f'# 1000 connections at once: {1e6 / float(connect[1]):.0f} in a second')
+    finally:
+        kill(server)
+    gone()
+
+
+@tap.test
+def perftest_by_address():
+    for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat', 'ib_read_bw',
+                    'ib_read_lat', 'ib_atomic_bw', 'ib_atomic_lat'):
+        pair([program, '-R', '-F', '-n', '200'], [program, '-R', '-F', '-n', '200', address(2)],
+             bound=False)
+    for more in (['-c', 'UD', '-s', '1024'], ['-q', '4'], ['-e'], ['-b'], ['-T', '41']):
+        command = ['ib_send_bw', '-R', '-F', '-n', '200', *more]
+        pair(command, [*command, address(2)], bound=False)
+
+
+@tap.test
+def nobody_listens():
+    done = on(ENDS[0], 'timeout', '20', 'rping', '-c', '-a', address(2), '-C', '1', '-d')
+    tap.true('RDMA_CM_EVENT_REJECTED, error 8' in done.stdout + done.stderr,
+             done.stdout + done.stderr)
+
+
+@tap.test
+def nobody_answers():
+    done = on(ENDS[0], 'timeout', '20', 'rping', '-c', '-a', address(99), '-C', '1', '-d')
+    tap.true('RDMA_CM_EVENT_ADDR_ERROR' in done.stdout + done.stderr, done.stdout + done.stderr)
+
+
+@tap.test
+def port_is_taken():
+    first = begin(ENDS[1], 'rping', '-s', '-P', '-a', address(2))
+    try:
+        listening(ENDS[1])
+        for other in (address(2), '0.0.0.0'):
+            done = on(ENDS[1], 'timeout', '10', 'rping', '-s', '-a', other)
+            tap.true('Address already in use' in done.stdout + done.stderr,
+                     done.stdout + done.stderr)
+        # Another port is free.
+        done = on(ENDS[1], 'timeout', '1', 'rping', '-s', '-a', address(2), '-p', '9999')
+        tap.equal(done.returncode, 124, done.stdout + done.stderr)
+    finally:
+        kill(first)
+
+
+@tap.test
+def killed_programs_disconnect():
+    for victim in (0, 1):
+        server = begin(ENDS[1], 'rping', '-s', '-a', address(2), '-d')
+        listening(ENDS[1])
+        client = begin(ENDS[0], 'rping', '-c', '-a', address(2), '-C', '100000000', '-d')
+        wait_until('a connection', lambda: any(
+            i['state'] == 'CONNECT' and i.get('dst-addr') for i in ids(ENDS[0])))
+        time.sleep(0.2)
+        killed, other = ((client, server), (server, client))[victim]
+        kill(killed)
+        out = finish(other)
+        tap.true('RDMA_CM_EVENT_DISCONNECTED' in out, f'{victim}: {out[-2000:]}')
+    gone()
+
+
+@tap.test
+def counters_and_list():
+    for end in ENDS:
+        counters = json.loads(rocade_on(end, '-j', 'statistic', 'show', 'link',
+                                        end.device).stdout)[0]['counters']
+        for name in ('cm_rx_rtu', 'cm_tx_rep') if end is ENDS[1] else ('cm_tx_req', 'cm_rx_rej'):
+            tap.true(counters[name] > 0, f'{end.device}: {name}')
+    server = begin(ENDS[1], 'rping', '-s', '-P', '-a', address(2), '-p', '7999')
+    try:
+        listening(ENDS[1])
+        entry = ids(ENDS[1])[0]
+        tap.equal((entry['ifname'], entry['state'], entry['ps'], entry['src-addr'],
+                   entry['src-port'], entry['comm']),
+                  (ENDS[1].device, 'LISTEN', 'TCP', address(2), 7999, 'rping'), entry)
+    finally:
+        kill(server)
+    gone()
+
+
+@tap.test
+def nothing_is_left():
+    gone()
+    stop()
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
