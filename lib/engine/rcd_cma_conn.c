@@ -318,7 +318,8 @@ attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	rcd_cmid_av(id, &rep->attr.av);
 	rep->attr.path_mtu_bytes = id->path_mtu_bytes;
 	rep->attr.dest_qpn = id->remote_qpn;
-	rep->attr.rq_psn = id->remote_psn;
+	/* Each side says at which PSN the other is to begin (IBTA Vol. 1, 12.7.31). */
+	rep->attr.rq_psn = id->psn;
 	if (id->qp_type != RCD_CTRL_QP_RC)
 		return;
 	rep->mask |= VERBS_MAX_DEST_RD_ATOMIC | VERBS_MIN_RNR_TIMER;
@@ -330,7 +331,7 @@ static void
 attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = VERBS_STATE | VERBS_SQ_PSN;
-	rep->attr.sq_psn = id->psn;
+	rep->attr.sq_psn = id->remote_psn;
 	if (id->qp_type != RCD_CTRL_QP_RC)
 		return;
 	rep->mask |= VERBS_TIMEOUT | VERBS_RETRY_CNT | VERBS_RNR_RETRY | VERBS_MAX_RD_ATOMIC;

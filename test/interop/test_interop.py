@@ -27,6 +27,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import cm  # noqa: E402
 from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, sh, tap  # noqa: E402
 
 ARGS = argparse.ArgumentParser()
@@ -511,6 +512,8 @@ def main():
         return 0 if os.environ.get('ROCADE_MESON') else 77
     print(f'# {said}', flush=True)
     tap.add('engine starts', engine_starts)
+    if not ARGS.vhost:
+        cm.Plan(engine, peer, add).make(ARGS.short)
     if ARGS.short or ARGS.vhost:
         plan_short()
         if ARGS.vhost:

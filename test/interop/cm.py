@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Connection management with the kernel's rdma_cm: connections by address in both roles, refused
+ones, and ends of all kinds."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from peer import GUEST, LIMIT, OURS, sh, tap  # noqa: E402
+
+ADDRESSES = {'4': (OURS, GUEST), '6': ('fd77::100', 'fd77::1')}
+
+
+class Side:
+    """Where programs run: here with Rocade, or in the guest with its kernel."""
+
+    def __init__(self, engine, peer, ours):
+        self.engine, self.peer, self.ours = engine, peer, ours
+
+    def command(self, text):
+        return self.engine.command(*text.split()) if self.ours else self.peer.command(text)
+
+    def env(self):
+        return self.engine.env if self.ours else None
+
+    def begin(self, text):
+        out = tempfile.TemporaryFile('w+', errors='replace')
+        process = subprocess.Popen(self.command(text), stdout=out, stderr=subprocess.STDOUT,
+                                   env=self.env())
+        process.out = out
+        return process
+
+    def ids(self):
+        """Identifiers by state and address of the other end."""
+        if self.ours:
+            entries = json.loads(self.engine.rocade('-j', 'resource', 'show', 'cm_id').stdout)
+        else:
+            entries = json.loads(self.peer.run('rdma -j resource show cm_id')[1] or '[]')
+        return [(entry['state'], entry.get('dst-addr', '')) for entry in entries]
+
+    def kill(self, program):
+        if self.ours:
+            # In a namespace of ours there are no others.
+            sh('ip', 'netns', 'exec', self.engine.namespace, 'bash', '-c',
+               f'for p in $(ip netns pids {self.engine.namespace}); do '
+               f'[ "$(cat /proc/$p/comm)" = {program} ] && kill -9 $p; done')
+        else:
+            self.peer.run(f'pkill -9 -x {program} || killall -9 {program}')
+
+
+def finish(process):
+    process.wait(timeout=LIMIT + 20)
+    process.out.seek(0)
+    return process.out.read()
+
+
+def wait_until(what, func):
+    deadline = time.monotonic() + 20
+    while not func():
+        tap.true(time.monotonic() < deadline, f'{what}: not within 20 seconds')
+        time.sleep(0.1)
+
+
+def listening(side):
+    wait_until('a listener', lambda: any(state == 'LISTEN' for state, _ in side.ids()))
+
+
+class Plan:
+    """The tests. @param add  the suite's: a name, a function, its arguments"""
+
+    def __init__(self, engine, peer, add):
+        self.here, self.there = Side(engine, peer, True), Side(engine, peer, False)
+        self.add = add
+
+    def sides(self, role):
+        return (self.here, self.there) if role == 'server' else (self.there, self.here)
+
+    def pair(self, role, family, server, client):
+        """Both ends well, or the test fails. {} is the server's address."""
+        first, second = self.sides(role)
+        address = ADDRESSES[family][0 if role == 'server' else 1]
+        process = first.begin(server.format(address))
+        try:
+            listening(first)
+            # The emulated kernel says so before it is.
+            time.sleep(0 if first.ours else 3)
+            done = second.begin(client.format(address))
+            said = finish(done)
+            out = finish(process)
+        finally:
+            process.kill()
+            process.wait()
+        tap.equal((process.returncode, done.returncode), (0, 0),
+                  f'{server}, Rocade is {role}\n{out[-1500:]}\n{said[-1500:]}')
+        return out + said
+
+    def refused(self, role):
+        """Nobody listens: the client is told so, at once."""
+        _, client = self.sides(role)
+        said = finish(client.begin('rping -c -C 1 -d -a ' + (OURS if role == 'server' else GUEST)))
+        tap.true('RDMA_CM_EVENT_REJECTED, error 8' in said, said)
+
+    def killed(self, role, victim):
+        """One side dies: the other learns of it, and nothing is left here."""
+        first, second = self.sides(role)
+        address = OURS if role == 'server' else GUEST
+        server = first.begin(f'rping -s -d -a {address}')
+        listening(first)
+        client = second.begin(f'rping -c -d -C 100000000 -a {address}')
+        wait_until('a connection',
+                   lambda: any(state == 'CONNECT' and dst for state, dst in self.here.ids()))
+        time.sleep(1)
+        dies, lives, other = (self.here, self.there, client if role == 'server' else server) \
+            if victim == 'Rocade' else \
+            (self.there, self.here, server if role == 'server' else client)
+        dies.kill('rping')
+        said = finish(other)
+        finish(server)
+        finish(client)
+        tap.true('RDMA_CM_EVENT_DISCONNECTED' in said, said[-1500:])
+        wait_until('the end of all identifiers', lambda: not self.here.ids())
+
+    def make(self, short):
+        families = ('4',) if short else ('4', '6')
+        count = 5 if short else 50
+        programs = [
+            ('rping', f'rping -s -v -V -C {count} -a {{}}', f'rping -c -v -V -C {count} -a {{}}'),
+            ('ucmatose', 'ucmatose -b {} -c 5', 'ucmatose -s {} -c 5'),
+            ('udaddy', 'udaddy -b {} -c 3', 'udaddy -s {} -c 3'),
+        ]
+        for role in ('server', 'client'):
+            for family in families:
+                for name, server, client in programs:
+                    self.add(f'{name}, IPv{family}, Rocade {role}', self.pair, role, family,
+                             server, client)
+            self.add(f'a refused connection, Rocade {role}', self.refused, role)
+        for role in ('server', 'client'):
+            for victim in ('Rocade', 'the kernel'):
+                self.add(f'{victim} is killed, Rocade {role}', self.killed, role, victim)
+        if short:
+            return
+        # It resolves names to IPv4 alone.
+        command = 'ib_send_bw -R -F -n 50 -s 4096'
+        for role in ('server', 'client'):
+            self.add(f'ib_send_bw -R, Rocade {role}', self.pair, role, '4', command,
+                     command + ' {}')
