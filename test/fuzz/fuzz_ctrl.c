@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ start(void)
 	struct rcd_engine_conf conf;
 	char error[200] = "";
 
+	signal(SIGPIPE, SIG_IGN);
 	snprintf(prefix, sizeof(prefix), "rcdfuzz%d", (int)getpid());
 	RCD_CHECK(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
 	rcd_engine_conf_init(&conf);

@@ -64,6 +64,8 @@ class Ends(list):
 
 
 VETH = sys.argv[3:4] == ['veth']
+ADDRESS4 = '192.168.1.{}' if VETH else '10.77.0.{}'
+ADDRESS6 = 'fd01::{}' if VETH else 'fd77::{}'
 ENDS = Ends()
 STACK = contextlib.ExitStack()
 
@@ -106,6 +108,69 @@ def both(program, *options, ends=None):
     what = f'{program} {" ".join(options)}: server {first.returncode}, client ' \
            f'{second.returncode}\n{out}{text}'
     tap.equal((first.returncode, second.returncode), (0, 0), what)
+    return out + text
+
+
+def address(number, v6=False):
+    return (ADDRESS6 if v6 else ADDRESS4).format(number)
+
+
+def begin(end, *command):
+    if shutil.which(command[0]) is None:
+        raise tap.Skip(f'no {command[0]} here')
+    # A file: nobody reads while it runs.
+    out = tempfile.TemporaryFile('w+')
+    process = subprocess.Popen([*end.prefix, 'timeout', str(LIMIT), *command], env=end.env,
+                               stdout=out, stderr=subprocess.STDOUT)
+    process.out = out
+    return process
+
+
+def finish(process):
+    """What it has printed, when it has ended."""
+    process.wait(timeout=LIMIT)
+    process.out.seek(0)
+    return process.out.read()
+
+
+def kill(process):
+    """Not timeout, but what it runs."""
+    subprocess.run(['pkill', '-9', '-P', str(process.pid)], check=False)
+    process.wait()
+    process.out.close()
+
+
+def ids(end):
+    return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
+
+
+def wait_until(what, func):
+    for _ in range(200):
+        if func():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f'{what}: not within 10 seconds')
+
+
+def listening(end):
+    wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
+
+
+def pair(server, client, bound=True):
+    """A server on the second end, a client on the first. Returns what both printed."""
+    first = begin(ENDS[1], *server)
+    try:
+        if bound:
+            listening(ENDS[1])
+        else:
+            time.sleep(0.5)
+        second = on(ENDS[0], 'timeout', str(LIMIT), *client)
+        out = finish(first)
+    finally:
+        kill(first)
+    text = second.stdout + second.stderr
+    tap.equal((first.returncode, second.returncode), (0, 0),
+              f'{server} {client}\n{out[-3000:]}\n{text[-3000:]}')
     return out + text
 
 

@@ -9,85 +9,20 @@ other end's device, so that every message crosses the wire. Afterwards nothing m
     test_cm.py ROCADED LIBIBVERBS [veth]
 """
 import json
+import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
-from ends import ENDS, LIMIT, VETH, on, rocade_on, start, stop, tap
+from ends import (ENDS, LIBRARY, LIMIT, VETH, address, begin, finish, ids, kill, listening, on, pair,
+                  rocade_on, start, stop, tap, wait_until)
 
-ADDRESS4 = '192.168.1.{}' if VETH else '10.77.0.{}'
-ADDRESS6 = 'fd01::{}' if VETH else 'fd77::{}'
-
-
-def address(number, v6=False):
-    return (ADDRESS6 if v6 else ADDRESS4).format(number)
-
-
-def begin(end, *command):
-    if shutil.which(command[0]) is None:
-        raise tap.Skip(f'no {command[0]} here')
-    # A file: nobody reads while it runs.
-    out = tempfile.TemporaryFile('w+')
-    process = subprocess.Popen([*end.prefix, 'timeout', str(LIMIT), *command], env=end.env,
-                               stdout=out, stderr=subprocess.STDOUT)
-    process.out = out
-    return process
-
-
-def finish(process):
-    """What it has printed, when it has ended."""
-    process.wait(timeout=LIMIT)
-    process.out.seek(0)
-    return process.out.read()
-
-
-def kill(process):
-    """Not timeout, but what it runs."""
-    subprocess.run(['pkill', '-9', '-P', str(process.pid)], check=False)
-    process.wait()
-    process.out.close()
-
-
-def ids(end):
-    return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
-
-
-def wait_until(what, func):
-    for _ in range(200):
-        if func():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f'{what}: not within 10 seconds')
-
-
-def listening(end):
-    wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
-
+BUILD = pathlib.Path(LIBRARY).parents[1]
 
 def gone():
     for end in ENDS:
         wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
-
-
-def pair(server, client, bound=True):
-    """A server on the second end, a client on the first. Returns what both printed."""
-    first = begin(ENDS[1], *server)
-    try:
-        if bound:
-            listening(ENDS[1])
-        else:
-            time.sleep(0.5)
-        second = on(ENDS[0], 'timeout', str(LIMIT), *client)
-        out = finish(first)
-    finally:
-        kill(first)
-    text = second.stdout + second.stderr
-    tap.equal((first.returncode, second.returncode), (0, 0),
-              f'{server} {client}\n{out[-3000:]}\n{text[-3000:]}')
-    return out + text
 
 
 @tap.test
@@ -187,6 +122,47 @@ def perftest_by_address():
     for more in (['-c', 'UD', '-s', '1024'], ['-q', '4'], ['-e'], ['-b'], ['-T', '41']):
         command = ['ib_send_bw', '-R', '-F', '-n', '200', *more]
         pair(command, [*command, address(2)], bound=False)
+
+
+@tap.test
+def example_program():
+    program = str(BUILD / 'examples/rdma-copy')
+    out = pair([program, '-a', address(2)], [program, '-a', address(2), '-t', 'a text to copy'])
+    tap.true('received: a text to copy' in out and 'the buffers are alike' in out, out)
+    out = pair([program], [program, '-a', address(2, True), '-t', 'x' * 5000])
+    tap.true('the buffers are alike' in out, out)
+
+
+def memory(end):
+    """Of the end's engine, KiB."""
+    pid = json.loads(rocade_on(end, '-j', 'engine').stdout)['pid']
+    status = pathlib.Path(f'/proc/{pid}/status').read_text(encoding='utf-8')
+    return int(re.search(r'VmRSS:\s+(\d+)', status)[1])
+
+
+@tap.test
+def ten_thousand_connections():
+    tool = str(BUILD / 'test/system/cm_tool')
+
+    def cycle(count):
+        return pair([tool, 'serve', address(2), str(count)],
+                    [tool, 'cycle', address(2), str(count)]).split()
+
+    # What is in timewait at a time takes its place once.
+    cycle(4000)
+    before = [memory(end) for end in ENDS]
+    first, last = cycle(10000)
+    print(f'# microseconds for a connection: {first} at first, {last} at last')
+    after = [memory(end) for end in ENDS]
+    gone()
+    tap.true(all(now - then < 4096 for now, then in zip(after, before)), (before, after))
+    stop_checks()
+
+
+def stop_checks():
+    for end in ENDS:
+        out = rocade_on(end, 'resource').stdout
+        tap.true(all(f' {kind} 0' in out for kind in ('pd', 'cq', 'qp', 'cm_id', 'mr', 'ctx')), out)
 
 
 @tap.test

@@ -13,7 +13,8 @@ import pathlib
 import re
 import sys
 
-from ends import ENDS, FOLDER, both, counters, perftest, rocade_on, start, stop, tap
+from ends import (ENDS, FOLDER, address, both, counters, pair, perftest, rocade_on, start, stop,
+                  tap)
 
 DAMAGE = 'drop=1%,duplicate=1%,reorder=1%'
 
@@ -99,6 +100,16 @@ def perftest_latency():
     with damaged('drop', 'duplicate', 'reorder'):
         for program in ('ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat'):
             perftest(program, '-n', '200')
+
+
+@tap.test
+def connections_by_address():
+    with damaged('drop', 'duplicate', 'reorder'):
+        for v6 in (False, True):
+            pair(['rping', '-s', '-a', address(2, v6), '-V', '-C', '1000'],
+                 ['rping', '-c', '-a', address(2, v6), '-V', '-C', '1000'])
+        pair(['ucmatose', '-b', address(2), '-c', '50'],
+             ['ucmatose', '-s', address(2), '-c', '50'])
 
 
 @tap.test
