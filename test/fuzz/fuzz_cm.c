@@ -90,7 +90,7 @@ on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event, const str
 	return 0;
 }
 
-/* A message whose IDs and queue pair are often known ones, and whose other bytes are the input's. */
+/* A message whose IDs are often known ones, and whose other bytes are the input's. */
 static void
 feed(struct input *in)
 {

@@ -11,12 +11,13 @@ other end's device, so that every message crosses the wire. Afterwards nothing m
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
 
-from ends import (ENDS, LIBRARY, LIMIT, VETH, address, begin, finish, ids, kill, listening, on, pair,
-                  rocade_on, start, stop, tap, wait_until)
+from ends import (ENDS, LIBRARY, LIMIT, VETH, address, begin, finish, ids, kill, listening, on,
+                  pair, rocade_on, start, stop, tap, wait_until)
 
 BUILD = pathlib.Path(LIBRARY).parents[1]
 
@@ -163,6 +164,46 @@ def stop_checks():
     for end in ENDS:
         out = rocade_on(end, 'resource').stdout
         tap.true(all(f' {kind} 0' in out for kind in ('pd', 'cq', 'qp', 'cm_id', 'mr', 'ctx')), out)
+
+
+def bandwidth(text):
+    return float(re.search(r'^ *65536 +\d+ +[\d.]+ +([\d.]+)', text, re.M)[1])
+
+
+@tap.test
+def flood_of_requests():
+    """A hundred thousand requests in each second to a listener that does not look: what is
+    established goes on, memory is bounded, and the listener's backlog is all that waits."""
+    if not VETH:
+        raise tap.Skip('a flood comes from a netdev')
+    mac = json.loads(rocade_on(ENDS[1], '-j', 'link', 'show', ENDS[1].device).stdout)[0]['mac']
+    listener = subprocess.Popen([*ENDS[1].prefix, str(BUILD / 'test/system/cm_tool'), 'listen',
+                                 address(2), '10'], env=ENDS[1].env, stdin=subprocess.PIPE)
+    before = memory(ENDS[1])
+    command = ['ib_write_bw', '-R', '-F', '-p', '19999', '-D', '3']
+    try:
+        listening(ENDS[1])
+        alone = bandwidth(pair(command, [*command, address(2)]))
+        flood = begin(ENDS[0], str(BUILD / 'test/system/req_flood'), ENDS[0].netdev, mac,
+                      address(1), address(2), '7471', '100000')
+        beside = bandwidth(pair(command, [*command, address(2)]))
+        flood.send_signal(signal.SIGTERM)
+        sent = int(finish(flood))
+        tap.true(sent >= 100000, f'only {sent} requests')
+        tap.true(memory(ENDS[1]) - before < 32768, f'{before} KiB grew to {memory(ENDS[1])} KiB')
+        waiting = [i for i in ids(ENDS[1]) if i['state'] == 'CONNECT']
+        tap.equal(len(waiting), 10, 'requests that wait')
+        counters = json.loads(rocade_on(ENDS[1], '-j', 'statistic', 'show', 'link',
+                                        ENDS[1].device).stdout)[0]['counters']
+        dropped = {name: val for name, val in counters.items() if name.startswith('cm_rx_drop')}
+        print(f'# {alone:.0f} MB/s without a flood, {beside:.0f} beside {sent} requests; {dropped}')
+        # Another connection is made while they wait.
+        pair(['rping', '-s', '-a', address(2), '-p', '8888', '-C', '3'],
+             ['rping', '-c', '-a', address(2), '-p', '8888', '-C', '3'])
+    finally:
+        listener.stdin.close()
+        listener.wait()
+    gone()
 
 
 @tap.test
