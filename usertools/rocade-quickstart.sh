@@ -69,6 +69,13 @@ run "$rocade" link show
 run "$rocade" run -- ibv_devices
 run "$rocade" run -- ibv_devinfo -d roce0
 both ibv_rc_pingpong -g 1
+echo
+echo "\$ rocade run -- rping -s -a 10.77.0.2 -C 3 &"
+timeout 60 "$rocade" run -- rping -s -a 10.77.0.2 -C 3 >"$work/server" 2>&1 &
+server=$!
+sleep 0.5
+run "$rocade" run -- rping -c -a 10.77.0.2 -v -C 3
+wait "$server" || { cat "$work/server" >&2; exit 1; }
 for program in ib_send_bw ib_write_bw ib_read_bw ib_send_lat; do
 	both "$program" -x 1 -F
 done
