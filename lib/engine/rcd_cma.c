@@ -72,8 +72,10 @@ rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *p
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_FULL, 1);
 		return;
 	}
-	/* Who takes them empties the ring: the first one wakes. */
-	if (rte_ring_count(ring) == 1 && write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
+	/* Who takes them empties the ring: those that were first wake. */
+	if (rte_ring_count(ring) > lcore->engine->lcore_count)
+		return;
+	if (write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
 		/* Full: it is read before long. */
 	}
 }

@@ -27,6 +27,7 @@
 #define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
 #define RCD_CMA_IDS_MAX     16384 /**< of a client */
 #define RCD_CMA_CHANNELS    1024  /**< of a client */
+#define RCD_CMA_GROUPS_MAX  1024  /**< of a client */
 #define RCD_CMA_EVENTS_MAX  32768 /**< that wait in a channel: its pipe has room for them */
 #define RCD_CMA_BACKLOG_MAX 1024  /**< requests that wait at a listener */
 #define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
@@ -152,6 +153,7 @@ LIST_HEAD(rcd_cmid_list, rcd_cmid);
 struct rcd_cma_client {
 	struct rcd_table ids;
 	struct rcd_table channels;
+	uint32_t group_count;
 };
 
 /** A MAD on its way from an lcore. */
@@ -295,6 +297,10 @@ rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group);
 /** Take an identifier and what waits of it to another channel. @return how many events */
 uint32_t
 rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel);
+
+/** Forget all that waits for a client: it takes nothing any more. */
+void
+rcd_cma_events_end(struct rcd_session *session);
 
 /** Free a client's channels. */
 void

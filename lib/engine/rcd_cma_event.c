@@ -5,7 +5,6 @@
  * identifier goes with it; the channel's pipe has a byte for each, for poll(2) to see.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,16 +15,13 @@ rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
 {
 	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
+	int err = channel != NULL ? rcd_session_pipe(ends) : -ENOMEM;
 
-	if (channel == NULL)
-		return -ENOMEM;
-	if (pipe2(ends, O_CLOEXEC) != 0) {
+	if (err != 0) {
 		free(channel);
-		return -errno;
+		return err;
 	}
-	/* Our end never blocks; how the client waits is its own affair. */
-	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0 ||
-		rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
+	if (rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
 		close(ends[0]);
 		close(ends[1]);
 		free(channel);
@@ -170,6 +166,19 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 	LIST_FOREACH(child, &id->children, child_link)
 	count += rcd_cma_event_migrate(child, channel);
 	return count;
+}
+
+void
+rcd_cma_events_end(struct rcd_session *session)
+{
+	struct rcd_table *channels = &session->cma->channels;
+
+	for (uint32_t i = 0; i < channels->capacity; i++) {
+		struct rcd_cma_channel *channel = channels->slots[i];
+
+		while (channel != NULL && !STAILQ_EMPTY(&channel->events))
+			drop(channel, STAILQ_FIRST(&channel->events));
+	}
 }
 
 void

@@ -63,28 +63,35 @@ say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
 		rcd_lcore_call(id->dev->engine->lcores[0], say_on_lcore, &saying);
 }
 
-/* The kernel tells the routers, as long as the socket is there. @return socket; -1 without need */
+/*
+ * The kernel tells the routers, as long as the socket is there.
+ *
+ * @param sock  set; -1: there is no need
+ * @return 0 or -errno
+ */
 static int
-join_by_kernel(const struct rcd_dev *dev, const struct rcd_gid *gid)
+join_by_kernel(const struct rcd_dev *dev, const struct rcd_gid *gid, int *sock)
 {
 	bool v4 = rcd_gid_is_ipv4(gid);
 	struct ip_mreqn mreq = { .imr_ifindex = (int)dev->ifindex };
 	struct ipv6_mreq mreq6 = { .ipv6mr_interface = dev->ifindex };
-	int sock, err;
+	int err;
 
+	*sock = -1;
 	if (dev->answers || dev->ifindex == 0)
-		return -1;
-	sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return -1;
+		return 0;
+	*sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (*sock < 0)
+		return -errno;
 	memcpy(&mreq.imr_multiaddr, gid->raw + 12, 4);
 	memcpy(&mreq6.ipv6mr_multiaddr, gid->raw, RCD_GID_LEN);
-	err = v4 ? setsockopt(sock, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq))
-		 : setsockopt(sock, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq6, sizeof(mreq6));
-	if (err != 0)
-		RCD_LOG(WARNING, "%s: the kernel does not join a group: %s", dev->conf.name,
-			strerror(errno));
-	return sock;
+	err = v4 ? setsockopt(*sock, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq))
+		 : setsockopt(*sock, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq6, sizeof(mreq6));
+	if (err == 0)
+		return 0;
+	err = -errno;
+	close(*sock);
+	return err;
 }
 
 /* Whether somebody else needs the group on this device. */
@@ -106,8 +113,10 @@ int
 rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle)
 {
 	struct rcd_gid gid = rcd_cma_gid(&req->addr);
+	struct rcd_cma_client *client = id->session->cma;
 	struct rcd_cma_group *group;
 	struct rcd_cma_event *event;
+	int err;
 
 	if (id->dev == NULL || id->qp_type != RCD_CTRL_QP_UD ||
 		(id->state != RCD_CMA_BOUND && id->state != RCD_CMA_ADDR_RESOLVED &&
@@ -117,6 +126,8 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 		rcd_gid_is_ipv4(&gid) !=
 			rcd_gid_is_ipv4(&id->dev->gids->entries[id->sgid_index].gid))
 		return -EINVAL;
+	if (client->group_count == RCD_CMA_GROUPS_MAX)
+		return -ENOMEM;
 	group = calloc(1, sizeof(*group));
 	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (event == NULL) {
@@ -126,7 +137,14 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	group->handle = id->next_group++;
 	group->gid = gid;
 	group->send_only = req->send_only != 0;
-	group->sock = group->send_only ? -1 : join_by_kernel(id->dev, &gid);
+	group->sock = -1;
+	err = group->send_only ? 0 : join_by_kernel(id->dev, &gid, &group->sock);
+	if (err != 0) {
+		free(event);
+		free(group);
+		return err;
+	}
+	client->group_count++;
 	LIST_INSERT_HEAD(&id->groups, group, link);
 	say(id, group, false);
 	event->rep.group = group->handle;
@@ -151,6 +169,7 @@ leave(struct rcd_cmid *id, struct rcd_cma_group *group)
 	if (group->sock >= 0)
 		close(group->sock);
 	LIST_REMOVE(group, link);
+	id->session->cma->group_count--;
 	free(group);
 }
 

@@ -252,6 +252,7 @@ rcd_cma_end(struct rcd_session *session)
 
 	if (client == NULL)
 		return;
+	rcd_cma_events_end(session);
 	for (uint32_t i = 0; i < client->ids.capacity; i++)
 		if (client->ids.slots[i] != NULL)
 			rcd_cmid_destroy(client->ids.slots[i]);

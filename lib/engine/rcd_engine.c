@@ -348,7 +348,6 @@ take_notes(struct rcd_engine *engine)
 		rcd_session_unpark(engine);
 		rcd_cma_neighbours(engine);
 	}
-	rcd_cma_take(engine);
 }
 
 static void
@@ -406,6 +405,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			break;
 		}
 	}
+	rcd_cma_take(engine);
 	tick(engine);
 }
 

@@ -371,6 +371,10 @@ rcd_session_unpark(struct rcd_engine *engine);
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes);
 
+/** A pipe for events: the client reads, and we write without ever blocking. @return 0 or -errno */
+int
+rcd_session_pipe(int ends[2]);
+
 struct rcd_session *
 rcd_session_find(struct rcd_engine *engine, uint32_t serial);
 

@@ -7,7 +7,6 @@
 #include "rcd_engine_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -328,16 +327,13 @@ serve_channel_create(struct request *r)
 {
 	struct rcd_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
+	int err = channel != NULL ? rcd_session_pipe(ends) : -ENOMEM;
 
-	if (channel == NULL)
-		return -ENOMEM;
-	if (pipe2(ends, O_CLOEXEC) != 0) {
+	if (err != 0) {
 		free(channel);
-		return -errno;
+		return err;
 	}
-	/* Our end never blocks an lcore; how the client reads is its own affair. */
-	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0 ||
-		rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
+	if (rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
 		close(ends[0]);
 		close(ends[1]);
 		free(channel);

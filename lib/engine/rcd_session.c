@@ -384,6 +384,22 @@ rcd_session_close(struct rcd_session *session)
 	free(session);
 }
 
+int
+rcd_session_pipe(int ends[2])
+{
+	int err;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -errno;
+	/* Our end never blocks; how the client reads is its own affair. */
+	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
+		return 0;
+	err = -errno;
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
 struct rcd_session *
 rcd_session_find(struct rcd_engine *engine, uint32_t serial)
 {

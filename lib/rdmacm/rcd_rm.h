@@ -145,8 +145,10 @@ rcd_rm_device_put(struct rcd_rm_session *session, struct rcd_rm_device *device);
 /** Know an identifier by its handle. @return 0 or -ENOMEM */
 int
 rcd_rm_session_add(struct rcd_rm_session *session, struct rcd_rm_id *id);
+
+/** Know it no more; nothing happens when its handle is another one's by now. */
 void
-rcd_rm_session_del(struct rcd_rm_session *session, uint32_t handle);
+rcd_rm_session_del(struct rcd_rm_session *session, const struct rcd_rm_id *id);
 struct rcd_rm_id *
 rcd_rm_session_find(struct rcd_rm_session *session, uint32_t handle);
 

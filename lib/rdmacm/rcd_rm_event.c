@@ -101,9 +101,25 @@ rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count)
 			return;
 }
 
-/* Take the oldest event. @return 0; -EAGAIN: another thread was faster; -errno */
+/* The application is given an event of an identifier, or has done with it. */
+static void
+count_event(struct rcd_rm_id *id, uint32_t *counter)
+{
+	pthread_mutex_lock(&id->lock);
+	(*counter)++;
+	pthread_cond_broadcast(&id->acked);
+	pthread_mutex_unlock(&id->lock);
+}
+
+/*
+ * Take the oldest event. From here on its identifier waits for it, when it is destroyed: that is
+ * counted with the channel locked, as the identifier is forgotten.
+ *
+ * @param id  set to whom it is given at; NULL: it was destroyed
+ * @return 0; -EAGAIN: another thread was faster; -errno
+ */
 static int
-take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep)
+take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
 {
 	struct rcd_ctrl_handle req = { .handle = channel->handle };
 	int err;
@@ -118,6 +134,11 @@ take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep)
 	} else if (err == 0) {
 		err = -EAGAIN;
 	}
+	*id = err != 0 ? NULL
+		       : rcd_rm_session_find(channel->session,
+				 rep->listen != RCD_CTRL_NO_HANDLE ? rep->listen : rep->id);
+	if (*id != NULL)
+		count_event(*id, &(*id)->events_given);
 	pthread_mutex_unlock(&channel->lock);
 	return err == -ENODATA ? -EAGAIN : err;
 }
@@ -360,65 +381,61 @@ wait_channel(const struct rcd_rm_channel *channel)
 	return got > 0 ? 0 : got == 0 ? -EAGAIN : got;
 }
 
+/* Take an event, waiting as the channel does. @return 0 or -errno */
+static int
+next_event(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
+{
+	int err;
+
+	do {
+		err = wait_channel(channel);
+		if (err == -EIO)
+			wait_for_ever_if_destroyed(channel);
+		if (err != 0)
+			return err;
+		err = take(channel, rep, id);
+	} while (err == -EAGAIN || (err == 0 && *id == NULL));
+	return err;
+}
+
 int
 rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
 {
-	struct rcd_rm_channel *channel = rcd_rm_channel(base);
+	struct rcd_rm_event *event = given != NULL ? calloc(1, sizeof(*event)) : NULL;
 	struct rcd_ctrl_cm_event_rep rep;
-	struct rcd_rm_event *event;
-	struct rcd_rm_id *id;
-	int err;
 
-	if (given == NULL)
-		return rcd_rm_ret(-EINVAL);
-	event = calloc(1, sizeof(*event));
 	if (event == NULL)
-		return rcd_rm_ret(-ENOMEM);
-	do {
-		do {
-			err = wait_channel(channel);
-			if (err == 0)
-				err = take(channel, &rep);
-			else
-				break;
-		} while (err == -EAGAIN);
+		return rcd_rm_ret(given != NULL ? -ENOMEM : -EINVAL);
+	for (;;) {
+		struct rcd_rm_id *id;
+		int err = next_event(rcd_rm_channel(base), &rep, &id);
+
 		if (err != 0) {
 			free(event);
-			if (err == -EIO)
-				wait_for_ever_if_destroyed(channel);
 			return rcd_rm_ret(err);
 		}
 		memset(event, 0, sizeof(*event));
-		id = rcd_rm_session_find(
-			channel->session, rep.listen != RCD_CTRL_NO_HANDLE ? rep.listen : rep.id);
-		if (id == NULL)
-			continue;
 		event->base.event = (enum rdma_cm_event_type)rep.event;
 		event->base.status = rep.status;
 		event->base.id = &id->base;
 		event->counted = id;
 		memcpy(event->private_data, rep.private_data, sizeof(rep.private_data));
-	} while (id == NULL || !handle(event, id, &rep));
-	pthread_mutex_lock(&id->lock);
-	id->events_given++;
-	pthread_mutex_unlock(&id->lock);
-	*given = &event->base;
-	return 0;
+		if (handle(event, id, &rep)) {
+			*given = &event->base;
+			return 0;
+		}
+		count_event(id, &id->events_acked);
+	}
 }
 
 int
 rdma_ack_cm_event(struct rdma_cm_event *base)
 {
 	struct rcd_rm_event *event = (struct rcd_rm_event *)(void *)base;
-	struct rcd_rm_id *id;
 
 	if (base == NULL)
 		return rcd_rm_ret(-EINVAL);
-	id = event->counted;
-	pthread_mutex_lock(&id->lock);
-	id->events_acked++;
-	pthread_cond_broadcast(&id->acked);
-	pthread_mutex_unlock(&id->lock);
+	count_event(event->counted, &event->counted->events_acked);
 	free(event);
 	return 0;
 }

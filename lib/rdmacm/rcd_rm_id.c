@@ -151,7 +151,7 @@ rcd_rm_id_make(struct rcd_rm_session *session, struct rdma_event_channel *channe
 void
 rcd_rm_id_free(struct rcd_rm_id *id)
 {
-	rcd_rm_session_del(id->session, id->handle);
+	rcd_rm_session_del(id->session, id);
 	rcd_rm_groups_free(id);
 	if (id->device != NULL)
 		rcd_rm_device_put(id->session, id->device);
@@ -248,7 +248,9 @@ rdma_destroy_id(struct rdma_cm_id *base)
 	struct rcd_ctrl_handle req = { .handle = id->handle };
 	struct rcd_ctrl_cm_count purged = { .count = 0 };
 
+	/* Forgotten first: the engine may give its handle to another one at once. */
 	pthread_mutex_lock(&channel->lock);
+	rcd_rm_session_del(id->session, id);
 	if (rcd_client_call(&id->session->client, RCD_CTRL_CM_DESTROY, &req, &purged, NULL, NULL) ==
 		0)
 		rcd_rm_channel_drain(channel, purged.count);

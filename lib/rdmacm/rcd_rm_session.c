@@ -227,11 +227,11 @@ rcd_rm_session_add(struct rcd_rm_session *session, struct rcd_rm_id *id)
 }
 
 void
-rcd_rm_session_del(struct rcd_rm_session *session, uint32_t handle)
+rcd_rm_session_del(struct rcd_rm_session *session, const struct rcd_rm_id *id)
 {
 	pthread_mutex_lock(&session->lock);
-	if (handle < session->id_room)
-		session->ids[handle] = NULL;
+	if (id->handle < session->id_room && session->ids[id->handle] == id)
+		session->ids[id->handle] = NULL;
 	pthread_mutex_unlock(&session->lock);
 }
 

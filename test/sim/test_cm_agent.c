@@ -20,6 +20,7 @@ enum {
 	SEEDS = 3000,
 	TIMEOUT = 14, /* 67 ms */
 	RETRIES = 15,
+	PATIENCE = 19, /* 2.1 s */
 };
 
 /* What a host knows of a connection. */
@@ -47,8 +48,9 @@ static struct {
 	uint64_t now_ns;
 	uint64_t rng;
 	double loss, repeat;
-	bool quiet;      /* hosts only accept */
-	uint16_t answer; /* what the host says to REQ and SIDR_REQ */
+	bool quiet;            /* hosts only accept */
+	uint16_t answer;       /* what the host says to REQ and SIDR_REQ */
+	uint64_t hesitates_ns; /* how long a host thinks about those, if not at random */
 } net;
 
 static uint64_t
@@ -120,7 +122,8 @@ on_event(void *arg, struct rcd_cm_conn *conn, enum rcd_cm_event event, const str
 		if (net.answer != 0)
 			return net.answer;
 		host = host_add(node, conn);
-		host->act_ns = net.now_ns + random64() % 2000000;
+		host->act_ns = net.now_ns +
+			(net.hesitates_ns != 0 ? net.hesitates_ns : random64() % 2000000);
 		return 0;
 	}
 	CU_ASSERT_PTR_NOT_NULL_FATAL(host);
@@ -299,6 +302,7 @@ begin(uint64_t seed, double loss, double repeat, uint32_t room)
 			.secret = random64(),
 			.guid = n + 1,
 			.life_ns = 1000000,
+			.patience = PATIENCE,
 			.ops = &ops,
 			.arg = &net.nodes[n] };
 
@@ -433,6 +437,36 @@ refused_by_the_host(void)
 	CU_ASSERT_EQUAL(net.nodes[0].ended, 1);
 	CU_ASSERT_EQUAL(net.nodes[1].count, 0);
 	CU_ASSERT_EQUAL(rcd_cm_agent_counts(net.nodes[0].agent)->received[RCD_CM_REJ], 1);
+	end();
+}
+
+/* Two seconds, when the requester gives up after one: when it asks again it is told to wait. */
+static void
+host_that_hesitates(void)
+{
+	begin(1, 0, 0, ROOM);
+	net.quiet = true;
+	net.hesitates_ns = UINT64_C(2000000000);
+	connect_one(0, 1);
+	all_is_over("hesitant", 1);
+	CU_ASSERT_EQUAL(net.nodes[0].established, 1);
+	CU_ASSERT_EQUAL(net.nodes[1].established, 1);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(net.nodes[0].agent)->received[RCD_CM_MRA], 1);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(net.nodes[0].agent)->sent_again, 1);
+	end();
+}
+
+/* Nobody is told anything, and nothing is kept; who asks goes on asking. */
+static void
+dropped_by_the_host(void)
+{
+	begin(1, 0, 0, ROOM);
+	net.answer = RCD_CM_DROP;
+	connect_one(0, 1);
+	all_is_over("dropped", 1);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(net.nodes[1].agent)->received[RCD_CM_REQ], RETRIES + 1);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(net.nodes[1].agent)->sent[RCD_CM_REJ], 0);
+	CU_ASSERT_EQUAL(net.nodes[1].count, 0);
 	end();
 }
 
@@ -606,6 +640,8 @@ main(void)
 		RCD_TEST(nobody_there),
 		RCD_TEST(no_room),
 		RCD_TEST(refused_by_the_host),
+		RCD_TEST(host_that_hesitates),
+		RCD_TEST(dropped_by_the_host),
 		RCD_TEST(answers_to_strangers),
 		RCD_TEST(stale_connection),
 		RCD_TEST(more_than_the_rate),

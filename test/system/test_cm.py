@@ -130,6 +130,16 @@ def perftest_by_address():
 
 
 @tap.test
+def promises_of_the_library():
+    """On the wire, where both addresses are one engine's."""
+    if VETH:
+        raise tap.Skip('for one engine')
+    done = on(ENDS[0], str(BUILD / 'test/system/cm_api'), address(1), address(2))
+    tap.equal(done.returncode, 0, done.stdout + done.stderr)
+    gone()
+
+
+@tap.test
 def example_program():
     program = str(BUILD / 'examples/rdma-copy')
     out = pair([program, '-a', address(2)], [program, '-a', address(2), '-t', 'a text to copy'])
