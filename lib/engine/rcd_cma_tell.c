@@ -28,7 +28,10 @@ post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
 static void
 post(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 {
-	post_private(rcd_cma_event(id, type, status), NULL, 0);
+	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
+
+	if (event != NULL)
+		rcd_cma_event_post(event);
 }
 
 static void
