@@ -89,6 +89,8 @@ class Plan:
             time.sleep(0 if first.ours else 3)
             done = second.begin(client.format(address))
             said = finish(done)
+            if done.returncode:
+                first.kill(server.split()[0])
             out = finish(process)
         finally:
             process.kill()
@@ -96,6 +98,17 @@ class Plan:
         tap.equal((process.returncode, done.returncode), (0, 0),
                   f'{server}, Rocade is {role}\n{out[-1500:]}\n{said[-1500:]}')
         return out + said
+
+    def perftest(self, role):
+        """Its client connects twice, and its server listens anew in between, which takes the
+        emulated processor longer than the client: then the second request is refused."""
+        command = 'ib_send_bw -R -F -n 50 -s 4096'
+        for left in reversed(range(10)):
+            try:
+                return self.pair(role, '4', command, command + ' {}')
+            except AssertionError as err:
+                if not left or 'REJECTED; error: 8' not in str(err):
+                    raise
 
     def refused(self, role):
         """Nobody listens: the client is told so, at once."""
@@ -143,7 +156,5 @@ class Plan:
         if short:
             return
         # It resolves names to IPv4 alone.
-        command = 'ib_send_bw -R -F -n 50 -s 4096'
         for role in ('server', 'client'):
-            self.add(f'ib_send_bw -R, Rocade {role}', self.pair, role, '4', command,
-                     command + ' {}')
+            self.add(f'ib_send_bw -R, Rocade {role}', self.perftest, role)
