@@ -420,11 +420,8 @@ struct rcd_ctrl_cm_query_rep {
 
 #define RCD_CTRL_CM_PRIVATE_MAX 232 /**< what fits depends on the message: else -EINVAL */
 
-/** What CM_CONNECT and CM_ACCEPT agree on; numbers as the verbs have them. */
-struct rcd_ctrl_cm_param_req {
-	uint32_t id;
-	uint32_t qpn;
-	uint32_t qkey; /**< of a datagram service; 0: the port space's */
+/** What two sides agree on; numbers as the verbs have them. */
+struct rcd_ctrl_cm_param {
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
@@ -434,6 +431,15 @@ struct rcd_ctrl_cm_param_req {
 	uint8_t private_len;
 	uint8_t reserved;
 	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
+};
+
+/** Of CM_CONNECT and CM_ACCEPT. */
+struct rcd_ctrl_cm_param_req {
+	uint32_t id;
+	uint32_t qpn;
+	uint32_t qkey; /**< of a datagram service; 0: the port space's */
+	uint32_t reserved;
+	struct rcd_ctrl_cm_param param;
 };
 
 struct rcd_ctrl_cm_reject_req {
@@ -482,15 +488,7 @@ struct rcd_ctrl_cm_event_rep {
 	uint32_t qpn;
 	uint32_t qkey;
 	struct rcd_ctrl_av av; /**< of a datagram service or group */
-	uint8_t responder_resources;
-	uint8_t initiator_depth;
-	uint8_t flow_control;
-	uint8_t retry_count;
-	uint8_t rnr_retry_count;
-	uint8_t srq;
-	uint8_t private_len;
-	uint8_t reserved;
-	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
+	struct rcd_ctrl_cm_param param;
 };
 
 /** The reply comes with one descriptor: a file that holds a JSON document. */

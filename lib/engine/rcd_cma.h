@@ -241,9 +241,9 @@ rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr);
 /* rcd_cma_conn.c */
 
 int
-rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param);
+rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
 int
-rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param);
+rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
 int
 rcd_cmid_establish(struct rcd_cmid *id);
 int

@@ -67,7 +67,7 @@ at_most(uint8_t val, uint8_t most)
 
 /* The header of RDMA CM, and the user's data behind it. @return 0 or -EINVAL when it is too long */
 static int
-put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param, uint8_t *dst,
+put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked, uint8_t *dst,
 	size_t room)
 {
 	struct rcd_cma_hdr hdr = {
@@ -77,21 +77,21 @@ put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param
 		.dst = rcd_cma_gid(&id->dst),
 	};
 
-	if (param->private_len > room - RCD_CMA_HDR_LEN)
+	if (asked->param.private_len > room - RCD_CMA_HDR_LEN)
 		return -EINVAL;
 	rcd_cma_hdr_build(dst, &hdr);
-	memcpy(dst + RCD_CMA_HDR_LEN, param->private_data, param->private_len);
+	memcpy(dst + RCD_CMA_HDR_LEN, asked->param.private_data, asked->param.private_len);
 	return 0;
 }
 
 static void
-take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
-	id->qpn = param->qpn & 0xffffff;
-	id->responder_resources = param->responder_resources;
-	id->initiator_depth = param->initiator_depth;
-	if (param->qkey != 0 || id->qkey == 0)
-		id->qkey = param->qkey != 0 ? param->qkey : RCD_CMA_UDP_QKEY;
+	id->qpn = asked->qpn & 0xffffff;
+	id->responder_resources = asked->param.responder_resources;
+	id->initiator_depth = asked->param.initiator_depth;
+	if (asked->qkey != 0 || id->qkey == 0)
+		id->qkey = asked->qkey != 0 ? asked->qkey : RCD_CMA_UDP_QKEY;
 }
 
 /* Where the identifier's messages go: to the peer's address, by its own. */
@@ -110,13 +110,13 @@ set_way(struct rcd_cmid *id)
 }
 
 static int
-connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_sidr_req req = {
 		.pkey = FULL_PKEY,
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 	};
-	int err = put_private(id, param, req.private_data, sizeof(req.private_data));
+	int err = put_private(id, asked, req.private_data, sizeof(req.private_data));
 
 	if (err != 0)
 		return err;
@@ -126,16 +126,16 @@ connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 }
 
 static int
-connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_req req = {
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 		.local_qpn = id->qpn,
-		.responder_resources = param->responder_resources,
-		.initiator_depth = param->initiator_depth,
+		.responder_resources = asked->param.responder_resources,
+		.initiator_depth = asked->param.initiator_depth,
 		.remote_cm_response_timeout = RESPONSE_TIMEOUT,
 		.transport_service_type = id->qp_type == RCD_CTRL_QP_UC,
-		.end_to_end_flow_control = param->flow_control != 0,
+		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.starting_psn = id->psn,
 		.local_cm_response_timeout = RESPONSE_TIMEOUT,
 		.retry_count = id->retry_count,
@@ -143,7 +143,7 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 		.path_mtu = mtu_code(id->path_mtu_bytes),
 		.rnr_retry_count = id->rnr_retry_count,
 		.max_cm_retries = CM_RETRIES,
-		.srq = param->srq != 0,
+		.srq = asked->param.srq != 0,
 		.primary_local_lid = LID_PERMISSIVE,
 		.primary_remote_lid = LID_PERMISSIVE,
 		.primary_local_gid = id->way.local,
@@ -153,7 +153,7 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 		.primary_hop_limit = HOP_LIMIT,
 		.primary_local_ack_timeout = id->timeout,
 	};
-	int err = put_private(id, param, req.private_data, sizeof(req.private_data));
+	int err = put_private(id, asked, req.private_data, sizeof(req.private_data));
 
 	if (err != 0)
 		return err;
@@ -162,27 +162,27 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 }
 
 int
-rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	int err;
 
 	if (id->state != RCD_CMA_ROUTE_RESOLVED)
 		return -EINVAL;
-	take_param(id, param);
+	take_param(id, asked);
 	id->psn = rcd_cma_random(cma_of(id)) & 0xffffff;
 	id->timeout = id->ack_timeout != 0 ? id->ack_timeout : ACK_TIMEOUT;
-	id->retry_count = at_most(param->retry_count, 7);
-	id->rnr_retry_count = at_most(param->rnr_retry_count, 7);
+	id->retry_count = at_most(asked->param.retry_count, 7);
+	id->rnr_retry_count = at_most(asked->param.rnr_retry_count, 7);
 	set_way(id);
-	err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, param)
-					    : connect_reliable(id, param);
+	err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, asked)
+					    : connect_reliable(id, asked);
 	if (err == 0)
 		id->state = RCD_CMA_CONNECT;
 	return err;
 }
 
 static int
-accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_sidr_rep rep = {
 		.status = RCD_CMA_SIDR_SUPPORTED,
@@ -191,33 +191,33 @@ accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
 		.qkey = id->qkey,
 	};
 
-	if (param->private_len > sizeof(rep.private_data))
+	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
-	memcpy(rep.private_data, param->private_data, param->private_len);
+	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
 	return rcd_cm_sidr_reply(id->conn, &rep, rcd_clock_ns());
 }
 
 int
-rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *param)
+rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_rep rep = {
-		.local_qpn = param->qpn & 0xffffff,
-		.responder_resources = param->responder_resources,
-		.initiator_depth = param->initiator_depth,
+		.local_qpn = asked->qpn & 0xffffff,
+		.responder_resources = asked->param.responder_resources,
+		.initiator_depth = asked->param.initiator_depth,
 		.target_ack_delay = ACK_DELAY,
-		.end_to_end_flow_control = param->flow_control != 0,
-		.rnr_retry_count = at_most(param->rnr_retry_count, 7),
-		.srq = param->srq != 0,
+		.end_to_end_flow_control = asked->param.flow_control != 0,
+		.rnr_retry_count = at_most(asked->param.rnr_retry_count, 7),
+		.srq = asked->param.srq != 0,
 	};
 
 	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
 		return -EINVAL;
-	take_param(id, param);
+	take_param(id, asked);
 	if (id->qp_type == RCD_CTRL_QP_UD)
-		return accept_datagram(id, param);
-	if (param->private_len > sizeof(rep.private_data))
+		return accept_datagram(id, asked);
+	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
-	memcpy(rep.private_data, param->private_data, param->private_len);
+	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
 	rep.starting_psn = id->psn;
 	return rcd_cm_reply(id->conn, &rep, rcd_clock_ns());
 }

@@ -123,7 +123,7 @@ serve_cm_connect(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_connect_req.id);
 
-	if (!private_fits(r->in->cm_connect_req.private_len))
+	if (!private_fits(r->in->cm_connect_req.param.private_len))
 		return -EINVAL;
 	return id == NULL ? -ENOENT : rcd_cmid_connect(id, &r->in->cm_connect_req);
 }
@@ -133,7 +133,7 @@ serve_cm_accept(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_accept_req.id);
 
-	if (!private_fits(r->in->cm_accept_req.private_len))
+	if (!private_fits(r->in->cm_accept_req.param.private_len))
 		return -EINVAL;
 	return id == NULL ? -ENOENT : rcd_cmid_accept(id, &r->in->cm_accept_req);
 }

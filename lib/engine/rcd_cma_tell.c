@@ -20,8 +20,8 @@ post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
 {
 	if (event == NULL)
 		return;
-	event->rep.private_len = (uint8_t)len;
-	memcpy(event->rep.private_data, data, len);
+	event->rep.param.private_len = (uint8_t)len;
+	memcpy(event->rep.param.private_data, data, len);
 	rcd_cma_event_post(event);
 }
 
@@ -150,12 +150,12 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 	event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_REQUEST, 0);
 	if (event != NULL) {
 		event->rep.qpn = id->remote_qpn;
-		event->rep.responder_resources = id->responder_resources;
-		event->rep.initiator_depth = id->initiator_depth;
-		event->rep.flow_control = (uint8_t)req->end_to_end_flow_control;
-		event->rep.retry_count = id->retry_count;
-		event->rep.rnr_retry_count = id->rnr_retry_count;
-		event->rep.srq = (uint8_t)req->srq;
+		event->rep.param.responder_resources = id->responder_resources;
+		event->rep.param.initiator_depth = id->initiator_depth;
+		event->rep.param.flow_control = (uint8_t)req->end_to_end_flow_control;
+		event->rep.param.retry_count = id->retry_count;
+		event->rep.param.rnr_retry_count = id->rnr_retry_count;
+		event->rep.param.srq = (uint8_t)req->srq;
 	}
 	return tell_request(id, event, req->private_data, sizeof(req->private_data));
 }
@@ -191,11 +191,11 @@ on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 	if (event == NULL)
 		return;
 	event->rep.qpn = id->remote_qpn;
-	event->rep.responder_resources = id->responder_resources;
-	event->rep.initiator_depth = id->initiator_depth;
-	event->rep.flow_control = (uint8_t)rep->end_to_end_flow_control;
-	event->rep.rnr_retry_count = id->rnr_retry_count;
-	event->rep.srq = (uint8_t)rep->srq;
+	event->rep.param.responder_resources = id->responder_resources;
+	event->rep.param.initiator_depth = id->initiator_depth;
+	event->rep.param.flow_control = (uint8_t)rep->end_to_end_flow_control;
+	event->rep.param.rnr_retry_count = id->rnr_retry_count;
+	event->rep.param.srq = (uint8_t)rep->srq;
 	post_private(event, rep->private_data, sizeof(rep->private_data));
 }
 

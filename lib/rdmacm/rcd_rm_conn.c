@@ -144,33 +144,33 @@ fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 
 	*req = (struct rcd_ctrl_cm_param_req){
 		.id = id->handle,
-		.responder_resources = id->responder_resources,
-		.initiator_depth = id->initiator_depth,
-		.retry_count = RETRIES_MOST,
-		.rnr_retry_count = RETRIES_MOST,
+		.param = { .responder_resources = id->responder_resources,
+			.initiator_depth = id->initiator_depth,
+			.retry_count = RETRIES_MOST,
+			.rnr_retry_count = RETRIES_MOST },
 	};
 	if (base->qp != NULL) {
 		req->qpn = base->qp->qp_num;
-		req->srq = base->qp->srq != NULL;
+		req->param.srq = base->qp->srq != NULL;
 	} else if (param != NULL) {
 		req->qpn = param->qp_num;
-		req->srq = param->srq;
+		req->param.srq = param->srq;
 	}
-	memcpy(req->private_data, id->connect_data,
-		at_most(id->connect_len, sizeof(req->private_data)));
+	memcpy(req->param.private_data, id->connect_data,
+		at_most(id->connect_len, sizeof(req->param.private_data)));
 	if (param != NULL) {
-		req->flow_control = param->flow_control;
-		req->retry_count = param->retry_count;
-		req->rnr_retry_count = param->rnr_retry_count;
+		req->param.flow_control = param->flow_control;
+		req->param.retry_count = param->retry_count;
+		req->param.rnr_retry_count = param->rnr_retry_count;
 		if (param->private_data != NULL)
 			len += param->private_data_len;
 	}
-	if (len > sizeof(req->private_data))
+	if (len > sizeof(req->param.private_data))
 		return -EINVAL;
 	if (len > id->connect_len)
-		memcpy(req->private_data + id->connect_len, param->private_data,
+		memcpy(req->param.private_data + id->connect_len, param->private_data,
 			param->private_data_len);
-	req->private_len = (uint8_t)len;
+	req->param.private_len = (uint8_t)len;
 	return 0;
 }
 

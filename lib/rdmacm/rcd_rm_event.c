@@ -148,14 +148,14 @@ conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rdma_conn_param *conn = &event->base.param.conn;
 
-	conn->private_data = rep->private_len > 0 ? event->private_data : NULL;
-	conn->private_data_len = rep->private_len;
-	conn->responder_resources = rep->responder_resources;
-	conn->initiator_depth = rep->initiator_depth;
-	conn->flow_control = rep->flow_control;
-	conn->retry_count = rep->retry_count;
-	conn->rnr_retry_count = rep->rnr_retry_count;
-	conn->srq = rep->srq;
+	conn->private_data = rep->param.private_len > 0 ? event->private_data : NULL;
+	conn->private_data_len = rep->param.private_len;
+	conn->responder_resources = rep->param.responder_resources;
+	conn->initiator_depth = rep->param.initiator_depth;
+	conn->flow_control = rep->param.flow_control;
+	conn->retry_count = rep->param.retry_count;
+	conn->rnr_retry_count = rep->param.rnr_retry_count;
+	conn->srq = rep->param.srq;
 	conn->qp_num = rep->qpn;
 }
 
@@ -164,8 +164,8 @@ ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rdma_ud_param *ud = &event->base.param.ud;
 
-	ud->private_data = rep->private_len > 0 ? event->private_data : NULL;
-	ud->private_data_len = rep->private_len;
+	ud->private_data = rep->param.private_len > 0 ? event->private_data : NULL;
+	ud->private_data_len = rep->param.private_len;
 	rcd_rm_ah_attr(&rep->av, &ud->ah_attr);
 	ud->qp_num = rep->qpn;
 	ud->qkey = rep->qkey;
@@ -250,8 +250,8 @@ new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 		return err;
 	}
 	listener->last_request = id->handle;
-	id->responder_resources = rep->responder_resources;
-	id->initiator_depth = rep->initiator_depth;
+	id->responder_resources = rep->param.responder_resources;
+	id->initiator_depth = rep->param.initiator_depth;
 	event->base.listen_id = &listener->base;
 	event->base.id = &id->base;
 	any_param(event, id, rep);
@@ -265,8 +265,8 @@ on_response(
 	int err;
 
 	conn_param(event, rep);
-	id->responder_resources = rep->responder_resources;
-	id->initiator_depth = rep->initiator_depth;
+	id->responder_resources = rep->param.responder_resources;
+	id->initiator_depth = rep->param.initiator_depth;
 	/* Without a queue pair of its own the application confirms: rdma_establish(). */
 	if (id->base.qp == NULL)
 		return;
@@ -419,7 +419,7 @@ rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
 		event->base.status = rep.status;
 		event->base.id = &id->base;
 		event->counted = id;
-		memcpy(event->private_data, rep.private_data, sizeof(rep.private_data));
+		memcpy(event->private_data, rep.param.private_data, sizeof(rep.param.private_data));
 		if (handle(event, id, &rep)) {
 			*given = &event->base;
 			return 0;

@@ -264,6 +264,42 @@ def killed_programs_disconnect():
     gone()
 
 
+def must(end, *words):
+    done = rocade_on(end, *words)
+    tap.equal(done.returncode, 0, f'{words}: {done.stderr}')
+
+
+def so_far(process):
+    """What it has printed; its own place in the file stays."""
+    return pathlib.Path(f'/proc/self/fd/{process.out.fileno()}').read_text(encoding='utf-8')
+
+
+@tap.test
+def vlan_and_a_device_that_goes():
+    if VETH:
+        raise tap.Skip('on a wire')
+    end = ENDS[0]
+    must(end, 'link', 'add', 'x0', 'type', 'wire', 'peer', 'x1')
+    for name, number in (('x0', 1), ('x1', 2)):
+        must(end, 'addr', 'add', f'10.79.0.{number}/24', 'dev', name, 'vlan', '100')
+    pair(['rping', '-s', '-a', '10.79.0.2', '-V', '-C', '20'],
+         ['rping', '-c', '-a', '10.79.0.2', '-V', '-C', '20'])
+    server = begin(end, 'rping', '-s', '-a', '10.79.0.2', '-d')
+    listening(end)
+    client = begin(end, 'rping', '-c', '-a', '10.79.0.2', '-C', '100000000', '-d')
+    try:
+        wait_until('a connection', lambda: any(
+            i['state'] == 'CONNECT' and i.get('dst-addr') for i in ids(end)))
+        time.sleep(0.2)
+        must(end, 'link', 'del', 'x0')
+        for program in (client, server):
+            wait_until('the event', lambda: 'RDMA_CM_EVENT_DEVICE_REMOVAL' in so_far(program))
+    finally:
+        kill(client)
+        kill(server)
+    gone()
+
+
 @tap.test
 def counters_and_list():
     for end in ENDS:
