@@ -32,7 +32,6 @@ struct rcd_pkey {
 /** Queue pair numbers with a meaning of their own. */
 enum {
 	RCD_QPN_GSI = 1,              /**< QP1, general services: all RDMA CM traffic */
-	RCD_QPN_MANAGEMENT = 1,       /**< of connection management */
 	RCD_QPN_MULTICAST = 0xffffff, /**< destination of every multicast datagram */
 };
 

@@ -42,11 +42,6 @@ rcd_cm_agent_create(const struct rcd_cm_conf *conf)
 		rcd_cm_agent_destroy(agent);
 		return NULL;
 	}
-	for (uint32_t i = conf->connections; i-- > 0;) {
-		agent->conns[i].agent = agent;
-		agent->conns[i].next = agent->free;
-		agent->free = &agent->conns[i];
-	}
 	return agent;
 }
 
@@ -80,9 +75,12 @@ rcd_cm_alloc(struct rcd_cm_agent *agent, const struct rcd_cm_way *way)
 	uint16_t generation;
 	uint32_t index;
 
-	if (conn == NULL)
+	if (conn != NULL)
+		agent->free = conn->next;
+	else if (agent->fresh < agent->conf.connections)
+		conn = &agent->conns[agent->fresh++];
+	else
 		return NULL;
-	agent->free = conn->next;
 	agent->used++;
 	generation = (uint16_t)(conn->generation + 1);
 	index = (uint32_t)(conn - agent->conns);

@@ -59,6 +59,7 @@ struct rcd_cm_agent {
 	uint64_t rate_ns; /**< when the second of req_count began */
 	uint32_t req_count;
 	struct rcd_cm_conn *free;
+	uint32_t fresh; /**< connections from here on were never used, nor their memory touched */
 	struct rcd_cm_conn **by_id;
 	struct rcd_cm_conn **by_qpn;
 	struct rcd_cm_conn **heap;

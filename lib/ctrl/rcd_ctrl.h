@@ -412,10 +412,6 @@ struct rcd_ctrl_cm_query_rep {
 	uint8_t sgid[16];
 	uint32_t device; /**< index of struct rcd_ctrl_device_rep; RCD_CTRL_NO_HANDLE: none yet */
 	uint32_t path_mtu_bytes;
-	uint16_t space;
-	uint8_t qp_type;
-	uint8_t ack_timeout;
-	uint32_t reserved;
 };
 
 #define RCD_CTRL_CM_PRIVATE_MAX 232 /**< what fits depends on the message: else -EINVAL */

@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/** Q_Key and number of the queue pair for management (IBTA Vol. 1, 3.5.10 and 10.2.5). */
-#define QP1      1u
-#define QP1_QKEY 0x80010000u
-
-#define FULL_PKEY     0xffffu
 #define PKEY_BASE     0x7fffu
 #define TAKE_MOST     256                    /**< MADs before others have their turn */
 #define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
@@ -62,7 +57,7 @@ rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *p
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
 		return;
 	}
-	if (roce->deth.qkey.val != QP1_QKEY || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
+	if (roce->deth.qkey.val != RCD_QKEY_GSI || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
 		rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
 		return;
@@ -133,11 +128,11 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct rcd_roce roce = {
 		.bth = {
 			.opcode = RCD_OPCODE_UD_SEND_ONLY,
-			.pkey = { FULL_PKEY },
-			.dest_qpn = { QP1 },
+			.pkey = { RCD_PKEY_DEFAULT },
+			.dest_qpn = { RCD_QPN_GSI },
 			.psn = rcd_psn(sending->cma->psn++),
 		},
-		.deth = { .qkey = { QP1_QKEY }, .src_qpn = { QP1 } },
+		.deth = { .qkey = { RCD_QKEY_GSI }, .src_qpn = { RCD_QPN_GSI } },
 	};
 	struct rte_mbuf *mbuf =
 		lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
@@ -148,7 +143,7 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	if (mbuf == NULL)
 		return;
-	rcd_tx_path(sending->dev, &sending->av, QP1, QP1, &path, &loop);
+	rcd_tx_path(sending->dev, &sending->av, RCD_QPN_GSI, RCD_QPN_GSI, &path, &loop);
 	path.ipv4_id = lcore->ipv4_id++;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	len = rcd_pkt_build(frame, &path, &roce, RCD_MAD_LEN);
@@ -156,13 +151,10 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 	len = rcd_pkt_seal(frame, &path, len, RCD_MAD_LEN);
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
-	if (loop == NULL) {
+	if (loop != NULL)
+		rcd_tx_loop(lcore, sending->dev, loop, mbuf);
+	else
 		rcd_tx_frame(lcore, sending->dev, mbuf);
-		return;
-	}
-	mbuf->hash.usr = loop->index;
-	if (rte_ring_enqueue(lcore->loop, mbuf) != 0)
-		rte_pktmbuf_free(mbuf);
 }
 
 /* @return 0; -EAGAIN: the neighbour is being asked for; or it can't be sent */
@@ -315,34 +307,17 @@ rcd_cma_busy(const struct rcd_engine *engine)
 }
 
 void
-rcd_cma_queried(struct rcd_dev *dev)
-{
-	rcd_cma_mcast_queried(dev->engine->cma, dev);
-}
-
-void
 rcd_cma_dev_gone(struct rcd_dev *dev)
 {
 	struct rcd_cmid *id;
 
 	LIST_FOREACH(id, &dev->engine->cma->ids, all_link)
 	{
-		struct rcd_cma_event *event;
-
 		if (id->dev != dev)
 			continue;
-		rcd_cmid_leave_all(id);
-		if (id->conn != NULL) {
-			rcd_cm_set_cookie(id->conn, NULL);
-			rcd_cm_release(id->conn, rcd_clock_ns());
-			id->conn = NULL;
-		}
-		if (id->state == RCD_CMA_ADDR_QUERY)
-			LIST_REMOVE(id, wait_link);
+		rcd_cmid_let_go(id);
 		id->state = RCD_CMA_DEVICE_REMOVAL;
 		id->dev = NULL;
-		event = rcd_cma_event(id, RCD_CMA_EVENT_DEVICE_REMOVAL, 0);
-		if (event != NULL)
-			rcd_cma_event_post(event);
+		rcd_cma_event_tell(id, RCD_CMA_EVENT_DEVICE_REMOVAL, 0);
 	}
 }

@@ -133,7 +133,7 @@ struct rcd_cmid {
 	struct rcd_cm_conn *conn;
 	struct rcd_cm_way way;
 	uint32_t qpn, qkey;
-	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_qpn;
 	uint32_t psn, remote_psn;
 	uint32_t path_mtu_bytes;
 	uint8_t responder_resources; /**< ours */
@@ -141,7 +141,6 @@ struct rcd_cmid {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t timeout;
-	bool agreed; /**< an agreement came, and awaits the confirmation */
 
 	LIST_HEAD(, rcd_cma_group) groups;
 	uint32_t next_group;
@@ -203,6 +202,10 @@ rcd_cmid_create(
 struct rcd_cmid *
 rcd_cmid_child(struct rcd_cmid *listener);
 
+/** It has nothing to do with its device any more: groups, connection, resolution. */
+void
+rcd_cmid_let_go(struct rcd_cmid *id);
+
 /** Remove an identifier; the peer is told. @return events that its channel lost */
 uint32_t
 rcd_cmid_destroy(struct rcd_cmid *id);
@@ -233,10 +236,6 @@ rcd_cma_gid(const struct rcd_ctrl_cm_addr *addr)
 {
 	return rcd_gid_from_ipv6(addr->addr);
 }
-
-/** Whether it is the wildcard of its family, or of none. */
-bool
-rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr);
 
 /* rcd_cma_conn.c */
 
@@ -284,6 +283,10 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status);
 /** Let it wait in the channel of whom it is of. */
 void
 rcd_cma_event_post(struct rcd_cma_event *event);
+
+/** Both, for an event that says no more than its kind. */
+void
+rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status);
 
 /** Take the oldest. @return 0 or -EAGAIN */
 int
@@ -338,11 +341,23 @@ rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_dev *dev, enum rcd_cma_s
 
 /* rcd_cma_route.c */
 
+/** Whether it is the wildcard of its family, or of none. */
+bool
+rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr);
+
+/** Whether it means this machine without being an address of a device: a wildcard or loopback. */
+bool
+rcd_cma_addr_itself(const struct rcd_ctrl_cm_addr *addr);
+
+/** An address of a device, of this family and link-local or not. @return its place; -1: none */
+int
+rcd_cma_any_gid(const struct rcd_dev *dev, uint8_t family, bool link_local);
+
 /**
  * The device and address for a destination (doc/cm.md).
  *
  * @param src  family 0 or the wildcard: any; else that address is wanted
- * @return 0; -ENETUNREACH, -ENODEV: the way there is no device of this engine; -EINVAL
+ * @return 0; -ENETUNREACH: the way there is no device of this engine; -EINVAL
  */
 int
 rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
@@ -360,9 +375,5 @@ int
 rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged);
 void
 rcd_cmid_leave_all(struct rcd_cmid *id);
-
-/** A router asks what groups there are on a device. */
-void
-rcd_cma_mcast_queried(struct rcd_cma *cma, struct rcd_dev *dev);
 
 #endif /* RCD_CMA_H */

@@ -15,8 +15,7 @@
 #define MIN_RNR_TIMER    12 /**< code: 0.64 ms; the kernel's 0 means 655 ms */
 #define HOP_LIMIT        64
 #define LID_PERMISSIVE   0xffff /**< there are no LIDs on RoCE */
-#define FULL_PKEY        0xffff
-#define REASON_CONSUMER  28 /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
+#define REASON_CONSUMER  28     /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
 
 /** Masks of struct ibv_qp_attr, and states. */
 enum {
@@ -113,7 +112,7 @@ static int
 connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_sidr_req req = {
-		.pkey = FULL_PKEY,
+		.pkey = RCD_PKEY_DEFAULT,
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 	};
 	int err = put_private(id, asked, req.private_data, sizeof(req.private_data));
@@ -139,7 +138,7 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.starting_psn = id->psn,
 		.local_cm_response_timeout = RESPONSE_TIMEOUT,
 		.retry_count = id->retry_count,
-		.pkey = FULL_PKEY,
+		.pkey = RCD_PKEY_DEFAULT,
 		.path_mtu = mtu_code(id->path_mtu_bytes),
 		.rnr_retry_count = id->rnr_retry_count,
 		.max_cm_retries = CM_RETRIES,
@@ -225,13 +224,9 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 int
 rcd_cmid_establish(struct rcd_cmid *id)
 {
-	int err;
-
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL || !id->agreed)
+	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
 		return -EINVAL;
-	err = rcd_cm_confirm(id->conn, NULL, 0);
-	id->agreed = false;
-	return err;
+	return rcd_cm_confirm(id->conn, NULL, 0);
 }
 
 int

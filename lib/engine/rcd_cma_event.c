@@ -92,6 +92,15 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 	tell(channel);
 }
 
+void
+rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
+{
+	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
+
+	if (event != NULL)
+		rcd_cma_event_post(event);
+}
+
 static void
 drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
 {

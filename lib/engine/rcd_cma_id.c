@@ -64,12 +64,24 @@ rcd_cmid_child(struct rcd_cmid *listener)
 	id->space = listener->space;
 	id->qp_type = listener->qp_type;
 	id->tos = listener->tos;
-	id->afonly = listener->afonly;
 	id->ack_timeout = listener->ack_timeout;
 	id->state = RCD_CMA_CONNECT;
 	id->listener = listener;
 	LIST_INSERT_HEAD(&listener->children, id, child_link);
 	return id;
+}
+
+void
+rcd_cmid_let_go(struct rcd_cmid *id)
+{
+	rcd_cmid_leave_all(id);
+	if (id->conn != NULL) {
+		rcd_cm_set_cookie(id->conn, NULL);
+		rcd_cm_release(id->conn, rcd_clock_ns());
+		id->conn = NULL;
+	}
+	if (id->state == RCD_CMA_ADDR_QUERY)
+		LIST_REMOVE(id, wait_link);
 }
 
 uint32_t
@@ -84,13 +96,7 @@ rcd_cmid_destroy(struct rcd_cmid *id)
 		count += rcd_cmid_destroy(child);
 	if (id->listener != NULL)
 		LIST_REMOVE(id, child_link);
-	rcd_cmid_leave_all(id);
-	if (id->conn != NULL) {
-		rcd_cm_set_cookie(id->conn, NULL);
-		rcd_cm_release(id->conn, rcd_clock_ns());
-	}
-	if (id->state == RCD_CMA_ADDR_QUERY)
-		LIST_REMOVE(id, wait_link);
+	rcd_cmid_let_go(id);
 	rcd_cma_port_release(id);
 	count += rcd_cma_event_purge(id, NULL);
 	id->channel->users--;
@@ -155,15 +161,6 @@ rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
 	return 0;
 }
 
-static void
-tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
-{
-	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
-
-	if (event != NULL)
-		rcd_cma_event_post(event);
-}
-
 /* The peer's MAC is known, or will never be. @return false: not yet */
 static bool
 resolved(struct rcd_cmid *id, uint64_t now_ns)
@@ -176,10 +173,10 @@ resolved(struct rcd_cmid *id, uint64_t now_ns)
 		return false;
 	if (err == 0) {
 		id->state = RCD_CMA_ADDR_RESOLVED;
-		tell(id, RCD_CMA_EVENT_ADDR_RESOLVED, 0);
+		rcd_cma_event_tell(id, RCD_CMA_EVENT_ADDR_RESOLVED, 0);
 	} else {
 		id->state = RCD_CMA_BOUND;
-		tell(id, RCD_CMA_EVENT_ADDR_ERROR, err == -EAGAIN ? -ETIMEDOUT : err);
+		rcd_cma_event_tell(id, RCD_CMA_EVENT_ADDR_ERROR, err == -EAGAIN ? -ETIMEDOUT : err);
 	}
 	return true;
 }
@@ -236,8 +233,7 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 	id->sgid_index = sgid_index;
 	set_gid(&id->src, dst.family, &dev->gids->entries[sgid_index].gid);
 	/* To itself, by a name that is no address of a device. */
-	if (rcd_cma_addr_any(&dst) || (dst.family == 4 && dst.addr[12] == 127) ||
-		(dst.family == 6 && dst.addr[0] == 0 && dst.addr[15] == 1))
+	if (rcd_cma_addr_itself(&dst))
 		set_gid(&dst, dst.family, &dev->gids->entries[sgid_index].gid);
 	id->dst = dst;
 	id->until_ns = now_ns + (uint64_t)req->timeout_ms * 1000000;
@@ -254,7 +250,7 @@ rcd_cmid_resolve_route(struct rcd_cmid *id)
 		return -EINVAL;
 	id->state = RCD_CMA_ROUTE_RESOLVED;
 	id->path_mtu_bytes = id->dev->path_mtu;
-	tell(id, RCD_CMA_EVENT_ROUTE_RESOLVED, 0);
+	rcd_cma_event_tell(id, RCD_CMA_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 
@@ -297,8 +293,6 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 
 	rep->src = id->src;
 	rep->dst = id->dst;
-	rep->space = id->space;
-	rep->qp_type = id->qp_type;
 	rep->device = RCD_CTRL_NO_HANDLE;
 	if (dev == NULL)
 		return;
@@ -308,7 +302,6 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 	rep->av.sgid_index = (uint8_t)id->sgid_index;
 	memcpy(rep->av.dgid, id->dst.addr, RCD_GID_LEN);
 	rep->av.tclass = id->tos;
-	rep->ack_timeout = id->timeout;
 	if (id->state != RCD_CMA_ROUTE_RESOLVED && id->state != RCD_CMA_CONNECT &&
 		id->state != RCD_CMA_DISCONNECT)
 		return;

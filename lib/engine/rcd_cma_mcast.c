@@ -39,13 +39,9 @@ say_on_lcore(struct rcd_lcore *lcore, void *arg)
 static struct rcd_gid
 speaker(const struct rcd_dev *dev, int sgid_index, const struct rcd_gid *group)
 {
-	const struct rcd_gid_table *gids = dev->gids;
+	int at = rcd_gid_is_ipv4(group) ? -1 : rcd_cma_any_gid(dev, 6, true);
 
-	for (uint32_t i = 0; !rcd_gid_is_ipv4(group) && i < gids->count; i++)
-		if (gids->entries[i].used && gids->entries[i].gid.raw[0] == 0xfe &&
-			(gids->entries[i].gid.raw[1] & 0xc0) == 0x80)
-			return gids->entries[i].gid;
-	return gids->entries[sgid_index].gid;
+	return dev->gids->entries[at >= 0 ? at : sgid_index].gid;
 }
 
 static void
@@ -198,8 +194,9 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 }
 
 void
-rcd_cma_mcast_queried(struct rcd_cma *cma, struct rcd_dev *dev)
+rcd_cma_queried(struct rcd_dev *dev)
 {
+	struct rcd_cma *cma = dev->engine->cma;
 	const struct rcd_cmid *id;
 	const struct rcd_cma_group *group;
 	uint64_t now_ns = rcd_clock_ns();

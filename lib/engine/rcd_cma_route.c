@@ -18,12 +18,13 @@ rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr)
 	return memcmp(addr->addr, zero, 16) == 0;
 }
 
-static bool
-is_loopback(const struct rcd_ctrl_cm_addr *addr)
+bool
+rcd_cma_addr_itself(const struct rcd_ctrl_cm_addr *addr)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
-	return addr->family == 4 ? addr->addr[12] == 127 : memcmp(addr->addr, one, 16) == 0;
+	return rcd_cma_addr_any(addr) ||
+		(addr->family == 4 ? addr->addr[12] == 127 : memcmp(addr->addr, one, 16) == 0);
 }
 
 static bool
@@ -60,9 +61,8 @@ rcd_cma_owner(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *addr, in
 	return NULL;
 }
 
-/* An address of the family to speak from; no link-local one for what is beyond the link. */
-static int
-any_gid(const struct rcd_dev *dev, uint8_t family, bool link_local)
+int
+rcd_cma_any_gid(const struct rcd_dev *dev, uint8_t family, bool link_local)
 {
 	for (uint32_t i = 0; i < dev->gids->count; i++) {
 		const struct rcd_gid *gid = &dev->gids->entries[i].gid;
@@ -177,7 +177,7 @@ by_kernel(struct search *search)
 			continue;
 		at = rcd_dev_gid_find(dev, &src);
 		if (at < 0)
-			at = any_gid(dev, search->family, is_link_local(&search->dst));
+			at = rcd_cma_any_gid(dev, search->family, is_link_local(&search->dst));
 		if (take(search, dev, at))
 			return true;
 	}
@@ -189,7 +189,8 @@ by_gateway(struct search *search)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *dev = search->engine->devs[i];
-		int at = usable(dev) && dev->answers ? any_gid(dev, search->family, false) : -1;
+		int at = usable(dev) && dev->answers ? rcd_cma_any_gid(dev, search->family, false)
+						     : -1;
 
 		if (at >= 0 && rcd_neigh_reachable(dev, at, &search->dst) && take(search, dev, at))
 			return true;
@@ -204,7 +205,7 @@ by_any(struct search *search)
 		struct rcd_dev *dev = search->engine->devs[i];
 
 		if (usable(dev) && dev->up &&
-			take(search, dev, any_gid(dev, search->family, false)))
+			take(search, dev, rcd_cma_any_gid(dev, search->family, false)))
 			return true;
 	}
 	return false;
@@ -226,7 +227,7 @@ rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
 
 	if (search.pinned && src->family != dst->family)
 		return -EINVAL;
-	if (rcd_cma_addr_any(dst) || is_loopback(dst))
+	if (rcd_cma_addr_itself(dst))
 		found = by_any(&search);
 	else if (rcd_gid_is_multicast(&search.dst))
 		found = search.pinned ? by_any(&search) : by_kernel(&search) || by_any(&search);

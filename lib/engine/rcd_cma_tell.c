@@ -26,15 +26,6 @@ post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
 }
 
 static void
-post(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
-{
-	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
-
-	if (event != NULL)
-		rcd_cma_event_post(event);
-}
-
-static void
 set_addr(struct rcd_ctrl_cm_addr *addr, const struct rcd_gid *gid, uint16_t port)
 {
 	*addr = (struct rcd_ctrl_cm_addr){
@@ -187,7 +178,6 @@ on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 	id->responder_resources = (uint8_t)rep->initiator_depth;
 	id->initiator_depth = (uint8_t)rep->responder_resources;
 	id->rnr_retry_count = (uint8_t)rep->rnr_retry_count;
-	id->agreed = true;
 	if (event == NULL)
 		return;
 	event->rep.qpn = id->remote_qpn;
@@ -210,13 +200,11 @@ on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
 		post_private(event, rep->private_data, sizeof(rep->private_data));
 		return;
 	}
-	id->remote_qpn = (uint32_t)rep->qpn;
-	id->remote_qkey = (uint32_t)rep->qkey;
 	event = rcd_cma_event(id, RCD_CMA_EVENT_ESTABLISHED, 0);
 	if (event == NULL)
 		return;
-	event->rep.qpn = id->remote_qpn;
-	event->rep.qkey = id->remote_qkey;
+	event->rep.qpn = (uint32_t)rep->qpn;
+	event->rep.qkey = (uint32_t)rep->qkey;
 	rcd_cmid_av(id, &event->rep.av);
 	post_private(event, rep->private_data, sizeof(rep->private_data));
 }
@@ -228,7 +216,7 @@ on_end(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 	if (id->state != RCD_CMA_CONNECT)
 		return;
 	id->state = RCD_CMA_DISCONNECT;
-	post(id, type, status);
+	rcd_cma_event_tell(id, type, status);
 }
 
 static void
@@ -237,7 +225,7 @@ on_gone(struct rcd_cmid *id)
 	id->conn = NULL;
 	/* Of a datagram service only the question is over. */
 	if (id->qp_type != RCD_CTRL_QP_UD)
-		post(id, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
+		rcd_cma_event_tell(id, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
 }
 
 uint16_t
@@ -261,7 +249,7 @@ rcd_cma_on_event(
 		on_rep(id, &msg->rep);
 		break;
 	case RCD_CM_EVENT_RTU:
-		post(id, RCD_CMA_EVENT_ESTABLISHED, 0);
+		rcd_cma_event_tell(id, RCD_CMA_EVENT_ESTABLISHED, 0);
 		break;
 	case RCD_CM_EVENT_REJ:
 		id->state = RCD_CMA_DISCONNECT;

@@ -98,6 +98,11 @@ rcd_tx_mbuf(struct rcd_lcore *lcore);
 void
 rcd_tx_frame(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf);
 
+/** Queue a finished frame for a device of this engine. Takes the buffer. @return false: dropped */
+bool
+rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd_dev *loop,
+	struct rte_mbuf *mbuf);
+
 /** The way of packets with this address vector. @param loop set when it ends in this engine */
 void
 rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,

@@ -77,7 +77,7 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		rx_multicast(lcore, dev, pkt, mbuf, handed);
 		return FATE_OURS;
 	}
-	if (unlikely(qpn == RCD_QPN_MANAGEMENT)) {
+	if (unlikely(qpn == RCD_QPN_GSI)) {
 		rcd_cma_rx(lcore, dev, pkt);
 		return FATE_OURS;
 	}

@@ -112,6 +112,22 @@ rcd_tx_frame(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf *mbuf
 	txq->mbufs[txq->first + txq->count++] = mbuf;
 }
 
+bool
+rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd_dev *loop,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+
+	mbuf->hash.usr = loop->index;
+	if (rte_ring_enqueue(lcore->loop, mbuf) != 0) {
+		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
+		rte_pktmbuf_free(mbuf);
+		return false;
+	}
+	rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
+	return true;
+}
+
 /* The source port spreads flows: from the flow label, or from the two queue pairs (as rxe). */
 static uint16_t
 source_port(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
@@ -228,16 +244,8 @@ send_packet(
 	len = rcd_pkt_seal_on(frame, hdr, hdr_len, pkt->payload_len);
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
-	if (loop != NULL) {
-		mbuf->hash.usr = loop->index;
-		if (rte_ring_enqueue(lcore->loop, mbuf) != 0) {
-			rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
-			rte_pktmbuf_free(mbuf);
-			return 0;
-		}
-		rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
-		return (uint32_t)len + FRAME_OVERHEAD;
-	}
+	if (loop != NULL)
+		return rcd_tx_loop(lcore, dev, loop, mbuf) ? (uint32_t)len + FRAME_OVERHEAD : 0;
 	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
 		loop_multicast(lcore, dev, mbuf);
 	rcd_tx_frame(lcore, dev, mbuf);

@@ -88,7 +88,6 @@ struct rcd_rm_id {
 	uint8_t connect_data[UINT8_MAX];
 	struct ibv_qp_init_attr *qp_init_attr; /**< of an endpoint: for those that it accepts */
 	struct ibv_pd *ep_pd;
-	struct ibv_ece local_ece;
 	pthread_mutex_t lock;
 	pthread_cond_t acked;
 	uint32_t events_given;

@@ -156,8 +156,6 @@ fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 		req->qpn = param->qp_num;
 		req->param.srq = param->srq;
 	}
-	memcpy(req->param.private_data, id->connect_data,
-		at_most(id->connect_len, sizeof(req->param.private_data)));
 	if (param != NULL) {
 		req->param.flow_control = param->flow_control;
 		req->param.retry_count = param->retry_count;
@@ -167,6 +165,7 @@ fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 	}
 	if (len > sizeof(req->param.private_data))
 		return -EINVAL;
+	memcpy(req->param.private_data, id->connect_data, id->connect_len);
 	if (len > id->connect_len)
 		memcpy(req->param.private_data + id->connect_len, param->private_data,
 			param->private_data_len);
@@ -286,7 +285,7 @@ rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 	if (base == NULL || base->qp != NULL || ece == NULL || ece->vendor_id == 0 ||
 		ece->comp_mask != 0)
 		return rcd_rm_ret(-EINVAL);
-	rcd_rm_id(base)->local_ece = *ece;
+	/* A vendor's options say nothing to peers of other vendors: they are not sent. */
 	return 0;
 }
 

@@ -22,9 +22,6 @@
 #include "rcd_cm.h"
 #include "rcd_pkt.h"
 
-#define QP1      1u
-#define QP1_QKEY 0x80010000u
-
 static volatile sig_atomic_t stopped;
 
 static void
@@ -98,7 +95,7 @@ build(uint8_t *frame, const struct rcd_path *path, uint32_t number, uint16_t por
 			.local_qpn = number & 0xffffff,
 			.remote_cm_response_timeout = 20,
 			.local_cm_response_timeout = 20,
-			.pkey = 0xffff,
+			.pkey = RCD_PKEY_DEFAULT,
 			.path_mtu = 3,
 			.max_cm_retries = 15,
 			.primary_local_gid = path->sgid,
@@ -111,10 +108,10 @@ build(uint8_t *frame, const struct rcd_path *path, uint32_t number, uint16_t por
 	};
 	struct rcd_roce roce = {
 		.bth = { .opcode = RCD_OPCODE_UD_SEND_ONLY,
-			.pkey = { 0xffff },
-			.dest_qpn = { QP1 },
+			.pkey = { RCD_PKEY_DEFAULT },
+			.dest_qpn = { RCD_QPN_GSI },
 			.psn = rcd_psn(number & 0xffffff) },
-		.deth = { .qkey = { QP1_QKEY }, .src_qpn = { QP1 } },
+		.deth = { .qkey = { RCD_QKEY_GSI }, .src_qpn = { RCD_QPN_GSI } },
 	};
 	size_t len = rcd_pkt_build(frame, path, &roce, RCD_MAD_LEN);
 
