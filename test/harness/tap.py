@@ -11,6 +11,7 @@ A test fails by raising; tap.Skip says that it can't run here. What went wrong g
 meson shows. Standard library only.
 """
 import sys
+import time
 import traceback
 
 _tests = []
@@ -41,6 +42,14 @@ def true(condition, what):
     """Fail unless the condition holds."""
     if not condition:
         raise AssertionError(what)
+
+
+def wait_until(what, func, seconds=10):
+    """Wait for a condition; fail when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not func():
+        true(time.monotonic() < deadline, f'{what}: not within {seconds} seconds')
+        time.sleep(0.05)
 
 
 def run():

@@ -57,15 +57,12 @@ def finish(process):
     return process.out.read()
 
 
-def wait_until(what, func):
-    deadline = time.monotonic() + 20
-    while not func():
-        tap.true(time.monotonic() < deadline, f'{what}: not within 20 seconds')
-        time.sleep(0.1)
+SECONDS = 20  # that the emulated machine may take
 
 
 def listening(side):
-    wait_until('a listener', lambda: any(state == 'LISTEN' for state, _ in side.ids()))
+    tap.wait_until('a listener', lambda: any(state == 'LISTEN' for state, _ in side.ids()),
+                   SECONDS)
 
 
 class Plan:
@@ -123,8 +120,8 @@ class Plan:
         server = first.begin(f'rping -s -d -a {address}')
         listening(first)
         client = second.begin(f'rping -c -d -C 100000000 -a {address}')
-        wait_until('a connection',
-                   lambda: any(state == 'CONNECT' and dst for state, dst in self.here.ids()))
+        tap.wait_until('a connection', lambda: any(
+            state == 'CONNECT' and dst for state, dst in self.here.ids()), SECONDS)
         time.sleep(1)
         dies, lives, other = (self.here, self.there, client if role == 'server' else server) \
             if victim == 'Rocade' else \
@@ -134,7 +131,7 @@ class Plan:
         finish(server)
         finish(client)
         tap.true('RDMA_CM_EVENT_DISCONNECTED' in said, said[-1500:])
-        wait_until('the end of all identifiers', lambda: not self.here.ids())
+        tap.wait_until('the end of all identifiers', lambda: not self.here.ids(), SECONDS)
 
     def make(self, short):
         families = ('4',) if short else ('4', '6')

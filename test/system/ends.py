@@ -144,16 +144,8 @@ def ids(end):
     return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
 
 
-def wait_until(what, func):
-    for _ in range(200):
-        if func():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f'{what}: not within 10 seconds')
-
-
 def listening(end):
-    wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
+    tap.wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
 
 
 def pair(server, client, bound=True):

@@ -17,13 +17,13 @@ import sys
 import time
 
 from ends import (ENDS, LIBRARY, LIMIT, VETH, address, begin, counters, finish, ids, kill,
-                  listening, on, pair, rocade_on, start, stop, tap, wait_until)
+                  listening, on, pair, rocade_on, start, stop, tap)
 
 BUILD = pathlib.Path(LIBRARY).parents[1]
 
 def gone():
     for end in ENDS:
-        wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
+        tap.wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
 
 
 @tap.test
@@ -62,7 +62,7 @@ def rping_persistent_server():
             out = finish(client)
             tap.equal(client.returncode, 0, out)
         # What is left is the server's: its listener, and no connection.
-        wait_until('the end of all connections', lambda: len(ids(ENDS[1])) <= 1)
+        tap.wait_until('the end of all connections', lambda: len(ids(ENDS[1])) <= 1)
     finally:
         kill(server)
     gone()
@@ -254,7 +254,7 @@ def killed_programs_disconnect():
         server = begin(ENDS[1], 'rping', '-s', '-a', address(2), '-d')
         listening(ENDS[1])
         client = begin(ENDS[0], 'rping', '-c', '-a', address(2), '-C', '100000000', '-d')
-        wait_until('a connection', lambda: any(
+        tap.wait_until('a connection', lambda: any(
             i['state'] == 'CONNECT' and i.get('dst-addr') for i in ids(ENDS[0])))
         time.sleep(0.2)
         killed, other = ((client, server), (server, client))[victim]
@@ -288,12 +288,12 @@ def vlan_and_a_device_that_goes():
     listening(end)
     client = begin(end, 'rping', '-c', '-a', '10.79.0.2', '-C', '100000000', '-d')
     try:
-        wait_until('a connection', lambda: any(
+        tap.wait_until('a connection', lambda: any(
             i['state'] == 'CONNECT' and i.get('dst-addr') for i in ids(end)))
         time.sleep(0.2)
         must(end, 'link', 'del', 'x0')
         for program in (client, server):
-            wait_until('the event', lambda: 'RDMA_CM_EVENT_DEVICE_REMOVAL' in so_far(program))
+            tap.wait_until('the event', lambda: 'RDMA_CM_EVENT_DEVICE_REMOVAL' in so_far(program))
     finally:
         kill(client)
         kill(server)
