@@ -223,6 +223,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	engine->next_serial = 1;
 	engine->started_ns = rcd_clock_ns();
 	LIST_INIT(&engine->sessions);
+	TAILQ_INIT(&engine->parked);
 	if (setup(engine, error, error_len) != 0) {
 		rcd_engine_destroy(engine);
 		return NULL;

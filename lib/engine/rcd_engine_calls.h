@@ -368,6 +368,10 @@ rcd_session_close(struct rcd_session *session);
 int
 rcd_session_open(struct rcd_session *session, struct rcd_dev *dev);
 
+/** A session's request waits for a neighbour, or no more. */
+void
+rcd_session_park(struct rcd_session *session, bool parked);
+
 /** Try parked requests again. */
 void
 rcd_session_unpark(struct rcd_engine *engine);
@@ -392,6 +396,8 @@ int
 rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset);
 void
 rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
+
+/* rcd_table.c */
 
 int
 rcd_table_init(struct rcd_table *table, uint32_t capacity);

@@ -16,6 +16,7 @@
  *   rcd_neigh.c    neighbours and routes
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_session.c  sessions: their segment, objects and end
+ *   rcd_table.c    tables of their objects
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
@@ -369,6 +370,7 @@ struct rcd_extent {
 };
 
 LIST_HEAD(rcd_session_list, rcd_session);
+TAILQ_HEAD(rcd_session_queue, rcd_session);
 
 /**
  * A client: one connection, one context. A guest (ibv_import_device()) has a connection and an
@@ -427,6 +429,7 @@ struct rcd_session {
 	uint32_t mw_count;
 	struct rcd_cma_client *cma; /**< identifiers and channels; NULL: none were asked for */
 	/* A request that waits for a neighbour. */
+	TAILQ_ENTRY(rcd_session) parked_link;
 	bool parked;
 	uint64_t parked_until_ns;
 	struct rcd_ctrl_msg parked_msg;
@@ -458,6 +461,7 @@ struct rcd_engine {
 	bool yield; /**< tell clients to yield */
 	uint32_t client_count;
 	uint32_t parked_count;
+	struct rcd_session_queue parked; /**< those with a request that waits, oldest first */
 	struct rcd_session_list sessions;
 	struct rcd_neigh_table *neighs;
 	struct rcd_netlink *netlink;

@@ -20,6 +20,9 @@ rcd_guest_join(struct rcd_session *guest, int fd)
 
 	if (guest->host != NULL || guest->dev != NULL || guest->shm != NULL)
 		return -EINVAL;
+	/* Identifiers know their session: they could not follow it into the host's place. */
+	if (guest->cma != NULL)
+		return -EINVAL;
 	if (fstat(fd, &given) != 0)
 		return -EBADF;
 	LIST_FOREACH(session, &guest->engine->sessions, link)
@@ -44,9 +47,7 @@ drop_connection(struct rcd_session *session)
 	if (session->pidfd >= 0)
 		close(session->pidfd);
 	session->pidfd = session->events = -1;
-	if (session->parked)
-		session->engine->parked_count--;
-	session->parked = false;
+	rcd_session_park(session, false);
 }
 
 /* A guest's connection in the place of the host's. */
@@ -61,9 +62,15 @@ take_place(struct rcd_session *host, struct rcd_session *guest)
 	host->uid = guest->uid;
 	host->gid = guest->gid;
 	memcpy(host->comm, guest->comm, sizeof(host->comm));
-	host->parked = guest->parked;
-	host->parked_until_ns = guest->parked_until_ns;
-	host->parked_msg = guest->parked_msg;
+	if (guest->parked) {
+		host->parked_until_ns = guest->parked_until_ns;
+		host->parked_msg = guest->parked_msg;
+		rcd_session_park(guest, false);
+		rcd_session_park(host, true);
+	}
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
+		rcd_counter_add(&host->counters, (enum rcd_counter)i,
+			rcd_counter_get(&guest->counters, (enum rcd_counter)i));
 	if (guest->pidfd >= 0)
 		close(guest->pidfd);
 	LIST_REMOVE(guest, guest_link);

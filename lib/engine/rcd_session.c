@@ -24,54 +24,6 @@
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
 #define HUGE_PAGE        ((uint64_t)2 << 20)
 
-int
-rcd_table_init(struct rcd_table *table, uint32_t capacity)
-{
-	table->slots = calloc(capacity, sizeof(table->slots[0]));
-	table->free = malloc(capacity * sizeof(table->free[0]));
-	if (table->slots == NULL || table->free == NULL)
-		return -ENOMEM;
-	table->capacity = capacity;
-	for (uint32_t i = 0; i < capacity; i++)
-		table->free[i] = capacity - 1 - i;
-	table->free_count = capacity;
-	table->used = 0;
-	return 0;
-}
-
-void
-rcd_table_fini(struct rcd_table *table)
-{
-	free(table->slots);
-	free(table->free);
-	memset(table, 0, sizeof(*table));
-}
-
-int
-rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle)
-{
-	if (table->free_count == 0)
-		return -ENOMEM;
-	*handle = table->free[--table->free_count];
-	table->slots[*handle] = object;
-	table->used++;
-	return 0;
-}
-
-void *
-rcd_table_get(const struct rcd_table *table, uint32_t handle)
-{
-	return handle < table->capacity ? table->slots[handle] : NULL;
-}
-
-void
-rcd_table_del(struct rcd_table *table, uint32_t handle)
-{
-	table->slots[handle] = NULL;
-	table->free[table->free_count++] = handle;
-	table->used--;
-}
-
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
 {
@@ -377,8 +329,7 @@ rcd_session_close(struct rcd_session *session)
 		return;
 	LIST_REMOVE(session, link);
 	session->engine->client_count--;
-	if (session->parked)
-		session->engine->parked_count--;
+	rcd_session_park(session, false);
 	rcd_session_end(session);
 	close(session->sock);
 	free(session);
@@ -510,6 +461,23 @@ watch(struct rcd_session *session, uint32_t events)
 	epoll_ctl(session->engine->epoll_fd, EPOLL_CTL_MOD, session->sock, &event);
 }
 
+void
+rcd_session_park(struct rcd_session *session, bool parked)
+{
+	struct rcd_engine *engine = session->engine;
+
+	if (session->parked == parked)
+		return;
+	session->parked = parked;
+	if (parked) {
+		TAILQ_INSERT_TAIL(&engine->parked, session, parked_link);
+		engine->parked_count++;
+	} else {
+		TAILQ_REMOVE(&engine->parked, session, parked_link);
+		engine->parked_count--;
+	}
+}
+
 /* @return false when the session is to go */
 static bool
 serve_one(struct rcd_session *session, const struct rcd_ctrl_msg *msg, struct rcd_ctrl_fds *fds)
@@ -520,10 +488,9 @@ serve_one(struct rcd_session *session, const struct rcd_ctrl_msg *msg, struct rc
 	if (status != -EAGAIN)
 		return reply(session, msg, status, &rep);
 	if (!session->parked) {
-		session->parked = true;
 		session->parked_until_ns = rcd_clock_ns() + RCD_PARKED_NS;
 		session->parked_msg = *msg;
-		session->engine->parked_count++;
+		rcd_session_park(session, true);
 		watch(session, 0);
 	}
 	return true;
@@ -567,23 +534,21 @@ rcd_session_ready(struct rcd_session *session)
 void
 rcd_session_unpark(struct rcd_engine *engine)
 {
-	struct rcd_session *session, *next;
 	uint64_t now_ns = rcd_clock_ns();
 
-	for (session = LIST_FIRST(&engine->sessions); session != NULL && engine->parked_count > 0;
-		session = next) {
+	/* Closing one may free any other: each turn begins with who is first then. */
+	for (uint32_t left = engine->parked_count; left > 0 && engine->parked_count > 0; left--) {
+		struct rcd_session *session = TAILQ_FIRST(&engine->parked);
 		struct rcd_ctrl_fds none = { .count = 0 };
 		struct rcd_reply rep = { .keep = 0 };
 		int status;
 
-		next = LIST_NEXT(session, link);
-		if (!session->parked)
-			continue;
+		rcd_session_park(session, false);
 		status = rcd_serve(session, &session->parked_msg, &none, &rep);
-		if (status == -EAGAIN && now_ns < session->parked_until_ns)
+		if (status == -EAGAIN && now_ns < session->parked_until_ns) {
+			rcd_session_park(session, true);
 			continue;
-		session->parked = false;
-		engine->parked_count--;
+		}
 		if (reply(session, &session->parked_msg, status == -EAGAIN ? -ETIMEDOUT : status,
 			    &rep))
 			watch(session, EPOLLIN);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Tables of numbered objects.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int
+rcd_table_init(struct rcd_table *table, uint32_t capacity)
+{
+	table->slots = calloc(capacity, sizeof(table->slots[0]));
+	table->free = malloc(capacity * sizeof(table->free[0]));
+	if (table->slots == NULL || table->free == NULL)
+		return -ENOMEM;
+	table->capacity = capacity;
+	for (uint32_t i = 0; i < capacity; i++)
+		table->free[i] = capacity - 1 - i;
+	table->free_count = capacity;
+	table->used = 0;
+	return 0;
+}
+
+void
+rcd_table_fini(struct rcd_table *table)
+{
+	free(table->slots);
+	free(table->free);
+	memset(table, 0, sizeof(*table));
+}
+
+int
+rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle)
+{
+	if (table->free_count == 0)
+		return -ENOMEM;
+	*handle = table->free[--table->free_count];
+	table->slots[*handle] = object;
+	table->used++;
+	return 0;
+}
+
+void *
+rcd_table_get(const struct rcd_table *table, uint32_t handle)
+{
+	return handle < table->capacity ? table->slots[handle] : NULL;
+}
+
+void
+rcd_table_del(struct rcd_table *table, uint32_t handle)
+{
+	table->slots[handle] = NULL;
+	table->free[table->free_count++] = handle;
+	table->used--;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: connections that share a context come and go in any order, with connection management and
+ * requests that wait, and nothing of one that went is used again. Method: an engine of the test's
+ * own; connections that speak the control protocol themselves. What is freed and used shows under
+ * the address sanitizer; the rules that prevent it show everywhere.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rcd_cm.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+static struct rig rig;
+
+static struct rcd_ctrl_cm_addr
+address(uint8_t last, uint16_t port)
+{
+	struct rcd_ctrl_cm_addr addr = { .port = port, .family = 4 };
+
+	addr.addr[10] = addr.addr[11] = 0xff;
+	addr.addr[12] = 10;
+	addr.addr[13] = 77;
+	addr.addr[15] = last;
+	return addr;
+}
+
+/* An identifier of a connection. @param pipe  where a byte comes for each event */
+static uint32_t
+cm_id(struct rcd_client *client, uint32_t *channel)
+{
+	struct rcd_ctrl_cm_create_req req = { .space = RCD_CMA_SPACE_TCP,
+		.qp_type = RCD_CTRL_QP_RC };
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+
+	MUST(rcd_client_call(client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds) == 0);
+	rcd_ctrl_fds_close(&fds);
+	*channel = req.channel = rep.handle;
+	MUST(rcd_client_call(client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL) == 0);
+	return rep.handle;
+}
+
+static int
+next_event(struct rcd_client *client, uint32_t channel)
+{
+	struct rcd_ctrl_handle handle = { .handle = channel };
+	struct rcd_ctrl_cm_event_rep event;
+	uint64_t deadline = now_ms() + 2000;
+
+	while (rcd_client_call(client, RCD_CTRL_CM_EVENT, &handle, &event, NULL, NULL) != 0) {
+		if (now_ms() > deadline)
+			return -1;
+		usleep(5000);
+	}
+	return (int)event.event;
+}
+
+static void
+listen_on(struct rcd_client *client, uint16_t port)
+{
+	struct rcd_ctrl_cm_addr_req bind = { .addr = address(2, port) };
+	struct rcd_ctrl_cm_pair listen = { .second = 16 };
+	uint32_t channel;
+
+	bind.id = listen.id = cm_id(client, &channel);
+	MUST(rcd_client_call(client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL) == 0);
+	MUST(rcd_client_call(client, RCD_CTRL_CM_LISTEN, &listen, NULL, NULL, NULL) == 0);
+}
+
+/* A request for a connection to a port. @return the event that ends it, or it lives: -1 */
+static int
+ask_for(uint16_t port)
+{
+	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = address(2, port) };
+	struct rcd_ctrl_cm_param_req connect = { .id = 0 };
+	struct rcd_ctrl_handle handle = { .handle = 0 };
+	struct node node;
+	uint32_t channel;
+	int event;
+
+	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	resolve.id = handle.handle = connect.id = cm_id(&node.client, &channel);
+	connect.qpn = node.qp.qpn;
+	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL, NULL, NULL) ==
+		0);
+	MUST(next_event(&node.client, channel) == 0);
+	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_RESOLVE_ROUTE, &handle, NULL, NULL, NULL) ==
+		0);
+	MUST(next_event(&node.client, channel) == 2);
+	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_CONNECT, &connect, NULL, NULL, NULL) == 0);
+	event = next_event(&node.client, channel);
+	node_close(&node);
+	return event;
+}
+
+static void
+guest_with_identifiers(void)
+{
+	struct rcd_client guest;
+	struct node host;
+	uint32_t index;
+
+	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_connect(&guest, rig.socket) == 0);
+	listen_on(&guest, 7471);
+	CU_ASSERT_EQUAL(rcd_client_import(&guest, host.client.seg_fd, &index), -EINVAL);
+	/* The host goes; whoever had the identifiers has them still, or nobody has. */
+	node_close(&host);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
+	CU_ASSERT_NOT_EQUAL(ask_for(7471), 8);
+	rcd_client_close(&guest);
+	/* Rejected: nobody listens any more. */
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
+	CU_ASSERT_EQUAL(ask_for(7471), 8);
+}
+
+/* What a guest asks for before it has a host's place belongs to the context, and stays with it. */
+static void
+identifiers_of_a_guest(void)
+{
+	struct rcd_client guest;
+	struct node host;
+	uint32_t index;
+
+	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_connect(&guest, rig.socket) == 0);
+	MUST(rcd_client_import(&guest, host.client.seg_fd, &index) == 0);
+	listen_on(&guest, 7472);
+	close(host.client.sock);
+	host.client.sock = -1;
+	usleep(100000);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 1, 5000));
+	CU_ASSERT_EQUAL(ask_for(7472), -1);
+	rcd_client_close(&guest);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
+	node_close(&host);
+}
+
+/* Ask for a neighbour that is not there, and don't wait for the answer. */
+static void
+park(struct node *node, uint8_t last)
+{
+	struct rcd_ctrl_msg msg = { .hdr = { .op = RCD_CTRL_AH_CREATE, .number = 1000 } };
+
+	msg.body.ah_create_req.pd = node->pd;
+	msg.body.ah_create_req.av.sgid_index = node_gid(node, 1);
+	memcpy(msg.body.ah_create_req.av.dgid, address(last, 0).addr, 16);
+	MUST(rcd_ctrl_send(
+		     node->client.sock, &msg, rcd_ctrl_req_len(RCD_CTRL_AH_CREATE), NULL, 0) == 0);
+}
+
+/*
+ * The host's reply can't be delivered, so that it goes within the round of those that wait; its
+ * guest, which is freed by that, stands where the round goes on.
+ */
+static void
+host_goes_while_others_wait(void)
+{
+	struct honest honest = honest_start(&rig);
+	struct rcd_client guest;
+	struct node host, other;
+	uint32_t index;
+
+	node_open(&other, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_connect(&guest, rig.socket) == 0);
+	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_import(&guest, host.client.seg_fd, &index) == 0);
+	park(&host, 77);
+	MUST(shutdown(host.client.sock, SHUT_RD) == 0);
+	usleep(500000);
+	park(&other, 78);
+	sleep(4);
+	/* Of the three connections the host's has gone, and its guest has the context. */
+	CU_ASSERT_TRUE(rig_contexts(&rig, 4, 5000));
+	close(guest.sock);
+	guest.sock = -1;
+	CU_ASSERT_TRUE(rig_contexts(&rig, 3, 5000));
+	rcd_client_close(&guest);
+	node_close(&host);
+	node_close(&other);
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+}
+
+static void
+engine_ends_well(void)
+{
+	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "S3 a guest that has CM identifiers of its own is refused",
+			guest_with_identifiers },
+		{ "S3 a guest's CM identifiers stay with the context", identifiers_of_a_guest },
+		{ "S4 a host goes while its guest and others wait", host_goes_while_others_wait },
+		{ "S3 S4 the engine ends well", engine_ends_well },
+	};
+
+	rig_start(&rig, NULL);
+	return rcd_tap_run("contexts", tests, sizeof(tests) / sizeof(tests[0]));
+}
