@@ -11,161 +11,7 @@
 #include "rcd_bring_up.h"
 #include "rcd_tap.h"
 #include "rcd_timer.h"
-#include "sim.h"
-
-enum {
-	MEMORY = 1 << 21,
-	PD = 2
-};
-
-/** Two nodes with one queue pair each. */
-struct pair {
-	struct sim sim;
-	struct sim_qp *a, *b;
-	struct rcd_key key[2];
-	uint32_t ah[2];
-};
-
-static struct pair p;
-
-/* What went over the links, counted by opcode and by direction. */
-static uint32_t sent[2][256];
-static uint32_t naks[256];
-static uint32_t ack_reqs;
-static uint64_t last_ns, gap_ns;
-
-static void
-watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
-{
-	(void)lost;
-	sent[from->number][pkt->roce.bth.opcode]++;
-	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
-		naks[pkt->roce.aeth.syndrome]++;
-	ack_reqs += pkt->roce.bth.ack_req;
-	if (from->number == 0) {
-		gap_ns = sim->now_ns - last_ns;
-		last_ns = sim->now_ns;
-	}
-}
-
-static struct rcd_qp_init
-default_init(enum rcd_qp_type type)
-{
-	return (struct rcd_qp_init){
-		.type = type,
-		.pd = PD,
-		.sq_depth = 64,
-		.max_send_sge = SIM_SGE_MAX,
-		.max_recv_sge = SIM_SGE_MAX,
-		.max_inline = SIM_INLINE_MAX,
-		.max_rd_atomic = 8,
-		.port_mtu_bytes = 1024,
-	};
-}
-
-static void
-begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change)
-{
-	struct rcd_qp_attr attr;
-
-	memset(sent, 0, sizeof(sent));
-	memset(naks, 0, sizeof(naks));
-	last_ns = gap_ns = ack_reqs = 0;
-	memset(&p, 0, sizeof(p));
-	sim_init(&p.sim, 1, MEMORY, 64);
-	p.sim.trace = watch;
-	for (uint32_t node = 0; node < 2; node++) {
-		struct rcd_mr_attr region = { .pd = PD,
-			.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
-			.len = MEMORY,
-			.base = p.sim.nodes[node].memory };
-		struct rcd_av av = sim_av(&p.sim.nodes[node]);
-
-		for (uint32_t i = 0; i < MEMORY; i++)
-			region.base[i] = (uint8_t)(i * 11 + node);
-		CU_ASSERT_EQUAL(rcd_mr_register(p.sim.nodes[node].mrs, &region, &p.key[node]), 0);
-		CU_ASSERT_EQUAL(rcd_ah_create(p.sim.nodes[node].ahs, PD, &av, &p.ah[node]), 0);
-	}
-	p.a = sim_qp_create(&p.sim.nodes[0], init);
-	p.b = sim_qp_create(&p.sim.nodes[1], init);
-	attr = change != NULL ? *change : sim_attr(&p.sim);
-	sim_connect(p.a, p.b, &attr, &attr);
-}
-
-static struct rcd_send_wr *
-post(struct sim_qp *qp, enum rcd_wr_opcode opcode, uint64_t at, uint32_t len, uint64_t remote)
-{
-	uint32_t node = qp->node->number;
-	uint32_t number = qp->sq.posted++;
-	struct rcd_send_wr *wr = &qp->sq.wrs[number];
-
-	qp->sq.sges[number][0] = (struct rcd_sge){ at, len, p.key[node] };
-	*wr = (struct rcd_send_wr){
-		.wr_id = number,
-		.opcode = (uint8_t)opcode,
-		.flags = RCD_SEND_SIGNALED,
-		.sge_count = len > 0,
-		.remote = { .va = remote, .rkey = p.key[1 - node] },
-	};
-	return wr;
-}
-
-static struct rcd_send_wr *
-post_datagram(uint64_t at, uint32_t len, uint32_t qkey)
-{
-	struct rcd_send_wr *wr = post(p.a, RCD_WR_SEND, at, len, 0);
-
-	wr->ud.ah = p.ah[0];
-	wr->ud.qpn = p.b->init.qpn;
-	wr->ud.qkey.val = qkey;
-	return wr;
-}
-
-static void
-post_recv(struct sim_recv_queue *queue, uint32_t node, uint64_t at, uint32_t len)
-{
-	uint32_t number = queue->posted++;
-
-	queue->sges[number][0] = (struct rcd_sge){ at, len, p.key[node] };
-	queue->wrs[number] = (struct rcd_recv_wr){ .wr_id = number, .sge_count = 1 };
-}
-
-static void
-run(void)
-{
-	CU_ASSERT_TRUE(sim_run(&p.sim, p.sim.now_ns + 100 * UINT64_C(1000000000)));
-}
-
-static void
-end(void)
-{
-	sim_fini(&p.sim);
-}
-
-/* Whether completion i of a node has this number and status. */
-static bool
-completed(uint32_t node, uint32_t i, uint64_t wr_id, enum rcd_wc_status status)
-{
-	const struct sim_node *n = &p.sim.nodes[node];
-
-	return i < n->cqe_count && n->cqes[i].wr_id == wr_id && n->cqes[i].status == status;
-}
-
-static bool
-raised(uint32_t node, enum rcd_event event)
-{
-	for (uint32_t i = 0; i < p.sim.nodes[node].event_count; i++) {
-		if (p.sim.nodes[node].events[i].event == event)
-			return true;
-	}
-	return false;
-}
-
-static uint64_t
-counter(uint32_t node, enum rcd_counter id)
-{
-	return rcd_counter_get(&p.sim.nodes[node].counters, id);
-}
+#include "situation.h"
 
 /* Covers: IBTA 9.7.6.1.3 */
 static void
@@ -450,11 +296,11 @@ naks_and_what_they_mean(void)
 	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
 		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0)->remote.rkey.val ^= 0x100);
 	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
-		post(p.a, RCD_WR_RDMA_WRITE, 0, 5000, MEMORY - 4999));
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 5000, SITUATION_MEMORY - 4999));
 	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
-		post(p.a, RCD_WR_RDMA_READ, 0, 8, MEMORY));
+		post(p.a, RCD_WR_RDMA_READ, 0, 8, SITUATION_MEMORY));
 	REFUSED(RCD_WC_REM_ACCESS_ERR, RCD_EVENT_QP_ACCESS_ERR, RCD_WC_WR_FLUSH_ERR, 64,
-		post(p.a, RCD_WR_FETCH_ADD, 0, 8, MEMORY + 8));
+		post(p.a, RCD_WR_FETCH_ADD, 0, 8, SITUATION_MEMORY + 8));
 	REFUSED(RCD_WC_REM_INV_REQ_ERR, 0, RCD_WC_LOC_LEN_ERR, 64,
 		post(p.a, RCD_WR_SEND, 0, 65, 0));
 	REFUSED(RCD_WC_REM_OP_ERR, 0, RCD_WC_LOC_PROT_ERR, 64, p.b->rq.sges[0][0].lkey.val ^= 0x100;
@@ -493,7 +339,7 @@ local_errors(void)
 	} while (0)
 	LOCAL(RCD_WC_LOC_PROT_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0);
 		p.a->sq.sges[1][0].lkey.val ^= 0x100);
-	LOCAL(RCD_WC_LOC_PROT_ERR, post(p.a, RCD_WR_RDMA_WRITE, MEMORY - 2000, 4000, 0));
+	LOCAL(RCD_WC_LOC_PROT_ERR, post(p.a, RCD_WR_RDMA_WRITE, SITUATION_MEMORY - 2000, 4000, 0));
 	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0)->opcode = 77);
 	LOCAL(RCD_WC_LOC_QP_OP_ERR, post(p.a, RCD_WR_SEND, 0, 8, 0)->sge_count = 33);
 	LOCAL(RCD_WC_LOC_LEN_ERR, post(p.a, RCD_WR_COMPARE_SWAP, 0, 7, 0));
@@ -793,28 +639,6 @@ a_request_that_changes(void)
 	end();
 }
 
-/* Two queue pairs, of which the second is fed READs by hand. @return the first READ */
-static struct rcd_pkt
-begin_with_reads(uint8_t max_dest_rd_atomic)
-{
-	struct rcd_qp_init init = default_init(RCD_QP_RC);
-	struct rcd_pkt pkt = { .payload = NULL };
-	struct rcd_qp_attr attr;
-
-	memset(&p.sim, 0, sizeof(p.sim));
-	attr = sim_attr(&p.sim);
-	attr.max_dest_rd_atomic = max_dest_rd_atomic;
-	begin(&init, &attr);
-	rcd_qp_query(p.b->qp, &attr);
-	pkt.sgid = sim_av(&p.sim.nodes[1]).dgid;
-	pkt.dgid = sim_av(&p.sim.nodes[1]).sgid;
-	pkt.roce.bth = (struct rcd_bth){
-		.opcode = RCD_OPCODE_RC_RDMA_READ_REQUEST, .pkey = { 0xffff }, .psn = attr.rq_psn
-	};
-	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 8 };
-	return pkt;
-}
-
 /* Found by the simulator: a duplicate waits to be answered when the next READ comes. */
 static void
 a_repeated_answer_gives_way(void)
@@ -860,23 +684,6 @@ what_is_missing_is_answered_first(void)
 	end();
 }
 
-/* A packet for b as a would send it. */
-static struct rcd_pkt
-by_hand(uint8_t opcode, uint32_t psns)
-{
-	struct rcd_pkt pkt = { .payload = p.sim.nodes[0].memory, .payload_len = 8 };
-	struct rcd_qp_attr attr;
-
-	rcd_qp_query(p.b->qp, &attr);
-	pkt.sgid = sim_av(&p.sim.nodes[1]).dgid;
-	pkt.dgid = sim_av(&p.sim.nodes[1]).sgid;
-	pkt.roce.bth = (struct rcd_bth){
-		.opcode = opcode, .pkey = { 0xffff }, .psn = rcd_psn_add(attr.rq_psn, psns)
-	};
-	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 8 };
-	return pkt;
-}
-
 /* Found by net_impair: the NAK left behind the packet that it asked for, instead of the ACK. */
 static void
 a_gap_that_fills_needs_no_nak(void)
@@ -897,19 +704,6 @@ a_gap_that_fills_needs_no_nak(void)
 	CU_ASSERT_EQUAL(out.roce.bth.psn.val, second.roce.bth.psn.val);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.b->qp, 1, &out));
 	end();
-}
-
-static struct rcd_pkt
-nak_by_hand(struct rcd_psn psn)
-{
-	struct rcd_pkt nak = by_hand(RCD_OPCODE_RC_ACKNOWLEDGE, 0);
-
-	nak.sgid = sim_av(&p.sim.nodes[0]).dgid;
-	nak.dgid = sim_av(&p.sim.nodes[0]).sgid;
-	nak.payload_len = 0;
-	nak.roce.bth.psn = psn;
-	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
-	return nak;
 }
 
 /* Found by net_impair: seven losses of one packet ended the connection. A peer that answers is
