@@ -20,6 +20,12 @@
 #define RCD_MSG_MAX_BYTES (UINT32_C(1) << 31)
 
 /**
+ * Longest memory region in bytes. Lengths above it are refused where they come in, so that sums of
+ * a few of them can't wrap, and one region never fills the engine's window of client memory.
+ */
+#define RCD_MR_MAX_BYTES (UINT64_C(1) << 40)
+
+/**
  * Most packets handled between two looks at anything else. 64 keeps a burst of parsed packets
  * within the first-level cache and is the burst size that DPDK drivers are tuned for.
  */

@@ -529,9 +529,24 @@ rcd_umem_open(struct rcd_session *session);
 void
 rcd_umem_close(struct rcd_session *session);
 
+/** One reference to shared memory less. */
+void
+rcd_umem_put(struct rcd_mem *mem);
+
 /** Reports of the guard: whose memory went away. */
 void
 rcd_umem_check_faults(struct rcd_engine *engine);
+
+/* rcd_uregion.c */
+
+/** Make a region's memory. @return 0; -EINVAL, -ENOENT, -EACCES, -EPERM, -ENOMEM */
+int
+rcd_uregion_make(
+	struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made);
+
+/** Unmap it; no lcore knows it any more. */
+void
+rcd_uregion_free(struct rcd_umr *umr);
 
 /* rcd_admin.c */
 

@@ -20,7 +20,8 @@
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
- *   rcd_umem.c     memory of clients; rcd_ucopy.c where it is copied; rcd_guard.c where it faults
+ *   rcd_umem.c     memory of clients; rcd_uregion.c what regions are made of;
+ *                  rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
  *   rcd_cma.h      connection management, in files of its own
  *   rcd_admin.c    requests of the command line

@@ -86,7 +86,7 @@ serve_device(struct request *r)
 		.node_guid = (uint64_t)(mac[0] ^ 2) << 56 | (uint64_t)mac[1] << 48 |
 			(uint64_t)mac[2] << 40 | UINT64_C(0xfffe) << 24 | (uint64_t)mac[3] << 16 |
 			(uint64_t)mac[4] << 8 | mac[5],
-		.max_mr_size = UINT64_C(1) << 40,
+		.max_mr_size = RCD_MR_MAX_BYTES,
 		.index = dev->serial,
 		.max_qp = quota->qps < RCD_DB_BITS ? quota->qps : RCD_DB_BITS,
 		.max_qp_wr = 1u << 16,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Memory of clients: files that they share, mapped into the guarded window; regions made of pieces
- * of them, or of bytes that are copied from and to the client's address space.
+ * Memory of clients: files that they share, mapped into the guarded window; the tables of regions
+ * and windows. What a region is made of is rcd_uregion.c's.
  */
 #include "rcd_engine_priv.h"
 
@@ -18,9 +18,6 @@
 #include "rcd_guard.h"
 
 #define PAGE 4096u
-#define HUGE ((uint64_t)2 << 20)
-
-#define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
 
 /*
  * Only files that are memory: a fault on any other could wait for a disk or for a server of the
@@ -112,8 +109,8 @@ rcd_umem_add(
 	return 0;
 }
 
-static void
-put_mem(struct rcd_mem *mem)
+void
+rcd_umem_put(struct rcd_mem *mem)
 {
 	if (--mem->refs > 0)
 		return;
@@ -130,7 +127,7 @@ rcd_umem_del(struct rcd_session *session, uint32_t handle)
 	if (mem == NULL)
 		return -ENOENT;
 	rcd_table_del(&session->mems, handle);
-	put_mem(mem);
+	rcd_umem_put(mem);
 	return 0;
 }
 
@@ -149,141 +146,6 @@ find_umr(struct rcd_session *session, uint32_t key)
 	if (umr->key.val == key)
 		return umr;
 	return NULL;
-}
-
-static void
-free_umr(struct rcd_umr *umr)
-{
-	if (umr->reserved != NULL)
-		rcd_guard_release(umr->reserved, umr->reserved_len);
-	for (uint32_t i = 0; i < umr->mem_count; i++)
-		put_mem(umr->mems[i]);
-	free(umr->mems);
-	free(umr->copies);
-	free(umr);
-}
-
-/* Map a piece of shared memory at its place in a region's own addresses. */
-static int
-map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent,
-	uint64_t at, uint32_t access)
-{
-	uint8_t *start = umr->base + at;
-	uint64_t slack = (uintptr_t)start % mem->page;
-	uint64_t offset = mem->offset + extent->offset;
-	uint64_t len = (extent->len + slack + mem->page - 1) / mem->page * mem->page;
-	int prot = PROT_READ | (access & WRITES ? PROT_WRITE : 0);
-
-	if (offset % mem->page != slack)
-		return -EINVAL;
-	if (mmap(start - slack, len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, mem->fd,
-		    (off_t)(offset - slack)) == MAP_FAILED)
-		return -errno;
-	return 0;
-}
-
-static int
-check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
-	const struct rcd_ctrl_extent *extent, struct rcd_mem **mem)
-{
-	*mem = NULL;
-	if (extent->len == 0 || extent->len > req->len)
-		return -EINVAL;
-	if (extent->mem == RCD_CTRL_MEM_COPIED)
-		return session->pidfd >= 0 ? 0 : -EPERM;
-	*mem = rcd_table_get(&session->mems, extent->mem);
-	if (*mem == NULL)
-		return -ENOENT;
-	if (extent->offset > (*mem)->len || extent->len > (*mem)->len - extent->offset)
-		return -EINVAL;
-	return (req->access & WRITES) && !(*mem)->writable ? -EACCES : 0;
-}
-
-/* One piece of one file: it is mapped already. */
-static int
-make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent)
-{
-	umr->base = mem->base + extent->offset;
-	umr->mems[umr->mem_count++] = mem;
-	mem->refs++;
-	return 0;
-}
-
-/* Several pieces, or copies: contiguous addresses of its own. */
-static int
-make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
-{
-	/* As the application's addresses lie within a hugepage, so do these. */
-	uint64_t pad = req->addr % HUGE;
-	enum rcd_guard_part part = umr->copies != NULL ? RCD_GUARD_COPIED : RCD_GUARD_SHARED;
-	uint64_t at = 0;
-
-	umr->reserved_len = req->len + pad + HUGE;
-	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
-	if (umr->reserved == NULL)
-		return -ENOMEM;
-	umr->base = (uint8_t *)umr->reserved + pad;
-	for (uint32_t i = 0; i < req->extent_count; i++) {
-		const struct rcd_ctrl_extent *extent = &req->extents[i];
-		struct rcd_mem *mem;
-		int err = check_extent(session, req, extent, &mem);
-
-		if (err != 0)
-			return err;
-		if (mem == NULL) {
-			umr->copies[umr->copy_count++] =
-				(struct rcd_copy){ at, extent->len, extent->offset };
-		} else {
-			err = map_piece(umr, mem, extent, at, req->access);
-			if (err != 0)
-				return err;
-			umr->mems[umr->mem_count++] = mem;
-			mem->refs++;
-		}
-		at += extent->len;
-	}
-	return 0;
-}
-
-static int
-make_umr(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made)
-{
-	struct rcd_umr *umr = calloc(1, sizeof(*umr));
-	uint64_t sum = 0;
-	uint32_t copied = 0;
-	int err = 0;
-
-	if (umr == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < req->extent_count && err == 0; i++) {
-		struct rcd_mem *mem;
-
-		err = check_extent(session, req, &req->extents[i], &mem);
-		sum += req->extents[i].len;
-		copied += req->extents[i].mem == RCD_CTRL_MEM_COPIED;
-	}
-	if (err == 0 && sum != req->len)
-		err = -EINVAL;
-	if (err == 0 && copied > 0)
-		umr->copies = calloc(copied, sizeof(umr->copies[0]));
-	umr->mems = calloc(req->extent_count + 1, sizeof(umr->mems[0]));
-	if (err == 0 && (umr->mems == NULL || (copied > 0 && umr->copies == NULL)))
-		err = -ENOMEM;
-	if (err == 0 && req->extent_count == 1 && copied == 0)
-		err = make_single(
-			umr, rcd_table_get(&session->mems, req->extents[0].mem), &req->extents[0]);
-	else if (err == 0 && req->extent_count > 0)
-		err = make_pieces(session, req, umr);
-	if (err != 0) {
-		free_umr(umr);
-		return err;
-	}
-	umr->pd = req->pd;
-	umr->start = req->start;
-	umr->len = req->len;
-	umr->access = req->access;
-	*made = umr;
-	return 0;
 }
 
 struct change {
@@ -344,7 +206,7 @@ leave(struct rcd_session *session, struct rcd_umr *umr)
 	pd->users--;
 	LIST_REMOVE(umr, hash_link);
 	session->umr_count--;
-	free_umr(umr);
+	rcd_uregion_free(umr);
 }
 
 /* A region that was made enters the tables, perhaps for another one; it is freed when it can't. */
@@ -358,7 +220,7 @@ enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uin
 		change.key = old->key;
 	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
 	if (change.err != 0) {
-		free_umr(umr);
+		rcd_uregion_free(umr);
 		return change.err;
 	}
 	if (old != NULL)
@@ -389,7 +251,7 @@ rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uin
 	if (err == 0 && (req->access & RCD_ACCESS_NULL))
 		err = -EINVAL;
 	if (err == 0)
-		err = make_umr(session, req, &umr);
+		err = rcd_uregion_make(session, req, &umr);
 	return err == 0 ? enter(session, umr, NULL, key) : err;
 }
 
@@ -445,7 +307,7 @@ rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, u
 		return -ENOENT;
 	if (old->null || (req->access & RCD_ACCESS_NULL))
 		return -EINVAL;
-	err = make_umr(session, req, &umr);
+	err = rcd_uregion_make(session, req, &umr);
 	return err == 0 ? enter(session, umr, old, key) : err;
 }
 
@@ -534,7 +396,7 @@ rcd_umem_close(struct rcd_session *session)
 
 		while ((umr = LIST_FIRST(&session->umrs[i])) != NULL) {
 			LIST_REMOVE(umr, hash_link);
-			free_umr(umr);
+			rcd_uregion_free(umr);
 		}
 	}
 	for (uint32_t i = 0; i < session->mems.capacity; i++)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A region's memory: pieces of files that a client shared, each mapped at its place, and bytes that
+ * are copied. Its keys and tables are rcd_umem.c's.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "rcd_check.h"
+#include "rcd_guard.h"
+
+#define HUGE ((uint64_t)2 << 20)
+
+#define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
+
+void
+rcd_uregion_free(struct rcd_umr *umr)
+{
+	if (umr->reserved != NULL)
+		rcd_guard_release(umr->reserved, umr->reserved_len);
+	for (uint32_t i = 0; i < umr->mem_count; i++)
+		rcd_umem_put(umr->mems[i]);
+	free(umr->mems);
+	free(umr->copies);
+	free(umr);
+}
+
+/* Whether a range lies in another. No sum of two numbers from a client is ever formed. */
+static bool
+inside(const uint8_t *start, uint64_t len, const uint8_t *room, uint64_t room_len)
+{
+	uint64_t at = (uint64_t)(uintptr_t)start - (uint64_t)(uintptr_t)room;
+
+	return room != NULL && at <= room_len && len <= room_len - at;
+}
+
+/* Map a piece of shared memory at its place in a region's own addresses. */
+static int
+map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent,
+	uint64_t at, uint32_t access)
+{
+	uint8_t *start = umr->base + at;
+	uint64_t slack = (uintptr_t)start % mem->page;
+	uint64_t offset = mem->offset + extent->offset;
+	uint64_t len = (extent->len + slack + mem->page - 1) / mem->page * mem->page;
+	int prot = PROT_READ | (access & WRITES ? PROT_WRITE : 0);
+
+	if (offset % mem->page != slack)
+		return -EINVAL;
+	/* Whole pages of the file, and nothing of a neighbour's addresses. */
+	RCD_CHECK(inside(start - slack, len, umr->reserved, umr->reserved_len));
+	if (mmap(start - slack, len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, mem->fd,
+		    (off_t)(offset - slack)) == MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+static int
+check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
+	const struct rcd_ctrl_extent *extent, struct rcd_mem **mem)
+{
+	*mem = NULL;
+	if (extent->len == 0 || extent->len > req->len)
+		return -EINVAL;
+	if (extent->mem == RCD_CTRL_MEM_COPIED) {
+		if (extent->offset > UINT64_MAX - extent->len)
+			return -EINVAL;
+		return session->pidfd >= 0 ? 0 : -EPERM;
+	}
+	*mem = rcd_table_get(&session->mems, extent->mem);
+	if (*mem == NULL)
+		return -ENOENT;
+	if (extent->offset > (*mem)->len || extent->len > (*mem)->len - extent->offset)
+		return -EINVAL;
+	return (req->access & WRITES) && !(*mem)->writable ? -EACCES : 0;
+}
+
+/* One piece of one file: it is mapped already. */
+static int
+make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent)
+{
+	umr->base = mem->base + extent->offset;
+	umr->mems[umr->mem_count++] = mem;
+	mem->refs++;
+	return 0;
+}
+
+/* Of all files that it is made of, 2 MiB at least. The extents have been checked. */
+static uint64_t
+largest_page(struct rcd_session *session, const struct rcd_ctrl_mr_req *req)
+{
+	uint64_t page = HUGE;
+
+	for (uint32_t i = 0; i < req->extent_count; i++) {
+		const struct rcd_mem *mem = rcd_table_get(&session->mems, req->extents[i].mem);
+
+		if (mem != NULL && mem->page > page)
+			page = mem->page;
+	}
+	return page;
+}
+
+/* Several pieces, or copies: contiguous addresses of its own. */
+static int
+make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+{
+	enum rcd_guard_part part = umr->copies != NULL ? RCD_GUARD_COPIED : RCD_GUARD_SHARED;
+	uint64_t page = largest_page(session, req);
+	/* As the application's addresses lie within a hugepage, so do these. */
+	uint64_t pad = req->addr % page;
+	uint64_t at = 0;
+
+	/* Reservations begin at a hugepage of 2 MiB; larger ones want room to be aligned in. */
+	umr->reserved_len = req->len + pad + page + (page > HUGE ? page : 0);
+	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
+	if (umr->reserved == NULL)
+		return -ENOMEM;
+	umr->base = umr->reserved;
+	umr->base += (page - (uintptr_t)umr->base % page) % page + pad;
+	for (uint32_t i = 0; i < req->extent_count; i++) {
+		const struct rcd_ctrl_extent *extent = &req->extents[i];
+		struct rcd_mem *mem;
+		int err = check_extent(session, req, extent, &mem);
+
+		if (err != 0)
+			return err;
+		if (mem == NULL) {
+			umr->copies[umr->copy_count++] =
+				(struct rcd_copy){ at, extent->len, extent->offset };
+		} else {
+			err = map_piece(umr, mem, extent, at, req->access);
+			if (err != 0)
+				return err;
+			umr->mems[umr->mem_count++] = mem;
+			mem->refs++;
+		}
+		at += extent->len;
+	}
+	return 0;
+}
+
+/* What keys are translated to lies in addresses that are the region's own. */
+static bool
+holds(const struct rcd_umr *umr)
+{
+	if (umr->len == 0)
+		return true;
+	if (umr->reserved != NULL)
+		return inside(umr->base, umr->len, umr->reserved, umr->reserved_len);
+	return umr->mem_count == 1 &&
+		inside(umr->base, umr->len, umr->mems[0]->base, umr->mems[0]->len);
+}
+
+int
+rcd_uregion_make(
+	struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made)
+{
+	struct rcd_umr *umr;
+	uint64_t sum = 0;
+	uint32_t copied = 0;
+	int err = 0;
+
+	if (req->len > RCD_MR_MAX_BYTES)
+		return -EINVAL;
+	umr = calloc(1, sizeof(*umr));
+	if (umr == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < req->extent_count && err == 0; i++) {
+		struct rcd_mem *mem;
+
+		/* At most RCD_CTRL_EXTENTS_MAX times RCD_MR_MAX_BYTES: it can't wrap. */
+		err = check_extent(session, req, &req->extents[i], &mem);
+		if (err == 0)
+			sum += req->extents[i].len;
+		copied += req->extents[i].mem == RCD_CTRL_MEM_COPIED;
+	}
+	if (err == 0 && sum != req->len)
+		err = -EINVAL;
+	if (err == 0 && copied > 0)
+		umr->copies = calloc(copied, sizeof(umr->copies[0]));
+	umr->mems = calloc(req->extent_count + 1, sizeof(umr->mems[0]));
+	if (err == 0 && (umr->mems == NULL || (copied > 0 && umr->copies == NULL)))
+		err = -ENOMEM;
+	if (err == 0 && req->extent_count == 1 && copied == 0)
+		err = make_single(
+			umr, rcd_table_get(&session->mems, req->extents[0].mem), &req->extents[0]);
+	else if (err == 0 && req->extent_count > 0)
+		err = make_pieces(session, req, umr);
+	if (err != 0) {
+		rcd_uregion_free(umr);
+		return err;
+	}
+	umr->pd = req->pd;
+	umr->start = req->start;
+	umr->len = req->len;
+	umr->access = req->access;
+	RCD_CHECK(holds(umr));
+	*made = umr;
+	return 0;
+}
