@@ -165,7 +165,7 @@ struct rcd_qp {
 	uint32_t sq_mask;
 	uint32_t sq_fail;             /**< work request that failed locally */
 	struct rcd_sq_rec *sq;        /**< sq_mask + 1 of them */
-	struct rcd_wr_slot tx[2];     /**< by the low bit of the number: one in use, one to come */
+	struct rcd_wr_slot tx[2];     /**< one in use, one to come */
 	struct rcd_wr_slot read;      /**< the READ or atomic whose responses come in */
 	struct rcd_kept_list answers; /**< responses behind a missing one */
 	uint64_t again_ns;            /**< when a NAK or a gap last made us send again */
@@ -176,6 +176,7 @@ struct rcd_qp {
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
 	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
 	bool gone;              /**< LAST_WQE_REACHED was raised */
+	uint8_t tx_built;       /**< the one of tx that the last packet was built from */
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */

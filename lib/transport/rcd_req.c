@@ -68,6 +68,18 @@ fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 	return 0;
 }
 
+/*
+ * Where a work request is, or is to be: not in the place of the one that the last packet was built
+ * from, whose inline data the caller may not have copied yet.
+ */
+static struct rcd_wr_slot *
+slot_of(struct rcd_qp *qp, uint32_t number)
+{
+	struct rcd_wr_slot *built = &qp->tx[qp->tx_built];
+
+	return built->loaded && built->number == number ? built : &qp->tx[qp->tx_built ^ 1];
+}
+
 bool
 rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 {
@@ -199,7 +211,7 @@ begin(struct rcd_qp *qp)
 
 	while (hot->state == RCD_QP_RTS && hot->sq_failed == 0) {
 		uint32_t number = hot->sq_next;
-		struct rcd_wr_slot *slot = &qp->tx[number & 1];
+		struct rcd_wr_slot *slot = slot_of(qp, number);
 		struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
 		const struct rcd_send_wr *wr = &slot->wr;
 		enum rcd_wc_status status;
@@ -267,6 +279,7 @@ set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32
 	struct rcd_send_wr *wr = &slot->wr;
 	int count;
 
+	qp->tx_built = slot == &qp->tx[1];
 	pkt->payload_len = len;
 	if (wr->flags & RCD_SEND_INLINE) {
 		pkt->pieces[0] = (struct rcd_piece){ wr->inline_data + offset, len };
@@ -465,7 +478,7 @@ next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	rcd_req_go_back(qp, hot->psn_una);
 	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
 		hot->sq_tx++;
-	slot = &qp->tx[hot->sq_tx & 1];
+	slot = slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
@@ -516,7 +529,7 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		return true;
 	if (!ready(qp, now_ns))
 		return false;
-	slot = &qp->tx[hot->sq_tx & 1];
+	slot = slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	hot->wait_until = qp->init.cc->send_at(&qp->cc, hot->mtu, now_ns);

@@ -31,7 +31,8 @@ side_qp(struct side *side)
 		.cap = { .max_send_wr = SIDE_DEPTH,
 			.max_recv_wr = SIDE_DEPTH,
 			.max_send_sge = 2,
-			.max_recv_sge = 2 } };
+			.max_recv_sge = 2,
+			.max_inline_data = SIDE_INLINE } };
 
 	side->channel = ibv_create_comp_channel(side->context);
 	MUST(side->channel != NULL);

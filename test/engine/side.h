@@ -9,8 +9,9 @@
 #include <infiniband/verbs.h>
 #include <stdint.h>
 
-#define SIDE_LEN   8192
-#define SIDE_DEPTH 256
+#define SIDE_LEN    8192
+#define SIDE_DEPTH  256
+#define SIDE_INLINE 64
 
 /** One queue pair of a context with what it needs. */
 struct side {

@@ -286,7 +286,7 @@ add_atomic(struct scenario *s, uint32_t node, struct plan *plan)
 	return true;
 }
 
-/* A window is bound and invalidated again by the same send queue. */
+/* A window is bound, and mostly invalidated again, by the same send queue. */
 static void
 add_window(struct scenario *s, uint32_t node, struct plan *plan)
 {
@@ -300,6 +300,9 @@ add_window(struct scenario *s, uint32_t node, struct plan *plan)
 	wr->bind.mr = s->rkey[node];
 	wr->bind.len = 100;
 	wr->bind.access = RCD_ACCESS_REMOTE_WRITE;
+	/* An odd number of operations that send nothing, and an even one. */
+	if (sim_chance(&s->rng, 0.4))
+		return;
 	wr = new_wr(plan, RCD_WR_LOCAL_INV, sim_chance(&s->rng, 0.7));
 	wr->imm = (mw.val & ~0xffu) | 0x5a;
 	if (sim_chance(&s->rng, 0.3))

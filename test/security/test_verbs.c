@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: what reviews found and a program meets through the verbs does not come back. Method: the
+ * drop-in library on an embedded wire, the situation of each finding.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_tap.h"
+#include "rig.h"
+#include "side.h"
+
+#define ROUNDS 100
+
+static struct rig rig;
+static struct side a, b;
+
+/* Poll for so many completions that succeeded. */
+static void
+expect(struct ibv_cq *cq, int count)
+{
+	uint64_t end = now_ms() + 5000;
+	struct ibv_wc wc;
+	int got = 0;
+
+	while (got < count && now_ms() < end) {
+		if (ibv_poll_cq(cq, 1, &wc) <= 0)
+			continue;
+		CU_ASSERT_EQUAL(wc.status, IBV_WC_SUCCESS);
+		got++;
+	}
+	CU_ASSERT_EQUAL(got, count);
+}
+
+static void
+receive(struct side *side, uint64_t offset, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)side->memory + offset, len, side->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+
+	CU_ASSERT_EQUAL(ibv_post_recv(side->qp, &wr, &bad), 0);
+}
+
+/* One chain: SEND inline, a local operation, SEND inline. */
+static void
+inline_around_a_local_operation(void)
+{
+	char first[SIDE_INLINE / 2], second[SIDE_INLINE / 2];
+	struct ibv_sge sges[2] = { { (uintptr_t)first, sizeof(first), 0 },
+		{ (uintptr_t)second, sizeof(second), 0 } };
+	struct ibv_mr *mr;
+	int wrong = 0;
+
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	side_join(&a, &b);
+	mr = ibv_reg_mr(a.pd, a.memory, SIDE_LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	MUST(mr != NULL);
+	memset(first, 'A', sizeof(first));
+	memset(second, 'B', sizeof(second));
+	for (int round = 0; round < ROUNDS; round++) {
+		struct ibv_mw *mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2);
+		struct ibv_send_wr wrs[3] = { { .next = &wrs[1],
+						      .sg_list = &sges[0],
+						      .num_sge = 1,
+						      .opcode = IBV_WR_SEND,
+						      .send_flags =
+							      IBV_SEND_INLINE | IBV_SEND_SIGNALED },
+			{ .next = &wrs[2],
+				.opcode = IBV_WR_BIND_MW,
+				.send_flags = IBV_SEND_SIGNALED },
+			{ .sg_list = &sges[1],
+				.num_sge = 1,
+				.opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED } };
+		struct ibv_send_wr *bad;
+
+		MUST(mw != NULL);
+		wrs[1].bind_mw.mw = mw;
+		wrs[1].bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+		wrs[1].bind_mw.bind_info = (struct ibv_mw_bind_info){ mr, (uintptr_t)a.memory,
+			SIDE_LEN, IBV_ACCESS_REMOTE_READ };
+		memset(b.memory, 0, SIDE_LEN);
+		receive(&b, 0, sizeof(first));
+		receive(&b, sizeof(first), sizeof(second));
+		CU_ASSERT_EQUAL(ibv_post_send(a.qp, wrs, &bad), 0);
+		expect(a.cq, 3);
+		expect(b.cq, 2);
+		wrong += memcmp(b.memory, first, sizeof(first)) != 0;
+		wrong += memcmp(b.memory + sizeof(first), second, sizeof(second)) != 0;
+		CU_ASSERT_EQUAL(ibv_dealloc_mw(mw), 0);
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+	side_close(&a);
+	side_close(&b);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "T1 inline payload around a local operation", inline_around_a_local_operation },
+	};
+	int status;
+
+	rig_start(&rig, NULL);
+	setenv("ROCADE_SOCKET", rig.socket, 1);
+	status = rcd_tap_run("verbs", tests, sizeof(tests) / sizeof(tests[0]));
+	return rig_stop(&rig, 5000) != 0 ? 1 : status;
+}
