@@ -356,6 +356,8 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_turn_begin(&lcore->turns, &hqp->turn);
 		hqp->faulty = false;
 	}
+	if (unlikely(rcd_qp_flushing(hqp->qp)))
+		rcd_qp_flush(hqp->qp, UINT32_MAX);
 	done = rcd_qp_sq_done(hqp->qp);
 	if (done != hqp->sq_published) {
 		hqp->sq_published = done;

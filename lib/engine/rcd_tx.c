@@ -274,7 +274,10 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	rcd_lcore_touch(lcore, hqp);
 	if (!rcd_qp_tx_next(hqp->qp, lcore->now_ns, &pkt)) {
 		lcore->spare[lcore->spare_count++] = mbuf;
-		rcd_turn_end(&hqp->turn);
+		if (unlikely(rcd_qp_tx_paused(hqp->qp)))
+			rcd_turn_charge(&lcore->turns, &hqp->turn, RCD_TURN_QUANTUM);
+		else
+			rcd_turn_end(&hqp->turn);
 		return false;
 	}
 	rcd_stage_enter(lcore, RCD_STAGE_TX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Queue pairs: creation, the way of a packet in and out, completions and flushing. What a packet
- * means is decided in the other files (rcd_qp_priv.h lists them).
+ * Queue pairs: creation, the way of a packet in and out, and completions. What a packet means is
+ * decided in the other files (rcd_qp_priv.h lists them).
  */
 #include "rcd_qp_priv.h"
 
@@ -10,9 +10,6 @@
 #include <errno.h>
 
 #define SQ_DEPTH_MAX (UINT32_C(1) << 20)
-
-/* No queue is longer: a host that never says -EAGAIN must not hold us. */
-#define FLUSH_MAX (UINT32_C(1) << 20)
 
 static_assert(sizeof(struct rcd_qp_hot) == 128, "two cache lines, and a wire burst stays in L1");
 static_assert(sizeof(struct rcd_sq_rec) == 16, "the largest part of an idle queue pair");
@@ -170,12 +167,6 @@ rcd_qp_clear(struct rcd_qp *qp)
 	memset(&qp->cc, 0, sizeof(qp->cc));
 }
 
-static void
-raise(struct rcd_qp *qp, enum rcd_event event)
-{
-	qp->hot.ops->event(qp->hot.arg, event);
-}
-
 void
 rcd_qp_check_drained(struct rcd_qp *qp)
 {
@@ -183,7 +174,7 @@ rcd_qp_check_drained(struct rcd_qp *qp)
 		return;
 	qp->drained = true;
 	if (qp->attr.sqd_notify)
-		raise(qp, RCD_EVENT_SQ_DRAINED);
+		rcd_qp_raise(qp, RCD_EVENT_SQ_DRAINED);
 }
 
 static const uint8_t wc_opcodes[RCD_WR_OPCODE_COUNT] = {
@@ -199,8 +190,8 @@ static const uint8_t wc_opcodes[RCD_WR_OPCODE_COUNT] = {
 	[RCD_WR_SEND_WITH_INV] = RCD_WC_SEND,
 };
 
-static void
-complete_send(
+void
+rcd_qp_complete_send(
 	struct rcd_qp *qp, uint64_t wr_id, uint8_t opcode, uint32_t len, enum rcd_wc_status status)
 {
 	struct rcd_cqe cqe = {
@@ -216,57 +207,6 @@ complete_send(
 	qp->hot.ops->complete(qp->hot.arg, &cqe);
 }
 
-/* Send work requests that were begun, then those that were only posted. */
-static void
-flush_send(struct rcd_qp *qp)
-{
-	struct rcd_qp_hot *hot = &qp->hot;
-
-	for (; hot->sq_head != hot->sq_next; hot->sq_head++) {
-		const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
-
-		complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), 0, RCD_WC_WR_FLUSH_ERR);
-	}
-	for (uint32_t i = 0; i < FLUSH_MAX; i++) {
-		struct rcd_send_wr *wr = &qp->tx[0].wr;
-
-		qp->tx[0].loaded = false;
-		if (hot->ops->fetch_send(hot->arg, hot->sq_next, wr) != 0)
-			break;
-		hot->sq_head = ++hot->sq_next;
-		complete_send(qp, wr->wr_id, wr->opcode, 0, RCD_WC_WR_FLUSH_ERR);
-	}
-	qp->tx[1].loaded = qp->read.loaded = false;
-	hot->sq_tx = hot->sq_next;
-	hot->psn_una = hot->psn_tx = hot->psn_next;
-	hot->reads_out = 0;
-	hot->sq_failed = 0;
-	hot->rto_deadline = hot->wait_until = 0;
-	hot->repair = false;
-	qp->repaired = false;
-	qp->sent_unreliable = false;
-}
-
-static void
-flush_recv(struct rcd_qp *qp)
-{
-	struct rcd_cqe cqe = { .status = RCD_WC_WR_FLUSH_ERR };
-
-	if (qp->recv_valid)
-		rcd_qp_complete_recv(qp, &cqe);
-	if (qp->init.srq != NULL) {
-		/* Spec: IBTA 11.6.3 nothing more will be taken from the shared queue */
-		if (!qp->gone)
-			raise(qp, RCD_EVENT_QP_LAST_WQE_REACHED);
-		qp->gone = true;
-		return;
-	}
-	for (uint32_t i = 0; i < FLUSH_MAX && rcd_qp_need_recv(qp) == 0; i++) {
-		cqe = (struct rcd_cqe){ .status = RCD_WC_WR_FLUSH_ERR };
-		rcd_qp_complete_recv(qp, &cqe);
-	}
-}
-
 void
 rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
 {
@@ -274,11 +214,10 @@ rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
 		return;
 	qp->hot.state = RCD_QP_ERR;
 	if (event != 0)
-		raise(qp, event);
+		rcd_qp_raise(qp, event);
 	rcd_resp_drop_kept(qp);
 	rcd_reorder_drop(qp->init.reorder, &qp->answers);
-	flush_send(qp);
-	flush_recv(qp);
+	rcd_flush_begin(qp);
 }
 
 void
@@ -288,7 +227,7 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
 
 	if (status != RCD_WC_SUCCESS || (rec->psn_flags & RCD_REC_SIGNALED))
-		complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), rec->len, status);
+		rcd_qp_complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), rec->len, status);
 	hot->sq_head++;
 	if (status == RCD_WC_SUCCESS) {
 		rcd_qp_check_drained(qp);
@@ -299,7 +238,7 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 		rcd_qp_error(qp, 0);
 	} else {
 		hot->state = RCD_QP_SQE;
-		flush_send(qp);
+		rcd_flush_begin(qp);
 	}
 }
 
@@ -361,15 +300,6 @@ rcd_qp_fail(struct rcd_qp *qp)
 {
 	if (qp->hot.state != RCD_QP_RESET)
 		rcd_qp_error(qp, RCD_EVENT_QP_FATAL);
-}
-
-void
-rcd_qp_posted(struct rcd_qp *qp)
-{
-	if (qp->hot.state == RCD_QP_ERR || qp->hot.state == RCD_QP_SQE)
-		flush_send(qp);
-	if (qp->hot.state == RCD_QP_ERR)
-		flush_recv(qp);
 }
 
 static bool
@@ -445,7 +375,7 @@ dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (qp->hot.state == RCD_QP_RTR && !qp->comm_est) {
 		/* Spec: IBTA 11.6.3 a packet came before the consumer moved to RTS */
 		qp->comm_est = true;
-		raise(qp, RCD_EVENT_COMM_EST);
+		rcd_qp_raise(qp, RCD_EVENT_COMM_EST);
 	}
 	return qp->hot.type == RCD_QP_RC ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
 }
@@ -486,6 +416,12 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	if (rcd_reply_next(qp, pkt))
 		return true;
 	return rcd_req_next(qp, now_ns, pkt);
+}
+
+bool
+rcd_qp_tx_paused(const struct rcd_qp *qp)
+{
+	return qp->hot.paused && qp->hot.state == RCD_QP_RTS;
 }
 
 uint64_t

@@ -208,12 +208,13 @@ rcd_qp_fini(struct rcd_qp *qp);
 /**
  * Set attributes and change the state (IBTA Vol. 1, 11.2.5.2; rcd_qp_attr.def).
  *
- * To ERR: all work requests are flushed before it returns. To RESET: they are forgotten.
+ * To ERR: all work requests are to be flushed, see rcd_qp_flush(). To RESET: they are forgotten.
  *
  * @param mask  which attributes of @p attr are given, RCD_QP_ATTR_*; without RCD_QP_ATTR_STATE
  *              the state stays
  * @return 0; -EINVAL when the transition does not exist, a required attribute is missing, one is
- *         given that is not allowed, or a value is out of range: nothing is changed then
+ *         given that is not allowed, or a value is out of range: nothing is changed then;
+ *         -EAGAIN from SQE to RTS: requests of before are to be flushed first
  */
 int
 rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask);
@@ -236,9 +237,29 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
 
-/** Say that work requests were posted. Needed in ERR and SQE only, where they are flushed. */
+/** Say that work requests were posted. Needed in ERR and SQE only, where they are to be flushed. */
 void
 rcd_qp_posted(struct rcd_qp *qp);
+
+/**
+ * Whether rcd_qp_flush() is to be called: after every call that may have brought the queue pair to
+ * ERR or SQE, and after rcd_qp_posted().
+ */
+bool
+rcd_qp_flushing(const struct rcd_qp *qp);
+
+/**
+ * Flush a part of the work requests that an error left in the queues: those of the send queue,
+ * begun or only posted, then those of the receive queue, each in order.
+ *
+ * A queue may be as long as a client likes, so the host gives each call a budget, and others their
+ * turn between two calls.
+ *
+ * @param budget  most completions
+ * @return completions handed over; rcd_qp_flushing() says whether more may follow
+ */
+uint32_t
+rcd_qp_flush(struct rcd_qp *qp, uint32_t budget);
 
 /**
  * Take the next packet to send: replies first, then requests.
@@ -250,6 +271,13 @@ rcd_qp_posted(struct rcd_qp *qp);
  */
 bool
 rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
+
+/**
+ * Whether rcd_qp_tx_next() returned false because it had done its share of local operations: call
+ * it again, when others had their turn.
+ */
+bool
+rcd_qp_tx_paused(const struct rcd_qp *qp);
 
 /** When to call rcd_qp_expire() next. @return engine clock; 0 when never */
 uint64_t

@@ -174,6 +174,9 @@ rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 	if (qp->hot.state == RCD_QP_SQD && to == RCD_QP_SQD && !qp->drained &&
 		(mask & ~(uint32_t)RCD_QP_ATTR_STATE) != 0)
 		return -EINVAL;
+	/* Spec: IBTA 10.3.1 what was posted before the error is flushed, and not sent after it */
+	if (qp->hot.state == RCD_QP_SQE && to == RCD_QP_RTS && qp->hot.flushing)
+		return -EAGAIN;
 	set_values(qp, attr, mask);
 	if (mask & RCD_QP_ATTR_STATE)
 		enter(qp, (enum rcd_qp_state)to);

@@ -3,7 +3,8 @@
  * @file
  * The inside of a queue pair, shared by the files that make it up:
  *
- *   rcd_qp.c         creation, the way of a packet in and out, flushing
+ *   rcd_qp.c         creation, the way of a packet in and out
+ *   rcd_flush.c      what is left in the queues after an error, piece by piece
  *   rcd_qp_modify.c  states and attributes
  *   rcd_req.c        requester: work requests to packets
  *   rcd_rto.c        requester: how long it waits
@@ -30,6 +31,15 @@
  * does not stall what follows it.
  */
 #define RCD_REQ_WINDOW 512
+
+/**
+ * Most send work requests begun and not complete. The window above bounds those with packets; this
+ * bounds local operations between them as well, and so what one acknowledge can complete.
+ */
+#define RCD_REQ_BEGUN 1024
+
+/** Local operations carried out in one call: each takes a look into the table of keys. */
+#define RCD_REQ_LOCAL 16
 
 /** Ask for an acknowledge at least this often. */
 #define RCD_ACK_REQ_EVERY 32
@@ -153,6 +163,8 @@ struct rcd_qp_hot {
 	bool ack_pending;
 	bool cnp_pending : 1;
 	bool repair : 1;     /**< psn_una alone is to be sent next, again */
+	bool paused : 1;     /**< local operations stopped at their share of a call */
+	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
 };
@@ -305,6 +317,18 @@ rcd_qp_start_pkt(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, stru
 
 /* rcd_qp.c */
 
+/** Raise an asynchronous event of the queue pair. */
+static inline void
+rcd_qp_raise(struct rcd_qp *qp, enum rcd_event event)
+{
+	qp->hot.ops->event(qp->hot.arg, event);
+}
+
+/** Hand over the completion of a send work request. @param opcode  enum rcd_wr_opcode, or any */
+void
+rcd_qp_complete_send(
+	struct rcd_qp *qp, uint64_t wr_id, uint8_t opcode, uint32_t len, enum rcd_wc_status status);
+
 /** Complete the oldest send work request and, when it failed, leave RTS. */
 void
 rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status);
@@ -317,7 +341,7 @@ rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe);
 void
 rcd_qp_complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode);
 
-/** Go to ERR and flush. @param event what to raise, or 0 */
+/** Go to ERR; what is in the queues is to be flushed. @param event what to raise, or 0 */
 void
 rcd_qp_error(struct rcd_qp *qp, enum rcd_event event);
 
@@ -332,6 +356,12 @@ rcd_qp_clear(struct rcd_qp *qp);
 /** Raise SQ_DRAINED when in SQD and all that was begun is complete. */
 void
 rcd_qp_check_drained(struct rcd_qp *qp);
+
+/* rcd_flush.c */
+
+/** In ERR or SQE: the requester forgets what is outstanding, and all requests are to be flushed. */
+void
+rcd_flush_begin(struct rcd_qp *qp);
 
 /* rcd_req.c */
 

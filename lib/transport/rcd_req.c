@@ -208,7 +208,9 @@ static bool
 begin(struct rcd_qp *qp)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t first = hot->sq_next;
 
+	hot->paused = false;
 	while (hot->state == RCD_QP_RTS && hot->sq_failed == 0) {
 		uint32_t number = hot->sq_next;
 		struct rcd_wr_slot *slot = slot_of(qp, number);
@@ -216,7 +218,10 @@ begin(struct rcd_qp *qp)
 		const struct rcd_send_wr *wr = &slot->wr;
 		enum rcd_wc_status status;
 
-		if (number - hot->sq_head > qp->sq_mask)
+		if (number - hot->sq_head > qp->sq_mask || number - hot->sq_head >= RCD_REQ_BEGUN)
+			return false;
+		hot->paused = number - first >= RCD_REQ_LOCAL;
+		if (hot->paused)
 			return false;
 		if (!(slot->loaded && slot->number == number) && fetch(qp, slot, number) != 0)
 			return false;

@@ -124,10 +124,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 0:
 			rig.sends += rig.sends < 100;
 			rcd_qp_posted(rig.qp);
+			rcd_qp_flush(rig.qp, 2);
 			break;
 		case 1:
 			rig.recvs += rig.recvs < 100;
 			rcd_qp_posted(rig.qp);
+			rcd_qp_flush(rig.qp, 2);
 			break;
 		case 2:
 			rig_drain(&rig, 64);
@@ -143,7 +145,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	/* It comes to rest: with no peer, the retries run out. */
 	for (uint32_t i = 0; i < 2000; i++) {
-		bool sent = rig_drain(&rig, 2000) > 0;
+		bool sent = rig_drain(&rig, 2000) > 0 || rcd_qp_tx_paused(rig.qp);
 		uint64_t deadline = rcd_qp_next_deadline(rig.qp);
 
 		if (!sent && deadline == 0)
@@ -154,6 +156,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		RCD_CHECK(i < 1999);
 	}
 	rcd_qp_fail(rig.qp);
+	rig_flush(&rig);
 	RCD_CHECK(rig.send_cqes == rig.sends && rig.recv_cqes == rig.recvs);
 	rig_fini(&rig);
 	return 0;

@@ -167,4 +167,12 @@ rig_drain(struct rig *rig, uint32_t most)
 	return count;
 }
 
+/** Flush all that an error left, a few at a time. */
+static inline void
+rig_flush(struct rig *rig)
+{
+	while (rcd_qp_flushing(rig->qp))
+		RCD_CHECK(rcd_qp_flush(rig->qp, 3) <= 3);
+}
+
 #endif /* FUZZ_RIG_H */

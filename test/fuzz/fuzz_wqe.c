@@ -151,6 +151,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rig.sends += 1 + rig_take(&input, 1) % 4;
 		rig.recvs++;
 		rcd_qp_posted(rig.qp);
+		rcd_qp_flush(rig.qp, 2);
 		send_to_us(&rig, round, type);
 		while (sent++ < 200 && rcd_qp_tx_next(rig.qp, rig.now_ns, &pkt)) {
 			uint32_t sum = 0;
@@ -168,6 +169,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rcd_qp_expire(rig.qp, rig.now_ns);
 	}
 	rcd_qp_fail(rig.qp);
+	rig_flush(&rig);
 	RCD_CHECK(rig.send_cqes == rig.sends && rig.recv_cqes == rig.recvs);
 	rig_fini(&rig);
 	return 0;

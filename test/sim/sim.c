@@ -11,6 +11,10 @@
 #include "rcd_bring_up.h"
 #include "rcd_check.h"
 
+/* Completions of a flush at once, and how long until the next piece. */
+#define FLUSH_PIECE 3
+#define FLUSH_NS    500
+
 /* How long a frame may have to wait in a port for those before it. */
 #define PORT_QUEUE_NS 20000
 
@@ -453,6 +457,27 @@ port_drained(void *arg)
 }
 
 static void
+flush_on(void *arg)
+{
+	struct sim_qp *qp = arg;
+
+	/* The next piece is taken after this event. */
+	qp->waits_to_flush = false;
+}
+
+static void
+flush(struct sim_qp *qp)
+{
+	if (qp->waits_to_flush)
+		return;
+	rcd_qp_flush(qp->qp, FLUSH_PIECE);
+	if (!rcd_qp_flushing(qp->qp))
+		return;
+	qp->waits_to_flush = true;
+	sim_at(qp->node->sim, qp->node->sim->now_ns + FLUSH_NS, flush_on, qp);
+}
+
+static void
 pump(struct sim_qp *qp)
 {
 	struct sim *sim = qp->node->sim;
@@ -460,9 +485,12 @@ pump(struct sim_qp *qp)
 	uint64_t deadline;
 
 	/* A port takes no more than so much; then it has to drain. */
-	while (qp->node->out_free_ns <= sim->now_ns + PORT_QUEUE_NS &&
-		rcd_qp_tx_next(qp->qp, sim->now_ns, &pkt))
-		transmit(qp->node, &pkt);
+	while (qp->node->out_free_ns <= sim->now_ns + PORT_QUEUE_NS) {
+		if (rcd_qp_tx_next(qp->qp, sim->now_ns, &pkt))
+			transmit(qp->node, &pkt);
+		else if (!rcd_qp_tx_paused(qp->qp))
+			break;
+	}
 	if (qp->node->out_free_ns > sim->now_ns + PORT_QUEUE_NS && !qp->waits_for_port) {
 		qp->waits_for_port = true;
 		sim_at(sim, qp->node->out_free_ns - PORT_QUEUE_NS / 2, port_drained, qp);
@@ -481,6 +509,7 @@ sim_kick(struct sim *sim)
 		for (uint32_t k = 0; k < sim->nodes[i].qp_count; k++) {
 			rcd_qp_posted(sim->nodes[i].qps[k].qp);
 			pump(&sim->nodes[i].qps[k]);
+			flush(&sim->nodes[i].qps[k]);
 		}
 	}
 }

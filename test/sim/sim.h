@@ -78,6 +78,7 @@ struct sim_qp {
 	struct sim_recv_queue rq;
 	uint64_t timer_ns;   /**< deadline that an event is queued for */
 	bool waits_for_port; /**< an event is queued for when the port has drained */
+	bool waits_to_flush; /**< an event is queued for the next piece of a flush */
 };
 
 /** A node. */

@@ -362,6 +362,7 @@ flush_is_complete_and_in_order(void)
 		post_recv(&p.a->rq, 0, 0, 64);
 	}
 	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_flush(p.a->qp, 100), 10);
 	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 10);
 	for (uint32_t i = 0; i < 10; i++) {
 		CU_ASSERT_TRUE(completed(0, i, i % 5, RCD_WC_WR_FLUSH_ERR));
@@ -372,6 +373,7 @@ flush_is_complete_and_in_order(void)
 	post(p.a, RCD_WR_SEND, 0, 8, 0);
 	post_recv(&p.a->rq, 0, 0, 64);
 	rcd_qp_posted(p.a->qp);
+	CU_ASSERT_EQUAL(rcd_qp_flush(p.a->qp, 100), 2);
 	CU_ASSERT_TRUE(completed(0, 10, 5, RCD_WC_WR_FLUSH_ERR));
 	CU_ASSERT_TRUE(completed(0, 11, 5, RCD_WC_WR_FLUSH_ERR));
 	end();
@@ -563,6 +565,7 @@ shared_receive_queue(void)
 	CU_ASSERT_EQUAL(node->event_count, 1);
 	CU_ASSERT_TRUE(raised(1, RCD_EVENT_SRQ_LIMIT_REACHED));
 	CU_ASSERT_EQUAL(rcd_qp_modify(p.b->qp, &attr, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_flush(p.b->qp, 100), 0);
 	CU_ASSERT_TRUE(raised(1, RCD_EVENT_QP_LAST_WQE_REACHED));
 	rcd_srq_fail(&node->srq);
 	CU_ASSERT_TRUE(raised(1, RCD_EVENT_SRQ_ERR));

@@ -149,6 +149,7 @@ qp_in(struct sim *sim, enum rcd_qp_type type, enum rcd_qp_state state)
 		qp->sq.posted = 1;
 		while (rcd_qp_tx_next(qp->qp, 1, &pkt))
 			continue;
+		CU_ASSERT_EQUAL(rcd_qp_flush(qp->qp, 100), 0);
 	}
 	return qp;
 }
