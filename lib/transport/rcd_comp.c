@@ -221,7 +221,7 @@ rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 
 	rcd_qp_count(qp, RCD_COUNTER_RCVD_RNR_ERR, 1);
 	/* An echo of the same refusal while waiting does not count again. */
-	if (hot->wait_until > now_ns)
+	if (qp->rnr_until > now_ns)
 		return RCD_RX_EXECUTED;
 	if (qp->attr.rnr_retry != 7) {
 		if (hot->rnr_left == 0) {
@@ -230,7 +230,9 @@ rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 		}
 		hot->rnr_left--;
 	}
-	hot->wait_until = now_ns + rcd_rnr_timer_ns(timer);
+	qp->rnr_until = now_ns + rcd_rnr_timer_ns(timer);
+	if (hot->wait_until < qp->rnr_until)
+		hot->wait_until = qp->rnr_until;
 	hot->rto_deadline = 0;
 	qp->rtt_begin_ns = 0;
 	rcd_req_go_back(qp, hot->psn_una);
@@ -249,7 +251,7 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 	case RCD_NAK_PSN_SEQUENCE:
 		rcd_qp_count(qp, RCD_COUNTER_RCVD_SEQ_ERR, 1);
 		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
-		if (hot->wait_until > now_ns)
+		if (qp->rnr_until > now_ns)
 			return RCD_RX_EXECUTED;
 		if (repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
 			give_up_repair(qp, now_ns);

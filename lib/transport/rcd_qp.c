@@ -159,7 +159,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->repair_steps = qp->peer_drops = 0;
 	qp->rtt_ns = 0;
 	qp->rtt_begin_ns = 0;
-	qp->rto_ns = 0;
+	qp->rto_ns = qp->rnr_until = 0;
 	qp->resource_next = qp->reply_first = 0;
 	qp->recv_valid = qp->comm_est = qp->skip_message = false;
 	qp->rq_next = 0;

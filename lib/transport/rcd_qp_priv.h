@@ -72,7 +72,7 @@
 /** Least time between two CNPs of a queue pair, as NICs have it. */
 #define RCD_CNP_INTERVAL_NS 50000
 
-/** Packets out of order behind a NAK after which it is sent again: it may be lost. */
+/** Packets behind a NAK, of either kind, after which it is sent again: it may be lost. */
 #define RCD_NAK_AGAIN_PACKETS 64
 
 /** A send work request that has begun: what is needed to acknowledge and to send it again. */
@@ -93,15 +93,19 @@ struct rcd_resource {
 	uint32_t count; /**< PSNs that it takes */
 	uint64_t va;
 	uint32_t rkey;
-	uint32_t len;      /**< bytes of a READ */
-	uint64_t original; /**< result of an atomic */
-	uint32_t next;     /**< response packet to send next, counted from psn */
-	uint32_t end;      /**< one past the last to send */
-	uint32_t stop;     /**< bytes of the READ at which this answer to it ends */
-	uint8_t opcode;    /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
-	bool pending;      /**< in the queue of replies */
-	bool first;        /**< the next packet begins a run of responses */
-	bool repeated;     /**< what is pending answers a duplicate */
+	uint32_t len; /**< bytes of a READ */
+	union {
+		uint64_t original; /**< result of an atomic */
+		struct {
+			uint32_t next; /**< response packet to send next, counted from psn */
+			uint32_t end;  /**< one past the last to send */
+		};
+	};
+	uint32_t stop;  /**< bytes of the READ at which this answer to it ends */
+	uint8_t opcode; /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
+	bool pending;   /**< in the queue of replies */
+	bool first;     /**< the next packet begins a run of responses */
+	bool repeated;  /**< what is pending answers a duplicate */
 };
 
 /** A send work request in private memory. */
@@ -123,7 +127,7 @@ enum rcd_in_progress {
 enum rcd_nak_state {
 	RCD_NAK_STATE_NONE,
 	RCD_NAK_STATE_SENT,     /**< a PSN sequence NAK for the expected PSN is out */
-	RCD_NAK_STATE_RNR_SENT, /**< an RNR NAK is: what follows it is dropped in silence */
+	RCD_NAK_STATE_RNR_SENT, /**< an RNR NAK is: what follows it is dropped */
 };
 
 /** What every packet of an RC queue pair touches: two cache lines. */
@@ -142,7 +146,7 @@ struct rcd_qp_hot {
 	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
 
 	uint64_t rto_deadline; /**< retransmission timeout; 0: off */
-	uint64_t wait_until;   /**< RNR wait or pacing; 0: none */
+	uint64_t wait_until;   /**< nothing is sent before: RNR wait or pacing; 0: none */
 	struct rcd_psn epsn;   /**< expected PSN of the next request */
 	struct rcd_psn msn;
 	struct rcd_psn ack_psn; /**< acknowledge up to here, when ack_pending */
@@ -193,9 +197,10 @@ struct rcd_qp {
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
-	uint64_t rto_ns; /**< length of the timeout; 0: off */
-	uint64_t rto_at; /**< when it is; rto_deadline may be a probe before it */
-	uint8_t probes;  /**< since progress */
+	uint64_t rnr_until; /**< end of the RNR wait: until then NAKs say nothing new */
+	uint64_t rto_ns;    /**< length of the timeout; 0: off */
+	uint64_t rto_at;    /**< when it is; rto_deadline may be a probe before it */
+	uint8_t probes;     /**< since progress */
 
 	/* What was sent again alone, and what came of it. */
 	bool repaired;              /**< not answered yet */

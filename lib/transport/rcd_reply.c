@@ -178,23 +178,36 @@ find_resource(struct rcd_qp *qp, struct rcd_psn psn)
 	return NULL;
 }
 
-/* Spec: IBTA 9.7.5.1 a duplicate READ may ask for a part of the first, never for more */
+/*
+ * Spec: IBTA 9.7.5.1 a duplicate READ may ask for a part of the first, never for more
+ *
+ * It adds to what is still to be sent and takes nothing away: who repeated it need not be the peer,
+ * and may know nothing of what the peer is waiting for.
+ */
 static enum rcd_rx_verdict
 repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
 {
 	uint32_t packet = (uint32_t)rcd_psn_diff(roce->bth.psn, rcd_psn(resource->psn));
 	uint32_t offset = packet << qp->hot.mtu_shift;
 	uint32_t len = roce->reth.dma_len;
+	uint32_t end, stop;
 
 	if (resource->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST ||
 		roce->reth.va != resource->va + offset || roce->reth.rkey.val != resource->rkey ||
 		len > resource->len - offset)
 		return RCD_RX_STALE;
-	resource->next = packet;
-	resource->end = packet + rcd_packets(qp, len);
-	resource->stop = offset + len;
-	resource->first = true;
-	resource->repeated |= !resource->pending;
+	end = packet + rcd_packets(qp, len);
+	stop = offset + len;
+	if (!resource->pending) {
+		resource->repeated = true;
+		resource->end = resource->stop = 0;
+	}
+	if (!resource->pending || packet <= resource->next) {
+		resource->next = packet;
+		resource->first = true;
+	}
+	resource->end = end > resource->end ? end : resource->end;
+	resource->stop = stop > resource->stop ? stop : resource->stop;
 	rcd_reply_add(qp, resource);
 	return RCD_RX_DUPLICATE;
 }

@@ -295,12 +295,15 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32
 		.va = read ? roce->reth.va : roce->atomiceth.va,
 		.rkey = read ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
 		.len = read ? roce->reth.dma_len : RCD_ATOMIC_LEN,
-		.original = original,
 		.opcode = roce->bth.opcode,
 		.first = true,
 	};
-	resource->end = resource->count;
-	resource->stop = resource->len;
+	if (read) {
+		resource->end = resource->count;
+		resource->stop = resource->len;
+	} else {
+		resource->original = original;
+	}
 	qp->hot.msn = rcd_psn_add(qp->hot.msn, 1);
 	rcd_reply_add(qp, resource);
 	*psns = resource->count;
@@ -322,6 +325,7 @@ refuse(struct rcd_qp *qp, enum check check)
 		hot->nak_state = RCD_NAK_STATE_RNR_SENT;
 		hot->nak_pending = true;
 		hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, qp->attr.min_rnr_timer);
+		qp->nak_seen = 0;
 		/* What was kept behind it comes again after the wait. */
 		rcd_resp_drop_kept(qp);
 		return RCD_RX_RNR;
@@ -427,6 +431,19 @@ ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
 }
 
 /*
+ * A peer that hears of the RNR NAK stops. When it goes on for long after that left, it was lost,
+ * and the peer would learn nothing before its timeout.
+ */
+static void
+repeat_rnr(struct rcd_qp *qp)
+{
+	if (qp->hot.nak_pending || ++qp->nak_seen < RCD_NAK_AGAIN_PACKETS)
+		return;
+	qp->hot.nak_pending = true;
+	qp->nak_seen = 0;
+}
+
+/*
  * Spec: IBTA 9.7.5.1 one NAK for a gap
  *
  * That NAK may be lost. It is sent again when PSNs go backwards, since the requester then sends
@@ -439,8 +456,10 @@ rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	struct rcd_psn psn = pkt->roce.bth.psn;
 	enum rcd_rx_verdict verdict;
 
-	if (hot->nak_state == RCD_NAK_STATE_RNR_SENT)
+	if (hot->nak_state == RCD_NAK_STATE_RNR_SENT) {
+		repeat_rnr(qp);
 		return RCD_RX_OUT_OF_SEQUENCE;
+	}
 	verdict = keep(qp, pkt) ? RCD_RX_KEPT : RCD_RX_OUT_OF_SEQUENCE;
 	if (hot->nak_state == RCD_NAK_STATE_NONE || !rcd_psn_before(qp->nak_high, psn) ||
 		++qp->nak_seen >= RCD_NAK_AGAIN_PACKETS)

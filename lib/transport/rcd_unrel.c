@@ -18,7 +18,12 @@ skip(struct rcd_qp *qp, enum rcd_rx_verdict verdict)
 	return verdict;
 }
 
-/* An error of the local side: the work request completes with it, and the queue pair stops. */
+/*
+ * An error of the local side, in its work request or its memory: that completes with it, and the
+ * queue pair stops.
+ *
+ * Spec: IBTA 9.9.3 errors that are the responder's own
+ */
 static enum rcd_rx_verdict
 fail_recv(struct rcd_qp *qp, enum rcd_wc_status status)
 {
@@ -27,6 +32,23 @@ fail_recv(struct rcd_qp *qp, enum rcd_wc_status status)
 	rcd_qp_complete_recv(qp, &cqe);
 	rcd_qp_error(qp, 0);
 	return RCD_RX_REFUSED;
+}
+
+/*
+ * A message that is longer than the buffers is dropped: any stranger can send one. A queue pair
+ * of a shared receive queue completes what it has taken from there with the error; that and the
+ * rest are what rxe does as well.
+ *
+ * Spec: IBTA 9.9.3 neither stops the queue pair; 11.6.2 what the status is
+ */
+static enum rcd_rx_verdict
+too_long(struct rcd_qp *qp)
+{
+	struct rcd_cqe cqe = { .status = RCD_WC_LOC_LEN_ERR };
+
+	if (qp->init.srq != NULL)
+		rcd_qp_complete_recv(qp, &cqe);
+	return RCD_RX_TOO_LONG;
 }
 
 static bool
@@ -58,7 +80,7 @@ uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		return fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
 	if ((uint64_t)hot->in_len + pkt->payload_len >
 		rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
-		return fail_recv(qp, RCD_WC_LOC_LEN_ERR);
+		return skip(qp, too_long(qp));
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, hot->in_len, pkt->payload,
 		    pkt->payload_len) != 0)
 		return fail_recv(qp, RCD_WC_LOC_PROT_ERR);
@@ -166,7 +188,7 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	if (qp->recv.sge_count > qp->init.max_recv_sge)
 		return fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
 	if (cqe.byte_len > rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
-		return fail_recv(qp, RCD_WC_LOC_LEN_ERR);
+		return too_long(qp);
 	make_grh(pkt, grh);
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, 0, grh, sizeof(grh)) != 0 ||
 		rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, RCD_GRH_LEN, pkt->payload,

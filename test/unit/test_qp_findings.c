@@ -101,12 +101,334 @@ inline_payload_sent_again(void)
 	}
 }
 
+/* Take packets of b until there is none. @return their number */
+static uint32_t
+take_all(struct rcd_tx_pkt *out, uint32_t room)
+{
+	uint32_t count = 0;
+
+	while (count < room && rcd_qp_tx_next(p.b->qp, 1, &out[count]))
+		count++;
+	return count;
+}
+
+/* A READ of part of another, as a peer that lost its answers asks for it. */
+static struct rcd_pkt
+part_of(const struct rcd_pkt *whole, uint32_t packet, uint32_t packets)
+{
+	struct rcd_pkt pkt = *whole;
+
+	pkt.roce.bth.psn = rcd_psn_add(whole->roce.bth.psn, packet);
+	pkt.roce.reth.va += packet * 1024;
+	pkt.roce.reth.dma_len = packets * 1024;
+	return pkt;
+}
+
+/* Two of eight are out when a duplicate asks for the sixth alone. */
+static void
+duplicate_read_during_the_answer(void)
+{
+	struct rcd_pkt first = begin_with_reads(4);
+	struct rcd_tx_pkt out[16];
+	struct rcd_pkt again;
+
+	first.roce.reth.dma_len = 8 * 1024;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(take_all(out, 2), 2);
+	again = part_of(&first, 5, 1);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &again, 1), RCD_RX_DUPLICATE);
+	CU_ASSERT_EQUAL_FATAL(take_all(out + 2, 14), 6);
+	for (uint32_t i = 0; i < 8; i++) {
+		CU_ASSERT_EQUAL(out[i].roce.bth.psn.val, rcd_psn_add(first.roce.bth.psn, i).val);
+		CU_ASSERT_EQUAL(out[i].pieces[0].base, p.sim.nodes[1].memory + 1024 * i);
+		CU_ASSERT_EQUAL(out[i].roce.bth.opcode,
+			i == 0          ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST
+				: i < 7 ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE
+					: RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST);
+	}
+	end();
+}
+
+/*
+ * Duplicates at random against a model: what is owed is all of the first answer and all that was
+ * asked for since, less what was sent. Runs of responses are whole, unless another begins.
+ */
+static void
+duplicate_reads_at_random(void)
+{
+	enum {
+		PACKETS = 12
+	};
+	struct sim_rng rng = { 77 };
+
+	for (uint32_t round = 0; round < 300; round++) {
+		struct rcd_pkt first = begin_with_reads(4);
+		bool owed[PACKETS], open = false;
+		uint32_t before = 0, sent_count = 0, asked = PACKETS;
+		struct rcd_tx_pkt out;
+
+		first.roce.reth.dma_len = PACKETS * 1024 - sim_below(&rng, 1024);
+		memset(owed, true, sizeof(owed));
+		CU_ASSERT_EQUAL_FATAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
+		for (uint32_t step = 0; step < 60 || rcd_qp_tx_next(p.b->qp, 1, &out); step++) {
+			uint32_t packet = sim_below(&rng, PACKETS);
+			uint32_t packets = 1 + sim_below(&rng, PACKETS - packet);
+			struct rcd_pkt again = part_of(&first, packet, packets);
+
+			if (step < 60 && sim_chance(&rng, 0.15)) {
+				if (packet + packets == PACKETS)
+					again.roce.reth.dma_len =
+						first.roce.reth.dma_len - packet * 1024;
+				CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &again, 1), RCD_RX_DUPLICATE);
+				memset(owed + packet, true, packets);
+				asked += PACKETS;
+			}
+			if (step < 60 && !rcd_qp_tx_next(p.b->qp, 1, &out))
+				continue;
+			packet = (uint32_t)rcd_psn_diff(out.roce.bth.psn, first.roce.bth.psn);
+			CU_ASSERT_FATAL(packet < PACKETS);
+			CU_ASSERT_EQUAL(out.pieces[0].base,
+				p.sim.nodes[1].memory + 1024 * (uint64_t)packet);
+			owed[packet] = false;
+			CU_ASSERT(rcd_opcode_begins(out.roce.bth.opcode) ||
+				(open && packet == before + 1));
+			open = !rcd_opcode_ends(out.roce.bth.opcode);
+			before = packet;
+			sent_count++;
+		}
+		CU_ASSERT_FALSE(open);
+		for (uint32_t i = 0; i < PACKETS; i++)
+			CU_ASSERT_FALSE(owed[i]);
+		CU_ASSERT(sent_count <= asked);
+		end();
+	}
+}
+
+/* One that nobody hears is sent again after 64 packets, and not while it is still to leave. */
+static void
+a_lost_rnr_nak(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	uint32_t naks_seen = 0;
+	struct rcd_tx_pkt out;
+
+	begin(&init, NULL);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct rcd_pkt pkt = by_hand(RCD_OPCODE_RC_SEND_ONLY, i);
+
+		CU_ASSERT_EQUAL(
+			rcd_qp_rx(p.b->qp, &pkt, 1), i == 0 ? RCD_RX_RNR : RCD_RX_OUT_OF_SEQUENCE);
+		/* The first leaves late: what came with it counts for nothing. */
+		if (i < 8)
+			continue;
+		while (rcd_qp_tx_next(p.b->qp, 1, &out)) {
+			CU_ASSERT_EQUAL(rcd_aeth_kind(out.roce.aeth.syndrome), RCD_AETH_RNR_NAK);
+			CU_ASSERT_EQUAL(out.roce.bth.psn.val,
+				by_hand(RCD_OPCODE_RC_SEND_ONLY, 0).roce.bth.psn.val);
+			CU_ASSERT_EQUAL(i, 8 + 64 * naks_seen);
+			naks_seen++;
+		}
+	}
+	CU_ASSERT_EQUAL(naks_seen, 3);
+	end();
+}
+
+static uint64_t paced_until;
+
+static void
+pace_init(struct rcd_cc *cc, uint64_t now_ns)
+{
+	(void)cc;
+	(void)now_ns;
+}
+
+static void
+pace_ack(struct rcd_cc *cc, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
+{
+	(void)packets;
+	(void)rtt_ns;
+	pace_init(cc, now_ns);
+}
+
+static uint64_t
+pace_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
+{
+	(void)cc;
+	(void)bytes;
+	return paced_until > now_ns ? paced_until : 0;
+}
+
+static const struct rcd_cc_ops pace = {
+	.name = "pace",
+	.init = pace_init,
+	.on_cnp = pace_init,
+	.on_ack = pace_ack,
+	.on_loss = pace_init,
+	.send_at = pace_send_at,
+};
+
+/* a has sent one of two packets and is paced to 1 ms. @return a NAK for the first */
+static struct rcd_pkt
+begin_paced(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_tx_pkt out;
+
+	init.cc = &pace;
+	paced_until = 0;
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 2 * 1024, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	paced_until = 1000000;
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2, &out));
+	return nak_by_hand(out.roce.bth.psn);
+}
+
+static void
+naks_are_heard_while_paced(void)
+{
+	struct rcd_pkt nak = begin_paced();
+	struct rcd_tx_pkt out;
+
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_COMPLETER_RETRY_ERR), 1);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000000);
+	rcd_qp_expire(p.a->qp, 1000000);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, nak.roce.bth.psn.val);
+	end();
+}
+
+static void
+rnr_naks_are_heard_while_paced(void)
+{
+	struct rcd_pkt nak = begin_paced();
+	struct rcd_tx_pkt out;
+
+	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, 14); /* 1.28 ms */
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000 + 1280000);
+	rcd_qp_expire(p.a->qp, 1000000);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	/* While it waits, either NAK says nothing new. */
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1100000), RCD_RX_EXECUTED);
+	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1100000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000 + 1280000);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_COMPLETER_RETRY_ERR), 0);
+	rcd_qp_expire(p.a->qp, 1000 + 1280000);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000 + 1280000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, nak.roce.bth.psn.val);
+	/* A short one does not end the pacing. */
+	end();
+	nak = begin_paced();
+	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, 1); /* 10 us */
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000000);
+	end();
+}
+
+/* Covers: IBTA 9.9.3, 11.6.2 */
+static void
+an_oversized_datagram(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+
+	begin(&init, NULL);
+	post_recv(&p.b->rq, 1, 0, RCD_GRH_LEN + 7);
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_TOO_LONG), 1);
+	CU_ASSERT_EQUAL(p.sim.nodes[1].cqe_count, 0);
+	CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_RTS);
+	/* The next one that fits takes the same work request. */
+	post_datagram(0, 7, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
+	end();
+}
+
+/* Covers: IBTA 9.9.3, 11.6.2 */
+static void
+an_oversized_datagram_and_a_shared_queue(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	struct sim_node *node = &p.sim.nodes[1];
+
+	init.srq = &node->srq;
+	begin(&init, NULL);
+	post_recv(&node->srq_queue, 1, 0, RCD_GRH_LEN + 7);
+	post_recv(&node->srq_queue, 1, 100, RCD_GRH_LEN + 8);
+	post_datagram(0, 8, 0x1234);
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_LOC_LEN_ERR));
+	CU_ASSERT_TRUE(completed(1, 1, 1, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_RTS);
+	CU_ASSERT_EQUAL(node->event_count, 0);
+	end();
+}
+
+/* Covers: IBTA 9.9.3 */
+static void
+an_oversized_unreliable_message(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UC);
+	struct sim_node *node = &p.sim.nodes[1];
+
+	for (int shared = 0; shared < 2; shared++) {
+		init.srq = shared ? &node->srq : NULL;
+		begin(&init, NULL);
+		for (uint32_t i = 0; i < 2; i++)
+			post_recv(shared ? &node->srq_queue : &p.b->rq, 1, 0, 2000);
+		post(p.a, RCD_WR_SEND, 0, 4 * 1024, 0);
+		post(p.a, RCD_WR_SEND, 9000, 2000, 0);
+		run();
+		if (shared)
+			CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_LOC_LEN_ERR));
+		CU_ASSERT_TRUE(completed(1, (uint32_t)shared, (uint64_t)shared, RCD_WC_SUCCESS));
+		CU_ASSERT_EQUAL(node->cqe_count, 1u + (uint32_t)shared);
+		CU_ASSERT_EQUAL(memcmp(node->memory, p.sim.nodes[0].memory + 9000, 2000), 0);
+		CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_RTS);
+		CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_TOO_LONG), 1);
+		CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_MESSAGE), 2);
+		end();
+	}
+}
+
+/* What is wrong with the receiver's own work request still ends it, for whom it belongs to. */
+static void
+errors_of_the_own_side(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+
+	begin(&init, NULL);
+	post_recv(&p.b->rq, 1, 0, 200);
+	p.b->rq.sges[0][0].lkey.val ^= 0x100;
+	post_datagram(0, 8, 0x1234);
+	run();
+	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_LOC_PROT_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), RCD_QP_ERR);
+	end();
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "T1 inline payload stays until its packet was taken", inline_payload_stays },
 		{ "T1 inline payload that is sent again", inline_payload_sent_again },
+		{ "T4 an oversized datagram is dropped", an_oversized_datagram },
+		{ "T4 an oversized datagram and a shared receive queue",
+			an_oversized_datagram_and_a_shared_queue },
+		{ "T4 an oversized message of UC is dropped", an_oversized_unreliable_message },
+		{ "T4 errors of the own side stop the queue pair", errors_of_the_own_side },
+		{ "T5 a duplicate READ during the first answer", duplicate_read_during_the_answer },
+		{ "T5 duplicate READs at random", duplicate_reads_at_random },
+		{ "T7 an RNR NAK is repeated every 64 packets", a_lost_rnr_nak },
+		{ "T11 NAKs are heard while paced", naks_are_heard_while_paced },
+		{ "T11 RNR NAKs are heard while paced", rnr_naks_are_heard_while_paced },
 	};
 
 	return rcd_tap_run("qp_findings", tests, RCD_ARRAY_COUNT(tests));
