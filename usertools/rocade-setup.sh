@@ -15,7 +15,8 @@ set -euo pipefail
 declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
 		libisal-dev libjansson-dev libpcap-dev
-		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev libsystemd-dev
+		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev
+		libsystemd-dev libseccomp-dev
 		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev librdmacm-dev"
 	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
 	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest

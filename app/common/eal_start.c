@@ -13,10 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EAL_ARGS_MAX 64
 #define HUGE_MB_MIN  160
+
+static char huge_dir[512]; /**< where EAL's hugepages are, if not where a file system begins */
 
 struct eal_args {
 	int count;
@@ -29,6 +32,8 @@ struct given {
 	bool lcores;
 	bool memory;
 	bool devices;
+	bool huge_dir;
+	bool iova;
 	const char *prefix;
 };
 
@@ -60,17 +65,21 @@ free_hugepages(void)
 	return bytes;
 }
 
+/* Where hugetlbfs is mounted first. @return whether it is */
 static bool
-hugetlbfs_mounted(void)
+find_hugetlbfs(char *path, size_t path_len)
 {
 	FILE *mounts = fopen("/proc/mounts", "r");
-	char line[1024];
+	char line[1024], where[256], type[64];
 	bool found = false;
 
 	while (mounts != NULL && !found && fgets(line, sizeof(line), mounts) != NULL)
-		found = strstr(line, " hugetlbfs ") != NULL;
+		found = sscanf(line, "%*s %255s %63s", where, type) == 2 &&
+			strcmp(type, "hugetlbfs") == 0;
 	if (mounts != NULL)
 		fclose(mounts);
+	if (found)
+		snprintf(path, path_len, "%s", where);
 	return found;
 }
 
@@ -108,6 +117,8 @@ look_at(int argc, char **argv, struct given *given)
 			eal_is_option(arg, "--allow") || eal_is_option(arg, "--block") ||
 			eal_is_option(arg, "--no-pci"))
 			given->devices = true;
+		given->huge_dir |= eal_is_option(arg, "--huge-dir");
+		given->iova |= eal_is_option(arg, "--iova-mode");
 		if (eal_is_option(arg, "--file-prefix"))
 			given->prefix = strchr(arg, '=') != NULL ? strchr(arg, '=') + 1
 				: i + 1 < argc                   ? argv[i + 1]
@@ -146,6 +157,33 @@ default_lcores(struct eal_args *eal, struct eal_wish *wish)
 	add_arg(eal, text);
 }
 
+/*
+ * EAL takes files of hugepages while it runs, too: by then the program may be a user who can't make
+ * any but in a folder of its own. @return false when hugepages are out of reach
+ */
+static bool
+own_huge_dir(struct eal_args *eal, const struct given *given, const struct eal_wish *wish)
+{
+	char mount[256];
+	bool root = geteuid() == 0;
+
+	if (!find_hugetlbfs(mount, sizeof(mount)))
+		return false;
+	if (given->huge_dir || (root && wish->owner == 0))
+		return true;
+	snprintf(huge_dir, sizeof(huge_dir), "%s/%s", mount, wish->prefix);
+	mkdir(huge_dir, 0700);
+	if (root && chown(huge_dir, wish->owner, (gid_t)-1) != 0)
+		rmdir(huge_dir);
+	if (access(huge_dir, W_OK | X_OK) != 0) {
+		huge_dir[0] = '\0';
+		return root || access(mount, W_OK | X_OK) == 0;
+	}
+	add_arg(eal, "--huge-dir");
+	add_arg(eal, huge_dir);
+	return true;
+}
+
 int
 eal_start(int argc, char **argv, struct eal_wish *wish)
 {
@@ -173,15 +211,22 @@ eal_start(int argc, char **argv, struct eal_wish *wish)
 		add_arg(&eal, "0000:00:00.0");
 	}
 	if (!given.no_huge &&
-		(free_hugepages() < (uint64_t)HUGE_MB_MIN << 20 || !hugetlbfs_mounted())) {
+		(free_hugepages() < (uint64_t)HUGE_MB_MIN << 20 ||
+			!own_huge_dir(&eal, &given, wish))) {
 		fprintf(stderr,
-			"%s: fewer than %d MB of free hugepages, or no hugetlbfs: going on "
+			"%s: fewer than %d MB of free hugepages, or no hugetlbfs that we may use: "
+			"going on "
 			"without, slower.\n"
 			"%s: to have them: sysctl vm.nr_hugepages=512; mkdir -p /dev/hugepages; "
 			"mount -t hugetlbfs none /dev/hugepages\n",
 			wish->program, HUGE_MB_MIN, wish->program);
 		add_arg(&eal, "--no-huge");
 		given.no_huge = true;
+	}
+	/* Addresses of the hardware are root's to know, and none of these devices wants them. */
+	if (wish->owner != 0 && !given.no_huge && !given.iova && !given.devices) {
+		add_arg(&eal, "--iova-mode");
+		add_arg(&eal, "va");
 	}
 	if (given.no_huge && !given.memory) {
 		snprintf(memory, sizeof(memory), "%u", wish->memory_mb);
@@ -211,10 +256,15 @@ remove_matches(const char *pattern)
 void
 eal_remove_files(const struct eal_wish *wish)
 {
-	char pattern[256];
+	char pattern[640];
 
 	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", wish->prefix);
 	remove_matches(pattern);
+	if (huge_dir[0] != '\0') {
+		snprintf(pattern, sizeof(pattern), "%s/%smap_*", huge_dir, wish->prefix);
+		remove_matches(pattern);
+		rmdir(huge_dir);
+	}
 	snprintf(pattern, sizeof(pattern), "%s/*", rte_eal_get_runtime_dir());
 	remove_matches(pattern);
 	rmdir(rte_eal_get_runtime_dir());

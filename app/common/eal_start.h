@@ -15,6 +15,7 @@ struct eal_wish {
 	const char *program; /**< for messages */
 	uint32_t workers;    /**< lcores besides the main one */
 	uint32_t memory_mb;  /**< without hugepages */
+	uint32_t owner;      /**< user that the program becomes after start; 0: none */
 	/** Of EAL's files, if the user gives none; set to what it is. "": one for each process. */
 	char prefix[64];
 

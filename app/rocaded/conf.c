@@ -100,6 +100,52 @@ take_idle(struct conf *conf, const char *val)
 	return "one of auto, poll, yield, sleep";
 }
 
+static const char *
+take_yes(bool *dst, const char *val)
+{
+	*dst = strcmp(val, "yes") == 0;
+	return *dst || strcmp(val, "no") == 0 ? NULL : "yes or no";
+}
+
+static const char *
+take_seccomp(struct conf *conf, const char *val)
+{
+	static const char *const names[] = { "on", "kill", "log", "off" };
+
+	for (int i = 0; i < 4; i++) {
+		if (strcmp(val, names[i]) == 0) {
+			conf->calls = (enum filter_mode)i;
+			return NULL;
+		}
+	}
+	return "one of on, kill, log, off";
+}
+
+/* Keys of [engine] that say who may do what. */
+static const char *
+rights_key(struct conf *conf, const char *key, const char *val)
+{
+	struct {
+		const char *name;
+		char *field;
+	} names[] = {
+		{ "user", conf->user },
+		{ "group", conf->group },
+		{ "admin_user", conf->admin_user },
+		{ "admin_group", conf->admin_group },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(key, names[i].name) == 0)
+			return take_text(names[i].field, sizeof(conf->user), val) ? NULL
+										  : "too long";
+	if (strcmp(key, "seccomp") == 0)
+		return take_seccomp(conf, val);
+	if (strcmp(key, "core_dumps") == 0)
+		return take_yes(&conf->core_dumps, val);
+	return "no such key in [engine]";
+}
+
 /* @return what is wrong, or NULL */
 static const char *
 engine_key(struct conf *conf, const char *key, const char *val)
@@ -110,10 +156,6 @@ engine_key(struct conf *conf, const char *key, const char *val)
 		return take_text(conf->engine.socket, sizeof(conf->engine.socket), val)
 			? NULL
 			: "too long for a socket's name";
-	if (strcmp(key, "user") == 0)
-		return take_text(conf->user, sizeof(conf->user), val) ? NULL : "too long";
-	if (strcmp(key, "group") == 0)
-		return take_text(conf->group, sizeof(conf->group), val) ? NULL : "too long";
 	if (strcmp(key, "idle") == 0)
 		return take_idle(conf, val);
 	if (strcmp(key, "socket_mode") == 0) {
@@ -137,7 +179,7 @@ engine_key(struct conf *conf, const char *key, const char *val)
 		conf->engine.mbufs = (uint32_t)number;
 		return NULL;
 	}
-	return "no such key in [engine]";
+	return rights_key(conf, key, val);
 }
 
 static const char *
@@ -372,6 +414,18 @@ conf_embedded_wire(struct conf *conf)
 		rcd_addr_parse(addrs6[i], &dev->addrs[1]);
 		dev->addr_count = 2;
 	}
+}
+
+const char *
+conf_option(struct conf *conf, const char *option)
+{
+	const char *equals = strchr(option, '=');
+	char key[32];
+
+	if (equals == NULL || (size_t)(equals - option) >= sizeof(key))
+		return "not of the form KEY=VALUE";
+	snprintf(key, sizeof(key), "%.*s", (int)(equals - option), option);
+	return engine_key(conf, key, equals + 1);
 }
 
 int

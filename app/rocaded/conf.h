@@ -7,6 +7,7 @@
 #ifndef CONF_H
 #define CONF_H
 
+#include "filter.h"
 #include "rcd_engine.h"
 
 #define CONF_DEVS_MAX 32
@@ -14,8 +15,12 @@
 /** All that a file can say. */
 struct conf {
 	struct rcd_engine_conf engine;
-	char user[64];  /**< to become after start; empty: stay */
-	char group[64]; /**< of the control socket; empty: leave it */
+	char user[64];          /**< to become after start; empty: stay */
+	char group[64];         /**< of the control socket; empty: leave it */
+	char admin_user[64];    /**< may administer, besides root; empty: nobody */
+	char admin_group[64];   /**< likewise its members */
+	enum filter_mode calls; /**< what becomes of unexpected system calls */
+	bool core_dumps;
 	uint32_t dev_count;
 	struct rcd_dev_conf devs[CONF_DEVS_MAX];
 };
@@ -35,5 +40,9 @@ conf_embedded_wire(struct conf *conf);
  */
 int
 conf_load(struct conf *conf, const char *path);
+
+/** One key of [engine], as KEY=VALUE. @return what is wrong with it, or NULL */
+const char *
+conf_option(struct conf *conf, const char *option);
 
 #endif /* CONF_H */

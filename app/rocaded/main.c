@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine daemon: options, EAL with or without hugepages, privileges, signals, and the loop of
- * the control thread. What an engine does is in lib/engine.
+ * The engine daemon: options, EAL with or without hugepages, signals, and the loop of the control
+ * thread. What an engine does is in lib/engine.
  */
 #include <errno.h>
 #include <getopt.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <pwd.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -20,24 +17,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "conf.h"
 #include "eal_start.h"
+#include "rights.h"
 #ifdef ROCADE_NET_IMPAIR
 #include "rcd_pmd_impair.h"
 #endif
 
-#define STEP_MS 1000
+#define STEP_MS  1000
+#define KEYS_MAX 16
 
 struct options {
 	const char *config;
 	const char *socket;
+	const char *keys[KEYS_MAX]; /**< KEY=VALUE of [engine] */
+	uint32_t key_count;
 	bool check;
 	bool embedded_wire;
 };
@@ -64,6 +62,7 @@ usage(FILE *out)
 		"      --check-config   say what is wrong with it, and end\n"
 		"  -s, --socket PATH    control socket (default %s)\n"
 		"      --embedded-wire  make roce0 and roce1, joined by an embedded wire\n"
+		"  -o, --option K=V     a key of [engine], over what the configuration says\n"
 		"  -h, --help\n"
 		"      --version\n"
 		"\n"
@@ -86,6 +85,7 @@ parse_options(int argc, char **argv, struct options *options)
 		{ "check-config", no_argument, NULL, OPT_CHECK },
 		{ "socket", required_argument, NULL, 's' },
 		{ "embedded-wire", no_argument, NULL, OPT_WIRE },
+		{ "option", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, OPT_VERSION },
 		{ NULL, 0, NULL, 0 },
@@ -93,7 +93,7 @@ parse_options(int argc, char **argv, struct options *options)
 	int opt;
 
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "c:s:h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "c:s:o:h", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
 			options->config = optarg;
@@ -103,6 +103,13 @@ parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 's':
 			options->socket = optarg;
+			break;
+		case 'o':
+			if (options->key_count == KEYS_MAX) {
+				fprintf(stderr, "rocaded: too many options\n");
+				return -EINVAL;
+			}
+			options->keys[options->key_count++] = optarg;
 			break;
 		case OPT_WIRE:
 			options->embedded_wire = true;
@@ -125,36 +132,36 @@ parse_options(int argc, char **argv, struct options *options)
 	return 0;
 }
 
-/* Keep what the engine needs of root's rights, and nothing else. */
+/* Whom the daemon becomes, whom the socket belongs to, and who administers. */
 static int
-become(const char *name)
+find_names(struct conf *conf, struct rights_user *user)
 {
-	static const int keep[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_IPC_LOCK, CAP_SYS_PTRACE,
-		CAP_SYS_NICE, CAP_BPF };
-	const struct passwd *user = getpwnam(name);
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { 0 };
+	struct rights_user admin;
+	gid_t gid;
 
-	if (user == NULL) {
-		fprintf(stderr, "rocaded: there is no user %s\n", name);
+	if (conf->user[0] != '\0' && rights_find_user(conf->user, user) != 0)
 		return -EINVAL;
+	if (conf->group[0] != '\0') {
+		if (rights_find_group(conf->group, &gid) != 0)
+			return -EINVAL;
+		conf->engine.socket_gid = gid;
 	}
-	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++) {
-		data[keep[i] / 32].permitted |= 1u << (keep[i] % 32);
-		data[keep[i] / 32].effective |= 1u << (keep[i] % 32);
+	if (conf->admin_user[0] != '\0') {
+		if (rights_find_user(conf->admin_user, &admin) != 0)
+			return -EINVAL;
+		conf->engine.admin_uid = admin.uid;
 	}
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || initgroups(name, user->pw_gid) != 0 ||
-		setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0 ||
-		syscall(SYS_capset, &header, data) != 0) {
-		fprintf(stderr, "rocaded: can't become %s: %s\n", name, strerror(errno));
-		return -EPERM;
+	if (conf->admin_group[0] != '\0') {
+		if (rights_find_group(conf->admin_group, &gid) != 0)
+			return -EINVAL;
+		conf->engine.admin_gid = gid;
 	}
 	return 0;
 }
 
-/* The folder of the socket, when it is the default one's. */
+/* The folder of the socket. One that is made here belongs to whom the daemon becomes. */
 static void
-make_folder(const struct conf *conf)
+make_folder(const struct conf *conf, const struct rights_user *user)
 {
 	char path[sizeof(conf->engine.socket)];
 	char *slash;
@@ -164,24 +171,70 @@ make_folder(const struct conf *conf)
 	if (slash == NULL || slash == path)
 		return;
 	*slash = '\0';
-	if (mkdir(path, 0755) != 0 && errno != EEXIST)
-		fprintf(stderr, "rocaded: can't make %s: %s\n", path, strerror(errno));
+	if (mkdir(path, 0755) != 0) {
+		if (errno != EEXIST)
+			fprintf(stderr, "rocaded: can't make %s: %s\n", path, strerror(errno));
+		return;
+	}
+	if (user != NULL && chown(path, user->uid, user->gid) != 0)
+		fprintf(stderr, "rocaded: can't give %s away: %s\n", path, strerror(errno));
 }
 
-static int
-find_group(struct conf *conf)
+/* What must be removed in the end belongs to whom the daemon becomes. */
+static void
+hand_over(const struct conf *conf, const struct rights_user *user)
 {
-	const struct group *group;
+	const char *const paths[] = { conf->engine.socket, rte_eal_get_runtime_dir() };
+	char path[512];
+	char *slash;
 
-	if (conf->group[0] == '\0')
-		return 0;
-	group = getgrnam(conf->group);
-	if (group == NULL) {
-		fprintf(stderr, "rocaded: there is no group %s\n", conf->group);
-		return -EINVAL;
+	/* EAL makes the folder above its own for root alone. Each in it has rights of its own. */
+	snprintf(path, sizeof(path), "%s", rte_eal_get_runtime_dir());
+	slash = strrchr(path, '/');
+	if (slash != NULL) {
+		*slash = '\0';
+		chmod(path, 0711);
 	}
-	conf->engine.socket_gid = (int32_t)group->gr_gid;
-	return 0;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (lchown(paths[i], user->uid, (gid_t)-1) != 0)
+			fprintf(stderr, "rocaded: can't give %s away: %s\n", paths[i],
+				strerror(errno));
+}
+
+/** What the filter of an lcore is, and how its making went. */
+struct lcore_filter {
+	enum filter_mode mode;
+	int err;
+};
+
+static void
+filter_on_lcore(void *arg)
+{
+	struct lcore_filter *filter = arg;
+	int err = filter_lcore(filter->mode);
+
+	if (err != 0)
+		filter->err = err;
+}
+
+/* From here on the daemon can do what it takes to run, and no more. */
+static int
+confine(struct rcd_engine *engine, const struct conf *conf, const struct rights_user *user)
+{
+	struct lcore_filter filter = { .mode = conf->calls };
+
+	if (user != NULL)
+		hand_over(conf, user);
+	if (rights_drop(user, conf->core_dumps) != 0)
+		return -EPERM;
+	filter.err = filter_all(conf->calls);
+	if (filter.err == 0)
+		rcd_engine_each_lcore(engine, filter_on_lcore, &filter);
+	if (filter.err != 0)
+		fprintf(stderr,
+			"rocaded: no filter of system calls: %s (seccomp = off does without)\n",
+			strerror(-filter.err));
+	return filter.err;
 }
 
 static int
@@ -199,7 +252,7 @@ add_devices(struct rcd_engine *engine, const struct conf *conf)
 }
 
 static int
-run(struct conf *conf)
+run(struct conf *conf, const struct rights_user *user)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	struct rcd_engine *engine;
@@ -209,7 +262,7 @@ run(struct conf *conf)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	make_folder(conf);
+	make_folder(conf, user);
 #ifdef ROCADE_NET_IMPAIR
 	conf->engine.impair_set = rcd_pmd_impair_set;
 #endif
@@ -223,8 +276,7 @@ run(struct conf *conf)
 		fprintf(stderr, "rocaded: no packet capture: %s\n", rte_strerror(rte_errno));
 	if (rcd_engine_start(engine) != 0) {
 		fprintf(stderr, "rocaded: needs a worker lcore besides the main one (-l 0,1)\n");
-	} else if (add_devices(engine, conf) == 0 &&
-		(conf->user[0] == '\0' || become(conf->user) == 0)) {
+	} else if (add_devices(engine, conf) == 0 && confine(engine, conf, user) == 0) {
 		sd_notify(0, "READY=1");
 		while (!stop && !rcd_engine_stopping(engine))
 			rcd_engine_step(engine, STEP_MS);
@@ -237,6 +289,20 @@ run(struct conf *conf)
 	return status;
 }
 
+static int
+take_keys(struct conf *conf, const struct options *options)
+{
+	for (uint32_t i = 0; i < options->key_count; i++) {
+		const char *what = conf_option(conf, options->keys[i]);
+
+		if (what != NULL) {
+			fprintf(stderr, "rocaded: %s: %s\n", options->keys[i], what);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -244,6 +310,7 @@ main(int argc, char **argv)
 	struct eal_wish wish = {
 		.program = "rocaded", .workers = 1, .memory_mb = 256, .prefix = "rocade"
 	};
+	struct rights_user user;
 	struct conf conf;
 	int split = 1;
 	int status;
@@ -253,7 +320,7 @@ main(int argc, char **argv)
 		split++;
 	if (split == argc && argc > 1) {
 		static const char *const own[] = { "--config", "--check-config", "--socket",
-			"--embedded-wire", "--help", "--version", "-h", "-s" };
+			"--embedded-wire", "--option", "--help", "--version", "-h", "-s", "-o" };
 
 		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 			if (eal_is_option(argv[1], own[i]))
@@ -263,6 +330,8 @@ main(int argc, char **argv)
 	if (split < argc && parse_options(argc - split, argv + split, &options) != 0)
 		return 2;
 	if (options.config != NULL && conf_load(&conf, options.config) != 0)
+		return 2;
+	if (take_keys(&conf, &options) != 0)
 		return 2;
 	if (options.check) {
 		printf("%s: fine\n", options.config != NULL ? options.config : "no configuration");
@@ -278,11 +347,13 @@ main(int argc, char **argv)
 		}
 		snprintf(conf.engine.socket, sizeof(conf.engine.socket), "%s", options.socket);
 	}
-	if (find_group(&conf) != 0)
+	if (find_names(&conf, &user) != 0)
 		return 2;
+	rights_begin(conf.core_dumps);
+	wish.owner = conf.user[0] != '\0' ? user.uid : 0;
 	if (eal_start(split == 0 ? 1 : split, argv, &wish) != 0)
 		return 1;
-	status = run(&conf);
+	status = run(&conf, conf.user[0] != '\0' ? &user : NULL);
 	rte_eal_cleanup();
 	eal_remove_files(&wish);
 	return status;

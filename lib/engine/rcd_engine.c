@@ -47,6 +47,8 @@ rcd_engine_conf_init(struct rcd_engine_conf *conf)
 		.socket = RCD_CTRL_SOCKET,
 		.socket_mode = 0660,
 		.socket_gid = -1,
+		.admin_uid = -1,
+		.admin_gid = -1,
 		.clients = 1024,
 		.idle = RCD_IDLE_AUTO,
 		.quota = {
@@ -219,6 +221,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 		return NULL;
 	}
 	engine->conf = *conf;
+	engine->creator = geteuid();
 	engine->epoll_fd = engine->note_fd = engine->listen_fd = -1;
 	engine->next_serial = 1;
 	engine->started_ns = rcd_clock_ns();
@@ -313,6 +316,28 @@ rcd_engine_start(struct rcd_engine *engine)
 	for (uint32_t i = 0; err == 0 && i < engine->lcore_count; i++)
 		err = rcd_engine_launch(engine, i, rcd_lcore_main, engine->lcores[i]);
 	return err;
+}
+
+struct each {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void
+run_each(struct rcd_lcore *lcore, void *arg)
+{
+	const struct each *each = arg;
+
+	(void)lcore;
+	each->fn(each->arg);
+}
+
+void
+rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *arg)
+{
+	struct each each = { .fn = fn, .arg = arg };
+
+	rcd_lcore_call_all(engine, run_each, &each);
 }
 
 static void

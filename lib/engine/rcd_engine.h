@@ -85,8 +85,11 @@ struct rcd_quota {
 struct rcd_engine_conf {
 	char socket[108];
 	uint32_t socket_mode; /**< permission bits */
-	int32_t socket_gid;   /**< -1: leave it */
-	uint32_t clients;     /**< most at once */
+	int64_t socket_gid;   /**< -1: leave it */
+	/** Who may administer besides root and the user that created the engine; -1: nobody. */
+	int64_t admin_uid;
+	int64_t admin_gid; /**< likewise, who has this group */
+	uint32_t clients;  /**< most at once */
 	enum rcd_idle idle;
 	uint32_t mbufs;  /**< per NUMA node; 0: from the number of ports */
 	uint32_t lcores; /**< of the EAL worker lcores, so many at most; 0: all of them */
@@ -128,6 +131,10 @@ rcd_engine_start(struct rcd_engine *engine);
  */
 int
 rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg);
+
+/** Run a function on each lcore, one after another: it is short, and blocks nothing for long. */
+void
+rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *arg);
 
 /** Wait for control work for at most this long, and do it. */
 void

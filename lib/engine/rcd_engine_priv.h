@@ -443,6 +443,7 @@ struct rcd_cma;
 /** The engine. */
 struct rcd_engine {
 	struct rcd_engine_conf conf;
+	uid_t creator; /**< may administer */
 	uint64_t generation;
 	uint64_t secret[4];
 	uint32_t lcore_count;

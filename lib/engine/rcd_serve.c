@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
+
 /** What has to have happened before. */
 enum stage {
 	STAGE_NEW,     /**< only a greeting is taken */
@@ -459,12 +461,44 @@ serve_mcast_detach(struct request *r)
 	return rcd_verbs_mcast(r->session, &r->in->mcast_detach_req, false);
 }
 
+/* Whether the process at the other end of a socket has a group, by itself or as one of several. */
+static bool
+has_group(const struct rcd_session *session, gid_t gid)
+{
+	gid_t groups[ADMIN_GROUPS_MAX];
+	socklen_t len = sizeof(groups);
+
+	if (session->gid == gid)
+		return true;
+	if (getsockopt(session->sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+/*
+ * Whom the engine has become since its creation is nobody special: an account may be shared with
+ * other services, and clients may have it.
+ */
+static bool
+may_administer(const struct rcd_session *session)
+{
+	const struct rcd_engine *engine = session->engine;
+	const struct rcd_engine_conf *conf = &engine->conf;
+
+	return session->uid == 0 || session->uid == engine->creator ||
+		(conf->admin_uid >= 0 && session->uid == (uid_t)conf->admin_uid) ||
+		(conf->admin_gid >= 0 && has_group(session, (gid_t)conf->admin_gid));
+}
+
 static int
 serve_admin(struct request *r)
 {
 	int fd;
 
-	if (r->via->uid != 0 && r->via->uid != geteuid())
+	if (!may_administer(r->via))
 		return -EPERM;
 	fd = rcd_admin(r->session->engine, r->in->admin_req.line);
 	if (fd < 0)

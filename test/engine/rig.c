@@ -50,6 +50,8 @@ rig_start(struct rig *rig, const char *const *args)
 	const char *rocaded = getenv("ROCADED");
 	const char *log = getenv("ROCADED_LOG");
 	const char *lcores = getenv("ROCADED_LCORES");
+	const char *user = getenv("ROCADED_CONFINED");
+	char become[64];
 	char prefix[64];
 	const char *argv[ARGS_MAX] = { rocaded, "--file-prefix", prefix, "--no-huge", "-m", "256",
 		"--no-telemetry", "--log-level=notice" };
@@ -68,6 +70,11 @@ rig_start(struct rig *rig, const char *const *args)
 	argv[count++] = "--";
 	argv[count++] = "--socket";
 	argv[count++] = rig->socket;
+	if (user != NULL) {
+		snprintf(become, sizeof(become), "--option=user=%s", user);
+		argv[count++] = become;
+		argv[count++] = "--option=seccomp=kill";
+	}
 	if (args == NULL)
 		argv[count++] = "--embedded-wire";
 	for (; args != NULL && *args != NULL && count < ARGS_MAX - 1; args++)

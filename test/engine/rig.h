@@ -22,7 +22,8 @@ struct rig {
 };
 
 /**
- * Start an engine.
+ * Start an engine. With ROCADED_CONFINED=USER in the environment it becomes that user, and a system
+ * call that it is not known to make ends it.
  *
  * @param args  of rocaded behind "--", NULL-terminated; NULL: the embedded wire alone
  */
