@@ -137,7 +137,7 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct rte_mbuf *mbuf =
 		lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
 	struct rcd_path path;
-	struct rcd_dev *loop;
+	const struct rcd_dev *loop;
 	uint8_t *frame;
 	size_t len;
 

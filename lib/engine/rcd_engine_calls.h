@@ -106,7 +106,7 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd
 /** The way of packets with this address vector. @param loop set when it ends in this engine */
 void
 rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
-	struct rcd_path *path, struct rcd_dev **loop);
+	struct rcd_path *path, const struct rcd_dev **loop);
 
 /* rcd_link.c */
 

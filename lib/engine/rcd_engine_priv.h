@@ -223,7 +223,8 @@ struct rcd_hqp {
 
 	/* Way of a connected queue pair's packets. */
 	struct rcd_pkt_hdr hdr;
-	struct rcd_dev *loop; /**< not NULL: the peer is a device of this engine */
+	uint32_t loop_index;  /**< the peer is on this device of the engine, */
+	uint32_t loop_serial; /**< if it still has this serial; 0: it is not */
 	bool path_valid;
 
 	uint32_t qpn;

@@ -88,11 +88,14 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		hqp->path_valid = false;
 	}
 	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
+		const struct rcd_dev *loop;
 		struct rcd_qp_attr now;
 		struct rcd_path path;
 
 		rcd_qp_query(hqp->qp, &now);
-		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &path, &hqp->loop);
+		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &path, &loop);
+		hqp->loop_index = loop != NULL ? loop->index : 0;
+		hqp->loop_serial = loop != NULL ? loop->serial : 0;
 		rcd_pkt_hdr_init(&hqp->hdr, &path);
 		hqp->path_valid = true;
 	}

@@ -145,7 +145,7 @@ source_port(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
 
 void
 rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
-	struct rcd_path *path, struct rcd_dev **loop)
+	struct rcd_path *path, const struct rcd_dev **loop)
 {
 	const struct rcd_engine *engine = dev->engine;
 	uint16_t vlan_id =
@@ -166,7 +166,7 @@ rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t
 	memcpy(path->dmac, av->dmac, RCD_MAC_LEN);
 	*loop = NULL;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		struct rcd_dev *other = engine->devs[i];
+		const struct rcd_dev *other = engine->devs[i];
 
 		/* The other end of a wire is reached by the wire: that is what it is for. */
 		if (other == NULL ||
@@ -210,6 +210,21 @@ loop_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rte_mb
 		rte_pktmbuf_free(copy);
 }
 
+/*
+ * The device of this engine that a connected peer is on. It may have gone since the queue pair was
+ * connected, and another may have its place: then the packets go to the port, as to any stranger.
+ */
+static const struct rcd_dev *
+loop_of(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp)
+{
+	const struct rcd_txq *txq;
+
+	if (hqp->loop_serial == 0)
+		return NULL;
+	txq = lcore->txq_of[hqp->loop_index];
+	return txq != NULL && txq->dev->serial == hqp->loop_serial ? txq->dev : NULL;
+}
+
 /* @return bytes on the wire; 0: dropped, and counted */
 static uint32_t
 send_packet(
@@ -220,7 +235,7 @@ send_packet(
 	struct rcd_path path;
 	struct rcd_pkt_hdr datagram_hdr;
 	const struct rcd_pkt_hdr *hdr = &hqp->hdr;
-	struct rcd_dev *loop = hqp->loop;
+	const struct rcd_dev *loop = loop_of(lcore, hqp);
 	uint8_t *frame;
 	size_t hdr_len, len;
 	bool copied;
