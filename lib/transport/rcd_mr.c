@@ -24,6 +24,8 @@
 /* Places to remember where a key was found; most packets use the same few. */
 #define HINTS 64
 
+#define CACHE_LINE 64
+
 #define ACCESS_ALL                                                                                 \
 	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND | RCD_ACCESS_ZERO_BASED | \
 		RCD_ACCESS_NULL)
@@ -447,12 +449,62 @@ rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base,
 	return 0;
 }
 
+/* A word of any kind of memory. */
+typedef uint64_t __attribute__((may_alias)) word64;
+typedef uint32_t __attribute__((may_alias)) word32;
+typedef uint16_t __attribute__((may_alias)) word16;
+
+/* Stores one word of this type behind all stores before it, and moves on. */
+#define STORE_WORD(type)                                                                           \
+	do {                                                                                       \
+		type word;                                                                         \
+                                                                                                   \
+		memcpy(&word, src, sizeof(word));                                                  \
+		__atomic_store_n((type *)(void *)dst, word, __ATOMIC_RELEASE);                     \
+		src += sizeof(word);                                                               \
+		dst += sizeof(word);                                                               \
+		len -= sizeof(word);                                                               \
+	} while (0)
+
+/*
+ * Programs poll the last byte of a message, or its last word, and take all in front of it for
+ * written: adapters write upwards, and that has become a promise. memcpy() makes none. So what is
+ * in the last cache line is stored behind the rest, upwards, in words that are not torn.
+ */
+static void
+copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t tail = ((uintptr_t)dst + len - 1) % CACHE_LINE + 1;
+
+	if (len > tail) {
+		memcpy(dst, src, len - tail);
+		dst += len - tail;
+		src += len - tail;
+		len = tail;
+	}
+	if (len >= 1 && (uintptr_t)dst % 2 != 0)
+		STORE_WORD(uint8_t);
+	if (len >= 2 && (uintptr_t)dst % 4 != 0)
+		STORE_WORD(word16);
+	if (len >= 4 && (uintptr_t)dst % 8 != 0)
+		STORE_WORD(word32);
+	while (len >= 8)
+		STORE_WORD(word64);
+	if (len >= 4)
+		STORE_WORD(word32);
+	if (len >= 2)
+		STORE_WORD(word16);
+	if (len >= 1)
+		STORE_WORD(uint8_t);
+}
+
 static int
 write_memory(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
 {
 	if (len > 0 && rcd_mr_is_foreign(table, base))
 		return table->foreign.write(table->foreign.arg, base, src, len);
-	memcpy(base, src, len);
+	if (len > 0)
+		copy_upwards(base, src, len);
 	return 0;
 }
 
