@@ -56,11 +56,11 @@ complain(struct fault *fault, const char *section, const char *key, const char *
 	fault->count++;
 }
 
-/* A number with an optional K, M or G. */
+/* A number with an optional K, M, G or T. */
 static bool
 parse_number(const char *text, uint64_t most, uint64_t *val)
 {
-	static const char suffixes[] = "KMG";
+	static const char suffixes[] = "KMGT";
 	const char *suffix;
 	char *end;
 
@@ -185,33 +185,23 @@ engine_key(struct conf *conf, const char *key, const char *val)
 static const char *
 quota_key(struct conf *conf, const char *key, const char *val)
 {
-	struct rcd_quota *quota = &conf->engine.quota;
-	const struct {
-		const char *name;
-		uint32_t *field;
-		uint32_t most;
-	} fields[] = {
-		{ "qps", &quota->qps, 16384 },
-		{ "cqs", &quota->cqs, 1u << 20 },
-		{ "mrs", &quota->mrs, 1u << 19 },
-		{ "srqs", &quota->srqs, 1u << 16 },
-		{ "pds", &quota->pds, 1u << 16 },
-		{ "ahs", &quota->ahs, 1u << 20 },
-	};
+	bool user = strncmp(key, "uid_", strlen("uid_")) == 0;
+	struct rcd_quota *quota = user ? &conf->engine.user_quota : &conf->engine.quota;
+	const char *name = user ? key + strlen("uid_") : key;
 	uint64_t number;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (strcmp(key, fields[i].name) != 0)
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
+		enum rcd_resource resource = (enum rcd_resource)i;
+
+		if (strcmp(name, rcd_resource_name(resource)) != 0)
 			continue;
-		if (!parse_number(val, fields[i].most, &number) || number == 0)
+		/* Of all users together there may be more than of one session. */
+		if (!parse_number(val, user ? INT64_MAX : rcd_resource_most(resource), &number) ||
+			number == 0)
 			return "out of range";
-		*fields[i].field = (uint32_t)number;
-		return NULL;
-	}
-	if (strcmp(key, "queue_bytes") == 0) {
-		if (!parse_number(val, UINT64_C(1) << 40, &number) || number < 2u << 20)
+		if (resource == RCD_RESOURCE_QUEUE_BYTES && number < 2u << 20)
 			return "2M at least";
-		quota->queue_bytes = number;
+		*rcd_quota_at(quota, resource) = number;
 		return NULL;
 	}
 	return "no such key in [quota]";

@@ -95,6 +95,9 @@ exchange(struct rcd_client *client, struct rcd_ctrl_msg *msg, const struct rcd_c
 									     : -EIO;
 	}
 	len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), fds_out, 0);
+	/* Closed with our request unread: that is told first, and then what was sent before. */
+	if (len == -ECONNRESET)
+		len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), fds_out, MSG_DONTWAIT);
 	if (len < (long)sizeof(msg->hdr)) {
 		die(client);
 		return -EIO;

@@ -3,7 +3,7 @@
  * @file
  * Requests of the command line, in words, and answers in JSON with the keys of iproute2's rdma:
  *
- *   link | dev | resource [pd|cq|qp|mr|srq|ctx|cm_id] | statistic [NAME] | engine | stop
+ *   link | dev | resource [pd|cq|qp|mr|srq|ctx|cm_id|quota] | statistic [NAME] | engine | stop
  *   link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS, then [impair ARGS]
  *   link del NAME; link set NAME up|down; link set NAME impair ARGS
  *   addr add NAME ADDRESS/LENGTH [vlan ID]; addr del NAME ADDRESS
@@ -298,11 +298,14 @@ resource_list(const struct command *command, const char *what)
 	json_t *list;
 	bool known = false;
 
+	if (strcmp(what, "quota") == 0)
+		return rcd_admin_quota(command->engine);
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
 		known |= strcmp(kinds[i], what) == 0;
 	if (!known)
-		return error(
-			"no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, cm_id", what);
+		return error("no resources of kind %s; "
+			     "there are pd, cq, qp, mr, srq, ctx, cm_id, quota",
+			what);
 	list = json_array();
 	LIST_FOREACH(session, &command->engine->sessions, link)
 	if (session->dev != NULL)

@@ -15,15 +15,15 @@ rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
 {
 	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_pipe(ends) : -ENOMEM;
+	int err = channel != NULL ? rcd_session_pipe(session, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
 	if (rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
+		rcd_session_pipe_close(session, ends[1]);
 		close(ends[0]);
-		close(ends[1]);
 		free(channel);
 		return -ENOMEM;
 	}
@@ -50,7 +50,7 @@ rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle)
 	if (channel->users > 0)
 		return -EBUSY;
 	rcd_table_del(&session->cma->channels, handle);
-	close(channel->pipe);
+	rcd_session_pipe_close(session, channel->pipe);
 	free(channel);
 	return 0;
 }
@@ -200,7 +200,7 @@ rcd_cma_channels_end(struct rcd_session *session)
 
 		if (channel == NULL)
 			continue;
-		close(channel->pipe);
+		rcd_session_pipe_close(session, channel->pipe);
 		free(channel);
 	}
 }

@@ -17,11 +17,13 @@ rcd_cmid_get(const struct rcd_session *session, uint32_t handle)
 static struct rcd_cmid *
 new_id(struct rcd_session *session, struct rcd_cma_channel *channel)
 {
-	struct rcd_cmid *id = calloc(1, sizeof(*id));
+	struct rcd_cmid *id;
 
-	if (id == NULL)
+	if (rcd_quota_charge(&session->quota, RCD_RESOURCE_CM_IDS, 1) != 0)
 		return NULL;
-	if (rcd_table_add(&session->cma->ids, id, &id->handle) != 0) {
+	id = calloc(1, sizeof(*id));
+	if (id == NULL || rcd_table_add(&session->cma->ids, id, &id->handle) != 0) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CM_IDS, 1);
 		free(id);
 		return NULL;
 	}
@@ -102,6 +104,7 @@ rcd_cmid_destroy(struct rcd_cmid *id)
 	id->channel->users--;
 	LIST_REMOVE(id, all_link);
 	rcd_table_del(&session->cma->ids, id->handle);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CM_IDS, 1);
 	free(id);
 	return count;
 }

@@ -6,6 +6,7 @@
 #include "rcd_engine_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_launch.h>
@@ -20,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "rcd_capacity.h"
 #include "rcd_guard.h"
 
 #define NOTES          4096
@@ -51,16 +53,8 @@ rcd_engine_conf_init(struct rcd_engine_conf *conf)
 		.admin_gid = -1,
 		.clients = 1024,
 		.idle = RCD_IDLE_AUTO,
-		.quota = {
-			.qps = 16384,
-			.cqs = 16384,
-			.mrs = 65536,
-			.srqs = 1024,
-			.pds = 1024,
-			.ahs = 4096,
-			.queue_bytes = UINT64_C(1) << 30,
-		},
 	};
+	rcd_quota_init(&conf->quota);
 }
 
 static int
@@ -168,6 +162,7 @@ cores_scarce(const struct rcd_engine *engine)
 static int
 setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
+	struct rcd_quota total;
 	int err = rcd_guard_init();
 
 	if (err != 0) {
@@ -189,6 +184,7 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
+	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rcd_cma_create(engine) != 0) {
 		snprintf(error, error_len, "not enough memory for connection management");
 		return -ENOMEM;
@@ -208,6 +204,8 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 		watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
 	else
 		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
+	rcd_capacity_measure(engine->conf.clients, &total);
+	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
 	return engine_listen(engine, error, error_len);
 }
 
@@ -222,7 +220,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	}
 	engine->conf = *conf;
 	engine->creator = geteuid();
-	engine->epoll_fd = engine->note_fd = engine->listen_fd = -1;
+	engine->epoll_fd = engine->note_fd = engine->listen_fd = engine->spare_fd = -1;
 	engine->next_serial = 1;
 	engine->started_ns = rcd_clock_ns();
 	LIST_INIT(&engine->sessions);
@@ -286,6 +284,8 @@ rcd_engine_destroy(struct rcd_engine *engine)
 		close(engine->note_fd);
 	if (engine->epoll_fd >= 0)
 		close(engine->epoll_fd);
+	if (engine->spare_fd >= 0)
+		close(engine->spare_fd);
 	rcd_guard_fini();
 	free(engine->qp_owner);
 	free(engine);

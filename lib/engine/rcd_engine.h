@@ -19,6 +19,7 @@
 
 #include "rcd_counter.h"
 #include "rcd_gid.h"
+#include "rcd_quota.h"
 #include "rcd_stage.h"
 
 #define RCD_NAME_LEN 64
@@ -70,17 +71,6 @@ struct rcd_dev_conf {
 	struct rcd_gid gateway6;
 };
 
-/** What each client may have at most. */
-struct rcd_quota {
-	uint32_t qps;
-	uint32_t cqs;
-	uint32_t mrs; /**< regions and windows */
-	uint32_t srqs;
-	uint32_t pds;
-	uint32_t ahs;
-	uint64_t queue_bytes; /**< size of its segment */
-};
-
 /** What an engine is to be. */
 struct rcd_engine_conf {
 	char socket[108];
@@ -91,9 +81,10 @@ struct rcd_engine_conf {
 	int64_t admin_gid; /**< likewise, who has this group */
 	uint32_t clients;  /**< most at once */
 	enum rcd_idle idle;
-	uint32_t mbufs;  /**< per NUMA node; 0: from the number of ports */
-	uint32_t lcores; /**< of the EAL worker lcores, so many at most; 0: all of them */
-	struct rcd_quota quota;
+	uint32_t mbufs;         /**< per NUMA node; 0: from the number of ports */
+	uint32_t lcores;        /**< of the EAL worker lcores, so many at most; 0: all of them */
+	struct rcd_quota quota; /**< what each session may have at most */
+	struct rcd_quota user_quota; /**< each user; 0: a share of what there is */
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };

@@ -380,9 +380,17 @@ rcd_session_unpark(struct rcd_engine *engine);
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes);
 
-/** A pipe for events: the client reads, and we write without ever blocking. @return 0 or -errno */
+/**
+ * A pipe for events: the client reads, and we write without ever blocking. Our end is charged.
+ *
+ * @return 0 or -errno
+ */
 int
-rcd_session_pipe(int ends[2]);
+rcd_session_pipe(struct rcd_session *session, int ends[2]);
+
+/** Close our end of one. */
+void
+rcd_session_pipe_close(struct rcd_session *session, int pipe);
 
 struct rcd_session *
 rcd_session_find(struct rcd_engine *engine, uint32_t serial);
@@ -391,11 +399,19 @@ rcd_session_find(struct rcd_engine *engine, uint32_t serial);
 void
 rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint64_t cookie);
 
+/* rcd_segment.c */
+
+/** Make and map it. What fails halfway is for rcd_session_end(). @return 0 or -errno */
+int
+rcd_segment_make(struct rcd_session *session);
+
 /** Take and give back a part of the segment, in pages. @return 0 or -ENOMEM */
 int
 rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset);
 void
 rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
+
+/* rcd_table.c */
 
 /* rcd_table.c */
 
@@ -531,7 +547,7 @@ rcd_umem_close(struct rcd_session *session);
 
 /** One reference to shared memory less. */
 void
-rcd_umem_put(struct rcd_mem *mem);
+rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem);
 
 /** Reports of the guard: whose memory went away. */
 void
@@ -546,13 +562,19 @@ rcd_uregion_make(
 
 /** Unmap it; no lcore knows it any more. */
 void
-rcd_uregion_free(struct rcd_umr *umr);
+rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr);
 
 /* rcd_admin.c */
 
 /** Carry out a command line. @return a file that holds JSON, or -errno */
 int
 rcd_admin(struct rcd_engine *engine, const char *line);
+
+/* rcd_admin_quota.c */
+
+/** Use and limits: of all, of each user, of each client. An array of JSON objects; never NULL. */
+struct json_t *
+rcd_admin_quota(struct rcd_engine *engine);
 
 /* rcd_telemetry.c */
 

@@ -15,8 +15,9 @@
  *   rcd_attach.c   the three attachments: what is the port of a device
  *   rcd_neigh.c    neighbours and routes
  *   rcd_netlink.c  what the kernel says of a netdev
- *   rcd_session.c  sessions: their segment, objects and end
+ *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
  *   rcd_table.c    tables of their objects
+ *   rcd_quota.c    how much of everything they have; rcd_capacity.c how much there is
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
@@ -24,7 +25,7 @@
  *                  rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
  *   rcd_cma.h      connection management, in files of its own
- *   rcd_admin.c    requests of the command line
+ *   rcd_admin.c    requests of the command line; rcd_admin_quota.c those about quotas
  *   rcd_telemetry.c
  *
  * What lcores read is changed only by rcd_lcore_call(), or before they can see it.
@@ -319,6 +320,7 @@ struct rcd_table {
 	void **slots;
 	uint32_t *free; /**< numbers to use next */
 	uint32_t free_count;
+	uint32_t fresh; /**< at and above it none was ever used, and no memory touched */
 	uint32_t capacity;
 	uint32_t used;
 };
@@ -354,6 +356,8 @@ struct rcd_umr {
 	uint32_t access;
 	void *reserved; /**< addresses of its own; NULL: part of a mem */
 	uint64_t reserved_len;
+	uint64_t window_charged;
+	uint32_t mappings_charged;
 	uint32_t mem_count;
 	struct rcd_mem **mems;
 	uint32_t copy_count;
@@ -399,6 +403,7 @@ struct rcd_session {
 	LIST_ENTRY(rcd_session) link;
 	struct rcd_engine *engine;
 	struct rcd_dev *dev;
+	struct rcd_quota_entry quota; /**< what it has */
 	uint32_t serial;
 	uint32_t via;                   /**< serial of the connection whose request is served */
 	struct rcd_session *host;       /**< the session whose context this one shares */
@@ -459,6 +464,8 @@ struct rcd_engine {
 	int note_fd;
 	int epoll_fd;
 	int listen_fd;
+	int spare_fd; /**< for a moment without a free descriptor: to refuse, not to spin */
+	struct rcd_quota_book book;
 	bool started;
 	bool stopping;
 	bool yield; /**< tell clients to yield */

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "rcd_limits.h"
+
 #define ALIGN       ((size_t)2 << 20)
 #define WINDOW_LOG2 43 /**< 8 TiB of addresses: a sixteenth of what a process has */
 #define FAULTS      64 /**< reports kept; more at once are one offence anyway */
@@ -33,6 +35,7 @@ static struct {
 	uintptr_t start;
 	size_t len;
 	struct pool pools[2];
+	void *nowhere;
 	struct sigaction old;
 	/* Written by the handler in any thread, read by the control thread. */
 	uintptr_t faults[FAULTS];
@@ -113,6 +116,7 @@ rcd_guard_init(void)
 		pool->free[0] = (struct range){ pool->start, pool->len };
 		pool->free_count = 1;
 	}
+	guard.nowhere = rcd_guard_reserve(RCD_GUARD_COPIED, RCD_MSG_MAX_BYTES);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, &guard.old);
 	return 0;
@@ -202,6 +206,12 @@ rcd_guard_release(void *start, size_t len)
 	memmove(&pool->free[i + 1], &pool->free[i],
 		(pool->free_count++ - i) * sizeof(pool->free[0]));
 	pool->free[i] = (struct range){ at, len };
+}
+
+void *
+rcd_guard_nowhere(void)
+{
+	return guard.nowhere;
 }
 
 void

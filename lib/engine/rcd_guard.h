@@ -46,6 +46,13 @@ rcd_guard_reserve(enum rcd_guard_part part, size_t len);
 void
 rcd_guard_release(void *start, size_t len);
 
+/**
+ * RCD_MSG_MAX_BYTES of addresses in the part of copies that nothing is ever mapped at: of regions
+ * that have no memory, all of them.
+ */
+void *
+rcd_guard_nowhere(void);
+
 /** First address and length of a part of the window. */
 void
 rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len);

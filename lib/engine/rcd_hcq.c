@@ -15,19 +15,35 @@ static int
 cq_ring(struct rcd_session *session, struct rcd_hcq *cq, uint32_t depth)
 {
 	uint64_t bytes, offset;
+	int err;
 
 	if (depth == 0 || depth > CQE_MAX)
 		return -EINVAL;
 	depth = rcd_power_up(depth);
 	bytes = sizeof(struct rcd_shm_cq) + (uint64_t)depth * sizeof(struct rcd_cq_slot);
-	if (rcd_segment_alloc(session, bytes, &offset) != 0)
-		return -ENOMEM;
+	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_CQ_SLOTS, depth);
+	if (err != 0)
+		return err;
+	err = rcd_segment_alloc(session, bytes, &offset);
+	if (err != 0) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQ_SLOTS, depth);
+		return err;
+	}
 	cq->offset = offset;
 	cq->bytes = bytes;
 	cq->mask = depth - 1;
 	cq->shm = (struct rcd_shm_cq *)(void *)((uint8_t *)session->shm + offset);
 	cq->slots = (struct rcd_cq_slot *)(void *)(cq->shm + 1);
 	return 0;
+}
+
+/* Give a ring back, that of a queue or one that was to be. */
+static void
+cq_ring_free(struct rcd_session *session, uint64_t offset, uint64_t bytes)
+{
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQ_SLOTS,
+		(bytes - sizeof(struct rcd_shm_cq)) / sizeof(struct rcd_cq_slot));
+	rcd_segment_free(session, offset, bytes);
 }
 
 static void
@@ -56,9 +72,14 @@ rcd_verbs_cq_create(
 		if (channel == NULL)
 			return -ENOENT;
 	}
+	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_CQS, 1);
+	if (err != 0)
+		return err;
 	cq = rcd_session_zalloc(session, sizeof(*cq));
-	if (cq == NULL)
+	if (cq == NULL) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQS, 1);
 		return -ENOMEM;
+	}
 	cq->session = session;
 	cq->cookie = req->cookie;
 	cq->via = session->via;
@@ -68,9 +89,10 @@ rcd_verbs_cq_create(
 	if (err == 0) {
 		err = rcd_table_add(&session->cqs, cq, &cq->handle);
 		if (err != 0)
-			rcd_segment_free(session, cq->offset, cq->bytes);
+			cq_ring_free(session, cq->offset, cq->bytes);
 	}
 	if (err != 0) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQS, 1);
 		free(cq);
 		return err;
 	}
@@ -133,14 +155,14 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 		return err;
 	rcd_lcore_call(session->lcore, cq_move_on_lcore, &move);
 	if (move.err != 0) {
-		rcd_segment_free(session, move.to.offset, move.to.bytes);
+		cq_ring_free(session, move.to.offset, move.to.bytes);
 		return move.err;
 	}
 	old_offset = cq->offset;
 	old_bytes = cq->bytes;
 	cq->offset = move.to.offset;
 	cq->bytes = move.to.bytes;
-	rcd_segment_free(session, old_offset, old_bytes);
+	cq_ring_free(session, old_offset, old_bytes);
 	cq_describe(cq, rep);
 	return 0;
 }
@@ -211,7 +233,8 @@ rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle)
 	if (cq->channel != NULL)
 		cq->channel->users--;
 	rcd_table_del(&session->cqs, handle);
-	rcd_segment_free(session, cq->offset, cq->bytes);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQS, 1);
+	cq_ring_free(session, cq->offset, cq->bytes);
 	free(cq);
 	return 0;
 }

@@ -239,9 +239,14 @@ rcd_verbs_ah_create(
 	err = make_av(session->dev, &req->av, &change.av);
 	if (err != 0)
 		return err;
+	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_AHS, 1);
+	if (err != 0)
+		return err;
 	rcd_lcore_call(session->lcore, ah_create_on_lcore, &change);
-	if (change.err != 0)
+	if (change.err != 0) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
 		return change.err;
+	}
 	pd->users++;
 	session->ah_count++;
 	*handle = change.handle;
@@ -267,6 +272,7 @@ rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handl
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, ah_destroy_on_lcore, &change);
 	if (change.err == 0) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
 		pd->users--;
 		session->ah_count--;
 	}

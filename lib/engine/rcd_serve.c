@@ -72,11 +72,20 @@ dev_at(struct rcd_engine *engine, uint32_t place)
 	return best;
 }
 
+/* What this client gets to see of a limit: its own or its user's, and not more than fits. */
+static uint32_t
+limit_of(const struct rcd_quota_entry *quota, enum rcd_resource resource, uint32_t most)
+{
+	uint64_t limit = rcd_quota_limit(quota, resource);
+
+	return limit < most ? (uint32_t)limit : most;
+}
+
 static int
 serve_device(struct request *r)
 {
 	struct rcd_engine *engine = r->session->engine;
-	const struct rcd_quota *quota = &engine->conf.quota;
+	const struct rcd_quota_entry *quota = &r->session->quota;
 	struct rcd_dev *dev = dev_at(engine, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
 	const uint8_t *mac;
@@ -90,18 +99,18 @@ serve_device(struct request *r)
 			(uint64_t)mac[4] << 8 | mac[5],
 		.max_mr_size = RCD_MR_MAX_BYTES,
 		.index = dev->serial,
-		.max_qp = quota->qps < RCD_DB_BITS ? quota->qps : RCD_DB_BITS,
+		.max_qp = limit_of(quota, RCD_RESOURCE_QPS, RCD_DB_BITS),
 		.max_qp_wr = 1u << 16,
 		.max_sge = RCD_SGE_MAX,
 		.max_inline = RCD_INLINE_MAX,
-		.max_cq = quota->cqs,
-		.max_cqe = 1u << 22,
-		.max_mr = quota->mrs,
-		.max_mw = quota->mrs,
-		.max_pd = quota->pds,
-		.max_srq = quota->srqs,
+		.max_cq = limit_of(quota, RCD_RESOURCE_CQS, INT32_MAX),
+		.max_cqe = limit_of(quota, RCD_RESOURCE_CQ_SLOTS, 1u << 22),
+		.max_mr = limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
+		.max_mw = limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
+		.max_pd = limit_of(quota, RCD_RESOURCE_PDS, INT32_MAX),
+		.max_srq = limit_of(quota, RCD_RESOURCE_SRQS, INT32_MAX),
 		.max_srq_wr = 1u << 16,
-		.max_ah = quota->ahs,
+		.max_ah = limit_of(quota, RCD_RESOURCE_AHS, INT32_MAX),
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_MAX,
 		.max_mcast_groups = RCD_MCAST_GROUPS,
 		.max_mcast_qps = RCD_MCAST_QPS_MAX,
@@ -133,13 +142,20 @@ describe_context(struct request *r, const struct rcd_session *session, int event
 static int
 serve_import(struct request *r)
 {
+	struct rcd_quota_entry *quota = &r->via->quota;
 	int events[2];
-	int err;
+	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
-		return -errno;
+	if (err != 0)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0) {
+		err = -errno;
+		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+		return err;
+	}
 	err = rcd_guest_join(r->via, r->fds_in->fds[0]);
 	if (err != 0) {
+		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		close(events[0]);
 		close(events[1]);
 		return err;
@@ -215,10 +231,16 @@ serve_gids(struct request *r)
 static int
 serve_pd_create(struct request *r)
 {
-	struct rcd_pd *pd = calloc(1, sizeof(*pd));
+	struct rcd_quota_entry *quota = &r->session->quota;
+	struct rcd_pd *pd;
+	int err = rcd_quota_charge(quota, RCD_RESOURCE_PDS, 1);
 
+	if (err != 0)
+		return err;
+	pd = calloc(1, sizeof(*pd));
 	if (pd == NULL || rcd_table_add(&r->session->pds, pd, &pd->handle) != 0) {
 		free(pd);
+		rcd_quota_uncharge(quota, RCD_RESOURCE_PDS, 1);
 		return -ENOMEM;
 	}
 	r->out->pd_create_rep.handle = pd->handle;
@@ -235,6 +257,7 @@ serve_pd_destroy(struct request *r)
 	if (pd->users > 0)
 		return -EBUSY;
 	rcd_table_del(&r->session->pds, pd->handle);
+	rcd_quota_uncharge(&r->session->quota, RCD_RESOURCE_PDS, 1);
 	free(pd);
 	return 0;
 }
@@ -329,15 +352,15 @@ serve_channel_create(struct request *r)
 {
 	struct rcd_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_pipe(ends) : -ENOMEM;
+	int err = channel != NULL ? rcd_session_pipe(r->session, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
 	if (rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
+		rcd_session_pipe_close(r->session, ends[1]);
 		close(ends[0]);
-		close(ends[1]);
 		free(channel);
 		return -ENOMEM;
 	}
@@ -359,7 +382,7 @@ serve_channel_destroy(struct request *r)
 	if (channel->users > 0)
 		return -EBUSY;
 	rcd_table_del(&r->session->channels, channel->handle);
-	close(channel->pipe);
+	rcd_session_pipe_close(r->session, channel->pipe);
 	free(channel);
 	return 0;
 }

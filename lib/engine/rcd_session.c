@@ -8,21 +8,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <numa.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rcd_guard.h"
 
-#define PAGE             4096u
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
-#define HUGE_PAGE        ((uint64_t)2 << 20)
+
+/** What the engine holds for a connection, and for an open context besides; heap included. */
+#define CONNECTION_DESCRIPTORS 2
+#define CONTEXT_DESCRIPTORS    3
+#define CONTEXT_MAPPINGS       24
 
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
@@ -41,132 +42,6 @@ rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
 	if (mem != NULL)
 		memset(mem, 0, bytes);
 	return mem;
-}
-
-int
-rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
-{
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	for (uint32_t i = 0; i < session->extent_count; i++) {
-		struct rcd_extent *extent = &session->extents[i];
-
-		if (extent->len < bytes)
-			continue;
-		/* Memory that is not there is found out here, not by a fault on an lcore. */
-		if (fallocate(session->seg_fd, 0, (off_t)extent->start, (off_t)bytes) != 0)
-			return -ENOMEM;
-		*offset = extent->start;
-		extent->start += bytes;
-		extent->len -= bytes;
-		if (extent->len == 0)
-			memmove(extent, extent + 1,
-				(--session->extent_count - i) * sizeof(*extent));
-		session->queue_bytes += bytes;
-		memset((uint8_t *)session->shm + *offset, 0, bytes);
-		return 0;
-	}
-	return -ENOMEM;
-}
-
-void
-rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes)
-{
-	struct rcd_extent *extents = session->extents;
-	uint32_t i = 0;
-
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	session->queue_bytes -= bytes;
-	if (!session->huge)
-		fallocate(session->seg_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)offset, (off_t)bytes);
-	while (i < session->extent_count && extents[i].start < offset)
-		i++;
-	if (i > 0 && extents[i - 1].start + extents[i - 1].len == offset) {
-		extents[i - 1].len += bytes;
-		if (i < session->extent_count && offset + bytes == extents[i].start) {
-			extents[i - 1].len += extents[i].len;
-			memmove(&extents[i], &extents[i + 1],
-				(--session->extent_count - i) * sizeof(extents[0]));
-		}
-		return;
-	}
-	if (i < session->extent_count && offset + bytes == extents[i].start) {
-		extents[i].start = offset;
-		extents[i].len += bytes;
-		return;
-	}
-	/* There is room for one hole behind each object that the quotas allow. */
-	memmove(&extents[i + 1], &extents[i], (session->extent_count++ - i) * sizeof(extents[0]));
-	extents[i] = (struct rcd_extent){ offset, bytes };
-}
-
-/* A sealed memfd of this kind. @return descriptor or -errno */
-static int
-make_memfd(uint64_t bytes, unsigned int flags)
-{
-	int fd = memfd_create("rocade-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)bytes) == 0 &&
-		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
-static int
-make_segment(struct rcd_session *session)
-{
-	uint64_t bytes =
-		(session->engine->conf.quota.queue_bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-	void *addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes);
-	struct rcd_quota *quota = &session->engine->conf.quota;
-
-	if (addr == NULL)
-		return -ENOMEM;
-	session->shm = addr;
-	session->seg_bytes = bytes;
-	/* Hugepages are reserved by the mapping, all of them, or there are none. */
-	session->huge = true;
-	session->seg_fd = make_memfd(bytes, MFD_HUGETLB | MFD_HUGE_2MB);
-	if (session->seg_fd >= 0 &&
-		mmap(addr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, session->seg_fd,
-			0) == MAP_FAILED) {
-		close(session->seg_fd);
-		session->seg_fd = -1;
-	}
-	if (session->seg_fd < 0) {
-		session->huge = false;
-		session->seg_fd = make_memfd(bytes, 0);
-		if (session->seg_fd < 0)
-			return session->seg_fd;
-		if (mmap(addr, bytes, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_FIXED | MAP_NORESERVE, session->seg_fd,
-			    0) == MAP_FAILED)
-			return -errno;
-	}
-	if (!session->huge)
-		madvise(addr, bytes, MADV_HUGEPAGE);
-	if (numa_available() >= 0 && numa_max_node() > 0)
-		numa_tonode_memory(addr, bytes, session->lcore->socket_id);
-	session->extent_room = 2 + quota->qps + quota->cqs + quota->srqs;
-	session->extents = malloc(session->extent_room * sizeof(session->extents[0]));
-	if (session->extents == NULL)
-		return -ENOMEM;
-	if (fallocate(session->seg_fd, 0, 0, PAGE) != 0)
-		return -ENOMEM;
-	session->extents[0] = (struct rcd_extent){ PAGE, bytes - PAGE };
-	session->extent_count = 1;
-	memset(session->shm, 0, sizeof(*session->shm));
-	session->shm->magic = RCD_SHM_MAGIC;
-	session->shm->abi = RCD_SHM_ABI;
-	session->shm->size = bytes;
-	session->shm->generation = session->engine->generation;
-	session->shm->state = RCD_SHM_LIVE;
-	return 0;
 }
 
 static void
@@ -197,6 +72,21 @@ log2_up(uint32_t val)
 	return log2;
 }
 
+/*
+ * The segment's descriptor, the wake-up's and the event stream's; the segment's mapping, and the
+ * heap's for the tables. What fails halfway is given back when the session ends.
+ */
+static int
+charge_context(struct rcd_session *session)
+{
+	struct rcd_quota_entry *quota = &session->quota;
+	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, CONTEXT_DESCRIPTORS);
+
+	if (err == 0)
+		err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, CONTEXT_MAPPINGS);
+	return err;
+}
+
 int
 rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 {
@@ -207,21 +97,23 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 	int err;
 
 	session->lcore = choose_lcore(engine, dev);
-	err = make_segment(session);
+	err = charge_context(session);
+	if (err == 0)
+		err = rcd_segment_make(session);
 	if (err != 0)
 		return err;
 	if (getentropy(&secret, sizeof(secret)) != 0)
 		return -errno;
-	session->mrs = rcd_mr_table_create(log2_up(quota->mrs), secret);
-	session->ahs = rcd_ah_table_create(quota->ahs);
-	session->qp_places = quota->qps < RCD_DB_BITS ? quota->qps : RCD_DB_BITS;
+	session->mrs = rcd_mr_table_create(log2_up((uint32_t)quota->mrs), secret);
+	session->ahs = rcd_ah_table_create((uint32_t)quota->ahs);
+	session->qp_places = quota->qps < RCD_DB_BITS ? (uint32_t)quota->qps : RCD_DB_BITS;
 	session->qps = calloc(session->qp_places, sizeof(session->qps[0]));
 	if (session->mrs == NULL || session->ahs == NULL || session->qps == NULL ||
-		rcd_table_init(&session->pds, quota->pds) != 0 ||
-		rcd_table_init(&session->channels, quota->cqs) != 0 ||
-		rcd_table_init(&session->cqs, quota->cqs) != 0 ||
-		rcd_table_init(&session->srqs, quota->srqs) != 0 ||
-		rcd_table_init(&session->mems, quota->mrs) != 0 ||
+		rcd_table_init(&session->pds, (uint32_t)quota->pds) != 0 ||
+		rcd_table_init(&session->channels, (uint32_t)quota->cqs) != 0 ||
+		rcd_table_init(&session->cqs, (uint32_t)quota->cqs) != 0 ||
+		rcd_table_init(&session->srqs, (uint32_t)quota->srqs) != 0 ||
+		rcd_table_init(&session->mems, (uint32_t)quota->mrs) != 0 ||
 		rcd_table_init(&session->hqps, session->qp_places) != 0)
 		return -ENOMEM;
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -331,24 +223,37 @@ rcd_session_close(struct rcd_session *session)
 	session->engine->client_count--;
 	rcd_session_park(session, false);
 	rcd_session_end(session);
+	rcd_quota_leave(&session->quota);
 	close(session->sock);
 	free(session);
 }
 
 int
-rcd_session_pipe(int ends[2])
+rcd_session_pipe(struct rcd_session *session, int ends[2])
 {
-	int err;
+	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -errno;
+	if (err != 0)
+		return err;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		err = -errno;
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
+		return err;
+	}
 	/* Our end never blocks; how the client reads is its own affair. */
 	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
 		return 0;
 	err = -errno;
 	close(ends[0]);
-	close(ends[1]);
+	rcd_session_pipe_close(session, ends[1]);
 	return err;
+}
+
+void
+rcd_session_pipe_close(struct rcd_session *session, int pipe)
+{
+	close(pipe);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 }
 
 struct rcd_session *
@@ -388,6 +293,31 @@ read_comm(struct rcd_session *session)
 	session->comm[len > 0 ? len - 1 : 0] = '\0';
 }
 
+static void
+refuse(int sock)
+{
+	struct rcd_ctrl_hdr refusal = { .op = RCD_CTRL_HELLO, .status = -EUSERS };
+
+	rcd_ctrl_send(sock, &refusal, sizeof(refusal), NULL, MSG_DONTWAIT);
+	close(sock);
+}
+
+/* A connection of this user is counted. @return 0, or -errno when it is one too many */
+static int
+charge_connection(struct rcd_engine *engine, struct rcd_session *session, uid_t uid)
+{
+	int err = rcd_quota_join(&engine->book, &session->quota, uid);
+
+	if (err == 0)
+		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_CLIENTS, 1);
+	if (err == 0)
+		err = rcd_quota_charge(
+			&session->quota, RCD_RESOURCE_DESCRIPTORS, CONNECTION_DESCRIPTORS);
+	if (err != 0)
+		rcd_quota_leave(&session->quota);
+	return err;
+}
+
 int
 rcd_engine_adopt(struct rcd_engine *engine, int sock)
 {
@@ -397,12 +327,10 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	struct rcd_session *session =
 		engine->client_count < engine->conf.clients ? calloc(1, sizeof(*session)) : NULL;
 
-	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0) {
-		struct rcd_ctrl_hdr refusal = { .op = RCD_CTRL_HELLO, .status = -EUSERS };
-
-		rcd_ctrl_send(sock, &refusal, sizeof(refusal), NULL, MSG_DONTWAIT);
+	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0 ||
+		charge_connection(engine, session, cred.uid) != 0) {
 		free(session);
-		close(sock);
+		refuse(sock);
 		return -EUSERS;
 	}
 	session->engine = engine;
@@ -427,6 +355,18 @@ rcd_session_accept(struct rcd_engine *engine)
 {
 	int sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	/*
+	 * Quotas keep clients from this; whatever did it, who waits is told, and the listening
+	 * socket does not stay ready for ever.
+	 */
+	if (sock < 0 && (errno == EMFILE || errno == ENFILE) && engine->spare_fd >= 0) {
+		close(engine->spare_fd);
+		sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (sock >= 0)
+			refuse(sock);
+		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return;
+	}
 	if (sock >= 0)
 		rcd_engine_adopt(engine, sock);
 }

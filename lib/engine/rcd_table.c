@@ -16,9 +16,8 @@ rcd_table_init(struct rcd_table *table, uint32_t capacity)
 	if (table->slots == NULL || table->free == NULL)
 		return -ENOMEM;
 	table->capacity = capacity;
-	for (uint32_t i = 0; i < capacity; i++)
-		table->free[i] = capacity - 1 - i;
-	table->free_count = capacity;
+	table->free_count = 0;
+	table->fresh = 0;
 	table->used = 0;
 	return 0;
 }
@@ -34,9 +33,12 @@ rcd_table_fini(struct rcd_table *table)
 int
 rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle)
 {
-	if (table->free_count == 0)
+	if (table->free_count > 0)
+		*handle = table->free[--table->free_count];
+	else if (table->fresh < table->capacity)
+		*handle = table->fresh++;
+	else
 		return -ENOMEM;
-	*handle = table->free[--table->free_count];
 	table->slots[*handle] = object;
 	table->used++;
 	return 0;

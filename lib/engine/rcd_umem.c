@@ -17,7 +17,8 @@
 
 #include "rcd_guard.h"
 
-#define PAGE 4096u
+#define PAGE         4096u
+#define MEM_MAPPINGS 2
 
 /*
  * Only files that are memory: a fault on any other could wait for a disk or for a server of the
@@ -66,6 +67,33 @@ populate(const struct rcd_mem *mem)
 	}
 }
 
+/* Its descriptor, its mapping with the gap behind it, and its addresses. */
+static int
+charge_mem(struct rcd_quota_entry *quota, uint64_t len)
+{
+	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+
+	if (err != 0)
+		return err;
+	err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
+	if (err == 0) {
+		err = rcd_quota_charge(quota, RCD_RESOURCE_WINDOW, len);
+		if (err == 0)
+			return 0;
+		rcd_quota_uncharge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
+	}
+	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+	return err;
+}
+
+static void
+uncharge_mem(struct rcd_quota_entry *quota, uint64_t len)
+{
+	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+	rcd_quota_uncharge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
+	rcd_quota_uncharge(quota, RCD_RESOURCE_WINDOW, len);
+}
+
 int
 rcd_umem_add(
 	struct rcd_session *session, const struct rcd_ctrl_mem_req *req, int fd, uint32_t *handle)
@@ -80,9 +108,14 @@ rcd_umem_add(
 	if (req->len == 0 || req->len % page != 0 || req->offset % page != 0 ||
 		req->offset > INT64_MAX || req->len > INT64_MAX - req->offset)
 		return -EINVAL;
+	err = charge_mem(&session->quota, req->len);
+	if (err != 0)
+		return err;
 	mem = calloc(1, sizeof(*mem));
-	if (mem == NULL)
+	if (mem == NULL) {
+		uncharge_mem(&session->quota, req->len);
 		return -ENOMEM;
+	}
 	*mem = (struct rcd_mem){ .fd = fd,
 		.offset = req->offset,
 		.len = req->len,
@@ -93,6 +126,7 @@ rcd_umem_add(
 	if (mem->base == NULL || rcd_table_add(&session->mems, mem, &mem->handle) != 0) {
 		if (mem->base != NULL)
 			rcd_guard_release(mem->base, req->len);
+		uncharge_mem(&session->quota, req->len);
 		free(mem);
 		return -ENOMEM;
 	}
@@ -101,6 +135,7 @@ rcd_umem_add(
 		err = -errno;
 		rcd_table_del(&session->mems, mem->handle);
 		rcd_guard_release(mem->base, req->len);
+		uncharge_mem(&session->quota, req->len);
 		free(mem);
 		return err;
 	}
@@ -110,10 +145,11 @@ rcd_umem_add(
 }
 
 void
-rcd_umem_put(struct rcd_mem *mem)
+rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem)
 {
 	if (--mem->refs > 0)
 		return;
+	uncharge_mem(&session->quota, mem->len);
 	rcd_guard_release(mem->base, mem->len);
 	close(mem->fd);
 	free(mem);
@@ -127,7 +163,7 @@ rcd_umem_del(struct rcd_session *session, uint32_t handle)
 	if (mem == NULL)
 		return -ENOENT;
 	rcd_table_del(&session->mems, handle);
-	rcd_umem_put(mem);
+	rcd_umem_put(session, mem);
 	return 0;
 }
 
@@ -206,7 +242,7 @@ leave(struct rcd_session *session, struct rcd_umr *umr)
 	pd->users--;
 	LIST_REMOVE(umr, hash_link);
 	session->umr_count--;
-	rcd_uregion_free(umr);
+	rcd_uregion_free(session, umr);
 }
 
 /* A region that was made enters the tables, perhaps for another one; it is freed when it can't. */
@@ -220,7 +256,7 @@ enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uin
 		change.key = old->key;
 	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
 	if (change.err != 0) {
-		rcd_uregion_free(umr);
+		rcd_uregion_free(session, umr);
 		return change.err;
 	}
 	if (old != NULL)
@@ -234,48 +270,55 @@ enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uin
 }
 
 static int
-check_quota(const struct rcd_session *session, uint32_t pd)
+charge_key(struct rcd_session *session, uint32_t pd)
 {
 	if (rcd_table_get(&session->pds, pd) == NULL)
 		return -ENOENT;
-	return session->umr_count + session->mw_count < session->engine->conf.quota.mrs ? 0
-											: -ENOMEM;
+	return rcd_quota_charge(&session->quota, RCD_RESOURCE_MRS, 1);
+}
+
+/* What was charged for goes on, or is given back. */
+static int
+charged(struct rcd_session *session, int err)
+{
+	if (err != 0)
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MRS, 1);
+	return err;
 }
 
 int
 rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key)
 {
-	int err = check_quota(session, req->pd);
 	struct rcd_umr *umr;
+	int err;
 
-	if (err == 0 && (req->access & RCD_ACCESS_NULL))
-		err = -EINVAL;
-	if (err == 0)
-		err = rcd_uregion_make(session, req, &umr);
-	return err == 0 ? enter(session, umr, NULL, key) : err;
+	if (req->access & RCD_ACCESS_NULL)
+		return -EINVAL;
+	err = charge_key(session, req->pd);
+	if (err != 0)
+		return err;
+	err = rcd_uregion_make(session, req, &umr);
+	return charged(session, err == 0 ? enter(session, umr, NULL, key) : err);
 }
 
 int
 rcd_umem_null(struct rcd_session *session, uint32_t pd, uint32_t *key)
 {
-	int err = check_quota(session, pd);
-	struct rcd_umr *umr = err == 0 ? calloc(1, sizeof(*umr)) : NULL;
+	int err = charge_key(session, pd);
+	struct rcd_umr *umr;
 
+	if (err != 0)
+		return err;
+	umr = calloc(1, sizeof(*umr));
 	if (umr == NULL)
-		return err != 0 ? err : -ENOMEM;
-	/* Addresses for the longest message, with nothing behind them. */
-	umr->reserved_len = RCD_MSG_MAX_BYTES;
-	umr->reserved = rcd_guard_reserve(RCD_GUARD_COPIED, umr->reserved_len);
-	if (umr->reserved == NULL) {
-		free(umr);
-		return -ENOMEM;
-	}
-	umr->base = umr->reserved;
+		return charged(session, -ENOMEM);
+	/* Addresses for the longest message with nothing behind them, the same for everybody. */
+	umr->base = rcd_guard_nowhere();
 	umr->pd = pd;
 	umr->len = RCD_MSG_MAX_BYTES;
 	umr->access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_NULL;
 	umr->null = true;
-	return enter(session, umr, NULL, key);
+	return charged(session, enter(session, umr, NULL, key));
 }
 
 int
@@ -332,8 +375,10 @@ rcd_umem_dereg(struct rcd_session *session, uint32_t key)
 	if (change.umr == NULL)
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, dereg_on_lcore, &change);
-	if (change.err == 0)
+	if (change.err == 0) {
 		leave(session, change.umr);
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MRS, 1);
+	}
 	return change.err;
 }
 
@@ -353,19 +398,19 @@ rcd_umem_mw_alloc(struct rcd_session *session, const struct rcd_ctrl_mw_req *req
 	struct change change = { .session = session,
 		.kind = req->type == 1 ? RCD_MR_WINDOW_1 : RCD_MR_WINDOW_2,
 		.pd = req->pd };
+	int err;
 
 	if (req->type != 1 && req->type != 2)
 		return -EINVAL;
-	if (rcd_table_get(&session->pds, req->pd) == NULL)
-		return -ENOENT;
-	if (session->umr_count + session->mw_count >= session->engine->conf.quota.mrs)
-		return -ENOMEM;
+	err = charge_key(session, req->pd);
+	if (err != 0)
+		return err;
 	rcd_lcore_call(session->lcore, mw_alloc_on_lcore, &change);
 	if (change.err == 0) {
 		session->mw_count++;
 		*key = change.key.val;
 	}
-	return change.err;
+	return charged(session, change.err);
 }
 
 static void
@@ -383,8 +428,10 @@ rcd_umem_mw_free(struct rcd_session *session, uint32_t key)
 	struct change change = { .session = session, .key = { key } };
 
 	rcd_lcore_call(session->lcore, mw_free_on_lcore, &change);
-	if (change.err == 0)
+	if (change.err == 0) {
 		session->mw_count--;
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MRS, 1);
+	}
 	return change.err;
 }
 
@@ -396,7 +443,7 @@ rcd_umem_close(struct rcd_session *session)
 
 		while ((umr = LIST_FIRST(&session->umrs[i])) != NULL) {
 			LIST_REMOVE(umr, hash_link);
-			rcd_uregion_free(umr);
+			rcd_uregion_free(session, umr);
 		}
 	}
 	for (uint32_t i = 0; i < session->mems.capacity; i++)

@@ -18,12 +18,14 @@
 #define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
 
 void
-rcd_uregion_free(struct rcd_umr *umr)
+rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr)
 {
 	if (umr->reserved != NULL)
 		rcd_guard_release(umr->reserved, umr->reserved_len);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
-		rcd_umem_put(umr->mems[i]);
+		rcd_umem_put(session, umr->mems[i]);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_WINDOW, umr->window_charged);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MAPPINGS, umr->mappings_charged);
 	free(umr->mems);
 	free(umr->copies);
 	free(umr);
@@ -104,6 +106,22 @@ largest_page(struct rcd_session *session, const struct rcd_ctrl_mr_req *req)
 	return page;
 }
 
+/* Its addresses; and a mapping for each piece or gap between pieces, and around them. */
+static int
+charge_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+{
+	uint32_t mappings = req->extent_count + 2;
+	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_WINDOW, umr->reserved_len);
+
+	if (err != 0)
+		return err;
+	umr->window_charged = umr->reserved_len;
+	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_MAPPINGS, mappings);
+	if (err == 0)
+		umr->mappings_charged = mappings;
+	return err;
+}
+
 /* Several pieces, or copies: contiguous addresses of its own. */
 static int
 make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
@@ -113,9 +131,13 @@ make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, stru
 	/* As the application's addresses lie within a hugepage, so do these. */
 	uint64_t pad = req->addr % page;
 	uint64_t at = 0;
+	int err;
 
 	/* Reservations begin at a hugepage of 2 MiB; larger ones want room to be aligned in. */
 	umr->reserved_len = req->len + pad + page + (page > HUGE ? page : 0);
+	err = charge_pieces(session, req, umr);
+	if (err != 0)
+		return err;
 	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
 	if (umr->reserved == NULL)
 		return -ENOMEM;
@@ -124,8 +146,8 @@ make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, stru
 	for (uint32_t i = 0; i < req->extent_count; i++) {
 		const struct rcd_ctrl_extent *extent = &req->extents[i];
 		struct rcd_mem *mem;
-		int err = check_extent(session, req, extent, &mem);
 
+		err = check_extent(session, req, extent, &mem);
 		if (err != 0)
 			return err;
 		if (mem == NULL) {
@@ -191,7 +213,7 @@ rcd_uregion_make(
 	else if (err == 0 && req->extent_count > 0)
 		err = make_pieces(session, req, umr);
 	if (err != 0) {
-		rcd_uregion_free(umr);
+		rcd_uregion_free(session, umr);
 		return err;
 	}
 	umr->pd = req->pd;

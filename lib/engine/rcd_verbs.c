@@ -11,6 +11,13 @@
 
 #define WR_MAX (1u << 16)
 
+static void
+srq_free(struct rcd_session *session, struct rcd_hsrq *srq)
+{
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SRQS, 1);
+	free(srq);
+}
+
 int
 rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
 	struct rcd_ctrl_srq_rep *rep)
@@ -18,6 +25,7 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
 	struct rcd_hsrq *srq;
 	uint32_t depth;
+	int err;
 
 	if (pd == NULL)
 		return -ENOENT;
@@ -25,9 +33,14 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 		req->limit > req->depth)
 		return -EINVAL;
 	depth = rcd_power_up(req->depth);
+	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_SRQS, 1);
+	if (err != 0)
+		return err;
 	srq = rcd_session_zalloc(session, sizeof(*srq));
-	if (srq == NULL)
+	if (srq == NULL) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SRQS, 1);
 		return -ENOMEM;
+	}
 	srq->max_sge = req->max_sge > 0 ? req->max_sge : 1;
 	srq->session = session;
 	srq->cookie = req->cookie;
@@ -36,9 +49,10 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
 	srq->bytes = sizeof(*srq->shm) + (uint64_t)depth * srq->stride;
-	if (rcd_segment_alloc(session, srq->bytes, &srq->offset) != 0) {
-		free(srq);
-		return -ENOMEM;
+	err = rcd_segment_alloc(session, srq->bytes, &srq->offset);
+	if (err != 0) {
+		srq_free(session, srq);
+		return err;
 	}
 	srq->shm = (struct rcd_shm_wq *)(void *)((uint8_t *)session->shm + srq->offset);
 	srq->slots = (uint8_t *)(srq->shm + 1);
@@ -46,7 +60,7 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	rcd_srq_set_limit(&srq->srq, req->limit);
 	if (rcd_table_add(&session->srqs, srq, &srq->handle) != 0) {
 		rcd_segment_free(session, srq->offset, srq->bytes);
-		free(srq);
+		srq_free(session, srq);
 		return -ENOMEM;
 	}
 	pd->users++;
@@ -124,7 +138,7 @@ rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
 	pd->users--;
 	rcd_table_del(&session->srqs, handle);
 	rcd_segment_free(session, srq->offset, srq->bytes);
-	free(srq);
+	srq_free(session, srq);
 	return 0;
 }
 
@@ -169,8 +183,9 @@ qp_check(struct rcd_session *session, const struct rcd_ctrl_qp_req *req)
 static int
 qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 {
-	uint64_t sq_bytes, rq_bytes;
+	uint64_t sq_bytes, rq_bytes, bytes;
 	uint8_t *base;
+	int err;
 
 	hqp->sq_stride = rcd_sq_stride(hqp->max_send_sge, hqp->max_inline);
 	hqp->rq_stride = rcd_rq_stride(hqp->max_recv_sge);
@@ -178,9 +193,11 @@ qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 	hqp->rq_mask = hqp->rq_depth - 1;
 	sq_bytes = (uint64_t)hqp->sq_depth * hqp->sq_stride;
 	rq_bytes = (uint64_t)hqp->rq_depth * hqp->rq_stride;
-	hqp->bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
-	if (rcd_segment_alloc(session, hqp->bytes, &hqp->offset) != 0)
-		return -ENOMEM;
+	bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
+	err = rcd_segment_alloc(session, bytes, &hqp->offset);
+	if (err != 0)
+		return err;
+	hqp->bytes = bytes;
 	base = (uint8_t *)session->shm + hqp->offset;
 	hqp->sq_shm = (struct rcd_shm_wq *)(void *)base;
 	hqp->rq_shm = hqp->sq_shm + 1;
@@ -257,6 +274,7 @@ qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
 	}
 	if (hqp->bytes != 0)
 		rcd_segment_free(session, hqp->offset, hqp->bytes);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
 	free(hqp->resources);
 	free(hqp->qp);
 	free(hqp);
@@ -269,11 +287,15 @@ rcd_verbs_qp_create(
 	struct rcd_hqp *hqp;
 	int err = qp_check(session, req);
 
+	if (err == 0)
+		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_QPS, 1);
 	if (err != 0)
 		return err;
 	hqp = rcd_session_zalloc(session, sizeof(*hqp));
-	if (hqp == NULL)
+	if (hqp == NULL) {
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
 		return -ENOMEM;
+	}
 	hqp->session = session;
 	hqp->lcore = session->lcore;
 	hqp->dev = session->dev;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The sizes of what clients share, from the kernel.
+ */
+#include "rcd_capacity.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/** Descriptors kept for devices, requests on their way, and administration. */
+#define DESCRIPTORS_KEPT 192
+
+/** Mappings kept for devices, threads, the heap and faults. */
+#define MAPPINGS_KEPT 4096
+
+/** Bytes of one half of the window: regions need one or the other (rcd_guard.c). */
+#define WINDOW_HALF (UINT64_C(1) << 42)
+
+static uint64_t
+read_number(const char *path)
+{
+	unsigned long long number = 0;
+	FILE *file = fopen(path, "r");
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%llu", &number) != 1)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
+static uint64_t
+count_mappings(void)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	uint64_t count = 0;
+	int byte;
+
+	while (file != NULL && (byte = fgetc(file)) != EOF)
+		count += byte == '\n';
+	if (file != NULL)
+		fclose(file);
+	return count;
+}
+
+static uint64_t
+count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint64_t count = 0;
+
+	while (dir != NULL && readdir(dir) != NULL)
+		count++;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
+/* What is left of a number; 1 rather than 0, which would be without end. */
+static uint64_t
+left(uint64_t all, uint64_t kept)
+{
+	return all > kept ? all - kept : 1;
+}
+
+static uint64_t
+descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1;
+	if (limit.rlim_cur < limit.rlim_max) {
+		struct rlimit more = { .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
+
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			limit = more;
+	}
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	return left(limit.rlim_cur, count_descriptors() + DESCRIPTORS_KEPT);
+}
+
+void
+rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
+{
+	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	*total = (struct rcd_quota){
+		.clients = clients,
+		.descriptors = descriptors(),
+		.mappings = left(read_number("/proc/sys/vm/max_map_count"),
+			count_mappings() + MAPPINGS_KEPT),
+		.window_bytes = WINDOW_HALF,
+		.queue_bytes = ram / 2,
+		.qps = 65536 - 16,
+		.cqs = 1u << 18,
+		.cq_slots = 1u << 28,
+		.srqs = 1u << 16,
+		.mrs = 1u << 20,
+		.pds = 1u << 16,
+		.ahs = 1u << 18,
+		.cm_ids = 1u << 18,
+	};
+}

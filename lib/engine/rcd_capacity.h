@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What this machine and this process have to give to clients, behind what the engine keeps for
+ * itself.
+ */
+#ifndef RCD_CAPACITY_H
+#define RCD_CAPACITY_H
+
+#include "rcd_quota.h"
+
+/**
+ * Measure. Raises the limit of descriptors to what the process may have. Called when the engine has
+ * what it needs; what it takes later (devices, a mapping for a fault) comes from its reserve.
+ *
+ * @param clients  most connections, by configuration
+ * @param total    set
+ */
+void
+rcd_capacity_measure(uint32_t clients, struct rcd_quota *total);
+
+#endif /* RCD_CAPACITY_H */

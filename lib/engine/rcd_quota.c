@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The accounts of sessions and users. What the numbers stand for is their owners' business.
+ */
+#include "rcd_quota.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_check.h"
+
+/** Of a total, this part is root's alone: whoever is to mend things gets in. */
+#define ROOT_PART 16
+
+static const struct {
+	const char *name;
+	size_t offset; /**< in struct rcd_quota */
+	uint64_t session, most;
+	int error;
+} resources[RCD_RESOURCE_COUNT] = {
+#define RCD_RESOURCE(symbol, name, session, most, error, what)                                     \
+	[RCD_RESOURCE_##symbol] = { #name, offsetof(struct rcd_quota, name), session, most, error },
+#include "rcd_resource.def"
+};
+
+uint64_t *
+rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource)
+{
+	return (uint64_t *)(void *)((uint8_t *)quota + resources[resource].offset);
+}
+
+static uint64_t
+at(const struct rcd_quota *quota, enum rcd_resource resource)
+{
+	uint64_t val;
+
+	memcpy(&val, (const uint8_t *)quota + resources[resource].offset, sizeof(val));
+	return val;
+}
+
+void
+rcd_quota_init(struct rcd_quota *quota)
+{
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
+		*rcd_quota_at(quota, (enum rcd_resource)i) = resources[i].session;
+}
+
+const char *
+rcd_resource_name(enum rcd_resource resource)
+{
+	return resources[resource].name;
+}
+
+uint64_t
+rcd_resource_most(enum rcd_resource resource)
+{
+	return resources[resource].most;
+}
+
+void
+rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
+	const struct rcd_quota *user, const struct rcd_quota *total)
+{
+	memset(book, 0, sizeof(*book));
+	book->session = *session;
+	book->user = *user;
+	book->total = *total;
+	LIST_INIT(&book->users);
+}
+
+static struct rcd_quota_user *
+user_get(struct rcd_quota_book *book, uid_t uid)
+{
+	struct rcd_quota_user *user;
+
+	LIST_FOREACH(user, &book->users, link)
+	if (user->uid == uid)
+		break;
+	if (user == NULL) {
+		user = calloc(1, sizeof(*user));
+		if (user == NULL)
+			return NULL;
+		user->uid = uid;
+		LIST_INSERT_HEAD(&book->users, user, link);
+	}
+	user->sessions++;
+	return user;
+}
+
+static void
+user_put(struct rcd_quota_user *user)
+{
+	if (--user->sessions > 0)
+		return;
+	/* What is charged is a session's, and they are gone. */
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
+		RCD_CHECK(user->used[i] == 0);
+	LIST_REMOVE(user, link);
+	free(user);
+}
+
+int
+rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t uid)
+{
+	memset(entry, 0, sizeof(*entry));
+	entry->user = user_get(book, uid);
+	if (entry->user == NULL)
+		return -ENOMEM;
+	entry->book = book;
+	return 0;
+}
+
+void
+rcd_quota_leave(struct rcd_quota_entry *entry)
+{
+	if (entry->book == NULL)
+		return;
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
+		rcd_quota_uncharge(entry, (enum rcd_resource)i, entry->used[i]);
+	user_put(entry->user);
+	memset(entry, 0, sizeof(*entry));
+}
+
+int
+rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
+{
+	struct rcd_quota_user *user = user_get(entry->book, uid);
+
+	if (user == NULL)
+		return -ENOMEM;
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
+		entry->user->used[i] -= entry->used[i];
+		user->used[i] += entry->used[i];
+	}
+	user_put(entry->user);
+	entry->user = user;
+	return 0;
+}
+
+uint64_t
+rcd_quota_user_limit(
+	const struct rcd_quota_book *book, const struct rcd_quota_user *user, enum rcd_resource of)
+{
+	uint64_t limit = at(&book->user, of);
+	uint64_t total = at(&book->total, of);
+	uint64_t others = book->used[of] - user->used[of];
+	uint64_t left;
+
+	if (total == 0)
+		return limit != 0 ? limit : UINT64_MAX;
+	if (user->uid != 0)
+		total -= total / ROOT_PART;
+	left = total > others ? total - others : 0;
+	left -= left / 4;
+	return limit != 0 && limit < left ? limit : left;
+}
+
+uint64_t
+rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
+{
+	uint64_t own = at(&entry->book->session, resource);
+	uint64_t user = rcd_quota_user_limit(entry->book, entry->user, resource);
+
+	return own != 0 && own < user ? own : user;
+}
+
+/* Whether a limit leaves room for so much more. */
+static int
+fits(uint64_t used, uint64_t amount, uint64_t limit)
+{
+	return used <= limit && amount <= limit - used;
+}
+
+int
+rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
+{
+	struct rcd_quota_book *book = entry->book;
+	uint64_t own = at(&book->session, resource);
+
+	if ((own != 0 && !fits(entry->used[resource], amount, own)) ||
+		!fits(entry->user->used[resource], amount,
+			rcd_quota_user_limit(book, entry->user, resource))) {
+		book->refusals++;
+		return -resources[resource].error;
+	}
+	entry->used[resource] += amount;
+	entry->user->used[resource] += amount;
+	book->used[resource] += amount;
+	return 0;
+}
+
+void
+rcd_quota_uncharge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
+{
+	RCD_CHECK(amount <= entry->used[resource]);
+	entry->used[resource] -= amount;
+	entry->user->used[resource] -= amount;
+	entry->book->used[resource] -= amount;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Quotas: what each session and each user has of what the engine can run out of. A book keeps the
+ * accounts of all users; a session has an entry of its own, which counts for its user too.
+ *
+ * It only counts: who takes something charges for it first, and uncharges when it is given back.
+ * What a session still has at its end goes back as a whole. All functions belong to the control
+ * thread.
+ */
+#ifndef RCD_QUOTA_H
+#define RCD_QUOTA_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+/** What can be used up. */
+enum rcd_resource {
+#define RCD_RESOURCE(symbol, name, session, most, error, what) RCD_RESOURCE_##symbol,
+#include "rcd_resource.def"
+	RCD_RESOURCE_COUNT
+};
+
+/** Limits by name; 0: none of its own. */
+struct rcd_quota {
+#define RCD_RESOURCE(symbol, name, session, most, error, what) uint64_t name;
+#include "rcd_resource.def"
+};
+
+/** Defaults of a session. */
+void
+rcd_quota_init(struct rcd_quota *quota);
+
+/** One limit by number. */
+uint64_t *
+rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource);
+
+/** Name of a resource, and the largest limit that may be set. */
+const char *
+rcd_resource_name(enum rcd_resource resource);
+uint64_t
+rcd_resource_most(enum rcd_resource resource);
+
+/** A user: all sessions with this uid. */
+struct rcd_quota_user {
+	LIST_ENTRY(rcd_quota_user) link;
+	uid_t uid;
+	uint32_t sessions;
+	uint64_t used[RCD_RESOURCE_COUNT];
+};
+
+LIST_HEAD(rcd_quota_users, rcd_quota_user);
+
+/** The accounts of an engine. */
+struct rcd_quota_book {
+	struct rcd_quota session; /**< limits of each */
+	struct rcd_quota user;    /**< limits of each; 0: a share of the total */
+	struct rcd_quota total;   /**< of all users together: the engine's own part is not in it */
+	uint64_t used[RCD_RESOURCE_COUNT];
+	uint64_t refusals; /**< charges that met a limit */
+	struct rcd_quota_users users;
+};
+
+/** A session's entry. All zero: it has not joined. */
+struct rcd_quota_entry {
+	struct rcd_quota_book *book;
+	struct rcd_quota_user *user;
+	uint64_t used[RCD_RESOURCE_COUNT];
+};
+
+/** Open a book: limits of sessions and users, and totals of which 0 is without end. */
+void
+rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
+	const struct rcd_quota *user, const struct rcd_quota *total);
+
+/** A session of this user begins. @return 0 or -ENOMEM */
+int
+rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t uid);
+
+/** It ends, and gives back what it still has. An entry that never joined is left alone. */
+void
+rcd_quota_leave(struct rcd_quota_entry *entry);
+
+/**
+ * Another user has the session from now on, with all that it has. What the new user has may be
+ * above the limit then; it gets no more.
+ *
+ * @return 0; -ENOMEM: it stays with the old one
+ */
+int
+rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid);
+
+/** Take so much. @return 0; the resource's -errno when a limit is in the way: nothing is taken */
+int
+rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount);
+
+/** Give so much back, which was charged. */
+void
+rcd_quota_uncharge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount);
+
+/** What a user may have at this moment; UINT64_MAX: there is no limit. */
+uint64_t
+rcd_quota_user_limit(
+	const struct rcd_quota_book *book, const struct rcd_quota_user *user, enum rcd_resource of);
+
+/** What a session may have: the smaller of its own limit and its user's. */
+uint64_t
+rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource);
+
+#endif /* RCD_QUOTA_H */

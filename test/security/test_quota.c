@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: a user who takes all that there is to be had meets a limit, gets the error that verbs users
+ * know, and nobody else notices. Method: for each resource a hostile user with several sessions
+ * takes until it is refused, beside an honest pair and a third user; what the engine lists as its
+ * use is compared with the limit, and is gone with the last session.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rcd_bytes.h"
+#include "rcd_mr.h"
+#include "rcd_qp.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+#define HOSTILE       65534
+#define THIRD         65533
+#define HOSTILE_ENTRY "\"uid\":65534,\"sessions\""
+#define HUGE          (UINT64_C(2) << 20)
+
+static struct rig rig;
+
+/* Of each resource a session has less than a user, and two sessions have more. */
+static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]\n"
+			    "uid_descriptors = 34\ndescriptors = 20\n"
+			    "uid_mappings = 1000\nmappings = 600\n"
+			    "uid_window_bytes = 40G\nwindow_bytes = 24G\n"
+			    "uid_queue_bytes = 24M\nqueue_bytes = 16M\n"
+			    "uid_qps = 50\nqps = 32\nuid_cqs = 50\ncqs = 32\n"
+			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
+			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
+			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n";
+
+static void
+start(const char *text)
+{
+	char path[] = "/tmp/rcdquota-XXXXXX";
+	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
+	int fd = mkstemp(path);
+
+	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	rig_start(&rig, args);
+	close(fd);
+	unlink(path);
+}
+
+/* What is said of a resource where this text begins. @return its use; -1: nothing is said */
+static long long
+use_of(const char *who, const char *resource, long long *limit)
+{
+	char *answer = rig_admin(rig.socket, "resource quota");
+	const char *at = answer != NULL ? strstr(answer, who) : NULL;
+	char key[64];
+	long long used = -1;
+
+	snprintf(key, sizeof(key), "\"%s\":{", resource);
+	at = at != NULL ? strstr(at, key) : NULL;
+	if (at != NULL) {
+		used = rig_number(at, "used");
+		*limit = rig_number(at, "limit");
+	}
+	free(answer);
+	return used;
+}
+
+/* One session of the hostile user, and what it needs to take more. */
+struct taker {
+	struct node node;
+	uint32_t mem; /**< handle of 2 MiB */
+	int fd;
+	uint32_t cm_channel;
+};
+
+static int
+take_descriptor(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+	int err = rcd_client_call(
+		&taker->node.client, RCD_CTRL_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+
+	rcd_ctrl_fds_close(&fds);
+	return err;
+}
+
+static int
+mem_add(struct taker *taker, uint64_t len, uint32_t *handle)
+{
+	struct rcd_ctrl_mem_req req = { .len = len };
+	struct rcd_ctrl_fds fds = { .fds = { taker->fd }, .count = 1 };
+	struct rcd_ctrl_handle rep = { .handle = 0 };
+	int err = rcd_client_call(&taker->node.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL);
+
+	*handle = rep.handle;
+	return err;
+}
+
+static int
+take_mem(struct taker *taker)
+{
+	uint32_t handle;
+
+	return mem_add(taker, 4096, &handle);
+}
+
+static int
+take_addresses(struct taker *taker)
+{
+	uint32_t handle;
+
+	return mem_add(taker, UINT64_C(4) << 30, &handle);
+}
+
+static int
+take_mappings(struct taker *taker)
+{
+	struct rcd_ctrl_mr_req req;
+	struct rcd_ctrl_mr_rep rep;
+
+	memset(&req, 0, sizeof(req));
+	req.pd = taker->node.pd;
+	req.extent_count = 64;
+	req.len = 64 * 4096;
+	for (uint32_t i = 0; i < req.extent_count; i++) {
+		req.extents[i].offset = (uint64_t)i * 8192;
+		req.extents[i].len = 4096;
+		req.extents[i].mem = taker->mem;
+	}
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_REG, &req, &rep, NULL, NULL);
+}
+
+static int
+take_cq_of(struct taker *taker, uint32_t depth)
+{
+	struct rcd_ctrl_cq_req req = { .depth = depth, .channel = RCD_CTRL_NO_HANDLE };
+	struct rcd_cl_cq cq;
+
+	return rcd_cl_cq_create(&taker->node.client, &req, &cq);
+}
+
+static int
+take_cq(struct taker *taker)
+{
+	return take_cq_of(taker, 1);
+}
+
+static int
+take_slots(struct taker *taker)
+{
+	return take_cq_of(taker, 4096);
+}
+
+static int
+take_srq_of(struct taker *taker, uint32_t depth)
+{
+	struct rcd_ctrl_srq_req req = { .pd = taker->node.pd, .depth = depth, .max_sge = 1 };
+	struct rcd_ctrl_srq_rep rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_SRQ_CREATE, &req, &rep, NULL, NULL);
+}
+
+static int
+take_srq(struct taker *taker)
+{
+	return take_srq_of(taker, 1);
+}
+
+static int
+take_bytes(struct taker *taker)
+{
+	return take_srq_of(taker, 1u << 15);
+}
+
+static int
+take_qp(struct taker *taker)
+{
+	struct rcd_ctrl_qp_req req = { .pd = taker->node.pd,
+		.type = RCD_CTRL_QP_UD,
+		.send_cq = taker->node.cq.handle,
+		.recv_cq = taker->node.cq.handle,
+		.srq = RCD_CTRL_NO_HANDLE,
+		.sq_depth = 1,
+		.rq_depth = 1 };
+	struct rcd_cl_qp qp;
+
+	return rcd_cl_qp_create(&taker->node.client, &req, &qp);
+}
+
+static int
+take_null_mr(struct taker *taker)
+{
+	struct rcd_ctrl_handle req = { .handle = taker->node.pd };
+	struct rcd_ctrl_key rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_NULL, &req, &rep, NULL, NULL);
+}
+
+static int
+take_mw(struct taker *taker)
+{
+	struct rcd_ctrl_mw_req req = { .pd = taker->node.pd, .type = 2 };
+	struct rcd_ctrl_key rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MW_ALLOC, &req, &rep, NULL, NULL);
+}
+
+static int
+take_pd(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_PD_CREATE, NULL, &rep, NULL, NULL);
+}
+
+static int
+take_ah(struct taker *taker)
+{
+	uint8_t own = node_gid(&taker->node, 1);
+	struct rcd_ctrl_ah_req req = { .pd = taker->node.pd, .av = { .sgid_index = own } };
+	struct rcd_ctrl_ah_handle rep;
+
+	memcpy(req.av.dgid, taker->node.gids.gids[own].raw, 16);
+	return rcd_client_call(&taker->node.client, RCD_CTRL_AH_CREATE, &req, &rep, NULL, NULL);
+}
+
+static int
+take_cm_id(struct taker *taker)
+{
+	struct rcd_ctrl_cm_create_req req = {
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
+}
+
+static const struct exhaustion {
+	const char *resource;
+	int (*take)(struct taker *taker);
+	int err;
+	long long step; /**< most that one request takes */
+} exhaustions[] = {
+	{ "descriptors", take_descriptor, -EMFILE, 1 },
+	{ "descriptors", take_mem, -EMFILE, 1 },
+	{ "mappings", take_mappings, -ENOMEM, 66 },
+	{ "window_bytes", take_addresses, -ENOMEM, INT64_C(4) << 30 },
+	{ "queue_bytes", take_bytes, -ENOMEM, 4 << 20 },
+	{ "qps", take_qp, -ENOMEM, 1 },
+	{ "cqs", take_cq, -ENOMEM, 1 },
+	{ "cq_slots", take_slots, -ENOMEM, 4096 },
+	{ "srqs", take_srq, -ENOMEM, 1 },
+	{ "mrs", take_null_mr, -ENOMEM, 1 },
+	{ "mrs", take_mw, -ENOMEM, 1 },
+	{ "pds", take_pd, -ENOMEM, 1 },
+	{ "ahs", take_ah, -ENOMEM, 1 },
+	{ "cm_ids", take_cm_id, -ENOMEM, 1 },
+};
+
+static int
+taker_open(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+	int err = node_try_open(&taker->node, rig.socket, "roce0");
+
+	if (err != 0)
+		return err;
+	taker->fd = memfd_create("t", 0);
+	MUST(taker->fd >= 0 && ftruncate(taker->fd, (off_t)HUGE) == 0);
+	err = take_pd(taker);
+	if (err == 0)
+		err = mem_add(taker, HUGE, &taker->mem);
+	if (err == 0) {
+		struct rcd_ctrl_cq_req req = { .depth = 16, .channel = RCD_CTRL_NO_HANDLE };
+
+		err = rcd_cl_cq_create(&taker->node.client, &req, &taker->node.cq);
+	}
+	if (err == 0)
+		err = rcd_client_call(
+			&taker->node.client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+	if (err == 0)
+		rcd_ctrl_fds_close(&fds);
+	taker->cm_channel = rep.handle;
+	return err;
+}
+
+/** What the hostile user tells: how many it got in its first session, in all, and the error. */
+struct told {
+	long long first;
+	long long all;
+	int err;
+};
+
+/** A hostile user, who keeps what it took until it is told to go. */
+struct hostile {
+	struct told told;
+	pid_t pid;
+	int stop;
+};
+
+static struct told
+take_all(const void *arg)
+{
+	static struct taker takers[3];
+	const struct exhaustion *what = arg;
+	struct told told = { .err = what->err };
+
+	for (int i = 0; i < 3 && told.err == what->err; i++) {
+		/* The user's limit may be in the way already. */
+		if (taker_open(&takers[i]) != 0)
+			break;
+		while ((told.err = what->take(&takers[i])) == 0)
+			told.all++;
+		if (i == 0)
+			told.first = told.all;
+	}
+	return told;
+}
+
+/* Connections without another word count, too. */
+static struct told
+take_connections(const void *arg)
+{
+	static struct rcd_client clients[64];
+	struct told told = { .err = 0 };
+
+	(void)arg;
+	while (told.all < 64) {
+		told.err = rcd_client_connect(&clients[told.all], rig.socket);
+		if (told.err != 0)
+			break;
+		told.all++;
+	}
+	return told;
+}
+
+static struct hostile
+hostile_start(struct told (*take)(const void *arg), const void *arg)
+{
+	struct hostile hostile;
+	int up[2], down[2];
+
+	MUST(pipe(up) == 0 && pipe(down) == 0);
+	fflush(stdout);
+	hostile.pid = fork();
+	if (hostile.pid == 0) {
+		struct told told;
+		char byte;
+
+		close(down[1]);
+		MUST(setgid(HOSTILE) == 0 && setuid(HOSTILE) == 0);
+		told = take(arg);
+		MUST(write(up[1], &told, sizeof(told)) == sizeof(told));
+		_exit(read(down[0], &byte, 1) != 0);
+	}
+	close(up[1]);
+	close(down[0]);
+	MUST(hostile.pid > 0 && read(up[0], &hostile.told, sizeof(hostile.told)) > 0);
+	close(up[0]);
+	hostile.stop = down[1];
+	return hostile;
+}
+
+static void
+hostile_end(struct hostile hostile)
+{
+	close(hostile.stop);
+	waitpid(hostile.pid, NULL, 0);
+}
+
+/* A third user's work: transfers, and one of each object. @return whether it succeeded */
+static int
+third_works(void)
+{
+	static struct taker taker;
+	struct rcd_cq_slot slot;
+	struct node a, b;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		MUST(setgid(THIRD) == 0 && setuid(THIRD) == 0);
+		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_memory(&a, 65536);
+		node_memory(&b, 65536);
+		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1) == 0);
+		MUST(node_wait(&a, &slot, 5000) == RCD_WC_SUCCESS);
+		node_close(&a);
+		node_close(&b);
+		MUST(taker_open(&taker) == 0);
+		for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++)
+			MUST(exhaustions[i].take(&taker) == 0);
+		_exit(0);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Nobody but who asks is left. */
+static void
+nothing_left(void)
+{
+	long long limit;
+
+	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	for (uint64_t end = now_ms() + 2000;
+		use_of("\"of\":\"all\"", "clients", &limit) > 1 && now_ms() < end;)
+		usleep(1000);
+	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "qps", &limit), -1);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++)
+		CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", exhaustions[i].resource, &limit),
+			strcmp(exhaustions[i].resource, "descriptors") == 0 ? 2 : 0);
+	CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", "clients", &limit), 1);
+}
+
+static void
+each_resource(void)
+{
+	start(small);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++) {
+		const struct exhaustion *what = &exhaustions[i];
+		struct honest honest = honest_start(&rig);
+		struct hostile hostile = hostile_start(take_all, what);
+		const struct told *told = &hostile.told;
+		long long limit = -1;
+		long long used = use_of(HOSTILE_ENTRY, what->resource, &limit);
+		int full = used <= limit && used + what->step > limit;
+
+		if (told->err != what->err || !full || told->first == told->all)
+			printf("# %s: error %d, %lld then %lld, used %lld of %lld\n",
+				what->resource, told->err, told->first, told->all, used, limit);
+		CU_ASSERT_EQUAL(told->err, what->err);
+		/* One session has less than the user; three have no more than the user. */
+		CU_ASSERT(told->first < told->all);
+		CU_ASSERT(full);
+		CU_ASSERT(third_works());
+		hostile_end(hostile);
+		CU_ASSERT_EQUAL(honest_end(honest), 0);
+		nothing_left();
+	}
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+/* The others go on while somebody has taken all there is; then it goes, and all with it. */
+static void
+others_work(const struct hostile *hostile)
+{
+	CU_ASSERT(third_works());
+	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
+	hostile_end(*hostile);
+	nothing_left();
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+static void
+too_many_connections(void)
+{
+	struct hostile hostile;
+
+	start(small);
+	hostile = hostile_start(take_connections, NULL);
+	CU_ASSERT_EQUAL(hostile.told.err, -EUSERS);
+	CU_ASSERT(hostile.told.all >= 16 && hostile.told.all <= 24);
+	others_work(&hostile);
+}
+
+/* With all limits as they are by default. */
+static void
+default_limits(const struct exhaustion *what)
+{
+	struct hostile hostile;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	hostile = hostile_start(take_all, what);
+	CU_ASSERT_EQUAL(hostile.told.err, what->err);
+	others_work(&hostile);
+}
+
+static void
+all_descriptors(void)
+{
+	static const struct exhaustion what = { "descriptors", take_mem, -EMFILE, 1 };
+
+	default_limits(&what);
+}
+
+static int
+take_terabytes(struct taker *taker)
+{
+	uint32_t handle;
+	int err = mem_add(taker, UINT64_C(1) << 40, &handle);
+
+	for (uint64_t len = UINT64_C(1) << 39; err == -ENOMEM && len >= HUGE; len /= 2)
+		err = mem_add(taker, len, &handle);
+	return err;
+}
+
+static void
+all_addresses(void)
+{
+	static const struct exhaustion what = { "window_bytes", take_terabytes, -ENOMEM, HUGE };
+
+	default_limits(&what);
+}
+
+/* Null regions have no memory, and no addresses. */
+static void
+null_regions(void)
+{
+	static struct taker taker;
+	long long limit, used;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	MUST(taker_open(&taker) == 0);
+	used = use_of("\"of\":\"all\"", "window_bytes", &limit);
+	for (int i = 0; i < 3000; i++)
+		MUST(take_null_mr(&taker) == 0);
+	CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", "window_bytes", &limit), used);
+	CU_ASSERT(third_works());
+	rcd_client_close(&taker.node.client);
+	nothing_left();
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+/* Whatever took the last descriptor, who connects is told so, again and again. */
+static void
+refused_without_descriptors(void)
+{
+	enum {
+		CONNECTS = 40
+	};
+	static struct rcd_client clients[CONNECTS];
+	struct rlimit limit, none = { 0, 0 };
+	int refused = 0;
+	char path[64], target[64];
+
+	start("[engine]\nsocket_mode = 0666\n");
+	MUST(prlimit(rig.pid, RLIMIT_NOFILE, NULL, &limit) == 0);
+	none.rlim_max = limit.rlim_max;
+	/* It has all below the first that is free. */
+	do
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)rig.pid, (int)none.rlim_cur++);
+	while (readlink(path, target, sizeof(target)) > 0);
+	none.rlim_cur--;
+	MUST(prlimit(rig.pid, RLIMIT_NOFILE, &none, NULL) == 0);
+	/* The connection that asked whether it is up may still be ending. */
+	for (int i = 0; i < CONNECTS; i++) {
+		int err = rcd_client_connect(&clients[i], rig.socket);
+
+		CU_ASSERT(err == 0 || err == -EUSERS);
+		refused += err == -EUSERS;
+	}
+	CU_ASSERT(refused >= CONNECTS - 8);
+	for (int i = 0; i < CONNECTS; i++)
+		rcd_client_close(&clients[i]);
+	MUST(prlimit(rig.pid, RLIMIT_NOFILE, &limit, NULL) == 0);
+	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "S17 each resource ends for a user, however many sessions", each_resource },
+		{ "S17 connections of one user leave some to others", too_many_connections },
+		{ "S15 descriptors of one user leave some to others", all_descriptors },
+		{ "S15 without a descriptor clients are refused", refused_without_descriptors },
+		{ "S7 addresses of one user leave some to others", all_addresses },
+		{ "S7 null regions take no addresses", null_regions },
+	};
+
+	struct rlimit few = { 1024, 1024 };
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP other users' processes take root\n");
+		return 0;
+	}
+	/* The engines' too: as on a machine that gives a service few. */
+	MUST(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	return rcd_tap_run("quota", tests, RCD_ARRAY_COUNT(tests));
+}
