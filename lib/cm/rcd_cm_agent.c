@@ -9,10 +9,11 @@
 
 #define INDEX_BITS 16
 
+/* Peers choose the numbers: without the secret they could choose them for one chain. */
 static uint32_t
-hash(uint64_t number, const struct rcd_gid *gid)
+hash(const struct rcd_cm_agent *agent, uint64_t number, const struct rcd_gid *gid)
 {
-	uint64_t mixed = number;
+	uint64_t mixed = number ^ agent->conf.secret;
 
 	for (size_t i = 0; i < sizeof(gid->raw); i += 8)
 		mixed = (mixed ^ rcd_get_be64(gid->raw + i)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -34,7 +35,7 @@ rcd_cm_agent_create(const struct rcd_cm_conf *conf)
 		return NULL;
 	agent->conf = *conf;
 	agent->bucket_mask = buckets - 1;
-	agent->next_tid = conf->secret;
+	agent->next_tid = conf->first_tid;
 	agent->by_id = calloc(buckets, sizeof(agent->by_id[0]));
 	agent->by_qpn = calloc(buckets, sizeof(agent->by_qpn[0]));
 	agent->heap = calloc(conf->connections, sizeof(agent->heap[0]));
@@ -100,12 +101,12 @@ unlink_peer(struct rcd_cm_conn *conn)
 {
 	struct rcd_cm_agent *agent = conn->agent;
 	struct rcd_cm_conn **at =
-		&agent->by_id[hash(conn->remote_id, &conn->way.remote) & agent->bucket_mask];
+		&agent->by_id[hash(agent, conn->remote_id, &conn->way.remote) & agent->bucket_mask];
 
 	while (*at != conn)
 		at = &(*at)->next_id;
 	*at = conn->next_id;
-	at = &agent->by_qpn[hash(conn->remote_qpn, &conn->way.remote) & agent->bucket_mask];
+	at = &agent->by_qpn[hash(agent, conn->remote_qpn, &conn->way.remote) & agent->bucket_mask];
 	while (*at != conn)
 		at = &(*at)->next_qpn;
 	*at = conn->next_qpn;
@@ -122,10 +123,10 @@ rcd_cm_know(struct rcd_cm_conn *conn, uint32_t remote_id, uint32_t remote_qpn)
 	conn->remote_id = remote_id;
 	conn->remote_qpn = remote_qpn;
 	conn->known = true;
-	id = &agent->by_id[hash(remote_id, &conn->way.remote) & agent->bucket_mask];
+	id = &agent->by_id[hash(agent, remote_id, &conn->way.remote) & agent->bucket_mask];
 	conn->next_id = *id;
 	*id = conn;
-	qpn = &agent->by_qpn[hash(remote_qpn, &conn->way.remote) & agent->bucket_mask];
+	qpn = &agent->by_qpn[hash(agent, remote_qpn, &conn->way.remote) & agent->bucket_mask];
 	conn->next_qpn = *qpn;
 	*qpn = conn;
 }
@@ -164,7 +165,8 @@ struct rcd_cm_conn *
 rcd_cm_find_remote(
 	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_gid *remote, bool sidr)
 {
-	struct rcd_cm_conn *conn = agent->by_id[hash(remote_id, remote) & agent->bucket_mask];
+	struct rcd_cm_conn *conn =
+		agent->by_id[hash(agent, remote_id, remote) & agent->bucket_mask];
 
 	while (conn != NULL &&
 		(conn->remote_id != remote_id || conn->sidr != sidr ||
@@ -173,14 +175,39 @@ rcd_cm_find_remote(
 	return conn;
 }
 
+/*
+ * Whether the peer is known to have agreed to this connection of its queue pair: it has answered a
+ * message of ours, and so has seen our ID. A REQ alone may be anybody's.
+ */
+static bool
+holds_qp(const struct rcd_cm_conn *conn)
+{
+	switch ((enum rcd_cm_state)conn->state) {
+	case RCD_CM_STATE_AWAITS_RTU:
+	case RCD_CM_STATE_ESTABLISHED:
+	case RCD_CM_STATE_DREQ_SENT:
+	case RCD_CM_STATE_AWAITS_DREP:
+		return conn->remote_qpn != 0;
+	case RCD_CM_STATE_FREE:
+	case RCD_CM_STATE_REQ_SENT:
+	case RCD_CM_STATE_AWAITS_REP:
+	case RCD_CM_STATE_REP_SENT:
+	case RCD_CM_STATE_TIMEWAIT:
+	case RCD_CM_STATE_SIDR_SENT:
+	case RCD_CM_STATE_AWAITS_SIDR_REP:
+		return false;
+	}
+	return false;
+}
+
 struct rcd_cm_conn *
 rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_gid *remote)
 {
-	struct rcd_cm_conn *conn = agent->by_qpn[hash(remote_qpn, remote) & agent->bucket_mask];
+	struct rcd_cm_conn *conn =
+		agent->by_qpn[hash(agent, remote_qpn, remote) & agent->bucket_mask];
 
 	while (conn != NULL &&
-		(conn->remote_qpn != remote_qpn || conn->sidr ||
-			conn->state == RCD_CM_STATE_TIMEWAIT ||
+		(conn->remote_qpn != remote_qpn || conn->sidr || !holds_qp(conn) ||
 			!rcd_gid_eq(&conn->way.remote, remote)))
 		conn = conn->next_qpn;
 	return conn;
@@ -294,8 +321,15 @@ void
 rcd_cm_ask(struct rcd_cm_conn *conn, const struct rcd_cm *msg, uint64_t now_ns)
 {
 	conn->retries = conn->retry_count;
-	rcd_cm_wake_at(conn, now_ns + conn->timeout_ns);
+	conn->limit_ns = now_ns + RCD_CM_ASK_NS;
+	rcd_cm_wait(conn, now_ns + conn->timeout_ns);
 	rcd_cm_send(conn, msg);
+}
+
+void
+rcd_cm_wait(struct rcd_cm_conn *conn, uint64_t at_ns)
+{
+	rcd_cm_wake_at(conn, at_ns < conn->limit_ns ? at_ns : conn->limit_ns);
 }
 
 uint16_t
@@ -322,9 +356,9 @@ rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns)
 		if (conn->state == RCD_CM_STATE_TIMEWAIT) {
 			rcd_cm_tell(conn, RCD_CM_EVENT_GONE, NULL);
 			rcd_cm_free(conn);
-		} else if (conn->retries > 0) {
+		} else if (conn->retries > 0 && now_ns < conn->limit_ns) {
 			conn->retries--;
-			rcd_cm_wake_at(conn, now_ns + conn->timeout_ns);
+			rcd_cm_wait(conn, now_ns + conn->timeout_ns);
 			rcd_cm_repeat(conn);
 		} else {
 			rcd_cm_wake_at(conn, 0);

@@ -58,7 +58,7 @@ enum rcd_cm_event {
 	RCD_CM_EVENT_DREQ,    /**< the peer disconnects: answer with rcd_cm_disconnected() */
 	RCD_CM_EVENT_DREP,    /**< the peer has disconnected too; or it does not answer: msg NULL */
 	RCD_CM_EVENT_TIMEOUT, /**< nobody answers a REQ, REP or SIDR_REQ */
-	RCD_CM_EVENT_STALE,   /**< the peer has forgotten the connection and asks for a new one */
+	RCD_CM_EVENT_STALE,   /**< the peer asks for a new one, and has forgotten this one */
 	RCD_CM_EVENT_SIDR_REQ, /**< somebody asks for a datagram service */
 	RCD_CM_EVENT_SIDR_REP, /**< the answer to that */
 	RCD_CM_EVENT_GONE,     /**< the timewait is over: the connection is no more after this */
@@ -89,6 +89,7 @@ struct rcd_cm_conf {
 	uint32_t connections; /**< at most, those in timewait included: 1..65536 */
 	uint32_t req_rate;    /**< REQs and SIDR_REQs taken in a second; 0: all */
 	uint64_t secret;      /**< random bits: numbers that peers can't guess */
+	uint64_t first_tid;   /**< of transactions: goes out as it is, and so is no secret */
 	uint64_t guid;        /**< of the local adapter */
 	uint64_t life_ns;     /**< how long a packet may be under way */
 	uint8_t patience;     /**< code of the time that a REQ may wait for the host: in an MRA */
@@ -106,6 +107,7 @@ struct rcd_cm_counts {
 	uint64_t dropped_rate;   /**< REQs above the rate */
 	uint64_t dropped_full;   /**< REQs for which there was no room */
 	uint64_t dropped_nobody; /**< answers to nothing */
+	uint64_t stale;          /**< REQs of queue pairs that have a connection */
 };
 
 /** Create an agent. @return NULL when memory is short or a number out of range */

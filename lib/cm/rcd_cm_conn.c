@@ -19,11 +19,18 @@ enum {
 /** AP status of an APR: alternate paths are not supported (12.8.2). */
 #define AP_NOT_SUPPORTED 2
 
+/* A time that a peer asks for, within what we let it ask for. */
+static uint64_t
+peer_ns(uint64_t code, uint8_t most)
+{
+	return rcd_ack_timeout_ns(code < most ? (uint8_t)code : most);
+}
+
 /* Spec: IBTA 12.9.8.1 how long an answer may take: the peer's time and twice the network's */
 static uint64_t
-answer_ns(const struct rcd_cm_agent *agent, uint8_t code)
+answer_ns(const struct rcd_cm_agent *agent, uint64_t code)
 {
-	return rcd_ack_timeout_ns(code) + 2 * agent->conf.life_ns;
+	return peer_ns(code, RCD_CM_TIMEOUT_MAX) + 2 * agent->conf.life_ns;
 }
 
 struct rcd_cm_conn *
@@ -39,7 +46,7 @@ rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 	conn->state = RCD_CM_STATE_REQ_SENT;
 	conn->local_qpn = (uint32_t)req->local_qpn;
 	conn->retry_count = (uint8_t)req->max_cm_retries;
-	conn->timeout_ns = answer_ns(agent, (uint8_t)req->remote_cm_response_timeout);
+	conn->timeout_ns = answer_ns(agent, req->remote_cm_response_timeout);
 	msg.req.local_comm_id = conn->local_id;
 	msg.req.local_ca_guid = agent->conf.guid;
 	rcd_cm_ask(conn, &msg, now_ns);
@@ -57,17 +64,38 @@ build_rej(struct rcd_cm *msg, const struct rcd_cm_conn *conn, enum rcd_cm_about 
 	msg->rej.reason = reason;
 }
 
-/* Refuse what there is no connection for. */
+/* Refuse what there is no connection for. @param local_id  ours, as the peer says; 0: none yet */
 static void
-refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t remote_id,
-	enum rcd_cm_about about, uint16_t reason)
+refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t local_id,
+	uint64_t remote_id, enum rcd_cm_about about, uint16_t reason)
 {
 	struct rcd_cm msg = { .attr = RCD_CM_REJ };
 
+	msg.rej.local_comm_id = local_id;
 	msg.rej.remote_comm_id = remote_id;
 	msg.rej.message_rejected = about;
 	msg.rej.reason = reason;
 	rcd_cm_send_once(agent, way, &msg);
+}
+
+/*
+ * A REQ names a queue pair that the peer has in a connection. The peer may have forgotten that; or
+ * the REQ is not the peer's. It is asked by a DREQ that names no queue pair: who has the connection
+ * takes that for a mistake, and who has not answers with a DREP (12.9.8.4), with numbers that only
+ * the peer has seen.
+ */
+static void
+doubt(struct rcd_cm_conn *conn, uint64_t now_ns)
+{
+	struct rcd_cm msg = { .attr = RCD_CM_DREQ };
+
+	if (conn->state != RCD_CM_STATE_ESTABLISHED ||
+		(conn->doubted_ns != 0 && now_ns - conn->doubted_ns < RCD_CM_DOUBT_NS))
+		return;
+	conn->doubted_ns = now_ns;
+	msg.dreq.local_comm_id = conn->local_id;
+	msg.dreq.remote_comm_id = conn->remote_id;
+	rcd_cm_send_once(conn->agent, &conn->way, &msg);
 }
 
 /* Spec: IBTA 12.9.8.3.1 what a repeated REQ is answered with */
@@ -77,8 +105,12 @@ repeated_req(struct rcd_cm_conn *conn)
 	conn->agent->counts.duplicates++;
 	switch ((enum rcd_cm_state)conn->state) {
 	case RCD_CM_STATE_REP_SENT:
-	case RCD_CM_STATE_TIMEWAIT:
 		rcd_cm_repeat(conn);
+		break;
+	case RCD_CM_STATE_TIMEWAIT:
+		/* Who was rejected by the peer has nothing to say. */
+		if (conn->mad[0] != 0)
+			rcd_cm_repeat(conn);
 		break;
 	case RCD_CM_STATE_AWAITS_REP:
 		/* The host has not made up its mind. */
@@ -118,26 +150,26 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	/* Spec: IBTA 12.9.8.3.1 its queue pair is in a connection of ours: the peer forgot that */
 	stale = rcd_cm_find_qpn(agent, req->local_qpn, &way->remote);
 	if (stale != NULL) {
-		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
-		rcd_cm_timewait(stale, now_ns);
-		rcd_cm_tell(stale, RCD_CM_EVENT_STALE, NULL);
+		agent->counts.stale++;
+		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
+		doubt(stale, now_ns);
 		return;
 	}
 	conn = rcd_cm_alloc(agent, way);
 	if (conn == NULL) {
 		agent->counts.dropped_full++;
-		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_NO_RESOURCES);
+		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_NO_RESOURCES);
 		return;
 	}
 	conn->state = RCD_CM_STATE_AWAITS_REP;
 	conn->retry_count = (uint8_t)req->max_cm_retries;
-	conn->timeout_ns = answer_ns(agent, (uint8_t)req->local_cm_response_timeout);
+	conn->timeout_ns = answer_ns(agent, req->local_cm_response_timeout);
 	rcd_cm_know(conn, (uint32_t)req->local_comm_id, (uint32_t)req->local_qpn);
 	reason = rcd_cm_tell(conn, RCD_CM_EVENT_REQ, msg);
 	if (reason == 0)
 		return;
 	if (reason != RCD_CM_DROP)
-		refuse(agent, way, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
+		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
 	rcd_cm_free(conn);
 }
 
@@ -164,8 +196,8 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 
 	if (conn == NULL) {
 		agent->counts.dropped_nobody++;
-		refuse(agent, way, msg->rep.local_comm_id, RCD_CM_ABOUT_REP,
-			REASON_INVALID_COMM_ID);
+		refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
+			RCD_CM_ABOUT_REP, REASON_INVALID_COMM_ID);
 		return;
 	}
 	if (conn->state == RCD_CM_STATE_REQ_SENT) {
@@ -179,7 +211,8 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	agent->counts.duplicates++;
 	/* An RTU, a REJ or an MRA was lost; or a REP comes when all that was given up. */
 	if (!conn->known)
-		refuse(agent, way, msg->rep.local_comm_id, RCD_CM_ABOUT_REP, REASON_TIMEOUT);
+		refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
+			RCD_CM_ABOUT_REP, REASON_TIMEOUT);
 	else if ((conn->state == RCD_CM_STATE_ESTABLISHED ||
 			 conn->state == RCD_CM_STATE_AWAITS_RTU ||
 			 conn->state == RCD_CM_STATE_TIMEWAIT) &&
@@ -257,6 +290,17 @@ rcd_cm_reject(struct rcd_cm_conn *conn, uint16_t reason, const uint8_t *private_
 	return 0;
 }
 
+/*
+ * Whether a message can be the peer's: it has its own number of the connection too, once it has
+ * told us. Before that it may have had none yet.
+ */
+static bool
+knows(const struct rcd_cm_conn *conn, uint64_t remote_id)
+{
+	return !conn->known || conn->remote_id == remote_id ||
+		(conn->state == RCD_CM_STATE_REP_SENT && remote_id == 0);
+}
+
 void
 rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns)
@@ -267,7 +311,7 @@ rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 		? rcd_cm_find_remote(agent, rej->local_comm_id, &way->remote, false)
 		: rcd_cm_find(agent, rej->remote_comm_id, &way->remote);
 
-	if (conn == NULL) {
+	if (conn == NULL || !knows(conn, rej->local_comm_id)) {
 		agent->counts.dropped_nobody++;
 		return;
 	}
@@ -316,15 +360,15 @@ rcd_cm_rx_mra(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 {
 	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->mra.remote_comm_id, &way->remote);
 
-	if (conn == NULL) {
+	if (conn == NULL || !knows(conn, msg->mra.local_comm_id)) {
 		agent->counts.dropped_nobody++;
 		return;
 	}
 	if ((conn->state == RCD_CM_STATE_REQ_SENT && msg->mra.message_mraed == RCD_CM_ABOUT_REQ) ||
 		(conn->state == RCD_CM_STATE_REP_SENT &&
 			msg->mra.message_mraed == RCD_CM_ABOUT_REP))
-		rcd_cm_wake_at(conn,
-			now_ns + rcd_ack_timeout_ns((uint8_t)msg->mra.service_timeout) +
+		rcd_cm_wait(conn,
+			now_ns + peer_ns(msg->mra.service_timeout, RCD_CM_MRA_MAX) +
 				conn->timeout_ns);
 	else
 		agent->counts.duplicates++;
@@ -386,6 +430,11 @@ rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 		rcd_cm_send_once(agent, way, &drep);
 		return;
 	}
+	/* Spec: IBTA 12.6.9 it names our queue pair; one that does not is somebody's mistake */
+	if (dreq->remote_qpn != conn->local_qpn && conn->state != RCD_CM_STATE_TIMEWAIT) {
+		agent->counts.dropped_nobody++;
+		return;
+	}
 	switch ((enum rcd_cm_state)conn->state) {
 	case RCD_CM_STATE_REP_SENT:
 	case RCD_CM_STATE_ESTABLISHED:
@@ -426,9 +475,18 @@ rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 {
 	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->drep.remote_comm_id, &way->remote);
 
-	if (conn == NULL || conn->state != RCD_CM_STATE_DREQ_SENT) {
-		agent->counts.duplicates += conn != NULL;
-		agent->counts.dropped_nobody += conn == NULL;
+	if (conn == NULL || conn->remote_id != msg->drep.local_comm_id) {
+		agent->counts.dropped_nobody++;
+		return;
+	}
+	if (conn->state == RCD_CM_STATE_ESTABLISHED && conn->doubted_ns != 0) {
+		/* The answer to our doubt: it has forgotten the connection. */
+		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_tell(conn, RCD_CM_EVENT_STALE, NULL);
+		return;
+	}
+	if (conn->state != RCD_CM_STATE_DREQ_SENT) {
+		agent->counts.duplicates++;
 		return;
 	}
 	rcd_cm_timewait(conn, now_ns);

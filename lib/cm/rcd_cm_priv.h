@@ -16,6 +16,16 @@
 
 #define RCD_CM_NOWHERE UINT32_MAX /**< place in the heap of who waits for nothing */
 
+/** The longest that a question is asked, or an answer waited for: the usual total is 77 s. */
+#define RCD_CM_ASK_NS UINT64_C(180000000000)
+
+/** Codes of the longest times that peers may want: of one answer 8.6 s, of an MRA 68.7 s. */
+#define RCD_CM_TIMEOUT_MAX 21
+#define RCD_CM_MRA_MAX     24
+
+/** Between two looks whether a peer has forgotten a connection. */
+#define RCD_CM_DOUBT_NS UINT64_C(1000000000)
+
 /** Which of the messages a REJ or MRA is about. */
 enum rcd_cm_about {
 	RCD_CM_ABOUT_REQ,
@@ -41,6 +51,8 @@ struct rcd_cm_conn {
 	uint16_t generation; /**< of the place in the pool */
 	uint32_t place;      /**< in the heap of timers */
 	uint64_t timeout_ns; /**< for an answer */
+	uint64_t limit_ns;   /**< for an answer, however often it is asked for and delayed */
+	uint64_t doubted_ns; /**< when the peer was asked whether it is still there; 0: never */
 	uint64_t deadline_ns;
 	struct rcd_cm_conn *next;     /**< in the free list */
 	struct rcd_cm_conn *next_id;  /**< in the table by remote ID */
@@ -87,7 +99,7 @@ struct rcd_cm_conn *
 rcd_cm_find_remote(
 	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_gid *remote, bool sidr);
 
-/** By the peer's queue pair: a connection that holds it. */
+/** By the peer's queue pair: a connection that holds it, as the peer itself has said. */
 struct rcd_cm_conn *
 rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_gid *remote);
 
@@ -107,6 +119,10 @@ rcd_cm_send(struct rcd_cm_conn *conn, const struct rcd_cm *msg);
 /** Send it, and again until an answer comes or the retries are used up. */
 void
 rcd_cm_ask(struct rcd_cm_conn *conn, const struct rcd_cm *msg, uint64_t now_ns);
+
+/** Wake at a time, or when a question has been open for too long. */
+void
+rcd_cm_wait(struct rcd_cm_conn *conn, uint64_t at_ns);
 
 /** Send again what was sent last. */
 void

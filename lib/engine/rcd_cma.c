@@ -57,6 +57,11 @@ rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *p
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
 		return;
 	}
+	/* Management speaks from QP1 to QP1; other queue pairs are users'. */
+	if (roce->deth.src_qpn.val != RCD_QPN_GSI) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		return;
+	}
 	if (roce->deth.qkey.val != RCD_QKEY_GSI || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
 		rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
@@ -94,6 +99,7 @@ settle(struct rcd_cma *cma, const struct rcd_dev *dev)
 	count(dev, RCD_COUNTER_CM_RX_DROP_RATE, now->dropped_rate - told->dropped_rate);
 	count(dev, RCD_COUNTER_CM_RX_DROP_ROOM, now->dropped_full - told->dropped_full);
 	count(dev, RCD_COUNTER_CM_RX_DROP_NOBODY, now->dropped_nobody - told->dropped_nobody);
+	count(dev, RCD_COUNTER_CM_RX_DROP_STALE, now->stale - told->stale);
 	*told = *now;
 }
 
@@ -229,11 +235,7 @@ on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
 uint32_t
 rcd_cma_random(struct rcd_cma *cma)
 {
-	/* xorshift64 (Marsaglia, 2003). */
-	cma->random ^= cma->random << 13;
-	cma->random ^= cma->random >> 7;
-	cma->random ^= cma->random << 17;
-	return (uint32_t)(cma->random >> 32);
+	return rcd_random_u32(&cma->engine->random);
 }
 
 int
@@ -245,6 +247,7 @@ rcd_cma_create(struct rcd_engine *engine)
 		.connections = RCD_CMA_CONNECTIONS,
 		.req_rate = RCD_CMA_REQ_RATE,
 		.secret = engine->secret[2],
+		.first_tid = engine->secret[3],
 		.guid = engine->generation,
 		.life_ns = LIFE_NS,
 		.patience = PATIENCE,
@@ -256,7 +259,6 @@ rcd_cma_create(struct rcd_engine *engine)
 		return -ENOMEM;
 	engine->cma = cma;
 	cma->engine = engine;
-	cma->random = engine->secret[3] | 1;
 	cma->psn = rcd_cma_random(cma);
 	cma->agent = rcd_cm_agent_create(&conf);
 	cma->mads = rte_ring_create_elem("rocade_mads", sizeof(struct rcd_cma_mad), RCD_CMA_MADS,

@@ -181,14 +181,13 @@ struct rcd_cma {
 	struct rcd_cmid_list ids;
 	struct rcd_cmid_list waiting; /**< in ADDR_QUERY */
 	struct rcd_cmid_list *ports[RCD_CMA_SPACES];
-	uint64_t random;
 	uint32_t psn; /**< of packets to QP1 */
 	uint32_t parked_count;
 	uint64_t reported_ns; /**< when groups were reported last, because of a query */
 	struct rcd_cma_parked parked[RCD_CMA_PARKED];
 };
 
-/** Random bits, not for secrets that matter. */
+/** Random bits that nobody can guess from others. */
 uint32_t
 rcd_cma_random(struct rcd_cma *cma);
 

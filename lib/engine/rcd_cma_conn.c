@@ -160,12 +160,22 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	return id->conn != NULL ? 0 : -ENOMEM;
 }
 
+/*
+ * Nobody speaks for queue pairs of others: a peer that is asked for a connection of one takes that
+ * as the end of the one that it has. Without a queue pair there is nothing to take.
+ */
+static bool
+may_name(const struct rcd_cmid *id, uint32_t qpn)
+{
+	return (qpn & 0xffffff) == 0 || rcd_verbs_qpn_is_of(id->session, qpn & 0xffffff);
+}
+
 int
 rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	int err;
 
-	if (id->state != RCD_CMA_ROUTE_RESOLVED)
+	if (id->state != RCD_CMA_ROUTE_RESOLVED || !may_name(id, asked->qpn))
 		return -EINVAL;
 	take_param(id, asked);
 	id->psn = rcd_cma_random(cma_of(id)) & 0xffffff;
@@ -209,7 +219,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.srq = asked->param.srq != 0,
 	};
 
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
+	if (id->state != RCD_CMA_CONNECT || id->conn == NULL || !may_name(id, asked->qpn))
 		return -EINVAL;
 	take_param(id, asked);
 	if (id->qp_type == RCD_CTRL_QP_UD)

@@ -11,7 +11,6 @@
 #define PORTS             65536u
 #define EPHEMERAL_FIRST   32768u /**< as the kernel's net.ipv4.ip_local_port_range */
 #define EPHEMERAL_COUNT   28232u
-#define CAP_NET_BIND      10 /**< CAP_NET_BIND_SERVICE of capabilities(7) */
 #define UNPRIVILEGED_FILE "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 static const uint16_t spaces[RCD_CMA_SPACES] = {
@@ -106,25 +105,6 @@ unprivileged_start(void)
 	return (uint32_t)strtoul(line, NULL, 10);
 }
 
-/* Whether the client has the capability that a port below the first free one takes. */
-static bool
-privileged(const struct rcd_session *session)
-{
-	unsigned long long caps = 0;
-	char path[64], line[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)session->pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (strncmp(line, "CapEff:", 7) == 0)
-			caps = strtoull(line + 7, NULL, 16);
-	fclose(file);
-	return caps >> CAP_NET_BIND & 1;
-}
-
 static int
 choose(struct rcd_cmid *id)
 {
@@ -149,7 +129,7 @@ rcd_cma_port_take(struct rcd_cmid *id)
 	if (id->src.port == 0)
 		err = choose(id);
 	else if (id->src.port < 1024 && id->src.port < unprivileged_start() &&
-		!privileged(id->session))
+		!rcd_cred_may(id->session, RCD_CAP_NET_BIND_SERVICE))
 		err = -EACCES;
 	else if (!is_free(id, id->src.port))
 		err = -EADDRINUSE;

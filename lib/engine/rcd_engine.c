@@ -172,15 +172,15 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 	if (getentropy(engine->secret, sizeof(engine->secret)) != 0 ||
 		getentropy(&engine->generation, sizeof(engine->generation)) != 0)
 		return -errno;
-	engine->qp_next = (uint32_t)engine->secret[1];
 	engine->qp_owner = calloc(RCD_QP_SLOTS, sizeof(engine->qp_owner[0]));
+	engine->qp_high = calloc(RCD_QP_SLOTS, sizeof(engine->qp_high[0]));
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	engine->note_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	engine->notes = rte_ring_create_elem(
 		"rocade_notes", sizeof(struct rcd_note), NOTES, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	engine->neighs = rcd_neigh_create(engine);
-	if (engine->qp_owner == NULL || engine->epoll_fd < 0 || engine->note_fd < 0 ||
-		engine->notes == NULL || engine->neighs == NULL) {
+	if (engine->qp_owner == NULL || engine->qp_high == NULL || engine->epoll_fd < 0 ||
+		engine->note_fd < 0 || engine->notes == NULL || engine->neighs == NULL) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
@@ -288,6 +288,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 		close(engine->spare_fd);
 	rcd_guard_fini();
 	free(engine->qp_owner);
+	free(engine->qp_high);
 	free(engine);
 }
 

@@ -125,10 +125,6 @@ void
 rcd_link_membership(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
 	const struct rcd_gid *group, uint16_t vlan_id, bool leave);
 
-/** The MAC that a multicast address has on Ethernet. */
-void
-rcd_neigh_multicast_mac(const struct rcd_gid *gid, uint8_t *mac);
-
 /** Whether the address belongs to the device. @return its place; -1: no */
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
@@ -216,45 +212,6 @@ rcd_detach(struct rcd_dev *dev);
 /** Free the rings by which a device sends on its wire, when both ends are detached. */
 void
 rcd_detach_wire_rings(const struct rcd_dev *dev);
-
-/* rcd_neigh.c */
-
-struct rcd_neigh_table *
-rcd_neigh_create(struct rcd_engine *engine);
-void
-rcd_neigh_destroy(struct rcd_neigh_table *table);
-
-/**
- * The MAC to send to.
- *
- * @return 0; -EAGAIN: asked for, come again; -ENETUNREACH; -ETIMEDOUT: nobody answers
- */
-int
-rcd_neigh_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, uint8_t *mac);
-
-/** The device's address on the subnet of this one, the narrowest. @return its place; -1: none */
-int
-rcd_neigh_on_link(const struct rcd_dev *dev, const struct rcd_gid *gid);
-
-/** Whether there is a way, as far as is known without asking anybody on the link. */
-bool
-rcd_neigh_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid);
-
-/** A neighbour was heard of. */
-void
-rcd_neigh_learn(struct rcd_dev *dev, const struct rcd_gid *gid, const uint8_t *mac);
-
-/** A neighbour is not there any more. */
-void
-rcd_neigh_forget(struct rcd_dev *dev, const struct rcd_gid *gid);
-
-/** Forget all neighbours of a device. */
-void
-rcd_neigh_flush(struct rcd_dev *dev);
-
-/** Ask again for what is not answered. */
-void
-rcd_neigh_tick(struct rcd_engine *engine, uint64_t now_ns);
 
 /* rcd_netlink.c */
 
@@ -495,6 +452,14 @@ rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle);
 int
 rcd_verbs_qp_create(struct rcd_session *session, const struct rcd_ctrl_qp_req *req,
 	struct rcd_ctrl_qp_rep *rep);
+
+/**
+ * Whether a queue pair is of the process whose request is served: of its context, or of one that
+ * the process has by another connection, as with librdmacm's identifiers.
+ */
+bool
+rcd_verbs_qpn_is_of(const struct rcd_session *session, uint32_t qpn);
+
 int
 rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify_req *req);
 int

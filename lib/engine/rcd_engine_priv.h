@@ -18,6 +18,7 @@
  *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
  *   rcd_table.c    tables of their objects
  *   rcd_quota.c    how much of everything they have; rcd_capacity.c how much there is
+ *   rcd_cred.c     what their clients may
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
@@ -51,6 +52,7 @@
 #include "rcd_mr.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
+#include "rcd_random.h"
 #include "rcd_reorder.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
@@ -412,7 +414,8 @@ struct rcd_session {
 	int sock;
 	uid_t uid;
 	gid_t gid;
-	char comm[32];
+	uint64_t caps; /**< capabilities that it had when it connected, in our user namespace */
+	char comm[32]; /**< printable ASCII */
 	bool greeted;
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */
@@ -452,12 +455,13 @@ struct rcd_engine {
 	uid_t creator; /**< may administer */
 	uint64_t generation;
 	uint64_t secret[4];
+	struct rcd_random random;
 	uint32_t lcore_count;
 	struct rcd_lcore *lcores[RCD_LCORES_MAX];
 	uint8_t *qp_owner; /**< RCD_QP_SLOTS places: index of the lcore plus 1, 0: free; atomic */
 	struct rcd_dev *devs[RCD_DEVS_MAX];
 	uint32_t next_serial;
-	uint32_t qp_next; /**< where to look for a free slot */
+	uint8_t *qp_high; /**< RCD_QP_SLOTS places: high bits of the number that each had last */
 	uint32_t qp_used;
 	struct rte_mempool *pools[RTE_MAX_NUMA_NODES];
 	struct rte_ring *notes; /**< from the lcores */
@@ -492,6 +496,8 @@ rcd_power_up(uint32_t val)
 	return power;
 }
 
+#include "rcd_cred.h"
 #include "rcd_engine_calls.h"
+#include "rcd_neigh.h"
 
 #endif /* RCD_ENGINE_PRIV_H */

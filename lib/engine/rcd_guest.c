@@ -65,6 +65,7 @@ take_place(struct rcd_session *host, struct rcd_session *guest)
 	host->pid = guest->pid;
 	host->uid = guest->uid;
 	host->gid = guest->gid;
+	host->caps = guest->caps;
 	memcpy(host->comm, guest->comm, sizeof(host->comm));
 	if (guest->parked) {
 		host->parked_until_ns = guest->parked_until_ns;

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define QKEY_PRIVILEGED 0x80000000u
+
 /* @return 0; -EAGAIN while the neighbour is being asked for; -errno */
 static int
 make_av(struct rcd_dev *dev, const struct rcd_ctrl_av *from, struct rcd_av *av)
@@ -127,6 +129,10 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 		((req->mask & RCD_QP_ATTR_PATH_MTU) &&
 			from->path_mtu_bytes > session->dev->path_mtu))
 		return -EINVAL;
+	/* Spec: IBTA 10.2.5 Q_Keys of managers, by which QP1 is reached too, take privilege */
+	if ((req->mask & RCD_QP_ATTR_QKEY) && (from->qkey & QKEY_PRIVILEGED) &&
+		!rcd_cred_may(session, RCD_CAP_NET_RAW))
+		return -EPERM;
 	if (req->mask & RCD_QP_ATTR_AV) {
 		int err = make_av(session->dev, &from->av, &modify.attr.av);
 

@@ -278,22 +278,6 @@ rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint6
 }
 
 static void
-read_comm(struct rcd_session *session)
-{
-	char path[64];
-	ssize_t len = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)session->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		len = read(fd, session->comm, sizeof(session->comm) - 1);
-		close(fd);
-	}
-	session->comm[len > 0 ? len - 1 : 0] = '\0';
-}
-
-static void
 refuse(int sock)
 {
 	struct rcd_ctrl_hdr refusal = { .op = RCD_CTRL_HELLO, .status = -EUSERS };
@@ -342,7 +326,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	session->events = session->seg_fd = session->wake_fd = -1;
 	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
 	LIST_INIT(&session->copied);
-	read_comm(session);
+	rcd_cred_read(session);
 	LIST_INSERT_HEAD(&engine->sessions, session, link);
 	engine->client_count++;
 	event.data.u64 = session->serial;

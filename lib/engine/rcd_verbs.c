@@ -144,24 +144,42 @@ rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
 
 /* Queue pairs */
 
-/* A number whose low bits are a free slot, and whose high bits differ from the last use of it. */
+/*
+ * A number whose low bits are a free slot, and whose high bits differ from the last use of it.
+ * Nobody can know which one it will be: who names a queue pair has been told of it.
+ */
 static int
 take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
 {
+	uint32_t random = rcd_random_u32(&engine->random);
+
 	for (uint32_t i = 0; i < RCD_QP_SLOTS; i++) {
-		uint32_t number = engine->qp_next++ & 0xffffff;
-		uint32_t slot = number % RCD_QP_SLOTS;
+		uint32_t slot = (random + i) % RCD_QP_SLOTS;
+		uint8_t high = (uint8_t)(engine->qp_high[slot] + 1 + (random >> 16) % 255);
+		uint32_t number = high * RCD_QP_SLOTS + slot;
 
 		/* Numbers below 16 and the one of multicast have meanings of their own. */
 		if (number < 16 || number == RCD_QPN_MULTICAST || engine->qp_owner[slot] != 0)
 			continue;
 		__atomic_store_n(
 			&engine->qp_owner[slot], (uint8_t)(lcore_index + 1), __ATOMIC_RELAXED);
+		engine->qp_high[slot] = high;
 		engine->qp_used++;
 		*qpn = number;
 		return 0;
 	}
 	return -ENOMEM;
+}
+
+bool
+rcd_verbs_qpn_is_of(const struct rcd_session *session, uint32_t qpn)
+{
+	const struct rcd_engine *engine = session->engine;
+	uint8_t owner = engine->qp_owner[qpn % RCD_QP_SLOTS];
+	const struct rcd_hqp *hqp =
+		owner != 0 ? engine->lcores[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
+
+	return hqp != NULL && hqp->qpn == qpn && rcd_cred_same_process(session, hqp->session);
 }
 
 static int

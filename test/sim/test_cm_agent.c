@@ -540,37 +540,6 @@ answers_to_strangers(void)
 	end();
 }
 
-/* The peer was started anew and uses the same queue pair again. */
-static void
-stale_connection(void)
-{
-	struct rcd_cm req = { .attr = RCD_CM_REQ,
-		.req = { .local_comm_id = 5, .local_qpn = 77, .max_cm_retries = 1 } };
-	struct rcd_cm rtu = { .attr = RCD_CM_RTU };
-	struct rcd_cm reply;
-	struct rcd_cm_rep rep = { .local_qpn = 9 };
-
-	begin(1, 0, 0, ROOM);
-	hand(&req);
-	CU_ASSERT_EQUAL(rcd_cm_reply(net.nodes[1].conns[0].conn, &rep, net.now_ns), 0);
-	reply = caught();
-	CU_ASSERT_EQUAL(reply.attr, RCD_CM_REP);
-	rtu.rtu.local_comm_id = 5;
-	rtu.rtu.remote_comm_id = reply.rep.local_comm_id;
-	hand(&rtu);
-	CU_ASSERT_EQUAL(net.nodes[1].established, 1);
-	req.req.local_comm_id = 6;
-	hand(&req);
-	reply = caught();
-	CU_ASSERT_EQUAL(reply.attr, RCD_CM_REJ);
-	CU_ASSERT_EQUAL(reply.rej.reason, 10);
-	CU_ASSERT_EQUAL(net.nodes[1].ended, 1);
-	/* Asked once more, it is a new one. */
-	hand(&req);
-	CU_ASSERT_EQUAL(net.nodes[1].count, 2);
-	end();
-}
-
 static void
 more_than_the_rate(void)
 {
@@ -643,7 +612,6 @@ main(void)
 		RCD_TEST(host_that_hesitates),
 		RCD_TEST(dropped_by_the_host),
 		RCD_TEST(answers_to_strangers),
-		RCD_TEST(stale_connection),
 		RCD_TEST(more_than_the_rate),
 		RCD_TEST(noise),
 	};

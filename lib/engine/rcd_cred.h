@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Who a client is, and what it may. All of it belongs to the control thread.
+ */
+#ifndef RCD_CRED_H
+#define RCD_CRED_H
+
+#include "rcd_engine_priv.h"
+
+/** Capabilities that requests may need, numbers as in capabilities(7). */
+enum rcd_cap {
+	RCD_CAP_NET_BIND_SERVICE = 10,
+	RCD_CAP_NET_RAW = 13,
+};
+
+/** Read the name and the rights of the process that has connected. */
+void
+rcd_cred_read(struct rcd_session *session);
+
+/** Whether the connection whose request is served has a capability, and had it from the start. */
+bool
+rcd_cred_may(const struct rcd_session *session, enum rcd_cap cap);
+
+/**
+ * Whether the connection whose request is served shares a context, or is of a process that does: as
+ * librdmacm's connection is. Processes of a PID namespace that we can't see are known by their user
+ * alone.
+ *
+ * @param session  whose request is served
+ */
+bool
+rcd_cred_same_process(const struct rcd_session *session, const struct rcd_session *context);
+
+#endif /* RCD_CRED_H */
