@@ -25,8 +25,19 @@
 #define STRIP_ROUNDS 200
 #define STRIP_NAP_NS 10000000
 
-/** What adding a netdev takes: packet sockets, neighbours of the kernel's, programs of AF_XDP. */
-static const unsigned int keep[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF };
+/**
+ * What adding a netdev takes: packet sockets, neighbours of the kernel's, programs of AF_XDP. Its
+ * rings are locked memory: without a limit on that, the last is given up too.
+ */
+static const unsigned int keep[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_IPC_LOCK };
+
+static bool
+memlock_unlimited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}
 
 void
 rights_begin(bool core_dumps)
@@ -39,7 +50,7 @@ rights_begin(bool core_dumps)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	/* Buffers of AF_XDP count against it, and count no more once CAP_IPC_LOCK is gone. */
+	/* Instead of CAP_IPC_LOCK. A container's root may not. */
 	setrlimit(RLIMIT_MEMLOCK, &all);
 	if (!core_dumps) {
 		setrlimit(RLIMIT_CORE, &none);
@@ -192,6 +203,8 @@ keep_few(void)
 		return -errno;
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
 		few[keep[i] / 32].permitted |= data[keep[i] / 32].permitted & 1u << (keep[i] % 32);
+	if (memlock_unlimited())
+		few[CAP_IPC_LOCK / 32].permitted &= ~(1u << (CAP_IPC_LOCK % 32));
 	few[0].effective = few[0].permitted;
 	few[1].effective = few[1].permitted;
 	return capset(few) == 0 ? 0 : -errno;

@@ -44,7 +44,8 @@ rights_find_group(const char *name, gid_t *gid);
 
 /**
  * Become a user, in all threads. This one keeps what it takes to add devices at run time
- * (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF), as far as it has it; the others keep nothing.
+ * (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, and CAP_IPC_LOCK where locked memory is limited), as far as
+ * it has it; the others keep nothing.
  *
  * @param user        NULL: stay who we are
  * @param core_dumps  as of rights_begin(): becoming a user turns them off
