@@ -26,6 +26,9 @@ import tap  # noqa: E402
 ROCADED, PAIR = sys.argv[1:3]
 ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
 NAME = f'rcd{os.getpid()}'
+# A user that engines become; then no system call but those expected, too.
+CONFINED = os.environ.get('ROCADED_CONFINED')
+CONFINE = f'user = {CONFINED}\nseccomp = kill\n' if CONFINED else ''
 
 
 def run(*command, check=True):
@@ -42,7 +45,7 @@ class Engine:
         self.socket = f'{folder}/{name}.sock'
         self.log = pathlib.Path(folder) / f'{name}.log'
         path = pathlib.Path(folder) / f'{name}.cfg'
-        path.write_text(f'[engine]\nsocket = {self.socket}\n{config}')
+        path.write_text(f'[engine]\nsocket = {self.socket}\n{CONFINE}{config}')
         command = ['ip', 'netns', 'exec', namespace] if namespace else []
         command += [ROCADED, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
                     '--no-telemetry', '--', '--config', str(path)]
@@ -218,6 +221,31 @@ def xdp_falls_back():
         tap.true('net_af_packet' in a.admin('-d', 'link'), 'driver')
         packet_traffic(veth, a, b)
     on_veth('xdp', 9000, test)
+
+
+@tap.test
+def links_at_run_time():
+    """What takes rights is done when the engine has few, with neighbours and all."""
+    veth = Veth(1500)
+    engines = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for space, dev in ((veth.a, 'va'), (veth.b, 'vb')):
+                engines.append(Engine(folder, dev, '', space))
+            try:
+                for mode in ('packet', 'xdp'):
+                    for engine, dev in zip(engines, ('va', 'vb')):
+                        engine.admin('link', 'add', f'roce_{dev}', 'type', 'netdev', dev, 'mode',
+                                     mode)
+                    if mode == 'packet' or 'net_af_xdp' in engines[0].admin('-d', 'link'):
+                        pair(engines[0], 'roce_va', engines[1], 'roce_vb', '4', '1')
+                    for engine, dev in zip(engines, ('va', 'vb')):
+                        engine.admin('link', 'del', f'roce_{dev}')
+            finally:
+                for engine in engines:
+                    tap.equal(engine.stop(), 0, engine.log.read_text())
+    finally:
+        veth.close()
 
 
 @tap.test
