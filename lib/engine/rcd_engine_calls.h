@@ -466,6 +466,11 @@ int
 rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
 int
 rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle);
+
+/** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
+void
+rcd_verbs_unbind(struct rcd_hqp *hqp);
+
 int
 rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *req, bool attach);
 int

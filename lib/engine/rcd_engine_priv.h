@@ -226,8 +226,9 @@ struct rcd_hqp {
 
 	/* Way of a connected queue pair's packets. */
 	struct rcd_pkt_hdr hdr;
-	uint32_t loop_index;  /**< the peer is on this device of the engine, */
-	uint32_t loop_serial; /**< if it still has this serial; 0: it is not */
+	uint32_t loop_index;        /**< the peer is on this device of the engine, */
+	uint32_t loop_serial;       /**< if it still has this serial; 0: it is not */
+	struct rcd_mw_list windows; /**< type 2, bound through it */
 	bool path_valid;
 
 	uint32_t qpn;

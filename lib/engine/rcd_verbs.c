@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define WR_MAX (1u << 16)
+#define WR_MAX        (1u << 16)
+#define UNBIND_BUDGET 256 /**< windows in one poll */
 
 static void
 srq_free(struct rcd_session *session, struct rcd_hsrq *srq)
@@ -242,6 +243,7 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 		.signal_all = req->signal_all != 0,
 		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
 		.mrs = session->mrs,
+		.windows = &hqp->windows,
 		.ahs = session->ahs,
 		.reorder = session->lcore->reorder,
 		.counters = rcd_dev_counters(dev, session->lcore),
@@ -384,6 +386,31 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 	rcd_qp_fini(hqp->qp);
 }
 
+struct unbinding {
+	struct rcd_hqp *hqp;
+	bool more;
+};
+
+static void
+unbind_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct unbinding *unbinding = arg;
+
+	(void)lcore;
+	unbinding->more = rcd_mw_unbind_some(
+		unbinding->hqp->session->mrs, &unbinding->hqp->windows, UNBIND_BUDGET);
+}
+
+void
+rcd_verbs_unbind(struct rcd_hqp *hqp)
+{
+	struct unbinding unbinding = { .hqp = hqp };
+
+	do
+		rcd_lcore_call(hqp->lcore, unbind_on_lcore, &unbinding);
+	while (unbinding.more);
+}
+
 int
 rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
 {
@@ -392,6 +419,7 @@ rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
 	if (hqp == NULL)
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, qp_leave, hqp);
+	rcd_verbs_unbind(hqp);
 	qp_refer(session, hqp, -1);
 	rcd_table_del(&session->hqps, handle);
 	qp_free(session, hqp);

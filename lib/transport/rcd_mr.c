@@ -288,8 +288,36 @@ is_window(const struct rcd_mr *mr)
 }
 
 static void
+list_join(struct rcd_mr_table *table, struct rcd_mw_list *list, struct rcd_mr *mw)
+{
+	uint32_t number = (uint32_t)(mw - table->slots) + 1;
+
+	mw->list = list;
+	mw->prev = 0;
+	mw->next = list->first;
+	if (mw->next != 0)
+		table->slots[mw->next - 1].prev = number;
+	list->first = number;
+}
+
+static void
+list_leave(struct rcd_mr_table *table, struct rcd_mr *mw)
+{
+	if (mw->list == NULL)
+		return;
+	if (mw->next != 0)
+		table->slots[mw->next - 1].prev = mw->prev;
+	if (mw->prev != 0)
+		table->slots[mw->prev - 1].next = mw->next;
+	else
+		mw->list->first = mw->next;
+	mw->list = NULL;
+}
+
+static void
 unbind(struct rcd_mr_table *table, struct rcd_mr *mw)
 {
+	list_leave(table, mw);
 	if (mw->bound)
 		table->slots[mw->region].windows--;
 	mw->bound = false;
@@ -378,6 +406,8 @@ rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct r
 		mw->len = bind->len;
 		mw->base = mr->base + (bind->addr - mr->start);
 		mr->windows++;
+		if (mw->kind == RCD_MR_WINDOW_2 && bind->list != NULL)
+			list_join(table, bind->list, mw);
 	}
 	mw->key = (mw->key & ~(uint32_t)0xff) | bind->variant;
 	key->val = mw->key;
@@ -395,6 +425,14 @@ rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, u
 		return -EINVAL;
 	unbind(table, mw);
 	return 0;
+}
+
+bool
+rcd_mw_unbind_some(struct rcd_mr_table *table, struct rcd_mw_list *list, uint32_t budget)
+{
+	for (; list->first != 0 && budget > 0; budget--)
+		unbind(table, &table->slots[list->first - 1]);
+	return list->first != 0;
 }
 
 uint8_t *

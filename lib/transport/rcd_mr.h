@@ -46,20 +46,28 @@ enum rcd_mr_kind {
 	RCD_MR_WINDOW_2, /**< type 2B: bound for one queue pair, can be invalidated remotely */
 };
 
+/** Type 2 windows that are bound through one queue pair. All zero: none. */
+struct rcd_mw_list {
+	uint32_t first; /**< slot plus 1; 0: none */
+};
+
 /** A region or a window. Read it; change it only through the functions below. */
 struct rcd_mr {
-	uint32_t key;       /**< the valid key; 0 when there is none */
-	uint8_t kind;       /**< enum rcd_mr_kind */
-	uint8_t access;     /**< RCD_ACCESS_* */
-	bool bound;         /**< window: refers to a region */
-	uint8_t generation; /**< of the slot: differs from one use to the next */
-	uint32_t pd;        /**< number of the protection domain */
-	uint32_t qpn;       /**< type 2 window: the queue pair that bound it */
-	uint64_t start;     /**< first address as peers and work requests name it */
-	uint64_t len;       /**< bytes */
-	uint8_t *base;      /**< engine memory of the first byte */
-	uint32_t windows;   /**< region: windows bound to it */
-	uint32_t region;    /**< window: slot of its region; free slot: the next free one */
+	uint32_t key;             /**< the valid key; 0 when there is none */
+	uint8_t kind;             /**< enum rcd_mr_kind */
+	uint8_t access;           /**< RCD_ACCESS_* */
+	bool bound;               /**< window: refers to a region */
+	uint8_t generation;       /**< of the slot: differs from one use to the next */
+	uint32_t pd;              /**< number of the protection domain */
+	uint32_t qpn;             /**< type 2 window: the queue pair that bound it */
+	uint64_t start;           /**< first address as peers and work requests name it */
+	uint64_t len;             /**< bytes */
+	uint8_t *base;            /**< engine memory of the first byte */
+	uint32_t windows;         /**< region: windows bound to it */
+	uint32_t region;          /**< window: slot of its region; free slot: the next free one */
+	uint32_t next;            /**< window in a list: slot plus 1 of the next; 0: none */
+	uint32_t prev;            /**< likewise */
+	struct rcd_mw_list *list; /**< window: that it is in; NULL: none */
 };
 
 struct rcd_mr_table;
@@ -168,14 +176,15 @@ rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key);
 
 /** What a window is to be bound to. */
 struct rcd_mw_bind {
-	uint32_t pd;       /**< of the queue pair that binds */
-	uint32_t qpn;      /**< likewise */
-	struct rcd_key mw; /**< the window */
-	uint8_t variant;   /**< low 8 bits of the new key, of the caller's choice */
-	struct rcd_key mr; /**< a region with RCD_ACCESS_MW_BIND */
-	uint64_t addr;     /**< in the region's addresses */
-	uint64_t len;      /**< bytes; 0 unbinds a type 1 window */
-	uint32_t access;   /**< remote rights, and RCD_ACCESS_ZERO_BASED */
+	uint32_t pd;              /**< of the queue pair that binds */
+	uint32_t qpn;             /**< likewise */
+	struct rcd_key mw;        /**< the window */
+	uint8_t variant;          /**< low 8 bits of the new key, of the caller's choice */
+	struct rcd_key mr;        /**< a region with RCD_ACCESS_MW_BIND */
+	uint64_t addr;            /**< in the region's addresses */
+	uint64_t len;             /**< bytes; 0 unbinds a type 1 window */
+	uint32_t access;          /**< remote rights, and RCD_ACCESS_ZERO_BASED */
+	struct rcd_mw_list *list; /**< that a type 2 window joins while it is bound; NULL: none */
 };
 
 /**
@@ -199,6 +208,16 @@ rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct r
  */
 int
 rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, uint32_t qpn);
+
+/**
+ * Unbind the windows of a queue pair that is gone or was reset: nobody else can invalidate them,
+ * and their regions stay in use.
+ *
+ * @param budget  how many at most
+ * @return whether there are more
+ */
+bool
+rcd_mw_unbind_some(struct rcd_mr_table *table, struct rcd_mw_list *list, uint32_t budget);
 
 /** Who wants to use a key, and for what. */
 struct rcd_mr_use {

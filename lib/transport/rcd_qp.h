@@ -140,7 +140,8 @@ struct rcd_qp_init {
 	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
 	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
 	struct rcd_mr_table *mrs;
-	const struct rcd_ah_table *ahs;   /**< for UD and GSI; NULL otherwise */
+	struct rcd_mw_list *windows;    /**< those it binds; the host unbinds; NULL: nobody does */
+	const struct rcd_ah_table *ahs; /**< for UD and GSI; NULL otherwise */
 	struct rcd_reorder_pool *reorder; /**< NULL: packets out of order are not kept */
 	const struct rcd_cc_ops *cc;      /**< NULL: rcd_cc_none */
 	struct rcd_counters *counters;

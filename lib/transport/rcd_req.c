@@ -154,6 +154,7 @@ do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
 		.addr = wr->bind.addr,
 		.len = wr->bind.len,
 		.access = wr->bind.access,
+		.list = qp->init.windows,
 	};
 
 	return rcd_mw_bind(qp->hot.mrs, &bind, &key) == 0 ? RCD_WC_SUCCESS : RCD_WC_MW_BIND_ERR;

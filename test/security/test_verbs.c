@@ -4,6 +4,7 @@
  * Goal: what reviews found and a program meets through the verbs does not come back. Method: the
  * drop-in library on an embedded wire, the situation of each finding.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 #include "rig.h"
 #include "side.h"
 
-#define ROUNDS 100
+#define ROUNDS  100
+#define WINDOWS 300
 
 static struct rig rig;
 static struct side a, b;
@@ -98,11 +100,67 @@ inline_around_a_local_operation(void)
 	side_close(&b);
 }
 
+/* Bind a new window of a's to the whole of a region. */
+static struct ibv_mw *
+bind_window(struct ibv_mr *mr)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
+
+	MUST(mw != NULL);
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ mr, (uintptr_t)a.memory, SIDE_LEN,
+		IBV_ACCESS_REMOTE_READ };
+	CU_ASSERT_EQUAL(ibv_post_send(a.qp, &wr, &bad), 0);
+	expect(a.cq, 1);
+	return mw;
+}
+
+/* More windows than are unbound in one poll, and one that was freed before. */
+static void
+windows_go_with_their_queue_pair(void)
+{
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
+	struct ibv_mw *mws[WINDOWS];
+	struct ibv_mr *mr;
+
+	for (int destroy = 0; destroy < 2; destroy++) {
+		side_open(&a, "roce0");
+		side_open(&b, "roce1");
+		side_join(&a, &b);
+		mr = ibv_reg_mr(
+			a.pd, a.memory, SIDE_LEN, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+		MUST(mr != NULL);
+		for (int i = 0; i < WINDOWS; i++)
+			mws[i] = bind_window(mr);
+		CU_ASSERT_EQUAL(ibv_dealloc_mw(mws[WINDOWS / 2]), 0);
+		mws[WINDOWS / 2] = NULL;
+		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), EBUSY);
+		CU_ASSERT_EQUAL(
+			destroy ? ibv_destroy_qp(a.qp) : ibv_modify_qp(a.qp, &reset, IBV_QP_STATE),
+			0);
+		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+		for (int i = 0; i < WINDOWS; i++)
+			if (mws[i] != NULL)
+				CU_ASSERT_EQUAL(ibv_dealloc_mw(mws[i]), 0);
+		if (destroy) {
+			CU_ASSERT_EQUAL(ibv_destroy_cq(a.cq), 0);
+			CU_ASSERT_EQUAL(ibv_destroy_comp_channel(a.channel), 0);
+			side_qp(&a);
+		}
+		side_close(&a);
+		side_close(&b);
+	}
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "T1 inline payload around a local operation", inline_around_a_local_operation },
+		{ "T9 windows go with their queue pair", windows_go_with_their_queue_pair },
 	};
 	int status;
 

@@ -4,6 +4,8 @@
  * Goal: what reviews found in queue pairs does not come back. Method: two nodes in the simulator,
  * the situation of each finding, packets made or taken by hand where it needs that.
  */
+#include <errno.h>
+
 #include "rcd_aeth.h"
 #include "rcd_tap.h"
 #include "situation.h"
@@ -413,6 +415,72 @@ errors_of_the_own_side(void)
 	end();
 }
 
+/* Windows of two queue pairs, bound, invalidated and freed at random, against the counts. */
+static void
+windows_of_a_queue_pair(void)
+{
+	enum {
+		WINDOWS = 40
+	};
+	struct rcd_mr_table *table = rcd_mr_table_create(6, 5);
+	struct rcd_mr_attr attr = { .pd = 1,
+		.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_MW_BIND,
+		.len = 64,
+		.base = p.sim.nodes[0].memory };
+	struct rcd_mw_list lists[2] = { { 0 }, { 0 } };
+	struct rcd_key keys[WINDOWS], region;
+	int of[WINDOWS]; /* the queue pair that it is bound through; -1: none */
+	struct sim_rng rng = { 9 };
+
+	CU_ASSERT_EQUAL(rcd_mr_register(table, &attr, &region), 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		CU_ASSERT_EQUAL(rcd_mw_alloc(table, RCD_MR_WINDOW_2, 1, &keys[i]), 0);
+		of[i] = -1;
+	}
+	for (int round = 0; round < 2000; round++) {
+		uint32_t i = sim_below(&rng, WINDOWS), qp = sim_below(&rng, 2), bound = 0;
+
+		if (of[i] < 0) {
+			struct rcd_mw_bind bind = { .pd = 1,
+				.qpn = 100 + qp,
+				.mw = keys[i],
+				.variant = (uint8_t)round,
+				.mr = region,
+				.len = 8,
+				.list = &lists[qp] };
+
+			CU_ASSERT_EQUAL(rcd_mw_bind(table, &bind, &keys[i]), 0);
+			of[i] = (int)qp;
+		} else if (sim_chance(&rng, 0.5)) {
+			CU_ASSERT_EQUAL(
+				rcd_mw_invalidate(table, keys[i], 1, 100 + (uint32_t)of[i]), 0);
+			of[i] = -1;
+		} else {
+			CU_ASSERT_EQUAL(rcd_mw_free(table, keys[i]), 0);
+			CU_ASSERT_EQUAL(rcd_mw_alloc(table, RCD_MR_WINDOW_2, 1, &keys[i]), 0);
+			of[i] = -1;
+		}
+		if (round % 50 != 0)
+			continue;
+		for (int k = 0; k < WINDOWS; k++)
+			bound += of[k] == (int)qp;
+		/* A budget that is just enough, and one that is not. */
+		if (bound > 1)
+			CU_ASSERT_TRUE(rcd_mw_unbind_some(table, &lists[qp], bound - 1));
+		CU_ASSERT_FALSE(rcd_mw_unbind_some(table, &lists[qp], 1));
+		for (int k = 0; k < WINDOWS; k++) {
+			if (of[k] != (int)qp)
+				continue;
+			CU_ASSERT_EQUAL(rcd_mw_invalidate(table, keys[k], 1, 100 + qp), -EINVAL);
+			of[k] = -1;
+		}
+	}
+	CU_ASSERT_FALSE(rcd_mw_unbind_some(table, &lists[0], WINDOWS));
+	CU_ASSERT_FALSE(rcd_mw_unbind_some(table, &lists[1], WINDOWS));
+	CU_ASSERT_EQUAL(rcd_mr_deregister(table, region), 0);
+	rcd_mr_table_destroy(table);
+}
+
 int
 main(void)
 {
@@ -427,6 +495,8 @@ main(void)
 		{ "T5 a duplicate READ during the first answer", duplicate_read_during_the_answer },
 		{ "T5 duplicate READs at random", duplicate_reads_at_random },
 		{ "T7 an RNR NAK is repeated every 64 packets", a_lost_rnr_nak },
+		{ "T9 windows of a queue pair are unbound, some at a time",
+			windows_of_a_queue_pair },
 		{ "T11 NAKs are heard while paced", naks_are_heard_while_paced },
 		{ "T11 RNR NAKs are heard while paced", rnr_naks_are_heard_while_paced },
 	};
