@@ -360,9 +360,9 @@ struct rcd_ctrl_mcast_req {
 
 /*
  * Connection management: identifiers and channels of events, as librdmacm has them. A channel's
- * descriptor is the reading end of a pipe with a byte for each event that waits: who takes an event
- * (CM_EVENT, -EAGAIN without one) takes a byte, and CM_DESTROY, CM_MIGRATE and CM_LEAVE say how
- * many events they took from the identifier's channel.
+ * descriptor is the reading end of a stream with a byte for each event that waits: who takes an
+ * event (CM_EVENT, -EAGAIN without one) takes a byte, and CM_DESTROY, CM_MIGRATE and CM_LEAVE say
+ * how many bytes of that kind they left in the stream of the identifier's channel.
  */
 
 /** An IP address and port. */

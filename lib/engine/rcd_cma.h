@@ -28,7 +28,7 @@
 #define RCD_CMA_IDS_MAX     16384 /**< of a client */
 #define RCD_CMA_CHANNELS    1024  /**< of a client */
 #define RCD_CMA_GROUPS_MAX  1024  /**< of a client */
-#define RCD_CMA_EVENTS_MAX  32768 /**< that wait in a channel: its pipe has room for them */
+#define RCD_CMA_EVENTS_MAX  32768 /**< that wait in a channel */
 #define RCD_CMA_BACKLOG_MAX 1024  /**< requests that wait at a listener */
 #define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
 #define RCD_CMA_UDP_QKEY    0x01234567u
@@ -86,8 +86,9 @@ struct rcd_cma_event {
 struct rcd_cma_channel {
 	uint32_t handle;
 	uint32_t users; /**< identifiers */
-	int pipe;       /**< sending end: a byte for each event */
+	int sock;       /**< sending end: a byte for each event */
 	uint32_t count;
+	uint32_t untold; /**< events whose byte did not fit */
 	STAILQ_HEAD(, rcd_cma_event) events;
 };
 

@@ -2,7 +2,8 @@
 /**
  * @file
  * Channels of CM events. An event waits here until the client takes it, so that what waits of an
- * identifier goes with it; the channel's pipe has a byte for each, for poll(2) to see.
+ * identifier goes with it; the channel's stream has a byte for each, for poll(2) to see. Bytes for
+ * which it has no room follow as the client takes events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,20 +16,20 @@ rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
 {
 	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_pipe(session, ends) : -ENOMEM;
+	int err = channel != NULL ? rcd_session_stream(session, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
 	if (rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
-		rcd_session_pipe_close(session, ends[1]);
+		rcd_session_stream_close(session, ends[1]);
 		close(ends[0]);
 		free(channel);
 		return -ENOMEM;
 	}
 	STAILQ_INIT(&channel->events);
-	channel->pipe = ends[1];
+	channel->sock = ends[1];
 	*handle = channel->handle;
 	*fd = ends[0];
 	return 0;
@@ -50,7 +51,7 @@ rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle)
 	if (channel->users > 0)
 		return -EBUSY;
 	rcd_table_del(&session->cma->channels, handle);
-	rcd_session_pipe_close(session, channel->pipe);
+	rcd_session_stream_close(session, channel->sock);
 	free(channel);
 	return 0;
 }
@@ -74,12 +75,22 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 	return event;
 }
 
+/* Bytes that the client does not have yet, as many as there is room for. */
 static void
-tell(const struct rcd_cma_channel *channel)
+tell(struct rcd_cma_channel *channel)
 {
-	if (write(channel->pipe, "", 1) != 1) {
-		/* The client has put bytes of its own there, or has closed it: its own loss. */
-	}
+	while (channel->untold > 0 && rcd_session_stream_send(channel->sock, "", 1) == 0)
+		channel->untold--;
+}
+
+/* So many events are gone that the client did not take. @return bytes of theirs that it has */
+static uint32_t
+told(struct rcd_cma_channel *channel, uint32_t count)
+{
+	uint32_t untold = channel->untold < count ? channel->untold : count;
+
+	channel->untold -= untold;
+	return count - untold;
 }
 
 void
@@ -89,6 +100,7 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 
 	STAILQ_INSERT_TAIL(&channel->events, event, link);
 	channel->count++;
+	channel->untold++;
 	tell(channel);
 }
 
@@ -129,6 +141,8 @@ rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
 		}
 	}
 	drop(channel, event);
+	/* It has read a byte: there is room for one. */
+	tell(channel);
 	return 0;
 }
 
@@ -146,7 +160,7 @@ rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group)
 		drop(channel, event);
 		count++;
 	}
-	return count;
+	return told(channel, count);
 }
 
 uint32_t
@@ -171,6 +185,7 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 		rcd_cma_event_post(event);
 		count++;
 	}
+	count = told(from, count);
 	/* Requests that nobody has seen go with the listener. */
 	LIST_FOREACH(child, &id->children, child_link)
 	count += rcd_cma_event_migrate(child, channel);
@@ -200,7 +215,7 @@ rcd_cma_channels_end(struct rcd_session *session)
 
 		if (channel == NULL)
 			continue;
-		rcd_session_pipe_close(session, channel->pipe);
+		rcd_session_stream_close(session, channel->sock);
 		free(channel);
 	}
 }

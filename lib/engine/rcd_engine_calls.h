@@ -134,13 +134,17 @@ rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 extern const struct rcd_qp_ops rcd_host_qp_ops;
 extern const struct rcd_srq_ops rcd_host_srq_ops;
 
-/** Look at all doorbells that this poll looks at. @return queue pairs found */
+/** Look at all doorbells that this poll looks at. @return units of work done */
 uint32_t
 rcd_host_doorbells(struct rcd_lcore *lcore);
 
-/** Look at a session's doorbells now. @return queue pairs found */
+/**
+ * Answer a session's doorbells now. What the budget is not enough for is answered by later polls.
+ *
+ * @return units of work done
+ */
 uint32_t
-rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session);
+rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t budget);
 
 /** Whether any doorbell is set. Before sleep: looks at all. */
 bool
@@ -338,16 +342,26 @@ void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes);
 
 /**
- * A pipe for events: the client reads, and we write without ever blocking. Our end is charged.
+ * A stream for events: the client reads the first end, and we send to the second without ever
+ * blocking. A socket and no pipe: who reads a pipe holds its lock while the page that he reads into
+ * comes, and who writes waits for that lock however it was opened. Our end is charged.
  *
  * @return 0 or -errno
  */
 int
-rcd_session_pipe(struct rcd_session *session, int ends[2]);
+rcd_session_stream(struct rcd_session *session, int ends[2]);
 
 /** Close our end of one. */
 void
-rcd_session_pipe_close(struct rcd_session *session, int pipe);
+rcd_session_stream_close(struct rcd_session *session, int sock);
+
+/**
+ * Send to such a stream. Any thread.
+ *
+ * @return 0, also when nobody will ever read it; -EAGAIN when it has no room
+ */
+int
+rcd_session_stream_send(int sock, const void *data, size_t len);
 
 struct rcd_session *
 rcd_session_find(struct rcd_engine *engine, uint32_t serial);
@@ -433,9 +447,6 @@ int
 rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle);
 int
 rcd_verbs_cq_modify(struct rcd_session *session, const struct rcd_ctrl_cq_modify_req *req);
-/** Nobody looks at it any more: it leaves the lcore's lists. */
-void
-rcd_hcq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq);
 
 /* rcd_verbs.c */
 

@@ -9,6 +9,8 @@
  *   rcd_tx.c       packets of queue pairs to the ports; rcd_turn.c whose turn it is
  *   rcd_link.c     ARP, neighbour discovery and echo
  *   rcd_host.c     shared rings: work requests in, completions out
+ *   rcd_late.c     what clients may ask of one poll, and what waits for the next
+ *   rcd_event.c    completion events
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state
@@ -71,6 +73,22 @@ extern int rcd_logtype;
 #define RCD_CLIENTS_MAX  4096
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
 #define RCD_MCAST_GROUPS 1024
+
+/*
+ * What one poll does for clients at most, beside the packets that RCD_BURST_MAX bounds, so that
+ * nobody waits for what another asks: doorbells, flushed requests and events each have these
+ * budgets, and clients take turns. A unit is about 0.1 us when its memory is at hand and 0.35 us
+ * when it is not: a client's share delays others by some 10 us at worst, all shares by 50.
+ */
+#define RCD_WORK_SESSION 32  /**< units of one client */
+#define RCD_WORK_ALL     128 /**< of all clients */
+#define RCD_WORK_EVENT   8   /**< units of an event: a system call of about 1 us */
+#define RCD_WORK_TIMERS  64  /**< timers of a poll: all clients' */
+#define RCD_WORK_CALLS   4   /**< commands of the control thread, which waits for each */
+#define RCD_WORK_TURNS   128 /**< queue pairs that are asked for a packet, and have none */
+#define RCD_WORK_PAUSED  16  /**< units of a queue pair that did its share of local operations */
+#define RCD_WORK_COPY    256 /**< completions that a command moves to a resized queue: 16 KiB */
+#define RCD_WORK_LEAVE   16  /**< queue pairs that a command takes from their lcore, or fails */
 
 struct rcd_session;
 struct rcd_engine;
@@ -156,20 +174,21 @@ struct rcd_hcq {
 	bool failed;
 	struct rcd_hcq *next_dirty;
 	struct rcd_session *session;
-	int pipe;             /**< sending end of its channel; -1: none */
-	bool owed;            /**< an event did not fit the pipe */
-	bool due;             /**< an event waits for more completions, or for its time */
-	uint32_t event_count; /**< completions that it waits for */
-	uint32_t since_event; /**< completions since the last event */
-	uint64_t event_ns;    /**< longest that it waits */
-	uint64_t due_ns;      /**< when it began to */
+	struct rcd_channel *channel; /**< NULL: none */
+	TAILQ_ENTRY(rcd_hcq) owed_link;
+	struct rcd_timer timer; /**< RCD_TIMER_CQ: an event is due */
+	bool owed;              /**< an event is to be sent, and in the list of the channel */
+	bool due;               /**< an event waits for more completions, or for its time */
+	uint32_t event_count;   /**< completions that it waits for */
+	uint32_t since_event;   /**< completions since the last event */
+	uint64_t event_ns;      /**< longest that it waits */
+	uint64_t due_ns;        /**< when it began to */
 	uint64_t cookie;
 	uint32_t via; /**< connection that made it */
 
 	/* The control thread's. */
 	uint32_t handle;
-	uint32_t users; /**< queue pairs, one for each role */
-	struct rcd_channel *channel;
+	uint32_t users;         /**< queue pairs, one for each role */
 	uint64_t offset, bytes; /**< in the segment */
 };
 
@@ -205,6 +224,8 @@ struct rcd_hqp {
 	bool datagram;
 	bool reliable;
 	bool in_error; /**< as the client was told */
+	bool flushing; /**< in its session's list of those that are flushed */
+	TAILQ_ENTRY(rcd_hqp) flush_link;
 	struct rcd_hqp *next_touched;
 	struct rcd_timer timer;
 
@@ -254,6 +275,15 @@ struct rcd_txq {
 
 #define RCD_HOT_SESSIONS 32
 
+/** What a timer of an lcore is part of. */
+enum rcd_timer_kind {
+	RCD_TIMER_QP,
+	RCD_TIMER_CQ,
+	RCD_TIMER_SESSION,
+};
+
+TAILQ_HEAD(rcd_session_queue, rcd_session);
+
 /** An lcore. */
 struct rcd_lcore {
 	/* Of every poll. */
@@ -267,6 +297,11 @@ struct rcd_lcore {
 	uint32_t hot_count;
 	uint32_t cold_count;
 	uint32_t cold_next;
+	uint32_t hot_next;                 /**< where the look at doorbells goes on */
+	uint32_t work;                     /**< units of this poll, packets aside */
+	uint32_t longest_work;             /**< units of the largest poll, packets included */
+	struct rcd_session_queue flushing; /**< sessions with queue pairs to flush */
+	struct rcd_session_queue owing;    /**< sessions with events to send */
 	struct rcd_session *hot[RCD_HOT_SESSIONS];
 	struct rcd_session **cold; /**< RCD_CLIENTS_MAX places */
 	struct rcd_hqp *touched;
@@ -294,7 +329,7 @@ struct rcd_lcore {
 	bool running; /**< a thread polls it */
 	bool stop;
 	int wake_fd;
-	int sleep_fd; /**< epoll: wake_fd, and those of the sessions */
+	int sleep_fd; /**< epoll by edge: wake_fd, those of the sessions; none is read */
 	uint32_t sleeping;
 	int socket_id;
 	uint32_t session_count; /**< the control thread's */
@@ -315,7 +350,13 @@ struct rcd_pd {
 struct rcd_channel {
 	uint32_t handle;
 	uint32_t users;
-	int pipe; /**< sending end */
+	int sock; /**< sending end */
+
+	/* The lcore's. */
+	TAILQ_HEAD(, rcd_hcq) owed; /**< completion queues whose event is to be sent */
+	TAILQ_ENTRY(rcd_channel) link;
+	bool waiting;        /**< in the session's list */
+	uint32_t full_round; /**< of the session: in which it took no more */
 };
 
 /** Numbered objects of a session. */
@@ -379,7 +420,14 @@ struct rcd_extent {
 };
 
 LIST_HEAD(rcd_session_list, rcd_session);
-TAILQ_HEAD(rcd_session_queue, rcd_session);
+
+/** Doorbells that were taken and not answered yet: words of queue pairs, one after another. */
+struct rcd_doorbells {
+	uint64_t groups; /**< bits of the summary */
+	uint64_t bits;   /**< of the word at hand */
+	uint32_t word;
+	uint32_t words_left; /**< of the group at hand, behind this one */
+};
 
 /**
  * A client: one connection, one context. A guest (ibv_import_device()) has a connection and an
@@ -391,6 +439,9 @@ struct rcd_session {
 	struct rcd_shm_hdr *shm; /**< NULL: nothing was opened */
 	uint32_t idle_polls;
 	bool hot;
+	bool in_flushing; /**< of the lists of the lcore */
+	bool in_owing;
+	struct rcd_doorbells doorbells;
 	struct rcd_hqp **qps; /**< by doorbell bit; RCD_DB_BITS places or fewer */
 	uint32_t qp_places;
 	struct rcd_lcore *lcore;
@@ -401,6 +452,12 @@ struct rcd_session {
 	pid_t pid;
 	int pidfd;       /**< tells that the process is still the one that connected */
 	bool bad_memory; /**< its memory went away under the engine */
+	TAILQ_HEAD(, rcd_hqp) flushing;    /**< queue pairs to flush */
+	TAILQ_HEAD(, rcd_channel) waiting; /**< channels with events to send, the full ones last */
+	TAILQ_ENTRY(rcd_session) flush_link;
+	TAILQ_ENTRY(rcd_session) owe_link;
+	struct rcd_timer retry; /**< RCD_TIMER_SESSION: all channels with events are full */
+	uint32_t event_round;   /**< of looks at full channels */
 
 	/* The control thread's. */
 	LIST_ENTRY(rcd_session) link;
@@ -485,6 +542,10 @@ struct rcd_engine {
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };
+
+/** What a member is part of. */
+#define RCD_OWNER(member_at, type, member)                                                         \
+	((type *)(void *)((uint8_t *)(member_at)-offsetof(type, member)))
 
 /** The next power of two at or above a number. */
 static inline uint32_t

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_late.h"
+
 #define CQE_MAX (1u << 22)
 
 static int
@@ -84,7 +86,6 @@ rcd_verbs_cq_create(
 	cq->cookie = req->cookie;
 	cq->via = session->via;
 	cq->channel = channel;
-	cq->pipe = channel != NULL ? channel->pipe : -1;
 	err = cq_ring(session, cq, req->depth);
 	if (err == 0) {
 		err = rcd_table_add(&session->cqs, cq, &cq->handle);
@@ -102,34 +103,76 @@ rcd_verbs_cq_create(
 	return 0;
 }
 
+/** Attempts to come up with an lcore that goes on completing: each leaves it less to do. */
+#define MOVE_TRIES 64
+
 struct cq_move {
 	struct rcd_hcq *cq;
 	struct rcd_hcq to; /**< new ring */
-	int err;
+	uint32_t next;     /**< completion to copy next */
+	uint32_t producer; /**< as the lcore had it last */
+	int err;           /**< -EAGAIN: there is more than the lcore copies at once */
 };
 
+/* @return whether what is not consumed fits both rings */
+static bool
+cq_move_fits(struct cq_move *move, uint32_t consumer)
+{
+	uint32_t count = move->cq->producer - consumer;
+
+	move->producer = move->cq->producer;
+	move->err = count > move->cq->mask + 1 || count > move->to.mask + 1 ? -EINVAL : 0;
+	return move->err == 0;
+}
+
 static void
-cq_move_on_lcore(struct rcd_lcore *lcore, void *arg)
+cq_begin_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct cq_move *move = arg;
+	struct rcd_hcq *cq = move->cq;
+
+	/*
+	 * What was posted before the request comes before it, as far as one poll gets. Unreliable
+	 * sends are complete when the queue pair is asked once more.
+	 */
+	rcd_host_answer(lcore, cq->session, RCD_WORK_SESSION);
+	for (int i = 0; i < 2; i++)
+		rcd_tx_poll(lcore, RCD_BURST_MAX);
+	rcd_host_publish(lcore);
+	move->next = rcd_shm_load(&cq->shm->consumer);
+	cq_move_fits(move, move->next);
+}
+
+/* Completions that the lcore has published do not change: any thread may copy them. */
+static void
+cq_copy(struct cq_move *move)
+{
+	const struct rcd_hcq *from = move->cq;
+
+	for (; move->next != move->producer; move->next++)
+		move->to.slots[move->next & move->to.mask] = from->slots[move->next & from->mask];
+}
+
+static void
+cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct cq_move *move = arg;
 	struct rcd_hcq *cq = move->cq;
 	uint32_t consumer;
 
-	/*
-	 * What was posted before the request comes before it. Unreliable sends are complete when
-	 * the queue pair is asked once more.
-	 */
-	rcd_host_answer(lcore, cq->session);
-	for (int i = 0; i < 2; i++)
-		rcd_tx_poll(lcore, RCD_BURST_MAX);
 	rcd_host_publish(lcore);
 	consumer = rcd_shm_load(&cq->shm->consumer);
-	if (cq->producer - consumer > cq->mask + 1 || cq->producer - consumer > move->to.mask + 1) {
-		move->err = -EINVAL;
+	if (!cq_move_fits(move, consumer))
+		return;
+	/* What the client consumed meanwhile need not be there. */
+	if ((int32_t)(consumer - move->next) > 0)
+		move->next = consumer;
+	if (move->producer - move->next > RCD_WORK_COPY) {
+		move->err = -EAGAIN;
 		return;
 	}
-	for (uint32_t i = consumer; i != cq->producer; i++)
-		move->to.slots[i & move->to.mask] = cq->slots[i & cq->mask];
+	lcore->work += move->producer - move->next;
+	cq_copy(move);
 	move->to.shm->producer = cq->producer;
 	move->to.shm->consumer = consumer;
 	move->to.shm->arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
@@ -153,10 +196,16 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 	err = cq_ring(session, &move.to, req->depth);
 	if (err != 0)
 		return err;
-	rcd_lcore_call(session->lcore, cq_move_on_lcore, &move);
+	rcd_lcore_call(session->lcore, cq_begin_on_lcore, &move);
+	if (move.err == 0)
+		move.err = -EAGAIN;
+	for (int i = 0; i < MOVE_TRIES && move.err == -EAGAIN; i++) {
+		cq_copy(&move);
+		rcd_lcore_call(session->lcore, cq_switch_on_lcore, &move);
+	}
 	if (move.err != 0) {
 		cq_ring_free(session, move.to.offset, move.to.bytes);
-		return move.err;
+		return move.err == -EAGAIN ? -EBUSY : move.err;
 	}
 	old_offset = cq->offset;
 	old_bytes = cq->bytes;
@@ -167,23 +216,11 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 	return 0;
 }
 
-void
-rcd_hcq_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
-{
-	struct rcd_hcq **at = &lcore->dirty_cqs;
-
-	/* Published: it is in the list only for an event that waits, or did not fit its channel. */
-	while (*at != NULL && *at != cq)
-		at = &(*at)->next_dirty;
-	if (*at != NULL)
-		*at = cq->next_dirty;
-}
-
 static void
 cq_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	rcd_host_publish(lcore);
-	rcd_hcq_forget(lcore, arg);
+	rcd_event_forget(lcore, arg);
 }
 
 struct cq_change {
@@ -199,12 +236,9 @@ cq_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	/* A number alone waits for the longest period: fewer may come, and nothing behind them. */
 	uint32_t period_us = req->period_us > 0 ? req->period_us : RCD_CTRL_CQ_PERIOD_MAX;
 
-	(void)lcore;
-	change->cq->event_ns = period_us * UINT64_C(1000);
-	if (req->count > 1)
-		change->cq->event_count = req->count;
-	else
-		change->cq->event_count = req->period_us > 0 ? UINT32_MAX : 0;
+	uint32_t count = req->count > 1 ? req->count : req->period_us > 0 ? UINT32_MAX : 0;
+
+	rcd_event_moderate(lcore, change->cq, count, period_us * UINT64_C(1000));
 }
 
 int

@@ -9,7 +9,8 @@
 
 #include <errno.h>
 #include <rte_prefetch.h>
-#include <unistd.h>
+
+#include "rcd_late.h"
 
 #define SLOTS_AHEAD   4     /**< slot that is fetched ahead of the one that is taken */
 #define COLD_PER_POLL 4     /**< idle sessions that a poll looks at */
@@ -112,6 +113,7 @@ complete(void *arg, const struct rcd_cqe *cqe)
 	struct rcd_lcore *lcore = hqp->lcore;
 	struct rcd_cq_slot *slot;
 
+	lcore->work++;
 	rcd_lcore_touch(lcore, hqp);
 	if (cq->failed) {
 		hqp->faulty |= rcd_qp_state(hqp->qp) != RCD_QP_ERR;
@@ -214,16 +216,18 @@ const struct rcd_srq_ops rcd_host_srq_ops = {
 	.event = srq_event,
 };
 
+/* @return units of work done: doorbells, those of no queue pair included */
 static uint32_t
-answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t word)
+answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t budget)
 {
-	uint64_t bits = rcd_db_take_word(session->shm, word);
-	uint32_t found = 0;
+	struct rcd_doorbells *bells = &session->doorbells;
+	uint32_t done = 0;
 
-	for (; bits != 0; bits &= bits - 1) {
-		uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(bits);
+	for (; bells->bits != 0 && done < budget; bells->bits &= bells->bits - 1) {
+		uint32_t index = bells->word * 64 + (uint32_t)__builtin_ctzll(bells->bits);
 		struct rcd_hqp *hqp = index < session->qp_places ? session->qps[index] : NULL;
 
+		done++;
 		if (hqp == NULL) {
 			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_DOORBELL, 1);
 			continue;
@@ -231,24 +235,49 @@ answer_word(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t word)
 		rcd_qp_posted(hqp->qp);
 		rcd_lcore_touch(lcore, hqp);
 		rcd_turn_begin(&lcore->turns, &hqp->turn);
-		found++;
 	}
-	return found;
+	return done;
+}
+
+static bool
+any_doorbell(const struct rcd_session *session)
+{
+	const struct rcd_doorbells *bells = &session->doorbells;
+
+	return (bells->groups | bells->bits | bells->words_left) != 0 || rcd_db_any(session->shm);
 }
 
 uint32_t
-rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session)
+rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t budget)
 {
-	uint64_t summary = rcd_db_take_summary(session->shm);
-	uint32_t found = 0;
+	struct rcd_doorbells *bells = &session->doorbells;
+	bool taken = false;
+	uint32_t done = 0;
 
-	for (; summary != 0; summary &= summary - 1) {
-		uint32_t first = (uint32_t)__builtin_ctzll(summary) * RCD_DB_PER_BIT;
-
-		for (uint32_t i = 0; i < RCD_DB_PER_BIT; i++)
-			found += answer_word(lcore, session, first + i);
+	for (;;) {
+		done += answer_word(lcore, session, budget - done);
+		if (done >= budget)
+			break;
+		if (bells->words_left > 0) {
+			bells->words_left--;
+			bells->word++;
+		} else {
+			/* All that rang before come before one that rings again. */
+			if (bells->groups == 0 && !taken) {
+				bells->groups = rcd_db_take_summary(session->shm);
+				taken = true;
+			}
+			if (bells->groups == 0)
+				break;
+			bells->word = (uint32_t)__builtin_ctzll(bells->groups) * RCD_DB_PER_BIT;
+			bells->words_left = RCD_DB_PER_BIT - 1;
+			bells->groups &= bells->groups - 1;
+			done++;
+		}
+		bells->bits = rcd_db_take_word(session->shm, bells->word);
 	}
-	return found;
+	lcore->work += done;
+	return done;
 }
 
 static void
@@ -272,6 +301,46 @@ make_hot(struct rcd_lcore *lcore, uint32_t place)
 	lcore->hot[lcore->hot_count++] = session;
 }
 
+/* @return units of work done */
+static uint32_t
+answer_share(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t left)
+{
+	uint32_t budget = left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION;
+	uint32_t done = rcd_host_answer(lcore, session, budget);
+
+	if (unlikely(done >= budget))
+		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+	return done;
+}
+
+/* Begins where the budget of the poll before was used up. */
+static uint32_t
+look_at_hot(struct rcd_lcore *lcore)
+{
+	uint32_t i = lcore->hot_next;
+	uint32_t done = 0;
+
+	for (uint32_t left = lcore->hot_count; left > 0; left--) {
+		struct rcd_session *session;
+
+		if (i == 0 || i > lcore->hot_count)
+			i = lcore->hot_count;
+		session = lcore->hot[--i];
+		if (any_doorbell(session)) {
+			session->idle_polls = 0;
+			if (unlikely(done >= RCD_WORK_ALL)) {
+				rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+				lcore->hot_next = i + 1;
+				break;
+			}
+			done += answer_share(lcore, session, RCD_WORK_ALL - done);
+		} else if (++session->idle_polls > COLD_AFTER) {
+			make_cold(lcore, i);
+		}
+	}
+	return done;
+}
+
 /*
  * Sessions that rang lately are looked at by every poll, the others in turn, a few by each: so the
  * cost of a poll does not grow with clients that have nothing to do.
@@ -279,19 +348,9 @@ make_hot(struct rcd_lcore *lcore, uint32_t place)
 uint32_t
 rcd_host_doorbells(struct rcd_lcore *lcore)
 {
-	uint32_t found = 0;
+	uint32_t done = look_at_hot(lcore);
 	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
 
-	for (uint32_t i = lcore->hot_count; i-- > 0;) {
-		struct rcd_session *session = lcore->hot[i];
-
-		if (rcd_db_any(session->shm)) {
-			session->idle_polls = 0;
-			found += rcd_host_answer(lcore, session);
-		} else if (++session->idle_polls > COLD_AFTER) {
-			make_cold(lcore, i);
-		}
-	}
 	for (uint32_t i = 0; i < look; i++) {
 		uint32_t place = lcore->cold_next++;
 
@@ -299,15 +358,15 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 			place = 0;
 			lcore->cold_next = 1;
 		}
-		if (!rcd_db_any(lcore->cold[place]->shm))
+		if (!any_doorbell(lcore->cold[place]))
 			continue;
-		found += rcd_host_answer(lcore, lcore->cold[place]);
+		done += answer_share(lcore, lcore->cold[place], RCD_WORK_SESSION);
 		if (lcore->hot_count < RCD_HOT_SESSIONS)
 			make_hot(lcore, place);
 		if (lcore->cold_count == 0)
 			break;
 	}
-	return found;
+	return done;
 }
 
 bool
@@ -316,9 +375,9 @@ rcd_host_any_doorbell(struct rcd_lcore *lcore)
 	bool any = false;
 
 	for (uint32_t i = 0; i < lcore->hot_count; i++)
-		any |= rcd_db_any(lcore->hot[i]->shm);
+		any |= any_doorbell(lcore->hot[i]);
 	for (uint32_t i = 0; i < lcore->cold_count; i++)
-		any |= rcd_db_any(lcore->cold[i]->shm);
+		any |= any_doorbell(lcore->cold[i]);
 	return any;
 }
 
@@ -357,7 +416,7 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		hqp->faulty = false;
 	}
 	if (unlikely(rcd_qp_flushing(hqp->qp)))
-		rcd_qp_flush(hqp->qp, UINT32_MAX);
+		rcd_late_flush(lcore, hqp);
 	done = rcd_qp_sq_done(hqp->qp);
 	if (done != hqp->sq_published) {
 		hqp->sq_published = done;
@@ -371,60 +430,6 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	set_timer(lcore, hqp);
 	if (hqp->in_error != (rcd_qp_state(hqp->qp) == RCD_QP_ERR))
 		tell_error(lcore, hqp, !hqp->in_error);
-}
-
-/* @return whether the event still has to be sent */
-static bool
-send_event(struct rcd_hcq *cq)
-{
-	ssize_t sent = write(cq->pipe, &cq->cookie, sizeof(cq->cookie));
-
-	/* A pipe without a reader is a client that is going away. */
-	return sent < 0 && errno == EAGAIN;
-}
-
-/* An event is due. @return whether it waits for more to come */
-static bool
-moderate(struct rcd_hcq *cq, uint64_t now_ns)
-{
-	if (!cq->due)
-		cq->due_ns = now_ns;
-	cq->due = cq->since_event < cq->event_count && now_ns - cq->due_ns < cq->event_ns;
-	return cq->due;
-}
-
-/* @return whether the queue has to be looked at again: an event waits, or did not fit */
-static bool
-check_arm(struct rcd_hcq *cq, uint64_t now_ns)
-{
-	bool fresh = cq->published != cq->producer;
-	uint32_t arm;
-
-	cq->since_event += cq->producer - cq->published;
-	if (cq->pipe < 0)
-		return false;
-	if (cq->owed)
-		return cq->owed = send_event(cq);
-	if (cq->due) {
-		if (moderate(cq, now_ns))
-			return true;
-		cq->since_event = 0;
-		return cq->owed = send_event(cq);
-	}
-	if (!fresh)
-		return false;
-	arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
-	if (arm == cq->arm_seen)
-		return false;
-	if ((arm & RCD_SHM_ARM_MASK) == RCD_SHM_ARM_SOLICITED
-			? !cq->solicited
-			: (arm & RCD_SHM_ARM_MASK) != RCD_SHM_ARM_NEXT)
-		return false;
-	cq->arm_seen = arm;
-	if (moderate(cq, now_ns))
-		return true;
-	cq->since_event = 0;
-	return cq->owed = send_event(cq);
 }
 
 void
@@ -456,17 +461,11 @@ rcd_host_publish(struct rcd_lcore *lcore)
 	/* Who arms after this sees the completions; who armed before is seen here. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	lcore->dirty_cqs = NULL;
-	while (cqs != NULL) {
-		struct rcd_hcq *cq = cqs;
-
-		cqs = cq->next_dirty;
-		cq->dirty = check_arm(cq, lcore->now_ns);
-		cq->published = cq->producer;
-		cq->solicited = false;
-		if (cq->dirty) {
-			cq->next_dirty = lcore->dirty_cqs;
-			lcore->dirty_cqs = cq;
-		}
+	for (; cqs != NULL; cqs = cqs->next_dirty) {
+		cqs->dirty = false;
+		rcd_event_check(lcore, cqs);
+		cqs->published = cqs->producer;
+		cqs->solicited = false;
 	}
 }
 
@@ -474,6 +473,10 @@ void
 rcd_host_session_add(struct rcd_lcore *lcore, struct rcd_session *session)
 {
 	session->hot = false;
+	session->retry.kind = RCD_TIMER_SESSION;
+	session->event_round = 1;
+	TAILQ_INIT(&session->flushing);
+	TAILQ_INIT(&session->waiting);
 	lcore->cold[lcore->cold_count++] = session;
 	rcd_stage_watch(lcore, session);
 }
@@ -487,4 +490,10 @@ rcd_host_session_del(struct rcd_lcore *lcore, struct rcd_session *session)
 	for (uint32_t i = 0; i < lcore->cold_count; i++)
 		if (lcore->cold[i] == session)
 			lcore->cold[i--] = lcore->cold[--lcore->cold_count];
+	if (session->in_flushing)
+		TAILQ_REMOVE(&lcore->flushing, session, flush_link);
+	if (session->in_owing)
+		TAILQ_REMOVE(&lcore->owing, session, owe_link);
+	session->in_flushing = session->in_owing = false;
+	rcd_wheel_cancel(&lcore->wheel, &session->retry);
 }

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rcd_late.h"
+
 #define CALL_RING    64
 #define PACKET_RING  4096
 #define REORDER_POOL 1024
@@ -66,7 +68,7 @@ int
 rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id)
 {
 	int socket_id = lcore_id == LCORE_ID_ANY ? 0 : (int)rte_lcore_to_socket_id(lcore_id);
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	struct rcd_lcore *lcore =
 		rte_zmalloc_socket("rocade_lcore", sizeof(*lcore), RCD_CACHE_LINE, socket_id);
 
@@ -79,7 +81,6 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	lcore->socket_id = socket_id;
 	lcore->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	lcore->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
-	event.data.fd = lcore->wake_fd;
 	if (lcore->wake_fd < 0 || lcore->sleep_fd < 0 ||
 		epoll_ctl(lcore->sleep_fd, EPOLL_CTL_ADD, lcore->wake_fd, &event) != 0)
 		return -errno;
@@ -92,6 +93,8 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	lcore->reorder = rcd_reorder_pool_create(REORDER_POOL);
 	lcore->pool = engine->pools[socket_id];
 	rcd_turns_init(&lcore->turns);
+	TAILQ_INIT(&lcore->flushing);
+	TAILQ_INIT(&lcore->owing);
 	lcore->now_ns = rcd_clock_ns();
 	rcd_wheel_init(&lcore->wheel, lcore->now_ns);
 	if (lcore->calls == NULL || lcore->handover == NULL || lcore->loop == NULL ||
@@ -174,13 +177,14 @@ do_calls(struct rcd_lcore *lcore)
 	uint32_t done = 0;
 	void *obj;
 
-	while (rte_ring_dequeue(lcore->calls, &obj) == 0) {
+	while (done < RCD_WORK_CALLS && rte_ring_dequeue(lcore->calls, &obj) == 0) {
 		struct call *call = obj;
 
 		call->fn(lcore, call->arg);
 		__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
 		done++;
 	}
+	lcore->work += done;
 	return done;
 }
 
@@ -199,11 +203,8 @@ rcd_lcore_note(struct rcd_lcore *lcore, struct rcd_note *note)
 }
 
 static void
-expire(struct rcd_timer *timer, void *arg)
+expire_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
-	struct rcd_hqp *hqp =
-		(struct rcd_hqp *)((uint8_t *)timer - offsetof(struct rcd_hqp, timer));
-	struct rcd_lcore *lcore = arg;
 	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
 
 	if (hqp->in_error)
@@ -214,6 +215,22 @@ expire(struct rcd_timer *timer, void *arg)
 		rcd_turn_begin(&lcore->turns, &hqp->turn);
 	}
 	rcd_lcore_touch(lcore, hqp);
+}
+
+static void
+expire(struct rcd_timer *timer, void *arg)
+{
+	switch ((enum rcd_timer_kind)timer->kind) {
+	case RCD_TIMER_QP:
+		expire_qp(arg, RCD_OWNER(timer, struct rcd_hqp, timer));
+		break;
+	case RCD_TIMER_CQ:
+		rcd_event_due(arg, RCD_OWNER(timer, struct rcd_hcq, timer));
+		break;
+	case RCD_TIMER_SESSION:
+		rcd_event_retry(arg, RCD_OWNER(timer, struct rcd_session, retry));
+		break;
+	}
 }
 
 static void
@@ -261,26 +278,56 @@ count_idle(struct rcd_stages *stages, const struct rcd_stages *before)
 	}
 }
 
+/* Timers that are due. @return how many were looked at */
+static uint32_t
+do_timers(struct rcd_lcore *lcore)
+{
+	uint32_t done;
+
+	if (!rcd_wheel_due(&lcore->wheel, lcore->now_ns))
+		return 0;
+	done = rcd_wheel_advance(&lcore->wheel, lcore->now_ns, RCD_WORK_TIMERS, expire, lcore);
+	lcore->work += done;
+	if (unlikely(done == RCD_WORK_TIMERS))
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+	return done + 1;
+}
+
+/* Packets are counted here, and what they and clients caused where it is done. */
+static void
+count_work(struct rcd_lcore *lcore, uint32_t packets)
+{
+	uint32_t work = lcore->work + packets;
+
+	if (unlikely(work > lcore->longest_work))
+		lcore->longest_work = work;
+	lcore->work = 0;
+}
+
 static uint32_t
 poll_once(struct rcd_lcore *lcore, uint32_t budget)
 {
 	uint32_t done = 0;
+	uint32_t packets;
 
 	if (!rte_ring_empty(lcore->calls))
 		done += do_calls(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
-	done += rcd_rx_poll(lcore, budget);
+	packets = rcd_rx_poll(lcore, budget);
 	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
 	done += rcd_host_doorbells(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
-	if (rcd_wheel_due(&lcore->wheel, lcore->now_ns)) {
-		done++;
-		rcd_wheel_advance(&lcore->wheel, lcore->now_ns, expire, lcore);
-	}
-	done += rcd_tx_poll(lcore, (budget + 1) / 2);
+	done += do_timers(lcore);
+	if (unlikely(!TAILQ_EMPTY(&lcore->flushing)))
+		done += rcd_late_poll(lcore);
+	packets += rcd_tx_poll(lcore, (budget + 1) / 2);
 	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
+	if (unlikely(!TAILQ_EMPTY(&lcore->owing)))
+		done += rcd_event_poll(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_HOST);
+	count_work(lcore, packets);
+	done += packets;
 	lcore->polls++;
 	lcore->busy_polls += done > 0;
 	return done;
@@ -329,14 +376,13 @@ nap(struct rcd_lcore *lcore)
 	uint64_t next_ns = rcd_wheel_next(&lcore->wheel);
 	uint64_t nap_ns = LONG_NAP_NS;
 	struct timespec timeout;
-	int count = 0;
 
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
 		if (!lcore->txqs[i]->dev->wire || lcore->engine->lcore_count > 1 ||
 			lcore->txqs[i]->dev->conf.impair[0] != '\0')
 			nap_ns = NAP_NS;
-	/* Events wait for their time, or for room in a pipe: nobody rings for either. */
-	if (next_ns <= now_ns || lcore->dirty_cqs != NULL)
+	/* Nobody rings for what a budget left for the next poll. */
+	if (next_ns <= now_ns || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing))
 		return;
 	if (next_ns - now_ns < nap_ns)
 		nap_ns = next_ns - now_ns;
@@ -346,16 +392,15 @@ nap(struct rcd_lcore *lcore)
 		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
 		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
 		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
-		count = epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL);
-	}
-	set_sleeping(lcore, 0);
-	for (int i = 0; i < count; i++) {
-		uint64_t rings;
-
-		if (read(events[i].data.fd, &rings, sizeof(rings)) < 0) {
-			/* Somebody else has read it: only its owner can, and only to its harm. */
+		/*
+		 * Edge-triggered: each ring ends one sleep, and nothing has to be read. A client
+		 * has its wake-up descriptor too, and could make a read of it block.
+		 */
+		if (epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL) < 0) {
+			/* Time to look, whatever it was. */
 		}
 	}
+	set_sleeping(lcore, 0);
 }
 
 int

@@ -352,19 +352,20 @@ serve_channel_create(struct request *r)
 {
 	struct rcd_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_pipe(r->session, ends) : -ENOMEM;
+	int err = channel != NULL ? rcd_session_stream(r->session, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
 	if (rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
-		rcd_session_pipe_close(r->session, ends[1]);
+		rcd_session_stream_close(r->session, ends[1]);
 		close(ends[0]);
 		free(channel);
 		return -ENOMEM;
 	}
-	channel->pipe = ends[1];
+	channel->sock = ends[1];
+	TAILQ_INIT(&channel->owed);
 	r->out->channel_create_rep.handle = channel->handle;
 	r->reply->fds.fds[0] = ends[0];
 	r->reply->fds.count = 1;
@@ -382,7 +383,7 @@ serve_channel_destroy(struct request *r)
 	if (channel->users > 0)
 		return -EBUSY;
 	rcd_table_del(&r->session->channels, channel->handle);
-	rcd_session_pipe_close(r->session, channel->pipe);
+	rcd_session_stream_close(r->session, channel->sock);
 	free(channel);
 	return 0;
 }

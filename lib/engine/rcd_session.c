@@ -25,6 +25,9 @@
 #define CONTEXT_DESCRIPTORS    3
 #define CONTEXT_MAPPINGS       24
 
+/** Kernel memory for events that wait in a stream. */
+#define STREAM_BYTES (1 << 20)
+
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
 {
@@ -92,7 +95,7 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 {
 	struct rcd_engine *engine = session->engine;
 	const struct rcd_quota *quota = &engine->conf.quota;
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	uint64_t secret;
 	int err;
 
@@ -117,7 +120,6 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 		rcd_table_init(&session->hqps, session->qp_places) != 0)
 		return -ENOMEM;
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	event.data.fd = session->wake_fd;
 	if (session->wake_fd < 0 ||
 		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_ADD, session->wake_fd, &event) != 0)
 		return -errno;
@@ -153,7 +155,7 @@ free_objects(struct rcd_session *session)
 		struct rcd_channel *channel = session->channels.slots[i];
 
 		if (channel != NULL)
-			close(channel->pipe);
+			close(channel->sock);
 		free(channel);
 	}
 }
@@ -173,6 +175,9 @@ rcd_session_end(struct rcd_session *session)
 
 	rcd_guest_end_all(session);
 	rcd_cma_end(session);
+	/* The client has it as well: closed alone, it would stay in the set. */
+	if (session->wake_fd >= 0)
+		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_DEL, session->wake_fd, NULL);
 	if (session->dev != NULL) {
 		rcd_verbs_end(session);
 		session->lcore->session_count--;
@@ -229,30 +234,35 @@ rcd_session_close(struct rcd_session *session)
 }
 
 int
-rcd_session_pipe(struct rcd_session *session, int ends[2])
+rcd_session_stream(struct rcd_session *session, int ends[2])
 {
 	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
 	if (err != 0)
 		return err;
-	if (pipe2(ends, O_CLOEXEC) != 0) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
 		err = -errno;
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		return err;
 	}
-	/* Our end never blocks; how the client reads is its own affair. */
-	if (fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
-		return 0;
-	err = -errno;
-	close(ends[0]);
-	rcd_session_pipe_close(session, ends[1]);
-	return err;
+	/* As much as an unprivileged program may have; with less, events only wait longer. */
+	setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_BYTES }, sizeof(int));
+	return 0;
+}
+
+int
+rcd_session_stream_send(int sock, const void *data, size_t len)
+{
+	ssize_t sent = send(sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* Without a reader it is a client that is going away. */
+	return sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) ? -EAGAIN : 0;
 }
 
 void
-rcd_session_pipe_close(struct rcd_session *session, int pipe)
+rcd_session_stream_close(struct rcd_session *session, int sock)
 {
-	close(pipe);
+	close(sock);
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 }
 

@@ -115,6 +115,9 @@ engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
 			snprintf(name, sizeof(name), "lcore%u_busy_polls",
 				the_engine->lcores[i]->lcore_id);
 			rte_tel_data_add_dict_u64(data, name, the_engine->lcores[i]->busy_polls);
+			snprintf(name, sizeof(name), "lcore%u_longest_poll_work",
+				the_engine->lcores[i]->lcore_id);
+			rte_tel_data_add_dict_u64(data, name, the_engine->lcores[i]->longest_work);
 		}
 	}
 	rcd_telemetry_unlock();

@@ -45,11 +45,11 @@ rcd_turn_block(struct rcd_turn *turn, struct rcd_turn_list *blocked)
 }
 
 void
-rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked)
+rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked, uint32_t most)
 {
 	struct rcd_turn *turn;
 
-	while ((turn = TAILQ_FIRST(blocked)) != NULL)
+	for (uint32_t i = 0; i < most && (turn = TAILQ_FIRST(blocked)) != NULL; i++)
 		move(turn, &turns->old);
 }
 

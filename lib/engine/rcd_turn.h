@@ -57,9 +57,9 @@ rcd_turn_end(struct rcd_turn *turn);
 void
 rcd_turn_block(struct rcd_turn *turn, struct rcd_turn_list *blocked);
 
-/** All of a list go on, with what was left of their turns. */
+/** The first of a list, so many at most, go on with what was left of their turns. */
 void
-rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked);
+rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked, uint32_t most);
 
 /** Who may send a packet now. @return NULL when nobody wants to */
 struct rcd_turn *

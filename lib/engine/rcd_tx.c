@@ -12,12 +12,6 @@
 /* Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
 #define FRAME_OVERHEAD 24
 
-static struct rcd_hqp *
-hqp_of(struct rcd_turn *turn)
-{
-	return (struct rcd_hqp *)(void *)((uint8_t *)turn - offsetof(struct rcd_hqp, turn));
-}
-
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
 {
@@ -58,8 +52,11 @@ flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 {
 	uint16_t sent;
 
-	if (txq->count == 0)
+	if (txq->count == 0) {
+		if (unlikely(!TAILQ_EMPTY(&txq->blocked)))
+			rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
 		return;
+	}
 	sent = rte_eth_tx_burst(
 		txq->dev->port_id, (uint16_t)lcore->index, txq->mbufs + txq->first, txq->count);
 	txq->first += sent;
@@ -69,7 +66,7 @@ flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 		return;
 	}
 	txq->first = 0;
-	rcd_turn_unblock(&lcore->turns, &txq->blocked);
+	rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
 }
 
 void
@@ -306,21 +303,30 @@ uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
 	uint32_t sent = 0;
+	uint32_t idle = 0;
 	struct rcd_turn *turn;
 
-	while (sent < budget && (turn = rcd_turn_next(&lcore->turns)) != NULL) {
-		struct rcd_hqp *hqp = hqp_of(turn);
+	while (sent < budget && idle < RCD_WORK_TURNS &&
+		(turn = rcd_turn_next(&lcore->turns)) != NULL) {
+		struct rcd_hqp *hqp = RCD_OWNER(turn, struct rcd_hqp, turn);
 
 		/* Loopback is emptied by the next poll. */
 		if (rte_ring_free_count(lcore->loop) < 2)
 			break;
-		if (serve(lcore, hqp))
+		if (serve(lcore, hqp)) {
 			sent++;
-		else if (lcore->spare_count == 0 && turn->list != NULL &&
+			continue;
+		}
+		idle += unlikely(rcd_qp_tx_paused(hqp->qp)) ? RCD_WORK_PAUSED : 1;
+		if (lcore->spare_count == 0 && turn->list != NULL &&
 			turn->list != &lcore->txq_of[hqp->dev->index]->blocked)
 			break;
 	}
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	rcd_tx_flush(lcore);
-	return sent;
+	if (unlikely(idle >= RCD_WORK_TURNS))
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+	lcore->work += idle;
+	/* Who is left has its turn in the next poll: not a time to sleep. */
+	return sent + (idle >= RCD_WORK_TURNS);
 }

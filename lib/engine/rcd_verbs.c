@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_late.h"
+
 #define WR_MAX        (1u << 16)
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
@@ -372,10 +374,12 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 {
 	struct rcd_hqp *hqp = arg;
 	struct rcd_shm_hdr *shm = hqp->session->shm;
+	struct rcd_doorbells *bells = &hqp->session->doorbells;
 
 	rcd_host_publish(lcore);
 	if (hqp->multicast)
 		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
+	rcd_late_forget(hqp);
 	rcd_turn_end(&hqp->turn);
 	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
 	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
@@ -383,6 +387,8 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 	/* A doorbell that it left behind would look like an offence. */
 	__atomic_fetch_and(&shm->db_words[hqp->index / 64], ~(UINT64_C(1) << (hqp->index % 64)),
 		__ATOMIC_SEQ_CST);
+	if (bells->word == hqp->index / 64)
+		bells->bits &= ~(UINT64_C(1) << (hqp->index % 64));
 	rcd_qp_fini(hqp->qp);
 }
 
@@ -426,42 +432,89 @@ rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
 	return 0;
 }
 
-static void
-end_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	struct rcd_session *session = arg;
+/* A walk over the objects of a session by several commands, each of them short. */
+struct walk {
+	struct rcd_session *session;
+	uint32_t next; /**< place to go on at */
+	uint32_t end;
+};
 
-	rcd_host_session_del(lcore, session);
-	for (uint32_t i = 0; i < session->hqps.capacity; i++)
-		if (session->hqps.slots[i] != NULL)
-			qp_leave(lcore, session->hqps.slots[i]);
+static void
+walk_all(struct rcd_session *session, uint32_t end, void (*fn)(struct rcd_lcore *, void *))
+{
+	struct walk walk = { .session = session, .end = end };
+
+	while (walk.next < end)
+		rcd_lcore_call(session->lcore, fn, &walk);
+}
+
+static void
+hide_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_host_session_del(lcore, arg);
+}
+
+static void
+leave_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct walk *walk = arg;
+	uint32_t done = 0;
+
+	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
+		if (walk->session->hqps.slots[walk->next] == NULL)
+			continue;
+		qp_leave(lcore, walk->session->hqps.slots[walk->next]);
+		done++;
+	}
 	rcd_host_publish(lcore);
-	for (uint32_t i = 0; i < session->cqs.capacity; i++)
-		if (session->cqs.slots[i] != NULL)
-			rcd_hcq_forget(lcore, session->cqs.slots[i]);
+	lcore->work += done;
+}
+
+static void
+forget_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct walk *walk = arg;
+	uint32_t done = 0;
+
+	for (; walk->next < walk->end && done < RCD_WORK_ALL; walk->next++) {
+		if (walk->session->cqs.slots[walk->next] == NULL)
+			continue;
+		rcd_event_forget(lcore, walk->session->cqs.slots[walk->next]);
+		done++;
+	}
+	lcore->work += done;
 }
 
 void
 rcd_verbs_end(struct rcd_session *session)
 {
-	rcd_lcore_call(session->lcore, end_on_lcore, session);
+	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
+	rcd_lcore_call(session->lcore, hide_on_lcore, session);
+	walk_all(session, session->hqps.capacity, leave_on_lcore);
+	walk_all(session, session->cqs.capacity, forget_on_lcore);
+	rcd_lcore_call(session->lcore, hide_on_lcore, session);
 }
 
 static void
 fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct rcd_session *session = arg;
+	struct walk *walk = arg;
+	uint32_t done = 0;
 
-	for (uint32_t i = 0; i < session->qp_places; i++) {
-		if (session->qps[i] == NULL)
+	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
+		struct rcd_hqp *hqp = walk->session->qps[walk->next];
+
+		if (hqp == NULL)
 			continue;
-		session->qps[i]->faulty = true;
-		rcd_lcore_touch(lcore, session->qps[i]);
+		hqp->faulty = true;
+		rcd_lcore_touch(lcore, hqp);
+		done++;
 	}
+	lcore->work += done;
 }
 
 void
 rcd_verbs_fail_all(struct rcd_session *session)
 {
-	rcd_lcore_call(session->lcore, fail_on_lcore, session);
+	walk_all(session, session->qp_places, fail_on_lcore);
 }

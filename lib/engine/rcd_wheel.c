@@ -11,8 +11,8 @@ slot_of(struct rcd_wheel *wheel, uint64_t at_ns)
 	/* Rounded up, so that a timer in its slot is due when the slot is. */
 	uint64_t tick = (at_ns >> RCD_WHEEL_TICK_LOG2) + 1;
 
-	if (tick < wheel->tick)
-		tick = wheel->tick;
+	if (tick < wheel->floor)
+		tick = wheel->floor;
 	return &wheel->slots[tick % RCD_WHEEL_SLOTS];
 }
 
@@ -20,6 +20,8 @@ void
 rcd_wheel_init(struct rcd_wheel *wheel, uint64_t now_ns)
 {
 	*wheel = (struct rcd_wheel){ .tick = now_ns >> RCD_WHEEL_TICK_LOG2 };
+	wheel->floor = wheel->tick;
+	LIST_INIT(&wheel->late);
 	for (uint32_t i = 0; i < RCD_WHEEL_SLOTS; i++)
 		LIST_INIT(&wheel->slots[i]);
 }
@@ -53,35 +55,42 @@ take_list(struct rcd_timer_list *slot, struct rcd_timer_list *list)
 	LIST_INIT(slot);
 }
 
-void
-rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns,
+uint32_t
+rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns, uint32_t budget,
 	void (*expired)(struct rcd_timer *timer, void *arg), void *arg)
 {
 	uint64_t last = now_ns >> RCD_WHEEL_TICK_LOG2;
-	uint64_t first = wheel->tick;
+	uint32_t done = 0;
 
-	if (last < first)
-		return;
+	if (last < wheel->tick)
+		return 0;
 	/* After a long stop each list once is enough. */
-	if (last - first >= RCD_WHEEL_SLOTS)
-		first = last - RCD_WHEEL_SLOTS + 1;
+	if (last - wheel->tick >= RCD_WHEEL_SLOTS)
+		wheel->tick = last - RCD_WHEEL_SLOTS + 1;
 	/* What is set from now on belongs behind the last tick that is looked at. */
-	wheel->tick = last + 1;
-	for (uint64_t tick = first; tick <= last && wheel->count > 0; tick++) {
-		struct rcd_timer_list list;
-		struct rcd_timer *timer;
+	wheel->floor = last + 1;
+	while (done < budget && wheel->count > 0) {
+		struct rcd_timer *timer = LIST_FIRST(&wheel->late);
+		uint64_t at_ns;
 
-		take_list(&wheel->slots[tick % RCD_WHEEL_SLOTS], &list);
-		while ((timer = LIST_FIRST(&list)) != NULL) {
-			uint64_t at_ns = timer->at_ns;
-
-			rcd_wheel_cancel(wheel, timer);
-			if (at_ns <= now_ns)
-				expired(timer, arg);
-			else
-				rcd_wheel_set(wheel, timer, at_ns);
+		if (timer == NULL) {
+			if (wheel->tick > last)
+				break;
+			take_list(&wheel->slots[wheel->tick++ % RCD_WHEEL_SLOTS], &wheel->late);
+			continue;
 		}
+		at_ns = timer->at_ns;
+		rcd_wheel_cancel(wheel, timer);
+		if (at_ns <= now_ns)
+			expired(timer, arg);
+		else
+			rcd_wheel_set(wheel, timer, at_ns);
+		done++;
 	}
+	/* With none left there is nothing to look for in the ticks between. */
+	if (wheel->count == 0)
+		wheel->tick = last + 1;
+	return done;
 }
 
 uint64_t
@@ -89,6 +98,8 @@ rcd_wheel_next(const struct rcd_wheel *wheel)
 {
 	if (wheel->count == 0)
 		return UINT64_MAX;
+	if (!LIST_EMPTY(&wheel->late))
+		return wheel->tick << RCD_WHEEL_TICK_LOG2;
 	for (uint64_t tick = wheel->tick; tick < wheel->tick + RCD_WHEEL_SLOTS; tick++)
 		if (!LIST_EMPTY(&wheel->slots[tick % RCD_WHEEL_SLOTS]))
 			return tick << RCD_WHEEL_TICK_LOG2;

@@ -21,14 +21,17 @@
 struct rcd_timer {
 	LIST_ENTRY(rcd_timer) link;
 	uint64_t at_ns; /**< 0: not set */
+	uint32_t kind;  /**< the owner's: what it is part of */
 };
 
 LIST_HEAD(rcd_timer_list, rcd_timer);
 
 /** A wheel. Zeroed by rcd_wheel_init(); members are private. */
 struct rcd_wheel {
-	uint64_t tick; /**< next tick to look at */
+	uint64_t tick;  /**< next tick to look at */
+	uint64_t floor; /**< first tick that a timer may be set to: behind those looked at */
 	uint32_t count;
+	struct rcd_timer_list late; /**< of the ticks before, for whom a budget was not enough */
 	struct rcd_timer_list slots[RCD_WHEEL_SLOTS];
 };
 
@@ -48,15 +51,20 @@ rcd_wheel_cancel(struct rcd_wheel *wheel, struct rcd_timer *timer);
 static inline bool
 rcd_wheel_due(const struct rcd_wheel *wheel, uint64_t now_ns)
 {
-	return wheel->count > 0 && now_ns >> RCD_WHEEL_TICK_LOG2 >= wheel->tick;
+	return wheel->count > 0 &&
+		(now_ns >> RCD_WHEEL_TICK_LOG2 >= wheel->tick || !LIST_EMPTY(&wheel->late));
 }
 
 /**
- * Unset all timers that are due and hand each to @p expired, which may set it or others again.
- * A timer fires up to one tick late.
+ * Unset timers that are due and hand each to @p expired, which may set it or others again. A timer
+ * fires up to one tick late; one for which the budget is not enough, at the next call, before those
+ * that are due later.
+ *
+ * @param budget  most timers to look at
+ * @return timers looked at
  */
-void
-rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns,
+uint32_t
+rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns, uint32_t budget,
 	void (*expired)(struct rcd_timer *timer, void *arg), void *arg);
 
 /** A time before which nothing is due. @return engine clock; UINT64_MAX when no timer is set */

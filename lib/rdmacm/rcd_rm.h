@@ -57,7 +57,7 @@ struct rcd_rm_channel {
 	LIST_ENTRY(rcd_rm_channel) link;
 	struct rcd_rm_session *session;
 	uint32_t handle;
-	pthread_mutex_t lock; /**< the pipe has a byte for each event that the engine has */
+	pthread_mutex_t lock; /**< the stream has a byte for each event that the engine has */
 };
 
 /** A group that an identifier has joined. */

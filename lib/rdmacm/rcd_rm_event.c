@@ -351,7 +351,7 @@ handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_c
 }
 
 /*
- * The pipe has ended: so has the engine, or another thread has destroyed the channel. With the
+ * The stream has ended: so has the engine, or another thread has destroyed the channel. With the
  * kernel a thread that waits in a channel then waits on, and programs end while it does.
  */
 static void

@@ -180,7 +180,9 @@ blocked_ones_wait(void)
 	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[1]);
 	rcd_turn_end(&world.senders[1].turn);
 	CU_ASSERT_PTR_NULL(step(&world));
-	rcd_turn_unblock(&world.turns, &blocked);
+	rcd_turn_unblock(&world.turns, &blocked, 0);
+	CU_ASSERT_PTR_NULL(step(&world));
+	rcd_turn_unblock(&world.turns, &blocked, 2);
 	CU_ASSERT(TAILQ_EMPTY(&blocked));
 	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[0]);
 	rcd_turn_end(&world.senders[0].turn);

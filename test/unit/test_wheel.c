@@ -88,11 +88,57 @@ random_operations(void)
 		world->now_ns += (uint64_t)rand() %
 			(rand() % 1000 == 0 ? 3 * RCD_WHEEL_SLOTS * TICK : 2 * TICK);
 		if (rcd_wheel_due(&world->wheel, world->now_ns))
-			rcd_wheel_advance(&world->wheel, world->now_ns, expired, world);
+			rcd_wheel_advance(&world->wheel, world->now_ns, UINT32_MAX, expired, world);
 		if (round % 100 == 0)
 			check(world);
 	}
 	CU_ASSERT(world->fired > 1000);
+	free(world);
+}
+
+/* As many as the budget allows, the earlier before the later, and none is forgotten. */
+static void
+budgets(void)
+{
+	static const uint32_t most[] = { 1, 3, TIMERS };
+	struct world *world = calloc(1, sizeof(*world));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(world);
+	for (size_t round = 0; round < sizeof(most) / sizeof(most[0]); round++) {
+		uint32_t calls = 0;
+
+		world->now_ns = 123456789;
+		world->fired = 0;
+		rcd_wheel_init(&world->wheel, world->now_ns);
+		for (uint32_t i = 0; i < TIMERS; i++) {
+			/* Many at once, some later, one beyond the horizon. */
+			uint64_t after = i == 7 ? 2 * RCD_WHEEL_SLOTS * TICK : i / 100 * 10 * TICK;
+
+			world->entries[i].at_ns = world->now_ns + 1 + after;
+			rcd_wheel_set(
+				&world->wheel, &world->entries[i].timer, world->entries[i].at_ns);
+		}
+		world->now_ns += 20 * TICK;
+		while (rcd_wheel_due(&world->wheel, world->now_ns)) {
+			uint32_t before = world->fired;
+			uint32_t done = rcd_wheel_advance(
+				&world->wheel, world->now_ns, most[round], expired, world);
+
+			CU_ASSERT(done <= most[round] && world->fired - before <= done);
+			CU_ASSERT(calls++ < 2 * TIMERS);
+			/* Of the second hundred only when the first is done. */
+			for (uint32_t i = 0; i < 100 && world->fired < 99; i++)
+				CU_ASSERT(world->entries[100 + i].at_ns != 0);
+			if (calls % 5 == 0)
+				world->now_ns += 3 * TICK;
+		}
+		CU_ASSERT_EQUAL(world->fired, TIMERS - 1);
+		CU_ASSERT(calls >= (TIMERS - 1) / most[round]);
+		world->now_ns += 3 * RCD_WHEEL_SLOTS * TICK;
+		CU_ASSERT_EQUAL(
+			rcd_wheel_advance(&world->wheel, world->now_ns, 5, expired, world), 1);
+		CU_ASSERT_EQUAL(world->fired, TIMERS);
+	}
 	free(world);
 }
 
@@ -115,6 +161,7 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(random_operations),
+		{ "S8 timers expire within a budget", budgets },
 		RCD_TEST(empty_wheel),
 	};
 
