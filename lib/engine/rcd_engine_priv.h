@@ -376,6 +376,7 @@ struct rcd_mem {
 	uint64_t len;
 	uint64_t page; /**< bytes */
 	bool writable;
+	bool gone;     /**< the client took it away: it is for no region any more */
 	uint8_t *base; /**< in the window */
 	uint32_t refs; /**< regions, and one for the handle */
 	uint32_t handle;

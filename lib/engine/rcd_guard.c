@@ -15,6 +15,8 @@
 
 #define ALIGN       ((size_t)2 << 20)
 #define WINDOW_LOG2 43 /**< 8 TiB of addresses: a sixteenth of what a process has */
+#define GRANULES    (((size_t)1 << WINDOW_LOG2) / ALIGN)
+#define PAGE        ((size_t)4096)
 #define FAULTS      64 /**< reports kept; more at once are one offence anyway */
 
 struct range {
@@ -31,9 +33,18 @@ struct pool {
 	size_t free_room;
 };
 
+/* What a fault replaces. */
+struct cover {
+	uintptr_t start;
+	size_t len;
+};
+
 static struct {
 	uintptr_t start;
 	size_t len;
+	/* By granule of 2 MiB; written before anything is mapped there, read by the handler. */
+	uint64_t *marks; /**< bits of granules in which a cover's reservation begins */
+	struct cover *covers;
 	struct pool pools[2];
 	void *nowhere;
 	struct sigaction old;
@@ -49,20 +60,47 @@ round_up(size_t len)
 	return (len + ALIGN - 1) & ~(ALIGN - 1);
 }
 
-/* A mapping of small pages is patched by the page; one of hugepages takes a whole one. */
+static size_t
+granule(uintptr_t addr)
+{
+	return addr / ALIGN - guard.start / ALIGN;
+}
+
+/*
+ * What is mapped around an address. Looks back to the beginning of a reservation, 64 granules at a
+ * time: 8192 steps for the longest region.
+ */
+static const struct cover *
+cover_of(uintptr_t addr)
+{
+	size_t at = granule(addr);
+	size_t word = at / 64;
+	uint64_t bits = __atomic_load_n(&guard.marks[word], __ATOMIC_ACQUIRE) &
+		(UINT64_MAX >> (63 - at % 64));
+	const struct cover *cover;
+
+	while (bits == 0 && word > 0)
+		bits = __atomic_load_n(&guard.marks[--word], __ATOMIC_ACQUIRE);
+	if (bits == 0)
+		return NULL;
+	cover = &guard.covers[word * 64 + 63 - (size_t)__builtin_clzll(bits)];
+	return addr - cover->start < cover->len ? cover : NULL;
+}
+
 static bool
 patch(uintptr_t addr)
 {
-	static const size_t sizes[] = { 4096, (size_t)2 << 20, (size_t)1 << 30 };
+	const struct cover *cover = cover_of(addr);
+	const int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *page = (void *)(addr / PAGE * PAGE);
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		void *at = (void *)(addr & ~(sizes[i] - 1));
-
-		if (mmap(at, sizes[i], PROT_READ | PROT_WRITE,
-			    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == at)
-			return true;
-	}
-	return false;
+	if (cover == NULL)
+		return false;
+	if (mmap((void *)cover->start, cover->len, PROT_READ | PROT_WRITE, flags, -1, 0) !=
+		MAP_FAILED)
+		return true;
+	/* A kernel that counts all memory beforehand: a page, from the engine's reserve. */
+	return mmap(page, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
 }
 
 static void
@@ -85,6 +123,17 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	}
 }
 
+static void
+give_back(void)
+{
+	munmap((void *)guard.start, guard.len);
+	munmap(guard.covers, (GRANULES + 1) * sizeof(struct cover));
+	free(guard.marks);
+	free(guard.pools[0].free);
+	free(guard.pools[1].free);
+	memset(&guard, 0, sizeof(guard));
+}
+
 int
 rcd_guard_init(void)
 {
@@ -98,6 +147,18 @@ rcd_guard_init(void)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (window == MAP_FAILED)
 		return -ENOMEM;
+	/* Addresses; memory is taken where something is covered. */
+	guard.covers = mmap(NULL, (GRANULES + 1) * sizeof(struct cover), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	guard.marks = calloc(GRANULES / 64 + 1, sizeof(guard.marks[0]));
+	if (guard.covers == MAP_FAILED || guard.marks == NULL) {
+		munmap(window, (size_t)1 << WINDOW_LOG2);
+		if (guard.covers != MAP_FAILED)
+			munmap(guard.covers, (GRANULES + 1) * sizeof(struct cover));
+		free(guard.marks);
+		memset(&guard, 0, sizeof(guard));
+		return -ENOMEM;
+	}
 	guard.start = (uintptr_t)window;
 	guard.len = (size_t)1 << WINDOW_LOG2;
 	for (int i = 0; i < 2; i++) {
@@ -107,9 +168,7 @@ rcd_guard_init(void)
 		pool->len = guard.len / 2 - ALIGN;
 		pool->free = calloc(64, sizeof(pool->free[0]));
 		if (pool->free == NULL) {
-			munmap(window, guard.len);
-			free(guard.pools[0].free);
-			memset(&guard, 0, sizeof(guard));
+			give_back();
 			return -ENOMEM;
 		}
 		pool->free_room = 64;
@@ -128,10 +187,7 @@ rcd_guard_fini(void)
 	if (guard.len == 0)
 		return;
 	sigaction(SIGBUS, &guard.old, NULL);
-	munmap((void *)guard.start, guard.len);
-	free(guard.pools[0].free);
-	free(guard.pools[1].free);
-	memset(&guard, 0, sizeof(guard));
+	give_back();
 }
 
 void *
@@ -155,6 +211,24 @@ rcd_guard_reserve(enum rcd_guard_part part, size_t len)
 		return (void *)start;
 	}
 	return NULL;
+}
+
+void
+rcd_guard_cover(const void *reserved, void *start, size_t len)
+{
+	size_t at = granule((uintptr_t)reserved);
+
+	guard.covers[at] = (struct cover){ (uintptr_t)start, len };
+	__atomic_fetch_or(&guard.marks[at / 64], UINT64_C(1) << (at % 64), __ATOMIC_RELEASE);
+}
+
+void
+rcd_guard_discard(uintptr_t addr)
+{
+	const struct cover *cover = cover_of(addr);
+
+	if (cover != NULL)
+		madvise((void *)cover->start, cover->len, MADV_DONTNEED);
 }
 
 /* Room for one more free range is made when the second last is used: release can't fail. */
@@ -185,6 +259,8 @@ rcd_guard_release(void *start, size_t len)
 	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		    0) == MAP_FAILED)
 		return; /* the addresses stay taken, which harms nobody */
+	__atomic_fetch_and(&guard.marks[granule(at) / 64], ~(UINT64_C(1) << (granule(at) % 64)),
+		__ATOMIC_RELEASE);
 	while (i < pool->free_count && pool->free[i].start < at)
 		i++;
 	if (i > 0 && pool->free[i - 1].start + pool->free[i - 1].len == at) {

@@ -3,8 +3,9 @@
  * @file
  * Where client memory is mapped in the engine: one window of addresses, and a SIGBUS handler for
  * it. A client can punch holes into its memory, or shrink the file behind it; a fault that this
- * causes is answered with an anonymous page, and the region is reported, so that only the client
- * suffers.
+ * causes is answered with anonymous memory in the place of all that is mapped there, and reported,
+ * so that only the client suffers. Replacing a whole mapping takes no further one: it works when
+ * the process has as many as it may have.
  *
  * One window per process. All functions but the handler belong to the control thread.
  */
@@ -41,6 +42,24 @@ enum rcd_guard_part {
  */
 void *
 rcd_guard_reserve(enum rcd_guard_part part, size_t len);
+
+/**
+ * Say what is going to be mapped in reserved addresses, before it is: a fault replaces all of that,
+ * and nothing beside it.
+ *
+ * @param reserved  from rcd_guard_reserve()
+ * @param start     first address, in the reservation; its page size aligns it
+ * @param len       bytes, whole pages
+ */
+void
+rcd_guard_cover(const void *reserved, void *start, size_t len);
+
+/**
+ * Free the memory that stands in for what was there. Control thread, when nothing is written to it
+ * any more.
+ */
+void
+rcd_guard_discard(uintptr_t addr);
 
 /** Unmap what is there and give the addresses back. */
 void

@@ -112,6 +112,7 @@ rcd_segment_make(struct rcd_session *session)
 	addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes);
 	if (addr == NULL)
 		return -ENOMEM;
+	rcd_guard_cover(addr, addr, bytes);
 	session->shm = addr;
 	session->seg_bytes = bytes;
 	/* Hugepages are reserved by the mapping, all of them, or there are none. */

@@ -19,6 +19,7 @@
 
 #define PAGE         4096u
 #define MEM_MAPPINGS 2
+#define CUT_AT_ONCE  64
 
 /*
  * Only files that are memory: a fault on any other could wait for a disk or for a server of the
@@ -130,6 +131,7 @@ rcd_umem_add(
 		free(mem);
 		return -ENOMEM;
 	}
+	rcd_guard_cover(mem->base, mem->base, req->len);
 	if (mmap(mem->base, req->len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
 		    (off_t)req->offset) == MAP_FAILED) {
 		err = -errno;
@@ -463,25 +465,66 @@ umr_has(const struct rcd_umr *umr, uintptr_t addr)
 	return false;
 }
 
-static bool
-owns(struct rcd_session *session, uintptr_t addr)
-{
-	if (session->shm != NULL && addr - (uintptr_t)session->shm < session->seg_bytes)
-		return true;
-	for (uint32_t i = 0; i < session->mems.capacity; i++) {
-		const struct rcd_mem *mem = session->mems.slots[i];
+/* Keys of regions to be cut off by one command. */
+struct cut {
+	struct rcd_session *session;
+	uint32_t count;
+	struct rcd_key keys[CUT_AT_ONCE];
+};
 
-		if (mem != NULL && addr - (uintptr_t)mem->base < mem->len)
-			return true;
+static void
+cut_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct cut *cut = arg;
+
+	(void)lcore;
+	for (uint32_t i = 0; i < cut->count; i++)
+		rcd_mr_cut(cut->session->mrs, cut->keys[i]);
+}
+
+/*
+ * Memory at this address is gone: its regions end here, what stands in for it is nobody's.
+ *
+ * @return whether it was this session's
+ */
+static bool
+lose(struct rcd_session *session, uintptr_t addr)
+{
+	struct cut cut = { .session = session };
+	bool found = false;
+
+	for (uint32_t i = 0; i < session->mems.capacity; i++) {
+		struct rcd_mem *mem = session->mems.slots[i];
+
+		if (mem == NULL || addr - (uintptr_t)mem->base >= mem->len)
+			continue;
+		mem->gone = true;
+		found = true;
 	}
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
 		const struct rcd_umr *umr;
 
 		LIST_FOREACH(umr, &session->umrs[i], hash_link)
-		if (umr_has(umr, addr))
-			return true;
+		{
+			if (!umr_has(umr, addr))
+				continue;
+			cut.keys[cut.count++] = umr->key;
+			if (cut.count == CUT_AT_ONCE) {
+				rcd_lcore_call(session->lcore, cut_on_lcore, &cut);
+				cut.count = 0;
+			}
+			found = true;
+		}
 	}
-	return false;
+	if (cut.count > 0)
+		rcd_lcore_call(session->lcore, cut_on_lcore, &cut);
+	return found;
+}
+
+static bool
+in_segment(const struct rcd_session *session, uintptr_t addr)
+{
+	return session->shm != NULL && addr - (uintptr_t)session->shm < session->seg_bytes;
 }
 
 void
@@ -493,7 +536,9 @@ rcd_umem_check_faults(struct rcd_engine *engine)
 	while (rcd_guard_fault(&addr)) {
 		LIST_FOREACH(session, &engine->sessions, link)
 		{
-			if (session->dev == NULL || !owns(session, addr))
+			bool segment = in_segment(session, addr);
+
+			if (session->dev == NULL || (!segment && !lose(session, addr)))
 				continue;
 			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
 			if (!session->bad_memory)
@@ -501,6 +546,10 @@ rcd_umem_check_faults(struct rcd_engine *engine)
 					(int)session->pid, session->comm);
 			session->bad_memory = true;
 			rcd_verbs_fail_all(session);
+			if (segment)
+				rcd_session_end(session);
+			else
+				rcd_guard_discard(addr);
 			break;
 		}
 	}

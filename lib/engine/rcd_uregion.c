@@ -76,6 +76,8 @@ check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
 	*mem = rcd_table_get(&session->mems, extent->mem);
 	if (*mem == NULL)
 		return -ENOENT;
+	if ((*mem)->gone)
+		return -EFAULT;
 	if (extent->offset > (*mem)->len || extent->len > (*mem)->len - extent->offset)
 		return -EINVAL;
 	return (req->access & WRITES) && !(*mem)->writable ? -EACCES : 0;
@@ -143,6 +145,7 @@ make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, stru
 		return -ENOMEM;
 	umr->base = umr->reserved;
 	umr->base += (page - (uintptr_t)umr->base % page) % page + pad;
+	rcd_guard_cover(umr->reserved, umr->reserved, umr->reserved_len);
 	for (uint32_t i = 0; i < req->extent_count; i++) {
 		const struct rcd_ctrl_extent *extent = &req->extents[i];
 		struct rcd_mem *mem;

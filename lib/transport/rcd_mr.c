@@ -281,6 +281,15 @@ rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key)
 	return 0;
 }
 
+void
+rcd_mr_cut(struct rcd_mr_table *table, struct rcd_key key)
+{
+	struct rcd_mr *mr = find(table, key);
+
+	if (mr != NULL && mr->kind == RCD_MR_REGION)
+		mr->len = 0;
+}
+
 static bool
 is_window(const struct rcd_mr *mr)
 {
@@ -450,6 +459,9 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 		if (!use->remote || !mr->bound)
 			return NULL;
 		if (mr->kind == RCD_MR_WINDOW_2 && mr->qpn != use->qpn)
+			return NULL;
+		/* Its region was cut off. */
+		if (table->slots[mr->region].len == 0)
 			return NULL;
 	}
 	if (!within(addr, len, mr->start, mr->len))

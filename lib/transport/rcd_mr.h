@@ -157,6 +157,10 @@ rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, stru
 int
 rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key key);
 
+/** Let nobody reach a region's memory any more, nor by windows. It stays until it is removed. */
+void
+rcd_mr_cut(struct rcd_mr_table *table, struct rcd_key key);
+
 /** Remove a region. @return 0; -ENOENT for an unknown key, -EBUSY while windows are bound */
 int
 rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key);

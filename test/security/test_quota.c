@@ -19,12 +19,11 @@
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_tap.h"
-#include "rig.h"
+#include "takers.h"
 
 #define HOSTILE       65534
 #define THIRD         65533
 #define HOSTILE_ENTRY "\"uid\":65534,\"sessions\""
-#define HUGE          (UINT64_C(2) << 20)
 
 static struct rig rig;
 
@@ -71,177 +70,6 @@ use_of(const char *who, const char *resource, long long *limit)
 	return used;
 }
 
-/* One session of the hostile user, and what it needs to take more. */
-struct taker {
-	struct node node;
-	uint32_t mem; /**< handle of 2 MiB */
-	int fd;
-	uint32_t cm_channel;
-};
-
-static int
-take_descriptor(struct taker *taker)
-{
-	struct rcd_ctrl_handle rep;
-	struct rcd_ctrl_fds fds;
-	int err = rcd_client_call(
-		&taker->node.client, RCD_CTRL_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
-
-	rcd_ctrl_fds_close(&fds);
-	return err;
-}
-
-static int
-mem_add(struct taker *taker, uint64_t len, uint32_t *handle)
-{
-	struct rcd_ctrl_mem_req req = { .len = len };
-	struct rcd_ctrl_fds fds = { .fds = { taker->fd }, .count = 1 };
-	struct rcd_ctrl_handle rep = { .handle = 0 };
-	int err = rcd_client_call(&taker->node.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL);
-
-	*handle = rep.handle;
-	return err;
-}
-
-static int
-take_mem(struct taker *taker)
-{
-	uint32_t handle;
-
-	return mem_add(taker, 4096, &handle);
-}
-
-static int
-take_addresses(struct taker *taker)
-{
-	uint32_t handle;
-
-	return mem_add(taker, UINT64_C(4) << 30, &handle);
-}
-
-static int
-take_mappings(struct taker *taker)
-{
-	struct rcd_ctrl_mr_req req;
-	struct rcd_ctrl_mr_rep rep;
-
-	memset(&req, 0, sizeof(req));
-	req.pd = taker->node.pd;
-	req.extent_count = 64;
-	req.len = 64 * 4096;
-	for (uint32_t i = 0; i < req.extent_count; i++) {
-		req.extents[i].offset = (uint64_t)i * 8192;
-		req.extents[i].len = 4096;
-		req.extents[i].mem = taker->mem;
-	}
-	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_REG, &req, &rep, NULL, NULL);
-}
-
-static int
-take_cq_of(struct taker *taker, uint32_t depth)
-{
-	struct rcd_ctrl_cq_req req = { .depth = depth, .channel = RCD_CTRL_NO_HANDLE };
-	struct rcd_cl_cq cq;
-
-	return rcd_cl_cq_create(&taker->node.client, &req, &cq);
-}
-
-static int
-take_cq(struct taker *taker)
-{
-	return take_cq_of(taker, 1);
-}
-
-static int
-take_slots(struct taker *taker)
-{
-	return take_cq_of(taker, 4096);
-}
-
-static int
-take_srq_of(struct taker *taker, uint32_t depth)
-{
-	struct rcd_ctrl_srq_req req = { .pd = taker->node.pd, .depth = depth, .max_sge = 1 };
-	struct rcd_ctrl_srq_rep rep;
-
-	return rcd_client_call(&taker->node.client, RCD_CTRL_SRQ_CREATE, &req, &rep, NULL, NULL);
-}
-
-static int
-take_srq(struct taker *taker)
-{
-	return take_srq_of(taker, 1);
-}
-
-static int
-take_bytes(struct taker *taker)
-{
-	return take_srq_of(taker, 1u << 15);
-}
-
-static int
-take_qp(struct taker *taker)
-{
-	struct rcd_ctrl_qp_req req = { .pd = taker->node.pd,
-		.type = RCD_CTRL_QP_UD,
-		.send_cq = taker->node.cq.handle,
-		.recv_cq = taker->node.cq.handle,
-		.srq = RCD_CTRL_NO_HANDLE,
-		.sq_depth = 1,
-		.rq_depth = 1 };
-	struct rcd_cl_qp qp;
-
-	return rcd_cl_qp_create(&taker->node.client, &req, &qp);
-}
-
-static int
-take_null_mr(struct taker *taker)
-{
-	struct rcd_ctrl_handle req = { .handle = taker->node.pd };
-	struct rcd_ctrl_key rep;
-
-	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_NULL, &req, &rep, NULL, NULL);
-}
-
-static int
-take_mw(struct taker *taker)
-{
-	struct rcd_ctrl_mw_req req = { .pd = taker->node.pd, .type = 2 };
-	struct rcd_ctrl_key rep;
-
-	return rcd_client_call(&taker->node.client, RCD_CTRL_MW_ALLOC, &req, &rep, NULL, NULL);
-}
-
-static int
-take_pd(struct taker *taker)
-{
-	struct rcd_ctrl_handle rep;
-
-	return rcd_client_call(&taker->node.client, RCD_CTRL_PD_CREATE, NULL, &rep, NULL, NULL);
-}
-
-static int
-take_ah(struct taker *taker)
-{
-	uint8_t own = node_gid(&taker->node, 1);
-	struct rcd_ctrl_ah_req req = { .pd = taker->node.pd, .av = { .sgid_index = own } };
-	struct rcd_ctrl_ah_handle rep;
-
-	memcpy(req.av.dgid, taker->node.gids.gids[own].raw, 16);
-	return rcd_client_call(&taker->node.client, RCD_CTRL_AH_CREATE, &req, &rep, NULL, NULL);
-}
-
-static int
-take_cm_id(struct taker *taker)
-{
-	struct rcd_ctrl_cm_create_req req = {
-		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
-	};
-	struct rcd_ctrl_handle rep;
-
-	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
-}
-
 static const struct exhaustion {
 	const char *resource;
 	int (*take)(struct taker *taker);
@@ -263,34 +91,6 @@ static const struct exhaustion {
 	{ "ahs", take_ah, -ENOMEM, 1 },
 	{ "cm_ids", take_cm_id, -ENOMEM, 1 },
 };
-
-static int
-taker_open(struct taker *taker)
-{
-	struct rcd_ctrl_handle rep;
-	struct rcd_ctrl_fds fds;
-	int err = node_try_open(&taker->node, rig.socket, "roce0");
-
-	if (err != 0)
-		return err;
-	taker->fd = memfd_create("t", 0);
-	MUST(taker->fd >= 0 && ftruncate(taker->fd, (off_t)HUGE) == 0);
-	err = take_pd(taker);
-	if (err == 0)
-		err = mem_add(taker, HUGE, &taker->mem);
-	if (err == 0) {
-		struct rcd_ctrl_cq_req req = { .depth = 16, .channel = RCD_CTRL_NO_HANDLE };
-
-		err = rcd_cl_cq_create(&taker->node.client, &req, &taker->node.cq);
-	}
-	if (err == 0)
-		err = rcd_client_call(
-			&taker->node.client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
-	if (err == 0)
-		rcd_ctrl_fds_close(&fds);
-	taker->cm_channel = rep.handle;
-	return err;
-}
 
 /** What the hostile user tells: how many it got in its first session, in all, and the error. */
 struct told {
@@ -315,7 +115,7 @@ take_all(const void *arg)
 
 	for (int i = 0; i < 3 && told.err == what->err; i++) {
 		/* The user's limit may be in the way already. */
-		if (taker_open(&takers[i]) != 0)
+		if (taker_open(&takers[i], rig.socket) != 0)
 			break;
 		while ((told.err = what->take(&takers[i])) == 0)
 			told.all++;
@@ -376,6 +176,25 @@ hostile_end(struct hostile hostile)
 	waitpid(hostile.pid, NULL, 0);
 }
 
+/* Memory that needs no copies, which other users' processes can't always have. @return its file */
+static int
+shared_memory(struct node *node, uint64_t len)
+{
+	struct rcd_cl_mr_attr attr = {
+		.pd = node->pd, .access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE, .len = len
+	};
+	int fd = memfd_create("t", 0);
+
+	MUST(fd >= 0 && ftruncate(fd, (off_t)len) == 0);
+	node->memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(node->memory != MAP_FAILED);
+	node->memory_len = len;
+	attr.addr = node->memory;
+	attr.start = (uintptr_t)node->memory;
+	MUST(rcd_cl_mr_reg(&node->client, &attr, &node->mr) == 0);
+	return fd;
+}
+
 /* A third user's work: transfers, and one of each object. @return whether it succeeded */
 static int
 third_works(void)
@@ -392,14 +211,14 @@ third_works(void)
 		MUST(setgid(THIRD) == 0 && setuid(THIRD) == 0);
 		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
 		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
-		node_memory(&a, 65536);
-		node_memory(&b, 65536);
+		shared_memory(&a, 65536);
+		shared_memory(&b, 65536);
 		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
 		MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1) == 0);
 		MUST(node_wait(&a, &slot, 5000) == RCD_WC_SUCCESS);
 		node_close(&a);
 		node_close(&b);
-		MUST(taker_open(&taker) == 0);
+		MUST(taker_open(&taker, rig.socket) == 0);
 		for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++)
 			MUST(exhaustions[i].take(&taker) == 0);
 		_exit(0);
@@ -523,7 +342,7 @@ null_regions(void)
 	long long limit, used;
 
 	start("[engine]\nsocket_mode = 0666\n");
-	MUST(taker_open(&taker) == 0);
+	MUST(taker_open(&taker, rig.socket) == 0);
 	used = use_of("\"of\":\"all\"", "window_bytes", &limit);
 	for (int i = 0; i < 3000; i++)
 		MUST(take_null_mr(&taker) == 0);
@@ -570,6 +389,66 @@ refused_without_descriptors(void)
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
+static void
+all_mappings(void)
+{
+	static const struct exhaustion what = { "mappings", take_mappings, -ENOMEM, 66 };
+
+	default_limits(&what);
+}
+
+/* Registered memory goes when its owner has all the mappings that it may have. */
+static struct told
+lose_memory(const void *arg)
+{
+	static struct taker taker;
+	static struct node peer;
+	struct told told = { .err = 0 };
+	struct node *node = &taker.node;
+	struct rcd_cq_slot slot;
+	int fd;
+
+	(void)arg;
+	MUST(taker_open(&taker, rig.socket) == 0);
+	node_open(node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	shared_memory(&peer, 4 * HUGE);
+	fd = shared_memory(node, 4 * HUGE);
+	node_join(node, &peer, RCD_CTRL_QP_RC, 1);
+	MUST(mem_add(&taker, HUGE, &taker.mem) == 0);
+	while (take_mappings(&taker) == 0)
+		told.first++;
+	MUST(ftruncate(fd, 0) == 0);
+	MUST(node_write(&peer, node, RCD_WR_RDMA_WRITE, HUGE + 4096, 64, 1) == 0);
+	told.err = node_wait(&peer, &slot, 5000);
+	told.all = told.first + 1;
+	return told;
+}
+
+static void
+fault_at_the_limit(void)
+{
+	struct honest honest;
+	struct hostile hostile;
+	char *answer;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	honest = honest_start(&rig);
+	hostile = hostile_start(lose_memory, NULL);
+	CU_ASSERT(hostile.told.first > 100);
+	for (uint64_t end = now_ms() + 2000; now_ms() < end; usleep(1000)) {
+		answer = rig_admin(rig.socket, "engine");
+		if (rig_number(answer, "client_bad_memory") > 0)
+			break;
+		free(answer);
+		answer = NULL;
+	}
+	CU_ASSERT_EQUAL(rig_number(answer, "client_bad_memory"), 1);
+	free(answer);
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+	others_work(&hostile);
+}
+
 int
 main(void)
 {
@@ -578,6 +457,8 @@ main(void)
 		{ "S17 connections of one user leave some to others", too_many_connections },
 		{ "S15 descriptors of one user leave some to others", all_descriptors },
 		{ "S15 without a descriptor clients are refused", refused_without_descriptors },
+		{ "S6 mappings of one user leave some to others", all_mappings },
+		{ "S6 memory goes at the limit of mappings", fault_at_the_limit },
 		{ "S7 addresses of one user leave some to others", all_addresses },
 		{ "S7 null regions take no addresses", null_regions },
 	};

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Requests that take one more of something.
+ */
+#include "takers.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int
+take_descriptor(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+	int err = rcd_client_call(
+		&taker->node.client, RCD_CTRL_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+
+	rcd_ctrl_fds_close(&fds);
+	return err;
+}
+
+int
+mem_add(struct taker *taker, uint64_t len, uint32_t *handle)
+{
+	struct rcd_ctrl_mem_req req = { .len = len };
+	struct rcd_ctrl_fds fds = { .fds = { taker->fd }, .count = 1 };
+	struct rcd_ctrl_handle rep = { .handle = 0 };
+	int err = rcd_client_call(&taker->node.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL);
+
+	*handle = rep.handle;
+	return err;
+}
+
+int
+take_mem(struct taker *taker)
+{
+	uint32_t handle;
+
+	return mem_add(taker, 4096, &handle);
+}
+
+int
+take_addresses(struct taker *taker)
+{
+	uint32_t handle;
+
+	return mem_add(taker, UINT64_C(4) << 30, &handle);
+}
+
+int
+take_mappings(struct taker *taker)
+{
+	struct rcd_ctrl_mr_req req;
+	struct rcd_ctrl_mr_rep rep;
+
+	memset(&req, 0, sizeof(req));
+	req.pd = taker->node.pd;
+	req.extent_count = 64;
+	req.len = 64 * 4096;
+	for (uint32_t i = 0; i < req.extent_count; i++) {
+		req.extents[i].offset = (uint64_t)i * 8192;
+		req.extents[i].len = 4096;
+		req.extents[i].mem = taker->mem;
+	}
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_REG, &req, &rep, NULL, NULL);
+}
+
+static int
+take_cq_of(struct taker *taker, uint32_t depth)
+{
+	struct rcd_ctrl_cq_req req = { .depth = depth, .channel = RCD_CTRL_NO_HANDLE };
+	struct rcd_cl_cq cq;
+
+	return rcd_cl_cq_create(&taker->node.client, &req, &cq);
+}
+
+int
+take_cq(struct taker *taker)
+{
+	return take_cq_of(taker, 1);
+}
+
+int
+take_slots(struct taker *taker)
+{
+	return take_cq_of(taker, 4096);
+}
+
+static int
+take_srq_of(struct taker *taker, uint32_t depth)
+{
+	struct rcd_ctrl_srq_req req = { .pd = taker->node.pd, .depth = depth, .max_sge = 1 };
+	struct rcd_ctrl_srq_rep rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_SRQ_CREATE, &req, &rep, NULL, NULL);
+}
+
+int
+take_srq(struct taker *taker)
+{
+	return take_srq_of(taker, 1);
+}
+
+int
+take_bytes(struct taker *taker)
+{
+	return take_srq_of(taker, 1u << 15);
+}
+
+int
+take_qp(struct taker *taker)
+{
+	struct rcd_ctrl_qp_req req = { .pd = taker->node.pd,
+		.type = RCD_CTRL_QP_UD,
+		.send_cq = taker->node.cq.handle,
+		.recv_cq = taker->node.cq.handle,
+		.srq = RCD_CTRL_NO_HANDLE,
+		.sq_depth = 1,
+		.rq_depth = 1 };
+	struct rcd_cl_qp qp;
+
+	return rcd_cl_qp_create(&taker->node.client, &req, &qp);
+}
+
+int
+take_null_mr(struct taker *taker)
+{
+	struct rcd_ctrl_handle req = { .handle = taker->node.pd };
+	struct rcd_ctrl_key rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MR_NULL, &req, &rep, NULL, NULL);
+}
+
+int
+take_mw(struct taker *taker)
+{
+	struct rcd_ctrl_mw_req req = { .pd = taker->node.pd, .type = 2 };
+	struct rcd_ctrl_key rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MW_ALLOC, &req, &rep, NULL, NULL);
+}
+
+int
+take_pd(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_PD_CREATE, NULL, &rep, NULL, NULL);
+}
+
+int
+take_ah(struct taker *taker)
+{
+	uint8_t own = node_gid(&taker->node, 1);
+	struct rcd_ctrl_ah_req req = { .pd = taker->node.pd, .av = { .sgid_index = own } };
+	struct rcd_ctrl_ah_handle rep;
+
+	memcpy(req.av.dgid, taker->node.gids.gids[own].raw, 16);
+	return rcd_client_call(&taker->node.client, RCD_CTRL_AH_CREATE, &req, &rep, NULL, NULL);
+}
+
+int
+take_cm_id(struct taker *taker)
+{
+	struct rcd_ctrl_cm_create_req req = {
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
+}
+
+int
+taker_open(struct taker *taker, const char *socket)
+{
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds;
+	int err = node_try_open(&taker->node, socket, "roce0");
+
+	if (err != 0)
+		return err;
+	taker->fd = memfd_create("t", 0);
+	MUST(taker->fd >= 0 && ftruncate(taker->fd, (off_t)HUGE) == 0);
+	err = take_pd(taker);
+	if (err == 0)
+		err = mem_add(taker, HUGE, &taker->mem);
+	if (err == 0) {
+		struct rcd_ctrl_cq_req req = { .depth = 16, .channel = RCD_CTRL_NO_HANDLE };
+
+		err = rcd_cl_cq_create(&taker->node.client, &req, &taker->node.cq);
+	}
+	if (err == 0)
+		err = rcd_client_call(
+			&taker->node.client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
+	if (err == 0)
+		rcd_ctrl_fds_close(&fds);
+	taker->cm_channel = rep.handle;
+	return err;
+}

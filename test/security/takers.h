@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A session that takes one more of each thing that a client can use up. Each function is one
+ * request, and returns what the engine answers: 0 or -errno.
+ */
+#ifndef TAKERS_H
+#define TAKERS_H
+
+#include "rig.h"
+
+#define HUGE (UINT64_C(2) << 20)
+
+/** A session, and what it needs to take more. */
+struct taker {
+	struct node node;
+	uint32_t mem; /**< handle of 2 MiB */
+	int fd;
+	uint32_t cm_channel;
+};
+
+/** Open roce0, with one of what others are made of. */
+int
+taker_open(struct taker *taker, const char *socket);
+
+/** Share a file of no contents. @param handle set */
+int
+mem_add(struct taker *taker, uint64_t len, uint32_t *handle);
+
+int
+take_descriptor(struct taker *taker);
+int
+take_mem(struct taker *taker);
+int
+take_addresses(struct taker *taker);
+int
+take_mappings(struct taker *taker);
+int
+take_cq(struct taker *taker);
+int
+take_slots(struct taker *taker);
+int
+take_srq(struct taker *taker);
+int
+take_bytes(struct taker *taker);
+int
+take_qp(struct taker *taker);
+int
+take_null_mr(struct taker *taker);
+int
+take_mw(struct taker *taker);
+int
+take_pd(struct taker *taker);
+int
+take_ah(struct taker *taker);
+int
+take_cm_id(struct taker *taker);
+
+#endif /* TAKERS_H */
