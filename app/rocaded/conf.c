@@ -179,6 +179,8 @@ engine_key(struct conf *conf, const char *key, const char *val)
 		conf->engine.mbufs = (uint32_t)number;
 		return NULL;
 	}
+	if (strcmp(key, "kernel_addresses") == 0)
+		return take_yes(&conf->engine.kernel_addresses, val);
 	return rights_key(conf, key, val);
 }
 

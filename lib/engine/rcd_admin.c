@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rcd_kaddr.h"
+
 #define WORDS_MAX 12
 
 struct command {
@@ -53,8 +55,8 @@ mac_text(const uint8_t *mac)
 		"%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
-static json_t *
-gid_text(const struct rcd_gid *gid)
+json_t *
+rcd_gid_json(const struct rcd_gid *gid)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -101,7 +103,7 @@ link_json(const struct rcd_dev *dev)
 		if (dev->gids->entries[i].used)
 			json_array_append_new(gids,
 				json_pack("{s:i, s:o, s:s, s:i}", "index", (int)i, "gid",
-					gid_text(&dev->gids->entries[i].gid), "type", "RoCE v2",
+					rcd_gid_json(&dev->gids->entries[i].gid), "type", "RoCE v2",
 					"vlan", (int)dev->gids->entries[i].vlan_id));
 	return link;
 }
@@ -202,12 +204,13 @@ engine_json(const struct command *command)
 				(json_int_t)lcore->longest_work, "sessions",
 				(int)lcore->session_count, "numa_node", lcore->socket_id));
 	}
-	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:o}", "version",
+	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:o, s:o}", "version",
 		RCD_RELEASE, "pid", (int)getpid(), "runtime_dir", rte_eal_get_runtime_dir(), "idle",
 		idle[engine->conf.idle], "clients", (int)engine->client_count, "queue_pairs",
 		(int)engine->qp_used, "uptime_ns",
 		(json_int_t)(rcd_clock_ns() - engine->started_ns), "hugepages",
-		rte_eal_has_hugepages(), "lcores", lcores, "counters", engine_counters(engine));
+		rte_eal_has_hugepages(), "kernel_addresses", rcd_kaddr_json(engine), "lcores",
+		lcores, "counters", engine_counters(engine));
 }
 
 static json_t *

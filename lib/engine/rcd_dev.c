@@ -10,6 +10,8 @@
 #include <rte_malloc.h>
 #include <stdlib.h>
 
+#include "rcd_kaddr.h"
+
 struct rcd_dev *
 rcd_dev_find(struct rcd_engine *engine, const char *name)
 {
@@ -92,6 +94,8 @@ rcd_dev_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
 	/* Each lcore begins a new round: none looks at the old table any more. */
 	rcd_lcore_call_all(dev->engine, nothing, NULL);
 	free((void *)(uintptr_t)old);
+	if (dev->wire)
+		rcd_kaddr_sync(dev->engine);
 	return 0;
 }
 
@@ -311,6 +315,8 @@ bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	dev->engine->devs[dev->index] = dev;
 	rcd_lcore_call_all(dev->engine, join, &what);
+	if (dev->wire)
+		rcd_kaddr_sync(dev->engine);
 	if (dev->conf.attach == RCD_ATTACH_NETDEV)
 		rcd_netlink_sync(dev);
 	rcd_dev_check_link(dev);
@@ -339,6 +345,8 @@ take_down(struct rcd_dev *dev)
 		engine->devs[dev->index] = NULL;
 		/* A last round, so that no lcore has this device in hand. */
 		rcd_lcore_call_all(engine, nothing, NULL);
+		if (dev->wire)
+			rcd_kaddr_sync(engine);
 		RCD_LOG(NOTICE, "%s: removed", dev->conf.name);
 	}
 }

@@ -23,6 +23,7 @@
 
 #include "rcd_capacity.h"
 #include "rcd_guard.h"
+#include "rcd_kaddr.h"
 
 #define NOTES          4096
 #define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
@@ -204,6 +205,9 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 		watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
 	else
 		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
+	err = rcd_kaddr_open(engine);
+	if (err != 0)
+		return err;
 	rcd_capacity_measure(engine->conf.clients, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
 	return engine_listen(engine, error, error_len);
@@ -275,6 +279,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	for (uint32_t i = 0; i < engine->lcore_count; i++)
 		rcd_lcore_destroy(engine->lcores[i]);
 	rcd_cma_destroy(engine);
+	rcd_kaddr_close(engine);
 	rcd_netlink_close(engine);
 	rcd_neigh_destroy(engine->neighs);
 	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
@@ -389,6 +394,7 @@ tick(struct rcd_engine *engine)
 		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits)
 			rcd_dev_check_link(engine->devs[i]);
 	rcd_neigh_tick(engine, now_ns);
+	rcd_kaddr_tick(engine, now_ns);
 	rcd_umem_check_faults(engine);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);

@@ -85,6 +85,7 @@ struct rcd_engine_conf {
 	uint32_t lcores;        /**< of the EAL worker lcores, so many at most; 0: all of them */
 	struct rcd_quota quota; /**< what each session may have at most */
 	struct rcd_quota user_quota; /**< each user; 0: a share of what there is */
+	bool kernel_addresses;       /**< give addresses of embedded wires to the kernel */
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };

@@ -228,6 +228,12 @@ rcd_netlink_ready(struct rcd_engine *engine);
 int
 rcd_netlink_fd(const struct rcd_engine *engine);
 
+struct nlmsghdr;
+
+/** Have the kernel do something, with an acknowledgement. @return 0 or -errno */
+int
+rcd_netlink_request(struct rcd_engine *engine, struct nlmsghdr *nlh);
+
 /** Read a netdev's link, addresses and neighbours. @return 0 or -errno */
 int
 rcd_netlink_sync(struct rcd_dev *dev);

@@ -17,6 +17,7 @@
  *   rcd_attach.c   the three attachments: what is the port of a device
  *   rcd_neigh.c    neighbours and routes
  *   rcd_netlink.c  what the kernel says of a netdev
+ *   rcd_kaddr.c    what the kernel is told of the wires' addresses
  *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
  *   rcd_table.c    tables of their objects
  *   rcd_quota.c    how much of everything they have; rcd_capacity.c how much there is
@@ -505,6 +506,7 @@ struct rcd_session {
 };
 
 struct rcd_neigh_table;
+struct rcd_kaddr;
 struct rcd_netlink;
 struct rcd_cma;
 
@@ -538,6 +540,7 @@ struct rcd_engine {
 	struct rcd_session_list sessions;
 	struct rcd_neigh_table *neighs;
 	struct rcd_netlink *netlink;
+	struct rcd_kaddr *kaddr; /**< NULL: the kernel is given no addresses */
 	struct rcd_cma *cma;
 	uint64_t next_tick_ns;
 	uint64_t started_ns;

@@ -282,6 +282,14 @@ on_first_link(const struct nlmsghdr *nlh, void *arg)
 }
 
 int
+rcd_netlink_request(struct rcd_engine *engine, struct nlmsghdr *nlh)
+{
+	if (engine->netlink == NULL || engine->netlink->questions == NULL)
+		return -ENOTCONN;
+	return ask(engine->netlink, nlh, NULL, NULL);
+}
+
+int
 rcd_netlink_sync(struct rcd_dev *dev)
 {
 	struct rcd_netlink *netlink = dev->engine->netlink;

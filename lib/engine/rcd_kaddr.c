@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Addresses of embedded wires, given to the kernel: programs exchange what they need for RDMA over
+ * TCP, to the address that they use for RDMA too, and without this that would leave the machine by
+ * the default route. Only local TCP and UDP use them: no frame of the engine's goes through here.
+ *
+ * They are on a TUN device that nobody reads. It lasts as long as its descriptor is open, and so
+ * vanishes with the engine, however that ends. Where there is no /dev/net/tun they are on lo, with
+ * a lifetime that is renewed.
+ */
+#include "rcd_kaddr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_addr.h>
+#include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TUN_MTU  65520 /**< local TCP has that of lo; this is for who looks at netdevs */
+#define LIFE_S   60    /**< of an address on lo */
+#define RENEW_NS 20000000000ull
+#define LENT_MAX 256
+#define IFNAME   "rocade%d" /**< the kernel puts a number in */
+
+/** The addresses that the kernel has of us. */
+struct rcd_kaddr {
+	int tun; /**< -1: not there, addresses are on lo */
+	uint32_t ifindex;
+	char ifname[IFNAMSIZ];
+	char missing[128]; /**< why the kernel has none; empty: it has them */
+	uint64_t renew_ns; /**< when lifetimes are renewed next */
+	uint32_t count;
+	struct rcd_gid lent[LENT_MAX];
+};
+
+static int
+request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool add, bool renew)
+{
+	const struct rcd_kaddr *kaddr = engine->kaddr;
+	bool v4 = rcd_gid_is_ipv4(gid);
+	const uint8_t *bytes = v4 ? gid->raw + 12 : gid->raw;
+	size_t len = v4 ? 4 : 16;
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct ifaddrmsg *info;
+
+	nlh->nlmsg_type = add ? RTM_NEWADDR : RTM_DELADDR;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	if (add)
+		nlh->nlmsg_flags |= NLM_F_CREATE | (renew ? NLM_F_REPLACE : NLM_F_EXCL);
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ifa_family = v4 ? AF_INET : AF_INET6;
+	info->ifa_prefixlen = v4 ? 32 : 128;
+	info->ifa_scope = RT_SCOPE_HOST;
+	info->ifa_flags = v4 ? 0 : IFA_F_NODAD;
+	info->ifa_index = kaddr->ifindex;
+	mnl_attr_put(nlh, IFA_LOCAL, len, bytes);
+	mnl_attr_put(nlh, IFA_ADDRESS, len, bytes);
+	if (kaddr->tun < 0) {
+		const struct ifa_cacheinfo life = { .ifa_prefered = LIFE_S, .ifa_valid = LIFE_S };
+
+		mnl_attr_put(nlh, IFA_CACHEINFO, sizeof(life), &life);
+	}
+	return rcd_netlink_request(engine, nlh);
+}
+
+/* Bring the TUN device up. */
+static int
+set_up(struct rcd_engine *engine)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct nlattr *families, *inet6;
+	struct ifinfomsg *info;
+
+	nlh->nlmsg_type = RTM_NEWLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ifi_index = (int)engine->kaddr->ifindex;
+	mnl_attr_put_u32(nlh, IFLA_MTU, TUN_MTU);
+	/* No address of its own, and no router is asked for. Without IPv6 there is none anyway. */
+	families = mnl_attr_nest_start(nlh, IFLA_AF_SPEC);
+	inet6 = mnl_attr_nest_start(nlh, AF_INET6);
+	mnl_attr_put_u8(nlh, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE);
+	mnl_attr_nest_end(nlh, inet6);
+	mnl_attr_nest_end(nlh, families);
+	rcd_netlink_request(engine, nlh);
+	mnl_attr_nest_cancel(nlh, families);
+	info->ifi_flags = IFF_UP;
+	info->ifi_change = IFF_UP;
+	return rcd_netlink_request(engine, nlh);
+}
+
+/* @return 0; -errno when there is no such device to be had, or no right to it */
+static int
+make_tun(struct rcd_engine *engine)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct ifreq request = { .ifr_name = IFNAME, .ifr_flags = IFF_TUN | IFF_NO_PI };
+	int err;
+
+	kaddr->tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (kaddr->tun < 0)
+		return -errno;
+	if (ioctl(kaddr->tun, TUNSETIFF, &request) != 0) {
+		err = -errno;
+	} else {
+		memcpy(kaddr->ifname, request.ifr_name, sizeof(kaddr->ifname));
+		kaddr->ifindex = if_nametoindex(kaddr->ifname);
+		err = set_up(engine);
+	}
+	if (err != 0) {
+		close(kaddr->tun);
+		kaddr->tun = -1;
+	}
+	return err;
+}
+
+/* Decide where addresses go, when the first is to be given. */
+static void
+choose_netdev(struct rcd_engine *engine)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+	int err = make_tun(engine);
+
+	if (err == 0)
+		return;
+	snprintf(kaddr->ifname, sizeof(kaddr->ifname), "lo");
+	kaddr->ifindex = if_nametoindex(kaddr->ifname);
+	if (err == -EPERM || err == -EACCES || kaddr->ifindex == 0)
+		snprintf(kaddr->missing, sizeof(kaddr->missing),
+			"the engine has no right to give addresses to the kernel (CAP_NET_ADMIN)");
+}
+
+static bool
+is_wanted(const struct rcd_engine *engine, const struct rcd_gid *gid)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (engine->devs[i] != NULL && engine->devs[i]->wire &&
+			rcd_dev_gid_find(engine->devs[i], gid) >= 0)
+			return true;
+	return false;
+}
+
+static bool
+is_lent(const struct rcd_kaddr *kaddr, const struct rcd_gid *gid)
+{
+	for (uint32_t i = 0; i < kaddr->count; i++)
+		if (rcd_gid_eq(&kaddr->lent[i], gid))
+			return true;
+	return false;
+}
+
+static void
+lend(struct rcd_engine *engine, const struct rcd_gid *gid)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+	int err;
+
+	/* Link-local addresses are each interface's own. */
+	if ((gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80) || is_lent(kaddr, gid) ||
+		kaddr->count == LENT_MAX)
+		return;
+	if (kaddr->ifindex == 0)
+		choose_netdev(engine);
+	if (kaddr->missing[0] != '\0')
+		return;
+	err = request_addr(engine, gid, true, false);
+	if (err == 0)
+		kaddr->lent[kaddr->count++] = *gid;
+	else if (err == -EPERM)
+		snprintf(kaddr->missing, sizeof(kaddr->missing),
+			"the engine has no right to give addresses to the kernel (CAP_NET_ADMIN)");
+	/* It is on lo already, or the kernel has no addresses of this family: nothing of ours. */
+}
+
+void
+rcd_kaddr_sync(struct rcd_engine *engine)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+
+	if (kaddr == NULL || engine->netlink == NULL)
+		return;
+	for (uint32_t i = 0; i < kaddr->count;) {
+		if (is_wanted(engine, &kaddr->lent[i])) {
+			i++;
+			continue;
+		}
+		request_addr(engine, &kaddr->lent[i], false, false);
+		kaddr->lent[i] = kaddr->lent[--kaddr->count];
+	}
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		const struct rcd_dev *dev = engine->devs[i];
+
+		for (uint32_t k = 0; dev != NULL && dev->wire && k < dev->gids->count; k++)
+			if (dev->gids->entries[k].used)
+				lend(engine, &dev->gids->entries[k].gid);
+	}
+}
+
+void
+rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+
+	if (kaddr == NULL || kaddr->tun >= 0 || kaddr->ifindex == 0 || now_ns < kaddr->renew_ns)
+		return;
+	kaddr->renew_ns = now_ns + RENEW_NS;
+	for (uint32_t i = 0; i < kaddr->count; i++)
+		request_addr(engine, &kaddr->lent[i], true, true);
+	/* What another engine left behind may have run out by now. */
+	rcd_kaddr_sync(engine);
+}
+
+int
+rcd_kaddr_open(struct rcd_engine *engine)
+{
+	if (!engine->conf.kernel_addresses)
+		return 0;
+	engine->kaddr = calloc(1, sizeof(*engine->kaddr));
+	if (engine->kaddr == NULL)
+		return -ENOMEM;
+	engine->kaddr->tun = -1;
+	return 0;
+}
+
+void
+rcd_kaddr_close(struct rcd_engine *engine)
+{
+	struct rcd_kaddr *kaddr = engine->kaddr;
+
+	if (kaddr == NULL)
+		return;
+	for (uint32_t i = 0; kaddr->tun < 0 && engine->netlink != NULL && i < kaddr->count; i++)
+		request_addr(engine, &kaddr->lent[i], false, false);
+	if (kaddr->tun >= 0)
+		close(kaddr->tun);
+	free(kaddr);
+	engine->kaddr = NULL;
+}
+
+json_t *
+rcd_kaddr_json(const struct rcd_engine *engine)
+{
+	const struct rcd_kaddr *kaddr = engine->kaddr;
+	json_t *addresses;
+
+	if (kaddr == NULL)
+		return json_null();
+	if (kaddr->missing[0] != '\0')
+		return json_pack("{s:s}", "missing", kaddr->missing);
+	addresses = json_array();
+	for (uint32_t i = 0; i < kaddr->count; i++)
+		json_array_append_new(addresses, rcd_gid_json(&kaddr->lent[i]));
+	return json_pack("{s:s, s:o}", "netdev", kaddr->ifname, "addresses", addresses);
+}
