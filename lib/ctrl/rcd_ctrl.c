@@ -137,12 +137,10 @@ rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int fl
 	if (got < 0)
 		return -errno;
 	take_fds(&hdr, fds);
-	if (hdr.msg_flags & MSG_TRUNC) {
-		if (fds != NULL)
-			rcd_ctrl_fds_close(fds);
-		return -EMSGSIZE;
-	}
-	return got;
+	/* A message of no bytes looks like the end, and may bring descriptors all the same. */
+	if (fds != NULL && (got == 0 || (hdr.msg_flags & MSG_TRUNC)))
+		rcd_ctrl_fds_close(fds);
+	return hdr.msg_flags & MSG_TRUNC ? -EMSGSIZE : got;
 }
 
 void
