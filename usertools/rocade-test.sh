@@ -79,7 +79,7 @@ interop() {
 mkdir -p "$builds"
 compile release && suites release || broken=1
 compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined && suites asan || broken=1
-# The rings between engine and client, watched for races.
+# The rings between engine and client, and an engine with live clients, watched for races.
 rings() {
 	local dir=$builds/tsan
 	local mode=()
@@ -87,10 +87,10 @@ rings() {
 	meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" -Dbuildtype=debugoptimized \
 		-Db_sanitize=thread >"$builds/setup.log" 2>&1 || return 1
 	echo "rocade-test: building in $dir"
-	ninja -C "$dir" --quiet test/unit/test_shmq
+	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race
 	logs+=("$dir/meson-logs/testlog.junit.xml")
 	rm -f "$dir/meson-logs/testlog.junit.xml"
-	meson test -C "$dir" --no-rebuild --print-errorlogs shmq || true
+	meson test -C "$dir" --no-rebuild --print-errorlogs shmq security_race || true
 }
 
 if $ci; then

@@ -199,9 +199,10 @@ engine_json(const struct command *command)
 
 		json_array_append_new(lcores,
 			json_pack("{s:i, s:I, s:I, s:I, s:i, s:i}", "lcore", (int)lcore->lcore_id,
-				"polls", (json_int_t)lcore->polls, "busy_polls",
-				(json_int_t)lcore->busy_polls, "longest_poll_work",
-				(json_int_t)lcore->longest_work, "sessions",
+				"polls", (json_int_t)rcd_lcore_tally(&lcore->polls), "busy_polls",
+				(json_int_t)rcd_lcore_tally(&lcore->busy_polls),
+				"longest_poll_work",
+				(json_int_t)rcd_lcore_tally(&lcore->longest_work), "sessions",
 				(int)lcore->session_count, "numa_node", lcore->socket_id));
 	}
 	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:I, s:b, s:o, s:o, s:o}", "version",

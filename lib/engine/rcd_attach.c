@@ -426,7 +426,6 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	struct rte_ether_addr mac;
 	int err = -EINVAL;
 
-	dev->wire = dev->conf.attach == RCD_ATTACH_WIRE;
 	dev->answers = dev->conf.attach != RCD_ATTACH_NETDEV;
 	dev->queues = (uint16_t)dev->engine->lcore_count;
 	dev->socket_id = dev->engine->lcores[0]->socket_id;

@@ -255,6 +255,7 @@ new_dev(struct rcd_engine *engine, const struct rcd_dev_conf *conf)
 	dev->engine = engine;
 	dev->index = index;
 	dev->conf = *conf;
+	dev->wire = conf->attach == RCD_ATTACH_WIRE;
 	dev->serial = engine->next_serial++;
 	dev->hold[0] = dev->hold[1] = -1;
 	dev->link_up = true;
@@ -265,7 +266,7 @@ static void
 free_one(struct rcd_dev *dev)
 {
 	rcd_telemetry_lock();
-	dev->engine->devs[dev->index] = NULL;
+	rcd_dev_show(dev->engine, dev->index, NULL);
 	rcd_telemetry_unlock();
 	if (dev->conf.attach == RCD_ATTACH_WIRE)
 		rcd_detach_wire_rings(dev);
@@ -313,7 +314,7 @@ bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 	err = first_gids(dev);
 	if (err != 0)
 		return err;
-	dev->engine->devs[dev->index] = dev;
+	rcd_dev_show(dev->engine, dev->index, dev);
 	rcd_lcore_call_all(dev->engine, join, &what);
 	if (dev->wire)
 		rcd_kaddr_sync(dev->engine);
@@ -342,7 +343,7 @@ take_down(struct rcd_dev *dev)
 		rcd_cma_dev_gone(dev);
 		rcd_neigh_flush(dev);
 		rcd_lcore_call_all(engine, leave, dev);
-		engine->devs[dev->index] = NULL;
+		rcd_dev_show(engine, dev->index, NULL);
 		/* A last round, so that no lcore has this device in hand. */
 		rcd_lcore_call_all(engine, nothing, NULL);
 		if (dev->wire)
@@ -408,7 +409,7 @@ rcd_engine_dev_add(
 		if (err == 0 && dev->peer == NULL) {
 			/* The first end waits for the second, named but without a port. */
 			dev->wire_waits = true;
-			engine->devs[dev->index] = dev;
+			rcd_dev_show(engine, dev->index, dev);
 			return 0;
 		}
 		if (err == 0)

@@ -214,4 +214,11 @@ rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages 
 uint64_t
 rcd_clock_ns(void);
 
+/**
+ * Let time pass at once: the clock is ahead by this much more from now on. For tests that poll an
+ * engine themselves; no other thread may look at the clock meanwhile.
+ */
+void
+rcd_clock_advance(uint64_t ns);
+
 #endif /* RCD_ENGINE_H */

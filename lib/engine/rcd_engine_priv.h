@@ -114,7 +114,10 @@ struct rcd_dev {
 	uint16_t port_id;
 	bool answers; /**< the engine owns the addresses: it answers ARP, ND and echo */
 	bool wire;
-	uint8_t mac[RCD_MAC_LEN];
+	union {
+		uint8_t mac[RCD_MAC_LEN]; /**< the control thread's; lcores: rcd_dev_mac() */
+		uint64_t mac_whole;
+	};
 	const struct rcd_gid_table *gids;
 	struct rcd_counters *counters; /**< one set for each lcore */
 
@@ -300,7 +303,7 @@ struct rcd_lcore {
 	uint32_t cold_next;
 	uint32_t hot_next;                 /**< where the look at doorbells goes on */
 	uint32_t work;                     /**< units of this poll, packets aside */
-	uint32_t longest_work;             /**< units of the largest poll, packets included */
+	uint64_t longest_work;             /**< units of the largest poll, packets included */
 	struct rcd_session_queue flushing; /**< sessions with queue pairs to flush */
 	struct rcd_session_queue owing;    /**< sessions with events to send */
 	struct rcd_session *hot[RCD_HOT_SESSIONS];
@@ -334,7 +337,8 @@ struct rcd_lcore {
 	uint32_t sleeping;
 	int socket_id;
 	uint32_t session_count; /**< the control thread's */
-	uint64_t polls;         /**< since the start; and those that found something */
+	/** Since the start, and those that found something; relaxed, any thread looks. */
+	uint64_t polls;
 	uint64_t busy_polls;
 	struct rcd_stages *stages; /**< NULL: nobody measures */
 	enum rcd_stage stage;
@@ -560,6 +564,58 @@ rcd_power_up(uint32_t val)
 	while (power < val)
 		power *= 2;
 	return power;
+}
+
+/** What an lcore counts for others to see, stored whole. */
+static inline void
+rcd_lcore_set_tally(uint64_t *tally, uint64_t val)
+{
+	__atomic_store_n(tally, val, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+rcd_lcore_tally(const uint64_t *tally)
+{
+	return __atomic_load_n(tally, __ATOMIC_RELAXED);
+}
+
+/** A device as any thread finds it: whole, or NULL. */
+static inline struct rcd_dev *
+rcd_dev_at(const struct rcd_engine *engine, uint32_t index)
+{
+	return __atomic_load_n(&engine->devs[index], __ATOMIC_ACQUIRE);
+}
+
+/** Let lcores find a device that is whole, or NULL: not any more. */
+static inline void
+rcd_dev_show(struct rcd_engine *engine, uint32_t index, struct rcd_dev *dev)
+{
+	__atomic_store_n(&engine->devs[index], dev, __ATOMIC_RELEASE);
+}
+
+/** Addresses of a device as they are now: an lcore may look at them until its poll ends. */
+static inline const struct rcd_gid_table *
+rcd_dev_gids(const struct rcd_dev *dev)
+{
+	return __atomic_load_n(&dev->gids, __ATOMIC_ACQUIRE);
+}
+
+/** The MAC of a device, which a netdev may change at any time. Any thread. */
+static inline void
+rcd_dev_mac(const struct rcd_dev *dev, uint8_t *mac)
+{
+	uint64_t whole = __atomic_load_n(&dev->mac_whole, __ATOMIC_RELAXED);
+
+	memcpy(mac, &whole, RCD_MAC_LEN);
+}
+
+static inline void
+rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	uint64_t whole = 0;
+
+	memcpy(&whole, mac, RCD_MAC_LEN);
+	__atomic_store_n(&dev->mac_whole, whole, __ATOMIC_RELAXED);
 }
 
 #include "rcd_cred.h"

@@ -13,11 +13,15 @@
 
 #include "rcd_limits.h"
 
-#define ALIGN       ((size_t)2 << 20)
+#define ALIGN ((size_t)2 << 20)
+#ifdef __SANITIZE_THREAD__
+#define WINDOW_LOG2 39 /**< of what ThreadSanitizer leaves a program */
+#else
 #define WINDOW_LOG2 43 /**< 8 TiB of addresses: a sixteenth of what a process has */
-#define GRANULES    (((size_t)1 << WINDOW_LOG2) / ALIGN)
-#define PAGE        ((size_t)4096)
-#define FAULTS      64 /**< reports kept; more at once are one offence anyway */
+#endif
+#define GRANULES (((size_t)1 << WINDOW_LOG2) / ALIGN)
+#define PAGE     ((size_t)4096)
+#define FAULTS   64 /**< reports kept; more at once are one offence anyway */
 
 struct range {
 	uintptr_t start;
@@ -295,6 +299,21 @@ rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len)
 {
 	*start = guard.pools[part].start;
 	*len = guard.pools[part].len;
+}
+
+size_t
+rcd_guard_used(void)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct pool *pool = &guard.pools[i];
+
+		used += pool->len;
+		for (size_t k = 0; k < pool->free_count; k++)
+			used -= pool->free[k].len;
+	}
+	return used;
 }
 
 bool

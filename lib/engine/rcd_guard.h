@@ -76,6 +76,10 @@ rcd_guard_nowhere(void);
 void
 rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len);
 
+/** Bytes of both parts that are taken. */
+size_t
+rcd_guard_used(void);
+
 /**
  * Take a report of a fault since the last call.
  *

@@ -34,6 +34,14 @@ struct call {
 	uint32_t done;
 };
 
+static uint64_t clock_ahead_ns;
+
+void
+rcd_clock_advance(uint64_t ns)
+{
+	clock_ahead_ns += ns;
+}
+
 uint64_t
 rcd_clock_ns(void)
 {
@@ -52,7 +60,7 @@ rcd_clock_ns(void)
 		base_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	}
 	tsc = rte_rdtsc();
-	return base_ns + (uint64_t)((double)(tsc - base_tsc) * ns_per_tick);
+	return base_ns + clock_ahead_ns + (uint64_t)((double)(tsc - base_tsc) * ns_per_tick);
 }
 
 static struct rte_ring *
@@ -300,7 +308,7 @@ count_work(struct rcd_lcore *lcore, uint32_t packets)
 	uint32_t work = lcore->work + packets;
 
 	if (unlikely(work > lcore->longest_work))
-		lcore->longest_work = work;
+		rcd_lcore_set_tally(&lcore->longest_work, work);
 	lcore->work = 0;
 }
 
@@ -328,8 +336,9 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_HOST);
 	count_work(lcore, packets);
 	done += packets;
-	lcore->polls++;
-	lcore->busy_polls += done > 0;
+	rcd_lcore_set_tally(&lcore->polls, lcore->polls + 1);
+	if (done > 0)
+		rcd_lcore_set_tally(&lcore->busy_polls, lcore->busy_polls + 1);
 	return done;
 }
 

@@ -15,7 +15,7 @@
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 {
-	const struct rcd_gid_table *table = dev->gids;
+	const struct rcd_gid_table *table = rcd_dev_gids(dev);
 
 	for (uint32_t i = 0; i < table->count; i++)
 		if (table->entries[i].used && rcd_gid_eq(&table->entries[i].gid, gid))

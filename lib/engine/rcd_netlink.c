@@ -119,7 +119,7 @@ on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 			rcd_dev_set_mtu(dev, mnl_attr_get_u32(attr));
 		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
-			memcpy(dev->mac, mnl_attr_get_payload(attr), RCD_MAC_LEN);
+			rcd_dev_set_mac(dev, mnl_attr_get_payload(attr));
 	}
 }
 

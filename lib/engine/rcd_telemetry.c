@@ -111,13 +111,16 @@ engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
 
 			snprintf(name, sizeof(name), "lcore%u_polls",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(data, name, the_engine->lcores[i]->polls);
+			rte_tel_data_add_dict_u64(
+				data, name, rcd_lcore_tally(&the_engine->lcores[i]->polls));
 			snprintf(name, sizeof(name), "lcore%u_busy_polls",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(data, name, the_engine->lcores[i]->busy_polls);
+			rte_tel_data_add_dict_u64(
+				data, name, rcd_lcore_tally(&the_engine->lcores[i]->busy_polls));
 			snprintf(name, sizeof(name), "lcore%u_longest_poll_work",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(data, name, the_engine->lcores[i]->longest_work);
+			rte_tel_data_add_dict_u64(
+				data, name, rcd_lcore_tally(&the_engine->lcores[i]->longest_work));
 		}
 	}
 	rcd_telemetry_unlock();

@@ -145,8 +145,8 @@ rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t
 	struct rcd_path *path, const struct rcd_dev **loop)
 {
 	const struct rcd_engine *engine = dev->engine;
-	uint16_t vlan_id =
-		av->sgid_index < dev->gids->count ? dev->gids->entries[av->sgid_index].vlan_id : 0;
+	const struct rcd_gid_table *gids = rcd_dev_gids(dev);
+	uint16_t vlan_id = av->sgid_index < gids->count ? gids->entries[av->sgid_index].vlan_id : 0;
 
 	*path = (struct rcd_path){
 		.tagged = vlan_id != 0,
@@ -159,17 +159,19 @@ rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t
 		.sgid = av->sgid,
 		.dgid = av->dgid,
 	};
-	memcpy(path->smac, dev->mac, RCD_MAC_LEN);
+	rcd_dev_mac(dev, path->smac);
 	memcpy(path->dmac, av->dmac, RCD_MAC_LEN);
 	*loop = NULL;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		const struct rcd_dev *other = engine->devs[i];
+		const struct rcd_dev *other = rcd_dev_at(engine, i);
+		uint8_t mac[RCD_MAC_LEN];
 
 		/* The other end of a wire is reached by the wire: that is what it is for. */
 		if (other == NULL ||
 			(other != dev && (dev->wire || other->wire || dev->conf.no_shortcut)))
 			continue;
-		if (memcmp(other->mac, av->dmac, RCD_MAC_LEN) == 0)
+		rcd_dev_mac(other, mac);
+		if (memcmp(mac, av->dmac, RCD_MAC_LEN) == 0)
 			*loop = other;
 	}
 }

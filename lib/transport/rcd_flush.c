@@ -33,14 +33,16 @@ flush_send(struct rcd_qp *qp)
 	struct rcd_send_wr *wr = &qp->tx[0].wr;
 
 	if (hot->sq_head != hot->sq_next) {
-		const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head++);
+		const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
 
+		rcd_qp_set_sq_head(hot, hot->sq_head + 1);
 		rcd_qp_complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), 0, RCD_WC_WR_FLUSH_ERR);
 		return true;
 	}
 	if (hot->ops->fetch_send(hot->arg, hot->sq_next, wr) != 0)
 		return false;
-	hot->sq_head = hot->sq_tx = ++hot->sq_next;
+	hot->sq_tx = ++hot->sq_next;
+	rcd_qp_set_sq_head(hot, hot->sq_next);
 	rcd_qp_complete_send(qp, wr->wr_id, wr->opcode, 0, RCD_WC_WR_FLUSH_ERR);
 	return true;
 }

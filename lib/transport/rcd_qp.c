@@ -212,7 +212,7 @@ rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
 {
 	if (qp->hot.state == RCD_QP_ERR)
 		return;
-	qp->hot.state = RCD_QP_ERR;
+	rcd_qp_set_state(&qp->hot, RCD_QP_ERR);
 	if (event != 0)
 		rcd_qp_raise(qp, event);
 	rcd_resp_drop_kept(qp);
@@ -228,7 +228,7 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 
 	if (status != RCD_WC_SUCCESS || (rec->psn_flags & RCD_REC_SIGNALED))
 		rcd_qp_complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), rec->len, status);
-	hot->sq_head++;
+	rcd_qp_set_sq_head(hot, hot->sq_head + 1);
 	if (status == RCD_WC_SUCCESS) {
 		rcd_qp_check_drained(qp);
 		return;
@@ -237,7 +237,7 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 	if (hot->type == RCD_QP_RC) {
 		rcd_qp_error(qp, 0);
 	} else {
-		hot->state = RCD_QP_SQE;
+		rcd_qp_set_state(hot, RCD_QP_SQE);
 		rcd_flush_begin(qp);
 	}
 }
@@ -453,7 +453,7 @@ rcd_qp_qpn(const struct rcd_qp *qp)
 enum rcd_qp_state
 rcd_qp_state(const struct rcd_qp *qp)
 {
-	return (enum rcd_qp_state)qp->hot.state;
+	return (enum rcd_qp_state)__atomic_load_n(&qp->hot.state, __ATOMIC_RELAXED);
 }
 
 uint32_t
@@ -469,7 +469,7 @@ rcd_qp_kept(const struct rcd_qp *qp)
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp)
 {
-	return qp->hot.sq_head;
+	return __atomic_load_n(&qp->hot.sq_head, __ATOMIC_RELAXED);
 }
 
 uint32_t

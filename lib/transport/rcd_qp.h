@@ -311,13 +311,13 @@ rcd_qp_fail(struct rcd_qp *qp);
 struct rcd_qpn
 rcd_qp_qpn(const struct rcd_qp *qp);
 
-/** State of the queue pair. */
+/** State of the queue pair. Any thread: for others than its own it may be old. */
 enum rcd_qp_state
 rcd_qp_state(const struct rcd_qp *qp);
 
 /**
  * Send work requests that are complete, signalled or not, as a free-running number: the host may
- * reuse the slots of all before it.
+ * reuse the slots of all before it. Any thread, as rcd_qp_state().
  */
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp);

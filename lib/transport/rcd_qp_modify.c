@@ -147,7 +147,7 @@ enter(struct rcd_qp *qp, enum rcd_qp_state to)
 		rcd_qp_clear(qp);
 		return;
 	}
-	qp->hot.state = (uint8_t)to;
+	rcd_qp_set_state(&qp->hot, to);
 	if (to == RCD_QP_RTS && from == RCD_QP_RTR)
 		qp->init.cc->init(&qp->cc, 0);
 	if (to == RCD_QP_SQD && from != RCD_QP_SQD) {

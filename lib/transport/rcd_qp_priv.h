@@ -240,6 +240,19 @@ rcd_qp_count(struct rcd_qp *qp, enum rcd_counter counter, uint64_t amount)
 	rcd_counter_add(qp->hot.counters, counter, amount);
 }
 
+/** State and progress, which other threads may ask for: stored whole. */
+static inline void
+rcd_qp_set_state(struct rcd_qp_hot *hot, enum rcd_qp_state state)
+{
+	__atomic_store_n(&hot->state, (uint8_t)state, __ATOMIC_RELAXED);
+}
+
+static inline void
+rcd_qp_set_sq_head(struct rcd_qp_hot *hot, uint32_t number)
+{
+	__atomic_store_n(&hot->sq_head, number, __ATOMIC_RELAXED);
+}
+
 /** Record of a work request that has begun. */
 static inline struct rcd_sq_rec *
 rcd_sq_rec(struct rcd_qp *qp, uint32_t number)
