@@ -168,6 +168,20 @@ rcd_mr_table_used(const struct rcd_mr_table *table)
 	return table->used;
 }
 
+void
+rcd_mr_table_each(
+	const struct rcd_mr_table *table, void (*fn)(void *arg, const struct rcd_mr *mr), void *arg)
+{
+	uint32_t left = table->used;
+
+	for (uint32_t slot = 0; slot < table->capacity && left > 0; slot++) {
+		if (table->slots[slot].kind == RCD_MR_FREE)
+			continue;
+		left--;
+		fn(arg, &table->slots[slot]);
+	}
+}
+
 /* Gives the slot that has been free for longest, so that generations last. */
 static struct rcd_mr *
 take_slot(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd)

@@ -130,6 +130,11 @@ rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src
 uint32_t
 rcd_mr_table_used(const struct rcd_mr_table *table);
 
+/** Show every region and window to somebody, in no order: who checks or counts. */
+void
+rcd_mr_table_each(const struct rcd_mr_table *table, void (*fn)(void *arg, const struct rcd_mr *mr),
+	void *arg);
+
 /** What a region is to be. */
 struct rcd_mr_attr {
 	uint32_t pd;

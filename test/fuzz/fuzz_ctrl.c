@@ -1,237 +1,271 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Goal: no sequence of control messages, and nothing that a client writes into its segment, takes
- * the engine down or leaves anything behind. Method: an engine in this process, polled by it; the
- * input is a list of steps, each a message made of its bytes, or a scribble into the segment; then
- * the client goes, and no session, queue pair or packet may be left.
+ * Goal: whatever several clients say, in any order, at once, with any descriptors, listening or
+ * not, leaving in any way, the engine lives, nobody reaches what is another's, and nothing stays
+ * behind. Method: an engine in this process, polled by it; the input is a list of steps of up to
+ * four connections, each a request that makes sense with a few bytes of it changed, or a message
+ * that makes none, or a way to go, or time that passes. After each step the engine is audited;
+ * at the end all go, and what the engine holds has to be what it held before.
  */
 #include <fcntl.h>
-#include <rte_eal.h>
-#include <rte_ethdev.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "inside.h"
 #include "rcd_check.h"
-#include "rcd_ctrl.h"
-#include "rcd_engine.h"
-#include "rcd_shm.h"
+#include "requests.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STEPS_MAX 64
+#define CLIENTS   4
 
-/* What is reached from EAL's memory alone looks leaked to the sanitizer, which does not scan it. */
-const char *
-__asan_default_options(void);
-
-const char *
-__asan_default_options(void)
-{
-	return "detect_leaks=0";
-}
-
-static struct rcd_engine *engine;
-
-struct input {
-	const uint8_t *data;
-	size_t left;
+enum kind {
+	KIND_REQUEST = 12, /**< and all below it: most steps are requests */
+	KIND_MALFORMED,
+	KIND_CONNECT,
+	KIND_CLOSE,
+	KIND_SHUTDOWN,
+	KIND_PASS,
+	KIND_SCRIBBLE,
+	KIND_MEMORY,
+	KIND_DEAF,
+	KIND_COUNT,
 };
 
-/* The next bytes of the input, zeros behind its end. */
-static void
-take(struct input *input, void *dst, size_t len)
-{
-	size_t part = len < input->left ? len : input->left;
+static struct client clients[CLIENTS];
+static int memory; /**< that was shared last; -1: none */
 
-	memset(dst, 0, len);
-	if (part == 0)
-		return;
-	memcpy(dst, input->data, part);
-	input->data += part;
-	input->left -= part;
+/* Bits of a step that choose beside its `how`: those of a poke that is not used. */
+static uint32_t
+aux(const struct step *step)
+{
+	const struct poke *last = &step->pokes[STEP_POKES - 1];
+
+	return last->how & POKE_USED ? 0 : last->val;
 }
 
-static void
-add_device(const char *name, const char *peer, const char *addr)
+static int
+shared_memory(uint32_t kind)
 {
-	struct rcd_dev_conf conf = { .attach = RCD_ATTACH_WIRE, .addr_count = 1 };
-	char error[200];
+	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char path[64];
+	int copy = fd;
 
-	snprintf(conf.name, sizeof(conf.name), "%s", name);
-	snprintf(conf.target, sizeof(conf.target), "%s", peer);
-	rcd_addr_parse(addr, &conf.addrs[0]);
-	/* It may be there, or an input has removed it. */
-	rcd_engine_dev_add(engine, &conf, error, sizeof(error));
+	RCD_CHECK(fd >= 0 && ftruncate(fd, 65536) == 0);
+	if (kind == 1)
+		RCD_CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	if (kind == 2) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		copy = open(path, O_RDONLY | O_CLOEXEC);
+		close(fd);
+	}
+	if (memory >= 0)
+		close(memory);
+	memory = dup(copy);
+	return copy;
 }
 
-static void
-start(void)
+/* A descriptor of a good kind for most numbers. */
+static int
+make_fd(const struct client *client, uint32_t op, uint32_t kind)
 {
-	static char prefix[40];
-	char *args[] = { (char *)(uintptr_t) "fuzz", (char *)(uintptr_t) "--no-huge",
-		(char *)(uintptr_t) "-m", (char *)(uintptr_t) "128",
-		(char *)(uintptr_t) "--no-shconf", (char *)(uintptr_t) "--no-telemetry",
-		(char *)(uintptr_t) "-a", (char *)(uintptr_t) "0000:00:00.0",
-		(char *)(uintptr_t) "--log-level=critical", (char *)(uintptr_t) "-l",
-		(char *)(uintptr_t) "0", (char *)(uintptr_t) "--file-prefix", prefix };
-	struct rcd_engine_conf conf;
-	char error[200] = "";
+	int ends[2];
 
-	signal(SIGPIPE, SIG_IGN);
-	snprintf(prefix, sizeof(prefix), "rcdfuzz%d", (int)getpid());
-	RCD_CHECK(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
-	rcd_engine_conf_init(&conf);
-	conf.socket[0] = '\0';
-	conf.mbufs = 2047;
-	conf.quota = (struct rcd_quota){ .qps = 32,
-		.cqs = 32,
-		.mrs = 64,
-		.srqs = 8,
-		.pds = 8,
-		.ahs = 16,
-		.queue_bytes = 4 << 20 };
-	engine = rcd_engine_create(&conf, error, sizeof(error));
-	RCD_CHECK(engine != NULL);
-}
-
-static void
-turn(void)
-{
-	rcd_engine_step(engine, 0);
-	for (int i = 0; i < 3; i++)
-		rcd_lcore_poll(rcd_engine_lcore(engine, 0), rcd_clock_ns(), 64);
-}
-
-/* A client: its socket, and its segment when it has one. */
-struct client {
-	int sock;
-	uint8_t *segment;
-	size_t segment_bytes;
-	uint32_t device; /**< index of the first */
-};
-
-static void
-receive(struct client *client)
-{
-	struct rcd_ctrl_msg msg;
-	struct rcd_ctrl_fds fds;
-	long len;
-
-	while ((len = rcd_ctrl_recv(client->sock, &msg, sizeof(msg), &fds, MSG_DONTWAIT)) > 0) {
-		if (msg.hdr.op == RCD_CTRL_OPEN && msg.hdr.status == 0 && fds.count == 3 &&
-			client->segment == NULL) {
-			client->segment_bytes = msg.body.open_rep.segment_bytes;
-			client->segment = mmap(NULL, client->segment_bytes, PROT_READ | PROT_WRITE,
-				MAP_SHARED, fds.fds[0], 0);
-			RCD_CHECK(client->segment != MAP_FAILED);
-		}
-		if (msg.hdr.op == RCD_CTRL_DEVICE && msg.hdr.status == 0)
-			client->device = msg.body.device_rep.index;
-		rcd_ctrl_fds_close(&fds);
+	if (op == RCD_CTRL_IMPORT && (kind & 0xf8) == 0)
+		return dup(clients[kind % CLIENTS].segment_fd);
+	if (op == RCD_CTRL_HELLO && (kind & 0xf8) == 0)
+		return open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	switch (kind % 16) {
+	case 9:
+		return eventfd(0, EFD_CLOEXEC);
+	case 10:
+		RCD_CHECK(pipe(ends) == 0);
+		close(ends[1]);
+		return ends[0];
+	case 11:
+		return open("/dev/zero", O_RDWR | O_CLOEXEC);
+	case 12:
+		return dup(client->sock);
+	case 13:
+		return dup(clients[kind >> 4 & 3].segment_fd);
+	case 14:
+		return open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	case 15:
+		return dup(client->wake_fd);
+	default:
+		return shared_memory(kind % 16);
 	}
 }
 
 static void
-send_message(struct client *client, uint32_t op, size_t len, struct input *input, bool with_fd)
+add_fds(const struct client *client, uint32_t op, uint32_t kind, unsigned int count,
+	struct rcd_ctrl_fds *fds)
 {
+	while (fds->count < count && fds->count < RCD_CTRL_FDS_MAX) {
+		int fd = make_fd(client, op, kind);
+
+		fds->fds[fds->count++] = fd >= 0 ? fd : shared_memory(0);
+	}
+}
+
+/* EAL's own devices are not what is tried here. */
+static bool
+allowed(const struct rcd_ctrl_msg *msg)
+{
+	const char *line = msg->body.admin_req.line;
+
+	return msg->hdr.op != RCD_CTRL_ADMIN ||
+		(strstr(line, "port") == NULL && strstr(line, "netdev") == NULL);
+}
+
+static void
+request(struct client *client, const struct step *step)
+{
+	uint32_t op = step->op % RCD_CTRL_OP_COUNT;
 	struct rcd_ctrl_msg msg = { .hdr = { .op = op } };
 	struct rcd_ctrl_fds fds = { .count = 0 };
+	size_t len = rcd_ctrl_req_len(op);
 
-	take(input, &msg.body, len > sizeof(msg.hdr) ? len - sizeof(msg.hdr) : 0);
-	if (op == RCD_CTRL_HELLO)
-		msg.body.hello_req = (struct rcd_ctrl_hello_req){
-			.magic = RCD_CTRL_MAGIC, .version = RCD_CTRL_VERSION, .abi = RCD_SHM_ABI
-		};
-	/* EAL's own devices are not what is tried here. */
-	if (op == RCD_CTRL_ADMIN &&
-		(strstr(msg.body.admin_req.line, "port") != NULL ||
-			strstr(msg.body.admin_req.line, "netdev") != NULL))
+	request_fill(client, op, step->how, &msg.body);
+	poke_all(step, &client->learnt, (uint8_t *)&msg.body, len - sizeof(msg.hdr));
+	if (step->who & 0x80)
+		request_mend(op, &msg.body);
+	if (op == RCD_CTRL_ADMIN)
+		msg.body.admin_req.line[sizeof(msg.body.admin_req.line) - 1] = '\0';
+	if (!allowed(&msg))
 		return;
-	if (with_fd) {
-		fds.fds[0] = memfd_create("fuzz", MFD_CLOEXEC);
-		fds.count = 1;
-		RCD_CHECK(ftruncate(fds.fds[0], 65536) == 0);
-	}
-	rcd_ctrl_send(client->sock, &msg, len, &fds, MSG_DONTWAIT);
+	add_fds(client, op, aux(step), inside_fd_count(op), &fds);
+	client_send(client, &msg, len, &fds);
 	rcd_ctrl_fds_close(&fds);
 }
 
+/* Any bytes of any length, up to more than a message may have, with any number of descriptors. */
 static void
-step(struct client *client, struct input *input)
+malformed(struct client *client, const struct step *step)
 {
-	uint8_t kind[2];
-	uint32_t op;
+	static uint8_t bytes[2 * RCD_CTRL_MSG_MAX];
+	struct rcd_ctrl_msg *msg = (struct rcd_ctrl_msg *)(void *)bytes;
+	struct rcd_ctrl_fds fds = { .count = 0 };
+	size_t len = (size_t)step->how * 33 % sizeof(bytes);
 
-	take(input, kind, sizeof(kind));
-	op = kind[0] % (RCD_CTRL_OP_COUNT + 2);
-	if (op >= RCD_CTRL_OP_COUNT) {
-		uint32_t at;
-		uint64_t val;
+	memset(bytes, 0, sizeof(bytes));
+	msg->hdr.op = step->op;
+	if (step->op < RCD_CTRL_OP_COUNT)
+		request_fill(client, step->op, step->how, &msg->body);
+	poke_all(step, &client->learnt, bytes, len);
+	if (!allowed(msg))
+		return;
+	add_fds(client, step->op, aux(step), step->who >> 4 & 7, &fds);
+	rcd_ctrl_send(client->sock, bytes, len, &fds, MSG_DONTWAIT);
+	rcd_ctrl_fds_close(&fds);
+}
 
-		/* Near the front: doorbells, and the first rings. */
-		take(input, &at, op == RCD_CTRL_OP_COUNT ? 2 : 3);
-		take(input, &val, kind[1] % 9);
+/* Shrunk, grown, or holed while the engine has it mapped. */
+static void
+change_memory(const struct step *step)
+{
+	if (memory < 0)
+		return;
+	if (step->how & 1)
+		fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			4096 * (step->op % 16), 4096);
+	else if (ftruncate(memory, 4096 * (step->op % 17)) != 0)
+		return; /* sealed */
+}
+
+static void
+pass(const struct step *step)
+{
+	static const uint64_t spans_ns[] = { 0, 1000000, 20000000, 100000000, 1000000000,
+		3100000000, 60000000000 };
+
+	inside_pass(spans_ns[step->op % 7], 1 + step->how % 32);
+}
+
+static void
+step_of(struct client *client, const struct step *step)
+{
+	uint32_t kind = step->kind % KIND_COUNT;
+
+	if (client->sock < 0 && kind != KIND_PASS && kind != KIND_MEMORY) {
+		client_connect(client);
+		if (kind != KIND_CONNECT || !(step->how & 1))
+			client_open(client, step->how >> 1 & 1);
+		else if (step->how & 2)
+			client_call(client, RCD_CTRL_HELLO, NULL, NULL);
+		if (kind == KIND_CONNECT)
+			return;
+	}
+	switch (kind) {
+	case KIND_MALFORMED:
+		malformed(client, step);
+		break;
+	case KIND_CONNECT:
+	case KIND_CLOSE:
+		client_close(client);
+		break;
+	case KIND_SHUTDOWN:
+		shutdown(client->sock, step->how % 3);
+		break;
+	case KIND_PASS:
+		pass(step);
+		break;
+	case KIND_SCRIBBLE:
 		if (client->segment != NULL)
-			memcpy(client->segment + at % (client->segment_bytes - 8), &val, 8);
-	} else if (kind[1] & 0x80) {
-		send_message(client, op, kind[1] & 0x7f, input, kind[1] & 1);
-	} else {
-		send_message(client, op, rcd_ctrl_req_len(op), input, op == RCD_CTRL_MEM_ADD);
+			poke_all(step, &client->learnt,
+				client->segment + (size_t)step->how % 64 * 1024, 1024);
+		break;
+	case KIND_MEMORY:
+		change_memory(step);
+		break;
+	case KIND_DEAF:
+		client->deaf = !client->deaf;
+		break;
+	default:
+		request(client, step);
+		break;
 	}
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input input = { data, size };
-	struct client client = { .segment = NULL };
-	struct input nothing = { NULL, 0 };
-	uint8_t how;
-	int ends[2];
+	struct rcd_engine *engine = inside_engine();
+	struct rcd_holdings before;
+	unsigned int fds = inside_fds();
 
-	if (engine == NULL)
-		start();
-	add_device("f0", "f1", "10.0.0.1/24");
-	add_device("f1", "f0", "10.0.0.2/24");
-	RCD_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
-	RCD_CHECK(rcd_engine_adopt(engine, ends[1]) == 0);
-	client.sock = ends[0];
-	take(&input, &how, 1);
-	if (how != 0) {
-		struct rcd_ctrl_index_req open = { .index = 0 };
-		struct input device = { (const uint8_t *)&open, sizeof(open) };
+	rcd_engine_holdings(engine, &before);
+	memory = -1;
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = (struct client){
+			.sock = -1, .segment_fd = -1, .wake_fd = -1, .event_fd = -1
+		};
+	for (size_t i = 0; i < STEPS_MAX && size >= sizeof(struct step); i++) {
+		struct step step;
+		struct client *client;
 
-		send_message(
-			&client, RCD_CTRL_HELLO, rcd_ctrl_req_len(RCD_CTRL_HELLO), &nothing, false);
-		send_message(&client, RCD_CTRL_DEVICE, rcd_ctrl_req_len(RCD_CTRL_DEVICE), &nothing,
-			false);
-		turn();
-		receive(&client);
-		open.index = client.device;
-		send_message(
-			&client, RCD_CTRL_OPEN, rcd_ctrl_req_len(RCD_CTRL_OPEN), &device, false);
-		turn();
-		receive(&client);
+		memcpy(&step, data, sizeof(step));
+		data += sizeof(step);
+		size -= sizeof(step);
+		client = &clients[step.who % CLIENTS];
+		step_of(client, &step);
+		/* Some messages are served together with the next step's. */
+		if (!(step.who & 0x40))
+			inside_turn(1);
+		if (!client->deaf)
+			client_receive(client);
+		inside_audit();
 	}
-	for (int i = 0; i < STEPS_MAX && input.left > 0; i++) {
-		step(&client, &input);
-		turn();
-		receive(&client);
-	}
-	close(client.sock);
-	if (client.segment != NULL)
-		munmap(client.segment, client.segment_bytes);
-	turn();
-	turn();
-	RCD_CHECK(rcd_engine_clients(engine) == 0);
-	RCD_CHECK(rcd_engine_qps(engine) == 0);
+	for (int i = 0; i < CLIENTS; i++)
+		client_close(&clients[i]);
+	if (memory >= 0)
+		close(memory);
+	inside_check_left(&before, fds);
 	return 0;
 }

@@ -1,31 +1,133 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes seeds for the parser's fuzz target from the kept captures: one file per packet, named after
-its contents, payloads cut where the headers don't need them.
+"""Makes seeds for fuzz targets, one file each, named after its contents.
 
-    make_corpus.py FOLDER
+    make_corpus.py pkt FOLDER    packets of the kept captures
+    make_corpus.py ctrl FOLDER   what honest clients say, as steps of fuzz_ctrl
+    make_corpus.py segment FOLDER   likewise for fuzz_segment
 
 Afterwards let libFuzzer minimise: fuzz_pkt -merge=1 test/fuzz/corpus/pkt FOLDER
 """
 import hashlib
 import pathlib
+import re
 import struct
 import sys
 
-KEPT = pathlib.Path(__file__).parents[1] / 'vectors'
+HERE = pathlib.Path(__file__).parent
+REQUESTS = re.findall(r'^RCD_CTRL(?:_CM)?\((\w+),',
+                      (HERE.parents[1] / 'lib/ctrl/rcd_ctrl.def').read_text(), re.MULTILINE)
+
+# Kinds of steps, as in fuzz_ctrl.c; requests are those below the first.
+MALFORMED, CONNECT, CLOSE, SHUTDOWN, PASS, SCRIBBLE, MEMORY, DEAF = range(13, 21)
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(KEPT.glob('kept-*.pcap')):
+def packets():
+    for path in sorted((HERE.parent / 'vectors').glob('kept-*.pcap')):
         data, pos = path.read_bytes(), 24
         while pos < len(data):
             caplen, = struct.unpack_from('<I', data, pos + 8)
-            frame = data[pos + 16:pos + 16 + caplen]
+            yield data[pos + 16:pos + 16 + caplen]
             pos += 16 + caplen
-            name = hashlib.sha1(frame).hexdigest()
-            (folder / name).write_bytes(frame)
+
+
+def step(who, kind, op=0, how=0, aux=0):
+    # The last poke is not used, and its value chooses among descriptors.
+    return struct.pack('<4B BBH BBH BBH', who, kind, op, how, 0, 0, 0, 0, 0, 0, 0, 0, aux)
+
+
+def req(who, name, how=0, aux=0):
+    return step(who, 0, REQUESTS.index(name), how, aux)
+
+
+def queue_pair(who, kind=0):
+    """@param kind 0: RC, 1: UC, 2: UD"""
+    states = [req(who, 'QP_MODIFY', state) for state in (1, 2, 3)]
+    return [req(who, 'PD_CREATE'), req(who, 'CHANNEL_CREATE'), req(who, 'CQ_CREATE', 1),
+            req(who, 'QP_CREATE', kind), *states]
+
+
+def listener(who):
+    return [req(who, 'CM_CHANNEL_CREATE'), req(who, 'CM_CREATE'), req(who, 'CM_BIND', 4),
+            req(who, 'CM_LISTEN')]
+
+
+def connects(who):
+    return [req(who, 'CM_CHANNEL_CREATE'), req(who, 'CM_CREATE'),
+            req(who, 'CM_RESOLVE_ADDR', 4), step(who, PASS, 1, 3), req(who, 'CM_EVENT'),
+            req(who, 'CM_RESOLVE_ROUTE'), req(who, 'CM_EVENT'), req(who, 'CM_CONNECT'),
+            step(who, PASS, 1, 3)]
+
+
+def clients():
+    memory = [req(0, 'PD_CREATE'), req(0, 'MEM_ADD'), req(0, 'MR_REG'), req(0, 'MR_REG', 16)]
+    yield memory + [req(0, 'MR_REREG'), req(0, 'MR_QUERY'), req(0, 'MR_DEREG'), req(0, 'MEM_DEL')]
+    yield memory + [req(0, 'MR_REG', 8), req(0, 'MR_REG', 8 + 16), req(0, 'MR_NULL'),
+                    req(0, 'MW_ALLOC', 1), req(0, 'MW_FREE')]
+    yield memory + [step(0, MEMORY, 1, 0), step(0, MEMORY, 1, 1), step(0, PASS, 2, 2)]
+    for kind in range(3):
+        yield queue_pair(0, kind) + [
+            req(0, 'QP_QUERY'), req(0, 'SRQ_CREATE'), req(0, 'SRQ_MODIFY'),
+            req(0, 'QP_CREATE', 0x40 + kind), req(0, 'CQ_RESIZE'), req(0, 'CQ_MODIFY'),
+            req(0, 'MCAST_ATTACH'), step(0, SCRIBBLE), req(0, 'QP_DESTROY')]
+    yield queue_pair(0) + queue_pair(1) + [step(0, CLOSE), step(1, CLOSE)]
+    # A guest, and what happens when its host goes.
+    guest = [step(1, CONNECT, 0, 3), req(0, 'PD_CREATE'), req(1, 'IMPORT')]
+    yield guest + [req(1, 'PD_QUERY'), step(1, CLOSE), req(0, 'PD_DESTROY')]
+    yield guest + [step(0, CLOSE), req(1, 'PD_QUERY'), req(1, 'PD_CREATE')]
+    yield guest + queue_pair(1) + [step(0, CLOSE), step(2, CONNECT, 0, 3), req(2, 'IMPORT', 0, 1)]
+    # A request that waits for a neighbour.
+    yield [req(0, 'PD_CREATE'), req(0, 'AH_CREATE', 3), step(0, PASS, 4, 20), step(0, PASS, 5, 9)]
+    yield [req(0, 'PD_CREATE'), req(0, 'AH_CREATE', 1), req(0, 'AH_CREATE', 2),
+           req(0, 'AH_DESTROY')]
+    yield [req(0, 'PD_CREATE'), req(0, 'AH_CREATE', 3), step(0, SHUTDOWN, 0, 0),
+           step(0, PASS, 5, 9)]
+    # Connections.
+    both = listener(0) + connects(1)
+    accept = [req(0, 'CM_EVENT'), req(0, 'CM_ACCEPT', 1), step(0, PASS, 1, 3)]
+    yield both + accept + [req(1, 'CM_EVENT'), req(1, 'CM_ESTABLISH'), req(0, 'CM_EVENT'),
+                           req(1, 'CM_QP_ATTR', 8), req(1, 'CM_DISCONNECT'), req(1, 'CM_DESTROY')]
+    yield both + [req(0, 'CM_EVENT'), req(0, 'CM_REJECT', 1), step(0, PASS, 4, 4)]
+    yield both + accept + [step(1, CLOSE), step(0, PASS, 4, 4)]
+    yield both + [req(0, 'CM_CHANNEL_CREATE'), req(0, 'CM_MIGRATE', 4), req(0, 'CM_DESTROY')]
+    yield listener(0) + [req(0, 'CM_JOIN'), req(0, 'CM_EVENT'), req(0, 'CM_LEAVE'),
+                         req(0, 'CM_SET', 4), req(0, 'CM_QUERY')]
+    for line in range(18):
+        yield listener(0) + [req(1, 'PD_CREATE'), req(1, 'ADMIN', line)]
+
+
+def findings():
+    """What two reviews found with this engine, and what fuzz_ctrl found itself."""
+    # S1: a copied region of 2^64 bytes less 511 pages.
+    yield [req(0, 'PD_CREATE'),
+           struct.pack('<4B BBH BBH BBH', 0x80, 0, REQUESTS.index('MR_REG'), 16,
+                       4, 0x87, 511, 0, 0, 0, 0, 0, 0)]
+    # S3: a guest with an identifier of its own takes its host's place.
+    yield [req(0, 'PD_CREATE'), step(1, CONNECT, 0, 3), *listener(1), req(1, 'IMPORT'),
+           step(0, CLOSE), *connects(2)]
+    # S4: a host that waits, takes no reply and has a guest next to it; another waits too.
+    yield [req(2, 'PD_CREATE'), step(1, CONNECT, 0, 3), req(0, 'PD_CREATE'), req(1, 'IMPORT'),
+           req(0, 'AH_CREATE', 3), step(0, SHUTDOWN), req(2, 'AH_CREATE', 3),
+           step(2, PASS, 5, 31), step(2, PASS, 5, 31)]
+    # A message of no bytes, with descriptors.
+    yield [req(0, 'PD_CREATE'), step(0x20, MALFORMED, 0xff, 0)]
+
+
+def segments():
+    for kind in range(16):
+        yield [step(who, kind, op, 3) for who in range(2) for op in range(6)]
+
+
+def main():
+    makers = {
+        'pkt': packets,
+        'ctrl': lambda: (b''.join(steps) for steps in [*clients(), *findings()]),
+        'segment': lambda: (b''.join(steps) for steps in segments()),
+    }
+    folder = pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in makers[sys.argv[1]]():
+        (folder / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
 
 
 main()
