@@ -19,6 +19,7 @@
 #define RCD_CM_AGENT_H
 
 #include "rcd_cm.h"
+#include "rcd_eth.h"
 
 struct rcd_cm_agent;
 struct rcd_cm_conn;
@@ -31,7 +32,8 @@ struct rcd_cm_way {
 	uint32_t dev; /**< the host's number of the device */
 	uint8_t tclass;
 	uint8_t hop_limit;
-	uint8_t pad[2];
+	bool from_link; /**< a packet came by it, from this link address: answers may go there */
+	uint8_t mac[RCD_MAC_LEN];
 };
 
 /** State of a connection (IBTA Vol. 1, 12.9.5); AWAITS_*: the host has to say something. */

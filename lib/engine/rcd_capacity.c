@@ -106,5 +106,6 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 		.pds = 1u << 16,
 		.ahs = 1u << 18,
 		.cm_ids = 1u << 18,
+		.neighbours = 4096,
 	};
 }

@@ -37,9 +37,11 @@ count(const struct rcd_dev *dev, enum rcd_counter counter, uint64_t add)
 }
 
 void
-rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt)
+rcd_cma_rx(
+	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id)
 {
 	const struct rcd_roce *roce = &pkt->roce;
+	int at = rcd_dev_gid_find(dev, &pkt->dgid);
 	struct rte_ring *ring = lcore->engine->cma->mads;
 	uint64_t one = 1;
 	struct rcd_cma_mad mad = {
@@ -50,6 +52,7 @@ rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *p
 			.dev = dev->serial,
 			.tclass = pkt->tclass & 0xfc,
 			.hop_limit = 64,
+			.from_link = true,
 		},
 	};
 
@@ -63,10 +66,20 @@ rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *p
 		return;
 	}
 	if (roce->deth.qkey.val != RCD_QKEY_GSI || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
-		rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
+		at < 0) {
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
 		return;
 	}
+	if (dev->gids->entries[at].vlan_id != vlan_id) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
+		return;
+	}
+	/* An answer goes to one station, whatever was put there. */
+	if (pkt->eth.src[0] & 1) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		return;
+	}
+	memcpy(mad.way.mac, pkt->eth.src, RCD_MAC_LEN);
 	memcpy(mad.mad, pkt->payload, RCD_MAD_LEN);
 	if (rte_ring_enqueue_elem(ring, &mad, sizeof(mad)) != 0) {
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_FULL, 1);
@@ -169,7 +182,8 @@ try_send(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
 {
 	struct sending sending = { .cma = cma, .dev = rcd_dev_by_serial(cma->engine, way->dev) };
 	int at = sending.dev != NULL ? rcd_dev_gid_find(sending.dev, &way->local) : -1;
-	int err;
+	struct rcd_next next;
+	int err = 0;
 
 	if (at < 0)
 		return -ENODEV;
@@ -182,10 +196,20 @@ try_send(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
 		.tclass = way->tclass,
 		.hop_limit = way->hop_limit,
 	};
-	err = rcd_neigh_resolve(sending.dev, at, &way->remote, sending.av.dmac);
-	if (err == 0)
-		rcd_lcore_call(cma->engine->lcores[0], send_on_lcore, &sending);
-	return err;
+	memcpy(next.mac, way->mac, RCD_MAC_LEN);
+	/*
+	 * Who wrote to us is answered where that came from: strangers have us ask for nobody, and
+	 * need no neighbour here. One that is known is at home where it is known to be.
+	 */
+	if (way->from_link)
+		rcd_neigh_known(sending.dev, at, &way->remote, next.mac);
+	else
+		err = rcd_neigh_resolve(NULL, sending.dev, at, &way->remote, &next);
+	if (err != 0)
+		return err;
+	memcpy(sending.av.dmac, next.mac, RCD_MAC_LEN);
+	rcd_lcore_call(cma->engine->lcores[0], send_on_lcore, &sending);
+	return 0;
 }
 
 /* Keep it until the neighbour answers. Without room it is lost, as any packet may be. */
@@ -259,6 +283,7 @@ rcd_cma_create(struct rcd_engine *engine)
 		return -ENOMEM;
 	engine->cma = cma;
 	cma->engine = engine;
+	TAILQ_INIT(&cma->waiting);
 	cma->psn = rcd_cma_random(cma);
 	cma->agent = rcd_cm_agent_create(&conf);
 	cma->mads = rte_ring_create_elem("rocade_mads", sizeof(struct rcd_cma_mad), RCD_CMA_MADS,
@@ -287,7 +312,7 @@ rcd_cma_tick(struct rcd_engine *engine, uint64_t now_ns)
 {
 	struct rcd_cma *cma = engine->cma;
 
-	if (!LIST_EMPTY(&cma->waiting))
+	if (!TAILQ_EMPTY(&cma->waiting))
 		rcd_cmid_look(cma, now_ns);
 	unpark(cma, now_ns);
 	rcd_cm_expire(cma->agent, now_ns);

@@ -105,7 +105,7 @@ struct rcd_cma_group {
 struct rcd_cmid {
 	LIST_ENTRY(rcd_cmid) all_link; /**< of the service */
 	LIST_ENTRY(rcd_cmid) port_link;
-	LIST_ENTRY(rcd_cmid) wait_link; /**< of those in ADDR_QUERY */
+	TAILQ_ENTRY(rcd_cmid) wait_link; /**< of those in ADDR_QUERY */
 	struct rcd_session *session;
 	struct rcd_cma_channel *channel;
 	uint32_t handle;
@@ -121,7 +121,8 @@ struct rcd_cmid {
 	uint8_t ack_timeout; /**< 0: the usual one */
 	struct rcd_dev *dev; /**< NULL: none yet, or gone */
 	int sgid_index;
-	uint64_t until_ns; /**< ADDR_QUERY: the end of its patience */
+	uint64_t until_ns;    /**< ADDR_QUERY: the end of its patience */
+	struct rcd_next next; /**< ADDR_QUERY: who was asked for */
 
 	/* Of a listener. */
 	uint32_t backlog;
@@ -148,6 +149,7 @@ struct rcd_cmid {
 };
 
 LIST_HEAD(rcd_cmid_list, rcd_cmid);
+TAILQ_HEAD(rcd_cmid_queue, rcd_cmid);
 
 /** What a client has. */
 struct rcd_cma_client {
@@ -180,7 +182,7 @@ struct rcd_cma {
 	struct rte_ring *mads;
 	struct rcd_cm_counts told; /**< what the devices' counters have of the agent's counts */
 	struct rcd_cmid_list ids;
-	struct rcd_cmid_list waiting; /**< in ADDR_QUERY */
+	struct rcd_cmid_queue waiting; /**< in ADDR_QUERY; the next one to look at is the first */
 	struct rcd_cmid_list *ports[RCD_CMA_SPACES];
 	uint32_t psn; /**< of packets to QP1 */
 	uint32_t parked_count;

@@ -8,6 +8,8 @@
 
 #include "rcd_cma.h"
 
+#define LOOKS_AT_ONCE 1024
+
 struct rcd_cmid *
 rcd_cmid_get(const struct rcd_session *session, uint32_t handle)
 {
@@ -83,7 +85,7 @@ rcd_cmid_let_go(struct rcd_cmid *id)
 		id->conn = NULL;
 	}
 	if (id->state == RCD_CMA_ADDR_QUERY)
-		LIST_REMOVE(id, wait_link);
+		TAILQ_REMOVE(&id->session->engine->cma->waiting, id, wait_link);
 }
 
 uint32_t
@@ -166,12 +168,8 @@ rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
 
 /* The peer's MAC is known, or will never be. @return false: not yet */
 static bool
-resolved(struct rcd_cmid *id, uint64_t now_ns)
+resolved(struct rcd_cmid *id, int err, uint64_t now_ns)
 {
-	struct rcd_gid dst = rcd_cma_gid(&id->dst);
-	uint8_t mac[RCD_MAC_LEN];
-	int err = rcd_neigh_resolve(id->dev, id->sgid_index, &dst, mac);
-
 	if (err == -EAGAIN && now_ns < id->until_ns)
 		return false;
 	if (err == 0) {
@@ -187,12 +185,19 @@ resolved(struct rcd_cmid *id, uint64_t now_ns)
 void
 rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns)
 {
-	struct rcd_cmid *id, *next;
+	struct rcd_cmid *id, *last = TAILQ_LAST(&cma->waiting, rcd_cmid_queue);
 
-	for (id = LIST_FIRST(&cma->waiting); id != NULL; id = next) {
-		next = LIST_NEXT(id, wait_link);
-		if (resolved(id, now_ns))
-			LIST_REMOVE(id, wait_link);
+	/* Once around at most; the others' turn comes with the next tick. */
+	for (uint32_t i = 0; i < LOOKS_AT_ONCE && !TAILQ_EMPTY(&cma->waiting); i++) {
+		int err;
+
+		id = TAILQ_FIRST(&cma->waiting);
+		err = rcd_neigh_look(id->session, id->dev, id->sgid_index, &id->next);
+		TAILQ_REMOVE(&cma->waiting, id, wait_link);
+		if (!resolved(id, err, now_ns))
+			TAILQ_INSERT_TAIL(&cma->waiting, id, wait_link);
+		if (id == last)
+			break;
 	}
 }
 
@@ -211,6 +216,7 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 	struct rcd_ctrl_cm_addr src = req->src;
 	struct rcd_ctrl_cm_addr dst = req->dst;
 	struct rcd_dev *dev;
+	struct rcd_gid gid;
 	int sgid_index;
 	int err;
 
@@ -241,8 +247,10 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 	id->dst = dst;
 	id->until_ns = now_ns + (uint64_t)req->timeout_ms * 1000000;
 	id->state = RCD_CMA_ADDR_QUERY;
-	if (!resolved(id, now_ns))
-		LIST_INSERT_HEAD(&id->session->engine->cma->waiting, id, wait_link);
+	gid = rcd_cma_gid(&dst);
+	err = rcd_neigh_resolve(id->session, dev, sgid_index, &gid, &id->next);
+	if (!resolved(id, err, now_ns))
+		TAILQ_INSERT_TAIL(&id->session->engine->cma->waiting, id, wait_link);
 	return 0;
 }
 

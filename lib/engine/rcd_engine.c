@@ -28,6 +28,7 @@
 #define NOTES          4096
 #define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
 #define EVENTS_AT_ONCE 32
+#define NOTES_AT_ONCE  1024
 
 /** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
 #define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
@@ -356,7 +357,7 @@ take_notes(struct rcd_engine *engine)
 	if (read(engine->note_fd, &count, sizeof(count)) < 0) {
 		/* Read before: the ring tells. */
 	}
-	while (rte_ring_dequeue_elem(engine->notes, &note, sizeof(note)) == 0) {
+	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->notes, &note, sizeof(note)) == 0; i++) {
 		switch ((enum rcd_note_kind)note.kind) {
 		case RCD_NOTE_EVENT: {
 			struct rcd_session *session = rcd_session_find(engine, note.session);
@@ -367,12 +368,17 @@ take_notes(struct rcd_engine *engine)
 		}
 		case RCD_NOTE_NEIGH:
 			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
-				rcd_neigh_learn(engine->devs[note.session], &note.gid, note.mac);
-			neighbours = true;
+				neighbours |= rcd_neigh_learn(engine->devs[note.session],
+					note.vlan_id, &note.gid, note.mac);
 			break;
 		case RCD_NOTE_QUERY:
 			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
 				rcd_cma_queried(engine->devs[note.session]);
+			break;
+		}
+		/* The rest another time: lcores wake only for a ring that was empty. */
+		if (i + 1 == NOTES_AT_ONCE) {
+			rcd_engine_wake(engine);
 			break;
 		}
 	}
@@ -395,6 +401,7 @@ tick(struct rcd_engine *engine)
 			rcd_dev_check_link(engine->devs[i]);
 	rcd_neigh_tick(engine, now_ns);
 	rcd_kaddr_tick(engine, now_ns);
+	rcd_follow(engine, now_ns);
 	rcd_umem_check_faults(engine);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);
@@ -439,6 +446,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		}
 	}
 	rcd_cma_take(engine);
+	if (engine->follow_soon)
+		rcd_follow(engine, rcd_clock_ns());
 	tick(engine);
 }
 

@@ -35,6 +35,15 @@ rcd_lcore_call_all(
 void
 rcd_lcore_note(struct rcd_lcore *lcore, struct rcd_note *note);
 
+/**
+ * The same for what a packet of the network gave rise to: so many in a time at most, and never so
+ * many that there is no room for clients' events.
+ *
+ * @return whether it was told
+ */
+bool
+rcd_lcore_note_link(struct rcd_lcore *lcore, struct rcd_note *note);
+
 /** Remember that a queue pair changed: indices, deadline and fault are looked at after the poll. */
 static inline void
 rcd_lcore_touch(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
@@ -107,23 +116,6 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd
 void
 rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
 	struct rcd_path *path, const struct rcd_dev **loop);
-
-/* rcd_link.c */
-
-/** A packet that is not RoCE: answered, learned from, or nothing. */
-void
-rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdict,
-	const struct rcd_frame *frame);
-
-/** Ask who has an address. On an lcore. */
-void
-rcd_link_solicit(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
-	const struct rcd_gid *target, uint16_t vlan_id);
-
-/** Tell routers of a membership, or of its end. On an lcore. */
-void
-rcd_link_membership(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_gid *source,
-	const struct rcd_gid *group, uint16_t vlan_id, bool leave);
 
 /** Whether the address belongs to the device. @return its place; -1: no */
 int
@@ -267,7 +259,8 @@ rcd_cma_destroy(struct rcd_engine *engine);
 
 /** A packet to QP1, on an lcore: to the control thread, or counted. */
 void
-rcd_cma_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt);
+rcd_cma_rx(
+	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id);
 
 /** Take in what lcores received. */
 void

@@ -15,7 +15,7 @@
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state
  *   rcd_attach.c   the three attachments: what is the port of a device
- *   rcd_neigh.c    neighbours and routes
+ *   rcd_neigh.c    neighbours; rcd_hop.c which one is the next hop; rcd_follow.c whose MAC changed
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_kaddr.c    what the kernel is told of the wires' addresses
  *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
@@ -161,7 +161,7 @@ struct rcd_note {
 	uint32_t of;
 	struct rcd_gid gid;
 	uint8_t mac[RCD_MAC_LEN];
-	uint8_t pad[2];
+	uint16_t vlan_id;
 };
 
 /** A completion queue, the engine's side. */
@@ -214,6 +214,14 @@ struct rcd_hsrq {
 	uint64_t offset, bytes;
 };
 
+/** The next hop of a way, and the MAC that it had when that was last looked at. */
+struct rcd_next {
+	struct rcd_gid gid;
+	uint8_t mac[RCD_MAC_LEN];
+	uint16_t vlan_id; /**< 0: untagged */
+	bool neighbour;   /**< that was asked for; else the MAC follows from the address */
+};
+
 /** A queue pair, the engine's side. */
 struct rcd_hqp {
 	struct rcd_qp *qp;
@@ -255,6 +263,8 @@ struct rcd_hqp {
 	uint32_t loop_serial;       /**< if it still has this serial; 0: it is not */
 	struct rcd_mw_list windows; /**< type 2, bound through it */
 	bool path_valid;
+	uint16_t vlan_id;     /**< of that way; 0: untagged */
+	struct rcd_next next; /**< the control thread's */
 
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */
@@ -337,6 +347,8 @@ struct rcd_lcore {
 	uint32_t sleeping;
 	int socket_id;
 	uint32_t session_count; /**< the control thread's */
+	uint64_t note_ns;       /**< when the time of note_left began */
+	uint32_t note_left;     /**< notes that the network may still cause in it */
 	/** Since the start, and those that found something; relaxed, any thread looks. */
 	uint64_t polls;
 	uint64_t busy_polls;
@@ -500,6 +512,8 @@ struct rcd_session {
 	uint32_t umr_count;
 	struct rcd_table hqps;
 	uint32_t ah_count;
+	uint32_t ah_places;
+	struct rcd_next *ah_next; /**< by address handle; ah_places of them */
 	uint32_t mw_count;
 	struct rcd_cma_client *cma; /**< identifiers and channels; NULL: none were asked for */
 	/* A request that waits for a neighbour. */
@@ -543,6 +557,9 @@ struct rcd_engine {
 	struct rcd_session_queue parked; /**< those with a request that waits, oldest first */
 	struct rcd_session_list sessions;
 	struct rcd_neigh_table *neighs;
+	uint32_t follow_serial; /**< where rcd_follow() goes on: session and place in it */
+	uint32_t follow_place;
+	bool follow_soon; /**< at each step, and not only at each tick */
 	struct rcd_netlink *netlink;
 	struct rcd_kaddr *kaddr; /**< NULL: the kernel is given no addresses */
 	struct rcd_cma *cma;
@@ -568,6 +585,7 @@ rcd_power_up(uint32_t val)
 
 #include "rcd_cred.h"
 #include "rcd_engine_calls.h"
+#include "rcd_link.h"
 #include "rcd_neigh.h"
 #include "rcd_whole.h"
 

@@ -54,6 +54,7 @@ drop_connection(struct rcd_session *session)
 static void
 take_place(struct rcd_session *host, struct rcd_session *guest)
 {
+	rcd_neigh_disown(guest);
 	/* What the context has is the new one's from now on; short of memory, the old one's. */
 	if (host->uid != guest->uid)
 		rcd_quota_move(&host->quota, guest->uid);

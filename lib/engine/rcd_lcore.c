@@ -19,13 +19,15 @@
 
 #include "rcd_late.h"
 
-#define CALL_RING    64
-#define PACKET_RING  4096
-#define REORDER_POOL 1024
-#define SPIN_POLLS   8          /**< without work, before others may run */
-#define SPIN_NS      50000      /**< without work, before sleep */
-#define NAP_NS       1000000    /**< longest sleep while a port can't wake us */
-#define LONG_NAP_NS  1000000000 /**< longest sleep otherwise */
+#define CALL_RING     64
+#define PACKET_RING   4096
+#define REORDER_POOL  1024
+#define LINK_NOTES    16 /**< of packets of the network, in this time */
+#define LINK_NOTES_NS 1000000
+#define SPIN_POLLS    8          /**< without work, before others may run */
+#define SPIN_NS       50000      /**< without work, before sleep */
+#define NAP_NS        1000000    /**< longest sleep while a port can't wake us */
+#define LONG_NAP_NS   1000000000 /**< longest sleep otherwise */
 
 /* A command from the control thread, on its stack. */
 struct call {
@@ -199,15 +201,35 @@ do_calls(struct rcd_lcore *lcore)
 void
 rcd_lcore_note(struct rcd_lcore *lcore, struct rcd_note *note)
 {
+	struct rte_ring *ring = lcore->engine->notes;
 	uint64_t one = 1;
 
-	if (rte_ring_enqueue_elem(lcore->engine->notes, note, sizeof(*note)) != 0) {
+	if (rte_ring_enqueue_elem(ring, note, sizeof(*note)) != 0) {
 		rcd_counter_add(&lcore->counters, RCD_COUNTER_EVENTS_LOST, 1);
 		return;
 	}
+	/* Who takes them empties the ring: those that were first wake. */
+	if (rte_ring_count(ring) > lcore->engine->lcore_count)
+		return;
 	if (write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
 		/* Full: it is read before long. */
 	}
+}
+
+bool
+rcd_lcore_note_link(struct rcd_lcore *lcore, struct rcd_note *note)
+{
+	struct rte_ring *ring = lcore->engine->notes;
+
+	if (lcore->now_ns - lcore->note_ns >= LINK_NOTES_NS) {
+		lcore->note_ns = lcore->now_ns;
+		lcore->note_left = LINK_NOTES;
+	}
+	if (lcore->note_left == 0 || rte_ring_free_count(ring) < rte_ring_get_capacity(ring) / 2)
+		return false;
+	lcore->note_left--;
+	rcd_lcore_note(lcore, note);
+	return true;
 }
 
 static void

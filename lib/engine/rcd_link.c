@@ -23,14 +23,42 @@ rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 	return -1;
 }
 
+/* The control thread is to know of this, unless too many want to tell it things. */
 static void
-learn(struct rcd_lcore *lcore, const struct rcd_dev *dev, const struct rcd_gid *gid,
-	const uint8_t *mac)
+tell(struct rcd_lcore *lcore, const struct rcd_dev *dev, struct rcd_note *note)
 {
-	struct rcd_note note = { .kind = RCD_NOTE_NEIGH, .session = dev->index, .gid = *gid };
+	rcd_counter_add(rcd_dev_counters(dev, lcore),
+		rcd_lcore_note_link(lcore, note) ? RCD_COUNTER_RX_LINK_TOLD
+						 : RCD_COUNTER_RX_DROP_LINK_RATE,
+		1);
+}
 
+static void
+learn(struct rcd_lcore *lcore, const struct rcd_dev *dev, uint16_t vlan_id,
+	const struct rcd_gid *gid, const uint8_t *mac)
+{
+	struct rcd_note note = {
+		.kind = RCD_NOTE_NEIGH, .session = dev->index, .gid = *gid, .vlan_id = vlan_id
+	};
+
+	/* Of whom nobody asked for the control thread need not hear. */
+	if (!rcd_neigh_wanted(dev, vlan_id, gid))
+		return;
 	memcpy(note.mac, mac, RCD_MAC_LEN);
-	rcd_lcore_note(lcore, &note);
+	tell(lcore, dev, &note);
+}
+
+/* The place of an address that is ours in this VLAN. One of another VLAN is not, and is counted. */
+static int
+find_ours(struct rcd_lcore *lcore, const struct rcd_dev *dev, uint16_t vlan_id,
+	const struct rcd_gid *gid)
+{
+	int at = rcd_dev_gid_find(dev, gid);
+
+	if (at < 0 || dev->gids->entries[at].vlan_id == vlan_id)
+		return at;
+	rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
+	return -1;
 }
 
 static void
@@ -55,10 +83,22 @@ reply_eth(const struct rcd_dev *dev, const struct rcd_eth *in, const uint8_t *ds
 	return rcd_eth_len(&eth);
 }
 
+/* A tag that the port took off is on the answer all the same. */
 static void
-rx_arp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_frame *frame)
+put_tag_back(struct rcd_eth *eth, uint16_t stripped)
+{
+	if (stripped == 0)
+		return;
+	eth->tagged = true;
+	eth->vlan_tci = stripped;
+}
+
+static void
+rx_arp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_frame *frame,
+	uint16_t stripped)
 {
 	struct rcd_eth eth;
+	uint16_t vlan_id;
 	struct rcd_arp arp;
 	struct rcd_gid sender, target;
 	struct rte_mbuf *mbuf;
@@ -69,14 +109,23 @@ rx_arp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_frame *fra
 	at = rcd_eth_len(&eth);
 	if (rcd_arp_parse(frame->data + at, frame->len - at, &arp) != RCD_VERDICT_OK)
 		return;
+	vlan_id = rcd_link_vlan(&eth, stripped);
 	sender = rcd_gid_from_ipv4(arp.sender_ip);
 	target = rcd_gid_from_ipv4(arp.target_ip);
-	if (rcd_dev_gid_find(dev, &target) < 0 || rcd_dev_gid_find(dev, &sender) >= 0)
+	if (rcd_dev_gid_find(dev, &sender) >= 0)
+		return;
+	/* Who tells all that it has another MAC (RFC 5227, 3) asks for itself. */
+	if (rcd_gid_eq(&sender, &target)) {
+		learn(lcore, dev, vlan_id, &sender, arp.sender_mac);
+		return;
+	}
+	if (find_ours(lcore, dev, vlan_id, &target) < 0)
 		return;
 	/* RFC 826: who asks for us, or answers us, is worth knowing. */
-	learn(lcore, dev, &sender, arp.sender_mac);
+	learn(lcore, dev, vlan_id, &sender, arp.sender_mac);
 	if (arp.op != RCD_ARP_REQUEST)
 		return;
+	put_tag_back(&eth, stripped);
 	mbuf = rcd_tx_mbuf(lcore);
 	if (mbuf == NULL)
 		return;
@@ -117,7 +166,7 @@ send_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
 }
 
 static void
-rx_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
+rx_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth, uint16_t vlan_id,
 	const struct rcd_ipv6 *ip, const struct rcd_nd *nd)
 {
 	static const struct rcd_gid unspecified;
@@ -130,13 +179,13 @@ rx_nd(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *eth,
 
 	if (nd->advertisement) {
 		if (nd->has_mac && rcd_dev_gid_find(dev, &nd->target) < 0)
-			learn(lcore, dev, &nd->target, nd->mac);
+			learn(lcore, dev, vlan_id, &nd->target, nd->mac);
 		return;
 	}
-	if (rcd_dev_gid_find(dev, &nd->target) < 0)
+	if (find_ours(lcore, dev, vlan_id, &nd->target) < 0)
 		return;
 	if (nd->has_mac && !probe)
-		learn(lcore, dev, &ip->src, nd->mac);
+		learn(lcore, dev, vlan_id, &ip->src, nd->mac);
 	answer.solicited = !probe;
 	memcpy(answer.mac, dev->mac, RCD_MAC_LEN);
 	memcpy(back.src, dev->mac, RCD_MAC_LEN);
@@ -191,12 +240,12 @@ answer_echo(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_eth *
 }
 
 static void
-rx_icmp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+rx_icmp(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id,
 	const uint8_t *message, size_t len)
 {
 	struct rcd_icmp_echo echo;
 
-	if (rcd_dev_gid_find(dev, &pkt->dgid) < 0)
+	if (find_ours(lcore, dev, vlan_id, &pkt->dgid) < 0)
 		return;
 	if (rcd_icmp_echo_parse((enum rcd_l3)pkt->l3, &pkt->sgid, &pkt->dgid, message, len,
 		    &echo) != RCD_VERDICT_OK ||
@@ -213,18 +262,19 @@ rx_membership(
 	struct rcd_note note = { .kind = RCD_NOTE_QUERY, .session = dev->index };
 
 	if (rcd_membership_is_query((enum rcd_l3)pkt->l3, pkt->ip, len))
-		rcd_lcore_note(lcore, &note);
+		tell(lcore, dev, &note);
 }
 
 void
 rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdict,
-	const struct rcd_frame *frame)
+	const struct rcd_frame *frame, uint16_t stripped)
 {
 	struct rcd_pkt pkt;
+	uint16_t vlan_id;
 	const uint8_t *end = frame->data + frame->len;
 
 	if (verdict == RCD_VERDICT_ARP) {
-		rx_arp(lcore, dev, frame);
+		rx_arp(lcore, dev, frame, stripped);
 		return;
 	}
 	if (verdict != RCD_VERDICT_ICMP && verdict != RCD_VERDICT_ICMPV6 &&
@@ -232,6 +282,8 @@ rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdi
 		return;
 	/* The parser has found the IP header to be in order, and the addresses. */
 	rcd_pkt_parse(frame->data, frame->len, &pkt);
+	vlan_id = rcd_link_vlan(&pkt.eth, stripped);
+	put_tag_back(&pkt.eth, stripped);
 	if (verdict == RCD_VERDICT_OTHER_IP_PROTOCOL) {
 		rx_membership(lcore, dev, &pkt, (size_t)(end - pkt.ip));
 		return;
@@ -242,7 +294,8 @@ rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdi
 		if (rcd_ipv4_parse(pkt.ip, (size_t)(end - pkt.ip), &ip) != RCD_VERDICT_OK ||
 			ip.total_len < ip.hdr_len || ip.total_len > end - pkt.ip)
 			return;
-		rx_icmp(lcore, dev, &pkt, pkt.ip + ip.hdr_len, ip.total_len - (size_t)ip.hdr_len);
+		rx_icmp(lcore, dev, &pkt, vlan_id, pkt.ip + ip.hdr_len,
+			ip.total_len - (size_t)ip.hdr_len);
 	} else {
 		const uint8_t *message = pkt.ip + RCD_IPV6_LEN;
 		struct rcd_ipv6 ip;
@@ -253,9 +306,9 @@ rcd_link_rx(struct rcd_lcore *lcore, struct rcd_dev *dev, enum rcd_verdict verdi
 			return;
 		if (rcd_nd_parse(&ip.src, &ip.dst, ip.hop_limit, message, ip.payload_len, &nd) ==
 			RCD_VERDICT_OK)
-			rx_nd(lcore, dev, &pkt.eth, &ip, &nd);
+			rx_nd(lcore, dev, &pkt.eth, vlan_id, &ip, &nd);
 		else
-			rx_icmp(lcore, dev, &pkt, message, ip.payload_len);
+			rx_icmp(lcore, dev, &pkt, vlan_id, message, ip.payload_len);
 	}
 }
 

@@ -13,9 +13,12 @@
 
 /* @return 0; -EAGAIN while the neighbour is being asked for; -errno */
 static int
-make_av(struct rcd_dev *dev, const struct rcd_ctrl_av *from, struct rcd_av *av)
+make_av(struct rcd_session *session, const struct rcd_ctrl_av *from, struct rcd_av *av,
+	struct rcd_next *next)
 {
+	struct rcd_dev *dev = session->dev;
 	const struct rcd_gid_table *gids = dev->gids;
+	int err;
 
 	if (from->sgid_index >= gids->count || !gids->entries[from->sgid_index].used)
 		return -EINVAL;
@@ -31,7 +34,18 @@ make_av(struct rcd_dev *dev, const struct rcd_ctrl_av *from, struct rcd_av *av)
 	/* Both ends of a packet speak the same IP. */
 	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
-	return rcd_neigh_resolve(dev, from->sgid_index, &av->dgid, av->dmac);
+	err = rcd_neigh_resolve(session, dev, from->sgid_index, &av->dgid, next);
+	memcpy(av->dmac, next->mac, RCD_MAC_LEN);
+	return err;
+}
+
+/* A queue pair or address handle has a next hop now. */
+static void
+have_next(struct rcd_session *session, struct rcd_next *to, const struct rcd_next *from)
+{
+	*to = *from;
+	if (to->neighbour)
+		rcd_neigh_moved(session->dev, to, rcd_clock_ns());
 }
 
 static void
@@ -99,6 +113,7 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		hqp->loop_index = loop != NULL ? loop->index : 0;
 		hqp->loop_serial = loop != NULL ? loop->serial : 0;
 		rcd_pkt_hdr_init(&hqp->hdr, &path);
+		hqp->vlan_id = path.vlan_tci;
 		hqp->path_valid = true;
 	}
 	rcd_qp_posted(hqp->qp);
@@ -121,6 +136,7 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	const struct rcd_ctrl_qp_attr *from = &req->attr;
 	struct modify modify = { .hqp = rcd_table_get(&session->hqps, req->handle),
 		.mask = req->mask };
+	struct rcd_next next = { .neighbour = false };
 
 	if (modify.hqp == NULL)
 		return -ENOENT;
@@ -134,7 +150,7 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 		!rcd_cred_may(session, RCD_CAP_NET_RAW))
 		return -EPERM;
 	if (req->mask & RCD_QP_ATTR_AV) {
-		int err = make_av(session->dev, &from->av, &modify.attr.av);
+		int err = make_av(session, &from->av, &modify.attr.av, &next);
 
 		if (err != 0)
 			return err;
@@ -165,6 +181,8 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	rcd_lcore_call(session->lcore, modify_on_lcore, &modify);
 	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET)
 		rcd_verbs_unbind(modify.hqp);
+	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_AV))
+		have_next(session, &modify.hqp->next, &next);
 	/* The queue pair has left the old ones behind. */
 	if (modify.taken) {
 		free(modify.hqp->resources);
@@ -240,11 +258,12 @@ rcd_verbs_ah_create(
 {
 	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
 	struct ah_change change = { .session = session, .pd = req->pd };
+	struct rcd_next next;
 	int err;
 
 	if (pd == NULL)
 		return -ENOENT;
-	err = make_av(session->dev, &req->av, &change.av);
+	err = make_av(session, &req->av, &change.av, &next);
 	if (err != 0)
 		return err;
 	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_AHS, 1);
@@ -257,6 +276,7 @@ rcd_verbs_ah_create(
 	}
 	pd->users++;
 	session->ah_count++;
+	have_next(session, &session->ah_next[change.handle], &next);
 	*handle = change.handle;
 	return 0;
 }
@@ -283,6 +303,7 @@ rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handl
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
 		pd->users--;
 		session->ah_count--;
+		session->ah_next[req->handle].neighbour = false;
 	}
 	return change.err;
 }

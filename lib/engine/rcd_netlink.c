@@ -173,7 +173,7 @@ on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	if (nlh->nlmsg_type == RTM_DELNEIGH || (info->ndm_state & NUD_FAILED))
 		rcd_neigh_forget(dev, &gid);
 	else if (mac != NULL && !(info->ndm_state & (NUD_INCOMPLETE | NUD_NONE)))
-		rcd_neigh_learn(dev, &gid, mac);
+		rcd_neigh_learn(dev, 0, &gid, mac);
 }
 
 static int
@@ -312,25 +312,33 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	return err;
 }
 
-void
-rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
+/* A request about one neighbour. What the kernel answers is learned. @return 0 or -errno */
+static int
+ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
+	const struct rcd_gid *gid)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
 	bool v4 = rcd_gid_is_ipv4(gid);
 	struct ndmsg *info;
 
-	/* An entry in use has the kernel resolve it; one that exists is told of by the dump. */
-	nlh->nlmsg_type = RTM_NEWNEIGH;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ndm_family = v4 ? AF_INET : AF_INET6;
 	info->ndm_ifindex = (int)dev->ifindex;
 	info->ndm_state = NUD_NONE;
-	info->ndm_flags = NTF_USE;
+	info->ndm_flags = ndm_flags;
 	mnl_attr_put(nlh, NDA_DST, v4 ? 4 : 16, v4 ? gid->raw + 12 : gid->raw);
-	ask(dev->engine->netlink, nlh, on_message, dev->engine->netlink);
-	dump(dev->engine->netlink, RTM_GETNEIGH, v4 ? AF_INET : AF_INET6);
+	return ask(dev->engine->netlink, nlh, on_message, dev->engine->netlink);
+}
+
+void
+rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	/* An entry in use has the kernel resolve it; one that exists is told of if it is known. */
+	ask_neigh(dev, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, gid);
+	ask_neigh(dev, RTM_GETNEIGH, 0, 0, gid);
 }
 
 static int

@@ -20,6 +20,15 @@ enum fate {
 	FATE_NOWHERE,
 };
 
+/* The VLAN of a tag that the port took off; 0: it did not. */
+static inline uint16_t
+stripped_vlan(const struct rte_mbuf *mbuf)
+{
+	return unlikely(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		? mbuf->vlan_tci & RCD_VLAN_ID_MASK
+		: 0;
+}
+
 static inline struct rcd_hqp *
 qp_of(const struct rcd_lcore *lcore, const struct rcd_pkt *pkt)
 {
@@ -40,6 +49,42 @@ hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, struct rcd_dev *dev,
 	}
 	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
 	rcd_lcore_wake(owner);
+}
+
+/* Whether a device has an address in a VLAN, and so hears the groups there. */
+static bool
+in_vlan(const struct rcd_dev *dev, uint16_t vlan_id)
+{
+	const struct rcd_gid_table *gids = dev->gids;
+
+	for (uint32_t i = 0; i < gids->count; i++)
+		if (gids->entries[i].used && gids->entries[i].vlan_id == vlan_id)
+			return true;
+	return false;
+}
+
+/* To a queue pair whose address is in this VLAN? A tag of 0 is none. */
+static bool
+path_is_ours(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rcd_pkt *pkt,
+	uint16_t vlan_id)
+{
+	const struct rcd_dev *dev = hqp->dev;
+	enum rcd_counter counter = RCD_COUNTER_RX_DROP_VLAN;
+	int at;
+
+	if (likely(!hqp->datagram)) {
+		/* Addresses are compared by the queue pair with those of its peer. */
+		if (likely(hqp->vlan_id == vlan_id))
+			return true;
+	} else {
+		at = rcd_dev_gid_find(dev, &pkt->dgid);
+		if (at >= 0 && dev->gids->entries[at].vlan_id == vlan_id)
+			return true;
+		if (at < 0)
+			counter = RCD_COUNTER_RX_DROP_ADDRESS;
+	}
+	rcd_counter_add(rcd_dev_counters(dev, lcore), counter, 1);
+	return false;
 }
 
 /* A copy for each other lcore; the groups of this one get theirs here. */
@@ -71,14 +116,19 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 {
 	uint32_t qpn = pkt->roce.bth.dest_qpn.val;
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
+	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, stripped_vlan(mbuf));
 	struct rcd_hqp *hqp;
 
 	if (qpn == RCD_QPN_MULTICAST) {
+		if (!in_vlan(dev, vlan_id)) {
+			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_VLAN, 1);
+			return FATE_NOWHERE;
+		}
 		rx_multicast(lcore, dev, pkt, mbuf, handed);
 		return FATE_OURS;
 	}
 	if (unlikely(qpn == RCD_QPN_GSI)) {
-		rcd_cma_rx(lcore, dev, pkt);
+		rcd_cma_rx(lcore, dev, pkt, vlan_id);
 		return FATE_OURS;
 	}
 	hqp = qp_of(lcore, pkt);
@@ -93,11 +143,8 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		hand_over(lcore, lcore->engine->lcores[owner - 1u], dev, mbuf);
 		return FATE_OTHER_LCORE;
 	}
-	/* Connected queue pairs compare the addresses with those of their peer. */
-	if (hqp->datagram && rcd_dev_gid_find(dev, &pkt->dgid) < 0) {
-		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_ADDRESS, 1);
+	if (!path_is_ours(lcore, hqp, pkt, vlan_id))
 		return FATE_NOWHERE;
-	}
 	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
@@ -183,7 +230,8 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 				rcd_verdict_count(
 					counters, lcore->verdicts[i], lcore->frames[i].len);
 			if (dev->answers)
-				rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i]);
+				rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i],
+					stripped_vlan(mbufs[i]));
 		}
 		if (fate == FATE_OTHER_LCORE)
 			mbufs[i] = NULL;

@@ -109,10 +109,11 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 		return -errno;
 	session->mrs = rcd_mr_table_create(log2_up((uint32_t)quota->mrs), secret);
 	session->ahs = rcd_ah_table_create((uint32_t)quota->ahs);
+	session->ah_next = calloc((uint32_t)quota->ahs, sizeof(session->ah_next[0]));
 	session->qp_places = quota->qps < RCD_DB_BITS ? (uint32_t)quota->qps : RCD_DB_BITS;
 	session->qps = calloc(session->qp_places, sizeof(session->qps[0]));
-	if (session->mrs == NULL || session->ahs == NULL || session->qps == NULL ||
-		rcd_table_init(&session->pds, (uint32_t)quota->pds) != 0 ||
+	if (session->mrs == NULL || session->ahs == NULL || session->ah_next == NULL ||
+		session->qps == NULL || rcd_table_init(&session->pds, (uint32_t)quota->pds) != 0 ||
 		rcd_table_init(&session->channels, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&session->cqs, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&session->srqs, (uint32_t)quota->srqs) != 0 ||
@@ -124,6 +125,7 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_ADD, session->wake_fd, &event) != 0)
 		return -errno;
 	rcd_umem_open(session);
+	session->ah_places = (uint32_t)quota->ahs;
 	session->dev = dev;
 	session->lcore->session_count++;
 	rcd_lcore_call(session->lcore, add_on_lcore, session);
@@ -178,6 +180,7 @@ rcd_session_end(struct rcd_session *session)
 	/* The client has it as well: closed alone, it would stay in the set. */
 	if (session->wake_fd >= 0)
 		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_DEL, session->wake_fd, NULL);
+	rcd_neigh_disown(session);
 	if (session->dev != NULL) {
 		rcd_verbs_end(session);
 		session->lcore->session_count--;
@@ -202,6 +205,7 @@ rcd_session_end(struct rcd_session *session)
 	rcd_table_fini(&session->hqps);
 	rcd_mr_table_destroy(session->mrs);
 	rcd_ah_table_destroy(session->ahs);
+	free(session->ah_next);
 	free(session->qps);
 	free(session->extents);
 	close_fd(&session->seg_fd);
@@ -212,6 +216,8 @@ rcd_session_end(struct rcd_session *session)
 	session->shm = NULL;
 	session->mrs = NULL;
 	session->ahs = NULL;
+	session->ah_next = NULL;
+	session->ah_count = session->ah_places = 0;
 	session->qps = NULL;
 	session->extents = NULL;
 	session->ended = true;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CAPACITY_MAX (1u << 20)
 #define NO_SLOT      UINT32_MAX
@@ -79,6 +80,13 @@ rcd_ah_destroy(struct rcd_ah_table *table, uint32_t pd, uint32_t number)
 	table->slots[number].next_free = table->first_free;
 	table->first_free = number;
 	return 0;
+}
+
+void
+rcd_ah_move(struct rcd_ah_table *table, uint32_t number, const uint8_t *dmac)
+{
+	if (number < table->capacity && table->slots[number].used)
+		memcpy(table->slots[number].av.dmac, dmac, sizeof(table->slots[number].av.dmac));
 }
 
 const struct rcd_av *

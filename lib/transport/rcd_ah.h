@@ -21,6 +21,10 @@ rcd_ah_table_destroy(struct rcd_ah_table *table);
 int
 rcd_ah_create(struct rcd_ah_table *table, uint32_t pd, const struct rcd_av *av, uint32_t *number);
 
+/** Packets by a handle go to another MAC from now on. Without the handle nothing happens. */
+void
+rcd_ah_move(struct rcd_ah_table *table, uint32_t number, const uint8_t *dmac);
+
 /** Remove a handle. @return 0, or -ENOENT when there is none of this number and domain */
 int
 rcd_ah_destroy(struct rcd_ah_table *table, uint32_t pd, uint32_t number);
