@@ -365,6 +365,10 @@ int
 rcd_cma_route(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *src,
 	const struct rcd_ctrl_cm_addr *dst, struct rcd_dev **dev, int *sgid_index);
 
+/** The first device that is up, and an address of this family that it has. @return NULL: none */
+struct rcd_dev *
+rcd_cma_first(struct rcd_engine *engine, uint8_t family, int *sgid_index);
+
 /** The device that has an address. @return NULL */
 struct rcd_dev *
 rcd_cma_owner(struct rcd_engine *engine, const struct rcd_ctrl_cm_addr *addr, int *sgid_index);

@@ -131,6 +131,9 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 		return -EINVAL;
 	if (!rcd_cma_addr_any(addr)) {
 		dev = rcd_cma_owner(id->session->engine, addr, &sgid_index);
+		/* As the kernel has it: 127.0.0.1 can be bound to, and leads nowhere. */
+		if (dev == NULL && rcd_cma_addr_itself(addr))
+			dev = rcd_cma_first(id->session->engine, addr->family, &sgid_index);
 		if (dev == NULL)
 			return -ENODEV;
 	}

@@ -74,6 +74,21 @@ rcd_cma_any_gid(const struct rcd_dev *dev, uint8_t family, bool link_local)
 	return -1;
 }
 
+struct rcd_dev *
+rcd_cma_first(struct rcd_engine *engine, uint8_t family, int *sgid_index)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = engine->devs[i];
+
+		if (!usable(dev) || !dev->up)
+			continue;
+		*sgid_index = rcd_cma_any_gid(dev, family, false);
+		if (*sgid_index >= 0)
+			return dev;
+	}
+	return NULL;
+}
+
 /* What a search looks for, and what it has found. */
 struct search {
 	struct rcd_engine *engine;

@@ -450,6 +450,51 @@ names(void)
 	CU_ASSERT_TRUE(with_a_name("\xc3\x28 \n"));
 }
 
+/* Bind to it, listen there, and resolve an address from it. */
+static void
+bind_loopback(struct talker *talker, struct rcd_ctrl_cm_addr addr)
+{
+	struct rcd_ctrl_cm_addr_req bind = { .id = new_id(talker), .addr = addr };
+	struct rcd_ctrl_cm_pair listen = { .id = bind.id, .second = 1 };
+	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = address(2, 9) };
+	struct rcd_ctrl_handle handle = { .handle = bind.id };
+	struct rcd_ctrl_cm_query_rep query;
+
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&talker->client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL), 0);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&talker->client, RCD_CTRL_CM_QUERY, &handle, &query, NULL, NULL),
+		0);
+	CU_ASSERT_EQUAL(memcmp(query.src.addr, addr.addr, 16), 0);
+	CU_ASSERT_NOT_EQUAL(query.src.port, 0);
+	CU_ASSERT_NOT_EQUAL(query.device, RCD_CTRL_NO_HANDLE);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&talker->client, RCD_CTRL_CM_LISTEN, &listen, NULL, NULL, NULL), 0);
+	if (addr.family == 6)
+		return;
+	bind.id = resolve.id = new_id(talker);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&talker->client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL), 0);
+	CU_ASSERT_EQUAL(rcd_client_call(&talker->client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL,
+				NULL, NULL),
+		-ENETUNREACH);
+}
+
+static void
+loopback_addresses(void)
+{
+	struct rcd_ctrl_cm_addr six = { .addr = { [15] = 1 }, .family = 6 };
+	struct rcd_ctrl_cm_addr four = address(1, 0);
+	struct talker talker;
+
+	talk(&talker);
+	four.addr[12] = 127;
+	four.addr[13] = 0;
+	bind_loopback(&talker, four);
+	bind_loopback(&talker, six);
+	rcd_client_close(&talker.client);
+}
+
 static void
 engine_ends_well(void)
 {
@@ -467,6 +512,7 @@ main(void)
 		{ "S13 starting PSNs follow no recurrence", starting_psns },
 		{ "low 1 a port below 1024 by a user namespace", low_ports },
 		{ "low 2 no name hides a client or reaches a terminal", names },
+		{ "T15 loopback addresses can be bound to", loopback_addresses },
 		{ "the engine ends well", engine_ends_well },
 	};
 	static char path[] = "/tmp/rcdtest-cm-XXXXXX";
