@@ -4,12 +4,17 @@
 # embedded wire, runs unmodified programs of the distribution on it, compares with TCP over veth,
 # and stops the engine again.
 #
-#   sudo usertools/rocade-quickstart.sh
+#   usertools/rocade-quickstart.sh
+#
+# Fetches root's rights by sudo or doas to install, and to start the engine. Where neither is, the
+# engine is one of the user's own.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+. "$root/usertools/rocade-root.sh"
 build=${ROCADE_BUILD_DIR:-$root/build}/release
 rocade=$root/usertools/rocade
 work=$(mktemp -d)
+rocade_log=()
 
 "$root/usertools/rocade-setup.sh" build demo
 echo "rocade-quickstart: building in $build"
@@ -17,6 +22,17 @@ if [ ! -e "$build/build.ninja" ]; then
 	meson setup "$build" "$root" -Dtests=false >/dev/null
 fi
 ninja -C "$build" >/dev/null
+if [ "$(id -u)" -ne 0 ] && has_rights; then
+	rm -rf "$work"
+	as_root "$0" "$@"
+	exit
+fi
+if ! has_rights; then
+	echo "rocade-quickstart: neither sudo nor doas here: the engine is this user's own," \
+		"without hugepages, and TCP over veth is not measured" >&2
+	export ROCADE_SOCKET=$work/run/rocade.sock
+	rocade_log=(--log "$work/run/rocaded.log")
+fi
 
 # run COMMAND...: shows a command and what it prints
 run() {
@@ -63,8 +79,8 @@ tcp() {
 	ip netns del "$b"
 }
 
-run "$rocade" up
-trap '"$rocade" down; rm -rf "$work"' EXIT
+run "$rocade" "${rocade_log[@]}" up
+trap '"$rocade" "${rocade_log[@]}" down; rm -rf "$work"' EXIT
 run "$rocade" link show
 run "$rocade" run -- ibv_devices
 run "$rocade" run -- ibv_devinfo -d roce0

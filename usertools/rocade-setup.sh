@@ -9,8 +9,10 @@
 #   rocade-setup.sh build demo compare  what rocade-compare.sh measures with
 #   rocade-setup.sh test interop  to talk to a Linux kernel's rxe in a virtual machine
 #
-# Does nothing, and needs neither root nor a network, when all of them are there.
+# Does nothing, and needs neither root nor a network, when all of them are there. Fetches root's
+# rights by sudo or doas otherwise.
 set -euo pipefail
+. "$(dirname "$(readlink -f "$0")")/rocade-root.sh"
 
 declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
@@ -47,16 +49,17 @@ if ! command -v apt-get >/dev/null; then
 	echo "  ${missing[*]}" >&2
 	exit 1
 fi
-if [ "$(id -u)" -ne 0 ]; then
-	echo "rocade-setup: run as root (sudo) to install: ${missing[*]}" >&2
+if ! has_rights; then
+	echo "rocade-setup: there is neither sudo nor doas here; root is to install" \
+		"${missing[*]}" >&2
 	exit 1
 fi
 echo "rocade-setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } \
-	>"$log" 2>&1; then
+if ! { as_root apt-get update &&
+	as_root apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
 	cat "$log" >&2
 	exit 1
 fi

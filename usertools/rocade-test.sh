@@ -3,7 +3,10 @@
 # Installs what the tests need, builds Rocade twice (release; address and undefined-behaviour
 # sanitizers), runs all suites in both, and prints the totals.
 #
-#   sudo usertools/rocade-test.sh [--ci]
+#   usertools/rocade-test.sh [--ci]
+#
+# Fetches root's rights by sudo or doas: to install, and to run the suites, which make network
+# namespaces and the like. What is built belongs to who builds.
 #
 #   --ci  warnings are errors, style is checked, the fuzz targets run for a fixed number of
 #         inputs (this needs clang), and a Linux kernel's rxe is talked to for a short while, where
@@ -12,6 +15,7 @@
 # Exit status: 0 when every build worked and no test failed.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+. "$root/usertools/rocade-root.sh"
 builds=${ROCADE_BUILD_DIR:-$root/build}
 purposes=(build test)
 options=(-Dtests=true)
@@ -30,6 +34,11 @@ for arg in "$@"; do
 	esac
 done
 
+if ! has_rights; then
+	echo "rocade-test: the suites need root's rights (network namespaces and the like):" \
+		"there is neither sudo nor doas here" >&2
+	exit 1
+fi
 "$root/usertools/rocade-setup.sh" "${purposes[@]}"
 # Without them all but the drivers is built, and the tests that need one are skipped.
 "$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
@@ -60,7 +69,8 @@ suites() {
 	local dir=$builds/$1
 	logs+=("$dir/meson-logs/testlog.junit.xml")
 	rm -f "$dir/meson-logs/testlog.junit.xml"
-	meson test -C "$dir" --no-rebuild --print-errorlogs --no-suite interop || true
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --no-suite interop ||
+		true
 }
 
 # The short form of what a kernel's rxe is asked.
@@ -69,7 +79,8 @@ interop() {
 	local log=$dir/meson-logs/interop
 	logs+=("$log.junit.xml")
 	rm -f "$log.junit.xml"
-	meson test -C "$dir" --no-rebuild --print-errorlogs --logbase interop interop_short || true
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --logbase interop \
+		interop_short || true
 	if grep -q 'NO INTEROPERABILITY TESTS' "$log.txt"; then
 		echo "rocade-test: NOT TESTED WITH A KERNEL: $(sed -n \
 			's/.*NO INTEROPERABILITY TESTS: //p' "$log.txt" | head -1)"
@@ -102,4 +113,6 @@ if $ci; then
 fi
 
 "$(command -v python3)" "$root/test/harness/totals.py" "${logs[@]}" || broken=1
+# What the suites wrote as root.
+[ "$(id -u)" -eq 0 ] || as_root chown -R "$(id -u):$(id -g)" "$builds"
 exit $broken

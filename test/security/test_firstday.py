@@ -252,5 +252,50 @@ def every_command():
 tap.add('item 10 no command of an ordinary user ends in a trace', every_command)
 
 
+NEEDED = ('bash', 'sh', 'id', 'dirname', 'readlink', 'mktemp', 'rm', 'cat', 'grep', 'env')
+
+
+def scripts(folder, user, *command, sudo=False):
+    """Run a script where no package is installed. Returns it, and what ran with which rights."""
+    where = pathlib.Path(folder)
+    if not (where / 'bin').exists():
+        (where / 'bin').mkdir()
+        for name in NEEDED:
+            os.symlink(shutil.which(name), where / 'bin' / name)
+        for name, text in (('apt-get', f'echo "$(id -u) apt-get $1" >>{folder}/log'),
+                           ('dpkg-query', 'exit 1')):
+            (where / 'bin' / name).write_text(f'#!/bin/sh\n{text}\n')
+            (where / 'bin' / name).chmod(0o755)
+        os.chmod(folder, 0o777)
+    if sudo:
+        (where / 'bin/sudo').write_text(f'#!/bin/sh\necho "sudo" >>{folder}/log\nexec "$@"\n')
+        (where / 'bin/sudo').chmod(0o755)
+    (where / 'log').unlink(missing_ok=True)
+    who = [shutil.which('setpriv'), *AS_USER[1:]] if user else []
+    done = subprocess.run([*who, '/bin/bash', *map(str, command)], capture_output=True, text=True,
+                          env={'PATH': f'{folder}/bin'}, timeout=60, check=False, cwd='/')
+    log = (where / 'log').read_text() if (where / 'log').exists() else ''
+    return done, log.split('\n')[:-1]
+
+
+def rights_of_scripts():
+    need_root()
+    with tempfile.TemporaryDirectory() as folder:
+        done, log = scripts(folder, False, TOOLS / 'rocade-setup.sh', 'build')
+        tap.equal((done.returncode, log), (0, ['0 apt-get update', '0 apt-get install']),
+                  'root without sudo: ' + done.stderr)
+        for name in ('rocade-setup.sh', 'rocade-quickstart.sh', 'rocade-test.sh'):
+            words = ['build'] if 'setup' in name else []
+            done, log = scripts(folder, True, TOOLS / name, *words)
+            one_sentence(done, 'sudo nor doas')
+            tap.equal(log, [], name)
+        done, log = scripts(folder, True, TOOLS / 'rocade-setup.sh', 'build', sudo=True)
+        tap.equal((done.returncode, log), (0, ['sudo', f'{USER} apt-get update', 'sudo',
+                                               f'{USER} apt-get install']), done.stderr)
+
+
+tap.add('item 10 scripts fetch rights where they need them', rights_of_scripts)
+
+
 if __name__ == '__main__':
     sys.exit(tap.run())

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Root's rights for the scripts beside this one, fetched only where they are needed: a container's
+# root has them and has no sudo. To be sourced; not a program.
+
+# The command that gives them; empty for root itself.
+rocade_rights=()
+if [ "$(id -u)" -ne 0 ]; then
+	for program in sudo doas; do
+		if command -v "$program" >/dev/null; then
+			rocade_rights=("$program")
+			break
+		fi
+	done
+fi
+
+# Whether root's rights are to be had at all.
+has_rights() {
+	[ "$(id -u)" -eq 0 ] || [ ${#rocade_rights[@]} -gt 0 ]
+}
+
+# as_root COMMAND...: runs it with root's rights, and with the variables of ours that matter
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+		return
+	fi
+	local kept=("PATH=$PATH")
+	local name
+	for name in DEBIAN_FRONTEND ROCADE_BUILD_DIR ASAN_OPTIONS UBSAN_OPTIONS; do
+		[ -z "${!name:-}" ] || kept+=("$name=${!name}")
+	done
+	"${rocade_rights[@]}" env "${kept[@]}" "$@"
+}
