@@ -44,7 +44,10 @@ rcd_client_connect(struct rcd_client *client, const char *path)
 	if (client->sock < 0)
 		return -errno;
 	pthread_mutex_init(&client->lock, NULL);
-	err = connect(client->sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0 : -errno;
+	do
+		err = connect(client->sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0
+											 : -errno;
+	while (err == -EINTR);
 	if (err == 0)
 		err = hello(client);
 	if (err != 0)

@@ -6,6 +6,7 @@
 #include "rcd_ctrl.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -115,8 +116,9 @@ take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds)
 	}
 }
 
-long
-rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags)
+/* @param patient  a signal does not end the wait */
+static long
+receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, bool patient)
 {
 	union {
 		char bytes[CMSG_SPACE(RCD_CTRL_FDS_MAX * sizeof(int))];
@@ -133,7 +135,7 @@ rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int fl
 		fds->count = 0;
 	do {
 		got = recvmsg(sock, &hdr, flags | MSG_CMSG_CLOEXEC);
-	} while (got < 0 && errno == EINTR);
+	} while (got < 0 && errno == EINTR && patient);
 	if (got < 0)
 		return -errno;
 	take_fds(&hdr, fds);
@@ -141,6 +143,18 @@ rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int fl
 	if (fds != NULL && (got == 0 || (hdr.msg_flags & MSG_TRUNC)))
 		rcd_ctrl_fds_close(fds);
 	return hdr.msg_flags & MSG_TRUNC ? -EMSGSIZE : got;
+}
+
+long
+rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags)
+{
+	return receive(sock, msg, size, fds, flags, true);
+}
+
+long
+rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event)
+{
+	return receive(sock, event, sizeof(*event), NULL, 0, false);
 }
 
 void

@@ -572,7 +572,8 @@ int
 rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *fds, int flags);
 
 /**
- * Receive a message. Surplus descriptors are closed.
+ * Receive a message. Surplus descriptors are closed. A signal does not end the wait: requests and
+ * their replies stay together.
  *
  * @param msg    room for @p size bytes
  * @param fds    received ones, the caller's to close; NULL: all are closed
@@ -582,6 +583,15 @@ rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *
  */
 long
 rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags);
+
+/**
+ * Wait for an asynchronous event.
+ *
+ * @return bytes, 0 or an error as rcd_ctrl_recv(); -EINTR: a signal ended the wait, as it ends
+ *         read(2)
+ */
+long
+rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event);
 
 /** Close received descriptors. */
 void

@@ -6,9 +6,9 @@
 #include "rcd_rm.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,27 +77,18 @@ rdma_destroy_event_channel(struct rdma_event_channel *base)
 	free(channel);
 }
 
-/* Whether a byte is there. @param timeout_ms -1: for ever @return 1, 0, or -errno */
-static int
-wait_for(int fd, int timeout_ms)
-{
-	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
-	int got = poll(&pollfd, 1, timeout_ms);
-
-	if (got < 0)
-		return -errno;
-	if (got > 0 && !(pollfd.revents & POLLIN))
-		return -EIO; /* the engine is gone */
-	return got;
-}
-
 void
 rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count)
 {
 	char byte;
+	struct iovec to = { .iov_base = &byte, .iov_len = 1 };
 
-	for (uint32_t i = 0; i < count && wait_for(channel->base.fd, 0) > 0; i++)
-		if (read(channel->base.fd, &byte, 1) != 1)
+	/*
+	 * A read that never waits, however the application reads the pipe: another thread may take
+	 * the bytes first. One that has, finds no event for its own, and waits again.
+	 */
+	for (uint32_t i = 0; i < count; i++)
+		if (vmsplice(channel->base.fd, &to, 1, SPLICE_F_NONBLOCK) != 1)
 			return;
 }
 
@@ -112,11 +103,11 @@ count_event(struct rcd_rm_id *id, uint32_t *counter)
 }
 
 /*
- * Take the oldest event. From here on its identifier waits for it, when it is destroyed: that is
- * counted with the channel locked, as the identifier is forgotten.
+ * Take the oldest event, for which a byte was taken. From here on its identifier waits for it, when
+ * it is destroyed: that is counted with the channel locked, as the identifier is forgotten.
  *
  * @param id  set to whom it is given at; NULL: it was destroyed
- * @return 0; -EAGAIN: another thread was faster; -errno
+ * @return 0; -EAGAIN: it is gone, its identifier went or has moved; -errno
  */
 static int
 take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
@@ -125,15 +116,7 @@ take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct r
 	int err;
 
 	pthread_mutex_lock(&channel->lock);
-	err = wait_for(channel->base.fd, 0);
-	if (err > 0) {
-		err = rcd_client_call(
-			&channel->session->client, RCD_CTRL_CM_EVENT, &req, rep, NULL, NULL);
-		if (err == 0 || err == -ENODATA)
-			rcd_rm_channel_drain(channel, 1);
-	} else if (err == 0) {
-		err = -EAGAIN;
-	}
+	err = rcd_client_call(&channel->session->client, RCD_CTRL_CM_EVENT, &req, rep, NULL, NULL);
 	*id = err != 0 ? NULL
 		       : rcd_rm_session_find(channel->session,
 				 rep->listen != RCD_CTRL_NO_HANDLE ? rep->listen : rep->id);
@@ -368,17 +351,19 @@ wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
 		pause();
 }
 
-/* Wait until the channel has something. @return 0 or -errno; -EAGAIN: it shall not wait */
+/*
+ * Take a byte from the channel's pipe: there is an event for it. A signal ends a read() as it ends
+ * the wait in one of the kernel's channels: not when its handler has SA_RESTART.
+ *
+ * @return 0 or -errno; -EAGAIN: it shall not wait; -EIO: the engine is gone
+ */
 static int
 wait_channel(const struct rcd_rm_channel *channel)
 {
-	int flags = fcntl(channel->base.fd, F_GETFL);
-	int got;
+	char byte;
+	ssize_t got = read(channel->base.fd, &byte, 1);
 
-	if (flags < 0)
-		return -errno;
-	got = wait_for(channel->base.fd, flags & O_NONBLOCK ? 0 : -1);
-	return got > 0 ? 0 : got == 0 ? -EAGAIN : got;
+	return got == 1 ? 0 : got == 0 ? -EIO : -errno;
 }
 
 /* Take an event, waiting as the channel does. @return 0 or -errno */

@@ -64,7 +64,7 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
 
 	for (;;) {
 		struct rcd_ctrl_event event;
-		long got = rcd_ctrl_recv(context->async_fd, &event, sizeof(event), NULL, 0);
+		long got = rcd_ctrl_recv_event(context->async_fd, &event);
 		bool found;
 
 		if (got == 0) {
