@@ -378,19 +378,16 @@ rcd_neigh_resolve(struct rcd_session *session, struct rcd_dev *dev, int sgid_ind
 }
 
 bool
-rcd_neigh_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, uint8_t *mac)
+rcd_neigh_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, uint8_t *mac)
 {
-	const struct rcd_dev *local = rcd_hop_local(dev, dgid);
+	const struct rcd_dev *local = rcd_hop_local(dev, gid);
 	const struct neigh *neigh;
-	struct rcd_gid hop;
 
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
 		return true;
 	}
-	if (rcd_hop_find(dev, sgid_index, dgid, &hop) != 0)
-		return false;
-	neigh = find(dev, dev->gids->entries[sgid_index].vlan_id, &hop);
+	neigh = find(dev, dev->gids->entries[sgid_index].vlan_id, gid);
 	if (neigh == NULL || neigh->state != STATE_KNOWN)
 		return false;
 	memcpy(mac, neigh->mac, RCD_MAC_LEN);

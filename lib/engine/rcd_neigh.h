@@ -36,9 +36,9 @@ int
 rcd_neigh_look(
 	struct rcd_session *session, struct rcd_dev *dev, int sgid_index, struct rcd_next *next);
 
-/** The MAC towards an address if it is known. Asks nobody. @return whether it is */
+/** The MAC of an address on the link, if it is known. Asks nobody. @return whether it is */
 bool
-rcd_neigh_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, uint8_t *mac);
+rcd_neigh_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, uint8_t *mac);
 
 /**
  * A queue pair or address handle has this next hop: the neighbour is in use.

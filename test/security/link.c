@@ -101,12 +101,20 @@ take_arp(struct link *link, const uint8_t *frame, size_t len, const struct rcd_e
 static void
 take_roce(struct link *link, const struct rcd_pkt *pkt)
 {
+	struct rcd_cm msg;
+	uint16_t attr;
+
 	if (pkt->roce.bth.dest_qpn.val != RCD_QPN_GSI) {
 		memcpy(link->to_mac, pkt->eth.dst, RCD_MAC_LEN);
 		__atomic_store_n(&link->to_qpn, pkt->roce.bth.dest_qpn.val, __ATOMIC_SEQ_CST);
 		return;
 	}
-	if (pkt->payload_len != RCD_MAD_LEN || rcd_get_be16(pkt->payload + 16) != RCD_CM_DREP)
+	if (pkt->payload_len != RCD_MAD_LEN)
+		return;
+	attr = rcd_get_be16(pkt->payload + 16);
+	if (attr == RCD_CM_REP && rcd_cm_parse(pkt->payload + RCD_MAD_HDR_LEN, attr, &msg))
+		__atomic_store_n(&link->rep_id, (uint32_t)msg.rep.local_comm_id, __ATOMIC_SEQ_CST);
+	if (attr != RCD_CM_DREP)
 		return;
 	__atomic_fetch_add(&link->dreps, 1, __ATOMIC_SEQ_CST);
 	if (memcmp(pkt->eth.dst, link_stranger_mac, RCD_MAC_LEN) != 0)

@@ -21,6 +21,7 @@ struct link {
 	uint8_t peer_mac[RCD_MAC_LEN]; /**< with which it answers for 10.78.0.0/24 */
 	uint32_t asked;                /**< ARP requests of the engine */
 	uint32_t answers;              /**< ARP replies of the engine */
+	uint32_t rep_id;               /**< of the last REP: the engine's ID */
 	uint32_t dreps;
 	uint32_t dreps_astray; /**< to another MAC than the question came from */
 	uint32_t to_qpn;       /**< destination of the last RoCE packet that is no MAD */

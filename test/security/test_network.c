@@ -16,18 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "link.h"
+#include "network.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_tap.h"
-#include "rig.h"
 
 #define STRANGERS 4500
 #define VLAN      7
 
-static struct rig rig;
-static struct link far;
-static uint8_t engine_mac[RCD_MAC_LEN];
+struct rig rig;
+struct link far;
+uint8_t engine_mac[RCD_MAC_LEN];
 
 static long long
 number(const char *line, const char *name)
@@ -39,7 +38,7 @@ number(const char *line, const char *name)
 	return val;
 }
 
-static long long
+long long
 counter(const char *name)
 {
 	return number("statistic p0", name);
@@ -56,8 +55,7 @@ grows(const char *name, long long before, long long by)
 	return counter(name) - before == by;
 }
 
-/* The value of a counter that grows no more. */
-static long long
+long long
 settles(const char *name)
 {
 	long long before, val = counter(name);
@@ -70,8 +68,7 @@ settles(const char *name)
 	return val;
 }
 
-/* A node on p0. Its place of the untagged address, and of the tagged one. */
-static void
+void
 open_node(struct node *node, uint32_t type, uint8_t *plain, uint8_t *tagged)
 {
 	struct rcd_gid gids[2] = { link_gid(78, 0, 1), link_gid(79, 0, 1) };
@@ -542,6 +539,7 @@ main(void)
 		{ "T6 a new MAC reaches queue pairs and address handles",
 			new_macs_reach_everybody },
 		{ "low 3 floods of ARP are not told", floods_of_arp },
+		{ "S11 requests of nobody's end nothing", requests_of_nobody },
 		{ "packets outside of a connection's window are counted and no more",
 			packets_of_no_connection },
 		{ "the engine ends well", engine_ends_well },
