@@ -416,7 +416,12 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
 		(engine->client_count > 0 || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
+	if (engine->unfinished_count > 0)
+		timeout_ms = 0;
+	engine->work = 0;
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+	/* First, so that nobody has two turns in a step. */
+	rcd_session_go_on(engine);
 	for (int i = 0; i < count; i++) {
 		uint32_t serial = (uint32_t)events[i].data.u64;
 		struct rcd_session *session;
@@ -445,6 +450,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			break;
 		}
 	}
+	if (engine->work > engine->longest_work)
+		engine->longest_work = engine->work;
 	rcd_cma_take(engine);
 	if (engine->follow_soon)
 		rcd_follow(engine, rcd_clock_ns());

@@ -332,6 +332,10 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev);
 void
 rcd_session_park(struct rcd_session *session, bool parked);
 
+/** Go on with requests that are not finished, of a few sessions in turns. */
+void
+rcd_session_go_on(struct rcd_engine *engine);
+
 /** Try parked requests again. */
 void
 rcd_session_unpark(struct rcd_engine *engine);
@@ -375,11 +379,19 @@ rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint6
 int
 rcd_segment_make(struct rcd_session *session);
 
-/** Take and give back a part of the segment, in pages. @return 0 or -ENOMEM */
+/**
+ * Take and give back a part of the segment, in pages.
+ *
+ * @return 0; -ENOMEM; -EINPROGRESS: it takes more than a round, call again with the same size
+ */
 int
 rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset);
 void
 rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
+
+/** The request of this connection, for which a part was being cleared, is over. */
+void
+rcd_segment_settle(struct rcd_session *session, uint32_t via);
 
 /* rcd_table.c */
 
@@ -428,7 +440,8 @@ struct rcd_reply {
  *
  * @param via  the connection that it came by
  * @param fds  of the request; what is kept is set to -1
- * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour
+ * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour; -EINPROGRESS: serve it
+ *         again in the next round
  */
 int
 rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
@@ -504,6 +517,10 @@ rcd_umem_add(
 	struct rcd_session *session, const struct rcd_ctrl_mem_req *req, int fd, uint32_t *handle);
 int
 rcd_umem_del(struct rcd_session *session, uint32_t handle);
+
+/** The request of this connection, for which memory was being entered, is over. */
+void
+rcd_umem_settle(struct rcd_session *session, uint32_t via);
 int
 rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
 int

@@ -47,6 +47,7 @@
 #include <sys/types.h>
 
 #include "rcd_ah.h"
+#include "rcd_budget.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
 #include "rcd_engine.h"
@@ -74,22 +75,6 @@ extern int rcd_logtype;
 #define RCD_CLIENTS_MAX  4096
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
 #define RCD_MCAST_GROUPS 1024
-
-/*
- * What one poll does for clients at most, beside the packets that RCD_BURST_MAX bounds, so that
- * nobody waits for what another asks: doorbells, flushed requests and events each have these
- * budgets, and clients take turns. A unit is about 0.1 us when its memory is at hand and 0.35 us
- * when it is not: a client's share delays others by some 10 us at worst, all shares by 50.
- */
-#define RCD_WORK_SESSION 32  /**< units of one client */
-#define RCD_WORK_ALL     128 /**< of all clients */
-#define RCD_WORK_EVENT   8   /**< units of an event: a system call of about 1 us */
-#define RCD_WORK_TIMERS  64  /**< timers of a poll: all clients' */
-#define RCD_WORK_CALLS   4   /**< commands of the control thread, which waits for each */
-#define RCD_WORK_TURNS   128 /**< queue pairs that are asked for a packet, and have none */
-#define RCD_WORK_PAUSED  16  /**< units of a queue pair that did its share of local operations */
-#define RCD_WORK_COPY    256 /**< completions that a command moves to a resized queue: 16 KiB */
-#define RCD_WORK_LEAVE   16  /**< queue pairs that a command takes from their lcore, or fails */
 
 struct rcd_session;
 struct rcd_engine;
@@ -391,7 +376,8 @@ struct rcd_mem {
 	int fd;
 	uint64_t offset;
 	uint64_t len;
-	uint64_t page; /**< bytes */
+	uint64_t page;   /**< bytes */
+	uint64_t filled; /**< bytes whose pages were entered */
 	bool writable;
 	bool gone;     /**< the client took it away: it is for no region any more */
 	uint8_t *base; /**< in the window */
@@ -438,6 +424,14 @@ struct rcd_extent {
 };
 
 LIST_HEAD(rcd_session_list, rcd_session);
+
+/** A part of a segment that is being cleared for a request, by several rounds. */
+struct rcd_clearing {
+	uint64_t offset;
+	uint64_t bytes; /**< 0: none is */
+	uint64_t done;
+	uint32_t via; /**< connection whose request it is */
+};
 
 /** Doorbells that were taken and not answered yet: words of queue pairs, one after another. */
 struct rcd_doorbells {
@@ -503,6 +497,9 @@ struct rcd_session {
 	uint32_t extent_room;
 	struct rcd_extent *extents;
 	uint64_t queue_bytes; /**< of the segment in use */
+	struct rcd_clearing clearing;
+	struct rcd_mem *filling; /**< memory whose pages are being entered; NULL: none is */
+	uint32_t filling_via;    /**< connection whose request it is */
 	struct rcd_table pds;
 	struct rcd_table channels;
 	struct rcd_table cqs;
@@ -519,6 +516,7 @@ struct rcd_session {
 	/* A request that waits for a neighbour. */
 	TAILQ_ENTRY(rcd_session) parked_link;
 	bool parked;
+	bool unfinished; /**< parked, and to go on in the next round */
 	uint64_t parked_until_ns;
 	struct rcd_ctrl_msg parked_msg;
 };
@@ -554,6 +552,9 @@ struct rcd_engine {
 	bool yield; /**< tell clients to yield */
 	uint32_t client_count;
 	uint32_t parked_count;
+	uint32_t unfinished_count;       /**< of the parked */
+	uint32_t work;                   /**< units of this step */
+	uint32_t longest_work;           /**< units of the largest step */
 	struct rcd_session_queue parked; /**< those with a request that waits, oldest first */
 	struct rcd_session_list sessions;
 	struct rcd_neigh_table *neighs;

@@ -18,13 +18,12 @@
 #define PAGE      4096u
 #define HUGE_PAGE ((uint64_t)2 << 20)
 
-int
-rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
+/* The first free part that is large enough. */
+static int
+take_extent(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
 {
-	int err;
+	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 	if (err != 0)
 		return err;
 	for (uint32_t i = 0; i < session->extent_count; i++) {
@@ -32,9 +31,6 @@ rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
 
 		if (extent->len < bytes)
 			continue;
-		/* Memory that is not there is found out here, not by a fault on an lcore. */
-		if (fallocate(session->seg_fd, 0, (off_t)extent->start, (off_t)bytes) != 0)
-			break;
 		*offset = extent->start;
 		extent->start += bytes;
 		extent->len -= bytes;
@@ -42,11 +38,68 @@ rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
 			memmove(extent, extent + 1,
 				(--session->extent_count - i) * sizeof(*extent));
 		session->queue_bytes += bytes;
-		memset((uint8_t *)session->shm + *offset, 0, bytes);
 		return 0;
 	}
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 	return -ENOMEM;
+}
+
+/* @return 0; -EINPROGRESS: there is more; -ENOMEM */
+static int
+clear_some(struct rcd_session *session, struct rcd_clearing *clearing)
+{
+	uint64_t at = clearing->offset + clearing->done;
+	uint64_t bytes = clearing->bytes - clearing->done;
+
+	if (bytes > RCD_ROUND_SLICE * PAGE)
+		bytes = RCD_ROUND_SLICE * PAGE;
+	/* Memory that is not there is found out here, not by a fault on an lcore. */
+	if (fallocate(session->seg_fd, 0, (off_t)at, (off_t)bytes) != 0)
+		return -ENOMEM;
+	memset((uint8_t *)session->shm + at, 0, bytes);
+	session->engine->work += (uint32_t)(bytes / PAGE);
+	clearing->done += bytes;
+	return clearing->done < clearing->bytes ? -EINPROGRESS : 0;
+}
+
+int
+rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset)
+{
+	struct rcd_clearing *clearing = &session->clearing;
+	int err = 0;
+
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	/* One at a time: another connection's comes first. */
+	if (clearing->bytes != 0 && clearing->via != session->via)
+		return -EINPROGRESS;
+	if (clearing->bytes != bytes) {
+		rcd_segment_settle(session, session->via);
+		err = take_extent(session, bytes, &clearing->offset);
+		if (err != 0)
+			return err;
+		clearing->bytes = bytes;
+		clearing->done = 0;
+		clearing->via = session->via;
+	}
+	err = clear_some(session, clearing);
+	if (err == 0) {
+		*offset = clearing->offset;
+		clearing->bytes = 0;
+	} else if (err != -EINPROGRESS) {
+		rcd_segment_settle(session, session->via);
+	}
+	return err;
+}
+
+void
+rcd_segment_settle(struct rcd_session *session, uint32_t via)
+{
+	struct rcd_clearing *clearing = &session->clearing;
+
+	if (clearing->bytes == 0 || clearing->via != via)
+		return;
+	rcd_segment_free(session, clearing->offset, clearing->bytes);
+	clearing->bytes = 0;
 }
 
 void

@@ -274,7 +274,7 @@ serve_mem_add(struct request *r)
 	int err = rcd_umem_add(
 		r->session, &r->in->mem_add_req, r->fds_in->fds[0], &r->out->mem_add_rep.handle);
 
-	if (err == 0)
+	if (err == 0 || err == -EINPROGRESS)
 		r->fds_in->fds[0] = -1; /* kept */
 	return err;
 }

@@ -220,14 +220,27 @@ rcd_session_end(struct rcd_session *session)
 	session->ah_count = session->ah_places = 0;
 	session->qps = NULL;
 	session->extents = NULL;
+	session->clearing.bytes = 0;
 	session->ended = true;
 	/* The client learns of it, and we of its leaving. */
 	shutdown(session->sock, SHUT_RDWR);
 }
 
+/* A request is over, however it ended: what was begun for it and not taken goes. */
+static void
+settle(struct rcd_session *session)
+{
+	struct rcd_session *host = session->host != NULL ? session->host : session;
+
+	rcd_segment_settle(host, session->serial);
+	rcd_umem_settle(host, session->serial);
+}
+
 void
 rcd_session_close(struct rcd_session *session)
 {
+	if (session->host != NULL || session->shm != NULL)
+		settle(session);
 	if (rcd_guest_leave(session))
 		return;
 	LIST_REMOVE(session, link);
@@ -412,9 +425,12 @@ rcd_session_park(struct rcd_session *session, bool parked)
 	if (parked) {
 		TAILQ_INSERT_TAIL(&engine->parked, session, parked_link);
 		engine->parked_count++;
+		engine->unfinished_count += session->unfinished;
 	} else {
 		TAILQ_REMOVE(&engine->parked, session, parked_link);
 		engine->parked_count--;
+		engine->unfinished_count -= session->unfinished;
+		session->unfinished = false;
 	}
 }
 
@@ -425,21 +441,26 @@ serve_one(struct rcd_session *session, const struct rcd_ctrl_msg *msg, struct rc
 	struct rcd_reply rep = { .keep = 0 };
 	int status = rcd_serve(session, msg, fds, &rep);
 
-	if (status != -EAGAIN)
+	session->engine->work++;
+	if (status != -EAGAIN && status != -EINPROGRESS) {
+		settle(session);
 		return reply(session, msg, status, &rep);
-	if (!session->parked) {
-		session->parked_until_ns = rcd_clock_ns() + RCD_PARKED_NS;
-		session->parked_msg = *msg;
-		rcd_session_park(session, true);
-		watch(session, 0);
 	}
+	session->parked_until_ns = rcd_clock_ns() + RCD_PARKED_NS;
+	session->parked_msg = *msg;
+	session->unfinished = status == -EINPROGRESS;
+	rcd_session_park(session, true);
+	watch(session, 0);
 	return true;
 }
 
 void
 rcd_session_ready(struct rcd_session *session)
 {
-	for (int i = 0; i < MESSAGES_AT_ONCE && !session->parked; i++) {
+	uint32_t end = session->engine->work + RCD_ROUND_SLICE;
+
+	for (int i = 0; i < MESSAGES_AT_ONCE && !session->parked && session->engine->work < end;
+		i++) {
 		struct rcd_ctrl_msg msg;
 		struct rcd_ctrl_fds fds;
 		long len = rcd_ctrl_recv(session->sock, &msg, sizeof(msg), &fds, MSG_DONTWAIT);
@@ -471,28 +492,58 @@ rcd_session_ready(struct rcd_session *session)
 	}
 }
 
+/* Serve the request of the first parked session again. */
+static void
+retry(struct rcd_session *session)
+{
+	struct rcd_ctrl_fds none = { .fds = { -1, -1, -1, -1 }, .count = 0 };
+	struct rcd_reply rep = { .keep = 0 };
+	int status;
+
+	rcd_session_park(session, false);
+	session->engine->work++;
+	status = rcd_serve(session, &session->parked_msg, &none, &rep);
+	if (status == -EINPROGRESS ||
+		(status == -EAGAIN && rcd_clock_ns() < session->parked_until_ns)) {
+		session->unfinished = status == -EINPROGRESS;
+		rcd_session_park(session, true);
+		return;
+	}
+	settle(session);
+	if (reply(session, &session->parked_msg, status == -EAGAIN ? -ETIMEDOUT : status, &rep))
+		watch(session, EPOLLIN);
+	else
+		rcd_session_close(session);
+}
+
+/* Each parked session of one kind once, so many at most. */
+static void
+retry_parked(struct rcd_engine *engine, bool unfinished, uint32_t most)
+{
+	/* Closing one may free any other: each turn begins with who is first then. */
+	for (uint32_t left = engine->parked_count; left > 0 && most > 0 && engine->parked_count > 0;
+		left--) {
+		struct rcd_session *session = TAILQ_FIRST(&engine->parked);
+
+		if (session->unfinished == unfinished) {
+			retry(session);
+			most--;
+			continue;
+		}
+		TAILQ_REMOVE(&engine->parked, session, parked_link);
+		TAILQ_INSERT_TAIL(&engine->parked, session, parked_link);
+	}
+}
+
 void
 rcd_session_unpark(struct rcd_engine *engine)
 {
-	uint64_t now_ns = rcd_clock_ns();
+	retry_parked(engine, false, UINT32_MAX);
+}
 
-	/* Closing one may free any other: each turn begins with who is first then. */
-	for (uint32_t left = engine->parked_count; left > 0 && engine->parked_count > 0; left--) {
-		struct rcd_session *session = TAILQ_FIRST(&engine->parked);
-		struct rcd_ctrl_fds none = { .count = 0 };
-		struct rcd_reply rep = { .keep = 0 };
-		int status;
-
-		rcd_session_park(session, false);
-		status = rcd_serve(session, &session->parked_msg, &none, &rep);
-		if (status == -EAGAIN && now_ns < session->parked_until_ns) {
-			rcd_session_park(session, true);
-			continue;
-		}
-		if (reply(session, &session->parked_msg, status == -EAGAIN ? -ETIMEDOUT : status,
-			    &rep))
-			watch(session, EPOLLIN);
-		else
-			rcd_session_close(session);
-	}
+void
+rcd_session_go_on(struct rcd_engine *engine)
+{
+	if (engine->unfinished_count > 0)
+		retry_parked(engine, true, RCD_ROUND_SLICES);
 }

@@ -106,8 +106,9 @@ engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
 		rte_tel_data_add_dict_string(data, "version", RCD_RELEASE);
 		rte_tel_data_add_dict_int(data, "clients", (int)the_engine->client_count);
 		rte_tel_data_add_dict_int(data, "queue_pairs", (int)the_engine->qp_used);
+		rte_tel_data_add_dict_u64(data, "longest_step_work", the_engine->longest_work);
 		for (uint32_t i = 0; i < the_engine->lcore_count; i++) {
-			char name[32];
+			char name[40];
 
 			snprintf(name, sizeof(name), "lcore%u_polls",
 				the_engine->lcores[i]->lcore_id);

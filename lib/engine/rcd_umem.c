@@ -43,29 +43,59 @@ check_file(int fd, uint64_t *page)
 }
 
 /*
- * Enter what is there into the page table now, so that lcores meet no fault on it. Holes stay
- * holes: a sparse region takes no memory.
+ * Enter what is there into the page table now, so that lcores meet no fault on it: a part of it.
+ * Holes stay holes: a sparse region takes no memory.
+ *
+ * @return 0; -EINPROGRESS: there is more
  */
-static void
-populate(const struct rcd_mem *mem)
+static int
+populate(struct rcd_session *session, struct rcd_mem *mem)
 {
-	off_t end = (off_t)(mem->offset + mem->len);
-	off_t at = (off_t)mem->offset;
+	uint32_t left = RCD_ROUND_SLICE;
 
-	if (mem->page != PAGE)
-		return;
-	while (at < end) {
+	while (mem->page == PAGE && mem->filled < mem->len && left > 0) {
+		off_t at = (off_t)(mem->offset + mem->filled);
+		off_t end = (off_t)(mem->offset + mem->len);
 		off_t data = lseek(mem->fd, at, SEEK_DATA);
 		off_t hole = data < 0 ? -1 : lseek(mem->fd, data, SEEK_HOLE);
 
 		if (data < 0 || data >= end || hole < 0)
-			return;
+			return 0;
 		if (hole > end)
 			hole = end;
+		if (hole - data > (off_t)left * PAGE)
+			hole = data + (off_t)left * PAGE;
 		madvise(mem->base + ((uint64_t)data - mem->offset), (size_t)(hole - data),
 			mem->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-		at = hole;
+		mem->filled = (uint64_t)hole - mem->offset;
+		left -= (uint32_t)((hole - data + PAGE - 1) / PAGE);
 	}
+	session->engine->work += RCD_ROUND_SLICE - left;
+	return mem->page == PAGE && mem->filled < mem->len ? -EINPROGRESS : 0;
+}
+
+/* One at a time in a session: the memory of another connection is entered by use. */
+static int
+fill(struct rcd_session *session, struct rcd_mem *mem, uint32_t *handle)
+{
+	int err = 0;
+
+	*handle = mem->handle;
+	if (session->filling == NULL || session->filling == mem)
+		err = populate(session, mem);
+	session->filling_via = err != 0 ? session->via : session->filling_via;
+	if (err != 0)
+		session->filling = mem;
+	else if (session->filling == mem)
+		session->filling = NULL;
+	return err;
+}
+
+void
+rcd_umem_settle(struct rcd_session *session, uint32_t via)
+{
+	if (session->filling != NULL && session->filling_via == via)
+		rcd_umem_del(session, session->filling->handle);
 }
 
 /* Its descriptor, its mapping with the gap behind it, and its addresses. */
@@ -102,8 +132,12 @@ rcd_umem_add(
 	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
 	struct rcd_mem *mem;
 	uint64_t page;
-	int err = check_file(fd, &page);
+	int err;
 
+	/* The same request again, which has its descriptor no more. */
+	if (session->filling != NULL && session->filling_via == session->via)
+		return fill(session, session->filling, handle);
+	err = check_file(fd, &page);
 	if (err != 0)
 		return err;
 	if (req->len == 0 || req->len % page != 0 || req->offset % page != 0 ||
@@ -141,9 +175,7 @@ rcd_umem_add(
 		free(mem);
 		return err;
 	}
-	populate(mem);
-	*handle = mem->handle;
-	return 0;
+	return fill(session, mem, handle);
 }
 
 void
@@ -164,6 +196,8 @@ rcd_umem_del(struct rcd_session *session, uint32_t handle)
 
 	if (mem == NULL)
 		return -ENOENT;
+	if (session->filling == mem)
+		session->filling = NULL;
 	rcd_table_del(&session->mems, handle);
 	rcd_umem_put(session, mem);
 	return 0;

@@ -165,6 +165,16 @@ rig_number(const char *answer, const char *key)
 	return at != NULL ? strtoll(at + strlen(quoted), NULL, 10) : -1;
 }
 
+long long
+rig_engine(const struct rig *rig, const char *key)
+{
+	char *answer = rig_admin(rig->socket, "engine");
+	long long number = rig_number(answer, key);
+
+	free(answer);
+	return number;
+}
+
 int
 rig_count(const char *answer, const char *text)
 {

@@ -46,6 +46,10 @@ rig_admin(const char *socket, const char *line);
 long long
 rig_number(const char *answer, const char *key);
 
+/** A number in what an engine says of itself ("engine"). @return -1 when there is none */
+long long
+rig_engine(const struct rig *rig, const char *key);
+
 /** Occurrences of a text in an answer. */
 int
 rig_count(const char *answer, const char *text);

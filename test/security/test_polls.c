@@ -34,20 +34,10 @@
 
 static struct rig rig;
 
-static long long
-engine_number(const char *key)
-{
-	char *answer = rig_admin(rig.socket, "engine");
-	long long number = rig_number(answer, key);
-
-	free(answer);
-	return number;
-}
-
 static void
 check_bound(void)
 {
-	long long most = engine_number("longest_poll_work");
+	long long most = rig_engine(&rig, "longest_poll_work");
 
 	CU_ASSERT(most > 0 && most <= WORK_MOST);
 }
@@ -56,24 +46,24 @@ check_bound(void)
 static void
 check_polls(struct honest honest)
 {
-	long long most = engine_number("longest_poll_work");
+	long long most = rig_engine(&rig, "longest_poll_work");
 
 	CU_ASSERT_EQUAL(honest_end(honest), 0);
 	printf("# largest poll so far: %lld units; budgets reached: %lld of a client, %lld of "
 	       "all\n",
-		most, engine_number("poll_budget_session"), engine_number("poll_budget_all"));
+		most, rig_engine(&rig, "poll_budget_session"), rig_engine(&rig, "poll_budget_all"));
 	check_bound();
-	CU_ASSERT(engine_number("poll_budget_session") > 0);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > 0);
 }
 
 /* Lcores go on: so many polls at least. */
 static void
 let_it_poll(long long polls)
 {
-	long long until = engine_number("polls") + polls;
+	long long until = rig_engine(&rig, "polls") + polls;
 	uint64_t deadline = now_ms() + FOREVER_MS;
 
-	while (engine_number("polls") < until && now_ms() < deadline)
+	while (rig_engine(&rig, "polls") < until && now_ms() < deadline)
 		usleep(10000);
 }
 
@@ -117,7 +107,7 @@ many_doorbells(void)
 
 		MUST(rcd_cl_qp_create(&a.client, &req, &qp) == 0);
 	}
-	until = engine_number("polls") + 3000;
+	until = rig_engine(&rig, "polls") + 3000;
 	do {
 		for (int round = 0; round < 1000; round++) {
 			for (int word = 0; word < RCD_DB_WORDS; word++)
@@ -125,7 +115,7 @@ many_doorbells(void)
 					__ATOMIC_SEQ_CST);
 			__atomic_store_n(&a.client.shm->db_summary, UINT64_MAX, __ATOMIC_SEQ_CST);
 		}
-	} while (engine_number("polls") < until);
+	} while (rig_engine(&rig, "polls") < until);
 	check_polls(honest);
 	/* And its own queue pairs were not forgotten: the last one is answered. */
 	to_error(&qp);

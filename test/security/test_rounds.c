@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: no request keeps the control thread from others. Method: requests that clear or enter many
+ * pages, several at a time, against an engine of the test's own, which says how many units of work
+ * its largest step did. Nothing here is about time.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rcd_mr.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+#define FOREVER_MS 60000
+
+static struct rig rig;
+
+/** Units of the control thread's largest step with four clients: each has a slice of 256. */
+#define STEP_MOST 1100
+
+/* Queues of 64 MiB, one after another, in three connections; others greet meanwhile. */
+static void
+large_queues(void)
+{
+	enum {
+		DEPTH = 1 << 20,
+		CLIENTS = 3,
+		ROUNDS = 2
+	};
+	struct honest honest = honest_start(&rig);
+	struct rcd_client greeting;
+	struct node nodes[CLIENTS];
+	struct rcd_ctrl_msg msg = { .hdr = { .op = RCD_CTRL_CQ_CREATE } };
+	struct rcd_ctrl_fds fds;
+
+	for (int i = 0; i < CLIENTS; i++)
+		MUST(node_try_open(&nodes[i], rig.socket, "roce0") == 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		msg.hdr.op = RCD_CTRL_CQ_CREATE;
+		msg.body.cq_create_req =
+			(struct rcd_ctrl_cq_req){ .depth = DEPTH, .channel = RCD_CTRL_NO_HANDLE };
+		for (int i = 0; i < CLIENTS; i++)
+			MUST(rcd_ctrl_send(nodes[i].client.sock, &msg, rcd_ctrl_req_len(msg.hdr.op),
+				     NULL, 0) == 0);
+		MUST(rcd_client_connect(&greeting, rig.socket) == 0);
+		rcd_client_close(&greeting);
+		for (int i = 0; i < CLIENTS; i++) {
+			struct rcd_ctrl_msg reply;
+
+			MUST(rcd_ctrl_recv(nodes[i].client.sock, &reply, sizeof(reply), &fds, 0) >
+				0);
+			CU_ASSERT_EQUAL(reply.hdr.status, 0);
+			CU_ASSERT_EQUAL(reply.body.cq_create_rep.depth, DEPTH);
+			CU_ASSERT_EQUAL(rcd_cl_destroy(&nodes[i].client, RCD_CTRL_CQ_DESTROY,
+						reply.body.cq_create_rep.handle),
+				0);
+		}
+	}
+	/* One goes in the middle, and leaves nothing behind. */
+	msg.hdr.op = RCD_CTRL_CQ_CREATE;
+	msg.body.cq_create_req.depth = DEPTH;
+	msg.body.cq_create_req.channel = RCD_CTRL_NO_HANDLE;
+	MUST(rcd_ctrl_send(nodes[0].client.sock, &msg, rcd_ctrl_req_len(msg.hdr.op), NULL, 0) == 0);
+	for (int i = 0; i < CLIENTS; i++)
+		rcd_client_close(&nodes[i].client);
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+	printf("# largest step of the control thread: %lld units\n",
+		rig_engine(&rig, "longest_step_work"));
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") > 0);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+}
+
+/* Memory of many pages is entered in pieces, and is all there. */
+static void
+large_memory(void)
+{
+	enum {
+		LEN = 64 << 20
+	};
+	struct honest honest = honest_start(&rig);
+	struct rcd_cq_slot slot;
+	struct node a, b;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_memory(&a, LEN);
+	node_memory(&b, LEN);
+	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	fill(a.memory, LEN, 1);
+	MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, LEN, 1) == 0);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(b.memory, LEN, 1));
+	/* Full of data, and registered once more: every page is entered. */
+	{
+		struct rcd_ctrl_mem_req req = { .len = LEN, .writable = 1 };
+		struct rcd_ctrl_handle rep;
+		struct rcd_ctrl_fds fds = { .count = 1 };
+		int fd = memfd_create("large", 0);
+
+		MUST(fd >= 0 && ftruncate(fd, LEN) == 0);
+		MUST(posix_fallocate(fd, 0, LEN) == 0);
+		for (int i = 0; i < 3; i++) {
+			fds.fds[0] = fd;
+			CU_ASSERT_EQUAL(rcd_client_call(&a.client, RCD_CTRL_MEM_ADD, &req, &rep,
+						&fds, NULL),
+				0);
+			CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_MEM_DEL, rep.handle), 0);
+		}
+		close(fd);
+	}
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+	node_close(&a);
+	node_close(&b);
+}
+
+static void
+stop(void)
+{
+	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "S16 queues of many pages are made in small steps", large_queues },
+		{ "S16 memory of many pages is entered in small steps", large_memory },
+		{ "S16 the engine is as before", stop },
+	};
+
+	rig_start(&rig, NULL);
+	return rcd_tap_run("rounds", tests, sizeof(tests) / sizeof(tests[0]));
+}
