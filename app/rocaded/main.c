@@ -13,11 +13,14 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_pdump.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -30,6 +33,7 @@
 
 #define STEP_MS  1000
 #define KEYS_MAX 16
+#define SLICE_NS 100000u /**< the shortest there is */
 
 struct options {
 	const char *config;
@@ -207,6 +211,29 @@ struct lcore_filter {
 	int err;
 };
 
+/*
+ * A program that waits by looking at memory makes no call in which it would leave its core to an
+ * lcore that has work. With a short slice the lcore gets it at the scheduler's next tick. Kernels
+ * before 6.12 know no slices and pass over it.
+ */
+static void
+shorten_slice(void *arg)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime_ns, deadline_ns, period_ns;
+	} attr = { .size = sizeof(attr), .runtime_ns = SLICE_NS };
+
+	(void)arg;
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
+	attr.nice = getpriority(PRIO_PROCESS, 0);
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void
 filter_on_lcore(void *arg)
 {
@@ -227,6 +254,8 @@ confine(struct rcd_engine *engine, const struct conf *conf, const struct rights_
 		hand_over(conf, user);
 	if (rights_drop(user, conf->core_dumps) != 0)
 		return -EPERM;
+	if (conf->engine.idle != RCD_IDLE_POLL)
+		rcd_engine_each_lcore(engine, shorten_slice, NULL);
 	filter.err = filter_all(conf->calls);
 	if (filter.err == 0)
 		rcd_engine_each_lcore(engine, filter_on_lcore, &filter);

@@ -161,6 +161,26 @@ def links_at_run_time():
 tap.add('item 6 links come and go at run time', links_at_run_time)
 
 
+def short_slices():
+    def slices(idle):
+        with Engine(f'idle={idle}') as engine:
+            for task in pathlib.Path(f'/proc/{engine.pid}/task').iterdir():
+                if (task / 'comm').read_text().startswith('rte-worker'):
+                    sched = (task / 'sched').read_text()
+                    found = re.search(r'se\.slice\s*:\s*(\d+)', sched)
+                    if found is None:
+                        raise tap.Skip('the kernel tells of no slices')
+                    return int(found.group(1))
+        return None
+    if tuple(map(int, os.uname().release.split('.')[:2])) < (6, 12):
+        raise tap.Skip('slices are of Linux 6.12 and later')
+    tap.equal(slices('yield'), 100000, 'slice of an lcore that yields')
+    tap.true(slices('poll') > 100000, 'slice of an lcore that polls')
+
+
+tap.add('T16 lcores that share take short slices', short_slices)
+
+
 def nothing_left():
     with Engine():
         pass
