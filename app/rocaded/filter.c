@@ -51,8 +51,8 @@ static const char *const control_calls[] = { "accept", "accept4", "access", "bin
 	"umask", "uname", "unlink", "unlinkat" };
 
 /** What sanitizers and their reports do besides. */
-static const char *const sanitizer_calls[] = { "arch_prctl", "clone", "execve", "fork", "kill",
-	"personality", "prctl", "ptrace", "setpgid", "vfork", "wait4", "waitid" };
+static const char *const sanitizer_calls[] = { "arch_prctl", "clone", "execve", "fork", "getdents",
+	"kill", "personality", "prctl", "ptrace", "setpgid", "vfork", "wait4", "waitid" };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
