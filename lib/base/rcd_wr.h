@@ -155,6 +155,7 @@ struct rcd_cqe {
 	uint32_t imm; /**< immediate data, host order; or the key that was invalidated */
 	struct rcd_qpn qpn;
 	struct rcd_qpn src_qpn; /**< of a datagram */
+	uint8_t sl; /**< of a datagram: kind of network header, as adapters have it there */
 };
 
 /** Asynchronous events of a queue pair or shared receive queue. */

@@ -332,7 +332,8 @@ struct rcd_ctrl_qp_attr {
 	uint8_t max_rd_atomic;
 	uint8_t min_rnr_timer;
 	uint8_t max_dest_rd_atomic;
-	uint8_t reserved[4];
+	uint8_t sq_draining; /**< in SQD and not drained yet; of a query only */
+	uint8_t reserved[3];
 };
 
 struct rcd_ctrl_qp_modify_req {
@@ -587,8 +588,7 @@ rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int fl
 /**
  * Wait for an asynchronous event.
  *
- * @return bytes, 0 or an error as rcd_ctrl_recv(); -EINTR: a signal ended the wait, as it ends
- *         read(2)
+ * @return bytes, 0 or an error as rcd_ctrl_recv(); -EINTR: a signal ended the wait, as read(2)
  */
 long
 rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event);

@@ -176,6 +176,19 @@ rcd_dev_check_link(struct rcd_dev *dev)
 	rcd_dev_event(dev, up ? RCD_CTRL_EVENT_PORT_ACTIVE : RCD_CTRL_EVENT_PORT_ERR);
 }
 
+uint32_t
+rcd_dev_speed_mbps(const struct rcd_dev *dev)
+{
+	struct rte_eth_link link = { .link_status = 0 };
+
+	/* What the drivers of wires and netdevs say is made up. */
+	if (dev->conf.attach != RCD_ATTACH_PORT ||
+		rte_eth_link_get_nowait(dev->port_id, &link) != 0 ||
+		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		return 0;
+	return link.link_speed;
+}
+
 struct join {
 	struct rcd_dev *dev;
 	struct rcd_txq *txqs; /**< one for each lcore */

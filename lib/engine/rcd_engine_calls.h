@@ -175,6 +175,10 @@ rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr);
 int
 rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid);
 
+/** Speed of a device's link. @return Mb/s; 0: not known */
+uint32_t
+rcd_dev_speed_mbps(const struct rcd_dev *dev);
+
 /** Look at the link again; tell clients when it changed. */
 void
 rcd_dev_check_link(struct rcd_dev *dev);

@@ -145,6 +145,7 @@ complete(void *arg, const struct rcd_cqe *cqe)
 		.imm = cqe->imm,
 		.qpn = cqe->qpn.val,
 		.src_qpn = cqe->src_qpn.val,
+		.sl = cqe->sl,
 	};
 	cq->solicited |= cqe->solicited;
 	if (!cq->dirty) {

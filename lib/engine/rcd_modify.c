@@ -230,6 +230,7 @@ rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl
 		.max_rd_atomic = from->max_rd_atomic,
 		.min_rnr_timer = from->min_rnr_timer,
 		.max_dest_rd_atomic = from->max_dest_rd_atomic,
+		.sq_draining = from->sq_draining,
 	};
 	show_av(&from->av, &attr->av);
 	return 0;

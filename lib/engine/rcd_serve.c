@@ -201,6 +201,7 @@ serve_port(struct request *r)
 		.max_mtu_bytes = RCD_PATH_MTU_MAX_BYTES,
 		.active_mtu_bytes = dev->path_mtu,
 		.gid_count = RCD_GIDS_MAX,
+		.speed_mbps = rcd_dev_speed_mbps(dev),
 	};
 	return 0;
 }

@@ -87,6 +87,7 @@ struct rcd_qp_attr {
 	uint8_t state;     /**< enum rcd_qp_state */
 	uint8_t cur_state; /**< enum rcd_qp_state */
 	bool sqd_notify;   /**< raise RCD_EVENT_SQ_DRAINED */
+	bool sq_draining;  /**< in SQD, and not drained yet; told, never set */
 	uint8_t port;
 	uint32_t access; /**< RCD_ACCESS_REMOTE_*: what peers may do */
 	uint16_t pkey_index;

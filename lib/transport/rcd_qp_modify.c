@@ -188,6 +188,7 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr)
 {
 	*attr = qp->attr;
 	attr->state = attr->cur_state = qp->hot.state;
+	attr->sq_draining = qp->hot.state == RCD_QP_SQD && !qp->drained;
 	if (qp->hot.state > RCD_QP_INIT && qp->hot.state != RCD_QP_ERR) {
 		attr->rq_psn = qp->hot.epsn;
 		attr->sq_psn = qp->hot.psn_next;

@@ -175,6 +175,8 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		.byte_len = RCD_GRH_LEN + (uint32_t)pkt->payload_len,
 		.imm = imm ? pkt->roce.immdt.data : 0,
 		.src_qpn = pkt->roce.deth.src_qpn,
+		/* As the kernel numbers enum rdma_network_type: RoCE has no service levels. */
+		.sl = pkt->l3 == RCD_L3_IPV4 ? 2 : 1,
 	};
 	uint8_t grh[RCD_GRH_LEN];
 

@@ -208,6 +208,40 @@ mtu_enum(uint32_t bytes)
 				: IBV_MTU_256;
 }
 
+/*
+ * Speeds of a lane and numbers of lanes as the verbs encode them: the least that is
+ * not below the port's. Programs tune themselves on it, so an unknown speed is told as 100 Gb/s,
+ * which nothing here holds back.
+ */
+static void
+set_speed(struct ibv_port_attr *attr, uint32_t mbps)
+{
+	static const struct {
+		uint32_t mbps;
+		uint8_t width, speed;
+	} speeds[] = {
+		{ 2500, 1, 1 },    /* 1x SDR */
+		{ 5000, 1, 2 },    /* 1x DDR */
+		{ 10000, 1, 4 },   /* 1x QDR */
+		{ 14000, 1, 16 },  /* 1x FDR */
+		{ 25000, 1, 32 },  /* 1x EDR */
+		{ 40000, 2, 4 },   /* 4x QDR */
+		{ 50000, 1, 64 },  /* 1x HDR */
+		{ 56000, 2, 16 },  /* 4x FDR */
+		{ 100000, 2, 32 }, /* 4x EDR */
+		{ 200000, 2, 64 }, /* 4x HDR */
+		{ 400000, 2, 128 } /* 4x NDR */
+	};
+	size_t i = 0;
+
+	if (mbps == 0)
+		mbps = 100000;
+	while (i + 1 < sizeof(speeds) / sizeof(speeds[0]) && speeds[i].mbps < mbps)
+		i++;
+	attr->active_width = speeds[i].width;
+	attr->active_speed = speeds[i].speed;
+}
+
 static int
 query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
@@ -229,8 +263,7 @@ query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr
 	full.max_msg_sz = UINT32_C(1) << 31;
 	full.pkey_tbl_len = 1;
 	full.max_vl_num = 1;
-	full.active_width = 1;
-	full.active_speed = 1;
+	set_speed(&full, rep.speed_mbps);
 	full.phys_state = rep.state == 4 ? 5 : 3;
 	full.link_layer = IBV_LINK_LAYER_ETHERNET;
 	full.flags = IBV_QPF_GRH_REQUIRED;

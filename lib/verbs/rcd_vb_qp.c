@@ -279,6 +279,7 @@ ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 	attr->dest_qp_num = from.dest_qpn;
 	attr->qp_access_flags = from.access;
 	attr->cap = qp->cap;
+	attr->sq_draining = from.sq_draining;
 	rcd_vb_ah_attr(&from.av, &attr->ah_attr);
 	attr->pkey_index = from.pkey_index;
 	attr->port_num = from.port;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rcd_tap.h"
 #include "rig.h"
@@ -155,12 +156,61 @@ windows_go_with_their_queue_pair(void)
 	}
 }
 
+/* Programs choose sizes and depths by it. */
+static void
+speed_of_the_port(void)
+{
+	struct ibv_port_attr attr;
+
+	side_open(&a, "roce0");
+	CU_ASSERT_EQUAL(ibv_query_port(a.context, 1, &attr), 0);
+	CU_ASSERT_EQUAL(attr.active_width, 2);
+	CU_ASSERT_EQUAL(attr.active_speed, 32);
+	side_close(&a);
+}
+
+/* A SEND that nobody receives keeps the queue from draining. */
+static void
+draining_is_told(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED };
+	struct ibv_qp_init_attr init;
+	struct ibv_send_wr *bad;
+	uint64_t end = now_ms() + 5000;
+
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	side_join(&a, &b);
+	sge = (struct ibv_sge){ (uintptr_t)a.memory, 8, a.mr->lkey };
+	CU_ASSERT_EQUAL(ibv_post_send(a.qp, &wr, &bad), 0);
+	usleep(20000);
+	CU_ASSERT_EQUAL(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+	CU_ASSERT_EQUAL(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
+	CU_ASSERT_EQUAL(attr.qp_state, IBV_QPS_SQD);
+	CU_ASSERT_EQUAL(attr.sq_draining, 1);
+	receive(&b, 0, 8);
+	expect(a.cq, 1);
+	do {
+		CU_ASSERT_EQUAL(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
+	} while (attr.sq_draining && now_ms() < end);
+	CU_ASSERT_EQUAL(attr.sq_draining, 0);
+	side_close(&a);
+	side_close(&b);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "T1 inline payload around a local operation", inline_around_a_local_operation },
 		{ "T9 windows go with their queue pair", windows_go_with_their_queue_pair },
+		{ "T12 the speed of a port", speed_of_the_port },
+		{ "T12 draining is told", draining_is_told },
 	};
 	int status;
 

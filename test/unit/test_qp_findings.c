@@ -399,6 +399,27 @@ an_oversized_unreliable_message(void)
 	}
 }
 
+/* As adapters tell it over RoCE, where there is no service level. */
+static void
+kind_of_network_header(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	struct rcd_pkt pkt = { .payload_len = 4, .payload = (const uint8_t *)"data" };
+	uint8_t ip[RCD_IPV6_LEN] = { 0 };
+
+	begin(&init, NULL);
+	pkt.ip = ip;
+	pkt.roce.bth = (struct rcd_bth){ .opcode = RCD_OPCODE_UD_SEND_ONLY, .pkey = { 0xffff } };
+	pkt.roce.deth.qkey.val = 0x1234;
+	for (uint8_t i = 0; i < 2; i++) {
+		post_recv(&p.b->rq, 1, 0, 100);
+		pkt.l3 = i == 0 ? RCD_L3_IPV4 : RCD_L3_IPV6;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_EXECUTED);
+		CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[i].sl, 2 - i);
+	}
+	end();
+}
+
 /* What is wrong with the receiver's own work request still ends it, for whom it belongs to. */
 static void
 errors_of_the_own_side(void)
@@ -497,6 +518,7 @@ main(void)
 		{ "T7 an RNR NAK is repeated every 64 packets", a_lost_rnr_nak },
 		{ "T9 windows of a queue pair are unbound, some at a time",
 			windows_of_a_queue_pair },
+		{ "T14 a datagram's kind of network header", kind_of_network_header },
 		{ "T11 NAKs are heard while paced", naks_are_heard_while_paced },
 		{ "T11 RNR NAKs are heard while paced", rnr_naks_are_heard_while_paced },
 	};
