@@ -37,7 +37,23 @@ struct given {
 	const char *prefix;
 };
 
-/* Free hugepages of any size, in bytes. */
+static unsigned long long
+read_count(const char *size, const char *what)
+{
+	unsigned long long count = 0;
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%.60s/%s", size, what);
+	file = fopen(path, "r");
+	if (file != NULL && fscanf(file, "%llu", &count) != 1)
+		count = 0;
+	if (file != NULL)
+		fclose(file);
+	return count;
+}
+
+/* Hugepages of any size that are free, and promised to nobody, in bytes. */
 static uint64_t
 free_hugepages(void)
 {
@@ -46,19 +62,14 @@ free_hugepages(void)
 	uint64_t bytes = 0;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		unsigned long long kib, count = 0;
-		char path[512];
-		FILE *file;
+		unsigned long long kib, count, promised;
 
 		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
 			continue;
-		snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/%s/free_hugepages",
-			entry->d_name);
-		file = fopen(path, "r");
-		if (file != NULL && fscanf(file, "%llu", &count) == 1)
-			bytes += count * kib * 1024;
-		if (file != NULL)
-			fclose(file);
+		count = read_count(entry->d_name, "free_hugepages");
+		promised = read_count(entry->d_name, "resv_hugepages");
+		if (count > promised)
+			bytes += (count - promised) * kib * 1024;
 	}
 	if (dir != NULL)
 		closedir(dir);

@@ -15,6 +15,8 @@
 
 #include "rcd_cl_mem.h"
 
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
 static int
 hello(struct rcd_client *client)
 {
@@ -62,7 +64,7 @@ rcd_client_close(struct rcd_client *client)
 		return;
 	rcd_cl_mem_client_gone(client);
 	if (client->shm != NULL)
-		munmap(client->shm, client->shm_bytes);
+		munmap(client->shm, client->shm_bytes + client->huge_bytes);
 	close(client->sock);
 	if (client->seg_fd >= 0)
 		close(client->seg_fd);
@@ -137,11 +139,56 @@ rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req,
 	return err;
 }
 
+/* Map small pages, and hugepages behind them. The mapping keeps these; their file is closed. */
+static int
+map_segment(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, int huge_fd)
+{
+	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+	uint64_t bytes = rep->segment_bytes + rep->huge_bytes;
+	int err = 0;
+	uint8_t *shm;
+
+	/* Room to begin at a hugepage. */
+	shm = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
+	if (shm == MAP_FAILED) {
+		err = -errno;
+	} else {
+		uint64_t slack = (HUGE_PAGE - (uintptr_t)shm % HUGE_PAGE) % HUGE_PAGE;
+
+		if (slack > 0)
+			munmap(shm, slack);
+		if (slack < HUGE_PAGE)
+			munmap(shm + slack + bytes, HUGE_PAGE - slack);
+		shm += slack;
+		if (mmap(shm, rep->segment_bytes, PROT_READ | PROT_WRITE, flags, client->seg_fd,
+			    0) == MAP_FAILED ||
+			(rep->huge_bytes > 0 &&
+				mmap(shm + rep->segment_bytes, rep->huge_bytes,
+					PROT_READ | PROT_WRITE, flags, huge_fd, 0) == MAP_FAILED)) {
+			err = -errno;
+			munmap(shm, bytes);
+		}
+	}
+	if (huge_fd >= 0)
+		close(huge_fd);
+	if (err != 0)
+		return err;
+	client->shm = (struct rcd_shm_hdr *)(void *)shm;
+	client->huge_bytes = rep->huge_bytes;
+	/* A child has no use for it, and must not write into its parent's queues. */
+	madvise(shm, bytes, MADV_DONTFORK);
+	madvise(shm, rep->segment_bytes, MADV_HUGEPAGE);
+	return 0;
+}
+
 /* Map the segment of a session that is open now. */
 static int
 enter(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd_ctrl_fds *fds)
 {
-	if (fds->count != 3) {
+	int err;
+
+	if (fds->count != (rep->huge_bytes > 0 ? 4 : 3)) {
 		rcd_ctrl_fds_close(fds);
 		return -EPROTO;
 	}
@@ -150,16 +197,9 @@ enter(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd
 	client->events_fd = fds->fds[2];
 	client->shm_bytes = rep->segment_bytes;
 	client->yield = rep->flags & RCD_CTRL_OPEN_YIELD;
-	client->shm = mmap(NULL, rep->segment_bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_NORESERVE, client->seg_fd, 0);
-	if (client->shm == MAP_FAILED) {
-		client->shm = NULL;
-		return -errno;
-	}
-	/* A child has no use for it, and must not write into its parent's queues. */
-	madvise(client->shm, rep->segment_bytes, MADV_DONTFORK);
-	if (!(rep->flags & RCD_CTRL_OPEN_HUGE))
-		madvise(client->shm, rep->segment_bytes, MADV_HUGEPAGE);
+	err = map_segment(client, rep, rep->huge_bytes > 0 ? fds->fds[3] : -1);
+	if (err != 0)
+		return err;
 	if (client->shm->magic != RCD_SHM_MAGIC || client->shm->abi != RCD_SHM_ABI ||
 		client->shm->generation != rep->generation)
 		return -EPROTO;

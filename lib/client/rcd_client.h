@@ -25,7 +25,8 @@ struct rcd_client {
 	uint32_t number; /**< of the last request */
 	pthread_mutex_t lock;
 	struct rcd_shm_hdr *shm; /**< NULL until rcd_client_open() */
-	uint64_t shm_bytes;
+	uint64_t shm_bytes;      /**< of its part in small pages */
+	uint64_t huge_bytes;     /**< of that in hugepages, mapped behind it */
 	int wake_fd;
 	int seg_fd;    /**< readable: of the segment; who has it may import the session */
 	int events_fd; /**< readable: stream of struct rcd_ctrl_event; it ends with the engine */

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 1
+#define RCD_CTRL_VERSION 2
 
 /** Where the engine listens unless told otherwise, and the variable that tells otherwise. */
 #define RCD_CTRL_SOCKET     "/run/rocade/rocade.sock"
@@ -117,10 +117,11 @@ struct rcd_ctrl_device_rep {
 	uint32_t numa_node; /**< UINT32_MAX: unknown */
 };
 
-/** Sent with three descriptors: the segment, an eventfd that wakes the engine, and the receiving
- * end of a stream of struct rcd_ctrl_event. */
+/** Sent with the segment, an eventfd that wakes the engine, and the receiving end of a stream of
+ * struct rcd_ctrl_event; with huge_bytes, too, with hugepages to be mapped behind the segment. */
 struct rcd_ctrl_open_rep {
 	uint64_t segment_bytes;
+	uint64_t huge_bytes; /**< 0: none */
 	uint64_t generation;
 	uint32_t flags;  /**< RCD_CTRL_OPEN_* */
 	uint32_t device; /**< index of struct rcd_ctrl_device_rep */
@@ -128,8 +129,6 @@ struct rcd_ctrl_open_rep {
 
 /** Cores are scarce: pollers shall yield after an empty poll. */
 #define RCD_CTRL_OPEN_YIELD (1u << 0)
-/** The segment lies in hugepages. */
-#define RCD_CTRL_OPEN_HUGE (1u << 1)
 
 struct rcd_ctrl_port_rep {
 	uint32_t state;            /**< verbs: 1 down, 4 active */

@@ -20,6 +20,8 @@
 /** Bytes of one half of the window: regions need one or the other (rcd_guard.c). */
 #define WINDOW_HALF (UINT64_C(1) << 42)
 
+#define HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+
 static uint64_t
 read_number(const char *path)
 {
@@ -89,6 +91,8 @@ descriptors(void)
 void
 rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 {
+	uint64_t huge = read_number(HUGEPAGES "free_hugepages");
+	uint64_t reserved = read_number(HUGEPAGES "resv_hugepages");
 	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
 	*total = (struct rcd_quota){
@@ -98,6 +102,8 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 			count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = WINDOW_HALF,
 		.queue_bytes = ram / 2,
+		/* Half of what is free: the next engine starts, and others have some. */
+		.hugepages = left((huge > reserved ? huge - reserved : 0) / 2, 0),
 		.qps = 65536 - 16,
 		.cqs = 1u << 18,
 		.cq_slots = 1u << 28,

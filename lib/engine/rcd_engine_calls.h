@@ -383,6 +383,10 @@ rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint6
 int
 rcd_segment_make(struct rcd_session *session);
 
+/** Unmap it and close its files; the client learns of it. Of one that was not made, nothing. */
+void
+rcd_segment_end(struct rcd_session *session);
+
 /**
  * Take and give back a part of the segment, in pages.
  *

@@ -423,6 +423,11 @@ struct rcd_extent {
 	uint64_t len;
 };
 
+struct rcd_extents {
+	struct rcd_extent *list;
+	uint32_t count;
+};
+
 LIST_HEAD(rcd_session_list, rcd_session);
 
 /** A part of a segment that is being cleared for a request, by several rounds. */
@@ -490,12 +495,14 @@ struct rcd_session {
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */
 	int seg_fd;
-	int wake_fd; /**< of this session: clients can't take each other's wake-ups away */
-	uint64_t seg_bytes;
-	bool huge;
-	uint32_t extent_count;
-	uint32_t extent_room;
-	struct rcd_extent *extents;
+	int wake_fd;          /**< of this session: clients can't take each other's wake-ups away */
+	int huge_fd;          /**< of its second part; -1: it has none */
+	uint64_t seg_bytes;   /**< of the first part */
+	uint64_t huge_bytes;  /**< of the second, behind it */
+	uint32_t *huge_users; /**< of each hugepage: allocations that lie in it */
+	bool segment_made;
+	struct rcd_extents small_free;
+	struct rcd_extents huge_free;
 	uint64_t queue_bytes; /**< of the segment in use */
 	struct rcd_clearing clearing;
 	struct rcd_mem *filling; /**< memory whose pages are being entered; NULL: none is */

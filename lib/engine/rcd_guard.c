@@ -94,17 +94,25 @@ cover_of(uintptr_t addr)
 static bool
 patch(uintptr_t addr)
 {
+	static const size_t sizes[] = { PAGE, (size_t)2 << 20, (size_t)1 << 30 };
 	const struct cover *cover = cover_of(addr);
 	const int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	void *page = (void *)(addr / PAGE * PAGE);
 
 	if (cover == NULL)
 		return false;
 	if (mmap((void *)cover->start, cover->len, PROT_READ | PROT_WRITE, flags, -1, 0) !=
 		MAP_FAILED)
 		return true;
-	/* A kernel that counts all memory beforehand: a page, from the engine's reserve. */
-	return mmap(page, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
+	/* A kernel that counts all memory beforehand: the page, from the engine's reserve. */
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uintptr_t page = addr / sizes[i] * sizes[i];
+
+		if (page >= cover->start && sizes[i] <= cover->len - (page - cover->start) &&
+			mmap((void *)page, sizes[i], PROT_READ | PROT_WRITE, flags, -1, 0) !=
+				MAP_FAILED)
+			return true;
+	}
+	return false;
 }
 
 static void

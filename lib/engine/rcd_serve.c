@@ -129,14 +129,19 @@ describe_context(struct request *r, const struct rcd_session *session, int event
 {
 	r->out->open_rep.segment_bytes = session->seg_bytes;
 	r->out->open_rep.generation = session->engine->generation;
-	r->out->open_rep.flags = (session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0) |
-		(session->huge ? RCD_CTRL_OPEN_HUGE : 0);
+	r->out->open_rep.huge_bytes = session->huge_bytes;
+	r->out->open_rep.flags = session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0;
 	r->out->open_rep.device = session->dev->serial;
 	r->reply->fds.fds[0] = session->seg_fd;
 	r->reply->fds.fds[1] = session->wake_fd;
 	r->reply->fds.fds[2] = events;
 	r->reply->fds.count = 3;
 	r->reply->keep = 3;
+	if (session->huge_bytes > 0) {
+		r->reply->fds.fds[3] = session->huge_fd;
+		r->reply->fds.count = 4;
+		r->reply->keep |= 1u << 3;
+	}
 }
 
 static int

@@ -22,7 +22,7 @@
 
 /** What the engine holds for a connection, and for an open context besides; heap included. */
 #define CONNECTION_DESCRIPTORS 2
-#define CONTEXT_DESCRIPTORS    3
+#define CONTEXT_DESCRIPTORS    4
 #define CONTEXT_MAPPINGS       24
 
 /** Kernel memory for events that wait in a stream. */
@@ -185,12 +185,8 @@ rcd_session_end(struct rcd_session *session)
 		rcd_verbs_end(session);
 		session->lcore->session_count--;
 	}
-	if (session->shm != NULL) {
+	if (session->shm != NULL)
 		rcd_umem_close(session);
-		if (session->extents != NULL)
-			__atomic_store_n(&session->shm->state, RCD_SHM_GONE, __ATOMIC_RELAXED);
-		rcd_guard_release(session->shm, session->seg_bytes);
-	}
 	/* What it did wrong stays known. */
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
 		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
@@ -207,19 +203,16 @@ rcd_session_end(struct rcd_session *session)
 	rcd_ah_table_destroy(session->ahs);
 	free(session->ah_next);
 	free(session->qps);
-	free(session->extents);
-	close_fd(&session->seg_fd);
+	rcd_segment_end(session);
 	close_fd(&session->wake_fd);
 	close_fd(&session->pidfd);
 	close_fd(&session->events);
 	session->dev = NULL;
-	session->shm = NULL;
 	session->mrs = NULL;
 	session->ahs = NULL;
 	session->ah_next = NULL;
 	session->ah_count = session->ah_places = 0;
 	session->qps = NULL;
-	session->extents = NULL;
 	session->clearing.bytes = 0;
 	session->ended = true;
 	/* The client learns of it, and we of its leaving. */
@@ -352,7 +345,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	session->pid = cred.pid;
 	session->uid = cred.uid;
 	session->gid = cred.gid;
-	session->events = session->seg_fd = session->wake_fd = -1;
+	session->events = session->seg_fd = session->huge_fd = session->wake_fd = -1;
 	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
 	LIST_INIT(&session->copied);
 	rcd_cred_read(session);

@@ -558,7 +558,8 @@ lose(struct rcd_session *session, uintptr_t addr)
 static bool
 in_segment(const struct rcd_session *session, uintptr_t addr)
 {
-	return session->shm != NULL && addr - (uintptr_t)session->shm < session->seg_bytes;
+	return session->shm != NULL &&
+		addr - (uintptr_t)session->shm < session->seg_bytes + session->huge_bytes;
 }
 
 void
