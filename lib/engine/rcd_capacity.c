@@ -111,6 +111,7 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 		.mrs = 1u << 20,
 		.pds = 1u << 16,
 		.ahs = 1u << 18,
+		.groups = 1024,
 		.cm_ids = 1u << 18,
 		.neighbours = 4096,
 	};

@@ -105,6 +105,27 @@ wanted(const struct rcd_cma *cma, const struct rcd_dev *dev, const struct rcd_cm
 	return false;
 }
 
+/* A membership, and the socket that has the kernel join, where there is one. */
+static int
+charge_group(struct rcd_quota_entry *quota)
+{
+	int err = rcd_quota_charge(quota, RCD_RESOURCE_GROUPS, 1);
+
+	if (err != 0)
+		return err;
+	err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+	if (err != 0)
+		rcd_quota_uncharge(quota, RCD_RESOURCE_GROUPS, 1);
+	return err;
+}
+
+static void
+uncharge_group(struct rcd_quota_entry *quota)
+{
+	rcd_quota_uncharge(quota, RCD_RESOURCE_GROUPS, 1);
+	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+}
+
 int
 rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle)
 {
@@ -124,9 +145,13 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 		return -EINVAL;
 	if (client->group_count == RCD_CMA_GROUPS_MAX)
 		return -ENOMEM;
+	err = charge_group(&id->session->quota);
+	if (err != 0)
+		return err;
 	group = calloc(1, sizeof(*group));
 	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (event == NULL) {
+		uncharge_group(&id->session->quota);
 		free(group);
 		return -ENOMEM;
 	}
@@ -136,6 +161,7 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	group->sock = -1;
 	err = group->send_only ? 0 : join_by_kernel(id->dev, &gid, &group->sock);
 	if (err != 0) {
+		uncharge_group(&id->session->quota);
 		free(event);
 		free(group);
 		return err;
@@ -166,6 +192,7 @@ leave(struct rcd_cmid *id, struct rcd_cma_group *group)
 		close(group->sock);
 	LIST_REMOVE(group, link);
 	id->session->cma->group_count--;
+	uncharge_group(&id->session->quota);
 	free(group);
 }
 

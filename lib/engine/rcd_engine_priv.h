@@ -258,7 +258,7 @@ struct rcd_hqp {
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
-	bool multicast; /**< was attached to a group */
+	uint32_t groups; /**< that it is attached to */
 };
 
 /** Packets on their way to a port. */

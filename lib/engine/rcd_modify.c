@@ -313,6 +313,7 @@ struct mcast {
 	struct rcd_hqp *hqp;
 	struct rcd_gid group;
 	bool attach;
+	bool had; /**< it was attached before */
 	int err;
 };
 
@@ -322,11 +323,13 @@ mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct mcast *mcast = arg;
 	struct rcd_mcast_table *table = lcore->mcast[mcast->hqp->dev->index];
 
+	mcast->had = rcd_mcast_has(table, &mcast->group, mcast->hqp->qp);
 	if (mcast->attach)
 		mcast->err = rcd_mcast_attach(table, &mcast->group, mcast->hqp->qp);
 	else
 		mcast->err = rcd_mcast_detach(table, &mcast->group, mcast->hqp->qp);
-	mcast->hqp->multicast |= mcast->attach;
+	if (mcast->err == 0 && mcast->had != mcast->attach)
+		mcast->hqp->groups += mcast->attach ? 1 : -1u;
 }
 
 int
@@ -346,6 +349,15 @@ rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *re
 			return -ENOMEM;
 		__atomic_store_n(&lcore->mcast[index], table, __ATOMIC_RELEASE);
 	}
+	if (attach) {
+		int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_GROUPS, 1);
+
+		if (err != 0)
+			return err;
+	}
 	rcd_lcore_call(lcore, mcast_on_lcore, &mcast);
+	/* Given back: what was left, and what was not entered, or had been before. */
+	if (attach ? mcast.err != 0 || mcast.had : mcast.err == 0)
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, 1);
 	return mcast.err;
 }

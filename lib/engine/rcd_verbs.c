@@ -297,6 +297,7 @@ qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
 	if (hqp->bytes != 0)
 		rcd_segment_free(session, hqp->offset, hqp->bytes);
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, hqp->groups);
 	free(hqp->resources);
 	free(hqp->qp);
 	free(hqp);
@@ -377,7 +378,7 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 	struct rcd_doorbells *bells = &hqp->session->doorbells;
 
 	rcd_host_publish(lcore);
-	if (hqp->multicast)
+	if (hqp->groups > 0)
 		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
 	rcd_late_forget(hqp);
 	rcd_turn_end(&hqp->turn);

@@ -83,6 +83,17 @@ find_slot(struct rcd_mcast_table *table, const struct rcd_gid *gid)
 	return &table->slots[i];
 }
 
+bool
+rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *gid, const struct rcd_qp *qp)
+{
+	const struct group *group = find_slot(table, gid);
+	bool has = false;
+
+	for (uint32_t i = 0; i < group->count; i++)
+		has |= group->qps[i] == qp;
+	return has;
+}
+
 int
 rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struct rcd_qp *qp)
 {
@@ -90,10 +101,8 @@ rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struc
 
 	if (qp->init.type != RCD_QP_UD || !rcd_gid_is_multicast(gid))
 		return -EINVAL;
-	for (uint32_t i = 0; i < group->count; i++) {
-		if (group->qps[i] == qp)
-			return 0;
-	}
+	if (rcd_mcast_has(table, gid, qp))
+		return 0;
 	if (group->count == RCD_MCAST_QPS_MAX ||
 		(group->count == 0 && table->used == table->groups))
 		return -ENOMEM;

@@ -31,6 +31,10 @@ rcd_mcast_table_destroy(struct rcd_mcast_table *table);
 int
 rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);
 
+/** Whether a queue pair is attached to a group. */
+bool
+rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *group, const struct rcd_qp *qp);
+
 /** Detach a queue pair. @return 0, or -EINVAL when it is not attached */
 int
 rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);

@@ -109,8 +109,8 @@ take_bytes(struct taker *taker)
 	return take_srq_of(taker, 1u << 15);
 }
 
-int
-take_qp(struct taker *taker)
+static int
+make_qp(struct taker *taker, struct rcd_cl_qp *qp)
 {
 	struct rcd_ctrl_qp_req req = { .pd = taker->node.pd,
 		.type = RCD_CTRL_QP_UD,
@@ -119,9 +119,16 @@ take_qp(struct taker *taker)
 		.srq = RCD_CTRL_NO_HANDLE,
 		.sq_depth = 1,
 		.rq_depth = 1 };
+
+	return rcd_cl_qp_create(&taker->node.client, &req, qp);
+}
+
+int
+take_qp(struct taker *taker)
+{
 	struct rcd_cl_qp qp;
 
-	return rcd_cl_qp_create(&taker->node.client, &req, &qp);
+	return make_qp(taker, &qp);
 }
 
 int
@@ -170,6 +177,25 @@ take_cm_id(struct taker *taker)
 	struct rcd_ctrl_handle rep;
 
 	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
+}
+
+int
+take_group(struct taker *taker)
+{
+	struct rcd_ctrl_mcast_req req = { .qp = taker->group_qp - 1 };
+	struct rcd_cl_qp qp;
+	int err;
+
+	if (taker->group_qp == 0) {
+		err = make_qp(taker, &qp);
+		if (err != 0)
+			return err;
+		taker->group_qp = qp.handle + 1;
+		req.qp = qp.handle;
+	}
+	memcpy(req.group, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xef\x01\0", 15);
+	req.group[15] = (uint8_t)++taker->group;
+	return rcd_client_call(&taker->node.client, RCD_CTRL_MCAST_ATTACH, &req, NULL, NULL, NULL);
 }
 
 int

@@ -17,6 +17,8 @@ struct taker {
 	uint32_t mem; /**< handle of 2 MiB */
 	int fd;
 	uint32_t cm_channel;
+	uint32_t group_qp; /**< handle of a datagram queue pair, plus 1; 0: none yet */
+	uint32_t group;    /**< last one that it joined */
 };
 
 /** Open roce0, with one of what others are made of. */
@@ -55,5 +57,7 @@ int
 take_ah(struct taker *taker);
 int
 take_cm_id(struct taker *taker);
+int
+take_group(struct taker *taker);
 
 #endif /* TAKERS_H */

@@ -36,7 +36,8 @@ static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]
 			    "uid_qps = 50\nqps = 32\nuid_cqs = 50\ncqs = 32\n"
 			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
 			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
-			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n";
+			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n"
+			    "uid_groups = 50\ngroups = 32\n";
 
 static void
 start(const char *text)
@@ -90,6 +91,7 @@ static const struct exhaustion {
 	{ "pds", take_pd, -ENOMEM, 1 },
 	{ "ahs", take_ah, -ENOMEM, 1 },
 	{ "cm_ids", take_cm_id, -ENOMEM, 1 },
+	{ "groups", take_group, -ENOMEM, 1 },
 };
 
 /** What the hostile user tells: how many it got in its first session, in all, and the error. */
