@@ -71,7 +71,10 @@ rcd_turn_charge(struct rcd_turns *turns, struct rcd_turn *turn, uint32_t bytes)
 {
 	turn->deficit -= (int32_t)bytes;
 	if (turn->list == &turns->fresh) {
+		/* No old one was there to wait for it: a debt of more than a round is nobody's. */
 		turns->new_bytes -= (int32_t)bytes;
+		if (turns->new_bytes < -RCD_TURN_NEW_BYTES)
+			turns->new_bytes = -RCD_TURN_NEW_BYTES;
 		return;
 	}
 	turns->new_bytes += (int32_t)bytes * RCD_TURN_NEW_SHARE;
