@@ -28,10 +28,10 @@
 static const char *const lcore_calls[] = { "clock_getres", "clock_gettime", "clock_nanosleep",
 	"close", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "exit", "exit_group",
 	"fstat", "futex", "getcpu", "getpid", "getrandom", "gettid", "gettimeofday", "madvise",
-	"munmap", "nanosleep", "poll", "ppoll", "pread64", "process_vm_readv", "process_vm_writev",
-	"pwrite64", "read", "readv", "recvfrom", "recvmmsg", "recvmsg", "restart_syscall", "rseq",
-	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sched_yield", "sendmmsg", "sendmsg",
-	"sendto", "set_robust_list", "sigaltstack", "tgkill", "time", "write", "writev" };
+	"munmap", "nanosleep", "poll", "ppoll", "pread64", "pwrite64", "read", "readv", "recvfrom",
+	"recvmmsg", "recvmsg", "restart_syscall", "rseq", "rt_sigaction", "rt_sigprocmask",
+	"rt_sigreturn", "sched_yield", "sendmmsg", "sendmsg", "sendto", "set_robust_list",
+	"sigaltstack", "tgkill", "time", "write", "writev" };
 
 /** What the other threads do besides. */
 static const char *const control_calls[] = { "accept", "accept4", "access", "bind", "bpf", "brk",
@@ -42,8 +42,8 @@ static const char *const control_calls[] = { "accept", "accept4", "access", "bin
 	"getpriority", "getrlimit", "getrusage", "getsockname", "getsockopt", "getuid", "ioctl",
 	"kcmp", "listen", "lseek", "lstat", "mbind", "membarrier", "memfd_create", "mkdir",
 	"mkdirat", "mlock", "mlock2", "move_pages", "mremap", "msync", "munlock", "newfstatat",
-	"open", "openat", "pidfd_open", "pipe", "pipe2", "preadv", "prlimit64", "pselect6",
-	"pwritev", "readlink", "readlinkat", "rmdir", "rt_sigtimedwait", "sched_get_priority_max",
+	"open", "openat", "pipe", "pipe2", "preadv", "prlimit64", "pselect6", "pwritev", "readlink",
+	"readlinkat", "rmdir", "rt_sigtimedwait", "sched_get_priority_max",
 	"sched_get_priority_min", "sched_getaffinity", "sched_getparam", "sched_getscheduler",
 	"sched_setaffinity", "sched_setscheduler", "seccomp", "select", "set_mempolicy",
 	"set_tid_address", "setrlimit", "setsockopt", "shutdown", "signalfd4", "socketpair", "stat",

@@ -19,6 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "rcd_cl_copy.h"
 #include "rcd_cl_span.h"
 
 #define PAGE 4096u
@@ -400,6 +401,9 @@ submit(struct rcd_client *client, enum rcd_ctrl_op op, const struct rcd_cl_mr_at
 	plan->mem_count = plan->span_count = 0;
 	if (err == 0)
 		err = make_plan(client, attr, plan);
+	for (uint32_t i = 0; err == 0 && i < plan->req.extent_count; i++)
+		if (plan->req.extents[i].mem == RCD_CTRL_MEM_COPIED)
+			err = rcd_cl_copy_start(client);
 	if (err == 0) {
 		spans = malloc((plan->span_count + 1) * sizeof(spans[0]));
 		err = spans == NULL ? -ENOMEM : 0;
@@ -443,7 +447,7 @@ rcd_cl_mr_rereg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, st
 	pthread_mutex_lock(&lock);
 	err = submit(client, RCD_CTRL_MR_REREG, attr, mr);
 	pthread_mutex_unlock(&lock);
-	return err;
+	return err == 0 ? rcd_cl_copy_drain(client) : err;
 }
 
 int
@@ -452,9 +456,12 @@ rcd_cl_mr_dereg(struct rcd_client *client, struct rcd_cl_mr *mr)
 	struct rcd_ctrl_key req = { .key = mr->key };
 	int err = rcd_client_call(client, RCD_CTRL_MR_DEREG, &req, NULL, NULL, NULL);
 
-	/* Without an engine there is nothing that could still use the memory. */
+	/* Without an engine there is nothing that could still use the memory... */
 	if (err != 0 && err != -EIO)
 		return err;
+	/* ...but for a copy that it asked for before. */
+	if (rcd_cl_copy_forget(client, mr->key) != 0)
+		err = -ETIMEDOUT;
 	pthread_mutex_lock(&lock);
 	drop_spans(mr);
 	pthread_mutex_unlock(&lock);

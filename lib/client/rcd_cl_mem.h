@@ -9,8 +9,8 @@
  *         while: it is write-protected by userfaultfd, and who writes waits until the new mapping
  *         is in its place.
  *  fd     memory that is shared already (memfd, shm, hugetlbfs) is passed by its descriptor.
- *  copy   what is neither (file mappings, read-only memory, the stack) is reached by the engine
- *         with process_vm_readv and process_vm_writev.
+ *  copy   what is neither (file mappings, read-only memory, the stack) is copied for the engine by
+ *         a thread of this process (rcd_cl_copy.h).
  *
  * The variable ROCADE_MR forces a way: auto (the default), share, copy.
  *
@@ -53,7 +53,12 @@ rcd_cl_mr_reg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, stru
 int
 rcd_cl_mr_rereg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct rcd_cl_mr *mr);
 
-/** Remove a region. @return 0; -EBUSY: windows are bound to it; -EIO and it is forgotten */
+/**
+ * Remove a region.
+ *
+ * @return 0; -EBUSY: windows are bound to it; -EIO and it is forgotten; -ETIMEDOUT and it is, but a
+ *         copy of it still waits for a page
+ */
 int
 rcd_cl_mr_dereg(struct rcd_client *client, struct rcd_cl_mr *mr);
 

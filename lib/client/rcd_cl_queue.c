@@ -210,6 +210,7 @@ rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 {
 	struct rcd_client *client = cq->client;
 	uint32_t ready, taken;
+	uint32_t kept = 0;
 
 	if (client->shm == NULL)
 		return 0;
@@ -224,11 +225,13 @@ rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 			sched_yield();
 		return 0;
 	}
-	for (uint32_t i = 0; i < taken; i++)
-		slots[i] = cq->slots[(cq->consumer + i) & cq->mask];
+	for (uint32_t i = 0; i < taken; i++) {
+		slots[kept] = cq->slots[(cq->consumer + i) & cq->mask];
+		kept += slots[kept].status != RCD_CQ_VOID;
+	}
 	cq->consumer += taken;
 	rcd_shm_store(&cq->shm->consumer, cq->consumer);
-	return taken;
+	return kept;
 }
 
 bool

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "rcd_cl_copy.h"
 #include "rcd_cl_mem.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
@@ -63,7 +64,8 @@ rcd_client_close(struct rcd_client *client)
 	if (client->sock < 0)
 		return;
 	rcd_cl_mem_client_gone(client);
-	if (client->shm != NULL)
+	/* Who copies still looks at the segment, if a page keeps it from ending. */
+	if (rcd_cl_copy_stop(client) && client->shm != NULL)
 		munmap(client->shm, client->shm_bytes + client->huge_bytes);
 	close(client->sock);
 	if (client->seg_fd >= 0)
@@ -260,8 +262,10 @@ void
 rcd_client_poison(struct rcd_client *client)
 {
 	die(client);
-	/* The segment is not mapped in a child; the descriptors are the parent's session. */
+	/* The segment is not mapped in a child, and no thread but one; the descriptors are the
+	 * parent's session. */
 	client->shm = NULL;
+	client->copy = NULL;
 	if (client->sock >= 0)
 		close(client->sock);
 	client->sock = -1;

@@ -33,6 +33,7 @@ struct rcd_client {
 	bool yield;    /**< readable: cores are scarce */
 	uint32_t dead; /**< the engine is gone, or this is a forked child; atomic */
 	uint32_t empty_polls;
+	struct rcd_cl_copy *copy; /**< who copies for the engine (rcd_cl_copy.h); NULL: nobody */
 	struct rcd_ctrl_hello_rep engine; /**< readable */
 };
 

@@ -169,6 +169,7 @@ struct rcd_ctrl_extent {
 	uint32_t reserved;
 };
 
+/** Reached by copies, which the client makes: after COPY_OPEN, else -EPERM. */
 #define RCD_CTRL_MEM_COPIED  UINT32_MAX
 #define RCD_CTRL_EXTENTS_MAX 128
 
@@ -186,6 +187,13 @@ struct rcd_ctrl_mr_req {
 struct rcd_ctrl_mr_rep {
 	uint32_t key;
 	uint32_t reserved;
+};
+
+/** The queue of copies: struct rcd_copyq in the segment. */
+struct rcd_ctrl_copy_rep {
+	uint64_t offset;
+	uint32_t jobs;  /**< that it has room for */
+	uint32_t bytes; /**< of its arena */
 };
 
 /** A region's handle is its key without the lowest 8 bits. */

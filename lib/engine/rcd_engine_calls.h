@@ -99,6 +99,10 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);
 void
 rcd_tx_flush(struct rcd_lcore *lcore);
 
+/** Send a packet whose payload has come. @return false: not now */
+bool
+rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_staged *staged);
+
 /** An empty buffer. @return NULL when there is none: try again later */
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore);
@@ -141,6 +145,10 @@ rcd_host_answer(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t b
 /** Whether any doorbell is set. Before sleep: looks at all. */
 bool
 rcd_host_any_doorbell(struct rcd_lcore *lcore);
+
+/** A completion queue is looked at when this poll's work is shown. */
+void
+rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq);
 
 /** Show the clients what this poll has done. */
 void
@@ -467,7 +475,6 @@ int
 rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle);
 int
 rcd_verbs_cq_modify(struct rcd_session *session, const struct rcd_ctrl_cq_modify_req *req);
-
 /* rcd_verbs.c */
 
 int
@@ -544,9 +551,6 @@ rcd_umem_mw_alloc(struct rcd_session *session, const struct rcd_ctrl_mw_req *req
 int
 rcd_umem_mw_free(struct rcd_session *session, uint32_t key);
 
-/** Make the tables of a session ready for memory that is reached by copies. */
-void
-rcd_umem_open(struct rcd_session *session);
 void
 rcd_umem_close(struct rcd_session *session);
 

@@ -11,6 +11,7 @@
  *   rcd_host.c     shared rings: work requests in, completions out
  *   rcd_late.c     what clients may ask of one poll, and what waits for the next
  *   rcd_event.c    completion events
+ *   rcd_ucopy.c    copies that clients make; rcd_ucopy_take.c what becomes of them
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state
@@ -61,6 +62,8 @@
 #include "rcd_shm.h"
 #include "rcd_srq.h"
 #include "rcd_turn.h"
+#include "rcd_ucopy.h"
+#include "rcd_umem.h"
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
 
@@ -172,6 +175,17 @@ struct rcd_hcq {
 	uint32_t since_event;   /**< completions since the last event */
 	uint64_t event_ns;      /**< longest that it waits */
 	uint64_t due_ns;        /**< when it began to */
+
+	/* Data of completions that is still on its way (rcd_ucopy.h). */
+	bool gated;          /**< what is at gate_at, and behind it, is not shown... */
+	bool gated_twice;    /**< what is at next_gate_at, and behind it, not even then */
+	bool held_solicited; /**< among what is not shown */
+	uint32_t gate_at;    /**< places in the queue */
+	uint32_t next_gate_at;
+	uint32_t gate_after; /**< ...before all jobs up to this one are done */
+	uint32_t next_gate_after;
+	TAILQ_ENTRY(rcd_hcq) gated_link;
+
 	uint64_t cookie;
 	uint32_t via; /**< connection that made it */
 
@@ -180,6 +194,13 @@ struct rcd_hcq {
 	uint32_t users;         /**< queue pairs, one for each role */
 	uint64_t offset, bytes; /**< in the segment */
 };
+
+/** What the client may see of it: one past the last completion. */
+static inline uint32_t
+rcd_hcq_shown(const struct rcd_hcq *cq)
+{
+	return unlikely(cq->gated) ? cq->gate_at : cq->producer;
+}
 
 /** A shared receive queue, the engine's side. */
 struct rcd_hsrq {
@@ -223,6 +244,9 @@ struct rcd_hqp {
 	bool in_error; /**< as the client was told */
 	bool flushing; /**< in its session's list of those that are flushed */
 	TAILQ_ENTRY(rcd_hqp) flush_link;
+	uint32_t copies;         /**< jobs that are out */
+	uint32_t blocks;         /**< of them: before the end of these it sends nothing */
+	struct rcd_ucopy *ucopy; /**< NULL: none of the session's memory is copied */
 	struct rcd_hqp *next_touched;
 	struct rcd_timer timer;
 
@@ -250,6 +274,9 @@ struct rcd_hqp {
 	bool path_valid;
 	uint16_t vlan_id;     /**< of that way; 0: untagged */
 	struct rcd_next next; /**< the control thread's */
+
+	uint32_t copy_last; /**< number behind its last job */
+	uint32_t staged;    /**< packets that wait for their payload */
 
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */
@@ -307,6 +334,7 @@ struct rcd_lcore {
 	struct rcd_hcq *dirty_cqs;
 	struct rcd_hsrq *dirty_srqs;
 	struct rcd_turns turns;
+	LIST_HEAD(, rcd_ucopy) copying; /**< sessions with copies that are not done */
 	uint16_t ipv4_id;
 	uint32_t spare_count;
 	struct rte_mbuf *spare[RCD_BURST_MAX];
@@ -371,52 +399,6 @@ struct rcd_table {
 	uint32_t used;
 };
 
-/** Memory that a client shared. */
-struct rcd_mem {
-	int fd;
-	uint64_t offset;
-	uint64_t len;
-	uint64_t page;   /**< bytes */
-	uint64_t filled; /**< bytes whose pages were entered */
-	bool writable;
-	bool gone;     /**< the client took it away: it is for no region any more */
-	uint8_t *base; /**< in the window */
-	uint32_t refs; /**< regions, and one for the handle */
-	uint32_t handle;
-};
-
-/** Bytes of a region that are reached by copies. */
-struct rcd_copy {
-	uint64_t start; /**< offset in the region */
-	uint64_t len;
-	uint64_t addr; /**< in the application */
-};
-
-/** A memory region, the engine's side. */
-struct rcd_umr {
-	LIST_ENTRY(rcd_umr) link; /**< of those with copies */
-	LIST_ENTRY(rcd_umr) hash_link;
-	struct rcd_key key;
-	uint32_t pd;
-	uint8_t *base;
-	uint64_t start;
-	uint64_t len;
-	uint32_t access;
-	void *reserved; /**< addresses of its own; NULL: part of a mem */
-	uint64_t reserved_len;
-	uint64_t window_charged;
-	uint32_t mappings_charged;
-	uint32_t mem_count;
-	struct rcd_mem **mems;
-	uint32_t copy_count;
-	struct rcd_copy *copies;
-	bool null; /**< takes all bytes and gives zeros; base is foreign, and nothing */
-};
-
-LIST_HEAD(rcd_umr_list, rcd_umr);
-
-#define RCD_UMR_BUCKETS 1024
-
 /** Parts of a segment that are free, sorted by offset. */
 struct rcd_extent {
 	uint64_t start;
@@ -465,10 +447,10 @@ struct rcd_session {
 	struct rcd_mr_table *mrs;
 	struct rcd_ah_table *ahs;
 	struct rcd_counters counters; /**< offences */
-	struct rcd_umr_list copied;   /**< regions with copies */
+	struct rcd_ucopied copied;    /**< regions with copies */
+	struct rcd_ucopy *ucopy;      /**< NULL: nothing is copied */
 	pid_t pid;
-	int pidfd;       /**< tells that the process is still the one that connected */
-	bool bad_memory; /**< its memory went away under the engine */
+	bool bad_memory;                   /**< its memory went away under the engine */
 	TAILQ_HEAD(, rcd_hqp) flushing;    /**< queue pairs to flush */
 	TAILQ_HEAD(, rcd_channel) waiting; /**< channels with events to send, the full ones last */
 	TAILQ_ENTRY(rcd_session) flush_link;

@@ -76,7 +76,7 @@ rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	uint32_t arm;
 
-	cq->since_event += cq->producer - cq->published;
+	cq->since_event += rcd_hcq_shown(cq) - cq->published;
 	/* One that was not sent yet tells of these as well. */
 	if (cq->channel == NULL || cq->owed)
 		return;

@@ -44,9 +44,8 @@ drop_connection(struct rcd_session *session)
 	close(session->sock);
 	if (session->events >= 0)
 		close(session->events);
-	if (session->pidfd >= 0)
-		close(session->pidfd);
-	session->pidfd = session->events = -1;
+	session->events = -1;
+	rcd_ucopy_break(session);
 	rcd_session_park(session, false);
 }
 
@@ -77,8 +76,6 @@ take_place(struct rcd_session *host, struct rcd_session *guest)
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
 		rcd_counter_add(&host->counters, (enum rcd_counter)i,
 			rcd_counter_get(&guest->counters, (enum rcd_counter)i));
-	if (guest->pidfd >= 0)
-		close(guest->pidfd);
 	LIST_REMOVE(guest, guest_link);
 	LIST_REMOVE(guest, link);
 	host->engine->client_count--;

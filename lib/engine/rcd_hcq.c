@@ -57,7 +57,7 @@ cq_describe(const struct rcd_hcq *cq, struct rcd_ctrl_cq_rep *rep)
 		.indices = cq->offset,
 		.slots = cq->offset + sizeof(struct rcd_shm_cq),
 		.consumer = cq->consumer,
-		.producer = cq->producer,
+		.producer = rcd_hcq_shown(cq),
 	};
 }
 
@@ -110,7 +110,7 @@ struct cq_move {
 	struct rcd_hcq *cq;
 	struct rcd_hcq to; /**< new ring */
 	uint32_t next;     /**< completion to copy next */
-	uint32_t producer; /**< as the lcore had it last */
+	uint32_t producer; /**< as the client may see it */
 	int err;           /**< -EAGAIN: there is more than the lcore copies at once */
 };
 
@@ -120,7 +120,7 @@ cq_move_fits(struct cq_move *move, uint32_t consumer)
 {
 	uint32_t count = move->cq->producer - consumer;
 
-	move->producer = move->cq->producer;
+	move->producer = rcd_hcq_shown(move->cq);
 	move->err = count > move->cq->mask + 1 || count > move->to.mask + 1 ? -EINVAL : 0;
 	return move->err == 0;
 }
@@ -167,13 +167,15 @@ cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 	/* What the client consumed meanwhile need not be there. */
 	if ((int32_t)(consumer - move->next) > 0)
 		move->next = consumer;
-	if (move->producer - move->next > RCD_WORK_COPY) {
+	if (cq->producer - move->next > RCD_WORK_COPY) {
 		move->err = -EAGAIN;
 		return;
 	}
-	lcore->work += move->producer - move->next;
+	lcore->work += cq->producer - move->next;
+	/* What is not shown may still change, and so is copied here alone. */
+	move->producer = cq->producer;
 	cq_copy(move);
-	move->to.shm->producer = cq->producer;
+	move->to.shm->producer = rcd_hcq_shown(cq);
 	move->to.shm->consumer = consumer;
 	move->to.shm->arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
 	cq->consumer = consumer;
@@ -219,8 +221,11 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 static void
 cq_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
+	struct rcd_hcq *cq = arg;
+
+	rcd_ucopy_forget_cq(cq->session, cq);
 	rcd_host_publish(lcore);
-	rcd_event_forget(lcore, arg);
+	rcd_event_forget(lcore, cq);
 }
 
 struct cq_change {

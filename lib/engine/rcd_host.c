@@ -105,6 +105,16 @@ note(struct rcd_session *session, uint32_t via, uint32_t type, enum rcd_ctrl_eve
 	rcd_lcore_note(session->lcore, &what);
 }
 
+void
+rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+{
+	if (cq->dirty)
+		return;
+	cq->dirty = true;
+	cq->next_dirty = lcore->dirty_cqs;
+	lcore->dirty_cqs = cq;
+}
+
 static void
 complete(void *arg, const struct rcd_cqe *cqe)
 {
@@ -147,12 +157,13 @@ complete(void *arg, const struct rcd_cqe *cqe)
 		.src_qpn = cqe->src_qpn.val,
 		.sl = cqe->sl,
 	};
-	cq->solicited |= cqe->solicited;
-	if (!cq->dirty) {
-		cq->dirty = true;
-		cq->next_dirty = lcore->dirty_cqs;
-		lcore->dirty_cqs = cq;
-	}
+	if (unlikely(hqp->copies > 0))
+		rcd_ucopy_hold(hqp, cq, cqe);
+	if (unlikely(cq->gated))
+		cq->held_solicited |= cqe->solicited;
+	else
+		cq->solicited |= cqe->solicited;
+	rcd_host_dirty(lcore, cq);
 }
 
 static void
@@ -458,14 +469,17 @@ rcd_host_publish(struct rcd_lcore *lcore)
 		return;
 	cqs = lcore->dirty_cqs;
 	for (fresh = cqs; fresh != NULL; fresh = fresh->next_dirty)
-		rcd_shm_store(&fresh->shm->producer, fresh->producer);
+		rcd_shm_store(&fresh->shm->producer, rcd_hcq_shown(fresh));
 	/* Who arms after this sees the completions; who armed before is seen here. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	lcore->dirty_cqs = NULL;
 	for (; cqs != NULL; cqs = cqs->next_dirty) {
 		cqs->dirty = false;
+		/* All that is new of it may have to wait for its data. */
+		if (cqs->published == rcd_hcq_shown(cqs))
+			continue;
 		rcd_event_check(lcore, cqs);
-		cqs->published = cqs->producer;
+		cqs->published = rcd_hcq_shown(cqs);
 		cqs->solicited = false;
 	}
 }

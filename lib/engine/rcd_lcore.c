@@ -347,10 +347,14 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
 	done += rcd_host_doorbells(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
+	if (unlikely(!LIST_EMPTY(&lcore->copying)))
+		done += rcd_ucopy_poll(lcore);
 	done += do_timers(lcore);
 	if (unlikely(!TAILQ_EMPTY(&lcore->flushing)))
 		done += rcd_late_poll(lcore);
 	packets += rcd_tx_poll(lcore, (budget + 1) / 2);
+	if (unlikely(!LIST_EMPTY(&lcore->copying)))
+		rcd_ucopy_ring(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
 	if (unlikely(!TAILQ_EMPTY(&lcore->owing)))
@@ -420,7 +424,7 @@ nap(struct rcd_lcore *lcore)
 	set_sleeping(lcore, 1);
 	if (rte_ring_empty(lcore->calls) && rte_ring_empty(lcore->handover) &&
 		rte_ring_empty(lcore->loop) && !rcd_host_any_doorbell(lcore) &&
-		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
+		!rcd_ucopy_any(lcore) && !__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
 		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
 		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
 		/*

@@ -99,6 +99,7 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	if (modify->err != 0)
 		return;
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
+		rcd_ucopy_forget(hqp);
 		rcd_host_publish(lcore);
 		reset_rings(hqp);
 		hqp->path_valid = false;

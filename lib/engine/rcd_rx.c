@@ -95,7 +95,8 @@ rx_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt 
 	uint32_t got = 0;
 
 	if (lcore->mcast[dev->index] != NULL)
-		got = rcd_mcast_rx(lcore->mcast[dev->index], pkt, lcore->now_ns);
+		got = rcd_mcast_rx(
+			lcore->mcast[dev->index], pkt, lcore->now_ns, rcd_ucopy_admits_any);
 	for (uint32_t i = 0; !handed && i < lcore->engine->lcore_count; i++) {
 		struct rcd_lcore *other = lcore->engine->lcores[i];
 
@@ -145,6 +146,10 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 	}
 	if (!path_is_ours(lcore, hqp, pkt, vlan_id))
 		return FATE_NOWHERE;
+	if (unlikely(hqp->ucopy != NULL) && !rcd_ucopy_admits(hqp, pkt)) {
+		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
+		return FATE_NOWHERE;
+	}
 	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);

@@ -291,16 +291,10 @@ serve_mem_del(struct request *r)
 	return rcd_umem_del(r->session, r->in->mem_del_req.handle);
 }
 
-/* Copies are made from the process that opened the context, and from no other. */
 static int
-check_copies(const struct request *r, const struct rcd_ctrl_mr_req *req)
+serve_copy_open(struct request *r)
 {
-	if (r->via == r->session)
-		return 0;
-	for (uint32_t i = 0; i < req->extent_count; i++)
-		if (req->extents[i].mem == RCD_CTRL_MEM_COPIED)
-			return -EOPNOTSUPP;
-	return 0;
+	return rcd_ucopy_create(r->session, &r->out->copy_open_rep);
 }
 
 static int
@@ -318,20 +312,12 @@ serve_mr_null(struct request *r)
 static int
 serve_mr_reg(struct request *r)
 {
-	int err = check_copies(r, &r->in->mr_reg_req);
-
-	if (err != 0)
-		return err;
 	return rcd_umem_reg(r->session, &r->in->mr_reg_req, &r->out->mr_reg_rep.key);
 }
 
 static int
 serve_mr_rereg(struct request *r)
 {
-	int err = check_copies(r, &r->in->mr_rereg_req);
-
-	if (err != 0)
-		return err;
 	return rcd_umem_rereg(r->session, &r->in->mr_rereg_req, &r->out->mr_rereg_rep.key);
 }
 

@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "rcd_guard.h"
@@ -204,8 +203,9 @@ rcd_session_end(struct rcd_session *session)
 	free(session->ah_next);
 	free(session->qps);
 	rcd_segment_end(session);
+	free(session->ucopy);
+	free(session->copied.umrs);
 	close_fd(&session->wake_fd);
-	close_fd(&session->pidfd);
 	close_fd(&session->events);
 	session->dev = NULL;
 	session->mrs = NULL;
@@ -213,6 +213,8 @@ rcd_session_end(struct rcd_session *session)
 	session->ah_next = NULL;
 	session->ah_count = session->ah_places = 0;
 	session->qps = NULL;
+	session->ucopy = NULL;
+	session->copied = (struct rcd_ucopied){ .count = 0 };
 	session->clearing.bytes = 0;
 	session->ended = true;
 	/* The client learns of it, and we of its leaving. */
@@ -346,8 +348,6 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	session->uid = cred.uid;
 	session->gid = cred.gid;
 	session->events = session->seg_fd = session->huge_fd = session->wake_fd = -1;
-	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
-	LIST_INIT(&session->copied);
 	rcd_cred_read(session);
 	LIST_INSERT_HEAD(&engine->sessions, session, link);
 	engine->client_count++;

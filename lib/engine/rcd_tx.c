@@ -275,6 +275,8 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	struct rte_mbuf *mbuf;
 	uint32_t bytes;
 
+	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_waits(hqp))
+		return false;
 	if (txq_full(txq)) {
 		flush(lcore, txq);
 		if (txq_full(txq)) {
@@ -294,10 +296,38 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 			rcd_turn_end(&hqp->turn);
 		return false;
 	}
+	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_stages(hqp, &pkt)) {
+		lcore->spare[lcore->spare_count++] = mbuf;
+		rcd_ucopy_stage(lcore, hqp, &pkt);
+		rcd_turn_charge(&lcore->turns, &hqp->turn, pkt.payload_len + FRAME_OVERHEAD);
+		return true;
+	}
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	bytes = send_packet(lcore, hqp, &pkt, mbuf);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 	rcd_turn_charge(&lcore->turns, &hqp->turn, bytes);
+	return true;
+}
+
+bool
+rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_staged *staged)
+{
+	struct rcd_txq *txq = lcore->txq_of[hqp->dev->index];
+	struct rcd_tx_pkt pkt = { .av = &staged->av,
+		.roce = staged->roce,
+		.payload_len = staged->payload_len,
+		.piece_count = staged->payload_len > 0,
+		.pieces = { { staged->payload, staged->payload_len } } };
+	struct rte_mbuf *mbuf;
+
+	if (txq_full(txq))
+		flush(lcore, txq);
+	if (txq_full(txq) || rte_ring_free_count(lcore->loop) < 2)
+		return false;
+	mbuf = rcd_tx_mbuf(lcore);
+	if (mbuf == NULL)
+		return false;
+	send_packet(lcore, hqp, &pkt, mbuf);
 	return true;
 }
 

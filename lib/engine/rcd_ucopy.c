@@ -1,106 +1,593 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Memory of clients that is reached by copies from and to their address spaces.
+ * Memory of clients that is reached by copies: which part of a region is, and jobs for it. What
+ * becomes of them is in rcd_ucopy_take.c.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_ucopy.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <sys/uio.h>
+#include <stdlib.h>
 
+#include "rcd_engine_priv.h"
 #include "rcd_guard.h"
 
-/* Whether the process that connected is still there, and not another one of its number. */
+#define MASK (RCD_COPYQ_JOBS - 1)
+
+/* Bytes begin at multiples of this: of an atomic, and of what is copied fast. */
+#define ALIGN 16
+
+/*
+ * What one packet may need at most when it is received: a payload and its GRH, in as many parts as
+ * it has elements, each perhaps of two extents. Sending leaves this much free.
+ */
+#define RX_JOBS  128
+#define RX_BYTES 16384
+#define RX_HELD  4
+#define TX_JOBS  (2 * RX_JOBS)
+#define TX_BYTES (2 * RX_BYTES)
+#define TX_HELD  (2 * RX_HELD)
+
+/* Queue pairs that learn of the queue by one command: more of them take several. */
+#define QPS_AT_ONCE 256
+
+/* The part of a region that begins at a place: shared, and so here, or in the client. */
+struct part {
+	uint8_t *local; /**< NULL: it is in the client */
+	uint64_t addr;  /**< there */
+	size_t len;
+};
+
+struct walk {
+	const struct rcd_umr *umr;
+	uint64_t at;
+	uint64_t end;
+	uint32_t next; /**< of its copies: those before it lie behind us */
+};
+
+static uint32_t
+place_of(const struct rcd_ucopied *copied, uintptr_t addr)
+{
+	uint32_t low = 0;
+	uint32_t high = copied->count;
+
+	/* The first that begins behind the address. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)copied->umrs[middle]->base <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static bool
-alive(const struct rcd_session *session)
+walk_begin(const struct rcd_session *session, const uint8_t *base, size_t len, struct walk *walk)
 {
-	struct pollfd fd = { .fd = session->pidfd, .events = POLLIN };
+	const struct rcd_ucopied *copied = &session->copied;
+	uint32_t place = place_of(copied, (uintptr_t)base);
+	const struct rcd_umr *umr = place > 0 ? copied->umrs[place - 1] : NULL;
 
-	return session->pidfd >= 0 && poll(&fd, 1, 0) == 0;
-}
-
-static int
-copy_remote(const struct rcd_session *session, uint8_t *local, uint64_t addr, size_t len, bool to)
-{
-	struct iovec here = { .iov_base = local, .iov_len = len };
-	struct iovec there = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
-	ssize_t done;
-
-	if (!alive(session))
-		return -EFAULT;
-	done = to ? process_vm_writev(session->pid, &here, 1, &there, 1, 0)
-		  : process_vm_readv(session->pid, &here, 1, &there, 1, 0);
-	return done == (ssize_t)len ? 0 : -EFAULT;
-}
-
-/* Between private memory and a region that has copied parts. */
-static int
-copy_region(struct rcd_session *session, uint8_t *local, uint8_t *base, size_t len, bool to)
-{
-	struct rcd_umr *umr;
-	uint64_t at, end;
-
-	LIST_FOREACH(umr, &session->copied, link)
-	if ((uint64_t)(base - umr->base) < umr->len)
-		break;
 	if (umr == NULL)
+		return false;
+	*walk = (struct walk){ .umr = umr, .at = (uint64_t)(base - umr->base) };
+	walk->end = walk->at + len;
+	return walk->at < umr->len && len <= umr->len - walk->at;
+}
+
+/* @return whether there was another part */
+static bool
+walk_next(struct walk *walk, struct part *part)
+{
+	const struct rcd_umr *umr = walk->umr;
+	const struct rcd_copy *copy;
+	uint64_t end = walk->end;
+
+	if (walk->at == end)
+		return false;
+	while (walk->next < umr->copy_count &&
+		umr->copies[walk->next].start + umr->copies[walk->next].len <= walk->at)
+		walk->next++;
+	copy = walk->next < umr->copy_count ? &umr->copies[walk->next] : NULL;
+	*part = (struct part){ .local = umr->base + walk->at };
+	if (copy != NULL && copy->start <= walk->at) {
+		part->local = NULL;
+		part->addr = copy->addr + (walk->at - copy->start);
+		if (end > copy->start + copy->len)
+			end = copy->start + copy->len;
+	} else if (copy != NULL && copy->start < end) {
+		end = copy->start;
+	}
+	part->len = end - walk->at;
+	walk->at = end;
+	return true;
+}
+
+/* Consecutive bytes of the arena. @return whether there are so many */
+static bool
+arena_find(const struct rcd_ucopy *ucopy, uint32_t len, uint32_t *start)
+{
+	*start = ucopy->head;
+	if (ucopy->head < ucopy->tail)
+		return ucopy->tail - ucopy->head > len;
+	if (RCD_COPYQ_BYTES - ucopy->head >= len)
+		return true;
+	*start = 0;
+	return ucopy->tail > len;
+}
+
+static uint8_t *
+arena_take(struct rcd_ucopy *ucopy, uint32_t len)
+{
+	uint32_t start;
+
+	if (ucopy->posted == ucopy->taken)
+		ucopy->head = ucopy->tail = 0;
+	len = (len + ALIGN - 1) & ~(uint32_t)(ALIGN - 1);
+	if (!arena_find(ucopy, len, &start))
+		return NULL;
+	ucopy->head = start + len;
+	return ucopy->queue->arena + start;
+}
+
+static bool
+has_room(const struct rcd_ucopy *ucopy, uint32_t jobs, uint32_t bytes, uint32_t held)
+{
+	uint32_t out = ucopy->posted - ucopy->taken;
+	uint32_t start;
+
+	return out + jobs <= RCD_COPYQ_JOBS && ucopy->held_count + held <= RCD_UCOPY_HELD &&
+		(out == 0 || arena_find(ucopy, bytes, &start));
+}
+
+/* The next job. It is the client's with what the caller has put into it. */
+static struct rcd_ujob *
+post(struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	struct rcd_lcore *lcore = hqp->lcore;
+	struct rcd_ujob *job;
+
+	if (ucopy->posted - ucopy->taken == RCD_COPYQ_JOBS)
+		return NULL;
+	ucopy->queue->jobs[ucopy->posted & MASK] = *what;
+	job = &ucopy->jobs[ucopy->posted & MASK];
+	*job = (struct rcd_ujob){ .hqp = hqp, .end = ucopy->head };
+	ucopy->posted++;
+	hqp->copies++;
+	hqp->copy_last = ucopy->posted;
+	if (!ucopy->active) {
+		ucopy->active = true;
+		LIST_INSERT_HEAD(&lcore->copying, ucopy, link);
+	}
+	rcd_shm_store(&ucopy->queue->posted, ucopy->posted);
+	rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_COPY_JOBS, 1);
+	return job;
+}
+
+static uint64_t
+offset_of(const struct rcd_ucopy *ucopy, const uint8_t *data)
+{
+	return (uint64_t)(data - ucopy->queue->arena);
+}
+
+/* What is received of an RC peer is acknowledged when it is in place. */
+static void
+note_write(struct rcd_hqp *hqp, struct rcd_ujob *job)
+{
+	job->late = hqp->ucopy->late;
+	job->writes = true;
+	job->blocks = hqp->reliable && !job->late.response;
+	hqp->blocks += job->blocks;
+}
+
+static int
+post_write(
+	struct rcd_hqp *hqp, const struct rcd_umr *umr, const struct part *part, const uint8_t *src)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	struct rcd_copyq_job what = { .addr = part->addr,
+		.len = (uint32_t)part->len,
+		.op = RCD_COPYQ_WRITE,
+		.key = umr->key.val };
+	uint8_t *data = arena_take(ucopy, what.len);
+	struct rcd_ujob *job;
+
+	if (data == NULL)
 		return -EFAULT;
-	if (umr->null) {
-		if (!to)
-			memset(local, 0, len);
-		return 0;
-	}
-	at = (uint64_t)(base - umr->base);
-	end = at + len;
-	for (uint32_t i = 0; at < end; i++) {
-		const struct rcd_copy *copy = i < umr->copy_count ? &umr->copies[i] : NULL;
-		uint64_t shared_end = copy == NULL || copy->start > end ? end : copy->start;
-
-		if (copy != NULL && copy->start + copy->len <= at)
-			continue;
-		if (at < shared_end) {
-			memcpy(to ? umr->base + at : local, to ? local : umr->base + at,
-				shared_end - at);
-			local += shared_end - at;
-			at = shared_end;
-		}
-		if (at < end && copy != NULL) {
-			uint64_t part = copy->start + copy->len - at;
-
-			if (part > end - at)
-				part = end - at;
-			if (copy_remote(
-				    session, local, copy->addr + (at - copy->start), part, to) != 0)
-				return -EFAULT;
-			local += part;
-			at += part;
-		}
-	}
+	memcpy(data, src, part->len);
+	what.data = offset_of(ucopy, data);
+	job = post(hqp, &what);
+	if (job == NULL)
+		return -EFAULT;
+	note_write(hqp, job);
 	return 0;
 }
 
 static int
+write_copied(void *arg, void *user, uint8_t *base, const uint8_t *src, size_t len)
+{
+	struct rcd_session *session = arg;
+	struct rcd_hqp *hqp = user;
+	struct walk walk;
+	struct part part;
+
+	if (!walk_begin(session, base, len, &walk))
+		return -EFAULT;
+	if (walk.umr->null)
+		return 0;
+	for (; walk_next(&walk, &part); src += part.len) {
+		if (part.local != NULL)
+			memcpy(part.local, src, part.len);
+		else if (hqp->ucopy == NULL || hqp->ucopy->broken ||
+			post_write(hqp, walk.umr, &part, src) != 0)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* What can be read at once: what can't is staged. */
+static int
 read_copied(void *arg, uint8_t *dst, const uint8_t *base, size_t len)
 {
-	return copy_region(arg, dst, (uint8_t *)(uintptr_t)base, len, false);
+	struct walk walk;
+	struct part part;
+
+	if (!walk_begin(arg, base, len, &walk))
+		return -EFAULT;
+	if (walk.umr->null) {
+		memset(dst, 0, len);
+		return 0;
+	}
+	for (; walk_next(&walk, &part); dst += part.len) {
+		if (part.local == NULL)
+			return -EFAULT;
+		memcpy(dst, part.local, part.len);
+	}
+	return 0;
+}
+
+/* In a shared part of such a region: as in any other shared memory. */
+static void
+atomic_here(uint8_t *at, const struct rcd_mr_atomic *what, uint64_t *original)
+{
+	uint64_t *target = (uint64_t *)(void *)at;
+	uint64_t compare = what->compare;
+
+	if (what->add) {
+		*original = __atomic_fetch_add(target, what->operand, __ATOMIC_SEQ_CST);
+		return;
+	}
+	__atomic_compare_exchange_n(
+		target, &compare, what->operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	*original = compare;
 }
 
 static int
-write_copied(void *arg, uint8_t *base, const uint8_t *src, size_t len)
+atomic_copied(
+	void *arg, void *user, uint8_t *base, const struct rcd_mr_atomic *what, uint64_t *original)
 {
-	return copy_region(arg, (uint8_t *)(uintptr_t)src, base, len, true);
+	struct rcd_hqp *hqp = user;
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	struct rcd_copyq_job shm = { .len = RCD_ATOMIC_LEN,
+		.op = what->add ? RCD_COPYQ_ADD : RCD_COPYQ_SWAP,
+		.operand = what->operand,
+		.compare = what->compare };
+	struct rcd_ujob *job;
+	struct walk walk;
+	struct part part;
+	uint8_t *data;
+
+	/* It lies within a page, and so in one part: but a client may have cut it otherwise. */
+	if (!walk_begin(arg, base, RCD_ATOMIC_LEN, &walk) || walk.umr->null ||
+		!walk_next(&walk, &part) || part.len != RCD_ATOMIC_LEN)
+		return -EFAULT;
+	if (part.local != NULL) {
+		atomic_here(part.local, what, original);
+		return 0;
+	}
+	data = ucopy != NULL && !ucopy->broken ? arena_take(ucopy, RCD_ATOMIC_LEN) : NULL;
+	if (data == NULL)
+		return -EFAULT;
+	shm.addr = part.addr;
+	shm.key = walk.umr->key.val;
+	shm.data = offset_of(ucopy, data);
+	job = post(hqp, &shm);
+	if (job == NULL)
+		return -EFAULT;
+	note_write(hqp, job);
+	job->original = data;
+	return 0;
+}
+
+bool
+rcd_ucopy_waits(struct rcd_hqp *hqp)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+
+	if (hqp->blocks > 0) {
+		rcd_turn_block(&hqp->turn, &ucopy->blocked);
+		return true;
+	}
+	if (ucopy->staged_count < RCD_UCOPY_STAGED && has_room(ucopy, TX_JOBS, TX_BYTES, TX_HELD))
+		return false;
+	rcd_turn_block(&hqp->turn, &ucopy->starved);
+	return true;
+}
+
+bool
+rcd_ucopy_stages(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
+{
+	/* What comes behind a staged packet stays behind it. */
+	if (hqp->staged > 0)
+		return true;
+	for (uint32_t i = 0; i < pkt->piece_count; i++)
+		if (rcd_mr_is_foreign(hqp->session->mrs, pkt->pieces[i].base))
+			return true;
+	return false;
+}
+
+/* @return the last job of it, *last when there is none; -EFAULT */
+static int
+stage_piece(
+	struct rcd_hqp *hqp, const struct rcd_piece *piece, uint8_t *dst, struct rcd_ujob **last)
+{
+	const struct rcd_session *session = hqp->session;
+	struct walk walk;
+	struct part part;
+
+	if (!rcd_mr_is_foreign(session->mrs, piece->base)) {
+		memcpy(dst, piece->base, piece->len);
+		return 0;
+	}
+	if (!walk_begin(session, piece->base, piece->len, &walk) || hqp->ucopy->broken)
+		return -EFAULT;
+	if (walk.umr->null) {
+		memset(dst, 0, piece->len);
+		return 0;
+	}
+	for (; walk_next(&walk, &part); dst += part.len) {
+		struct rcd_copyq_job what = { .addr = part.addr,
+			.data = offset_of(hqp->ucopy, dst),
+			.len = (uint32_t)part.len,
+			.op = RCD_COPYQ_READ,
+			.key = walk.umr->key.val };
+
+		if (part.local != NULL) {
+			memcpy(dst, part.local, part.len);
+			continue;
+		}
+		*last = post(hqp, &what);
+		if (*last == NULL)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* The arena up to here stays as it is until the last job of the packet is taken. */
+static bool
+stage_payload(struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt, uint8_t *dst, uint32_t before,
+	struct rcd_ujob **last)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	uint32_t first = ucopy->posted;
+	struct rcd_copyq_job nothing = { .op = RCD_COPYQ_NOTHING };
+	bool right = true;
+
+	for (uint32_t i = 0; i < pkt->piece_count && right; i++) {
+		right = stage_piece(hqp, &pkt->pieces[i], dst, last) == 0;
+		dst += pkt->pieces[i].len;
+	}
+	/* One that carries the packet, or gives the arena back. */
+	if (*last == NULL)
+		*last = post(hqp, &nothing);
+	for (uint32_t i = first; i + 1 != ucopy->posted && i != ucopy->posted; i++)
+		ucopy->jobs[i & MASK].end = before;
+	return right && *last != NULL;
+}
+
+void
+rcd_ucopy_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	uint32_t before = ucopy->posted == ucopy->taken ? 0 : ucopy->head;
+	uint8_t *payload = arena_take(ucopy, pkt->payload_len);
+	struct rcd_ujob *last = NULL;
+	struct rcd_staged *staged;
+
+	if (payload == NULL || ucopy->staged_count == RCD_UCOPY_STAGED ||
+		!stage_payload(hqp, pkt, payload, before, &last)) {
+		rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_TX_DROP_MEMORY, 1);
+		hqp->faulty = true;
+		return;
+	}
+	staged = &ucopy->staged[ucopy->staged_next++ % RCD_UCOPY_STAGED];
+	ucopy->staged_count++;
+	*staged = (struct rcd_staged){ .roce = pkt->roce,
+		.av = *pkt->av,
+		.payload_len = pkt->payload_len,
+		.payload = payload };
+	last->staged = staged;
+	hqp->staged++;
+}
+
+bool
+rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+	const struct rcd_roce *roce = &pkt->roce;
+
+	ucopy->late = (struct rcd_qp_copy){
+		.psn = roce->bth.psn,
+		.response = rcd_opcode_is_response(roce->bth.opcode),
+		.send = rcd_opcode_info(roce->bth.opcode)->op == RCD_OP_SEND,
+	};
+	if (has_room(ucopy, RX_JOBS, RX_BYTES, RX_HELD))
+		return true;
+	/* One without data writes nothing. */
+	return roce->bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE;
+}
+
+bool
+rcd_ucopy_admits_any(void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	if (hqp->ucopy == NULL)
+		return true;
+	hqp->ucopy->late = (struct rcd_qp_copy){ .send = true };
+	if (has_room(hqp->ucopy, RX_JOBS, RX_BYTES, RX_HELD))
+		return true;
+	rcd_counter_add(rcd_dev_counters(hqp->dev, hqp->lcore), RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
+	return false;
 }
 
 void
 rcd_umem_open(struct rcd_session *session)
 {
 	struct rcd_mr_foreign foreign = {
-		.arg = session, .read = read_copied, .write = write_copied
+		.arg = session, .read = read_copied, .write = write_copied, .atomic = atomic_copied
 	};
 
 	rcd_guard_window(RCD_GUARD_COPIED, &foreign.start, &foreign.len);
 	rcd_mr_table_set_foreign(session->mrs, &foreign);
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++)
 		LIST_INIT(&session->umrs[i]);
+}
+
+struct growth {
+	struct rcd_session *session;
+	struct rcd_umr **umrs;
+	uint32_t room;
+};
+
+static void
+grow_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct growth *growth = arg;
+	struct rcd_ucopied *copied = &growth->session->copied;
+	struct rcd_umr **old = copied->umrs;
+
+	(void)lcore;
+	if (copied->count > 0)
+		memcpy(growth->umrs, old, copied->count * sizeof(old[0]));
+	copied->umrs = growth->umrs;
+	copied->room = growth->room;
+	growth->umrs = old;
+}
+
+int
+rcd_ucopied_reserve(struct rcd_session *session)
+{
+	struct growth growth = { .session = session };
+
+	if (session->copied.count < session->copied.room)
+		return 0;
+	growth.room = session->copied.room > 0 ? 2 * session->copied.room : 16;
+	growth.umrs = malloc(growth.room * sizeof(growth.umrs[0]));
+	if (growth.umrs == NULL)
+		return -ENOMEM;
+	rcd_lcore_call(session->lcore, grow_on_lcore, &growth);
+	free(growth.umrs);
+	return 0;
+}
+
+void
+rcd_ucopied_add(struct rcd_session *session, struct rcd_umr *umr)
+{
+	struct rcd_ucopied *copied = &session->copied;
+	uint32_t place = place_of(copied, (uintptr_t)umr->base);
+
+	memmove(&copied->umrs[place + 1], &copied->umrs[place],
+		(copied->count++ - place) * sizeof(copied->umrs[0]));
+	copied->umrs[place] = umr;
+}
+
+void
+rcd_ucopied_del(struct rcd_session *session, struct rcd_umr *umr)
+{
+	struct rcd_ucopied *copied = &session->copied;
+	uint32_t place = place_of(copied, (uintptr_t)umr->base);
+
+	while (place > 0 && copied->umrs[place - 1] != umr)
+		place--;
+	if (place > 0)
+		memmove(&copied->umrs[place - 1], &copied->umrs[place],
+			(copied->count-- - place) * sizeof(copied->umrs[0]));
+}
+
+struct attach {
+	struct rcd_session *session;
+	struct rcd_ucopy *ucopy;
+	uint32_t first;
+};
+
+static void
+attach_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct attach *attach = arg;
+	const struct rcd_session *session = attach->session;
+
+	(void)lcore;
+	for (uint32_t i = attach->first; i < session->qp_places && i < attach->first + QPS_AT_ONCE;
+		i++) {
+		struct rcd_hqp *hqp = session->qps[i];
+
+		if (hqp == NULL)
+			continue;
+		hqp->ucopy = attach->ucopy;
+		/* What one packet sets free must not be hundreds of others. */
+		rcd_qp_keep_nothing(hqp->qp);
+	}
+}
+
+int
+rcd_ucopy_create(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep)
+{
+	struct attach attach = { .session = session };
+	struct rcd_ucopy *ucopy;
+	int err;
+
+	if (session->via != session->serial)
+		return -EOPNOTSUPP;
+	if (session->ucopy != NULL)
+		return session->ucopy->broken ? -EPERM : -EBUSY;
+	ucopy = rcd_session_zalloc(session, sizeof(*ucopy));
+	if (ucopy == NULL)
+		return -ENOMEM;
+	err = rcd_segment_alloc(session, sizeof(*ucopy->queue), &ucopy->offset);
+	if (err != 0) {
+		free(ucopy);
+		return err;
+	}
+	ucopy->session = session;
+	ucopy->queue = (struct rcd_copyq *)(void *)((uint8_t *)session->shm + ucopy->offset);
+	TAILQ_INIT(&ucopy->blocked);
+	TAILQ_INIT(&ucopy->starved);
+	TAILQ_INIT(&ucopy->gated);
+	session->ucopy = attach.ucopy = ucopy;
+	for (; attach.first < session->qp_places; attach.first += QPS_AT_ONCE)
+		rcd_lcore_call(session->lcore, attach_on_lcore, &attach);
+	*rep = (struct rcd_ctrl_copy_rep){
+		.offset = ucopy->offset, .jobs = RCD_COPYQ_JOBS, .bytes = RCD_COPYQ_BYTES
+	};
+	return 0;
+}
+
+static void
+break_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_ucopy *ucopy = arg;
+
+	(void)lcore;
+	ucopy->broken = true;
+}
+
+void
+rcd_ucopy_break(struct rcd_session *session)
+{
+	if (session->ucopy != NULL)
+		rcd_lcore_call(session->lcore, break_on_lcore, session->ucopy);
 }

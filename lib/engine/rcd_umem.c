@@ -263,10 +263,11 @@ reg_on_lcore(struct rcd_lcore *lcore, void *arg)
 		change->err = rcd_mr_register(change->session->mrs, &attr, &change->key);
 	if (change->err != 0)
 		return;
+	change->umr->key = change->key;
 	if (change->old != NULL && is_foreign(change->old))
-		LIST_REMOVE(change->old, link);
+		rcd_ucopied_del(change->session, change->old);
 	if (is_foreign(change->umr))
-		LIST_INSERT_HEAD(&change->session->copied, change->umr, link);
+		rcd_ucopied_add(change->session, change->umr);
 }
 
 /* A region leaves the tables of the control thread. */
@@ -290,7 +291,10 @@ enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uin
 
 	if (old != NULL)
 		change.key = old->key;
-	rcd_lcore_call(session->lcore, reg_on_lcore, &change);
+	if (is_foreign(umr))
+		change.err = rcd_ucopied_reserve(session);
+	if (change.err == 0)
+		rcd_lcore_call(session->lcore, reg_on_lcore, &change);
 	if (change.err != 0) {
 		rcd_uregion_free(session, umr);
 		return change.err;
@@ -398,7 +402,7 @@ dereg_on_lcore(struct rcd_lcore *lcore, void *arg)
 	(void)lcore;
 	change->err = rcd_mr_deregister(change->session->mrs, change->key);
 	if (change->err == 0 && is_foreign(change->umr))
-		LIST_REMOVE(change->umr, link);
+		rcd_ucopied_del(change->session, change->umr);
 }
 
 int

@@ -71,7 +71,10 @@ check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
 	if (extent->mem == RCD_CTRL_MEM_COPIED) {
 		if (extent->offset > UINT64_MAX - extent->len)
 			return -EINVAL;
-		return session->pidfd >= 0 ? 0 : -EPERM;
+		/* Copies are made by the process that opened the context, and by no other. */
+		if (session->via != session->serial)
+			return -EOPNOTSUPP;
+		return session->ucopy != NULL && !session->ucopy->broken ? 0 : -EPERM;
 	}
 	*mem = rcd_table_get(&session->mems, extent->mem);
 	if (*mem == NULL)

@@ -247,7 +247,7 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 		.mrs = session->mrs,
 		.windows = &hqp->windows,
 		.ahs = session->ahs,
-		.reorder = session->lcore->reorder,
+		.reorder = session->ucopy != NULL ? NULL : session->lcore->reorder,
 		.counters = rcd_dev_counters(dev, session->lcore),
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,
@@ -327,6 +327,7 @@ rcd_verbs_qp_create(
 	hqp->cookie = req->cookie;
 	hqp->via = session->via;
 	hqp->pd = req->pd;
+	hqp->ucopy = session->ucopy;
 	hqp->send_cq = rcd_table_get(&session->cqs, req->send_cq);
 	hqp->recv_cq = rcd_table_get(&session->cqs, req->recv_cq);
 	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&session->srqs, req->srq) : NULL;
@@ -377,6 +378,7 @@ qp_leave(struct rcd_lcore *lcore, void *arg)
 	struct rcd_shm_hdr *shm = hqp->session->shm;
 	struct rcd_doorbells *bells = &hqp->session->doorbells;
 
+	rcd_ucopy_forget(hqp);
 	rcd_host_publish(lcore);
 	if (hqp->groups > 0)
 		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
@@ -453,6 +455,7 @@ static void
 hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	rcd_host_session_del(lcore, arg);
+	rcd_ucopy_end(arg);
 }
 
 static void

@@ -23,7 +23,7 @@
 #define RCD_SHM_MAGIC 0x00646352u /* "Rcd" */
 
 /** Version of everything in lib/shmq. Raised by every change of layout or meaning. */
-#define RCD_SHM_ABI 1
+#define RCD_SHM_ABI 2
 
 #define RCD_CACHE_LINE 64
 

@@ -51,6 +51,9 @@ struct rcd_rq_wqe {
 	uint32_t reserved;
 };
 
+/** Status of a completion that is none: of a queue pair that began anew, or went. */
+#define RCD_CQ_VOID 0xff
+
 /** A completion: one cache line. */
 struct rcd_cq_slot {
 	uint64_t wr_id;

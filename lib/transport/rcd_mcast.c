@@ -161,12 +161,14 @@ rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp)
 }
 
 uint32_t
-rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns)
+rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns,
+	bool (*admits)(void *arg))
 {
 	struct group *group = find_slot(table, &pkt->dgid);
 	uint32_t count = group->count;
 
 	for (uint32_t i = 0; i < count; i++)
-		rcd_qp_rx(group->qps[i], pkt, now_ns);
+		if (admits == NULL || admits(group->qps[i]->init.arg))
+			rcd_qp_rx(group->qps[i], pkt, now_ns);
 	return count;
 }

@@ -46,11 +46,14 @@ rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp);
 /**
  * Feed a packet to every queue pair of its destination group.
  *
- * @param pkt  RCD_QPN_MULTICAST is its destination QP
- * @return how many queue pairs got it
+ * @param pkt     RCD_QPN_MULTICAST is its destination QP
+ * @param admits  whether a queue pair, named by the arg of its struct rcd_qp_init, can take
+ *                a packet now; NULL: all can
+ * @return how many queue pairs there are
  */
 uint32_t
-rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns);
+rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns,
+	bool (*admits)(void *arg));
 
 /** Whether the address is multicast: IPv6, or IPv4 in its mapped form. */
 bool

@@ -563,24 +563,33 @@ copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 static int
-write_memory(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
+write_memory(
+	const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src, size_t len)
 {
 	if (len > 0 && rcd_mr_is_foreign(table, base))
-		return table->foreign.write(table->foreign.arg, base, src, len);
+		return table->foreign.write(table->foreign.arg, user, base, src, len);
 	if (len > 0)
 		copy_upwards(base, src, len);
 	return 0;
 }
 
 int
-rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len)
+rcd_mr_atomic_foreign(const struct rcd_mr_table *table, void *user, uint8_t *base,
+	const struct rcd_mr_atomic *what, uint64_t *original)
+{
+	return table->foreign.atomic(table->foreign.arg, user, base, what, original);
+}
+
+int
+rcd_mr_write(
+	const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src, size_t len)
 {
 	int err;
 
 	if (__builtin_expect(table->watch == NULL, 1))
-		return write_memory(table, base, src, len);
+		return write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, true);
-	err = write_memory(table, base, src, len);
+	err = write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, false);
 	return err;
 }

@@ -86,20 +86,44 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret);
 void
 rcd_mr_table_destroy(struct rcd_mr_table *table);
 
+/** An atomic operation on eight bytes. */
+struct rcd_mr_atomic {
+	bool add;         /**< fetch and add; else compare and swap */
+	uint64_t operand; /**< to add, or to store */
+	uint64_t compare;
+};
+
 /**
  * How to reach memory that the engine can't address: regions whose base lies in a window of
- * addresses that nobody dereferences.
+ * addresses that nobody dereferences. Such memory may be reached later than it is asked for: who
+ * provides this sees to it that nothing leaves the queue pair, and nothing of it completes, before
+ * what it wrote is in place.
  */
 struct rcd_mr_foreign {
 	uintptr_t start; /**< first address of the window */
 	size_t len;      /**< bytes; 0: there is no such memory */
 	void *arg;
 
-	/** Copy out of the region. @return 0, or -EFAULT when the owner has unmapped it */
+	/** Copy out of the region, now. @return 0, or -EFAULT where that can't be */
 	int (*read)(void *arg, uint8_t *dst, const uint8_t *base, size_t len);
 
-	/** Copy into the region. @return as read */
-	int (*write)(void *arg, uint8_t *base, const uint8_t *src, size_t len);
+	/**
+	 * Copy into the region, now or later; @p src may go at once. What fails later is told by
+	 * rcd_qp_copy_failed().
+	 *
+	 * @param user  of the queue pair: its struct rcd_qp_init's arg
+	 * @return 0 or -EFAULT
+	 */
+	int (*write)(void *arg, void *user, uint8_t *base, const uint8_t *src, size_t len);
+
+	/**
+	 * Carry out an atomic, now or later. A result that comes later is told by
+	 * rcd_qp_atomic_done().
+	 *
+	 * @return 0 with @p original set if it was done now; or -EFAULT
+	 */
+	int (*atomic)(void *arg, void *user, uint8_t *base, const struct rcd_mr_atomic *what,
+		uint64_t *original);
 };
 
 /** Say how to reach foreign memory. @param foreign copied; NULL: there is none */
@@ -118,13 +142,24 @@ rcd_mr_table_watch(struct rcd_mr_table *table, void (*watch)(void *arg, bool beg
 bool
 rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base);
 
-/** Copy out of translated memory, whichever it is. @return 0 or -EFAULT */
+/** Copy out of translated memory, whichever can be read now. @return 0 or -EFAULT */
 int
 rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base, size_t len);
 
-/** Copy into translated memory, whichever it is. @return 0 or -EFAULT */
+/**
+ * Copy into translated memory, whichever it is; foreign memory perhaps later.
+ *
+ * @param user  whose queue pair writes, for struct rcd_mr_foreign
+ * @return 0 or -EFAULT
+ */
 int
-rcd_mr_write(const struct rcd_mr_table *table, uint8_t *base, const uint8_t *src, size_t len);
+rcd_mr_write(const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src,
+	size_t len);
+
+/** An atomic on foreign memory. @return as the operation of struct rcd_mr_foreign */
+int
+rcd_mr_atomic_foreign(const struct rcd_mr_table *table, void *user, uint8_t *base,
+	const struct rcd_mr_atomic *what, uint64_t *original);
 
 /** Slots in use. */
 uint32_t

@@ -304,6 +304,29 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 void
 rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
 
+/** Give back the packets that are kept out of order, and keep none from now on. */
+void
+rcd_qp_keep_nothing(struct rcd_qp *qp);
+
+/** The packet whose payload a copy into foreign memory was (struct rcd_mr_foreign). */
+struct rcd_qp_copy {
+	struct rcd_psn psn;
+	bool response; /**< to a request of ours */
+	bool send;     /**< a SEND; else a WRITE or atomic */
+	bool told;     /**< a completion of its message has been turned into an error already */
+};
+
+/**
+ * A copy failed that was made later than its packet: the queue pair goes to ERR, as if the packet
+ * had been refused when it came. What it holds of later packets is void.
+ */
+void
+rcd_qp_copy_failed(struct rcd_qp *qp, const struct rcd_qp_copy *late);
+
+/** The result of an atomic that was carried out later than its packet. */
+void
+rcd_qp_atomic_done(struct rcd_qp *qp, struct rcd_psn psn, uint64_t original);
+
 /** Take the queue pair to ERR because of the host: its completion queue overflowed, say. */
 void
 rcd_qp_fail(struct rcd_qp *qp);

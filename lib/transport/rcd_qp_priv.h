@@ -12,6 +12,7 @@
  *   rcd_resp.c       responder of RC: checks and execution of requests
  *   rcd_reply.c      responder of RC: acknowledges and responses to send
  *   rcd_unrel.c      receivers of UC and UD
+ *   rcd_qp_copy.c    what comes later than its packet: copies into foreign memory
  *   rcd_sg.c         scatter and gather
  */
 #ifndef RCD_QP_PRIV_H
@@ -450,6 +451,10 @@ rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource);
 /** Take the answer to a READ or atomic out of the queue again. */
 void
 rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource);
+
+/** Instead of all that is still to be answered: a NAK for this PSN. */
+void
+rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code);
 
 /** Answer a request that was executed before. */
 enum rcd_rx_verdict

@@ -121,18 +121,24 @@ build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	return true;
 }
 
+void
+rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
+{
+	/* What is still to be answered is void; the NAK acknowledges what came before. */
+	qp->hot.epsn = psn;
+	while (qp->hot.reply_count > 0)
+		remove_first(qp);
+	qp->hot.nak_pending = true;
+	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, (uint8_t)code);
+}
+
 /* The memory of a READ went away while it was being answered. */
 static void
 refuse_response(struct rcd_qp *qp)
 {
 	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
-	/* What is still to be answered is void; the NAK names the first missing response. */
-	qp->hot.epsn = rcd_psn(resource->psn + resource->next);
-	while (qp->hot.reply_count > 0)
-		remove_first(qp);
-	qp->hot.nak_pending = true;
-	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS);
+	rcd_reply_refuse(qp, rcd_psn(resource->psn + resource->next), RCD_NAK_REMOTE_ACCESS);
 	rcd_qp_error(qp, RCD_EVENT_QP_ACCESS_ERR);
 }
 

@@ -219,7 +219,7 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
 		qp->write_key = roce->reth.rkey;
 		qp->write_va = roce->reth.va;
 	}
-	if (rcd_mr_write(hot->mrs, at, payload, len) != 0)
+	if (rcd_mr_write(hot->mrs, hot->arg, at, payload, len) != 0)
 		return CHECK_REMOTE_ACCESS;
 	hot->in_len += len;
 	if (!rcd_opcode_ends(roce->bth.opcode)) {
@@ -235,24 +235,21 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
 
 /*
  * In foreign memory an atomic is read and written back: atomic among the queue pairs of the owner,
- * not against its processors, as the specification allows (IBTA Vol. 1, 10.6.4).
+ * not against its processors, as the specification allows (IBTA Vol. 1, 10.6.4). Its result may
+ * come later (rcd_qp_atomic_done()), but before its answer leaves.
  */
 static enum check
 atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
 {
-	bool add = op_of(roce) == RCD_OP_FETCH_ADD;
-	uint8_t bytes[RCD_ATOMIC_LEN];
-	uint64_t val;
+	struct rcd_mr_atomic what = {
+		.add = op_of(roce) == RCD_OP_FETCH_ADD,
+		.operand = roce->atomiceth.swap_or_add,
+		.compare = roce->atomiceth.compare,
+	};
 
-	if (rcd_mr_read(qp->hot.mrs, bytes, at, sizeof(bytes)) != 0)
-		return CHECK_REMOTE_ACCESS;
-	memcpy(original, bytes, sizeof(*original));
-	if (!add && *original != roce->atomiceth.compare)
-		return CHECK_OK;
-	val = add ? *original + roce->atomiceth.swap_or_add : roce->atomiceth.swap_or_add;
-	memcpy(bytes, &val, sizeof(bytes));
-	return rcd_mr_write(qp->hot.mrs, at, bytes, sizeof(bytes)) == 0 ? CHECK_OK
-									: CHECK_REMOTE_ACCESS;
+	return rcd_mr_atomic_foreign(qp->hot.mrs, qp->hot.arg, at, &what, original) == 0
+		? CHECK_OK
+		: CHECK_REMOTE_ACCESS;
 }
 
 /* Other cores and the application may use the same memory: one atomic instruction. */

@@ -55,7 +55,7 @@ rcd_sg_scatter(struct rcd_qp *qp, const struct rcd_sge *sges, uint32_t count, ui
 	int used = rcd_sg_pieces(qp, sges, count, offset, len, RCD_ACCESS_LOCAL_WRITE, pieces);
 
 	for (int i = 0; i < used; i++) {
-		if (rcd_mr_write(qp->hot.mrs, pieces[i].base, src, pieces[i].len) != 0)
+		if (rcd_mr_write(qp->hot.mrs, qp->hot.arg, pieces[i].base, src, pieces[i].len) != 0)
 			return -EFAULT;
 		src += pieces[i].len;
 	}

@@ -109,7 +109,7 @@ uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		return skip(qp, RCD_RX_MESSAGE);
 	if (imm && rcd_qp_need_recv(qp) != 0)
 		return skip(qp, RCD_RX_NO_RECV);
-	if (rcd_mr_write(hot->mrs, at, pkt->payload, pkt->payload_len) != 0)
+	if (rcd_mr_write(hot->mrs, hot->arg, at, pkt->payload, pkt->payload_len) != 0)
 		return skip(qp, RCD_RX_MESSAGE);
 	hot->in_len += pkt->payload_len;
 	if (imm)

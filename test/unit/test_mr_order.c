@@ -71,7 +71,7 @@ static void
 copy_in_steps(const struct rcd_mr_table *table)
 {
 	raise(SIGUSR1);
-	rcd_mr_write(table, at, payload, length);
+	rcd_mr_write(table, NULL, at, payload, length);
 	raise(SIGUSR1);
 }
 #endif

@@ -498,14 +498,14 @@ multicast(void)
 		.pkey = { 0xffff },
 		.dest_qpn = { RCD_QPN_MULTICAST } };
 	pkt.roce.deth.qkey.val = 0x1234;
-	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 2);
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1, NULL), 2);
 	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
 	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
 	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), -EINVAL);
-	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 1);
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1, NULL), 1);
 	rcd_mcast_detach_all(table, p.b->qp);
-	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1, NULL), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[2], p.b->qp), 0);
 	rcd_mcast_table_destroy(table);
 	end();
