@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: nothing is acknowledged or completed before a copy that it depends on was made, a copy that
+ * fails is an error for both sides, and a client that lies about copies harms itself alone. Method:
+ * the test makes the copies of a client itself, one by one, and looks after each what is to be
+ * seen; so the order of events is the test's, and time plays no part.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rcd_copyq.h"
+#include "rcd_mr.h"
+#include "rcd_qp.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+#define LEN      (1u << 20)
+#define QUIET_MS 30 /**< for how long nothing is to be seen */
+#define MASK     (RCD_COPYQ_JOBS - 1)
+
+static struct rig rig;
+
+/* A client whose copies the test makes, and its peer. */
+static struct node copied, peer;
+static struct rcd_cl_qp second, peer_second;
+static struct rcd_copyq *queue;
+static uint32_t done;
+static uint8_t *memory; /**< the copied region */
+static uint32_t key;
+
+static int
+reg_raw(struct node *node, const void *at, uint64_t len, uint32_t *made)
+{
+	struct rcd_ctrl_mr_req req = { .pd = node->pd,
+		.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
+		.start = (uintptr_t)at,
+		.len = len,
+		.addr = (uintptr_t)at,
+		.extent_count = 1 };
+	struct rcd_ctrl_mr_rep rep;
+	int err;
+
+	req.extents[0] = (struct rcd_ctrl_extent){
+		.offset = (uintptr_t)at, .len = len, .mem = RCD_CTRL_MEM_COPIED
+	};
+	err = rcd_client_call(&node->client, RCD_CTRL_MR_REG, &req, &rep, NULL, NULL);
+	*made = err == 0 ? rep.key : 0;
+	return err;
+}
+
+static void
+setup(void)
+{
+	struct rcd_ctrl_copy_rep rep;
+
+	node_open(&copied, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_qp(&copied, RCD_CTRL_QP_RC, &second);
+	node_qp(&peer, RCD_CTRL_QP_RC, &peer_second);
+	node_memory(&copied, LEN);
+	node_memory(&peer, LEN);
+	MUST(rcd_client_call(&copied.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL) == 0);
+	queue = (struct rcd_copyq *)(void *)((uint8_t *)copied.client.shm + rep.offset);
+	done = 0;
+	memory = malloc(LEN);
+	MUST(memory != NULL && reg_raw(&copied, memory, LEN, &key) == 0);
+	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
+	{
+		struct node a = copied, b = peer;
+
+		a.qp = second;
+		b.qp = peer_second;
+		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	}
+}
+
+static void
+teardown(void)
+{
+	node_close(&copied);
+	node_close(&peer);
+	free(memory);
+}
+
+/* Wait for jobs. @return whether so many are there */
+static bool
+jobs(uint32_t count)
+{
+	uint64_t deadline = now_ms() + 5000;
+
+	while (rcd_shm_load(&queue->posted) - done < count && now_ms() < deadline)
+		usleep(200);
+	return rcd_shm_load(&queue->posted) - done >= count;
+}
+
+/* Make the oldest copy, or say that it failed. */
+static void
+make(int status)
+{
+	struct rcd_copyq_job *job = &queue->jobs[done & MASK];
+	uint8_t *at = (uint8_t *)(uintptr_t)job->addr;
+	uint8_t *data = queue->arena + job->data;
+	uint64_t val;
+
+	switch ((enum rcd_copyq_op)job->op) {
+	case RCD_COPYQ_NOTHING:
+		break;
+	case RCD_COPYQ_READ:
+		memcpy(data, at, job->len);
+		break;
+	case RCD_COPYQ_WRITE:
+		if (status == 0)
+			memcpy(at, data, job->len);
+		break;
+	case RCD_COPYQ_ADD:
+	case RCD_COPYQ_SWAP:
+		memcpy(data, at, 8);
+		memcpy(&val, at, 8);
+		if (job->op == RCD_COPYQ_ADD)
+			val += job->operand;
+		else if (val == job->compare)
+			val = job->operand;
+		memcpy(at, &val, 8);
+		break;
+	}
+	job->status = (uint32_t)status;
+	rcd_shm_store(&queue->done, ++done);
+}
+
+/* Make copies until a completion comes. @return its status */
+static int
+make_until(struct node *node, struct rcd_cq_slot *slot)
+{
+	uint64_t deadline = now_ms() + 10000;
+	int status;
+
+	do {
+		while (rcd_shm_load(&queue->posted) != done)
+			make(0);
+		status = node_wait(node, slot, 1);
+	} while (status == -ETIMEDOUT && now_ms() < deadline);
+	return status;
+}
+
+static int
+post(struct rcd_cl_qp *qp, uint8_t opcode, struct rcd_sge sge, uint64_t va, uint32_t rkey)
+{
+	struct rcd_send_wr wr = { .wr_id = va,
+		.opcode = opcode,
+		.flags = RCD_SEND_SIGNALED,
+		.sge_count = 1,
+		.sges = &sge,
+		.imm = 0x1234,
+		.remote = { .va = va, .rkey = { rkey }, .compare_or_add = 7 } };
+	int err = rcd_cl_post_send(qp, &wr);
+
+	if (err == 0)
+		rcd_cl_ring(qp);
+	return err;
+}
+
+static struct rcd_sge
+peers(uint32_t len)
+{
+	return (struct rcd_sge){ (uintptr_t)peer.memory, len, { peer.mr.key } };
+}
+
+static struct rcd_sge
+ours(uint32_t len)
+{
+	return (struct rcd_sge){ (uintptr_t)memory, len, { key } };
+}
+
+static int
+post_recv(struct rcd_cl_qp *qp, struct rcd_sge sge, uint64_t wr_id)
+{
+	struct rcd_recv_wr wr = { .wr_id = wr_id, .sge_count = 1, .sges = &sge };
+
+	return rcd_cl_post_recv(qp, &wr, false);
+}
+
+static void
+no_queue_no_copies(void)
+{
+	struct rcd_ctrl_copy_rep rep;
+	struct node node;
+	uint32_t made;
+
+	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(reg_raw(&node, &node, 64, &made), -EPERM);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&node.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL), 0);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&node.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL), -EBUSY);
+	CU_ASSERT_EQUAL(reg_raw(&node, &node, 64, &made), 0);
+	node_close(&node);
+}
+
+static void
+write_waits(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	fill(peer.memory, 4096, 1);
+	memset(memory, 0, 4096);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(4096), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(1));
+	/* Nothing is acknowledged before it is there. */
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(memory, 4096, 1));
+	teardown();
+}
+
+static void
+receive_waits(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	fill(peer.memory, 10000, 2);
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 5), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND_WITH_IMM, peers(10000), 0, 0), 0);
+	CU_ASSERT(jobs(3));
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	make(0);
+	make(0);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	make(0);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.wr_id, 5);
+	CU_ASSERT_EQUAL(slot.byte_len, 10000);
+	CU_ASSERT_EQUAL(slot.imm, 0x1234);
+	CU_ASSERT(filled(memory, 10000, 2));
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	teardown();
+}
+
+static void
+read_and_atomic_wait(void)
+{
+	struct rcd_cq_slot slot;
+	uint64_t val = 100;
+
+	setup();
+	fill(memory, 10000, 3);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_READ, peers(10000), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(3));
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(peer.memory, 10000, 3));
+	memcpy(memory + 64, &val, 8);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_FETCH_ADD, peers(8), (uintptr_t)memory + 64, key), 0);
+	CU_ASSERT(jobs(1));
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	memcpy(&val, peer.memory, 8);
+	CU_ASSERT_EQUAL(val, 100);
+	memcpy(&val, memory + 64, 8);
+	CU_ASSERT_EQUAL(val, 107);
+	/* Ours, into memory that is copied: its completion waits for what came. */
+	fill(peer.memory, 5000, 4);
+	CU_ASSERT_EQUAL(
+		post(&copied.qp, RCD_WR_RDMA_READ, ours(5000), (uintptr_t)peer.memory, peer.mr.key),
+		0);
+	CU_ASSERT(jobs(2));
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(memory, 5000, 4));
+	teardown();
+}
+
+static void
+send_waits(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	fill(memory, 10000, 5);
+	CU_ASSERT_EQUAL(node_recv(&peer, 0, LEN, 6), 0);
+	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, ours(10000), 0, 0), 0);
+	CU_ASSERT(jobs(3));
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(peer.memory, 10000, 5));
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_SUCCESS);
+	teardown();
+}
+
+/* Two queue pairs, one completion queue: order is kept, and who needs no copy is held no longer. */
+static void
+one_queue_for_two(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT(jobs(1));
+	/* The other one's needs no copy, is carried out, and is shown behind the first. */
+	CU_ASSERT_EQUAL(
+		post(&second, RCD_WR_RDMA_WRITE,
+			(struct rcd_sge){ (uintptr_t)copied.memory, 100, { copied.mr.key } },
+			(uintptr_t)peer.memory + 4096, peer.mr.key),
+		0);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	make(0);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.wr_id, 1);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
+	teardown();
+}
+
+/* Traffic that never pauses does not hold completions for ever. */
+static void
+always_something_out(void)
+{
+	struct rcd_cq_slot slot;
+	uint32_t got = 0;
+
+	setup();
+	for (uint32_t i = 0; i < 60; i++)
+		MUST(post_recv(&copied.qp, ours(LEN), i) == 0);
+	MUST(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0) == 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		MUST(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0) == 0);
+		/* One more is out whenever one is made. */
+		CU_ASSERT_FATAL(jobs(2));
+		make(0);
+		if (node_wait(&copied, &slot, QUIET_MS) == RCD_WC_SUCCESS)
+			CU_ASSERT_EQUAL(slot.wr_id, got++);
+	}
+	CU_ASSERT(got >= 40);
+	teardown();
+}
+
+static void
+failed_receive(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 2), 0);
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 3), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT(jobs(2));
+	make(EFAULT);
+	/* The first did not arrive, the second came behind it, the third was never used. */
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(slot.wr_id, 1);
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(slot.wr_id, 2);
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(slot.wr_id, 3);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_REM_OP_ERR);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_WR_FLUSH_ERR);
+	teardown();
+}
+
+static void
+failed_write_and_read(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(100), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(1));
+	make(EFAULT);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_REM_ACCESS_ERR);
+	/* The other one of both goes on. */
+	CU_ASSERT_EQUAL(
+		post(&second, RCD_WR_RDMA_READ, ours(5000), (uintptr_t)peer.memory, peer.mr.key),
+		0);
+	CU_ASSERT(jobs(2));
+	make(0);
+	make(EFAULT);
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
+	teardown();
+}
+
+static void
+begins_anew(void)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RESET };
+	struct rcd_cq_slot slot;
+
+	setup();
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, ours(100), 0, 0), 0);
+	CU_ASSERT_EQUAL(post_recv(&second, ours(LEN), 2), 0);
+	CU_ASSERT_EQUAL(post(&peer_second, RCD_WR_SEND, peers(200), 0, 0), 0);
+	CU_ASSERT(jobs(2));
+	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&copied.qp, &attr, RCD_QP_ATTR_STATE), 0);
+	/* Of its former life nothing is ever seen. */
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	teardown();
+}
+
+static void
+goes_with_jobs_out(void)
+{
+	struct rcd_ctrl_key mr;
+	struct rcd_cq_slot slot;
+
+	setup();
+	mr.key = key;
+	mr.reserved = 0;
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, ours(10000), 0, 0), 0);
+	CU_ASSERT_EQUAL(
+		post(&peer_second, RCD_WR_RDMA_WRITE, peers(3000), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(2));
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&copied.client, RCD_CTRL_QP_DESTROY, copied.qp.handle), 0);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&copied.client, RCD_CTRL_MR_DEREG, &mr, NULL, NULL, NULL), 0);
+	/* What the other one had under way arrives; what comes behind it finds no region. */
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(
+		post(&peer_second, RCD_WR_RDMA_WRITE, peers(3000), (uintptr_t)memory, key), 0);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&copied.client, RCD_CTRL_QP_DESTROY, second.handle), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&copied.client, RCD_CTRL_CQ_DESTROY, copied.cq.handle), 0);
+	teardown();
+}
+
+static long long
+statistic(const char *counter)
+{
+	char *answer = rig_admin(rig.socket, "statistic roce0");
+	long long count = rig_number(answer, counter);
+
+	free(answer);
+	return count;
+}
+
+/* More comes than there is room for: it is dropped and comes again, and none is lost. */
+static void
+no_room(void)
+{
+	long long dropped = statistic("rx_drop_copy_busy");
+	struct rcd_cq_slot slot;
+
+	setup();
+	for (uint32_t i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(
+			post(&peer.qp, RCD_WR_RDMA_WRITE, peers(LEN), (uintptr_t)memory, key), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(
+			post(&peer_second, RCD_WR_RDMA_WRITE, peers(LEN), (uintptr_t)memory, key),
+			0);
+	CU_ASSERT(jobs(600));
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT(statistic("rx_drop_copy_busy") > dropped);
+	CU_ASSERT(rcd_shm_load(&queue->posted) - done <= RCD_COPYQ_JOBS);
+	fill(peer.memory, LEN, 6);
+	for (uint32_t i = 0; i < 10; i++)
+		CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(LEN), (uintptr_t)memory, key), 0);
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(memory, LEN, 6));
+	teardown();
+}
+
+/* An index that can't be: its queue pairs with copies fail, and others know nothing of it. */
+static void
+lies(void)
+{
+	struct rcd_cq_slot slot;
+
+	setup();
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(100), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(1));
+	rcd_shm_store(&queue->done, 77777);
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, 10000), RCD_WC_REM_ACCESS_ERR);
+	/* What needs no copies goes on. */
+	CU_ASSERT_EQUAL(
+		post(&second, RCD_WR_RDMA_WRITE,
+			(struct rcd_sge){ (uintptr_t)copied.memory, 100, { copied.mr.key } },
+			(uintptr_t)peer.memory, peer.mr.key),
+		0);
+	for (int i = 0; i < 3 && node_wait(&copied, &slot, 5000) != RCD_WC_SUCCESS; i++)
+		continue;
+	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
+	CU_ASSERT_EQUAL(
+		post(&second, RCD_WR_RDMA_WRITE, ours(100), (uintptr_t)peer.memory, peer.mr.key),
+		0);
+	CU_ASSERT_NOT_EQUAL(node_wait(&copied, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
+	teardown();
+}
+
+/* All of the queue is the client's to write. */
+static void
+scribbles(void)
+{
+	uint64_t state = 88172645463325252ull;
+	struct honest honest;
+
+	setup();
+	honest = honest_start(&rig);
+	for (int round = 0; round < 300; round++) {
+		post(&peer.qp, RCD_WR_RDMA_WRITE, peers(5000), (uintptr_t)memory, key);
+		post(&peer_second, RCD_WR_RDMA_READ, peers(5000), (uintptr_t)memory, key);
+		post(&copied.qp, RCD_WR_SEND, ours(5000), 0, 0);
+		for (size_t i = 0; i < offsetof(struct rcd_copyq, arena) / 8; i++) {
+			state ^= state << 13;
+			state ^= state >> 7;
+			state ^= state << 17;
+			((volatile uint64_t *)(void *)queue)[i] = state;
+		}
+		rcd_shm_store(&queue->done, rcd_shm_load(&queue->posted) - (uint32_t)state % 3);
+		usleep(200);
+	}
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+	teardown();
+}
+
+static void
+still_right(void)
+{
+	CU_ASSERT(rig_contexts(&rig, 0, 5000));
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "S2 copied memory needs a client that makes the copies", no_queue_no_copies },
+		{ "S5 a WRITE is acknowledged when it is in place", write_waits },
+		{ "S5 a receive completes when it is in place", receive_waits },
+		{ "S5 READs and atomics wait for their copies", read_and_atomic_wait },
+		{ "S5 a SEND leaves when its payload is there", send_waits },
+		{ "S5 completions keep their order", one_queue_for_two },
+		{ "S5 completions come while copies are always out", always_something_out },
+		{ "S5 a receive that fails is an error for both", failed_receive },
+		{ "S5 a WRITE or READ that fails is an error", failed_write_and_read },
+		{ "S5 nothing of a former life completes", begins_anew },
+		{ "S5 objects go with copies out", goes_with_jobs_out },
+		{ "S5 copies that are out are bounded", no_room },
+		{ "S5 an impossible index harms its writer", lies },
+		{ "S5 a queue of nonsense harms its writer", scribbles },
+		{ "S5 nothing is left", still_right },
+	};
+
+	rig_start(&rig, NULL);
+	return rcd_tap_run("copyq", tests, sizeof(tests) / sizeof(tests[0]));
+}
