@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,14 +81,13 @@ void
 rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count)
 {
 	char byte;
-	struct iovec to = { .iov_base = &byte, .iov_len = 1 };
 
 	/*
-	 * A read that never waits, however the application reads the pipe: another thread may take
-	 * the bytes first. One that has, finds no event for its own, and waits again.
+	 * A read that never waits, however the application reads the channel: another thread may
+	 * take the bytes first. One that has, finds no event for its own, and waits again.
 	 */
 	for (uint32_t i = 0; i < count; i++)
-		if (vmsplice(channel->base.fd, &to, 1, SPLICE_F_NONBLOCK) != 1)
+		if (recv(channel->base.fd, &byte, 1, MSG_DONTWAIT) != 1)
 			return;
 }
 
@@ -352,8 +351,8 @@ wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
 }
 
 /*
- * Take a byte from the channel's pipe: there is an event for it. A signal ends a read() as it ends
- * the wait in one of the kernel's channels: not when its handler has SA_RESTART.
+ * Take a byte from the channel: there is an event for it. A signal ends a read() as it ends the
+ * wait in one of the kernel's channels: not when its handler has SA_RESTART.
  *
  * @return 0 or -errno; -EAGAIN: it shall not wait; -EIO: the engine is gone
  */
