@@ -145,6 +145,29 @@ nobody_starves(void)
 	CU_ASSERT(world.senders[0].sent > world.now / 8);
 }
 
+/* Short ones that had the wire to themselves owe nothing for it to a long one that comes later. */
+static void
+new_ones_run_up_no_debt(void)
+{
+	static struct world world;
+	struct sender *small = &world.senders[1];
+
+	setup(&world);
+	for (int round = 0; round < 100000; round++) {
+		begin(&world, small, 1024, 1024);
+		step(&world);
+	}
+	begin(&world, &world.senders[0], LARGEST, UINT64_MAX);
+	while (world.senders[0].sent < 2 * RCD_TURN_QUANTUM)
+		step(&world);
+	small->waited = 0;
+	begin(&world, small, 8, 8);
+	while (small->left > 0 && world.now - small->began_at < LIMIT)
+		step(&world);
+	CU_ASSERT_EQUAL(small->left, 0);
+	CU_ASSERT(small->waited <= RCD_TURN_QUANTUM);
+}
+
 static void
 shares_are_even(void)
 {
@@ -197,6 +220,7 @@ main(void)
 		RCD_TEST(short_beside_long),
 		RCD_TEST(shorts_wait_for_each_other),
 		RCD_TEST(nobody_starves),
+		RCD_TEST(new_ones_run_up_no_debt),
 		RCD_TEST(shares_are_even),
 		RCD_TEST(blocked_ones_wait),
 	};
