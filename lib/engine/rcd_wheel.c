@@ -62,13 +62,13 @@ rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns, uint32_t budget,
 	uint64_t last = now_ns >> RCD_WHEEL_TICK_LOG2;
 	uint32_t done = 0;
 
-	if (last < wheel->tick)
-		return 0;
-	/* After a long stop each list once is enough. */
-	if (last - wheel->tick >= RCD_WHEEL_SLOTS)
-		wheel->tick = last - RCD_WHEEL_SLOTS + 1;
-	/* What is set from now on belongs behind the last tick that is looked at. */
-	wheel->floor = last + 1;
+	if (last >= wheel->tick) {
+		/* After a long stop each list once is enough. */
+		if (last - wheel->tick >= RCD_WHEEL_SLOTS)
+			wheel->tick = last - RCD_WHEEL_SLOTS + 1;
+		/* What is set from now on belongs behind the last tick that is looked at. */
+		wheel->floor = last + 1;
+	}
 	while (done < budget && wheel->count > 0) {
 		struct rcd_timer *timer = LIST_FIRST(&wheel->late);
 		uint64_t at_ns;
@@ -88,7 +88,7 @@ rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns, uint32_t budget,
 		done++;
 	}
 	/* With none left there is nothing to look for in the ticks between. */
-	if (wheel->count == 0)
+	if (wheel->count == 0 && wheel->tick <= last)
 		wheel->tick = last + 1;
 	return done;
 }
@@ -99,7 +99,7 @@ rcd_wheel_next(const struct rcd_wheel *wheel)
 	if (wheel->count == 0)
 		return UINT64_MAX;
 	if (!LIST_EMPTY(&wheel->late))
-		return wheel->tick << RCD_WHEEL_TICK_LOG2;
+		return 0;
 	for (uint64_t tick = wheel->tick; tick < wheel->tick + RCD_WHEEL_SLOTS; tick++)
 		if (!LIST_EMPTY(&wheel->slots[tick % RCD_WHEEL_SLOTS]))
 			return tick << RCD_WHEEL_TICK_LOG2;

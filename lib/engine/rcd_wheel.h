@@ -67,7 +67,11 @@ uint32_t
 rcd_wheel_advance(struct rcd_wheel *wheel, uint64_t now_ns, uint32_t budget,
 	void (*expired)(struct rcd_timer *timer, void *arg), void *arg);
 
-/** A time before which nothing is due. @return engine clock; UINT64_MAX when no timer is set */
+/**
+ * A time before which nothing is due.
+ *
+ * @return engine clock; 0 when a budget was not enough; UINT64_MAX when no timer is set
+ */
 uint64_t
 rcd_wheel_next(const struct rcd_wheel *wheel);
 

@@ -142,6 +142,38 @@ budgets(void)
 	free(world);
 }
 
+/* What a budget leaves is due at once: the same tick has it all, by further calls. */
+static void
+budgets_in_one_tick(void)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	uint32_t calls = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(world);
+	world->now_ns = 123456789;
+	rcd_wheel_init(&world->wheel, world->now_ns);
+	for (uint32_t i = 0; i < TIMERS; i++) {
+		world->entries[i].at_ns = world->now_ns + 1;
+		rcd_wheel_set(&world->wheel, &world->entries[i].timer, world->entries[i].at_ns);
+	}
+	/* The last tick that is looked at is theirs. */
+	world->now_ns += TICK;
+	while (rcd_wheel_due(&world->wheel, world->now_ns) && calls < TIMERS) {
+		CU_ASSERT(rcd_wheel_next(&world->wheel) <= world->now_ns);
+		CU_ASSERT(rcd_wheel_advance(&world->wheel, world->now_ns, 64, expired, world) > 0);
+		calls++;
+	}
+	CU_ASSERT_EQUAL(world->fired, TIMERS);
+	CU_ASSERT_EQUAL(calls, (TIMERS + 63) / 64);
+	/* And what is set now fires later, as ever. */
+	world->entries[0].at_ns = world->now_ns + 1;
+	rcd_wheel_set(&world->wheel, &world->entries[0].timer, world->entries[0].at_ns);
+	CU_ASSERT_FALSE(rcd_wheel_due(&world->wheel, world->now_ns));
+	world->now_ns += 2 * TICK;
+	CU_ASSERT_EQUAL(rcd_wheel_advance(&world->wheel, world->now_ns, 64, expired, world), 1);
+	free(world);
+}
+
 static void
 empty_wheel(void)
 {
@@ -162,6 +194,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(random_operations),
 		{ "S8 timers expire within a budget", budgets },
+		{ "S8 timers that a budget leaves expire in the same tick", budgets_in_one_tick },
 		RCD_TEST(empty_wheel),
 	};
 
