@@ -41,7 +41,8 @@ rcd_cma_rx(
 	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id)
 {
 	const struct rcd_roce *roce = &pkt->roce;
-	int at = rcd_dev_gid_find(dev, &pkt->dgid);
+	const struct rcd_gid_table *gids = rcd_dev_gids(dev);
+	int at = rcd_gid_table_find(gids, &pkt->dgid);
 	struct rte_ring *ring = lcore->engine->cma->mads;
 	uint64_t one = 1;
 	struct rcd_cma_mad mad = {
@@ -70,7 +71,7 @@ rcd_cma_rx(
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
 		return;
 	}
-	if (dev->gids->entries[at].vlan_id != vlan_id) {
+	if (gids->entries[at].vlan_id != vlan_id) {
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
 		return;
 	}

@@ -121,7 +121,7 @@ void
 rcd_tx_path(struct rcd_dev *dev, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn,
 	struct rcd_path *path, const struct rcd_dev **loop);
 
-/** Whether the address belongs to the device. @return its place; -1: no */
+/** Whether the address belongs to the device now. @return its place in rcd_dev_gids(); -1: no */
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 

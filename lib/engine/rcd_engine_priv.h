@@ -95,6 +95,10 @@ struct rcd_gid_table {
 	} entries[RCD_GIDS_MAX];
 };
 
+/** Whether the address is in the table. @return its place; -1: no */
+int
+rcd_gid_table_find(const struct rcd_gid_table *table, const struct rcd_gid *gid);
+
 /** A device: one port and its addresses. */
 struct rcd_dev {
 	/* Constant, or replaced as a whole: read by lcores. */

@@ -13,14 +13,18 @@
 #include "rcd_nd.h"
 
 int
-rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
+rcd_gid_table_find(const struct rcd_gid_table *table, const struct rcd_gid *gid)
 {
-	const struct rcd_gid_table *table = rcd_dev_gids(dev);
-
 	for (uint32_t i = 0; i < table->count; i++)
 		if (table->entries[i].used && rcd_gid_eq(&table->entries[i].gid, gid))
 			return (int)i;
 	return -1;
+}
+
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	return rcd_gid_table_find(rcd_dev_gids(dev), gid);
 }
 
 /* The control thread is to know of this, unless too many want to tell it things. */
@@ -53,9 +57,10 @@ static int
 find_ours(struct rcd_lcore *lcore, const struct rcd_dev *dev, uint16_t vlan_id,
 	const struct rcd_gid *gid)
 {
-	int at = rcd_dev_gid_find(dev, gid);
+	const struct rcd_gid_table *table = rcd_dev_gids(dev);
+	int at = rcd_gid_table_find(table, gid);
 
-	if (at < 0 || dev->gids->entries[at].vlan_id == vlan_id)
+	if (at < 0 || table->entries[at].vlan_id == vlan_id)
 		return at;
 	rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
 	return -1;

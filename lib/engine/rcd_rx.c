@@ -55,7 +55,7 @@ hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, struct rcd_dev *dev,
 static bool
 in_vlan(const struct rcd_dev *dev, uint16_t vlan_id)
 {
-	const struct rcd_gid_table *gids = dev->gids;
+	const struct rcd_gid_table *gids = rcd_dev_gids(dev);
 
 	for (uint32_t i = 0; i < gids->count; i++)
 		if (gids->entries[i].used && gids->entries[i].vlan_id == vlan_id)
@@ -70,15 +70,16 @@ path_is_ours(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rc
 {
 	const struct rcd_dev *dev = hqp->dev;
 	enum rcd_counter counter = RCD_COUNTER_RX_DROP_VLAN;
-	int at;
 
 	if (likely(!hqp->datagram)) {
 		/* Addresses are compared by the queue pair with those of its peer. */
 		if (likely(hqp->vlan_id == vlan_id))
 			return true;
 	} else {
-		at = rcd_dev_gid_find(dev, &pkt->dgid);
-		if (at >= 0 && dev->gids->entries[at].vlan_id == vlan_id)
+		const struct rcd_gid_table *gids = rcd_dev_gids(dev);
+		int at = rcd_gid_table_find(gids, &pkt->dgid);
+
+		if (at >= 0 && gids->entries[at].vlan_id == vlan_id)
 			return true;
 		if (at < 0)
 			counter = RCD_COUNTER_RX_DROP_ADDRESS;
