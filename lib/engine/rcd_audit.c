@@ -194,7 +194,7 @@ check_session(struct audit *audit, const struct rcd_session *session)
 {
 	audit->clients++;
 	audit->parked += session->parked;
-	add_item(audit, session, session, session->shm, session->seg_bytes);
+	add_item(audit, session, session, session->shm, session->seg_bytes + session->huge_bytes);
 	audit->first = audit->count;
 	check_cm(audit, session);
 	if (session->shm == NULL || session->mrs == NULL)

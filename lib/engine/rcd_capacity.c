@@ -20,6 +20,9 @@
 /** Bytes of one half of the window: regions need one or the other (rcd_guard.c). */
 #define WINDOW_HALF (UINT64_C(1) << 42)
 
+/** Mappings of a process where the kernel does not say: what it begins with. */
+#define MAPPINGS_UNKNOWN 65530
+
 #define HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
 static uint64_t
@@ -93,12 +96,13 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 {
 	uint64_t huge = read_number(HUGEPAGES "free_hugepages");
 	uint64_t reserved = read_number(HUGEPAGES "resv_hugepages");
+	uint64_t mappings = read_number("/proc/sys/vm/max_map_count");
 	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
 	*total = (struct rcd_quota){
 		.clients = clients,
 		.descriptors = descriptors(),
-		.mappings = left(read_number("/proc/sys/vm/max_map_count"),
+		.mappings = left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
 			count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = WINDOW_HALF,
 		.queue_bytes = ram / 2,

@@ -24,8 +24,8 @@
 #define CONTEXT_DESCRIPTORS    4
 #define CONTEXT_MAPPINGS       24
 
-/** Kernel memory for events that wait in a stream. */
-#define STREAM_BYTES (1 << 20)
+/** Kernel memory for events that wait in a stream: a client may have thousands of streams. */
+#define STREAM_BYTES (16 << 10)
 
 void *
 rcd_session_zalloc(const struct rcd_session *session, size_t bytes)
@@ -259,7 +259,7 @@ rcd_session_stream(struct rcd_session *session, int ends[2])
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		return err;
 	}
-	/* As much as an unprivileged program may have; with less, events only wait longer. */
+	/* Some forty events (the kernel doubles it); others wait with us, in order. */
 	setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_BYTES }, sizeof(int));
 	return 0;
 }
