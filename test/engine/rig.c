@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +43,39 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/*
+ * Have an engine killed should this process end before it, however it ends: an engine polls for
+ * ever. PR_SET_PDEATHSIG would be lost when the engine becomes another user; so a process that is
+ * nobody's child waits for whichever of the two ends first.
+ */
+static void
+leash(pid_t engine)
+{
+	struct pollfd ends[2] = { { .fd = 0, .events = POLLIN }, { .fd = 1, .events = POLLIN } };
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int other = (int)syscall(SYS_pidfd_open, engine, 0);
+	pid_t pid;
+
+	MUST(self > 1 && other > 1);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		if (fork() != 0 || dup2(self, 0) != 0 || dup2(other, 1) != 1)
+			_exit(0);
+		for (int fd = 2; fd < 1024; fd++)
+			close(fd);
+		while (poll(ends, 2, -1) < 0)
+			;
+		if (ends[1].revents == 0)
+			syscall(SYS_pidfd_send_signal, 1, SIGKILL, NULL, 0);
+		_exit(0);
+	}
+	MUST(pid > 0 && waitpid(pid, NULL, 0) == pid);
+	close(self);
+	close(other);
 }
 
 void
@@ -91,6 +126,7 @@ rig_start(struct rig *rig, const char *const *args)
 	}
 	MUST(rig->pid > 0);
 	running = rig->pid;
+	leash(rig->pid);
 	for (;;) {
 		struct rcd_client client;
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED = sys.argv[1]
@@ -35,7 +36,9 @@ def rocade(*words, status=0):
 
 def up(*words):
     os.makedirs(f'{FOLDER}/run', exist_ok=True)
-    return rocade('up', *words, *EAL)
+    out = rocade('up', *words, *EAL)
+    leash.leash(json.loads(rocade('-j', 'engine'))['pid'])
+    return out
 
 
 def traces():

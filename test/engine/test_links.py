@@ -21,6 +21,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED, PAIR = sys.argv[1:3]
@@ -51,6 +52,7 @@ class Engine:
                     '--no-telemetry', '--', '--config', str(path)]
         with open(self.log, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
+        leash.leash(self.process.pid)
         deadline = time.monotonic() + 20
         while self.process.poll() is None and time.monotonic() < deadline:
             if subprocess.run([ROCADE, '--socket', self.socket, 'engine'], capture_output=True,

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs every libFuzzer target of a build for a fixed number of inputs from a fixed seed, beginning
-# with the kept corpus; a failure can be repeated.
+# with the kept corpus; a failure can be repeated. On a slow machine a minute for each is the end.
 #
-# A target that drives a whole engine does a thousandth of the inputs a second: it gets fewer.
+# A target that drives a whole engine takes longer for each input: it gets a fortieth of them.
 #
 #   run.sh BUILD_FOLDER INPUTS
 set -euo pipefail
@@ -22,7 +22,7 @@ for target in "$build"/test/fuzz/fuzz_*; do
 	fuzz_ctrl | fuzz_segment) runs=$((inputs / 40)) ;;
 	esac
 	echo "fuzz: $name, $runs inputs"
-	if ! "$target" -seed=1 -runs="$runs" -max_len=1500 \
+	if ! "$target" -seed=1 -runs="$runs" -max_total_time=60 -max_len=1500 \
 		-artifact_prefix="$build/crash-$name-" \
 		"$work/$name" "$here/corpus/${name#fuzz_}" >"$work/$name.log" 2>&1; then
 		tail -n 60 "$work/$name.log" >&2

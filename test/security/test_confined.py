@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED = sys.argv[1]
@@ -44,6 +45,7 @@ class Engine:
                       '-m', '256')
         tap.equal(done.returncode, 0, done.stdout + done.stderr)
         self.pid = json.loads(rocade('-j', 'engine').stdout)['pid']
+        leash.leash(self.pid)
         return self
 
     def __exit__(self, *_):

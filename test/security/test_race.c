@@ -217,7 +217,7 @@ netdevs_change(void)
 	pid_t others;
 
 	if (!netdevs) {
-		printf("# no network namespace of one's own: not tried\n");
+		rcd_tap_skip("no network namespace of one's own");
 		return;
 	}
 	admin("link add k0 netdev rcdrace0 packet");

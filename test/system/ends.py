@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
@@ -183,6 +184,7 @@ def start(config=None, veth_lines=''):
     done = rocade('up', *words, '--', '--file-prefix', f'rcdsys{os.getpid()}', '--no-huge', '-m',
                   '256')
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
+    leash.leash(json.loads(rocade('-j', 'engine').stdout)['pid'])
     ENDS.extend([End('roce0'), End('roce1')])
 
 
@@ -229,6 +231,7 @@ def veth_ends(stack, more):
         bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
+        leash.leash(engine.pid)
         stack.callback(engine.wait)
         stack.callback(engine.terminate)
         for _ in range(200):

@@ -226,6 +226,47 @@ def shell_syntax(root):
                 yield f'{path}: {done.stderr.strip()}'
 
 
+def findings_tested(root):
+    """Each row of the table of findings names tests that exist: "folder/program: case; case"."""
+    table = (root / 'doc/security.md').read_text().split('| finding |')[1]
+    for finding, *cells in re.findall(r'^\| (\w+(?: \d+)?) \|(.*)\|(.*)\|(.*)\|$', table, re.M):
+        named, program = 0, None
+        for part in cells[-1].strip().split('; '):
+            match = re.search(r'\b(\w+/\w+): (.*)', part)
+            if match:
+                program, case = match.groups()
+            elif program and part.startswith(finding + ' '):
+                case = part
+            else:
+                continue
+            folder, name = program.split('/')
+            built = root / 'test' / folder / 'meson.build'
+            code = (root / 'test' / folder).glob(f'test_{name}.*')
+            if not built.is_file() or f"'{name}'" not in built.read_text().replace('test_', ''):
+                yield f'doc/security.md: {finding}: no program {program}'
+            elif not any(case in path.read_text() for path in code):
+                yield f'doc/security.md: {finding}: no case "{case}" in {program}'
+            named += 1
+        if not named or not all(cell.strip() for cell in cells):
+            yield f'doc/security.md: {finding}: names no test, or leaves something empty'
+
+
+def versions_agree(root):
+    """The command that is no C speaks the protocol and the ABI of the headers."""
+    spoken = re.search(r'^MAGIC, VERSION, ABI = .*, (\d+), (\d+)$',
+                       (root / 'usertools/rocade').read_text(), re.M).groups()
+    meant = [re.search(rf'#define {name}\s+(\d+)', (root / 'lib' / path).read_text()).group(1)
+             for path, name in (('ctrl/rcd_ctrl.h', 'RCD_CTRL_VERSION'),
+                                ('shmq/rcd_shm.h', 'RCD_SHM_ABI'))]
+    if list(spoken) != meant:
+        yield f'usertools/rocade: speaks version and ABI {spoken}, the headers {meant}'
+
+
+TABLE = '| finding | a | b | test |\n|---|---|---|---|\n| S1 | a | b | %s |\n'
+TESTS = {'test/a/meson.build': "'b'\n", 'test/a/test_b.c': '"S1 holds"\n'}
+VERSIONS = {'lib/ctrl/rcd_ctrl.h': '#define RCD_CTRL_VERSION 2\n',
+            'lib/shmq/rcd_shm.h': '#define RCD_SHM_ABI 2\n',
+            'usertools/rocade': 'MAGIC, VERSION, ABI = 3, 2, 1\n'}
 LAYERS = {'lib/meson.build': "libraries = [\n'base', 'wire',\n]\n", 'lib/base/meson.build': '',
           'lib/wire/meson.build': "deps = ['base']\n"}
 
@@ -243,6 +284,10 @@ RULES = [
     (layering, {**LAYERS, 'lib/base/b.c': '#include <rte_eal.h>\n'}),
     (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
     (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
+    (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/b: S1 holds; S1 no case'}),
+    (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/c: S1 no program'}),
+    (findings_tested, {**TESTS, 'doc/security.md': TABLE % ''}),
+    (versions_agree, VERSIONS),
     (formatting, {'a.c': 'int   a ;\n'}),
     (shell_syntax, {'a.sh': 'if\n'}),
 ]
