@@ -244,6 +244,8 @@ rcd_cm_rx_rtu(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 		agent->counts.dropped_nobody++;
 		return;
 	}
+	/* It has our number: it is there. What it is told later finds its own way. */
+	conn->way.from_link = false;
 	if (conn->state != RCD_CM_STATE_REP_SENT) {
 		agent->counts.duplicates++;
 		return;

@@ -85,6 +85,11 @@ on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
 	uint32_t from = (uint32_t)((struct node *)arg - net.nodes);
 
 	CU_ASSERT_TRUE(rcd_gid_eq(&way->remote, &net.nodes[1 - from].gid));
+	/* Strangers are answered where they wrote from; who has a connection is looked for. */
+	if (net.quiet && mad[17] == RCD_CM_REP)
+		CU_ASSERT_TRUE(way->from_link);
+	if (net.quiet && mad[17] == RCD_CM_DREQ)
+		CU_ASSERT_FALSE(way->from_link);
 	if (chance(net.loss))
 		return;
 	launch(1 - from, mad);
@@ -246,6 +251,7 @@ deliver(uint32_t i)
 	struct rcd_cm_way way = way_of(to);
 	uint8_t mad[RCD_MAD_LEN];
 
+	way.from_link = true;
 	memcpy(mad, net.flight[i].mad, sizeof(mad));
 	net.flight[i] = net.flight[--net.flight_count];
 	rcd_cm_rx(net.nodes[to].agent, mad, &way, net.now_ns);
