@@ -452,6 +452,18 @@ rcd_cm_set_cookie(struct rcd_cm_conn *conn, void *cookie)
 	conn->cookie = cookie;
 }
 
+void *
+rcd_cm_owner(const struct rcd_cm_conn *conn)
+{
+	return conn->owner;
+}
+
+void
+rcd_cm_set_owner(struct rcd_cm_conn *conn, void *owner)
+{
+	conn->owner = owner;
+}
+
 const struct rcd_cm_way *
 rcd_cm_conn_way(const struct rcd_cm_conn *conn)
 {

@@ -32,7 +32,11 @@ struct rcd_cm_way {
 	uint32_t dev; /**< the host's number of the device */
 	uint8_t tclass;
 	uint8_t hop_limit;
-	bool from_link; /**< a packet came by it, from this link address: answers may go there */
+	/**
+	 * A packet came by it, from this link address: answers go there. False again once the
+	 * peer has shown that it gets them: the host finds the way to it.
+	 */
+	bool from_link;
 	uint8_t mac[RCD_MAC_LEN];
 };
 
@@ -211,6 +215,12 @@ void *
 rcd_cm_cookie(const struct rcd_cm_conn *conn);
 void
 rcd_cm_set_cookie(struct rcd_cm_conn *conn, void *cookie);
+
+/** Another word of the host's, which it has until GONE. */
+void *
+rcd_cm_owner(const struct rcd_cm_conn *conn);
+void
+rcd_cm_set_owner(struct rcd_cm_conn *conn, void *owner);
 
 const struct rcd_cm_way *
 rcd_cm_conn_way(const struct rcd_cm_conn *conn);

@@ -37,6 +37,7 @@ enum rcd_cm_about {
 struct rcd_cm_conn {
 	struct rcd_cm_agent *agent;
 	void *cookie;
+	void *owner;
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint32_t local_qpn;

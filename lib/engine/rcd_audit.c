@@ -278,6 +278,7 @@ check_book(struct audit *audit)
 {
 	const struct rcd_quota_book *book = &audit->engine->book;
 	const struct rcd_quota_user *user;
+	const struct rcd_cma_account *rest;
 	const struct rcd_session *session;
 
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
@@ -285,6 +286,8 @@ check_book(struct audit *audit)
 
 		LIST_FOREACH(session, &audit->engine->sessions, link)
 		sessions += session->quota.book != NULL ? session->quota.used[i] : 0;
+		LIST_FOREACH(rest, &audit->engine->cma->rests, link)
+		sessions += rest->rest.used[i];
 		LIST_FOREACH(user, &book->users, link)
 		users += user->used[i];
 		if (sessions != book->used[i] || users != book->used[i])
@@ -293,6 +296,9 @@ check_book(struct audit *audit)
 				(unsigned long long)sessions, (unsigned long long)users,
 				(unsigned long long)book->used[i]);
 	}
+	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cm_agent_used(audit->engine->cma->agent))
+		wrong(audit, "%llu connections are charged for",
+			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
 	LIST_FOREACH(session, &audit->engine->sessions, link)
 	check_account(audit, session);
 }

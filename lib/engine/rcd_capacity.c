@@ -117,6 +117,8 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 		.ahs = 1u << 18,
 		.groups = 1024,
 		.cm_ids = 1u << 18,
+		/* A request has one before its listener is charged for it. */
+		.cm_connections = 65536 - 16,
 		.neighbours = 4096,
 	};
 }

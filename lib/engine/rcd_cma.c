@@ -302,6 +302,7 @@ rcd_cma_destroy(struct rcd_engine *engine)
 	if (cma == NULL)
 		return;
 	rcd_cm_agent_destroy(cma->agent);
+	rcd_cma_accounts_end(cma);
 	rte_ring_free(cma->mads);
 	rcd_cma_ports_fini(cma);
 	free(cma);

@@ -8,6 +8,7 @@
  *   rcd_cma.c        the service: its agent, time, MADs in and out
  *   rcd_cma_id.c     identifiers: made, bound, resolved, listening, removed
  *   rcd_cma_conn.c   connections and datagram services of identifiers
+ *   rcd_cma_quota.c  who is charged for connections
  *   rcd_cma_tell.c   what the agent tells of them
  *   rcd_cma_list.c   identifiers for the command line
  *   rcd_cma_event.c  channels and their events
@@ -151,8 +152,18 @@ struct rcd_cmid {
 LIST_HEAD(rcd_cmid_list, rcd_cmid);
 TAILQ_HEAD(rcd_cmid_queue, rcd_cmid);
 
+/** Who is charged for connections: a session, and its user when that has ended before them. */
+struct rcd_cma_account {
+	LIST_ENTRY(rcd_cma_account) link;
+	struct rcd_quota_entry *entry; /**< the session's, or rest */
+	struct rcd_quota_entry rest;
+};
+
+LIST_HEAD(rcd_cma_accounts, rcd_cma_account);
+
 /** What a client has. */
 struct rcd_cma_client {
+	struct rcd_cma_account *account;
 	struct rcd_table ids;
 	struct rcd_table channels;
 	uint32_t group_count;
@@ -182,6 +193,7 @@ struct rcd_cma {
 	struct rte_ring *mads;
 	struct rcd_cm_counts told; /**< what the devices' counters have of the agent's counts */
 	struct rcd_cmid_list ids;
+	struct rcd_cma_accounts rests; /**< of sessions that have ended */
 	struct rcd_cmid_queue waiting; /**< in ADDR_QUERY; the next one to look at is the first */
 	struct rcd_cmid_list *ports[RCD_CMA_SPACES];
 	uint32_t psn; /**< of packets to QP1 */
@@ -261,6 +273,28 @@ rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_a
 /** The way to the peer. */
 void
 rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av);
+
+/* rcd_cma_quota.c */
+
+/** The account of a session. @return NULL: no memory */
+struct rcd_cma_account *
+rcd_cma_account_open(struct rcd_session *session);
+
+/** The session ends; what its user still has is kept until the connections are gone. */
+void
+rcd_cma_account_close(struct rcd_cma *cma, struct rcd_cma_account *account);
+
+/** Charge for a connection. @return 0 or -ENOMEM */
+int
+rcd_cma_account_charge(struct rcd_cma_account *account);
+
+/** A connection is no more. */
+void
+rcd_cma_account_uncharge(struct rcd_cma_account *account);
+
+/** Forget what sessions have left behind. */
+void
+rcd_cma_accounts_end(struct rcd_cma *cma);
 
 /* rcd_cma_tell.c */
 

@@ -173,10 +173,14 @@ may_name(const struct rcd_cmid *id, uint32_t qpn)
 int
 rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
+	struct rcd_cma_account *account = id->session->cma->account;
 	int err;
 
 	if (id->state != RCD_CMA_ROUTE_RESOLVED || !may_name(id, asked->qpn))
 		return -EINVAL;
+	err = rcd_cma_account_charge(account);
+	if (err != 0)
+		return err;
 	take_param(id, asked);
 	id->psn = rcd_cma_random(cma_of(id)) & 0xffffff;
 	id->timeout = id->ack_timeout != 0 ? id->ack_timeout : ACK_TIMEOUT;
@@ -185,9 +189,13 @@ rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	set_way(id);
 	err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, asked)
 					    : connect_reliable(id, asked);
-	if (err == 0)
-		id->state = RCD_CMA_CONNECT;
-	return err;
+	if (err != 0) {
+		rcd_cma_account_uncharge(account);
+		return err;
+	}
+	rcd_cm_set_owner(id->conn, account);
+	id->state = RCD_CMA_CONNECT;
+	return 0;
 }
 
 static int

@@ -224,10 +224,12 @@ open_client(struct rcd_session *session)
 
 	if (client == NULL)
 		return -ENOMEM;
-	if (rcd_table_init(&client->ids, RCD_CMA_IDS_MAX) != 0 ||
+	client->account = rcd_cma_account_open(session);
+	if (client->account == NULL || rcd_table_init(&client->ids, RCD_CMA_IDS_MAX) != 0 ||
 		rcd_table_init(&client->channels, RCD_CMA_CHANNELS) != 0) {
 		rcd_table_fini(&client->ids);
 		rcd_table_fini(&client->channels);
+		free(client->account);
 		free(client);
 		return -ENOMEM;
 	}
@@ -256,6 +258,7 @@ rcd_cma_end(struct rcd_session *session)
 	for (uint32_t i = 0; i < client->ids.capacity; i++)
 		if (client->ids.slots[i] != NULL)
 			rcd_cmid_destroy(client->ids.slots[i]);
+	rcd_cma_account_close(session->engine->cma, client->account);
 	rcd_cma_channels_end(session);
 	rcd_table_fini(&client->ids);
 	rcd_table_fini(&client->channels);

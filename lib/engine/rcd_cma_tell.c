@@ -61,7 +61,9 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 		return NULL;
 	}
 	id = rcd_cmid_child(listener);
-	if (id == NULL) {
+	if (id == NULL || rcd_cma_account_charge(listener->session->cma->account) != 0) {
+		if (id != NULL)
+			rcd_cmid_destroy(id);
 		*full = true;
 		return NULL;
 	}
@@ -72,7 +74,17 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 	id->way = *way;
 	id->conn = conn;
 	rcd_cm_set_cookie(conn, id);
+	rcd_cm_set_owner(conn, listener->session->cma->account);
 	return id;
+}
+
+/* A request is refused after all, and the agent forgets it without another word. */
+static void
+forget(struct rcd_cmid *id)
+{
+	rcd_cma_account_uncharge(rcd_cm_owner(id->conn));
+	id->conn = NULL;
+	rcd_cmid_destroy(id);
 }
 
 /* Tell the listener of a request. @return 0, or RCD_CM_DROP when there is no room */
@@ -82,8 +94,7 @@ tell_request(struct rcd_cmid *id, struct rcd_cma_event *event, const uint8_t *da
 	struct rcd_cmid *listener = id->listener;
 
 	if (event == NULL) {
-		id->conn = NULL;
-		rcd_cmid_destroy(id);
+		forget(id);
 		return RCD_CM_DROP;
 	}
 	event->of = listener;
@@ -121,8 +132,7 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 		return no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
 	id->path_mtu_bytes = UINT32_C(128) << req->path_mtu;
 	if (req->path_mtu < 1 || req->path_mtu > 5 || id->path_mtu_bytes > id->dev->path_mtu) {
-		id->conn = NULL;
-		rcd_cmid_destroy(id);
+		forget(id);
 		return REASON_PATH_MTU;
 	}
 	id->qp_type = req->transport_service_type == 1 ? RCD_CTRL_QP_UC : RCD_CTRL_QP_RC;
@@ -239,6 +249,8 @@ rcd_cma_on_event(
 		return on_req(cma, conn, &msg->req);
 	if (event == RCD_CM_EVENT_SIDR_REQ)
 		return on_sidr_req(cma, conn, &msg->sidr_req);
+	if (event == RCD_CM_EVENT_GONE)
+		rcd_cma_account_uncharge(rcd_cm_owner(conn));
 	if (id == NULL)
 		return 0;
 	switch (event) {

@@ -219,12 +219,13 @@ charge(struct rcd_neigh_table *table, struct rcd_session *session)
 {
 	struct neigh *victim;
 
-	if (session == NULL || rcd_quota_charge(&session->quota, RCD_RESOURCE_NEIGHBOURS, 1) == 0)
+	if (session == NULL)
 		return true;
-	victim = first_to_go(table, session);
-	if (victim == NULL)
-		return false;
-	drop(table, victim);
+	if (!rcd_quota_fits(&session->quota, RCD_RESOURCE_NEIGHBOURS, 1)) {
+		victim = first_to_go(table, session);
+		if (victim != NULL)
+			drop(table, victim);
+	}
 	return rcd_quota_charge(&session->quota, RCD_RESOURCE_NEIGHBOURS, 1) == 0;
 }
 

@@ -90,12 +90,14 @@ user_get(struct rcd_quota_book *book, uid_t uid)
 	return user;
 }
 
+/* A session or an heir is no more, @param count  of them. */
 static void
-user_put(struct rcd_quota_user *user)
+user_put(struct rcd_quota_user *user, uint32_t *count)
 {
-	if (--user->sessions > 0)
+	--*count;
+	if (user->sessions + user->heirs > 0)
 		return;
-	/* What is charged is a session's, and they are gone. */
+	/* What is charged is an entry's, and they are gone. */
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		RCD_CHECK(user->used[i] == 0);
 	LIST_REMOVE(user, link);
@@ -120,8 +122,18 @@ rcd_quota_leave(struct rcd_quota_entry *entry)
 		return;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		rcd_quota_uncharge(entry, (enum rcd_resource)i, entry->used[i]);
-	user_put(entry->user);
+	user_put(entry->user, entry->heir ? &entry->user->heirs : &entry->user->sessions);
 	memset(entry, 0, sizeof(*entry));
+}
+
+void
+rcd_quota_bequeath(
+	struct rcd_quota_entry *entry, struct rcd_quota_entry *heir, enum rcd_resource resource)
+{
+	*heir = (struct rcd_quota_entry){ .book = entry->book, .user = entry->user, .heir = true };
+	heir->used[resource] = entry->used[resource];
+	entry->used[resource] = 0;
+	entry->user->heirs++;
 }
 
 int
@@ -135,7 +147,7 @@ rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
 		entry->user->used[i] -= entry->used[i];
 		user->used[i] += entry->used[i];
 	}
-	user_put(entry->user);
+	user_put(entry->user, &entry->user->sessions);
 	entry->user = user;
 	return 0;
 }
@@ -168,21 +180,28 @@ rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
 }
 
 /* Whether a limit leaves room for so much more. */
-static int
+static bool
 fits(uint64_t used, uint64_t amount, uint64_t limit)
 {
 	return used <= limit && amount <= limit - used;
+}
+
+bool
+rcd_quota_fits(const struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
+{
+	uint64_t own = at(&entry->book->session, resource);
+
+	return (own == 0 || fits(entry->used[resource], amount, own)) &&
+		fits(entry->user->used[resource], amount,
+			rcd_quota_user_limit(entry->book, entry->user, resource));
 }
 
 int
 rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
 {
 	struct rcd_quota_book *book = entry->book;
-	uint64_t own = at(&book->session, resource);
 
-	if ((own != 0 && !fits(entry->used[resource], amount, own)) ||
-		!fits(entry->user->used[resource], amount,
-			rcd_quota_user_limit(book, entry->user, resource))) {
+	if (!rcd_quota_fits(entry, resource, amount)) {
 		book->refusals++;
 		return -resources[resource].error;
 	}

@@ -11,6 +11,7 @@
 #ifndef RCD_QUOTA_H
 #define RCD_QUOTA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -47,6 +48,7 @@ struct rcd_quota_user {
 	LIST_ENTRY(rcd_quota_user) link;
 	uid_t uid;
 	uint32_t sessions;
+	uint32_t heirs; /**< entries of sessions that have ended */
 	uint64_t used[RCD_RESOURCE_COUNT];
 };
 
@@ -66,6 +68,7 @@ struct rcd_quota_book {
 struct rcd_quota_entry {
 	struct rcd_quota_book *book;
 	struct rcd_quota_user *user;
+	bool heir; /**< of a session that has ended */
 	uint64_t used[RCD_RESOURCE_COUNT];
 };
 
@@ -83,6 +86,16 @@ void
 rcd_quota_leave(struct rcd_quota_entry *entry);
 
 /**
+ * What a session has of a resource outlives it: another entry of its user has all of that from now
+ * on. That one ends by rcd_quota_leave().
+ *
+ * @param heir  set
+ */
+void
+rcd_quota_bequeath(
+	struct rcd_quota_entry *entry, struct rcd_quota_entry *heir, enum rcd_resource resource);
+
+/**
  * Another user has the session from now on, with all that it has. What the new user has may be
  * above the limit then; it gets no more.
  *
@@ -94,6 +107,10 @@ rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid);
 /** Take so much. @return 0; the resource's -errno when a limit is in the way: nothing is taken */
 int
 rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount);
+
+/** Whether rcd_quota_charge() would succeed: nobody is refused anything by this. */
+bool
+rcd_quota_fits(const struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount);
 
 /** Give so much back, which was charged. */
 void

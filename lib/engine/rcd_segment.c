@@ -233,7 +233,9 @@ charge_hugepages(struct rcd_session *session)
 {
 	uint64_t pages = session->engine->conf.quota.hugepages;
 
-	if (pages == 0 || rcd_quota_charge(&session->quota, RCD_RESOURCE_HUGEPAGES, pages) != 0)
+	/* Without them it has ordinary ones: nothing is refused. */
+	if (pages == 0 || !rcd_quota_fits(&session->quota, RCD_RESOURCE_HUGEPAGES, pages) ||
+		rcd_quota_charge(&session->quota, RCD_RESOURCE_HUGEPAGES, pages) != 0)
 		return 0;
 	session->huge_fd = make_memfd(pages * HUGE_PAGE, MFD_HUGETLB | MFD_HUGE_2MB);
 	session->huge_users = calloc(pages, sizeof(session->huge_users[0]));

@@ -179,6 +179,61 @@ take_cm_id(struct taker *taker)
 	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
 }
 
+/* Somebody who listens, and never answers. @return 0 or -errno */
+static int
+listen_once(struct taker *taker)
+{
+	struct rcd_client *client = &taker->node.client;
+	struct rcd_ctrl_cm_create_req create = {
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	struct rcd_ctrl_cm_addr_req bind = { .addr = { .family = 4 } };
+	struct rcd_ctrl_cm_pair listen = { .second = 1000 };
+	struct rcd_ctrl_cm_query_rep query;
+	struct rcd_ctrl_handle id;
+	int err;
+
+	if (taker->listener.port != 0)
+		return 0;
+	memcpy(bind.addr.addr, taker->node.gids.gids[node_gid(&taker->node, 1)].raw, 16);
+	err = rcd_client_call(client, RCD_CTRL_CM_CREATE, &create, &id, NULL, NULL);
+	bind.id = listen.id = id.handle;
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL);
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_LISTEN, &listen, NULL, NULL, NULL);
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_QUERY, &id, &query, NULL, NULL);
+	if (err == 0)
+		taker->listener = query.src;
+	return err;
+}
+
+int
+take_cm_connection(struct taker *taker)
+{
+	struct rcd_client *client = &taker->node.client;
+	struct rcd_ctrl_cm_create_req create = {
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 2000 };
+	struct rcd_ctrl_cm_param_req connect = { .qpn = 0 };
+	struct rcd_ctrl_handle id;
+	int err = listen_once(taker);
+
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_CREATE, &create, &id, NULL, NULL);
+	if (err != 0)
+		return err;
+	resolve.id = connect.id = id.handle;
+	resolve.dst = taker->listener;
+	err = rcd_client_call(client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL, NULL, NULL);
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_RESOLVE_ROUTE, &id, NULL, NULL, NULL);
+	return err == 0 ? rcd_client_call(client, RCD_CTRL_CM_CONNECT, &connect, NULL, NULL, NULL)
+			: err;
+}
+
 int
 take_group(struct taker *taker)
 {

@@ -17,6 +17,7 @@ struct taker {
 	uint32_t mem; /**< handle of 2 MiB */
 	int fd;
 	uint32_t cm_channel;
+	struct rcd_ctrl_cm_addr listener; /**< of its own; port 0: none yet */
 	uint32_t group_qp; /**< handle of a datagram queue pair, plus 1; 0: none yet */
 	uint32_t group;    /**< last one that it joined */
 };
@@ -57,6 +58,8 @@ int
 take_ah(struct taker *taker);
 int
 take_cm_id(struct taker *taker);
+int
+take_cm_connection(struct taker *taker);
 int
 take_group(struct taker *taker);
 

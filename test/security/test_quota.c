@@ -38,6 +38,7 @@ static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]
 			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
 			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
 			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n"
+			    "uid_cm_connections = 18\ncm_connections = 12\n"
 			    "uid_groups = 50\ngroups = 32\n";
 
 static void
@@ -92,6 +93,7 @@ static const struct exhaustion {
 	{ "pds", take_pd, -ENOMEM, 1 },
 	{ "ahs", take_ah, -ENOMEM, 1 },
 	{ "cm_ids", take_cm_id, -ENOMEM, 1 },
+	{ "cm_connections", take_cm_connection, -ENOMEM, 1 },
 	{ "groups", take_group, -ENOMEM, 1 },
 };
 
@@ -240,6 +242,10 @@ nothing_left(void)
 	for (uint64_t end = now_ms() + PATIENCE_MS;
 		use_of("\"of\":\"all\"", "clients", &limit) > 1 && now_ms() < end;)
 		usleep(1000);
+	/* Connections outlive who had them, on the user's account. */
+	for (uint64_t end = now_ms() + 5000;
+		use_of("\"of\":\"all\"", "cm_connections", &limit) > 0 && now_ms() < end;)
+		usleep(1000);
 	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "qps", &limit), -1);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++)
 		CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", exhaustions[i].resource, &limit),
@@ -296,6 +302,26 @@ too_many_connections(void)
 	CU_ASSERT_EQUAL(hostile.told.err, -EUSERS);
 	CU_ASSERT(hostile.told.all >= 16 && hostile.told.all <= 24);
 	others_work(&hostile);
+}
+
+/* Who comes, asks for connections and goes has them still, until the peers know. */
+static void
+connections_outlive(void)
+{
+	const struct exhaustion what = { "cm_connections", take_cm_connection, -ENOMEM, 1 };
+	struct hostile hostile;
+	long long limit;
+
+	start(small);
+	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
+	hostile = hostile_start(take_all, &what);
+	CU_ASSERT_EQUAL(hostile.told.err, -ENOMEM);
+	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "cm_connections", &limit), 18);
+	hostile_end(hostile);
+	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "cm_connections", &limit), 18);
+	nothing_left();
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
 /* With all limits as they are by default. */
@@ -452,6 +478,8 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "S17 each resource ends for a user, however many sessions", each_resource },
+		{ "S17 connections of CM are charged for until they are gone",
+			connections_outlive },
 		{ "S17 connections of one user leave some to others", too_many_connections },
 		{ "S15 descriptors of one user leave some to others", all_descriptors },
 		{ "S15 without a descriptor clients are refused", refused_without_descriptors },

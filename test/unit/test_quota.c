@@ -132,6 +132,31 @@ a_context_moves(void)
 	CU_ASSERT(LIST_EMPTY(&book.users));
 }
 
+/* What outlives a session is its user's, who may have no more for that. */
+static void
+left_to_an_heir(void)
+{
+	struct rcd_quota_entry alice, heir;
+
+	open_book(0, 10, 0);
+	alice = join(ALICE);
+	CU_ASSERT_EQUAL(charge(&alice, 8), 0);
+	rcd_quota_bequeath(&alice, &heir, RCD_RESOURCE_QPS);
+	rcd_quota_leave(&alice);
+	alice = join(ALICE);
+	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT(!rcd_quota_fits(&alice, RCD_RESOURCE_QPS, 3));
+	CU_ASSERT_EQUAL(book.refusals, 0);
+	CU_ASSERT_EQUAL(charge(&alice, 3), -ENOMEM);
+	CU_ASSERT_EQUAL(book.refusals, 1);
+	CU_ASSERT(rcd_quota_fits(&alice, RCD_RESOURCE_QPS, 2));
+	rcd_quota_leave(&alice);
+	CU_ASSERT_EQUAL(book.used[RCD_RESOURCE_QPS], 8);
+	rcd_quota_uncharge(&heir, RCD_RESOURCE_QPS, 8);
+	rcd_quota_leave(&heir);
+	CU_ASSERT(LIST_EMPTY(&book.users));
+}
+
 static void
 edges_of_64_bits(void)
 {
@@ -190,6 +215,7 @@ main(void)
 		{ "S17 shares of a total", shares },
 		RCD_TEST(small_totals),
 		RCD_TEST(a_context_moves),
+		RCD_TEST(left_to_an_heir),
 		RCD_TEST(edges_of_64_bits),
 		RCD_TEST(random_charges),
 	};
