@@ -402,6 +402,13 @@ set_sleeping(struct rcd_lcore *lcore, uint32_t sleeping)
 		__atomic_store_n(&lcore->cold[i]->shm->sleeping, sleeping, __ATOMIC_SEQ_CST);
 }
 
+/* A poll left work for which a budget was not enough. */
+static bool
+carries_over(const struct rcd_lcore *lcore)
+{
+	return !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
+}
+
 /* Sleep until a doorbell, a command, a timer, or the time to look at the ports again. */
 static void
 nap(struct rcd_lcore *lcore)
@@ -417,7 +424,7 @@ nap(struct rcd_lcore *lcore)
 			lcore->txqs[i]->dev->conf.impair[0] != '\0')
 			nap_ns = NAP_NS;
 	/* Nobody rings for what a budget left for the next poll. */
-	if (next_ns <= now_ns || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing))
+	if (next_ns <= now_ns || carries_over(lcore))
 		return;
 	if (next_ns - now_ns < nap_ns)
 		nap_ns = next_ns - now_ns;
@@ -452,6 +459,9 @@ rcd_lcore_main(void *arg)
 		if (rcd_lcore_poll(lcore, now_ns, RCD_BURST_MAX) > 0) {
 			busy_ns = now_ns;
 			empty = 0;
+			/* Who makes work without end does not keep others from a shared core. */
+			if (unlikely(carries_over(lcore)) && idle >= RCD_IDLE_YIELD)
+				sched_yield();
 			continue;
 		}
 		switch (idle) {
