@@ -73,7 +73,7 @@ go_through(struct rcd_session *session, uint32_t *place, uint32_t left, uint64_t
 				*place = all - 1;
 			else
 				look(&moves, NULL, handle, &session->ah_next[handle], now_ns);
-		} else if (session->hqps.used == 0) {
+		} else if (*place >= session->hqps.fresh) {
 			*place = qps - 1;
 		} else {
 			struct rcd_hqp *hqp = session->hqps.slots[*place];

@@ -277,5 +277,3 @@ rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle)
 	free(cq);
 	return 0;
 }
-
-/* SRQs */

@@ -355,12 +355,15 @@ look_at_hot(struct rcd_lcore *lcore)
 
 /*
  * Sessions that rang lately are looked at by every poll, the others in turn, a few by each: so the
- * cost of a poll does not grow with clients that have nothing to do.
+ * cost of a poll does not grow with clients that have nothing to do. One of the others has its
+ * share even when those before used up the budget of all: it must not wait for ever.
  */
 uint32_t
 rcd_host_doorbells(struct rcd_lcore *lcore)
 {
 	uint32_t done = look_at_hot(lcore);
+	uint32_t most =
+		done < RCD_WORK_ALL - RCD_WORK_SESSION ? RCD_WORK_ALL : done + RCD_WORK_SESSION;
 	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
 
 	for (uint32_t i = 0; i < look; i++) {
@@ -372,7 +375,12 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 		}
 		if (!any_doorbell(lcore->cold[place]))
 			continue;
-		done += answer_share(lcore, lcore->cold[place], RCD_WORK_SESSION);
+		if (unlikely(done >= most)) {
+			rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+			lcore->cold_next = place;
+			break;
+		}
+		done += answer_share(lcore, lcore->cold[place], most - done);
 		if (lcore->hot_count < RCD_HOT_SESSIONS)
 			make_hot(lcore, place);
 		if (lcore->cold_count == 0)

@@ -224,6 +224,17 @@ make_memfd(uint64_t bytes, unsigned int flags)
 	return err;
 }
 
+static void
+give_up_hugepages(struct rcd_session *session, uint64_t pages)
+{
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_HUGEPAGES, pages);
+	if (session->huge_fd >= 0)
+		close(session->huge_fd);
+	free(session->huge_users);
+	session->huge_fd = -1;
+	session->huge_users = NULL;
+}
+
 /*
  * Hugepages of a session are counted when it opens, all that its file has room for: a client with
  * its descriptor could take them without asking. They are taken one by one, as its queues grow.
@@ -241,7 +252,7 @@ charge_hugepages(struct rcd_session *session)
 	session->huge_users = calloc(pages, sizeof(session->huge_users[0]));
 	if (session->huge_fd >= 0 && session->huge_users != NULL)
 		return pages * HUGE_PAGE;
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_HUGEPAGES, pages);
+	give_up_hugepages(session, pages);
 	return 0;
 }
 
@@ -292,13 +303,16 @@ rcd_segment_make(struct rcd_session *session)
 		(session->engine->conf.quota.queue_bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 	uint64_t huge = charge_hugepages(session);
 	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_WINDOW, bytes + huge);
-	void *addr;
+	void *addr = NULL;
 
-	if (err != 0)
-		return err;
-	addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes + huge);
-	if (addr == NULL)
-		return -ENOMEM;
+	if (err == 0)
+		addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes + huge);
+	if (addr == NULL) {
+		if (err == 0)
+			rcd_quota_uncharge(&session->quota, RCD_RESOURCE_WINDOW, bytes + huge);
+		give_up_hugepages(session, huge / HUGE_PAGE);
+		return err != 0 ? err : -ENOMEM;
+	}
 	rcd_guard_cover(addr, addr, bytes + huge);
 	session->shm = addr;
 	session->seg_bytes = bytes;

@@ -76,7 +76,7 @@ log2_up(uint32_t val)
 
 /*
  * The segment's descriptor, the wake-up's and the event stream's; the segment's mapping, and the
- * heap's for the tables. What fails halfway is given back when the session ends.
+ * heap's for the tables.
  */
 static int
 charge_context(struct rcd_session *session)
@@ -84,9 +84,19 @@ charge_context(struct rcd_session *session)
 	struct rcd_quota_entry *quota = &session->quota;
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, CONTEXT_DESCRIPTORS);
 
-	if (err == 0)
-		err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, CONTEXT_MAPPINGS);
+	if (err != 0)
+		return err;
+	err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, CONTEXT_MAPPINGS);
+	if (err != 0)
+		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, CONTEXT_DESCRIPTORS);
 	return err;
+}
+
+static void
+uncharge_context(struct rcd_session *session)
+{
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, CONTEXT_DESCRIPTORS);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MAPPINGS, CONTEXT_MAPPINGS);
 }
 
 int
@@ -100,8 +110,12 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 
 	session->lcore = choose_lcore(engine, dev);
 	err = charge_context(session);
-	if (err == 0)
-		err = rcd_segment_make(session);
+	if (err != 0)
+		return err;
+	err = rcd_segment_make(session);
+	/* Without a segment it may try again; with one it is over, and all goes when it ends. */
+	if (err != 0 && session->shm == NULL)
+		uncharge_context(session);
 	if (err != 0)
 		return err;
 	if (getentropy(&secret, sizeof(secret)) != 0)
@@ -134,7 +148,7 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 static void
 free_objects(struct rcd_session *session)
 {
-	for (uint32_t i = 0; i < session->hqps.capacity; i++) {
+	for (uint32_t i = 0; i < session->hqps.fresh; i++) {
 		struct rcd_hqp *hqp = session->hqps.slots[i];
 
 		if (hqp == NULL)
@@ -146,13 +160,13 @@ free_objects(struct rcd_session *session)
 		free(hqp->qp);
 		free(hqp);
 	}
-	for (uint32_t i = 0; i < session->cqs.capacity; i++)
+	for (uint32_t i = 0; i < session->cqs.fresh; i++)
 		free(session->cqs.slots[i]);
-	for (uint32_t i = 0; i < session->srqs.capacity; i++)
+	for (uint32_t i = 0; i < session->srqs.fresh; i++)
 		free(session->srqs.slots[i]);
-	for (uint32_t i = 0; i < session->pds.capacity; i++)
+	for (uint32_t i = 0; i < session->pds.fresh; i++)
 		free(session->pds.slots[i]);
-	for (uint32_t i = 0; i < session->channels.capacity; i++) {
+	for (uint32_t i = 0; i < session->channels.fresh; i++) {
 		struct rcd_channel *channel = session->channels.slots[i];
 
 		if (channel != NULL)
@@ -359,8 +373,12 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 void
 rcd_session_accept(struct rcd_engine *engine)
 {
-	int sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int sock;
 
+	/* It could not be opened again last time. */
+	if (engine->spare_fd < 0)
+		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	/*
 	 * Quotas keep clients from this; whatever did it, who waits is told, and the listening
 	 * socket does not stay ready for ever.

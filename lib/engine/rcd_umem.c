@@ -486,7 +486,7 @@ rcd_umem_close(struct rcd_session *session)
 			rcd_uregion_free(session, umr);
 		}
 	}
-	for (uint32_t i = 0; i < session->mems.capacity; i++)
+	for (uint32_t i = 0; i < session->mems.fresh; i++)
 		if (session->mems.slots[i] != NULL)
 			rcd_umem_del(session, i);
 }
@@ -531,7 +531,7 @@ lose(struct rcd_session *session, uintptr_t addr)
 	struct cut cut = { .session = session };
 	bool found = false;
 
-	for (uint32_t i = 0; i < session->mems.capacity; i++) {
+	for (uint32_t i = 0; i < session->mems.fresh; i++) {
 		struct rcd_mem *mem = session->mems.slots[i];
 
 		if (mem == NULL || addr - (uintptr_t)mem->base >= mem->len)
@@ -569,9 +569,11 @@ in_segment(const struct rcd_session *session, uintptr_t addr)
 void
 rcd_umem_check_faults(struct rcd_engine *engine)
 {
+	const struct rcd_session *failed = NULL;
 	struct rcd_session *session;
 	uintptr_t addr;
 
+	/* As many as the queue holds, and most are of one session: its queue pairs fail once. */
 	while (rcd_guard_fault(&addr)) {
 		LIST_FOREACH(session, &engine->sessions, link)
 		{
@@ -584,7 +586,9 @@ rcd_umem_check_faults(struct rcd_engine *engine)
 				RCD_LOG(WARNING, "client %d (%s) took memory away that it shares",
 					(int)session->pid, session->comm);
 			session->bad_memory = true;
-			rcd_verbs_fail_all(session);
+			if (session != failed)
+				rcd_verbs_fail_all(session);
+			failed = session;
 			if (segment)
 				rcd_session_end(session);
 			else

@@ -494,8 +494,8 @@ rcd_verbs_end(struct rcd_session *session)
 {
 	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
 	rcd_lcore_call(session->lcore, hide_on_lcore, session);
-	walk_all(session, session->hqps.capacity, leave_on_lcore);
-	walk_all(session, session->cqs.capacity, forget_on_lcore);
+	walk_all(session, session->hqps.fresh, leave_on_lcore);
+	walk_all(session, session->cqs.fresh, forget_on_lcore);
 	rcd_lcore_call(session->lcore, hide_on_lcore, session);
 }
 
@@ -520,5 +520,5 @@ fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_verbs_fail_all(struct rcd_session *session)
 {
-	walk_all(session, session->qp_places, fail_on_lcore);
+	walk_all(session, session->hqps.fresh, fail_on_lcore);
 }

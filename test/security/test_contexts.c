@@ -30,7 +30,7 @@ address(uint8_t last, uint16_t port)
 	return addr;
 }
 
-/* An identifier of a connection. @param pipe  where a byte comes for each event */
+/* An identifier of a connection. @param channel set: where its events wait */
 static uint32_t
 cm_id(struct rcd_client *client, uint32_t *channel)
 {

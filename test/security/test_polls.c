@@ -129,6 +129,37 @@ many_doorbells(void)
 	node_close(&a);
 }
 
+/* Every doorbell of many clients: together they have no more than the budget of all. */
+static void
+doorbells_of_many_clients(void)
+{
+	enum {
+		CLIENTS = 8
+	};
+	long long before = rig_engine(&rig, "poll_budget_all");
+	struct honest honest = honest_start(&rig);
+	struct node nodes[CLIENTS];
+	long long until;
+
+	for (int i = 0; i < CLIENTS; i++)
+		MUST(node_try_open(&nodes[i], rig.socket, "roce0") == 0);
+	until = rig_engine(&rig, "polls") + 3000;
+	do {
+		for (int i = 0; i < 100 * CLIENTS; i++) {
+			struct rcd_shm_hdr *shm = nodes[i % CLIENTS].client.shm;
+
+			for (int word = 0; word < RCD_DB_WORDS; word++)
+				__atomic_store_n(
+					&shm->db_words[word], UINT64_MAX, __ATOMIC_SEQ_CST);
+			__atomic_store_n(&shm->db_summary, UINT64_MAX, __ATOMIC_SEQ_CST);
+		}
+	} while (rig_engine(&rig, "polls") < until);
+	check_polls(honest);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_all") > before);
+	for (int i = 0; i < CLIENTS; i++)
+		rcd_client_close(&nodes[i].client);
+}
+
 /* Queue pairs in ERR with long queues, full again as soon as they are empty. */
 static void
 long_flushes(void)
@@ -509,6 +540,7 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "S8 doorbells of thousands of queue pairs", many_doorbells },
+		{ "S8 doorbells of many clients", doorbells_of_many_clients },
 		{ "S8 long queues that are flushed", long_flushes },
 		{ "S8 a flush by many polls is whole", flush_is_whole },
 		{ "S8 events that their channel does not take", events_that_wait },
