@@ -76,9 +76,10 @@ read_caps(pid_t pid, uid_t uid)
 	unsigned long ids[4];
 	struct stat stat_of;
 
+	/* First what it may, then whose it is: one that gained rights in between is root's. */
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (pid <= 0 || stat(path, &stat_of) != 0 || stat_of.st_uid != uid ||
-		!same_user_namespace(pid) || read_file(pid, "status", status, sizeof(status)) == 0)
+	if (pid <= 0 || read_file(pid, "status", status, sizeof(status)) == 0 ||
+		stat(path, &stat_of) != 0 || stat_of.st_uid != uid || !same_user_namespace(pid))
 		return 0;
 	uids = line_of(status, "Uid:");
 	caps = line_of(status, "CapEff:");
@@ -138,6 +139,9 @@ rcd_cred_same_process(const struct rcd_session *session, const struct rcd_sessio
 
 	if (asks == context || asks->host == context)
 		return true;
+	/* All processes that this one's PID namespace can't see have the number 0. */
+	if (asks->pid <= 0)
+		return false;
 	if (asks->uid == context->uid && asks->pid == context->pid)
 		return true;
 	LIST_FOREACH(guest, &context->guests, guest_link)

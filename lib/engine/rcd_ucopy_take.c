@@ -307,6 +307,8 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 	if (ucopy == NULL)
 		return;
 	orphan(ucopy, hqp);
+	/* It may wait for jobs that are nobody's now. */
+	rcd_turn_end(&hqp->turn);
 	make_void(hqp, hqp->send_cq);
 	if (hqp->recv_cq != hqp->send_cq)
 		make_void(hqp, hqp->recv_cq);

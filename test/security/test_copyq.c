@@ -408,6 +408,27 @@ begins_anew(void)
 	teardown();
 }
 
+/* The copy that it waited for is nobody's, and never made: that must not keep it from sending. */
+static void
+sends_after_reset(void)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RESET };
+	struct rcd_sge sge;
+	struct rcd_cq_slot slot;
+
+	setup();
+	sge = (struct rcd_sge){ (uintptr_t)copied.memory, 100, { copied.mr.key } };
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(100), (uintptr_t)memory, key), 0);
+	CU_ASSERT(jobs(1));
+	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&peer.qp, &attr, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&copied.qp, &attr, RCD_QP_ATTR_STATE), 0);
+	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
+	CU_ASSERT_EQUAL(post_recv(&peer.qp, peers(100), 1), 0);
+	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, sge, 0, 0), 0);
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, 5000), RCD_WC_SUCCESS);
+	teardown();
+}
+
 static void
 goes_with_jobs_out(void)
 {
@@ -549,6 +570,7 @@ main(void)
 		{ "S5 a receive that fails is an error for both", failed_receive },
 		{ "S5 a WRITE or READ that fails is an error", failed_write_and_read },
 		{ "S5 nothing of a former life completes", begins_anew },
+		{ "H7 a queue pair sends again after RESET", sends_after_reset },
 		{ "S5 objects go with copies out", goes_with_jobs_out },
 		{ "S5 copies that are out are bounded", no_room },
 		{ "S5 an impossible index harms its writer", lies },
