@@ -188,6 +188,8 @@ struct rcd_hcq {
 	uint32_t next_gate_at;
 	uint32_t gate_after; /**< ...before all jobs up to this one are done */
 	uint32_t next_gate_after;
+	uint32_t void_end;   /**< what was hidden for rcd_ucopy_void() to look at ends here... */
+	uint32_t void_count; /**< ...and is so much */
 	TAILQ_ENTRY(rcd_hcq) gated_link;
 
 	uint64_t cookie;
@@ -338,7 +340,8 @@ struct rcd_lcore {
 	struct rcd_hcq *dirty_cqs;
 	struct rcd_hsrq *dirty_srqs;
 	struct rcd_turns turns;
-	LIST_HEAD(, rcd_ucopy) copying; /**< sessions with copies that are not done */
+	struct rcd_ucopy_queue copying; /**< sessions with copies that are not done */
+	struct rcd_ucopy_queue ringing; /**< sessions with copies they were not told of */
 	uint16_t ipv4_id;
 	uint32_t spare_count;
 	struct rte_mbuf *spare[RCD_BURST_MAX];

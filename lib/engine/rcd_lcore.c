@@ -105,6 +105,8 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	rcd_turns_init(&lcore->turns);
 	TAILQ_INIT(&lcore->flushing);
 	TAILQ_INIT(&lcore->owing);
+	TAILQ_INIT(&lcore->copying);
+	TAILQ_INIT(&lcore->ringing);
 	lcore->now_ns = rcd_clock_ns();
 	rcd_wheel_init(&lcore->wheel, lcore->now_ns);
 	if (lcore->calls == NULL || lcore->handover == NULL || lcore->loop == NULL ||
@@ -347,14 +349,14 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
 	done += rcd_host_doorbells(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
-	if (unlikely(!LIST_EMPTY(&lcore->copying)))
+	if (unlikely(!TAILQ_EMPTY(&lcore->copying)))
 		done += rcd_ucopy_poll(lcore);
 	done += do_timers(lcore);
 	if (unlikely(!TAILQ_EMPTY(&lcore->flushing)))
 		done += rcd_late_poll(lcore);
 	packets += rcd_tx_poll(lcore, (budget + 1) / 2);
-	if (unlikely(!LIST_EMPTY(&lcore->copying)))
-		rcd_ucopy_ring(lcore);
+	if (unlikely(!TAILQ_EMPTY(&lcore->ringing)))
+		done += rcd_ucopy_ring(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
 	if (unlikely(!TAILQ_EMPTY(&lcore->owing)))

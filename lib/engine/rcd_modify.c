@@ -180,8 +180,10 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
 	}
 	rcd_lcore_call(session->lcore, modify_on_lcore, &modify);
-	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET)
+	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
+		rcd_ucopy_void(modify.hqp);
 		rcd_verbs_unbind(modify.hqp);
+	}
 	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_AV))
 		have_next(session, &modify.hqp->next, &next);
 	/* The queue pair has left the old ones behind. */

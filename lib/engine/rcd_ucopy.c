@@ -160,7 +160,11 @@ post(struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
 	hqp->copy_last = ucopy->posted;
 	if (!ucopy->active) {
 		ucopy->active = true;
-		LIST_INSERT_HEAD(&lcore->copying, ucopy, link);
+		TAILQ_INSERT_TAIL(&lcore->copying, ucopy, link);
+	}
+	if (!ucopy->ringing) {
+		ucopy->ringing = true;
+		TAILQ_INSERT_TAIL(&lcore->ringing, ucopy, ring_link);
 	}
 	rcd_shm_store(&ucopy->queue->posted, ucopy->posted);
 	rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_COPY_JOBS, 1);

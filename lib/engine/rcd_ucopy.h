@@ -30,7 +30,6 @@ struct rcd_ctrl_copy_rep;
 
 #define RCD_UCOPY_STAGED 256 /**< packets that wait for their payload */
 #define RCD_UCOPY_HELD   RCD_COPYQ_JOBS
-#define RCD_UCOPY_TAKEN  64 /**< jobs of one session that a poll takes back */
 
 /** A packet that waits for its payload. */
 struct rcd_staged {
@@ -61,6 +60,7 @@ struct rcd_uheld {
 };
 
 TAILQ_HEAD(rcd_hcq_list, rcd_hcq);
+TAILQ_HEAD(rcd_ucopy_queue, rcd_ucopy);
 
 /** The copies of a session. */
 struct rcd_ucopy {
@@ -68,13 +68,16 @@ struct rcd_ucopy {
 	struct rcd_copyq *queue;
 	uint32_t posted;
 	uint32_t taken;
-	uint32_t rung; /**< posted as the client was last told */
 	uint32_t head; /**< in the arena: where the next bytes go */
 	uint32_t tail; /**< and the oldest in use */
-	bool active;   /**< jobs are out: in the lcore's list */
+	bool active;   /**< jobs are out, or somebody waits: in the lcore's list of those */
+	bool ringing;  /**< the client was not told of all jobs: in the list of those */
+	bool voiding;  /**< what is hidden stays as it is: no gate opens */
+	bool more;     /**< gates are left to open */
 	bool broken;   /**< nothing is copied any more: the client is gone, or lied */
 	bool lost;     /**< a part of the packet whose jobs are being taken was not read */
-	LIST_ENTRY(rcd_ucopy) link;
+	TAILQ_ENTRY(rcd_ucopy) link;
+	TAILQ_ENTRY(rcd_ucopy) ring_link;
 	struct rcd_qp_copy late;      /**< of the packet that is being received */
 	struct rcd_turn_list blocked; /**< wait for jobs of their own */
 	struct rcd_turn_list starved; /**< wait for room */
@@ -147,12 +150,15 @@ rcd_ucopy_admits_any(void *arg);
 
 /* rcd_ucopy_take.c */
 
-/** Take back what was done, and tell of what is to do. @return jobs */
-uint32_t
+/** Take back what this poll has a budget for, sessions in turns. @return whether it was anything */
+bool
 rcd_ucopy_poll(struct rcd_lcore *lcore);
 
-/** Wake the clients that have something to copy, and sleep. */
-void
+/**
+ * Wake the clients that have something to copy, and sleep: as many as this poll has a budget for,
+ * in turns. @return whether it looked at any
+ */
+bool
 rcd_ucopy_ring(struct rcd_lcore *lcore);
 
 /** Whether anything was done. Before sleep. */
@@ -163,9 +169,19 @@ rcd_ucopy_any(const struct rcd_lcore *lcore);
 void
 rcd_ucopy_hold(struct rcd_hqp *hqp, struct rcd_hcq *cq, const struct rcd_cqe *cqe);
 
-/** A queue pair begins anew, or goes: its jobs are nobody's, its completions will not be shown. */
+/**
+ * A queue pair begins anew, or goes: its jobs are nobody's. Its completions that are not shown yet
+ * stay hidden until the control thread, next, has called rcd_ucopy_void().
+ */
 void
 rcd_ucopy_forget(struct rcd_hqp *hqp);
+
+/**
+ * Completions of a queue pair that were hidden at rcd_ucopy_forget() will never be seen. There may
+ * be as many as its queues have room for, and no lcore waits for it. Control thread.
+ */
+void
+rcd_ucopy_void(struct rcd_hqp *hqp);
 
 /** A completion queue goes. */
 void

@@ -15,14 +15,17 @@
 #define MASK      (RCD_COPYQ_JOBS - 1)
 #define HELD_MASK (RCD_UCOPY_HELD - 1)
 
-#define STARVED_AT_ONCE 64    /**< queue pairs that go on when there is room again */
-#define VOID_MAX        65536 /**< completions that are looked at when a queue pair goes */
+#define STARVED_AT_ONCE 16 /**< queue pairs that go on when there is room again */
+#define GATES_AT_ONCE   16 /**< completion queues of which more is shown */
+#define LOOKS_PER_UNIT  32 /**< jobs, or completions, that are looked at one behind the other */
 
-/* Its jobs, still out, are nobody's. */
-static void
+/* Its jobs, still out, are nobody's. @return units of work */
+static uint32_t
 orphan(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp)
 {
-	for (uint32_t i = ucopy->taken; hqp->copies > 0 && i != ucopy->posted; i++) {
+	uint32_t i;
+
+	for (i = ucopy->taken; hqp->copies > 0 && i != ucopy->posted; i++) {
 		struct rcd_ujob *job = &ucopy->jobs[i & MASK];
 
 		if (job->hqp != hqp)
@@ -31,6 +34,7 @@ orphan(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp)
 		hqp->copies--;
 	}
 	hqp->copies = hqp->blocks = hqp->staged = 0;
+	return (i - ucopy->taken + ucopy->held_count) / LOOKS_PER_UNIT;
 }
 
 static struct rcd_cq_slot *
@@ -39,11 +43,12 @@ slot_of(const struct rcd_hcq *cq, uint32_t index)
 	return &cq->slots[index & cq->mask];
 }
 
-/* What a queue pair completed behind this job never happened. @return whether there was any */
-static bool
+/* What a queue pair completed behind this job never happened. @return how much it was */
+static uint32_t
 turn_to_errors(struct rcd_ucopy *ucopy, const struct rcd_hqp *hqp, uint32_t job)
 {
 	uint8_t status = RCD_WC_LOC_PROT_ERR;
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < ucopy->held_count; i++) {
 		const struct rcd_uheld *held = &ucopy->held[(ucopy->held_first + i) & HELD_MASK];
@@ -54,20 +59,23 @@ turn_to_errors(struct rcd_ucopy *ucopy, const struct rcd_hqp *hqp, uint32_t job)
 		/* Spec: IBTA 11.4.2 an error wakes those who wait for solicited completions */
 		held->cq->held_solicited = true;
 		status = RCD_WC_WR_FLUSH_ERR;
+		count++;
 	}
-	return status != RCD_WC_LOC_PROT_ERR;
+	return count;
 }
 
-static void
+/* @return units of work */
+static uint32_t
 fail(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, const struct rcd_ujob *job)
 {
 	struct rcd_hqp *hqp = job->hqp;
 	struct rcd_qp_copy late = job->late;
 	bool writes = job->writes;
+	uint32_t units = turn_to_errors(ucopy, hqp, ucopy->taken);
 
-	late.told = turn_to_errors(ucopy, hqp, ucopy->taken);
+	late.told = units > 0;
 	rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_COPY_FAILED, 1);
-	orphan(ucopy, hqp);
+	units += orphan(ucopy, hqp);
 	if (writes)
 		rcd_qp_copy_failed(hqp->qp, &late);
 	else
@@ -75,6 +83,7 @@ fail(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, const struct rcd_ujob *jo
 	rcd_turn_end(&hqp->turn);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	rcd_lcore_touch(lcore, hqp);
+	return units;
 }
 
 static void
@@ -98,8 +107,8 @@ finish(struct rcd_lcore *lcore, struct rcd_ujob *job)
 	rcd_lcore_touch(lcore, hqp);
 }
 
-/* @return false when its packet can't go now */
-static bool
+/* @return units of work; 0: its packet can't go now */
+static uint32_t
 take_one(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
 {
 	struct rcd_ujob *job = &ucopy->jobs[ucopy->taken & MASK];
@@ -107,6 +116,7 @@ take_one(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
 		__atomic_load_n(&ucopy->queue->jobs[ucopy->taken & MASK].status, __ATOMIC_RELAXED);
 	bool staged = job->staged != NULL;
 	bool failed = ucopy->broken || status != 0;
+	uint32_t units = 1;
 
 	/* What is read of a region that went is lost on the way: when it is sent again, if ever,
 	 * the transport finds that it is gone. */
@@ -116,10 +126,10 @@ take_one(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
 		failed = false;
 	}
 	if (job->hqp != NULL && failed) {
-		fail(lcore, ucopy, job);
+		units += fail(lcore, ucopy, job);
 	} else if (job->hqp != NULL) {
 		if (staged && !ucopy->lost && !rcd_tx_staged(lcore, job->hqp, job->staged))
-			return false;
+			return 0;
 		finish(lcore, job);
 	}
 	if (staged)
@@ -127,7 +137,7 @@ take_one(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
 	ucopy->staged_count -= staged;
 	ucopy->tail = job->end;
 	ucopy->taken++;
-	return true;
+	return units;
 }
 
 /* All of a completion queue up to its next gate is shown. */
@@ -147,85 +157,132 @@ open_gate(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, struct rcd_hcq *cq)
 	rcd_host_dirty(lcore, cq);
 }
 
-/* Jobs were taken: what waited for them goes on. */
-static void
+/* Whether all jobs are done that the first gate waits for. */
+static bool
+is_ripe(const struct rcd_ucopy *ucopy)
+{
+	const struct rcd_hcq *cq = TAILQ_FIRST(&ucopy->gated);
+
+	return cq != NULL && !ucopy->voiding && (int32_t)(ucopy->taken - cq->gate_after) >= 0;
+}
+
+/* Jobs were taken: what waited for them goes on. @return units of work */
+static uint32_t
 go_on(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
 {
 	struct rcd_turn *turn;
-	struct rcd_hcq *cq;
+	uint32_t gates = 0;
+	uint32_t starved = 0;
 
-	while ((cq = TAILQ_FIRST(&ucopy->gated)) != NULL &&
-		(int32_t)(ucopy->taken - cq->gate_after) >= 0)
-		open_gate(lcore, ucopy, cq);
+	for (; gates < GATES_AT_ONCE && is_ripe(ucopy); gates++)
+		open_gate(lcore, ucopy, TAILQ_FIRST(&ucopy->gated));
+	ucopy->more = is_ripe(ucopy);
 	while (ucopy->held_count > 0 &&
 		(int32_t)(ucopy->taken - ucopy->held[ucopy->held_first & HELD_MASK].posted) >= 0) {
 		ucopy->held_first++;
 		ucopy->held_count--;
 	}
-	for (int i = 0; i < STARVED_AT_ONCE && (turn = TAILQ_FIRST(&ucopy->starved)) != NULL; i++) {
+	for (; starved < STARVED_AT_ONCE && (turn = TAILQ_FIRST(&ucopy->starved)) != NULL;
+		starved++) {
 		rcd_turn_end(turn);
 		rcd_turn_begin(&lcore->turns, turn);
 	}
-	if (ucopy->taken == ucopy->posted && TAILQ_EMPTY(&ucopy->starved)) {
+	if (ucopy->taken == ucopy->posted && TAILQ_EMPTY(&ucopy->starved) &&
+		TAILQ_EMPTY(&ucopy->gated)) {
 		ucopy->active = false;
-		LIST_REMOVE(ucopy, link);
+		TAILQ_REMOVE(&lcore->copying, ucopy, link);
 	}
+	return gates + starved;
 }
 
+/* Jobs as far as the client says that they are done. */
 static uint32_t
-take(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy)
+done_of(struct rcd_ucopy *ucopy)
 {
 	uint32_t done = rcd_shm_load(&ucopy->queue->done);
-	uint32_t count = 0;
 
 	if (done - ucopy->taken > ucopy->posted - ucopy->taken && !ucopy->broken) {
 		rcd_counter_add(&ucopy->session->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
 		ucopy->broken = true;
 	}
-	if (ucopy->broken)
-		done = ucopy->posted;
-	while (ucopy->taken != done && count < RCD_UCOPY_TAKEN && take_one(lcore, ucopy))
-		count++;
-	if (count > 0 || ucopy->taken == ucopy->posted)
-		go_on(lcore, ucopy);
-	return count;
+	return ucopy->broken ? ucopy->posted : done;
 }
 
-uint32_t
+/* @return units of work; 0: there was nothing to do but look */
+static uint32_t
+take(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, uint32_t budget)
+{
+	uint32_t done = done_of(ucopy);
+	uint32_t units = 0;
+
+	while (ucopy->taken != done && units < budget) {
+		uint32_t more = take_one(lcore, ucopy);
+
+		if (more == 0)
+			break;
+		units += more;
+	}
+	if (unlikely(units >= budget && ucopy->taken != done))
+		rcd_counter_add(&ucopy->session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+	if (units > 0 || ucopy->more || ucopy->taken == ucopy->posted)
+		units += go_on(lcore, ucopy);
+	return units;
+}
+
+bool
 rcd_ucopy_poll(struct rcd_lcore *lcore)
 {
-	struct rcd_ucopy *ucopy = LIST_FIRST(&lcore->copying);
-	uint32_t count = 0;
+	const struct rcd_ucopy *last = TAILQ_LAST(&lcore->copying, rcd_ucopy_queue);
+	struct rcd_ucopy *ucopy = NULL;
+	uint32_t units = 0;
+	uint32_t looks = 0;
 
-	while (ucopy != NULL) {
-		struct rcd_ucopy *next = LIST_NEXT(ucopy, link);
+	while (last != NULL && ucopy != last && units + looks < RCD_WORK_ALL) {
+		uint32_t left = RCD_WORK_ALL - units - looks;
 
-		count += take(lcore, ucopy);
-		ucopy = next;
+		ucopy = TAILQ_FIRST(&lcore->copying);
+		TAILQ_REMOVE(&lcore->copying, ucopy, link);
+		TAILQ_INSERT_TAIL(&lcore->copying, ucopy, link);
+		/* A look at an index that another core writes. */
+		looks++;
+		units += take(lcore, ucopy, left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION);
 	}
-	lcore->work += count;
-	return count;
+	if (ucopy != last)
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+	lcore->work += units + looks;
+	return units > 0;
 }
 
-void
+/* @return units of work */
+static uint32_t
+ring(struct rcd_ucopy *ucopy)
+{
+	uint32_t *asleep = &ucopy->queue->asleep;
+
+	/* The indices before the look, as the client has it the other way round. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(asleep, __ATOMIC_RELAXED) == 0)
+		return 1;
+	__atomic_store_n(asleep, 0, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return RCD_WORK_EVENT;
+}
+
+bool
 rcd_ucopy_ring(struct rcd_lcore *lcore)
 {
 	struct rcd_ucopy *ucopy;
+	uint32_t units = 0;
 
-	LIST_FOREACH(ucopy, &lcore->copying, link)
-	{
-		uint32_t *asleep = &ucopy->queue->asleep;
-
-		if (ucopy->rung == ucopy->posted)
-			continue;
-		ucopy->rung = ucopy->posted;
-		/* The indices before the look, as the client has it the other way round. */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (__atomic_load_n(asleep, __ATOMIC_RELAXED) == 0)
-			continue;
-		__atomic_store_n(asleep, 0, __ATOMIC_SEQ_CST);
-		syscall(SYS_futex, asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while (units < RCD_WORK_ALL && (ucopy = TAILQ_FIRST(&lcore->ringing)) != NULL) {
+		TAILQ_REMOVE(&lcore->ringing, ucopy, ring_link);
+		ucopy->ringing = false;
+		units += ring(ucopy);
 	}
+	if (!TAILQ_EMPTY(&lcore->ringing))
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+	lcore->work += units;
+	return units > 0;
 }
 
 bool
@@ -233,10 +290,11 @@ rcd_ucopy_any(const struct rcd_lcore *lcore)
 {
 	const struct rcd_ucopy *ucopy;
 
-	LIST_FOREACH(ucopy, &lcore->copying, link)
-	if (ucopy->broken || rcd_shm_load(&ucopy->queue->done) != ucopy->taken)
+	TAILQ_FOREACH(ucopy, &lcore->copying, link)
+	if (ucopy->broken || ucopy->more || rcd_shm_load(&ucopy->queue->done) != ucopy->taken ||
+		ucopy->taken == ucopy->posted)
 		return true;
-	return false;
+	return !TAILQ_EMPTY(&lcore->ringing);
 }
 
 /* Whether a completion says that data of a job is there, or was. */
@@ -285,18 +343,13 @@ rcd_ucopy_hold(struct rcd_hqp *hqp, struct rcd_hcq *cq, const struct rcd_cqe *cq
 	}
 }
 
-/* What is not shown of a queue pair never will be. */
+/* The completions that are hidden now. */
 static void
-make_void(const struct rcd_hqp *hqp, struct rcd_hcq *cq)
+keep_hidden(struct rcd_ucopy *ucopy, struct rcd_hcq *cq)
 {
-	uint32_t count = cq->gated ? cq->producer - cq->gate_at : 0;
-
-	for (uint32_t i = 0; i < count && i < VOID_MAX; i++) {
-		struct rcd_cq_slot *slot = slot_of(cq, cq->gate_at + i);
-
-		if (slot->qpn == hqp->qpn)
-			slot->status = RCD_CQ_VOID;
-	}
+	cq->void_end = cq->producer;
+	cq->void_count = cq->gated ? cq->producer - cq->gate_at : 0;
+	ucopy->voiding |= cq->gated;
 }
 
 void
@@ -306,18 +359,52 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 
 	if (ucopy == NULL)
 		return;
-	orphan(ucopy, hqp);
+	hqp->lcore->work += orphan(ucopy, hqp);
 	/* It may wait for jobs that are nobody's now. */
 	rcd_turn_end(&hqp->turn);
-	make_void(hqp, hqp->send_cq);
-	if (hqp->recv_cq != hqp->send_cq)
-		make_void(hqp, hqp->recv_cq);
 	for (uint32_t i = 0; i < ucopy->held_count; i++) {
 		struct rcd_uheld *held = &ucopy->held[(ucopy->held_first + i) & HELD_MASK];
 
 		if (held->hqp == hqp)
 			held->hqp = NULL;
 	}
+	keep_hidden(ucopy, hqp->send_cq);
+	keep_hidden(ucopy, hqp->recv_cq);
+}
+
+/* Nobody else touches these: no gate opens, and what turns to errors is other queue pairs'. */
+static void
+make_void(const struct rcd_hqp *hqp, struct rcd_hcq *cq)
+{
+	for (uint32_t i = 0; i < cq->void_count; i++) {
+		struct rcd_cq_slot *slot = slot_of(cq, cq->void_end - 1 - i);
+
+		if (slot->qpn == hqp->qpn)
+			slot->status = RCD_CQ_VOID;
+	}
+}
+
+static void
+voided_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_ucopy *ucopy = arg;
+
+	(void)lcore;
+	ucopy->voiding = false;
+	ucopy->more = true;
+}
+
+void
+rcd_ucopy_void(struct rcd_hqp *hqp)
+{
+	struct rcd_ucopy *ucopy = hqp->ucopy;
+
+	if (ucopy == NULL || !ucopy->voiding)
+		return;
+	make_void(hqp, hqp->send_cq);
+	if (hqp->recv_cq != hqp->send_cq)
+		make_void(hqp, hqp->recv_cq);
+	rcd_lcore_call(hqp->lcore, voided_on_lcore, ucopy);
 }
 
 void
@@ -341,6 +428,7 @@ rcd_ucopy_forget_cq(struct rcd_session *session, struct rcd_hcq *cq)
 void
 rcd_ucopy_end(struct rcd_session *session)
 {
+	struct rcd_lcore *lcore = session->lcore;
 	struct rcd_ucopy *ucopy = session->ucopy;
 	struct rcd_hcq *cq;
 
@@ -359,6 +447,8 @@ rcd_ucopy_end(struct rcd_session *session)
 		cq->gated = cq->gated_twice = false;
 	}
 	if (ucopy->active)
-		LIST_REMOVE(ucopy, link);
-	ucopy->active = false;
+		TAILQ_REMOVE(&lcore->copying, ucopy, link);
+	if (ucopy->ringing)
+		TAILQ_REMOVE(&lcore->ringing, ucopy, ring_link);
+	ucopy->active = ucopy->ringing = false;
 }

@@ -428,6 +428,7 @@ rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
 	if (hqp == NULL)
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, qp_leave, hqp);
+	rcd_ucopy_void(hqp);
 	rcd_verbs_unbind(hqp);
 	qp_refer(session, hqp, -1);
 	rcd_table_del(&session->hqps, handle);

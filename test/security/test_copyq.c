@@ -7,181 +7,20 @@
  * seen; so the order of events is the test's, and time plays no part.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rcd_copyq.h"
-#include "rcd_mr.h"
+#include "copyq.h"
 #include "rcd_qp.h"
 #include "rcd_tap.h"
-#include "rig.h"
 
-#define LEN      (1u << 20)
-#define QUIET_MS 30 /**< for how long nothing is to be seen */
-#define MASK     (RCD_COPYQ_JOBS - 1)
-
-static struct rig rig;
-
-/* A client whose copies the test makes, and its peer. */
-static struct node copied, peer;
-static struct rcd_cl_qp second, peer_second;
-static struct rcd_copyq *queue;
-static uint32_t done;
-static uint8_t *memory; /**< the copied region */
-static uint32_t key;
-
-static int
-reg_raw(struct node *node, const void *at, uint64_t len, uint32_t *made)
-{
-	struct rcd_ctrl_mr_req req = { .pd = node->pd,
-		.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
-		.start = (uintptr_t)at,
-		.len = len,
-		.addr = (uintptr_t)at,
-		.extent_count = 1 };
-	struct rcd_ctrl_mr_rep rep;
-	int err;
-
-	req.extents[0] = (struct rcd_ctrl_extent){
-		.offset = (uintptr_t)at, .len = len, .mem = RCD_CTRL_MEM_COPIED
-	};
-	err = rcd_client_call(&node->client, RCD_CTRL_MR_REG, &req, &rep, NULL, NULL);
-	*made = err == 0 ? rep.key : 0;
-	return err;
-}
-
-static void
-setup(void)
-{
-	struct rcd_ctrl_copy_rep rep;
-
-	node_open(&copied, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
-	node_qp(&copied, RCD_CTRL_QP_RC, &second);
-	node_qp(&peer, RCD_CTRL_QP_RC, &peer_second);
-	node_memory(&copied, LEN);
-	node_memory(&peer, LEN);
-	MUST(rcd_client_call(&copied.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL) == 0);
-	queue = (struct rcd_copyq *)(void *)((uint8_t *)copied.client.shm + rep.offset);
-	done = 0;
-	memory = malloc(LEN);
-	MUST(memory != NULL && reg_raw(&copied, memory, LEN, &key) == 0);
-	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
-	{
-		struct node a = copied, b = peer;
-
-		a.qp = second;
-		b.qp = peer_second;
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
-	}
-}
-
-static void
-teardown(void)
-{
-	node_close(&copied);
-	node_close(&peer);
-	free(memory);
-}
-
-/* Wait for jobs. @return whether so many are there */
-static bool
-jobs(uint32_t count)
-{
-	uint64_t deadline = now_ms() + 5000;
-
-	while (rcd_shm_load(&queue->posted) - done < count && now_ms() < deadline)
-		usleep(200);
-	return rcd_shm_load(&queue->posted) - done >= count;
-}
-
-/* Make the oldest copy, or say that it failed. */
-static void
-make(int status)
-{
-	struct rcd_copyq_job *job = &queue->jobs[done & MASK];
-	uint8_t *at = (uint8_t *)(uintptr_t)job->addr;
-	uint8_t *data = queue->arena + job->data;
-	uint64_t val;
-
-	switch ((enum rcd_copyq_op)job->op) {
-	case RCD_COPYQ_NOTHING:
-		break;
-	case RCD_COPYQ_READ:
-		memcpy(data, at, job->len);
-		break;
-	case RCD_COPYQ_WRITE:
-		if (status == 0)
-			memcpy(at, data, job->len);
-		break;
-	case RCD_COPYQ_ADD:
-	case RCD_COPYQ_SWAP:
-		memcpy(data, at, 8);
-		memcpy(&val, at, 8);
-		if (job->op == RCD_COPYQ_ADD)
-			val += job->operand;
-		else if (val == job->compare)
-			val = job->operand;
-		memcpy(at, &val, 8);
-		break;
-	}
-	job->status = (uint32_t)status;
-	rcd_shm_store(&queue->done, ++done);
-}
-
-/* Make copies until a completion comes. @return its status */
-static int
-make_until(struct node *node, struct rcd_cq_slot *slot)
-{
-	uint64_t deadline = now_ms() + 10000;
-	int status;
-
-	do {
-		while (rcd_shm_load(&queue->posted) != done)
-			make(0);
-		status = node_wait(node, slot, 1);
-	} while (status == -ETIMEDOUT && now_ms() < deadline);
-	return status;
-}
-
-static int
-post(struct rcd_cl_qp *qp, uint8_t opcode, struct rcd_sge sge, uint64_t va, uint32_t rkey)
-{
-	struct rcd_send_wr wr = { .wr_id = va,
-		.opcode = opcode,
-		.flags = RCD_SEND_SIGNALED,
-		.sge_count = 1,
-		.sges = &sge,
-		.imm = 0x1234,
-		.remote = { .va = va, .rkey = { rkey }, .compare_or_add = 7 } };
-	int err = rcd_cl_post_send(qp, &wr);
-
-	if (err == 0)
-		rcd_cl_ring(qp);
-	return err;
-}
-
-static struct rcd_sge
-peers(uint32_t len)
-{
-	return (struct rcd_sge){ (uintptr_t)peer.memory, len, { peer.mr.key } };
-}
-
-static struct rcd_sge
-ours(uint32_t len)
-{
-	return (struct rcd_sge){ (uintptr_t)memory, len, { key } };
-}
-
-static int
-post_recv(struct rcd_cl_qp *qp, struct rcd_sge sge, uint64_t wr_id)
-{
-	struct rcd_recv_wr wr = { .wr_id = wr_id, .sge_count = 1, .sges = &sge };
-
-	return rcd_cl_post_recv(qp, &wr, false);
-}
+#define CLIENTS  16
+#define WORK     640    /**< units of a poll at most, as in test_polls.c */
+#define HIDDEN   140000 /**< completions: more than was ever looked at at once, twice */
+#define QUIET_MS 30     /**< for how long nothing is to be seen */
 
 static void
 no_queue_no_copies(void)
@@ -429,6 +268,88 @@ sends_after_reset(void)
 	teardown();
 }
 
+/* However many are hidden, nothing is seen of a queue pair that began anew, or went. */
+static void
+hides_many(bool destroy)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RESET };
+	struct rcd_sge sge;
+	struct rcd_cq_slot slot;
+
+	setup();
+	MUST(rcd_cl_cq_resize(&copied.cq, 2 * HIDDEN) == 0);
+	sge = (struct rcd_sge){ (uintptr_t)copied.memory, 8, { copied.mr.key } };
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT(jobs(1));
+	for (uint32_t i = 0; i < HIDDEN; i++)
+		while (post(&second, RCD_WR_RDMA_WRITE, sge, (uintptr_t)peer.memory, peer.mr.key) !=
+			0)
+			usleep(10);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(destroy ? rcd_cl_destroy(&copied.client, RCD_CTRL_QP_DESTROY, second.handle)
+				: rcd_cl_qp_modify(&second, &attr, RCD_QP_ATTR_STATE),
+		0);
+	CU_ASSERT_EQUAL(make_until(&copied, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.qpn, copied.qp.qpn);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
+	teardown();
+}
+
+static void
+many_hidden(void)
+{
+	hides_many(false);
+	hides_many(true);
+}
+
+/* Many clients say at once that hundreds of copies are done, and are always asleep. */
+static void
+many_at_once(void)
+{
+	struct {
+		struct node copied, peer;
+		struct rcd_copyq *queue;
+		uint8_t *memory;
+		uint32_t key;
+	} all[CLIENTS];
+	long long budgets = rig_engine(&rig, "poll_budget_session");
+	struct rcd_cq_slot slot;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		setup();
+		all[i].copied = copied;
+		all[i].peer = peer;
+		all[i].queue = queue;
+		all[i].memory = memory;
+		all[i].key = key;
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		peer = all[i].peer;
+		CU_ASSERT_EQUAL(post(&all[i].peer.qp, RCD_WR_RDMA_WRITE, peers(LEN),
+					(uintptr_t)all[i].memory, all[i].key),
+			0);
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		queue = all[i].queue;
+		CU_ASSERT(jobs(LEN / 4096));
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		rcd_shm_store(&all[i].queue->asleep, 1);
+		rcd_shm_store(&all[i].queue->done, rcd_shm_load(&all[i].queue->posted));
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		CU_ASSERT_NOT_EQUAL(node_wait(&all[i].peer, &slot, 10000), -ETIMEDOUT);
+	printf("# largest poll: %lld units\n", rig_engine(&rig, "longest_poll_work"));
+	CU_ASSERT(rig_engine(&rig, "longest_poll_work") <= WORK);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > budgets);
+	for (int i = 0; i < CLIENTS; i++) {
+		node_close(&all[i].copied);
+		node_close(&all[i].peer);
+		free(all[i].memory);
+	}
+}
+
 static void
 goes_with_jobs_out(void)
 {
@@ -560,6 +481,7 @@ int
 main(void)
 {
 	static const struct rcd_test tests[] = {
+		{ "S5 copies of many clients stay in the budget of a poll", many_at_once },
 		{ "S2 copied memory needs a client that makes the copies", no_queue_no_copies },
 		{ "S5 a WRITE is acknowledged when it is in place", write_waits },
 		{ "S5 a receive completes when it is in place", receive_waits },
@@ -571,6 +493,7 @@ main(void)
 		{ "S5 a WRITE or READ that fails is an error", failed_write_and_read },
 		{ "S5 nothing of a former life completes", begins_anew },
 		{ "H7 a queue pair sends again after RESET", sends_after_reset },
+		{ "S5 nothing of a former life completes, however much it was", many_hidden },
 		{ "S5 objects go with copies out", goes_with_jobs_out },
 		{ "S5 copies that are out are bounded", no_room },
 		{ "S5 an impossible index harms its writer", lies },
