@@ -159,6 +159,7 @@ def pair(server, client, bound=True):
         if bound:
             listening(ENDS[1])
         else:
+            tap.wait_until('an identifier', lambda: ids(ENDS[1]))
             time.sleep(0.5)
         second = on(ENDS[0], 'timeout', str(LIMIT), *client)
         out = finish(first)

@@ -122,11 +122,10 @@ def cmtime():
 def perftest_by_address():
     for program in ('ib_send_bw', 'ib_send_lat', 'ib_write_bw', 'ib_write_lat', 'ib_read_bw',
                     'ib_read_lat', 'ib_atomic_bw', 'ib_atomic_lat'):
-        pair([program, '-R', '-F', '-n', '200'], [program, '-R', '-F', '-n', '200', address(2)],
-             bound=False)
+        pair([program, '-R', '-F', '-n', '200'], [program, '-R', '-F', '-n', '200', address(2)])
     for more in (['-c', 'UD', '-s', '1024'], ['-q', '4'], ['-e'], ['-b'], ['-T', '41']):
         command = ['ib_send_bw', '-R', '-F', '-n', '200', *more]
-        pair(command, [*command, address(2)], bound=False)
+        pair(command, [*command, address(2)])
 
 
 @tap.test
