@@ -201,8 +201,9 @@ quota_key(struct conf *conf, const char *key, const char *val)
 		if (!parse_number(val, user ? INT64_MAX : rcd_resource_most(resource), &number) ||
 			number == 0)
 			return "out of range";
-		if (resource == RCD_RESOURCE_QUEUE_BYTES && number < 2u << 20)
-			return "2M at least";
+		/* A queue of copies takes 4 MiB and some. */
+		if (resource == RCD_RESOURCE_QUEUE_BYTES && number < 8u << 20)
+			return "8M at least";
 		*rcd_quota_at(quota, resource) = number;
 		return NULL;
 	}

@@ -238,13 +238,32 @@ make_thread(struct rcd_cl_copy *copy)
 	return -err;
 }
 
+/* The engine makes one queue for each client: one that is there is used, if no thread was to be had
+ * for it before. */
+static int
+open_queue(struct rcd_client *client)
+{
+	struct rcd_ctrl_copy_rep rep;
+	uint64_t segment = client->shm_bytes + client->huge_bytes;
+	int err;
+
+	if (client->copy_offset != 0)
+		return 0;
+	err = rcd_client_call(client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL);
+	if (err != 0)
+		return err;
+	if (rep.jobs != RCD_COPYQ_JOBS || rep.bytes != RCD_COPYQ_BYTES || rep.offset > segment ||
+		sizeof(struct rcd_copyq) > segment - rep.offset)
+		return -EPROTO;
+	client->copy_offset = rep.offset;
+	return 0;
+}
+
 int
 rcd_cl_copy_start(struct rcd_client *client)
 {
-	struct rcd_ctrl_copy_rep rep;
 	struct rcd_cl_copy *copy;
 	pthread_condattr_t attr;
-	uint64_t segment = client->shm_bytes + client->huge_bytes;
 	int err;
 
 	if (client->copy != NULL)
@@ -252,17 +271,13 @@ rcd_cl_copy_start(struct rcd_client *client)
 	copy = calloc(1, sizeof(*copy));
 	if (copy == NULL)
 		return -ENOMEM;
-	err = rcd_client_call(client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL);
-	if (err == 0 &&
-		(rep.jobs != RCD_COPYQ_JOBS || rep.bytes != RCD_COPYQ_BYTES ||
-			rep.offset > segment || sizeof(*copy->queue) > segment - rep.offset))
-		err = -EPROTO;
+	err = open_queue(client);
 	if (err != 0) {
 		free(copy);
 		return err;
 	}
 	copy->shm = client->shm;
-	copy->queue = (struct rcd_copyq *)(void *)((uint8_t *)client->shm + rep.offset);
+	copy->queue = (struct rcd_copyq *)(void *)((uint8_t *)client->shm + client->copy_offset);
 	copy->wake_fd = client->wake_fd;
 	copy->mem_fd = -1;
 	copy->pid = getpid();
@@ -273,6 +288,8 @@ rcd_cl_copy_start(struct rcd_client *client)
 	pthread_condattr_destroy(&attr);
 	err = make_thread(copy);
 	if (err != 0) {
+		pthread_mutex_destroy(&copy->lock);
+		pthread_cond_destroy(&copy->idle);
 		free(copy);
 		return err;
 	}

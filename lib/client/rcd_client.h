@@ -34,6 +34,7 @@ struct rcd_client {
 	uint32_t dead; /**< the engine is gone, or this is a forked child; atomic */
 	uint32_t empty_polls;
 	struct rcd_cl_copy *copy; /**< who copies for the engine (rcd_cl_copy.h); NULL: nobody */
+	uint64_t copy_offset;     /**< of the queue of copies in the segment; 0: not made yet */
 	struct rcd_ctrl_hello_rep engine; /**< readable */
 };
 

@@ -20,7 +20,7 @@
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
 
 /** What the engine holds for a connection, and for an open context besides; heap included. */
-#define CONNECTION_DESCRIPTORS 2
+#define CONNECTION_DESCRIPTORS 1
 #define CONTEXT_DESCRIPTORS    4
 #define CONTEXT_MAPPINGS       24
 
