@@ -188,6 +188,14 @@ pass(const struct step *step)
 	inside_pass(spans_ns[step->op % 7], 1 + step->how % 32);
 }
 
+/* Half of them copy: what they register besides may be reached so. */
+static void
+open_context(struct client *client, uint8_t how)
+{
+	if (client_open(client, how >> 1 & 1) && (how & 4))
+		client_call(client, RCD_CTRL_COPY_OPEN, NULL, NULL);
+}
+
 static void
 step_of(struct client *client, const struct step *step)
 {
@@ -196,7 +204,7 @@ step_of(struct client *client, const struct step *step)
 	if (client->sock < 0 && kind != KIND_PASS && kind != KIND_MEMORY) {
 		client_connect(client);
 		if (kind != KIND_CONNECT || !(step->how & 1))
-			client_open(client, step->how >> 1 & 1);
+			open_context(client, step->how);
 		else if (step->how & 2)
 			client_call(client, RCD_CTRL_HELLO, NULL, NULL);
 		if (kind == KIND_CONNECT)

@@ -14,6 +14,7 @@
 
 #include "inside.h"
 #include "rcd_check.h"
+#include "rcd_copyq.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_shm.h"
@@ -40,6 +41,7 @@ struct party {
 	struct client client;
 	uint8_t *memory;
 	uint32_t pd, key;
+	uint64_t copies; /**< where its queue of copies is in the segment; 0: it has none */
 	struct rcd_ctrl_cq_rep cq;
 	struct queue_pair qps[QPS];
 	uint32_t qp_count;
@@ -81,6 +83,33 @@ make_memory(struct party *party)
 	body.mr_reg_req.len = body.mr_reg_req.extents[0].len = MEMORY;
 	must_call(party, RCD_CTRL_MR_REG, &body, NULL);
 	party->key = client_pick(&party->client, RCD_CTRL_MR_REG, 0);
+}
+
+/* The same region again, reached by copies, takes its place in requests. */
+static void
+make_copied(struct party *party)
+{
+	union rcd_ctrl_body body;
+
+	must_call(party, RCD_CTRL_COPY_OPEN, NULL, NULL);
+	party->copies = party->client.last.body.copy_open_rep.offset;
+	request_fill(&party->client, RCD_CTRL_MR_REG, 0, &body);
+	body.mr_reg_req.len = body.mr_reg_req.extents[0].len = MEMORY;
+	body.mr_reg_req.extents[0].mem = RCD_CTRL_MEM_COPIED;
+	must_call(party, RCD_CTRL_MR_REG, &body, NULL);
+	party->key = party->client.last.body.mr_reg_rep.key;
+}
+
+/* What it was asked to copy so far is done, it says. */
+static void
+say_done(const struct party *party)
+{
+	struct rcd_copyq *queue;
+
+	if (party->copies == 0)
+		return;
+	queue = (struct rcd_copyq *)(void *)(party->client.segment + party->copies);
+	rcd_shm_store(&queue->done, rcd_shm_load(&queue->posted));
 }
 
 /* @param kinds queue pairs to make, from RC on */
@@ -247,7 +276,7 @@ place_of(const struct party *party, uint8_t which)
 	case 6:
 		return party->cq.indices;
 	default:
-		return (size_t)which * 4096;
+		return which & 0x40 ? party->copies : (size_t)which * 4096;
 	}
 }
 
@@ -302,6 +331,8 @@ step_of(const struct step *step)
 		request(party, step);
 		break;
 	default:
+		if (step->how & 0x80)
+			say_done(party);
 		inside_pass((uint64_t)step->op * 1000000, 1 + step->how % 8);
 		break;
 	}
@@ -319,6 +350,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rcd_engine_holdings(engine, &before);
 	fds = inside_fds();
 	make_pair(hostile, QPS);
+	make_copied(&hostile[1]);
 	for (uint32_t i = 0; i < STEPS_MAX && size >= sizeof(struct step); i++) {
 		struct step step;
 

@@ -78,7 +78,8 @@ start(void)
 	conf.quota.srqs = 8;
 	conf.quota.pds = 8;
 	conf.quota.ahs = 16;
-	conf.quota.queue_bytes = 4 << 20;
+	/* Room for a queue of copies of about 4 MiB, and for all else. */
+	conf.quota.queue_bytes = 16 << 20;
 	engine = rcd_engine_create(&conf, error, sizeof(error));
 	RCD_CHECK(engine != NULL);
 }
