@@ -6,6 +6,7 @@
  * poll, that sleep on a channel, and that keep their queue full.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,8 @@ killed_clients(void)
 	CU_ASSERT(late <= 10);
 }
 
+static int ready[2]; /* pipe: from a client that has begun */
+
 /* Waits for a completion that never comes, by polling or by its channel. */
 static int
 until_the_end(int by_channel)
@@ -69,6 +72,7 @@ until_the_end(int by_channel)
 	for (uint64_t i = 0; i < 10; i++)
 		MUST(node_recv(&a, 0, 64, i) == 0);
 	rcd_cl_arm(&a.cq, false);
+	MUST(write(ready[1], "", 1) == 1);
 	if (by_channel) {
 		if (read(a.channel_fd, &cookie, sizeof(cookie)) != 0)
 			return 1;
@@ -98,6 +102,7 @@ in_transfer(void)
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	MUST(write(ready[1], "", 1) == 1);
 	do {
 		while (posted - done < 32 &&
 			node_write(&a, &b, posted % 2 ? RCD_WR_RDMA_READ : RCD_WR_RDMA_WRITE, 0,
@@ -138,12 +143,17 @@ killed_engine(void)
 		pid_t child;
 		uint64_t begin;
 		int status = -1;
+		char byte;
 
 		fflush(stdout);
+		MUST(pipe2(ready, O_CLOEXEC) == 0);
 		child = fork();
 		if (child == 0)
 			_exit(clients[round % 3]());
-		usleep(300000 + round * 10000);
+		close(ready[1]);
+		CU_ASSERT_EQUAL(read(ready[0], &byte, 1), 1);
+		close(ready[0]);
+		usleep(100000 + round * 10000);
 		rig_kill(&rig);
 		begin = now_ms();
 		waitpid(child, &status, 0);
