@@ -24,6 +24,7 @@
 #include "rcd_capacity.h"
 #include "rcd_guard.h"
 #include "rcd_kaddr.h"
+#include "rcd_ulost.h"
 
 #define NOTES          4096
 #define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
@@ -402,7 +403,7 @@ tick(struct rcd_engine *engine)
 	rcd_neigh_tick(engine, now_ns);
 	rcd_kaddr_tick(engine, now_ns);
 	rcd_follow(engine, now_ns);
-	rcd_umem_check_faults(engine);
+	rcd_ulost_check(engine);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);
 }

@@ -558,10 +558,6 @@ rcd_umem_close(struct rcd_session *session);
 void
 rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem);
 
-/** Reports of the guard: whose memory went away. */
-void
-rcd_umem_check_faults(struct rcd_engine *engine);
-
 /* rcd_uregion.c */
 
 /** Make a region's memory. @return 0; -EINVAL, -ENOENT, -EACCES, -EPERM, -ENOMEM */

@@ -481,8 +481,9 @@ struct rcd_session {
 	uint64_t caps; /**< capabilities that it had when it connected, in our user namespace */
 	char comm[32]; /**< printable ASCII */
 	bool greeted;
-	bool ended; /**< nothing is served any more; it goes when its socket says so */
-	int events; /**< sending end of the event stream; -1: none */
+	bool ended;         /**< nothing is served any more; it goes when its socket says so */
+	bool lost_released; /**< gave memory back that it had taken away, which is still untold */
+	int events;         /**< sending end of the event stream; -1: none */
 	int seg_fd;
 	int wake_fd;          /**< of this session: clients can't take each other's wake-ups away */
 	int huge_fd;          /**< of its second part; -1: it has none */

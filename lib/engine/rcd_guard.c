@@ -52,10 +52,9 @@ static struct {
 	struct pool pools[2];
 	void *nowhere;
 	struct sigaction old;
-	/* Written by the handler in any thread, read by the control thread. */
+	/* Filled by the handler in any thread, emptied by the control thread. 0: no report. */
 	uintptr_t faults[FAULTS];
-	uint32_t fault_count;
-	uint32_t fault_seen;
+	uint32_t fault_count; /**< reports so far: the next one's place */
 } guard;
 
 static size_t
@@ -121,7 +120,7 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 	uintptr_t addr = (uintptr_t)info->si_addr;
 
 	if (addr - guard.start < guard.len && patch(addr)) {
-		uint32_t slot = __atomic_fetch_add(&guard.fault_count, 1, __ATOMIC_ACQ_REL);
+		uint32_t slot = __atomic_fetch_add(&guard.fault_count, 1, __ATOMIC_RELAXED);
 
 		__atomic_store_n(&guard.faults[slot % FAULTS], addr, __ATOMIC_RELEASE);
 		return;
@@ -260,19 +259,31 @@ make_room(struct pool *pool)
 	return true;
 }
 
-void
-rcd_guard_release(void *start, size_t len)
+/*
+ * Reports of addresses that are nobody's any more are void: nothing faults there by now, and what
+ * comes next to these addresses has done nothing. @return whether there were some
+ */
+static bool
+void_reports(uintptr_t start, size_t len)
 {
-	uintptr_t at = (uintptr_t)start;
-	struct pool *pool = &guard.pools[at >= guard.pools[1].start];
+	bool some = false;
+
+	for (size_t i = 0; i < FAULTS; i++) {
+		uintptr_t addr = __atomic_load_n(&guard.faults[i], __ATOMIC_ACQUIRE);
+
+		/* A report of others that takes this place meanwhile stays. */
+		if (addr != 0 && addr - start < len)
+			some |= __atomic_compare_exchange_n(&guard.faults[i], &addr, 0, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+	return some;
+}
+
+static void
+give(struct pool *pool, uintptr_t at, size_t len)
+{
 	size_t i = 0;
 
-	len = round_up(len);
-	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		    0) == MAP_FAILED)
-		return; /* the addresses stay taken, which harms nobody */
-	__atomic_fetch_and(&guard.marks[granule(at) / 64], ~(UINT64_C(1) << (granule(at) % 64)),
-		__ATOMIC_RELEASE);
 	while (i < pool->free_count && pool->free[i].start < at)
 		i++;
 	if (i > 0 && pool->free[i - 1].start + pool->free[i - 1].len == at) {
@@ -294,6 +305,23 @@ rcd_guard_release(void *start, size_t len)
 	memmove(&pool->free[i + 1], &pool->free[i],
 		(pool->free_count++ - i) * sizeof(pool->free[0]));
 	pool->free[i] = (struct range){ at, len };
+}
+
+bool
+rcd_guard_release(void *start, size_t len)
+{
+	uintptr_t at = (uintptr_t)start;
+	bool lost;
+
+	len = round_up(len);
+	lost = void_reports(at, len);
+	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		    0) == MAP_FAILED)
+		return lost; /* the addresses stay taken, which harms nobody */
+	__atomic_fetch_and(&guard.marks[granule(at) / 64], ~(UINT64_C(1) << (granule(at) % 64)),
+		__ATOMIC_RELEASE);
+	give(&guard.pools[at >= guard.pools[1].start], at, len);
+	return lost;
 }
 
 void *
@@ -327,12 +355,11 @@ rcd_guard_used(void)
 bool
 rcd_guard_fault(uintptr_t *addr)
 {
-	uint32_t count = __atomic_load_n(&guard.fault_count, __ATOMIC_ACQUIRE);
-
-	if (guard.fault_seen == count)
-		return false;
-	if (count - guard.fault_seen > FAULTS)
-		guard.fault_seen = count - FAULTS;
-	*addr = __atomic_load_n(&guard.faults[guard.fault_seen++ % FAULTS], __ATOMIC_ACQUIRE);
-	return true;
+	for (size_t i = 0; i < FAULTS; i++) {
+		if (__atomic_load_n(&guard.faults[i], __ATOMIC_RELAXED) == 0)
+			continue;
+		*addr = __atomic_exchange_n(&guard.faults[i], 0, __ATOMIC_ACQUIRE);
+		return true;
+	}
+	return false;
 }

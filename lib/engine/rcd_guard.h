@@ -61,8 +61,13 @@ rcd_guard_cover(const void *reserved, void *start, size_t len);
 void
 rcd_guard_discard(uintptr_t addr);
 
-/** Unmap what is there and give the addresses back. */
-void
+/**
+ * Unmap what is there and give the addresses back. Nothing reads or writes there any more. Reports
+ * of faults there are taken back: who gets the addresses next is not to blame.
+ *
+ * @return whether there was such a report
+ */
+bool
 rcd_guard_release(void *start, size_t len);
 
 /**
@@ -81,7 +86,7 @@ size_t
 rcd_guard_used(void);
 
 /**
- * Take a report of a fault since the last call.
+ * Take a report of a fault, in no order.
  *
  * @param addr  where
  * @return whether there was one

@@ -2,7 +2,7 @@
 /**
  * @file
  * Memory of clients: files that they share, mapped into the guarded window; the tables of regions
- * and windows. What a region is made of is rcd_uregion.c's.
+ * and windows. What a region is made of is rcd_uregion.c's, what clients take away rcd_ulost.c's.
  */
 #include "rcd_engine_priv.h"
 
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "rcd_guard.h"
+#include "rcd_ulost.h"
 
 #define PAGE         4096u
 #define MEM_MAPPINGS 2
-#define CUT_AT_ONCE  64
 
 /*
  * Only files that are memory: a fault on any other could wait for a disk or for a server of the
@@ -184,7 +184,7 @@ rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem)
 	if (--mem->refs > 0)
 		return;
 	uncharge_mem(&session->quota, mem->len);
-	rcd_guard_release(mem->base, mem->len);
+	rcd_ulost_release(session, mem->base, mem->len);
 	close(mem->fd);
 	free(mem);
 }
@@ -489,111 +489,5 @@ rcd_umem_close(struct rcd_session *session)
 	for (uint32_t i = 0; i < session->mems.fresh; i++)
 		if (session->mems.slots[i] != NULL)
 			rcd_umem_del(session, i);
-}
-
-static bool
-umr_has(const struct rcd_umr *umr, uintptr_t addr)
-{
-	if (umr->reserved != NULL && addr - (uintptr_t)umr->reserved < umr->reserved_len)
-		return true;
-	/* Its files may have no handle any more. */
-	for (uint32_t i = 0; i < umr->mem_count; i++)
-		if (addr - (uintptr_t)umr->mems[i]->base < umr->mems[i]->len)
-			return true;
-	return false;
-}
-
-/* Keys of regions to be cut off by one command. */
-struct cut {
-	struct rcd_session *session;
-	uint32_t count;
-	struct rcd_key keys[CUT_AT_ONCE];
-};
-
-static void
-cut_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	const struct cut *cut = arg;
-
-	(void)lcore;
-	for (uint32_t i = 0; i < cut->count; i++)
-		rcd_mr_cut(cut->session->mrs, cut->keys[i]);
-}
-
-/*
- * Memory at this address is gone: its regions end here, what stands in for it is nobody's.
- *
- * @return whether it was this session's
- */
-static bool
-lose(struct rcd_session *session, uintptr_t addr)
-{
-	struct cut cut = { .session = session };
-	bool found = false;
-
-	for (uint32_t i = 0; i < session->mems.fresh; i++) {
-		struct rcd_mem *mem = session->mems.slots[i];
-
-		if (mem == NULL || addr - (uintptr_t)mem->base >= mem->len)
-			continue;
-		mem->gone = true;
-		found = true;
-	}
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
-		const struct rcd_umr *umr;
-
-		LIST_FOREACH(umr, &session->umrs[i], hash_link)
-		{
-			if (!umr_has(umr, addr))
-				continue;
-			cut.keys[cut.count++] = umr->key;
-			if (cut.count == CUT_AT_ONCE) {
-				rcd_lcore_call(session->lcore, cut_on_lcore, &cut);
-				cut.count = 0;
-			}
-			found = true;
-		}
-	}
-	if (cut.count > 0)
-		rcd_lcore_call(session->lcore, cut_on_lcore, &cut);
-	return found;
-}
-
-static bool
-in_segment(const struct rcd_session *session, uintptr_t addr)
-{
-	return session->shm != NULL &&
-		addr - (uintptr_t)session->shm < session->seg_bytes + session->huge_bytes;
-}
-
-void
-rcd_umem_check_faults(struct rcd_engine *engine)
-{
-	const struct rcd_session *failed = NULL;
-	struct rcd_session *session;
-	uintptr_t addr;
-
-	/* As many as the queue holds, and most are of one session: its queue pairs fail once. */
-	while (rcd_guard_fault(&addr)) {
-		LIST_FOREACH(session, &engine->sessions, link)
-		{
-			bool segment = in_segment(session, addr);
-
-			if (session->dev == NULL || (!segment && !lose(session, addr)))
-				continue;
-			rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
-			if (!session->bad_memory)
-				RCD_LOG(WARNING, "client %d (%s) took memory away that it shares",
-					(int)session->pid, session->comm);
-			session->bad_memory = true;
-			if (session != failed)
-				rcd_verbs_fail_all(session);
-			failed = session;
-			if (segment)
-				rcd_session_end(session);
-			else
-				rcd_guard_discard(addr);
-			break;
-		}
-	}
+	rcd_ulost_settle(session);
 }

@@ -12,6 +12,7 @@
 
 #include "rcd_check.h"
 #include "rcd_guard.h"
+#include "rcd_ulost.h"
 
 #define HUGE ((uint64_t)2 << 20)
 
@@ -21,7 +22,7 @@ void
 rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr)
 {
 	if (umr->reserved != NULL)
-		rcd_guard_release(umr->reserved, umr->reserved_len);
+		rcd_ulost_release(session, umr->reserved, umr->reserved_len);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
 		rcd_umem_put(session, umr->mems[i]);
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_WINDOW, umr->window_charged);

@@ -102,8 +102,36 @@ shrink(bool full)
 	return all(&left, 1) && all(&right, 3) ? 0 : 17;
 }
 
+/* A fault in memory that is given back before anybody asks. @return 0, or what was wrong */
 static int
-in_child(bool full)
+return_at_once(bool full)
+{
+	struct place left, lost;
+	uintptr_t addr;
+
+	(void)full;
+	if (rcd_guard_init() != 0)
+		return 10;
+	left = map(2 * HUGE, 1);
+	lost = map(HUGE + PAGE, 2);
+	if (ftruncate(left.fd, 0) != 0 || ftruncate(lost.fd, 0) != 0)
+		return 11;
+	((volatile uint8_t *)lost.base)[HUGE] = 9;
+	((volatile uint8_t *)left.base)[2 * HUGE - 1] = 9;
+	if (!rcd_guard_release(lost.base, lost.len))
+		return 12;
+	/* The same addresses, somebody else's: nothing is known of them. */
+	if (map(HUGE + PAGE, 3).base != lost.base)
+		return 13;
+	if (!rcd_guard_fault(&addr) || addr != (uintptr_t)left.base + 2 * HUGE - 1)
+		return 14;
+	if (rcd_guard_fault(&addr))
+		return 15;
+	return rcd_guard_release(lost.base, lost.len) ? 16 : 0;
+}
+
+static int
+in_child(int (*run)(bool full), bool full)
 {
 	int status;
 	pid_t pid;
@@ -111,7 +139,7 @@ in_child(bool full)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0)
-		_exit(shrink(full));
+		_exit(run(full));
 	if (waitpid(pid, &status, 0) != pid)
 		return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -120,7 +148,7 @@ in_child(bool full)
 static void
 whole_mapping(void)
 {
-	int status = in_child(false);
+	int status = in_child(shrink, false);
 
 	if (status != 0)
 		printf("# %d\n", status);
@@ -130,13 +158,23 @@ whole_mapping(void)
 static void
 without_a_mapping_left(void)
 {
-	int status = in_child(true);
+	int status = in_child(shrink, true);
 
 	/* A machine that lets a process have more than this test can make. */
 	if (status == 77) {
 		rcd_tap_skip("no end of mappings here");
 		return;
 	}
+	if (status != 0)
+		printf("# %d\n", status);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
+static void
+returned_memory(void)
+{
+	int status = in_child(return_at_once, false);
+
 	if (status != 0)
 		printf("# %d\n", status);
 	CU_ASSERT_EQUAL(status, 0);
@@ -179,6 +217,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "S6 a fault replaces one mapping and not its neighbours", whole_mapping },
 		{ "S6 a fault is mended without a mapping left", without_a_mapping_left },
+		{ "H1 a fault is not told of addresses that were given back", returned_memory },
 		RCD_TEST(faults_elsewhere),
 	};
 
