@@ -391,7 +391,10 @@ rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint6
 int
 rcd_segment_make(struct rcd_session *session);
 
-/** Unmap it and close its files; the client learns of it. Of one that was not made, nothing. */
+/**
+ * Unmap it and close its files; the client learns of it. Of one that was not made, nothing. With
+ * pages_go the pages are freed, whoever has the files.
+ */
 void
 rcd_segment_end(struct rcd_session *session);
 

@@ -483,6 +483,7 @@ struct rcd_session {
 	bool greeted;
 	bool ended;         /**< nothing is served any more; it goes when its socket says so */
 	bool lost_released; /**< gave memory back that it had taken away, which is still untold */
+	bool pages_go;      /**< of its segment, with its end: nobody has to read them any more */
 	int events;         /**< sending end of the event stream; -1: none */
 	int seg_fd;
 	int wake_fd;          /**< of this session: clients can't take each other's wake-ups away */

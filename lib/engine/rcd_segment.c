@@ -334,6 +334,20 @@ rcd_segment_make(struct rcd_session *session)
 	return 0;
 }
 
+/*
+ * Pages that nobody is charged for any more are freed, so many bytes from the start: a client that
+ * has kept the descriptor would keep them. What it writes there from now on is its own.
+ */
+static void
+close_file(int fd, uint64_t bytes)
+{
+	if (fd < 0)
+		return;
+	if (bytes > 0)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
+	close(fd);
+}
+
 void
 rcd_segment_end(struct rcd_session *session)
 {
@@ -345,10 +359,8 @@ rcd_segment_end(struct rcd_session *session)
 	free(session->small_free.list);
 	free(session->huge_free.list);
 	free(session->huge_users);
-	if (session->seg_fd >= 0)
-		close(session->seg_fd);
-	if (session->huge_fd >= 0)
-		close(session->huge_fd);
+	close_file(session->seg_fd, session->pages_go ? session->seg_bytes : 0);
+	close_file(session->huge_fd, session->pages_go ? session->huge_bytes : 0);
 	memset(&session->small_free, 0, sizeof(session->small_free));
 	memset(&session->huge_free, 0, sizeof(session->huge_free));
 	session->seg_fd = session->huge_fd = -1;

@@ -255,6 +255,8 @@ rcd_session_close(struct rcd_session *session)
 	LIST_REMOVE(session, link);
 	session->engine->client_count--;
 	rcd_session_park(session, false);
+	/* The client has left. One that was ended reads what its queues still tell. */
+	session->pages_go = true;
 	rcd_session_end(session);
 	rcd_quota_leave(&session->quota);
 	close(session->sock);

@@ -139,10 +139,12 @@ rcd_ulost_check(struct rcd_engine *engine)
 			if (session != failed)
 				rcd_verbs_fail_all(session);
 			failed = session;
-			if (segment)
+			if (segment) {
+				session->pages_go = true;
 				rcd_session_end(session);
-			else
+			} else {
 				rcd_guard_discard(addr);
+			}
 			break;
 		}
 	}

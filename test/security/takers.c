@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int
@@ -19,6 +20,48 @@ take_descriptor(struct taker *taker)
 
 	rcd_ctrl_fds_close(&fds);
 	return err;
+}
+
+void
+keeper_open(struct keeper *keeper, const char *socket)
+{
+	struct rcd_ctrl_index_req req = { .index = 0 };
+	struct rcd_ctrl_device_rep device;
+	struct rcd_ctrl_open_rep rep;
+	struct rcd_ctrl_fds fds;
+
+	MUST(rcd_client_connect(&keeper->client, socket) == 0);
+	MUST(rcd_client_call(&keeper->client, RCD_CTRL_DEVICE, &req, &device, NULL, NULL) == 0);
+	req.index = device.index;
+	MUST(rcd_client_call(&keeper->client, RCD_CTRL_OPEN, &req, &rep, NULL, &fds) == 0);
+	keeper->files[0] = fds.fds[0];
+	keeper->files[1] = fds.count > 3 ? fds.fds[3] : -1;
+	close(fds.fds[1]);
+	close(fds.fds[2]);
+	for (int i = 0; i < 12; i++) {
+		struct rcd_ctrl_cq_req cq = { .depth = 1 << 14, .channel = RCD_CTRL_NO_HANDLE };
+		struct rcd_ctrl_cq_rep made;
+
+		/* A megabyte each: in hugepages as long as there are some. */
+		MUST(rcd_client_call(&keeper->client, RCD_CTRL_CQ_CREATE, &cq, &made, NULL, NULL) ==
+			0);
+	}
+}
+
+long long
+keeper_bytes(const struct keeper *keeper)
+{
+	long long bytes = 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct stat stat;
+
+		if (keeper->files[i] < 0)
+			continue;
+		MUST(fstat(keeper->files[i], &stat) == 0);
+		bytes += (long long)stat.st_blocks * 512;
+	}
+	return bytes;
 }
 
 int

@@ -30,6 +30,19 @@ taker_open(struct taker *taker, const char *socket);
 int
 mem_add(struct taker *taker, uint64_t len, uint32_t *handle);
 
+/** A session that keeps the files of its segment, of which queues take some megabytes. */
+struct keeper {
+	struct rcd_client client;
+	int files[2]; /**< small pages, hugepages; -1: there are none */
+};
+
+void
+keeper_open(struct keeper *keeper, const char *socket);
+
+/** Bytes of pages that its files have. */
+long long
+keeper_bytes(const struct keeper *keeper);
+
 int
 take_descriptor(struct taker *taker);
 int

@@ -3,7 +3,8 @@
  * @file
  * Goal: what a client does to memory that it shares with the engine is its own affair, also when it
  * gives the memory back before the engine looks, or leaves. Method: clients that take memory away
- * from under a transfer, return it at once, and others that get its addresses next.
+ * from under a transfer, return it at once, and others that get its addresses next; a client that
+ * keeps the files of its segment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -151,11 +152,26 @@ others_are_not_blamed(void)
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
+static void
+no_pages_are_kept(void)
+{
+	struct keeper keeper;
+
+	rig_start(&rig, NULL);
+	keeper_open(&keeper, rig.socket);
+	CU_ASSERT(keeper_bytes(&keeper) >= 12 << 20);
+	rcd_client_close(&keeper.client);
+	CU_ASSERT(rig_contexts(&rig, 0, 3000));
+	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "H1 a fault is not blamed on who has the addresses next", others_are_not_blamed },
+		{ "H3 no pages of a segment outlive its session", no_pages_are_kept },
 	};
 
 	return rcd_tap_run("faults", tests, RCD_ARRAY_COUNT(tests));

@@ -109,6 +109,24 @@ pages_by_need(void)
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
+/* A client that leaves and keeps the file. */
+static void
+none_is_kept(void)
+{
+	long before = free_pages();
+	struct keeper keeper;
+
+	start();
+	keeper_open(&keeper, rig.socket);
+	CU_ASSERT(keeper.files[1] >= 0);
+	CU_ASSERT(free_pages() < before);
+	rcd_client_close(&keeper.client);
+	CU_ASSERT(rig_contexts(&rig, 0, 3000));
+	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
+	CU_ASSERT_EQUAL(free_pages(), before);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
 /* Clients that want all, and touch what they were not given, besides. */
 static void
 a_share_is_left(void)
@@ -165,6 +183,7 @@ main(void)
 		{ "S19 hugepages are taken as queues grow", pages_by_need },
 		{ "S19 clients leave a share of the hugepages", a_share_is_left },
 		{ "S19 queues do without hugepages", none_left },
+		{ "H3 no hugepages of a segment outlive its session", none_is_kept },
 	};
 	long total = read_number("nr_hugepages");
 	bool added = free_pages() >= 0 && free_pages() < WANTED;
