@@ -11,6 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/** The most that one message brings: the kernel's SCM_MAX_FD. */
+#define FDS_SENT_MAX 253
+
 static const struct {
 	const char *name;
 	uint16_t req_len;
@@ -93,9 +96,9 @@ rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *
 	return sent < 0 ? -errno : 0;
 }
 
-/* Keeps as many as there is room for and closes the rest. */
+/* Keeps as many as there is room for and drops the rest. */
 static void
-take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds)
+take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds, const struct rcd_ctrl_drop *drop)
 {
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(hdr); cmsg != NULL;
 		cmsg = CMSG_NXTHDR(hdr, cmsg)) {
@@ -111,17 +114,28 @@ take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds)
 			if (fds != NULL && fds->count < RCD_CTRL_FDS_MAX)
 				fds->fds[fds->count++] = fd;
 			else
-				close(fd);
+				drop->fn(drop->arg, fd);
 		}
 	}
 }
 
+static void
+close_one(void *arg, int fd)
+{
+	(void)arg;
+	close(fd);
+}
+
+static const struct rcd_ctrl_drop closes = { .fn = close_one };
+
 /* @param patient  a signal does not end the wait */
 static long
-receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, bool patient)
+receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, bool patient,
+	const struct rcd_ctrl_drop *drop)
 {
 	union {
-		char bytes[CMSG_SPACE(RCD_CTRL_FDS_MAX * sizeof(int))];
+		/* For which there is no room the kernel closes here and now. */
+		char bytes[CMSG_SPACE(FDS_SENT_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { .iov_base = msg, .iov_len = size };
@@ -138,23 +152,31 @@ receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, b
 	} while (got < 0 && errno == EINTR && patient);
 	if (got < 0)
 		return -errno;
-	take_fds(&hdr, fds);
+	take_fds(&hdr, fds, drop);
 	/* A message of no bytes looks like the end, and may bring descriptors all the same. */
 	if (fds != NULL && (got == 0 || (hdr.msg_flags & MSG_TRUNC)))
-		rcd_ctrl_fds_close(fds);
+		while (fds->count > 0)
+			drop->fn(drop->arg, fds->fds[--fds->count]);
 	return hdr.msg_flags & MSG_TRUNC ? -EMSGSIZE : got;
 }
 
 long
 rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags)
 {
-	return receive(sock, msg, size, fds, flags, true);
+	return receive(sock, msg, size, fds, flags, true, &closes);
+}
+
+long
+rcd_ctrl_recv_drop(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds,
+	const struct rcd_ctrl_drop *drop)
+{
+	return receive(sock, msg, size, fds, MSG_DONTWAIT, true, drop);
 }
 
 long
 rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event)
 {
-	return receive(sock, event, sizeof(*event), NULL, 0, false);
+	return receive(sock, event, sizeof(*event), NULL, 0, false, &closes);
 }
 
 void

@@ -592,6 +592,20 @@ rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *
 long
 rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags);
 
+/** Who takes descriptors that are not wanted. */
+struct rcd_ctrl_drop {
+	void (*fn)(void *arg, int fd);
+	void *arg;
+};
+
+/**
+ * Receive a message of somebody who is not trusted, without waiting: as rcd_ctrl_recv(), but no
+ * descriptor is closed here, for closing one may wait. Those that are not in @p fds are dropped.
+ */
+long
+rcd_ctrl_recv_drop(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds,
+	const struct rcd_ctrl_drop *drop);
+
 /**
  * Wait for an asynchronous event.
  *

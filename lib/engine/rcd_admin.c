@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
 #include "rcd_kaddr.h"
 
 #define WORDS_MAX 12
@@ -205,15 +206,15 @@ engine_json(const struct command *command)
 				(json_int_t)rcd_lcore_tally(&lcore->longest_work), "sessions",
 				(int)lcore->session_count, "numa_node", lcore->socket_id));
 	}
-	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:b, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:i, s:b, s:o, s:o, s:o}",
 		"version", RCD_RELEASE, "pid", (int)getpid(), "runtime_dir",
 		rte_eal_get_runtime_dir(), "idle", idle[engine->conf.idle], "clients",
 		(int)engine->client_count, "queue_pairs", (int)engine->qp_used, "neighbours",
 		(int)rcd_neigh_count(engine), "uptime_ns",
 		(json_int_t)(rcd_clock_ns() - engine->started_ns), "longest_step_work",
-		(json_int_t)engine->longest_work, "hugepages", rte_eal_has_hugepages(),
-		"kernel_addresses", rcd_kaddr_json(engine), "lcores", lcores, "counters",
-		engine_counters(engine));
+		(json_int_t)engine->longest_work, "closing", (int)rcd_closer_held(engine->closer),
+		"hugepages", rte_eal_has_hugepages(), "kernel_addresses", rcd_kaddr_json(engine),
+		"lcores", lcores, "counters", engine_counters(engine));
 }
 
 static json_t *

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "rcd_capacity.h"
+#include "rcd_closer.h"
 #include "rcd_guard.h"
 #include "rcd_kaddr.h"
 #include "rcd_ulost.h"
@@ -182,8 +183,10 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 	engine->notes = rte_ring_create_elem(
 		"rocade_notes", sizeof(struct rcd_note), NOTES, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	engine->neighs = rcd_neigh_create(engine);
+	engine->closer = rcd_closer_create(engine->epoll_fd, engine->conf.clients);
 	if (engine->qp_owner == NULL || engine->qp_high == NULL || engine->epoll_fd < 0 ||
-		engine->note_fd < 0 || engine->notes == NULL || engine->neighs == NULL) {
+		engine->note_fd < 0 || engine->notes == NULL || engine->neighs == NULL ||
+		engine->closer == NULL) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
@@ -280,6 +283,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	stop_lcores(engine);
 	for (uint32_t i = 0; i < engine->lcore_count; i++)
 		rcd_lcore_destroy(engine->lcores[i]);
+	rcd_closer_destroy(engine->closer);
 	rcd_cma_destroy(engine);
 	rcd_kaddr_close(engine);
 	rcd_netlink_close(engine);
@@ -389,6 +393,17 @@ take_notes(struct rcd_engine *engine)
 	}
 }
 
+/* Leave new connections alone, or no longer. */
+static void
+accept_later(struct rcd_engine *engine, bool later)
+{
+	struct epoll_event event = { .events = later ? 0 : EPOLLIN,
+		.data.u64 = (uint64_t)SOURCE_LISTEN << 32 };
+
+	engine->accept_later = later;
+	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, engine->listen_fd, &event);
+}
+
 static void
 tick(struct rcd_engine *engine)
 {
@@ -404,6 +419,8 @@ tick(struct rcd_engine *engine)
 	rcd_kaddr_tick(engine, now_ns);
 	rcd_follow(engine, now_ns);
 	rcd_ulost_check(engine);
+	if (engine->accept_later && rcd_closer_may_accept(engine->closer))
+		accept_later(engine, false);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);
 }
@@ -415,7 +432,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	int count;
 
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
-		(engine->client_count > 0 || rcd_cma_busy(engine)))
+		(engine->client_count > 0 || engine->accept_later || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
 	if (engine->unfinished_count > 0)
 		timeout_ms = 0;
@@ -439,7 +456,11 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 				rcd_session_close(session);
 			break;
 		case SOURCE_LISTEN:
-			rcd_session_accept(engine);
+			/* One that is refused would have to be closed as well. */
+			if (rcd_closer_may_accept(engine->closer))
+				rcd_session_accept(engine);
+			else
+				accept_later(engine, true);
 			break;
 		case SOURCE_NOTES:
 			take_notes(engine);

@@ -23,6 +23,7 @@
  *   rcd_table.c    tables of their objects
  *   rcd_quota.c    how much of everything they have; rcd_capacity.c how much there is
  *   rcd_cred.c     what their clients may
+ *   rcd_closer.c   descriptors of clients are closed, in threads of their own
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
@@ -79,6 +80,7 @@ extern int rcd_logtype;
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
 #define RCD_MCAST_GROUPS 1024
 
+struct rcd_closer;
 struct rcd_session;
 struct rcd_engine;
 struct rcd_txq;
@@ -544,6 +546,8 @@ struct rcd_engine {
 	int epoll_fd;
 	int listen_fd;
 	int spare_fd; /**< for a moment without a free descriptor: to refuse, not to spin */
+	struct rcd_closer *closer;
+	bool accept_later; /**< the closer is full */
 	struct rcd_quota_book book;
 	bool started;
 	bool stopping;

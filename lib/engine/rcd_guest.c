@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
+
 int
 rcd_guest_join(struct rcd_session *guest, int fd)
 {
@@ -23,7 +25,7 @@ rcd_guest_join(struct rcd_session *guest, int fd)
 	/* Identifiers know their session: they could not follow it into the host's place. */
 	if (guest->cma != NULL)
 		return -EINVAL;
-	if (fstat(fd, &given) != 0)
+	if (!rcd_closer_is_memory(fd) || fstat(fd, &given) != 0)
 		return -EBADF;
 	LIST_FOREACH(session, &guest->engine->sessions, link)
 	{
@@ -41,7 +43,7 @@ rcd_guest_join(struct rcd_session *guest, int fd)
 static void
 drop_connection(struct rcd_session *session)
 {
-	close(session->sock);
+	rcd_closer_take_sock(session->engine->closer, session->sock, session->uid);
 	if (session->events >= 0)
 		close(session->events);
 	session->events = -1;

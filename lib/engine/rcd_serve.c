@@ -158,6 +158,7 @@ serve_import(struct request *r)
 		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		return err;
 	}
+	shutdown(events[0], SHUT_RD);
 	err = rcd_guest_join(r->via, r->fds_in->fds[0]);
 	if (err != 0) {
 		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
@@ -185,6 +186,7 @@ serve_open(struct request *r)
 		return -ENODEV;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
 		return -errno;
+	shutdown(events[0], SHUT_RD);
 	err = rcd_session_open(session, dev);
 	if (err != 0) {
 		close(events[0]);

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
 #include "rcd_guard.h"
 
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
@@ -259,7 +260,7 @@ rcd_session_close(struct rcd_session *session)
 	session->pages_go = true;
 	rcd_session_end(session);
 	rcd_quota_leave(&session->quota);
-	close(session->sock);
+	rcd_closer_take_sock(session->engine->closer, session->sock, session->uid);
 	free(session);
 }
 
@@ -275,6 +276,8 @@ rcd_session_stream(struct rcd_session *session, int ends[2])
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		return err;
 	}
+	/* The client sends nothing: descriptors would be closed with our end. */
+	shutdown(ends[1], SHUT_RD);
 	/* Some forty events (the kernel doubles it); others wait with us, in order. */
 	setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_BYTES }, sizeof(int));
 	return 0;
@@ -318,12 +321,14 @@ rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint6
 }
 
 static void
-refuse(int sock)
+refuse(struct rcd_engine *engine, int sock)
 {
+	struct ucred cred = { .uid = (uid_t)-1 };
 	struct rcd_ctrl_hdr refusal = { .op = RCD_CTRL_HELLO, .status = -EUSERS };
 
 	rcd_ctrl_send(sock, &refusal, sizeof(refusal), NULL, MSG_DONTWAIT);
-	close(sock);
+	getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &(socklen_t){ sizeof(cred) });
+	rcd_closer_take_sock(engine->closer, sock, cred.uid);
 }
 
 /* A connection of this user is counted. @return 0, or -errno when it is one too many */
@@ -354,7 +359,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0 ||
 		charge_connection(engine, session, cred.uid) != 0) {
 		free(session);
-		refuse(sock);
+		refuse(engine, sock);
 		return -EUSERS;
 	}
 	session->engine = engine;
@@ -389,7 +394,7 @@ rcd_session_accept(struct rcd_engine *engine)
 		close(engine->spare_fd);
 		sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (sock >= 0)
-			refuse(sock);
+			refuse(engine, sock);
 		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return;
 	}
@@ -467,17 +472,43 @@ serve_one(struct rcd_session *session, const struct rcd_ctrl_msg *msg, struct rc
 	return true;
 }
 
+static void
+drop_fd(void *arg, int fd)
+{
+	struct rcd_session *session = arg;
+
+	rcd_closer_take(session->engine->closer, fd, session->uid);
+}
+
+/* Whether the next message has descriptors, which stay where they are. */
+static bool
+brings_fds(int sock)
+{
+	struct msghdr hdr = { .msg_iovlen = 0 };
+
+	return recvmsg(sock, &hdr, MSG_PEEK | MSG_DONTWAIT) >= 0 && (hdr.msg_flags & MSG_CTRUNC);
+}
+
 void
 rcd_session_ready(struct rcd_session *session)
 {
 	uint32_t end = session->engine->work + RCD_ROUND_SLICE;
+	struct rcd_ctrl_drop drop = { .fn = drop_fd, .arg = session };
 
 	for (int i = 0; i < MESSAGES_AT_ONCE && !session->parked && session->engine->work < end;
 		i++) {
 		struct rcd_ctrl_msg msg;
 		struct rcd_ctrl_fds fds;
-		long len = rcd_ctrl_recv(session->sock, &msg, sizeof(msg), &fds, MSG_DONTWAIT);
+		long len;
 		bool stay;
+
+		/* Who leaves more to be closed than is closed is to go, its messages unread. */
+		if (!rcd_closer_has_room(session->engine->closer, session->uid) &&
+			brings_fds(session->sock)) {
+			rcd_session_close(session);
+			return;
+		}
+		len = rcd_ctrl_recv_drop(session->sock, &msg, sizeof(msg), &fds, &drop);
 
 		if (len == -EAGAIN)
 			return;
@@ -497,7 +528,7 @@ rcd_session_ready(struct rcd_session *session)
 		}
 		for (unsigned int k = 0; k < fds.count; k++)
 			if (fds.fds[k] >= 0)
-				close(fds.fds[k]);
+				drop_fd(session, fds.fds[k]);
 		if (!stay) {
 			rcd_session_close(session);
 			return;

@@ -11,10 +11,10 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
 #include "rcd_guard.h"
 #include "rcd_ulost.h"
 
@@ -29,9 +29,8 @@ static int
 check_file(int fd, uint64_t *page)
 {
 	struct statfs fs;
-	struct stat stat;
 
-	if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode) || fstatfs(fd, &fs) != 0)
+	if (!rcd_closer_is_memory(fd) || fstatfs(fd, &fs) != 0)
 		return -EBADF;
 	if (fs.f_type == TMPFS_MAGIC)
 		*page = PAGE;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Closing what came from clients. Closing a descriptor may wait for as long as its sender likes: a
+ * connection of TCP lingers, a server of a file system does not answer. So threads of their own do
+ * it, which may hang, and never the control thread.
+ *
+ * Memory (memfd, tmpfs, hugetlbfs) is closed at once: nobody is asked for it. All functions belong
+ * to the control thread, and none waits.
+ */
+#ifndef RCD_CLOSER_H
+#define RCD_CLOSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/** Descriptors of one user that may wait to be closed before no more of them are received. */
+#define RCD_CLOSER_USER 64
+
+/** The same of all users: no connection is accepted above it. */
+#define RCD_CLOSER_FULL 1024
+
+/** The most that one message brings: the kernel's SCM_MAX_FD. */
+#define RCD_CLOSER_MESSAGE 253
+
+struct rcd_closer;
+
+/**
+ * Start the threads.
+ *
+ * @param epoll_fd  set in which the sockets may be
+ * @param clients  connections that there may be: the socket of each has room
+ * @return the closer, or NULL
+ */
+struct rcd_closer *
+rcd_closer_create(int epoll_fd, uint32_t clients);
+
+/** Stop. Threads that hang are left behind with what they close: the process's end ends them. */
+void
+rcd_closer_destroy(struct rcd_closer *closer);
+
+/** Whether a descriptor is memory, and no call on it asks a file system of the client's choice. */
+bool
+rcd_closer_is_memory(int fd);
+
+/** Close a descriptor that a client sent. @param uid  whose it is */
+void
+rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid);
+
+/**
+ * Close the socket of a client, and with it the descriptors that were never read from it. It leaves
+ * the epoll set at once.
+ */
+void
+rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid);
+
+/** Whether descriptors of this user may be received. */
+bool
+rcd_closer_has_room(struct rcd_closer *closer, uid_t uid);
+
+/** Whether connections may be accepted. */
+bool
+rcd_closer_may_accept(struct rcd_closer *closer);
+
+/** Descriptors that are not closed yet. */
+uint32_t
+rcd_closer_held(struct rcd_closer *closer);
+
+#endif /* RCD_CLOSER_H */

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: a descriptor whose close waits for as long as its sender likes keeps nobody from the
+ * engine. Method: connections of TCP that linger with unsent data, of which the engine has the last
+ * descriptor, by each way in: with a message, behind others, in a socket that is closed unread, on
+ * the event stream. An honest client opens a device while the closes hang; the engine says how many
+ * there are ("closing"). They end when the data is read.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rcd_tap.h"
+#include "rig.h"
+
+#define NOBODY   65534
+#define LINGER_S 25 /**< old engines stand still for so long */
+#define MANY     253
+#define STREAMS  100
+
+static struct rig rig;
+
+/* A connection that hangs its close; reading from the other end ends that. */
+struct hanging {
+	int fd;
+	int other;
+};
+
+static struct hanging
+hang(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	struct linger linger = { .l_onoff = 1, .l_linger = LINGER_S };
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct hanging hanging = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	static char bytes[4096];
+	int size = 4096;
+
+	MUST(listener >= 0 && hanging.fd >= 0);
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(hanging.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	MUST(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	MUST(listen(listener, 1) == 0);
+	MUST(getsockname(listener, (struct sockaddr *)&addr, &len) == 0);
+	MUST(connect(hanging.fd, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	hanging.other = accept(listener, NULL, NULL);
+	MUST(hanging.other >= 0);
+	close(listener);
+	/* Until nothing more is on its way into the other end's buffer. */
+	for (int quiet = 0; quiet < 3; quiet++) {
+		while (send(hanging.fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			quiet = 0;
+		usleep(1000);
+	}
+	MUST(setsockopt(hanging.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
+	return hanging;
+}
+
+/* A connection without a greeting, of a user. The engine may be stopped. */
+static int
+connect_as(uid_t uid)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	memcpy(addr.sun_path, rig.socket, sizeof(rig.socket));
+	MUST(seteuid(uid) == 0);
+	MUST(connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	MUST(seteuid(0) == 0);
+	return sock;
+}
+
+/* Send so many copies of a descriptor, another in the last place. @return 0 or -errno */
+static int
+give(int sock, size_t bytes, int first, int last, unsigned int count)
+{
+	struct rcd_ctrl_hdr hdr = { .op = RCD_CTRL_HELLO };
+	union {
+		char bytes[CMSG_SPACE(MANY * sizeof(int))];
+		struct cmsghdr align;
+	} control = { .bytes = { 0 } };
+	struct iovec iov = { .iov_base = &hdr, .iov_len = bytes };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	int fds[MANY];
+
+	for (unsigned int i = 0; i < count; i++)
+		fds[i] = i + 1 < count ? first : last;
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), fds, count * sizeof(int));
+	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static bool
+wait_closing(int least, int most)
+{
+	uint64_t deadline = now_ms() + 10000;
+	long long closing;
+
+	do {
+		closing = rig_engine(&rig, "closing");
+		if (closing >= least && closing <= most)
+			return true;
+		usleep(5000);
+	} while (now_ms() < deadline);
+	return false;
+}
+
+/* The engine serves an honest client, while so many closes hang. */
+static void
+serves(int least, int most)
+{
+	struct node node;
+
+	CU_ASSERT_TRUE(wait_closing(least, most));
+	MUST(node_try_open(&node, rig.socket, "roce1") == 0);
+	node_close(&node);
+	CU_ASSERT(rig_engine(&rig, "closing") >= least);
+}
+
+/* The data is read: the close ends. */
+static void
+end(const struct hanging *hanging, int count)
+{
+	char bytes[65536];
+
+	for (int i = 0; i < count; i++)
+		while (recv(hanging[i].other, bytes, sizeof(bytes), 0) > 0)
+			;
+	CU_ASSERT_TRUE(wait_closing(0, 0));
+	for (int i = 0; i < count; i++)
+		close(hanging[i].other);
+}
+
+/* @param silent  a message of no bytes comes first, which ends the connection */
+static void
+attack(unsigned int count, bool silent)
+{
+	struct hanging hanging = hang();
+	int null = open("/dev/null", O_RDONLY);
+	int sock;
+
+	/* Stopped, so that the last descriptor is the engine's. */
+	MUST(kill(rig.pid, SIGSTOP) == 0);
+	sock = connect_as(NOBODY);
+	if (silent)
+		MUST(send(sock, "", 0, 0) == 0);
+	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), null, hanging.fd, count) == 0);
+	close(hanging.fd);
+	close(null);
+	MUST(kill(rig.pid, SIGCONT) == 0);
+	serves(1, 1);
+	end(&hanging, 1);
+	close(sock);
+}
+
+static void
+with_a_message(void)
+{
+	attack(1, false);
+}
+
+static void
+more_than_there_is_room_for(void)
+{
+	attack(MANY, false);
+}
+
+static void
+in_a_socket_that_is_closed(void)
+{
+	attack(1, true);
+}
+
+static void
+with_no_bytes(void)
+{
+	struct hanging hanging = hang();
+	int sock;
+
+	MUST(kill(rig.pid, SIGSTOP) == 0);
+	sock = connect_as(NOBODY);
+	MUST(give(sock, 0, -1, hanging.fd, 1) == 0);
+	close(hanging.fd);
+	MUST(kill(rig.pid, SIGCONT) == 0);
+	serves(1, 1);
+	end(&hanging, 1);
+	close(sock);
+}
+
+static void
+on_the_event_stream(void)
+{
+	int null = open("/dev/null", O_RDONLY);
+	struct node node;
+
+	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(give(node.client.events_fd, 1, null, null, 1), -EPIPE);
+	CU_ASSERT_EQUAL(give(node.channel_fd, 1, null, null, 1), -EPIPE);
+	node_close(&node);
+	close(null);
+}
+
+/* More than one user may leave behind: the rest is not even received. Others have theirs closed. */
+static void
+a_user_has_its_share(void)
+{
+	struct hanging hanging[STREAMS];
+	int socks[STREAMS];
+	int null = open("/dev/null", O_RDONLY);
+	char byte;
+
+	for (int i = 0; i < STREAMS; i++)
+		hanging[i] = hang();
+	/* Once for all: a stop interrupts the closes that hang. */
+	MUST(kill(rig.pid, SIGSTOP) == 0);
+	for (int i = 0; i < STREAMS; i++) {
+		socks[i] = connect_as(NOBODY);
+		MUST(give(socks[i], sizeof(struct rcd_ctrl_hdr), null, hanging[i].fd, 1) == 0);
+		close(hanging[i].fd);
+	}
+	MUST(kill(rig.pid, SIGCONT) == 0);
+	serves(STREAMS, STREAMS);
+	/* Refused with an answer those that were taken, without one the others. */
+	CU_ASSERT(recv(socks[0], &byte, 1, MSG_DONTWAIT) > 0);
+	CU_ASSERT(recv(socks[STREAMS - 1], &byte, 1, MSG_DONTWAIT) <= 0);
+	close(socks[0]);
+	socks[0] = connect_as(0);
+	MUST(give(socks[0], sizeof(struct rcd_ctrl_hdr), null, null, 1) == 0);
+	CU_ASSERT(recv(socks[0], &byte, 1, 0) > 0);
+	CU_ASSERT_TRUE(wait_closing(STREAMS, STREAMS));
+	end(hanging, STREAMS);
+	for (int i = 0; i < STREAMS; i++)
+		close(socks[i]);
+	close(null);
+}
+
+/* The engine's end does not wait for them. */
+static void
+stop(void)
+{
+	struct hanging hanging = hang();
+	int sock;
+
+	MUST(kill(rig.pid, SIGSTOP) == 0);
+	sock = connect_as(NOBODY);
+	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), -1, hanging.fd, 1) == 0);
+	close(hanging.fd);
+	MUST(kill(rig.pid, SIGCONT) == 0);
+	CU_ASSERT_TRUE(wait_closing(1, 1));
+	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+	close(sock);
+	close(hanging.other);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "H2 a descriptor whose close hangs", with_a_message },
+		{ "H2 one behind more than there is room for", more_than_there_is_room_for },
+		{ "H2 one in a socket that is closed unread", in_a_socket_that_is_closed },
+		{ "H2 one with a message of no bytes", with_no_bytes },
+		{ "H2 none comes by the streams of events", on_the_event_stream },
+		{ "H2 a user hangs its share of closes", a_user_has_its_share },
+		{ "H2 the engine ends while a close hangs", stop },
+	};
+
+	if (geteuid() != 0) {
+		printf("1..0 # SKIP connections of another user need root\n");
+		return 0;
+	}
+	rig_start(&rig, NULL);
+	MUST(chmod(rig.socket, 0666) == 0);
+	return rcd_tap_run("linger", tests, sizeof(tests) / sizeof(tests[0]));
+}
