@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "rcd_closer.h"
 #include "rcd_cma.h"
 #include "rcd_guard.h"
 
@@ -395,6 +396,7 @@ rcd_engine_holdings(const struct rcd_engine *engine, struct rcd_holdings *holdin
 		.parked = engine->parked_count,
 		.qps = engine->qp_used,
 		.cm_connections = rcd_cm_agent_used(engine->cma->agent),
+		.closing = rcd_closer_held(engine->closer),
 		.window_bytes = rcd_guard_used() };
 	LIST_FOREACH(id, &engine->cma->ids, all_link)
 	holdings->cm_ids++;

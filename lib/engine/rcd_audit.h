@@ -34,7 +34,7 @@ struct rcd_holdings {
 	uint32_t qps;
 	uint32_t cm_ids;
 	uint32_t cm_connections; /**< those in timewait included */
-	uint32_t reserved;       /**< 0 */
+	uint32_t closing;        /**< descriptors that threads of their own close */
 	uint64_t window_bytes;   /**< addresses of client memory */
 	uint64_t charged;        /**< sum of all that users are charged for */
 };
