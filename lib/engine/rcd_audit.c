@@ -170,7 +170,7 @@ static void
 check_cm(struct audit *audit, const struct rcd_session *session)
 {
 	const struct rcd_cma_client *cma = session->cma;
-	uint32_t found = 0;
+	uint32_t found = 0, ports = 0;
 
 	if (cma == NULL)
 		return;
@@ -182,12 +182,16 @@ check_cm(struct audit *audit, const struct rcd_session *session)
 		if (id == NULL)
 			continue;
 		found++;
+		ports += id->on_port;
 		if (id->session != session ||
 			!has(&cma->channels, id->channel->handle, id->channel) ||
 			(id->listener != NULL && id->listener->session != session))
 			wrong(audit, "identifier %u refers to what is not its client's",
 				id->handle);
 	}
+	if (session->quota.used[RCD_RESOURCE_CM_PORTS] != ports)
+		wrong(audit, "client %u has %u ports and is charged for %llu", session->serial,
+			ports, (unsigned long long)session->quota.used[RCD_RESOURCE_CM_PORTS]);
 }
 
 static void

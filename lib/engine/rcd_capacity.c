@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "rcd_cma.h"
+
 /** Descriptors kept for devices, requests on their way, and administration. */
 #define DESCRIPTORS_KEPT 192
 
@@ -117,6 +119,11 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 		.ahs = 1u << 18,
 		.groups = 1024,
 		.cm_ids = 1u << 18,
+		/*
+		 * Of all spaces together no more than one has: wherever users take theirs, none
+		 * is ever without a free port.
+		 */
+		.cm_ports = RCD_CMA_EPHEMERAL_COUNT,
 		/* A request has one before its listener is charged for it. */
 		.cm_connections = 65536 - 16,
 		.neighbours = 4096,

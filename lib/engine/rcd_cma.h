@@ -179,6 +179,25 @@ struct rcd_cma_mad {
 #define RCD_CMA_PARKED 128  /**< that wait for a neighbour */
 #define RCD_CMA_SPACES 4
 
+/** Ports that are given to who asks for any, as the kernel's net.ipv4.ip_local_port_range. */
+#define RCD_CMA_EPHEMERAL_FIRST 32768u
+#define RCD_CMA_EPHEMERAL_COUNT 28232u
+
+/** Identifiers that may share a port: all of them are looked at by who comes, requests too. */
+#define RCD_CMA_PORT_SHARE 1024
+
+/** Who has a port. */
+struct rcd_cma_port {
+	struct rcd_cmid_list ids;
+	uint32_t count;
+};
+
+/** A port space. */
+struct rcd_cma_space_ports {
+	struct rcd_cma_port *ports;                          /**< by number */
+	uint64_t taken[(RCD_CMA_EPHEMERAL_COUNT + 63) / 64]; /**< ephemeral ones, a bit each */
+};
+
 /** A MAD that waits for a neighbour. */
 struct rcd_cma_parked {
 	struct rcd_cma_mad mad;
@@ -195,7 +214,7 @@ struct rcd_cma {
 	struct rcd_cmid_list ids;
 	struct rcd_cma_accounts rests; /**< of sessions that have ended */
 	struct rcd_cmid_queue waiting; /**< in ADDR_QUERY; the next one to look at is the first */
-	struct rcd_cmid_list *ports[RCD_CMA_SPACES];
+	struct rcd_cma_space_ports spaces[RCD_CMA_SPACES];
 	uint32_t psn; /**< of packets to QP1 */
 	uint32_t parked_count;
 	uint64_t reported_ns; /**< when groups were reported last, because of a query */
@@ -357,9 +376,9 @@ bool
 rcd_cma_space_valid(uint32_t space);
 
 /**
- * Take the port of id->src; a free one when that is 0, which is put in.
+ * Take the port of id->src; a free one when that is 0, which is put in. Its session is charged.
  *
- * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free
+ * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free, or a quota is reached
  */
 int
 rcd_cma_port_take(struct rcd_cmid *id);

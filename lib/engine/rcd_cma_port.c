@@ -9,8 +9,7 @@
 #include "rcd_cma.h"
 
 #define PORTS             65536u
-#define EPHEMERAL_FIRST   32768u /**< as the kernel's net.ipv4.ip_local_port_range */
-#define EPHEMERAL_COUNT   28232u
+#define WORD_BITS         64u
 #define UNPRIVILEGED_FILE "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 static const uint16_t spaces[RCD_CMA_SPACES] = {
@@ -41,9 +40,14 @@ int
 rcd_cma_ports_init(struct rcd_cma *cma)
 {
 	for (uint32_t i = 0; i < RCD_CMA_SPACES; i++) {
-		cma->ports[i] = calloc(PORTS, sizeof(cma->ports[i][0]));
-		if (cma->ports[i] == NULL)
+		struct rcd_cma_space_ports *ports = &cma->spaces[i];
+
+		ports->ports = calloc(PORTS, sizeof(ports->ports[0]));
+		if (ports->ports == NULL)
 			return -ENOMEM;
+		/* The last word goes beyond the last port. */
+		for (uint32_t k = RCD_CMA_EPHEMERAL_COUNT; k % WORD_BITS != 0; k++)
+			ports->taken[k / WORD_BITS] |= UINT64_C(1) << k % WORD_BITS;
 	}
 	return 0;
 }
@@ -52,13 +56,29 @@ void
 rcd_cma_ports_fini(struct rcd_cma *cma)
 {
 	for (uint32_t i = 0; i < RCD_CMA_SPACES; i++)
-		free(cma->ports[i]);
+		free(cma->spaces[i].ports);
 }
 
-static struct rcd_cmid_list *
-chain_of(const struct rcd_cma *cma, uint32_t space, uint16_t port)
+static struct rcd_cma_port *
+port_of(const struct rcd_cma *cma, uint32_t space, uint16_t port)
 {
-	return &cma->ports[space_index(space)][port];
+	return &cma->spaces[space_index(space)].ports[port];
+}
+
+/* A port has its first identifier, or has lost its last. */
+static void
+mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
+{
+	uint64_t *words = cma->spaces[space_index(space)].taken;
+	uint32_t at = port - RCD_CMA_EPHEMERAL_FIRST;
+	uint64_t bit = UINT64_C(1) << at % WORD_BITS;
+
+	if (at >= RCD_CMA_EPHEMERAL_COUNT)
+		return;
+	if (taken)
+		words[at / WORD_BITS] |= bit;
+	else
+		words[at / WORD_BITS] &= ~bit;
 }
 
 /* Whether one packet could be for both. */
@@ -83,9 +103,12 @@ overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 static bool
 is_free(const struct rcd_cmid *id, uint16_t port)
 {
+	const struct rcd_cma_port *at = port_of(id->session->engine->cma, id->space, port);
 	const struct rcd_cmid *other;
 
-	LIST_FOREACH(other, chain_of(id->session->engine->cma, id->space, port), port_link)
+	if (at->count >= RCD_CMA_PORT_SHARE)
+		return false;
+	LIST_FOREACH(other, &at->ids, port_link)
 	if (overlap(id, other) && !(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
 		return false;
 	return true;
@@ -105,16 +128,25 @@ unprivileged_start(void)
 	return (uint32_t)strtoul(line, NULL, 10);
 }
 
+/* A port that nobody has, the first from anywhere on: some hundred words are looked at. */
 static int
 choose(struct rcd_cmid *id)
 {
-	uint32_t start = rcd_cma_random(id->session->engine->cma) % EPHEMERAL_COUNT;
+	struct rcd_cma *cma = id->session->engine->cma;
+	const uint64_t *words = cma->spaces[space_index(id->space)].taken;
+	uint32_t count = RCD_ARRAY_COUNT(cma->spaces[0].taken);
+	uint32_t start = rcd_cma_random(cma) % RCD_CMA_EPHEMERAL_COUNT;
 
-	for (uint32_t i = 0; i < EPHEMERAL_COUNT; i++) {
-		uint16_t port = (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL_COUNT);
+	/* The first word from its middle on, and as a whole when all others are full. */
+	for (uint32_t i = 0; i <= count; i++) {
+		uint32_t word = (start / WORD_BITS + i) % count;
+		uint64_t free_bits = ~words[word];
 
-		if (LIST_EMPTY(chain_of(id->session->engine->cma, id->space, port))) {
-			id->src.port = port;
+		if (i == 0)
+			free_bits &= ~UINT64_C(0) << start % WORD_BITS;
+		if (free_bits != 0) {
+			id->src.port = (uint16_t)(RCD_CMA_EPHEMERAL_FIRST + word * WORD_BITS +
+				(uint32_t)__builtin_ctzll(free_bits));
 			return 0;
 		}
 	}
@@ -124,6 +156,8 @@ choose(struct rcd_cmid *id)
 int
 rcd_cma_port_take(struct rcd_cmid *id)
 {
+	struct rcd_cma *cma = id->session->engine->cma;
+	struct rcd_cma_port *port;
 	int err = 0;
 
 	if (id->src.port == 0)
@@ -133,10 +167,14 @@ rcd_cma_port_take(struct rcd_cmid *id)
 		err = -EACCES;
 	else if (!is_free(id, id->src.port))
 		err = -EADDRINUSE;
+	if (err == 0)
+		err = rcd_quota_charge(&id->session->quota, RCD_RESOURCE_CM_PORTS, 1);
 	if (err != 0)
 		return err;
-	LIST_INSERT_HEAD(
-		chain_of(id->session->engine->cma, id->space, id->src.port), id, port_link);
+	port = port_of(cma, id->space, id->src.port);
+	LIST_INSERT_HEAD(&port->ids, id, port_link);
+	port->count++;
+	mark(cma, id->space, id->src.port, true);
 	id->on_port = true;
 	return 0;
 }
@@ -144,8 +182,16 @@ rcd_cma_port_take(struct rcd_cmid *id)
 void
 rcd_cma_port_release(struct rcd_cmid *id)
 {
-	if (id->on_port)
-		LIST_REMOVE(id, port_link);
+	struct rcd_cma *cma = id->session->engine->cma;
+	struct rcd_cma_port *port = port_of(cma, id->space, id->src.port);
+
+	if (!id->on_port)
+		return;
+	LIST_REMOVE(id, port_link);
+	port->count--;
+	if (port->count == 0)
+		mark(cma, id->space, id->src.port, false);
+	rcd_quota_uncharge(&id->session->quota, RCD_RESOURCE_CM_PORTS, 1);
 	id->on_port = false;
 }
 
@@ -154,7 +200,8 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 {
 	const struct rcd_cmid *other;
 
-	LIST_FOREACH(other, chain_of(id->session->engine->cma, id->space, id->src.port), port_link)
+	LIST_FOREACH(
+		other, &port_of(id->session->engine->cma, id->space, id->src.port)->ids, port_link)
 	if (other != id && overlap(id, other))
 		return -EADDRINUSE;
 	return 0;
@@ -168,7 +215,7 @@ rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_dev *dev, enum rcd_cma_s
 	struct rcd_cmid *best = NULL;
 	struct rcd_cmid *id;
 
-	LIST_FOREACH(id, chain_of(cma, space, port), port_link)
+	LIST_FOREACH(id, &port_of(cma, space, port)->ids, port_link)
 	{
 		struct rcd_gid bound = rcd_cma_gid(&id->src);
 

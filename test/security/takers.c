@@ -222,6 +222,43 @@ take_cm_id(struct taker *taker)
 	return rcd_client_call(&taker->node.client, RCD_CTRL_CM_CREATE, &req, &rep, NULL, NULL);
 }
 
+int
+share_cm_port(struct taker *taker, uint16_t *port, uint32_t *id)
+{
+	struct rcd_client *client = &taker->node.client;
+	struct rcd_ctrl_cm_create_req create = {
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	struct rcd_ctrl_cm_set_req reuse = { .option = RCD_CTRL_CM_REUSEADDR, .value = 1 };
+	struct rcd_ctrl_cm_addr_req bind = { .addr = { .addr = { [10] = 0xff, [11] = 0xff },
+						     .family = 4 } };
+	struct rcd_ctrl_cm_query_rep query;
+	struct rcd_ctrl_handle rep;
+	int err = rcd_client_call(client, RCD_CTRL_CM_CREATE, &create, &rep, NULL, NULL);
+
+	if (err != 0)
+		return err;
+	*id = bind.id = reuse.id = rep.handle;
+	bind.addr.port = *port;
+	err = rcd_client_call(client, RCD_CTRL_CM_SET, &reuse, NULL, NULL, NULL);
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL);
+	if (err == 0)
+		err = rcd_client_call(client, RCD_CTRL_CM_QUERY, &rep, &query, NULL, NULL);
+	if (err == 0)
+		*port = query.src.port;
+	return err;
+}
+
+int
+take_cm_port(struct taker *taker)
+{
+	uint16_t port = 0;
+	uint32_t id;
+
+	return share_cm_port(taker, &port, &id);
+}
+
 /* Somebody who listens, and never answers. @return 0 or -errno */
 static int
 listen_once(struct taker *taker)

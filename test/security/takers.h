@@ -72,6 +72,12 @@ take_ah(struct taker *taker);
 int
 take_cm_id(struct taker *taker);
 int
+take_cm_port(struct taker *taker);
+
+/** An identifier on a port, which others of its like may have too. @param port  0: any, set */
+int
+share_cm_port(struct taker *taker, uint16_t *port, uint32_t *id);
+int
 take_cm_connection(struct taker *taker);
 int
 take_group(struct taker *taker);

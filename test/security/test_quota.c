@@ -38,6 +38,7 @@ static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]
 			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
 			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
 			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n"
+			    "uid_cm_ports = 40\ncm_ports = 24\n"
 			    "uid_cm_connections = 18\ncm_connections = 12\n"
 			    "uid_groups = 50\ngroups = 32\n";
 
@@ -93,6 +94,7 @@ static const struct exhaustion {
 	{ "pds", take_pd, -ENOMEM, 1 },
 	{ "ahs", take_ah, -ENOMEM, 1 },
 	{ "cm_ids", take_cm_id, -ENOMEM, 1 },
+	{ "cm_ports", take_cm_port, -EADDRNOTAVAIL, 1 },
 	{ "cm_connections", take_cm_connection, -ENOMEM, 1 },
 	{ "groups", take_group, -ENOMEM, 1 },
 };
@@ -324,6 +326,60 @@ connections_outlive(void)
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
 
+/* All of a port space, by sessions that have not all identifiers that they may have. */
+static struct told
+take_ports(const void *arg)
+{
+	static struct taker takers[3];
+	struct told told = { .err = 0 };
+
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		MUST(taker_open(&takers[i], rig.socket) == 0);
+		told.err = 0;
+		for (int k = 0; k < 10000 && told.err == 0; k++)
+			told.err = take_cm_port(&takers[i]);
+	}
+	return told;
+}
+
+/* Ports that are asked for without a number come from one range of a port space. */
+static void
+all_ports(void)
+{
+	struct hostile hostile;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	hostile = hostile_start(take_ports, NULL);
+	CU_ASSERT_EQUAL(hostile.told.err, -EADDRNOTAVAIL);
+	others_work(&hostile);
+}
+
+/* Each is looked at for the next, and for each request that comes to the port. */
+static void
+shared_port(void)
+{
+	static struct taker taker;
+	uint16_t port = 0;
+	uint32_t id, last = 0;
+	int count = 0;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	MUST(taker_open(&taker, rig.socket) == 0);
+	while (count < 5000 && share_cm_port(&taker, &port, &id) == 0) {
+		last = id;
+		count++;
+	}
+	CU_ASSERT_EQUAL(count, 1024);
+	CU_ASSERT_EQUAL(share_cm_port(&taker, &port, &id), -EADDRINUSE);
+	MUST(rcd_client_call(&taker.node.client, RCD_CTRL_CM_DESTROY,
+		     &(struct rcd_ctrl_handle){ .handle = last }, NULL, NULL, NULL) == 0);
+	CU_ASSERT_EQUAL(share_cm_port(&taker, &port, &id), 0);
+	rcd_client_close(&taker.node.client);
+	nothing_left();
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
 /* With all limits as they are by default. */
 static void
 default_limits(const struct exhaustion *what)
@@ -481,6 +537,8 @@ main(void)
 		{ "S17 connections of CM are charged for until they are gone",
 			connections_outlive },
 		{ "S17 connections of one user leave some to others", too_many_connections },
+		{ "H4 ports of one user leave some to others", all_ports },
+		{ "H4 identifiers that share a port end", shared_port },
 		{ "S15 descriptors of one user leave some to others", all_descriptors },
 		{ "S15 without a descriptor clients are refused", refused_without_descriptors },
 		{ "S6 mappings of one user leave some to others", all_mappings },
