@@ -137,6 +137,11 @@ def finish(process):
     return process.out.read()
 
 
+def so_far(process):
+    """What it has printed; its own place in the file stays."""
+    return pathlib.Path(f'/proc/self/fd/{process.out.fileno()}').read_text(encoding='utf-8')
+
+
 def kill(process):
     """Not timeout, but what it runs."""
     subprocess.run(['pkill', '-9', '-P', str(process.pid)], check=False)
@@ -148,8 +153,19 @@ def ids(end):
     return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
 
 
-def listening(end):
-    tap.wait_until('a listener', lambda: any(i['state'] == 'LISTEN' for i in ids(end)))
+def children(process):
+    """What timeout runs."""
+    done = subprocess.run(['pgrep', '-P', str(process.pid)], capture_output=True, text=True,
+                          check=False)
+    return {int(pid) for pid in done.stdout.split()}
+
+
+def listening(end, server=None):
+    """Waits for a listener; of a server that was begun: the one before may not be gone yet."""
+    def there():
+        pids = children(server) if server else ()
+        return any(i['state'] == 'LISTEN' and (not server or i['pid'] in pids) for i in ids(end))
+    tap.wait_until('a listener', there)
 
 
 def pair(server, client, bound=True):
@@ -157,12 +173,13 @@ def pair(server, client, bound=True):
     first = begin(ENDS[1], *server)
     try:
         if bound:
-            listening(ENDS[1])
+            listening(ENDS[1], first)
         else:
             tap.wait_until('an identifier', lambda: ids(ENDS[1]))
             time.sleep(0.5)
         second = on(ENDS[0], 'timeout', str(LIMIT), *client)
-        out = finish(first)
+        # Who has lost its client may wait for it until the limit.
+        out = finish(first) if second.returncode == 0 else so_far(first)
     finally:
         kill(first)
     text = second.stdout + second.stderr
