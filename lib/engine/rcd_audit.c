@@ -293,6 +293,8 @@ check_book(struct audit *audit)
 		sessions += session->quota.book != NULL ? session->quota.used[i] : 0;
 		LIST_FOREACH(rest, &audit->engine->cma->rests, link)
 		sessions += rest->rest.used[i];
+		sessions +=
+			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
 		LIST_FOREACH(user, &book->users, link)
 		users += user->used[i];
 		if (sessions != book->used[i] || users != book->used[i])

@@ -11,10 +11,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
 #include "rcd_cma.h"
 
-/** Descriptors kept for devices, requests on their way, and administration. */
-#define DESCRIPTORS_KEPT 192
+/** Descriptors kept for devices, requests on their way, administration, and one message. */
+#define DESCRIPTORS_KEPT (RCD_CLOSER_OVER + RCD_CLOSER_MESSAGE)
 
 /** Mappings kept for devices, threads, the heap and faults. */
 #define MAPPINGS_KEPT 4096

@@ -9,73 +9,91 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "rcd_quota.h"
 
 #define THREADS      8
 #define USER_THREADS 2 /**< that one user may hang */
 #define STACK        (256 << 10)
 #define DRAIN        64 /**< messages of a socket that are looked at when it is closed */
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 struct item {
-	uint64_t number; /**< a descriptor's may be used again before the item is gone */
+	STAILQ_ENTRY(item) link; /**< of those that wait, or of those that are closed */
 	int fd;
+	struct rcd_quota_entry quota; /**< the control thread's alone */
+};
+
+STAILQ_HEAD(items, item);
+
+/* A user with descriptors that are not closed, or were not when the control thread last looked. */
+struct user {
+	TAILQ_ENTRY(user) link;
 	uid_t uid;
-	bool busy; /**< a thread is closing it */
+	uint32_t count; /**< not closed yet */
+	uint32_t busy;  /**< that threads are closing */
+	struct items waiting;
 };
 
 struct rcd_closer {
-	pthread_mutex_t lock; /**< held for a look at the list, never for a call that waits */
+	pthread_mutex_t lock; /**< held for a look at the lists, never for a call that waits */
 	pthread_cond_t work;
 	pthread_t threads[THREADS];
 	int epoll_fd;
+	struct rcd_quota_book *book;
 	uint32_t started;
 	bool stop;
-	uint64_t next_number;
-	uint32_t count;
-	uint32_t capacity;
-	struct item items[]; /**< oldest first */
+	uint32_t count; /**< not closed yet */
+	uint64_t owed;  /**< items that somebody is charged for; the control thread's alone */
+	struct items closed;
+	TAILQ_HEAD(, user) users; /**< who is to have a turn first */
 };
 
-/* How many of a user there are. */
-static uint32_t
-count_of(const struct rcd_closer *closer, uid_t uid, bool busy)
+static struct user *
+user_of(const struct rcd_closer *closer, uid_t uid)
 {
-	uint32_t count = 0;
+	struct user *user;
 
-	for (uint32_t i = 0; i < closer->count; i++)
-		count += closer->items[i].uid == uid && (!busy || closer->items[i].busy);
-	return count;
+	TAILQ_FOREACH(user, &closer->users, link)
+	if (user->uid == uid)
+		break;
+	return user;
 }
 
-/* The oldest whose user has a thread to hang. @return its place, or count: there is none */
-static uint32_t
-next_of(const struct rcd_closer *closer)
+/* Whose turn it is, of users who have threads left to hang. @return NULL: nobody's */
+static struct user *
+next_user(struct rcd_closer *closer)
 {
-	uid_t passed = (uid_t)-1;
+	struct user *user;
 
-	for (uint32_t i = 0; i < closer->count; i++) {
-		const struct item *item = &closer->items[i];
-
-		if (item->busy || item->uid == passed)
-			continue;
-		if (count_of(closer, item->uid, true) < USER_THREADS)
-			return i;
-		passed = item->uid;
-	}
-	return closer->count;
+	TAILQ_FOREACH(user, &closer->users, link)
+	if (!STAILQ_EMPTY(&user->waiting) && user->busy < USER_THREADS)
+		break;
+	return user;
 }
 
 static void
-remove_item(struct rcd_closer *closer, uint64_t number)
+close_one(struct rcd_closer *closer, struct user *user)
 {
-	uint32_t at = 0;
+	struct item *item = STAILQ_FIRST(&user->waiting);
 
-	while (closer->items[at].number != number)
-		at++;
+	STAILQ_REMOVE_HEAD(&user->waiting, link);
+	TAILQ_REMOVE(&closer->users, user, link);
+	TAILQ_INSERT_TAIL(&closer->users, user, link);
+	user->busy++;
+	pthread_mutex_unlock(&closer->lock);
+	close(item->fd);
+	pthread_mutex_lock(&closer->lock);
+	user->busy--;
+	user->count--;
 	closer->count--;
-	for (; at < closer->count; at++)
-		closer->items[at] = closer->items[at + 1];
+	STAILQ_INSERT_TAIL(&closer->closed, item, link);
 }
 
 static void *
@@ -85,21 +103,13 @@ run(void *arg)
 
 	pthread_mutex_lock(&closer->lock);
 	while (!closer->stop) {
-		uint32_t at = next_of(closer);
-		uint64_t number;
-		int fd;
+		struct user *user = next_user(closer);
 
-		if (at == closer->count) {
+		if (user == NULL) {
 			pthread_cond_wait(&closer->work, &closer->lock);
 			continue;
 		}
-		closer->items[at].busy = true;
-		number = closer->items[at].number;
-		fd = closer->items[at].fd;
-		pthread_mutex_unlock(&closer->lock);
-		close(fd);
-		pthread_mutex_lock(&closer->lock);
-		remove_item(closer, number);
+		close_one(closer, user);
 		/* Its user may have more, which another thread passed over. */
 		pthread_cond_signal(&closer->work);
 	}
@@ -108,17 +118,17 @@ run(void *arg)
 }
 
 struct rcd_closer *
-rcd_closer_create(int epoll_fd, uint32_t clients)
+rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 {
-	uint32_t capacity = RCD_CLOSER_FULL + 2 * RCD_CLOSER_MESSAGE + clients;
-	struct rcd_closer *closer =
-		calloc(1, sizeof(*closer) + capacity * sizeof(closer->items[0]));
+	struct rcd_closer *closer = calloc(1, sizeof(*closer));
 	pthread_attr_t attr;
 
 	if (closer == NULL)
 		return NULL;
-	closer->capacity = capacity;
 	closer->epoll_fd = epoll_fd;
+	closer->book = book;
+	STAILQ_INIT(&closer->closed);
+	TAILQ_INIT(&closer->users);
 	pthread_mutex_init(&closer->lock, NULL);
 	pthread_cond_init(&closer->work, NULL);
 	pthread_attr_init(&attr);
@@ -134,6 +144,31 @@ rcd_closer_create(int epoll_fd, uint32_t clients)
 		return NULL;
 	}
 	return closer;
+}
+
+void
+rcd_closer_reap(struct rcd_closer *closer)
+{
+	struct user *user, *next;
+	struct items closed = STAILQ_HEAD_INITIALIZER(closed);
+	struct item *item;
+
+	pthread_mutex_lock(&closer->lock);
+	STAILQ_CONCAT(&closed, &closer->closed);
+	for (user = TAILQ_FIRST(&closer->users); user != NULL; user = next) {
+		next = TAILQ_NEXT(user, link);
+		if (user->count > 0)
+			continue;
+		TAILQ_REMOVE(&closer->users, user, link);
+		free(user);
+	}
+	pthread_mutex_unlock(&closer->lock);
+	while ((item = STAILQ_FIRST(&closed)) != NULL) {
+		STAILQ_REMOVE_HEAD(&closed, link);
+		closer->owed -= item->quota.used[RCD_RESOURCE_DESCRIPTORS];
+		rcd_quota_leave(&item->quota);
+		free(item);
+	}
 }
 
 void
@@ -156,9 +191,18 @@ rcd_closer_destroy(struct rcd_closer *closer)
 	}
 	if (hang)
 		return;
+	rcd_closer_reap(closer);
 	pthread_cond_destroy(&closer->work);
 	pthread_mutex_destroy(&closer->lock);
 	free(closer);
+}
+
+bool
+rcd_closer_open_to_fds(int sock, bool open)
+{
+	int val = open;
+
+	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &val, sizeof(val)) == 0;
 }
 
 bool
@@ -168,21 +212,47 @@ rcd_closer_is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
+/* The user's entry. @return NULL: no memory */
+static struct user *
+get_user(struct rcd_closer *closer, uid_t uid)
+{
+	struct user *user = user_of(closer, uid);
+
+	if (user != NULL)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (user == NULL)
+		return NULL;
+	user->uid = uid;
+	STAILQ_INIT(&user->waiting);
+	TAILQ_INSERT_TAIL(&closer->users, user, link);
+	return user;
+}
+
 static void
 add(struct rcd_closer *closer, int fd, uid_t uid)
 {
-	bool full;
+	struct item *item = calloc(1, sizeof(*item));
+	struct user *user;
 
+	rcd_closer_reap(closer);
 	pthread_mutex_lock(&closer->lock);
-	full = closer->count == closer->capacity;
-	if (!full)
-		closer->items[closer->count++] =
-			(struct item){ .number = closer->next_number++, .fd = fd, .uid = uid };
+	user = item != NULL ? get_user(closer, uid) : NULL;
+	if (user != NULL) {
+		item->fd = fd;
+		/* Without memory for it nobody is charged. */
+		rcd_quota_owe(closer->book, &item->quota, uid, RCD_RESOURCE_DESCRIPTORS, 1);
+		closer->owed += item->quota.used[RCD_RESOURCE_DESCRIPTORS];
+		STAILQ_INSERT_TAIL(&user->waiting, item, link);
+		user->count++;
+		closer->count++;
+	}
 	pthread_cond_signal(&closer->work);
 	pthread_mutex_unlock(&closer->lock);
-	/* Above RCD_CLOSER_FULL come a message and the sockets of all clients at most: not so. */
-	if (full)
+	if (user == NULL) {
+		free(item);
 		close(fd);
+	}
 }
 
 void
@@ -239,21 +309,48 @@ rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid)
 		add(closer, sock, uid);
 }
 
+/* How many of a user wait. */
+static uint32_t
+count_of(struct rcd_closer *closer, uid_t uid)
+{
+	const struct user *user;
+	uint32_t count;
+
+	rcd_closer_reap(closer);
+	pthread_mutex_lock(&closer->lock);
+	user = user_of(closer, uid);
+	count = user != NULL ? user->count : 0;
+	pthread_mutex_unlock(&closer->lock);
+	return count;
+}
+
+uint64_t
+rcd_closer_owed(const struct rcd_closer *closer)
+{
+	return closer->owed;
+}
+
 bool
 rcd_closer_has_room(struct rcd_closer *closer, uid_t uid)
 {
-	bool room;
+	uint32_t count = count_of(closer, uid);
+	uint64_t over = rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS);
 
-	pthread_mutex_lock(&closer->lock);
-	room = closer->count < RCD_CLOSER_FULL && count_of(closer, uid, false) < RCD_CLOSER_USER;
-	pthread_mutex_unlock(&closer->lock);
-	return room;
+	/* A descriptor without a place is closed on the way, by who receives. */
+	return count < RCD_CLOSER_USER && (over == 0 || (count == 0 && over <= RCD_CLOSER_OVER));
+}
+
+bool
+rcd_closer_may_stay(struct rcd_closer *closer, uid_t uid)
+{
+	return count_of(closer, uid) < RCD_CLOSER_USER;
 }
 
 bool
 rcd_closer_may_accept(struct rcd_closer *closer)
 {
-	return rcd_closer_held(closer) < RCD_CLOSER_FULL;
+	return rcd_closer_held(closer) < RCD_CLOSER_FULL &&
+		rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS) <= RCD_CLOSER_OVER;
 }
 
 uint32_t
@@ -261,6 +358,7 @@ rcd_closer_held(struct rcd_closer *closer)
 {
 	uint32_t count;
 
+	rcd_closer_reap(closer);
 	pthread_mutex_lock(&closer->lock);
 	count = closer->count;
 	pthread_mutex_unlock(&closer->lock);

@@ -18,23 +18,27 @@
 /** Descriptors of one user that may wait to be closed before no more of them are received. */
 #define RCD_CLOSER_USER 64
 
-/** The same of all users: no connection is accepted above it. */
+/** The same of all users, where a stranger can send them: no connection is accepted above it. */
 #define RCD_CLOSER_FULL 1024
 
 /** The most that one message brings: the kernel's SCM_MAX_FD. */
 #define RCD_CLOSER_MESSAGE 253
 
+/** So many above the total of descriptors, messages with some are received from nobody. */
+#define RCD_CLOSER_OVER 192
+
 struct rcd_closer;
+struct rcd_quota_book;
 
 /**
  * Start the threads.
  *
  * @param epoll_fd  set in which the sockets may be
- * @param clients  connections that there may be: the socket of each has room
+ * @param book  where users are charged for descriptors that wait; outlives the closer
  * @return the closer, or NULL
  */
 struct rcd_closer *
-rcd_closer_create(int epoll_fd, uint32_t clients);
+rcd_closer_create(int epoll_fd, struct rcd_quota_book *book);
 
 /** Stop. Threads that hang are left behind with what they close: the process's end ends them. */
 void
@@ -44,7 +48,16 @@ rcd_closer_destroy(struct rcd_closer *closer);
 bool
 rcd_closer_is_memory(int fd);
 
-/** Close a descriptor that a client sent. @param uid  whose it is */
+/**
+ * Let a socket take descriptors, or none: then who sends some gets EPERM. An accepted socket is as
+ * the one that listened was.
+ *
+ * @return whether the kernel can do that (since Linux 6.16); if not, a socket takes them
+ */
+bool
+rcd_closer_open_to_fds(int sock, bool open);
+
+/** Close a descriptor that a client sent. @param uid  whose it is, and who is charged meanwhile */
 void
 rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid);
 
@@ -55,13 +68,25 @@ rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid);
 void
 rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid);
 
-/** Whether descriptors of this user may be received. */
+/** Give back what users were charged for that is closed by now. The other functions do so too. */
+void
+rcd_closer_reap(struct rcd_closer *closer);
+
+/** Whether a message with descriptors may be received from this user: there is one for each. */
 bool
 rcd_closer_has_room(struct rcd_closer *closer, uid_t uid);
 
-/** Whether connections may be accepted. */
+/** Whether a connection of this user may stay. */
+bool
+rcd_closer_may_stay(struct rcd_closer *closer, uid_t uid);
+
+/** Whether connections may be accepted, each of which may bring descriptors. */
 bool
 rcd_closer_may_accept(struct rcd_closer *closer);
+
+/** Descriptors that users are charged for, for the audit. */
+uint64_t
+rcd_closer_owed(const struct rcd_closer *closer);
 
 /** Descriptors that are not closed yet. */
 uint32_t

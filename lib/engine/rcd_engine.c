@@ -104,6 +104,8 @@ engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
 		bind(engine->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
 		listen(engine->listen_fd, 1024) != 0)
 		err = -errno;
+	/* Who has not greeted sends no descriptors; its connection can be closed at once. */
+	engine->guarded = rcd_closer_open_to_fds(engine->listen_fd, false);
 	umask(mask);
 	if (err == 0 && engine->conf.socket_gid >= 0 &&
 		chown(path, (uid_t)-1, (gid_t)engine->conf.socket_gid) != 0)
@@ -183,7 +185,7 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 	engine->notes = rte_ring_create_elem(
 		"rocade_notes", sizeof(struct rcd_note), NOTES, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	engine->neighs = rcd_neigh_create(engine);
-	engine->closer = rcd_closer_create(engine->epoll_fd, engine->conf.clients);
+	engine->closer = rcd_closer_create(engine->epoll_fd, &engine->book);
 	if (engine->qp_owner == NULL || engine->qp_high == NULL || engine->epoll_fd < 0 ||
 		engine->note_fd < 0 || engine->notes == NULL || engine->neighs == NULL ||
 		engine->closer == NULL) {
@@ -393,6 +395,13 @@ take_notes(struct rcd_engine *engine)
 	}
 }
 
+/* One that is refused would have to be closed, with the descriptors that it may have brought. */
+static bool
+may_accept(const struct rcd_engine *engine)
+{
+	return engine->guarded || rcd_closer_may_accept(engine->closer);
+}
+
 /* Leave new connections alone, or no longer. */
 static void
 accept_later(struct rcd_engine *engine, bool later)
@@ -419,7 +428,7 @@ tick(struct rcd_engine *engine)
 	rcd_kaddr_tick(engine, now_ns);
 	rcd_follow(engine, now_ns);
 	rcd_ulost_check(engine);
-	if (engine->accept_later && rcd_closer_may_accept(engine->closer))
+	if (engine->accept_later && may_accept(engine))
 		accept_later(engine, false);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);
@@ -437,6 +446,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	if (engine->unfinished_count > 0)
 		timeout_ms = 0;
 	engine->work = 0;
+	rcd_closer_reap(engine->closer);
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
 	/* First, so that nobody has two turns in a step. */
 	rcd_session_go_on(engine);
@@ -456,8 +466,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 				rcd_session_close(session);
 			break;
 		case SOURCE_LISTEN:
-			/* One that is refused would have to be closed as well. */
-			if (rcd_closer_may_accept(engine->closer))
+			if (may_accept(engine))
 				rcd_session_accept(engine);
 			else
 				accept_later(engine, true);

@@ -547,6 +547,7 @@ struct rcd_engine {
 	int listen_fd;
 	int spare_fd; /**< for a moment without a free descriptor: to refuse, not to spin */
 	struct rcd_closer *closer;
+	bool guarded;      /**< nobody sends descriptors before it may */
 	bool accept_later; /**< the closer is full */
 	struct rcd_quota_book book;
 	bool started;

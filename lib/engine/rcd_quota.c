@@ -137,6 +137,32 @@ rcd_quota_bequeath(
 }
 
 int
+rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t uid,
+	enum rcd_resource resource, uint64_t amount)
+{
+	struct rcd_quota_user *user = user_get(book, uid);
+
+	memset(heir, 0, sizeof(*heir));
+	if (user == NULL)
+		return -ENOMEM;
+	user->sessions--;
+	user->heirs++;
+	*heir = (struct rcd_quota_entry){ .book = book, .user = user, .heir = true };
+	heir->used[resource] = amount;
+	user->used[resource] += amount;
+	book->used[resource] += amount;
+	return 0;
+}
+
+uint64_t
+rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource)
+{
+	uint64_t total = at(&book->total, resource);
+
+	return total != 0 && book->used[resource] > total ? book->used[resource] - total : 0;
+}
+
+int
 rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
 {
 	struct rcd_quota_user *user = user_get(entry->book, uid);

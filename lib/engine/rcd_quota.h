@@ -104,6 +104,21 @@ rcd_quota_bequeath(
 int
 rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid);
 
+/**
+ * A user has so much more, whatever its limit: it is there already. An entry of its own has it,
+ * which ends by rcd_quota_leave().
+ *
+ * @param heir  set
+ * @return 0; -ENOMEM: nobody has it
+ */
+int
+rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t uid,
+	enum rcd_resource resource, uint64_t amount);
+
+/** By how much all together have more than there is; 0: they have not. */
+uint64_t
+rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource);
+
 /** Take so much. @return 0; the resource's -errno when a limit is in the way: nothing is taken */
 int
 rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount);

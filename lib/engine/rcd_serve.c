@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_closer.h"
+
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 
 /** What has to have happened before. */
@@ -47,6 +49,7 @@ serve_hello(struct request *r)
 	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
 		return -EPROTONOSUPPORT;
 	r->via->greeted = true;
+	rcd_closer_open_to_fds(r->via->sock, true);
 	return 0;
 }
 

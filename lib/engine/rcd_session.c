@@ -337,6 +337,9 @@ charge_connection(struct rcd_engine *engine, struct rcd_session *session, uid_t 
 {
 	int err = rcd_quota_join(&engine->book, &session->quota, uid);
 
+	/* Who leaves too much to be closed gets no more connections to leave it in. */
+	if (err == 0 && !rcd_closer_may_stay(engine->closer, uid))
+		err = -EUSERS;
 	if (err == 0)
 		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_CLIENTS, 1);
 	if (err == 0)

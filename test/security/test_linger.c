@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,10 +23,15 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
 #define NOBODY   65534
 #define LINGER_S 25 /**< old engines stand still for so long */
 #define MANY     253
 #define STREAMS  100
+#define SHARE    64 /**< of one user */
 
 static struct rig rig;
 
@@ -67,17 +73,25 @@ hang(void)
 	return hanging;
 }
 
-/* A connection without a greeting, of a user. The engine may be stopped. */
+/* A connection of a user that has greeted. @return its socket, or what the engine says instead */
+static int
+try_connect_as(uid_t uid)
+{
+	struct rcd_client client;
+	int err;
+
+	MUST(seteuid(uid) == 0);
+	err = rcd_client_connect(&client, rig.socket);
+	MUST(seteuid(0) == 0);
+	return err == 0 ? client.sock : err;
+}
+
 static int
 connect_as(uid_t uid)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int sock = try_connect_as(uid);
 
-	memcpy(addr.sun_path, rig.socket, sizeof(rig.socket));
-	MUST(seteuid(uid) == 0);
-	MUST(connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0);
-	MUST(seteuid(0) == 0);
+	MUST(sock >= 0);
 	return sock;
 }
 
@@ -122,6 +136,21 @@ wait_closing(int least, int most)
 	return false;
 }
 
+/* What the user of the attacks is charged for. @return -1: it has nothing */
+static long long
+descriptors_of_nobody(void)
+{
+	char *answer = rig_admin(rig.socket, "resource quota");
+	const char *at = answer != NULL ? strstr(answer, "\"uid\":65534,\"sessions\"") : NULL;
+	long long used = -1;
+
+	at = at != NULL ? strstr(at, "\"descriptors\":{") : NULL;
+	if (at != NULL)
+		used = rig_number(at, "used");
+	free(answer);
+	return used;
+}
+
 /* The engine serves an honest client, while so many closes hang. */
 static void
 serves(int least, int most)
@@ -156,9 +185,9 @@ attack(unsigned int count, bool silent)
 	int null = open("/dev/null", O_RDONLY);
 	int sock;
 
+	sock = connect_as(NOBODY);
 	/* Stopped, so that the last descriptor is the engine's. */
 	MUST(kill(rig.pid, SIGSTOP) == 0);
-	sock = connect_as(NOBODY);
 	if (silent)
 		MUST(send(sock, "", 0, 0) == 0);
 	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), null, hanging.fd, count) == 0);
@@ -192,10 +221,9 @@ static void
 with_no_bytes(void)
 {
 	struct hanging hanging = hang();
-	int sock;
+	int sock = connect_as(NOBODY);
 
 	MUST(kill(rig.pid, SIGSTOP) == 0);
-	sock = connect_as(NOBODY);
 	MUST(give(sock, 0, -1, hanging.fd, 1) == 0);
 	close(hanging.fd);
 	MUST(kill(rig.pid, SIGCONT) == 0);
@@ -223,23 +251,32 @@ a_user_has_its_share(void)
 {
 	struct hanging hanging[STREAMS];
 	int socks[STREAMS];
+	int answered = 0, refused = 0;
 	int null = open("/dev/null", O_RDONLY);
 	char byte;
 
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < STREAMS; i++) {
 		hanging[i] = hang();
+		socks[i] = connect_as(NOBODY);
+	}
 	/* Once for all: a stop interrupts the closes that hang. */
 	MUST(kill(rig.pid, SIGSTOP) == 0);
 	for (int i = 0; i < STREAMS; i++) {
-		socks[i] = connect_as(NOBODY);
 		MUST(give(socks[i], sizeof(struct rcd_ctrl_hdr), null, hanging[i].fd, 1) == 0);
 		close(hanging[i].fd);
 	}
 	MUST(kill(rig.pid, SIGCONT) == 0);
 	serves(STREAMS, STREAMS);
 	/* Refused with an answer those that were taken, without one the others. */
-	CU_ASSERT(recv(socks[0], &byte, 1, MSG_DONTWAIT) > 0);
-	CU_ASSERT(recv(socks[STREAMS - 1], &byte, 1, MSG_DONTWAIT) <= 0);
+	for (int i = 0; i < STREAMS; i++)
+		answered += recv(socks[i], &byte, 1, MSG_DONTWAIT) > 0;
+	CU_ASSERT(answered > 0 && answered <= SHARE);
+	/* What hangs is its own, and it has no more connections meanwhile. Others have. */
+	CU_ASSERT(descriptors_of_nobody() >= STREAMS);
+	for (int i = 0; i < STREAMS; i++)
+		refused += try_connect_as(NOBODY) == -EUSERS;
+	CU_ASSERT_EQUAL(refused, STREAMS);
+	CU_ASSERT_TRUE(wait_closing(STREAMS, STREAMS));
 	close(socks[0]);
 	socks[0] = connect_as(0);
 	MUST(give(socks[0], sizeof(struct rcd_ctrl_hdr), null, null, 1) == 0);
@@ -249,6 +286,29 @@ a_user_has_its_share(void)
 	for (int i = 0; i < STREAMS; i++)
 		close(socks[i]);
 	close(null);
+	for (uint64_t until = now_ms() + 10000; descriptors_of_nobody() > 0 && now_ms() < until;)
+		usleep(1000);
+	CU_ASSERT(descriptors_of_nobody() <= 0);
+	close(connect_as(NOBODY));
+}
+
+/* Before the engine knows whose they are, it can't even be sent any: the sender gets an error. */
+static void
+before_a_greeting(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int null = open("/dev/null", O_RDONLY);
+
+	memcpy(addr.sun_path, rig.socket, sizeof(rig.socket));
+	if (setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &(int){ 1 }, sizeof(int)) != 0) {
+		rcd_tap_skip("sockets of this kernel take descriptors from anybody");
+	} else {
+		MUST(connect(sock, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+		CU_ASSERT_EQUAL(give(sock, sizeof(struct rcd_ctrl_hdr), null, null, 1), -EPERM);
+	}
+	close(null);
+	close(sock);
 }
 
 /* The engine's end does not wait for them. */
@@ -256,10 +316,9 @@ static void
 stop(void)
 {
 	struct hanging hanging = hang();
-	int sock;
+	int sock = connect_as(NOBODY);
 
 	MUST(kill(rig.pid, SIGSTOP) == 0);
-	sock = connect_as(NOBODY);
 	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), -1, hanging.fd, 1) == 0);
 	close(hanging.fd);
 	MUST(kill(rig.pid, SIGCONT) == 0);
@@ -277,8 +336,9 @@ main(void)
 		{ "H2 one behind more than there is room for", more_than_there_is_room_for },
 		{ "H2 one in a socket that is closed unread", in_a_socket_that_is_closed },
 		{ "H2 one with a message of no bytes", with_no_bytes },
+		{ "H2 none comes before a greeting", before_a_greeting },
 		{ "H2 none comes by the streams of events", on_the_event_stream },
-		{ "H2 a user hangs its share of closes", a_user_has_its_share },
+		{ "H2 a user hangs its share of closes, and is refused", a_user_has_its_share },
 		{ "H2 the engine ends while a close hangs", stop },
 	};
 
