@@ -4,7 +4,7 @@
  * The three attachments: an end of an embedded wire, a kernel's netdev, any DPDK port. Each finds
  * or makes an ethdev; setting it up is common to all.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_xdp.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -278,9 +278,13 @@ open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 
 	if (wants_xdp(dev)) {
 		dev->mtu_max = XDP_MTU_MAX;
-		err = attach_xdp(dev);
+		err = rcd_xdp_begin(dev);
+		if (err == 0)
+			err = attach_xdp(dev);
 		if (err == 0)
 			err = start_port(dev, error, error_len);
+		if (err == 0)
+			err = rcd_xdp_hold(dev);
 		if (err == 0)
 			return 0;
 		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using AF_PACKET", dev->conf.name,
@@ -468,6 +472,7 @@ close_port(struct rcd_dev *dev)
 	if (dev->started)
 		rte_eth_dev_stop(dev->port_id);
 	dev->started = false;
+	rcd_xdp_release(dev);
 	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->port_id, &info) == 0) {
 		rte_eth_dev_close(dev->port_id);
 		rte_dev_remove(info.device);
@@ -476,6 +481,7 @@ close_port(struct rcd_dev *dev)
 		rte_dev_remove(dev->wrapped);
 	dev->wrapped = NULL;
 	dev->vdev[0] = '\0';
+	rcd_xdp_end(dev);
 	rte_mempool_free(dev->pool);
 	dev->pool = NULL;
 }

@@ -15,7 +15,7 @@
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state
- *   rcd_attach.c   the three attachments: what is the port of a device
+ *   rcd_attach.c   the three attachments: what is the port of a device; rcd_xdp.c care of AF_XDP's
  *   rcd_neigh.c    neighbours; rcd_hop.c which one is the next hop; rcd_follow.c whose MAC changed
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_kaddr.c    what the kernel is told of the wires' addresses
@@ -123,6 +123,7 @@ struct rcd_dev {
 	char driver[32]; /**< of DPDK */
 	char vdev[64];   /**< EAL device that was made for it, and goes with it; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
+	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.c) */
 	uint32_t ifindex;           /**< of the netdev; 0: none */
 	int hold[2];                /**< sockets that hold port 4791; -1: none */
 	struct rte_mempool
@@ -133,6 +134,7 @@ struct rcd_dev {
 	int socket_id;
 	bool up;
 	bool link_up;    /**< of a netdev, as the kernel says */
+	bool xdp_taken;  /**< likewise: it has an XDP program */
 	bool admin_down; /**< taken down by a command */
 	bool started;
 	bool wire_waits; /**< the first end of a wire: named, no port yet */

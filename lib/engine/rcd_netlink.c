@@ -102,6 +102,20 @@ take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid)
 	return true;
 }
 
+/* Whether a netdev has a program of XDP, in any mode. */
+static bool
+has_program(const struct nlattr *nest)
+{
+	struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest)
+	{
+		if (mnl_attr_get_type(attr) == IFLA_XDP_ATTACHED)
+			return mnl_attr_get_u8(attr) != XDP_ATTACHED_NONE;
+	}
+	return false;
+}
+
 static void
 on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
@@ -120,6 +134,8 @@ on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
 			rcd_dev_set_mac(dev, mnl_attr_get_payload(attr));
+		else if (mnl_attr_get_type(attr) == IFLA_XDP)
+			dev->xdp_taken = has_program(attr);
 	}
 }
 

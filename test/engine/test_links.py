@@ -12,8 +12,10 @@ and a program with one client on each that compares all data.
 
     test_links.py ROCADED PAIR
 """
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -248,6 +250,105 @@ def links_at_run_time():
                     tap.equal(engine.stop(), 0, engine.log.read_text())
     finally:
         veth.close()
+
+
+def has_xdp_program(space):
+    return 'prog/xdp' in run('ip', '-n', space, '-d', 'link', 'show', 'va')
+
+
+def bpf_objects(engine):
+    """Descriptors of programs, maps and their types that the engine has."""
+    pid = json.loads(engine.admin('-j', 'engine'))['pid']
+    names = []
+    for entry in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            names.append(os.readlink(f'/proc/{pid}/fd/{entry}'))
+        except FileNotFoundError:
+            pass  # a command's connection that ends
+    return [name for name in names if re.search('bpf|btf', name)]
+
+
+def add_by_xdp(engine):
+    """A queue is free a little after its socket was closed: who is early tries again."""
+    for _ in range(5):
+        engine.admin('link', 'add', 'x0', 'type', 'netdev', 'va', 'mode', 'xdp')
+        if 'net_af_xdp' in engine.admin('-d', 'link'):
+            return True
+        engine.admin('link', 'del', 'x0')
+        time.sleep(0.1)
+    return False
+
+
+def with_engines(test):
+    """On a netdev of their own: a function that begins one in its namespace."""
+    veth = Veth(1500)
+    engines = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            def begin():
+                engines.append(Engine(folder, f'e{len(engines)}', '', veth.a))
+                return engines[-1]
+            test(veth.a, begin)
+    finally:
+        for engine in engines:
+            engine.stop()
+        veth.close()
+
+
+def xdp_goes_as_a_whole():
+    def test(space, begin):
+        engine = begin()
+        if not add_by_xdp(engine):
+            raise tap.Skip('the kernel or the driver has no AF_XDP here')
+        for _ in range(2):
+            tap.true(has_xdp_program(space) and bpf_objects(engine), 'no program')
+            engine.admin('link', 'del', 'x0')
+            tap.true(not has_xdp_program(space), 'a program without the link')
+            tap.equal(bpf_objects(engine), [], 'what is left')
+            tap.true(add_by_xdp(engine), 'once more:\n' + engine.log.read_text())
+        tap.equal(engine.stop(), 0, engine.log.read_text())
+        tap.true(not has_xdp_program(space), 'a program without the engine')
+    with_engines(test)
+
+
+tap.add('X1 an AF_XDP link goes as a whole, and can be added again', xdp_goes_as_a_whole)
+
+
+def xdp_ends_with_the_engine():
+    def test(space, begin):
+        engine = begin()
+        if not add_by_xdp(engine):
+            raise tap.Skip('the kernel or the driver has no AF_XDP here')
+        engine.process.kill()
+        engine.process.wait()
+        tap.wait_until('the program to go', lambda: not has_xdp_program(space))
+        engine = begin()
+        tap.true(add_by_xdp(engine), 'after a kill:\n' + engine.log.read_text())
+    with_engines(test)
+
+
+tap.add('X2 no program of an engine that was killed stays', xdp_ends_with_the_engine)
+
+
+def xdp_of_others_stays():
+    def test(space, begin):
+        engine = begin()
+        program = pathlib.Path(ROCADED).parent / 'rocade_xdp.o'
+        if not program.exists() or not add_by_xdp(engine):
+            raise tap.Skip('no AF_XDP here')
+        engine.admin('link', 'del', 'x0')
+        if subprocess.run(['ip', '-n', space, 'link', 'set', 'va', 'xdp', 'obj', str(program),
+                           'sec', 'xdp'], capture_output=True, check=False).returncode:
+            raise tap.Skip('ip puts no program on a netdev here')
+        engine.admin('link', 'add', 'x0', 'type', 'netdev', 'va', 'mode', 'xdp')
+        tap.true('net_af_packet' in engine.admin('-d', 'link'), 'driver')
+        engine.admin('link', 'del', 'x0')
+        tap.true(has_xdp_program(space), 'the program has gone')
+        tap.true('has an XDP program already' in engine.log.read_text(), 'why')
+    with_engines(test)
+
+
+tap.add("X3 somebody else's program on a netdev stays", xdp_of_others_stays)
 
 
 @tap.test

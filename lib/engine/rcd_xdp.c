@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What DPDK's driver for AF_XDP leaves to us. Seen with 22.11:
+ *
+ * - It puts its program on the netdev by netlink, so that it outlives an engine that is killed. The
+ *   next one then finds the place taken. A BPF link in its place ends with the process.
+ * - Closing a port takes whatever program is there away, if it has been put there by netlink: one
+ *   of somebody else's too, when that was why the port could not be set up.
+ * - Closing a port leaves the socket open (its memory is counted down twice, and never freed) and
+ *   the objects of the program. As long as the socket is there no other can take its queue, and
+ *   the kernel keeps all buffers of the port, so the same link could never be added again.
+ *
+ * Descriptors that appear while the driver sets a port up are its own: no other thread opens
+ * sockets of AF_XDP, or BPF objects. They are closed by number only while they still are what they
+ * were, so a driver that closes them itself loses nothing.
+ */
+#include "rcd_xdp.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+
+#define HELD_STEP 64
+
+enum kind {
+	KIND_OTHER,
+	KIND_SOCKET,
+	KIND_MAP,
+	KIND_BTF,
+	KIND_PROGRAM,
+};
+
+/** A descriptor, and what tells it from another that gets its number. */
+struct held {
+	int fd;
+	enum kind kind;
+	uint64_t id;
+};
+
+struct held_list {
+	struct held *entries;
+	uint32_t count;
+};
+
+struct rcd_xdp {
+	struct held_list before; /**< there already, and not the driver's */
+	struct held_list ours;   /**< the driver's */
+	int link;                /**< -1: none */
+};
+
+static int
+bpf(enum bpf_cmd command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+static enum kind
+kind_of_bpf(int fd)
+{
+	static const struct {
+		const char *name;
+		enum kind kind;
+	} kinds[] = {
+		{ "anon_inode:bpf-map", KIND_MAP },
+		{ "anon_inode:btf", KIND_BTF },
+		{ "anon_inode:bpf-prog", KIND_PROGRAM },
+	};
+	char path[64], text[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, text, sizeof(text) - 1);
+	if (len <= 0)
+		return KIND_OTHER;
+	text[len] = '\0';
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(text, kinds[i].name) == 0)
+			return kinds[i].kind;
+	return KIND_OTHER;
+}
+
+/* The kernel's number of a BPF object. @return 0: it does not say */
+static uint32_t
+bpf_id(int fd, enum kind kind)
+{
+	struct bpf_prog_info program = { 0 };
+	struct bpf_map_info map = { 0 };
+	struct bpf_btf_info btf = { 0 };
+	union bpf_attr attr = { .info.bpf_fd = (uint32_t)fd };
+
+	attr.info.info = (uint64_t)(uintptr_t)(kind == KIND_PROGRAM ? (void *)&program
+			: kind == KIND_MAP                          ? (void *)&map
+								    : (void *)&btf);
+	attr.info.info_len = kind == KIND_PROGRAM ? sizeof(program)
+		: kind == KIND_MAP                ? sizeof(map)
+						  : sizeof(btf);
+	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) != 0)
+		return 0;
+	return kind == KIND_PROGRAM ? program.id : kind == KIND_MAP ? map.id : btf.id;
+}
+
+/* @return false: nothing that the driver could have made */
+static bool
+identify(int fd, struct held *held)
+{
+	struct stat status;
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	*held = (struct held){ .fd = fd };
+	if (fstat(fd, &status) != 0)
+		return false;
+	if (S_ISSOCK(status.st_mode)) {
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_XDP)
+			return false;
+		held->kind = KIND_SOCKET;
+		held->id = status.st_ino;
+		return true;
+	}
+	held->kind = kind_of_bpf(fd);
+	if (held->kind != KIND_OTHER)
+		held->id = bpf_id(fd, held->kind);
+	return held->id != 0;
+}
+
+static bool
+has(const struct held_list *list, const struct held *held)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->entries[i].fd == held->fd && list->entries[i].kind == held->kind &&
+			list->entries[i].id == held->id)
+			return true;
+	return false;
+}
+
+/* List all that the driver could have made, but for what is in another list. */
+static int
+look(struct held_list *list, const struct held_list *except)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	struct held held;
+	int err = 0;
+
+	if (dir == NULL)
+		return -errno;
+	while (err == 0 && (entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] == '.' ||
+			!identify((int)strtol(entry->d_name, NULL, 10), &held) ||
+			(except != NULL && has(except, &held)))
+			continue;
+		if (list->count % HELD_STEP == 0) {
+			struct held *more = realloc(
+				list->entries, (list->count + HELD_STEP) * sizeof(*list->entries));
+
+			if (more == NULL) {
+				err = -ENOMEM;
+				break;
+			}
+			list->entries = more;
+		}
+		list->entries[list->count++] = held;
+	}
+	closedir(dir);
+	return err;
+}
+
+int
+rcd_xdp_begin(struct rcd_dev *dev)
+{
+	struct rcd_xdp *xdp;
+	int err;
+
+	if (dev->xdp_taken) {
+		RCD_LOG(NOTICE, "%s: %s has an XDP program already, which is not ours to replace",
+			dev->conf.name, dev->conf.target);
+		return -EBUSY;
+	}
+	xdp = calloc(1, sizeof(*xdp));
+	if (xdp == NULL)
+		return -ENOMEM;
+	xdp->link = -1;
+	dev->xdp = xdp;
+	err = look(&xdp->before, NULL);
+	if (err != 0)
+		rcd_xdp_end(dev);
+	return err;
+}
+
+/* Put a program on the netdev by netlink, in place of another. Either may be -1: none. */
+static int
+replace_program(struct rcd_dev *dev, int fd, int expected)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	uint32_t flags = expected >= 0 ? XDP_FLAGS_REPLACE : XDP_FLAGS_UPDATE_IF_NOEXIST;
+	struct ifinfomsg *info;
+	struct nlattr *nest;
+
+	nlh->nlmsg_type = RTM_SETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ifi_index = (int)dev->ifindex;
+	nest = mnl_attr_nest_start(nlh, IFLA_XDP);
+	mnl_attr_put_u32(nlh, IFLA_XDP_FD, (uint32_t)fd);
+	mnl_attr_put_u32(nlh, IFLA_XDP_FLAGS, flags);
+	if (expected >= 0)
+		mnl_attr_put_u32(nlh, IFLA_XDP_EXPECTED_FD, (uint32_t)expected);
+	mnl_attr_nest_end(nlh, nest);
+	return rcd_netlink_request(dev->engine, nlh);
+}
+
+int
+rcd_xdp_hold(struct rcd_dev *dev)
+{
+	struct rcd_xdp *xdp = dev->xdp;
+	union bpf_attr attr = { .link_create.target_ifindex = dev->ifindex,
+		.link_create.attach_type = BPF_XDP };
+	int program = -1;
+	int err = look(&xdp->ours, &xdp->before);
+
+	for (uint32_t i = 0; i < xdp->ours.count; i++)
+		if (xdp->ours.entries[i].kind == KIND_PROGRAM)
+			program = xdp->ours.entries[i].fd;
+	/* A kernel that can't tell whose program it takes away has no links either. */
+	if (err != 0 || program < 0 || replace_program(dev, -1, program) != 0)
+		return 0;
+	attr.link_create.prog_fd = (uint32_t)program;
+	xdp->link = bpf(BPF_LINK_CREATE, &attr);
+	if (xdp->link >= 0)
+		return 0;
+	RCD_LOG(NOTICE, "%s: no BPF link on %s: %s", dev->conf.name, dev->conf.target,
+		strerror(errno));
+	return replace_program(dev, program, -1);
+}
+
+void
+rcd_xdp_release(struct rcd_dev *dev)
+{
+	struct rcd_xdp *xdp = dev->xdp;
+
+	if (xdp == NULL)
+		return;
+	if (xdp->link >= 0)
+		close(xdp->link);
+	xdp->link = -1;
+	/* It could not be set up: what was made until then. */
+	if (xdp->ours.count == 0)
+		look(&xdp->ours, &xdp->before);
+}
+
+void
+rcd_xdp_end(struct rcd_dev *dev)
+{
+	struct rcd_xdp *xdp = dev->xdp;
+	struct held now;
+
+	if (xdp == NULL)
+		return;
+	for (uint32_t i = 0; i < xdp->ours.count; i++) {
+		const struct held *held = &xdp->ours.entries[i];
+
+		if (identify(held->fd, &now) && now.kind == held->kind && now.id == held->id)
+			close(held->fd);
+	}
+	free(xdp->before.entries);
+	free(xdp->ours.entries);
+	free(xdp);
+	dev->xdp = NULL;
+}
