@@ -14,14 +14,22 @@
 #include <execinfo.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <ucontext.h>
 
 #ifndef AF_XDP
 #define AF_XDP 44
+#endif
+#ifndef SYS_SECCOMP
+#define SYS_SECCOMP 1
 #endif
 
 /** What an lcore does: wait, tell, and send and receive on what is open. */
@@ -36,8 +44,8 @@ static const char *const lcore_calls[] = { "clock_getres", "clock_gettime", "clo
 /** What the other threads do besides. */
 static const char *const control_calls[] = { "accept", "accept4", "access", "bind", "bpf", "brk",
 	"chmod", "close_range", "connect", "dup", "dup2", "dup3", "epoll_create", "epoll_create1",
-	"eventfd2", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fcntl",
-	"fdatasync", "flock", "fstatfs", "fsync", "ftruncate", "get_mempolicy", "getcwd",
+	"eventfd2", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
+	"fcntl", "fdatasync", "flock", "fstatfs", "fsync", "ftruncate", "get_mempolicy", "getcwd",
 	"getdents64", "getegid", "geteuid", "getgid", "getgroups", "getpeername", "getppid",
 	"getpriority", "getrlimit", "getrusage", "getsockname", "getsockopt", "getuid", "ioctl",
 	"kcmp", "listen", "lseek", "lstat", "mbind", "membarrier", "memfd_create", "mkdir",
@@ -59,6 +67,13 @@ static const char *const sanitizer_calls[] = { "arch_prctl", "clone", "execve", 
 #else
 #define SANITIZED 0
 #endif
+
+/** More than there are. */
+#define NUMBERS 1024
+
+/** A bit for each number: calls that were refused, and those that were told of. */
+static _Atomic uint64_t refused[NUMBERS / 64];
+static uint64_t told[NUMBERS / 64];
 
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_XDP };
 
@@ -92,7 +107,7 @@ allow_memory(scmp_filter_ctx ctx)
 }
 
 static int
-allow_some(scmp_filter_ctx ctx, enum filter_mode mode)
+allow_some(scmp_filter_ctx ctx)
 {
 	static const int prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_SET_NO_NEW_PRIVS,
 		PR_GET_DUMPABLE };
@@ -101,7 +116,7 @@ allow_some(scmp_filter_ctx ctx, enum filter_mode mode)
 	int err = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, &thread);
 
 	/* Its flags lie in memory, where no filter looks: the C library then uses the other. */
-	if (err == 0 && mode != FILTER_ON)
+	if (err == 0)
 		err = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	for (size_t i = 0; err == 0 && i < sizeof(prctls) / sizeof(prctls[0]); i++) {
 		const struct scmp_arg_cmp which = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)prctls[i]);
@@ -116,6 +131,65 @@ allow_some(scmp_filter_ctx ctx, enum filter_mode mode)
 	return err;
 }
 
+/*
+ * Runs in a thread whose call was refused, in place of the call. Here it fails, as on a kernel that
+ * does not have it, and who it was is left for filter_tell(): an lcore must not write.
+ */
+static void
+on_refused(int signo, siginfo_t *info, void *context)
+{
+	ucontext_t *thread = context;
+	unsigned int number = (unsigned int)info->si_syscall % NUMBERS;
+
+	(void)signo;
+	if (info->si_code != SYS_SECCOMP)
+		return;
+	atomic_fetch_or(&refused[number / 64], 1ull << (number % 64));
+#if defined(__x86_64__)
+	thread->uc_mcontext.gregs[REG_RAX] = -ENOSYS;
+#elif defined(__aarch64__)
+	thread->uc_mcontext.regs[0] = (uint64_t)-ENOSYS;
+#endif
+}
+
+/* What becomes of a call of FILTER_ON. Where its result can't be set, nothing is told of it. */
+static uint32_t
+refuse(void)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+	struct sigaction action = { .sa_sigaction = on_refused,
+		.sa_flags = SA_SIGINFO | SA_RESTART };
+
+	if (sigaction(SIGSYS, &action, NULL) == 0)
+		return SCMP_ACT_TRAP;
+#endif
+	return SCMP_ACT_ERRNO(ENOSYS);
+}
+
+void
+filter_tell(void)
+{
+	for (unsigned int i = 0; i < NUMBERS / 64; i++) {
+		uint64_t fresh = atomic_exchange(&refused[i], 0) & ~told[i];
+
+		told[i] |= fresh;
+		for (unsigned int bit = 0; fresh >> bit != 0 && bit < 64; bit++) {
+			int number = (int)(i * 64 + bit);
+			char *name;
+
+			if ((fresh >> bit & 1) == 0)
+				continue;
+			name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+			fprintf(stderr,
+				"rocaded: the system call %s (%d) failed with ENOSYS: it is not on "
+				"the daemon's list, at least not so; with \"seccomp = log\" it is "
+				"made, and please tell us of it\n",
+				name != NULL ? name : "of a newer kernel", number);
+			free(name);
+		}
+	}
+}
+
 /* @return the filter without rules, or NULL */
 static scmp_filter_ctx
 begin(enum filter_mode mode)
@@ -123,7 +197,7 @@ begin(enum filter_mode mode)
 	/* ENOSYS: a C library that is newer than the lists does without what is not there. */
 	uint32_t action = mode == FILTER_KILL ? SCMP_ACT_KILL_PROCESS
 		: mode == FILTER_LOG          ? SCMP_ACT_LOG
-					      : SCMP_ACT_ERRNO(ENOSYS);
+					      : refuse();
 	scmp_filter_ctx ctx = seccomp_init(action);
 
 	if (ctx == NULL)
@@ -169,7 +243,7 @@ filter_all(enum filter_mode mode)
 	if (err == 0)
 		err = allow_memory(ctx);
 	if (err == 0)
-		err = allow_some(ctx, mode);
+		err = allow_some(ctx);
 	return load(ctx, err);
 }
 

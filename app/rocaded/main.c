@@ -307,14 +307,17 @@ run(struct conf *conf, const struct rights_user *user)
 		fprintf(stderr, "rocaded: needs a worker lcore besides the main one (-l 0,1)\n");
 	} else if (add_devices(engine, conf) == 0 && confine(engine, conf, user) == 0) {
 		sd_notify(0, "READY=1");
-		while (!stop && !rcd_engine_stopping(engine))
+		while (!stop && !rcd_engine_stopping(engine)) {
 			rcd_engine_step(engine, STEP_MS);
+			filter_tell();
+		}
 		sd_notify(0, "STOPPING=1");
 		status = 0;
 	}
 	rte_pdump_uninit();
 	running = NULL;
 	rcd_engine_destroy(engine);
+	filter_tell();
 	return status;
 }
 

@@ -5,12 +5,13 @@
 Method: an engine that is started by root and becomes a user of no account; what the kernel says of
 each of its threads, who may administer it, and whether it still adds links of each kind.
 
-    test_confined.py ROCADED
+    test_confined.py ROCADED DRIVER
 """
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import leash  # noqa: E402
 import tap  # noqa: E402
 
-ROCADED = sys.argv[1]
+ROCADED, DRIVER = sys.argv[1:3]
 ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
 USER, OTHER, GROUP = 64317, 64318, 64319
 NET_ADMIN, NET_RAW, IPC_LOCK, BPF = 12, 13, 14, 39
@@ -34,15 +35,16 @@ def rocade(*words, **more):
 
 
 class Engine:
-    def __init__(self, *options, user=str(USER)):
+    def __init__(self, *options, user=str(USER), eal=()):
         self.options = [f'user={user}', 'socket_mode=0666', 'seccomp=kill', *options]
+        self.eal = eal
 
     def __enter__(self):
         if os.geteuid() != 0:
             raise tap.Skip('needs root')
         words = [word for option in self.options for word in ('-o', option)]
         done = rocade('up', *words, '--', '--file-prefix', f'rcdconf{os.getpid()}', '--no-huge',
-                      '-m', '256')
+                      '-m', '256', *self.eal)
         tap.equal(done.returncode, 0, done.stdout + done.stderr)
         self.pid = json.loads(rocade('-j', 'engine').stdout)['pid']
         leash.leash(self.pid)
@@ -108,6 +110,28 @@ tap.add('S14 the control thread has few capabilities, the others none',
         each_thread(has_few_capabilities))
 tap.add('S14 no thread gets new privileges', each_thread(gets_no_privileges))
 tap.add('item 6 the system calls of every thread are filtered', each_thread(is_filtered))
+
+
+def refused_calls_are_told():
+    def log():
+        return pathlib.Path(f'{FOLDER}/rocaded.log').read_text()
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    # EAL loads nothing from where everybody may write.
+    with tempfile.TemporaryDirectory(dir='/run') as folder:
+        eal = ('-d', shutil.copy(DRIVER, folder))
+        with Engine('seccomp=log', eal=eal):
+            tap.equal(rocade('link', 'set', 'roce0', 'up').returncode, 0, 'a link')
+            tap.true('getpgid' not in log(), log())
+        with Engine('seccomp=on', eal=eal):
+            tap.wait_until('the end of a driver', lambda: 'getpgid fails with ENOSYS' in log())
+            tap.wait_until('a sentence', lambda: re.search(
+                r'rocaded: the system call getpgid \(\d+\) failed with ENOSYS', log()))
+            tap.equal(rocade('link', 'set', 'roce0', 'up').returncode, 0, 'a link')
+            tap.equal(log().count('the system call'), 1, log())
+
+
+tap.add('item 6 a system call that is refused is named', refused_calls_are_told)
 
 
 def no_core_dumps():
