@@ -65,8 +65,9 @@ line_of(const char *status, const char *name)
 
 /*
  * What the process may. It may have run another program since it connected, one with more rights
- * than the user: that one's user differs from the one who connected, or its /proc is root's, since
- * the kernel lets nobody look into it. In all such doubt it has no rights.
+ * than the user: that one's user differs from the one who connected, or the files of its /proc are
+ * root's, since the kernel lets nobody look into it (its folder stays the user's, as everybody may
+ * read that). In all such doubt it has no rights.
  */
 static uint64_t
 read_caps(pid_t pid, uid_t uid)
@@ -77,7 +78,7 @@ read_caps(pid_t pid, uid_t uid)
 	struct stat stat_of;
 
 	/* First what it may, then whose it is: one that gained rights in between is root's. */
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (pid <= 0 || read_file(pid, "status", status, sizeof(status)) == 0 ||
 		stat(path, &stat_of) != 0 || stat_of.st_uid != uid || !same_user_namespace(pid))
 		return 0;

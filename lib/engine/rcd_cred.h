@@ -24,8 +24,8 @@ rcd_cred_may(const struct rcd_session *session, enum rcd_cap cap);
 
 /**
  * Whether the connection whose request is served shares a context, or is of a process that does: as
- * librdmacm's connection is. Processes of a PID namespace that we can't see are known by their user
- * alone.
+ * librdmacm's connection is. A process of a PID namespace that we can't see has no number here, and
+ * shares with nobody but by the context itself.
  *
  * @param session  whose request is served
  */

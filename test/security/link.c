@@ -98,6 +98,79 @@ take_arp(struct link *link, const uint8_t *frame, size_t len, const struct rcd_e
 	put_arp(link, &answer, eth->src, 0);
 }
 
+struct rcd_gid
+link_gid6(uint8_t net, uint8_t high, uint8_t low)
+{
+	return (struct rcd_gid){ { 0xfd, net, [14] = high, [15] = low } };
+}
+
+void
+link_nd(struct link *link, const struct rcd_gid *sender, const struct rcd_gid *to,
+	const struct rcd_nd *nd, uint16_t vlan_id)
+{
+	uint8_t frame[128];
+	struct rcd_eth eth = { .dst = { 0x33, 0x33 },
+		.ethertype = RCD_ETHERTYPE_IPV6,
+		.tagged = vlan_id != 0,
+		.vlan_tci = vlan_id };
+	struct rcd_ipv6 ip = { .hop_limit = RCD_ND_HOP_LIMIT,
+		.next_header = RCD_IP_PROTO_ICMPV6,
+		.payload_len = RCD_ND_LEN,
+		.src = *sender,
+		.dst = *to };
+	size_t at = rcd_eth_len(&eth);
+
+	memcpy(eth.dst + 2, to->raw + 12, 4);
+	memcpy(eth.src, nd->mac, RCD_MAC_LEN);
+	rcd_eth_build(frame, &eth);
+	rcd_ipv6_build(frame + at, &ip);
+	rcd_nd_build(frame + at + RCD_IPV6_LEN, sender, to, nd);
+	link_send(link, frame, at + RCD_IPV6_LEN + RCD_ND_LEN);
+}
+
+void
+link_nd_ask(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
+	const struct rcd_gid *target, uint16_t vlan_id)
+{
+	struct rcd_gid group = rcd_nd_solicited_node(target);
+	struct rcd_nd nd = { .has_mac = true, .target = *target };
+
+	memcpy(nd.mac, mac, RCD_MAC_LEN);
+	link_nd(link, sender, &group, &nd, vlan_id);
+}
+
+void
+link_nd_tell(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
+	const struct rcd_gid *to, uint16_t vlan_id)
+{
+	struct rcd_nd nd = {
+		.advertisement = true, .override = true, .has_mac = true, .target = *sender
+	};
+
+	memcpy(nd.mac, mac, RCD_MAC_LEN);
+	link_nd(link, sender, to, &nd, vlan_id);
+}
+
+/* ND of the engine: counted, and answered when it asks for a peer. */
+static void
+take_nd(struct link *link, const uint8_t *frame, size_t len, const struct rcd_eth *eth)
+{
+	struct rcd_gid peers = link_gid6(0x78, 0, 0);
+	size_t at = rcd_eth_len(eth);
+	struct rcd_ipv6 ip;
+	struct rcd_nd nd;
+
+	if (rcd_ipv6_parse(frame + at, len - at, &ip) != RCD_VERDICT_OK ||
+		ip.next_header != RCD_IP_PROTO_ICMPV6 || len < at + RCD_IPV6_LEN + ip.payload_len ||
+		rcd_nd_parse(&ip.src, &ip.dst, ip.hop_limit, frame + at + RCD_IPV6_LEN,
+			ip.payload_len, &nd) != RCD_VERDICT_OK ||
+		ip.src.raw[0] != peers.raw[0])
+		return; /* the kernel has addresses of its own there */
+	__atomic_fetch_add(nd.advertisement ? &link->answers : &link->asked, 1, __ATOMIC_SEQ_CST);
+	if (!nd.advertisement && memcmp(nd.target.raw, peers.raw, 15) == 0)
+		link_nd_tell(link, &nd.target, link->peer_mac, &ip.src, 0);
+}
+
 static void
 take_roce(struct link *link, const struct rcd_pkt *pkt)
 {
@@ -144,6 +217,8 @@ watch(void *arg)
 			take_arp(link, frame, (size_t)len, &eth);
 		else if (rcd_pkt_parse(frame, (uint32_t)len, &pkt) == RCD_VERDICT_OK)
 			take_roce(link, &pkt);
+		else if (eth.ethertype == RCD_ETHERTYPE_IPV6)
+			take_nd(link, frame, (size_t)len, &eth);
 	}
 }
 

@@ -2,7 +2,7 @@
 /**
  * @file
  * A link of a test's own, in a network namespace of its own: the engine has one end by AF_PACKET,
- * and the test the other. A thread there answers ARP for peers, and counts what it sees.
+ * and the test the other. A thread there answers ARP and ND for peers, and counts what it sees.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -13,14 +13,15 @@
 
 #include "rcd_arp.h"
 #include "rcd_cm.h"
+#include "rcd_nd.h"
 #include "rcd_pkt.h"
 
 /** The test's end, and what was seen there. Counts are atomic. */
 struct link {
 	int sock;
-	uint8_t peer_mac[RCD_MAC_LEN]; /**< with which it answers for 10.78.0.0/24 */
-	uint32_t asked;                /**< ARP requests of the engine */
-	uint32_t answers;              /**< ARP replies of the engine */
+	uint8_t peer_mac[RCD_MAC_LEN]; /**< with which it answers for 10.78.0.0/24, fd78::/120 */
+	uint32_t asked;                /**< ARP requests and solicitations of the engine */
+	uint32_t answers;              /**< ARP replies and advertisements of the engine */
 	uint32_t rep_id;               /**< of the last REP: the engine's ID */
 	uint32_t dreps;
 	uint32_t dreps_astray; /**< to another MAC than the question came from */
@@ -51,6 +52,25 @@ link_gid(uint8_t net, uint8_t high, uint8_t low);
 void
 link_arp(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
 	const struct rcd_gid *target, uint16_t vlan_id);
+
+/** An IPv6 address fd<net>::high:low as a GID. */
+struct rcd_gid
+link_gid6(uint8_t net, uint8_t high, uint8_t low);
+
+/** Neighbour discovery, from an address to another. @param vlan_id 0: untagged */
+void
+link_nd(struct link *link, const struct rcd_gid *sender, const struct rcd_gid *to,
+	const struct rcd_nd *nd, uint16_t vlan_id);
+
+/** Ask for an address of IPv6. */
+void
+link_nd_ask(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
+	const struct rcd_gid *target, uint16_t vlan_id);
+
+/** Tell an address of IPv6 that another has a MAC. */
+void
+link_nd_tell(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
+	const struct rcd_gid *to, uint16_t vlan_id);
 
 /** A RoCE packet with a payload of 8 bytes or of a MAD. */
 void

@@ -9,6 +9,8 @@
 #include "link.h"
 #include "rig.h"
 
+#define VLAN 7 /**< of 10.79.0.0/16 and fd79::/64 */
+
 extern struct rig rig;
 extern struct link far; /**< the test's end */
 extern uint8_t engine_mac[RCD_MAC_LEN];
@@ -17,13 +19,37 @@ extern uint8_t engine_mac[RCD_MAC_LEN];
 long long
 counter(const char *name);
 
+/** Wait until a counter has grown by so much. @return whether it has, and by no more */
+bool
+grows(const char *name, long long before, long long by);
+
 /** The value of a counter that grows no more. */
 long long
 settles(const char *name);
 
+/** When settles() last saw its counter change, ms. */
+uint64_t
+last_change(void);
+
 /** A node on p0. Its place of the untagged address, and of the tagged one. */
 void
 open_node(struct node *node, uint32_t type, uint8_t *plain, uint8_t *tagged);
+
+/** An address handle of a node. @return 0 or -errno */
+int
+new_ah(struct node *node, uint8_t sgid_index, const struct rcd_gid *dgid, uint32_t *handle);
+
+/** An RC queue pair whose peer is number 0x4242 at 10.78.0.2. */
+void
+join_peer(struct node *node, uint8_t sgid_index);
+
+/** A packet from the peer of join_peer() to its queue pair. */
+void
+to_rc(const struct node *node, struct rcd_roce roce, uint16_t vlan_id, uint32_t len);
+
+/** Send by an address handle, or by the queue pair's connection. @return whether it went to a MAC */
+bool
+sends_to(struct node *node, uint32_t ah, uint32_t qpn, const uint8_t *mac, int limit_ms);
 
 /**
  * The peer has a connection; somebody with its address asks for others of the same queue pair, and
@@ -31,5 +57,13 @@ open_node(struct node *node, uint32_t type, uint8_t *plain, uint8_t *tagged);
  */
 void
 requests_of_nobody(void);
+
+/** Strangers and a neighbour send ND by the thousand, and connections go on. */
+void
+floods_of_nd(void);
+
+/** Questions and answers of ND that are not for the VLAN of their address. */
+void
+nd_of_another_vlan(void);
 
 #endif /* NETWORK_H */

@@ -6,8 +6,8 @@
  * namespace of the test's own; the test has the other end and injects frames. Counts are compared,
  * not times.
  *
- *   10.78.0.0/16 untagged, 10.79.0.0/16 in VLAN 7; the engine is .0.1, peers that answer
- *   are .0.2 and .0.3
+ *   10.78.0.0/16 and fd78::/64 untagged, 10.79.0.0/16 and fd79::/64 in VLAN 7; the engine is .0.1,
+ *   peers that answer are .0.2 and .0.3
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,6 @@
 #include "rcd_tap.h"
 
 #define STRANGERS 4500
-#define VLAN      7
 
 struct rig rig;
 struct link far;
@@ -45,8 +44,7 @@ counter(const char *name)
 	return number("statistic p0", name);
 }
 
-/* Wait until a counter has grown by so much. @return whether it has, and by no more */
-static bool
+bool
 grows(const char *name, long long before, long long by)
 {
 	uint64_t deadline = now_ms() + 5000;
@@ -54,6 +52,12 @@ grows(const char *name, long long before, long long by)
 	while (counter(name) - before < by && now_ms() < deadline)
 		usleep(5000);
 	return counter(name) - before == by;
+}
+
+uint64_t
+last_change(void)
+{
+	return changed;
 }
 
 long long
@@ -88,7 +92,7 @@ open_node(struct node *node, uint32_t type, uint8_t *plain, uint8_t *tagged)
 	}
 }
 
-static int
+int
 new_ah(struct node *node, uint8_t sgid_index, const struct rcd_gid *dgid, uint32_t *handle)
 {
 	struct rcd_ctrl_ah_req req = { .pd = node->pd,
@@ -102,8 +106,7 @@ new_ah(struct node *node, uint8_t sgid_index, const struct rcd_gid *dgid, uint32
 	return err;
 }
 
-/* An RC queue pair whose peer is number 0x4242 at 10.78.0.2. */
-static void
+void
 join_peer(struct node *node, uint8_t sgid_index)
 {
 	struct rcd_gid peer = link_gid(78, 0, 2);
@@ -257,8 +260,7 @@ a_vlan_is_a_wall_for_datagrams(void)
 	node_close(&node);
 }
 
-/* A packet from the peer of join_peer() to its queue pair. */
-static void
+void
 to_rc(const struct node *node, struct rcd_roce roce, uint16_t vlan_id, uint32_t len)
 {
 	struct rcd_gid from = link_gid(78, 0, 2), to = link_gid(78, 0, 1);
@@ -290,8 +292,7 @@ a_vlan_is_a_wall_for_connections(void)
 	node_close(&node);
 }
 
-/* Send by an address handle, or by the queue pair's connection. @return whether it went to a MAC */
-static bool
+bool
 sends_to(struct node *node, uint32_t ah, uint32_t qpn, const uint8_t *mac, int limit_ms)
 {
 	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
@@ -323,7 +324,7 @@ arp_of_another_vlan(void)
 	struct rcd_gid plain_gid = link_gid(78, 0, 1), tagged_gid = link_gid(79, 0, 1);
 	struct rcd_gid peer = link_gid(78, 0, 2), stranger = link_gid(79, 0, 9);
 	struct rcd_ctrl_qp_attr attr = { .qkey = 0x1234, .port = 1 };
-	long long dropped = counter("rx_drop_vlan"), told = counter("rx_link_told");
+	long long dropped = counter("rx_drop_vlan"), told;
 	uint32_t answers = __atomic_load_n(&far.answers, __ATOMIC_SEQ_CST);
 	uint64_t deadline = now_ms() + 3000;
 	struct node node;
@@ -334,7 +335,7 @@ arp_of_another_vlan(void)
 	MUST(node_connect(&node.qp, RCD_CTRL_QP_UD, attr) == 0);
 	CU_ASSERT_EQUAL(new_ah(&node, plain, &peer, &handle), 0);
 	/* The peer's address with another MAC, from a VLAN where it is not. */
-	told = counter("rx_link_told");
+	told = settles("rx_link_told");
 	link_arp(&far, &peer, wrong, &plain_gid, VLAN);
 	link_arp(&far, &peer, wrong, &peer, VLAN);
 	link_arp(&far, &stranger, wrong, &tagged_gid, 0);
@@ -419,7 +420,7 @@ floods_of_arp(void)
 	}
 	arps = settles("rx_arp") - arps;
 	/* Until the last was handled, which may be long after it was sent. */
-	took = changed - begin;
+	took = last_change() - begin;
 	told = counter("rx_link_told") - told;
 	limited = counter("rx_drop_link_rate") - limited;
 	CU_ASSERT(arps > 200);
@@ -499,11 +500,12 @@ static void
 begin(void)
 {
 	const char *lines[] = { "link add p0 port net_af_packet0,iface=v0",
-		"addr add p0 10.78.0.1/16", "addr add p0 10.79.0.1/16 vlan 7" };
+		"addr add p0 10.78.0.1/16", "addr add p0 10.79.0.1/16 vlan 7",
+		"addr add p0 fd78::1/64", "addr add p0 fd79::1/64 vlan 7" };
 	char *answer;
 
 	rig_start(&rig, NULL);
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		answer = rig_admin(rig.socket, lines[i]);
 		MUST(answer != NULL && strcmp(answer, "{}") == 0);
 		free(answer);
@@ -541,9 +543,11 @@ main(void)
 		{ "S18 datagrams of another VLAN", a_vlan_is_a_wall_for_datagrams },
 		{ "S18 packets of connections in another VLAN", a_vlan_is_a_wall_for_connections },
 		{ "S18 ARP of another VLAN", arp_of_another_vlan },
+		{ "S18 ND of another VLAN", nd_of_another_vlan },
 		{ "T6 a new MAC reaches queue pairs and address handles",
 			new_macs_reach_everybody },
 		{ "low 3 floods of ARP are not told", floods_of_arp },
+		{ "low 3 floods of ND are not told", floods_of_nd },
 		{ "S11 requests of nobody's end nothing", requests_of_nobody },
 		{ "packets outside of a connection's window are counted and no more",
 			packets_of_no_connection },
