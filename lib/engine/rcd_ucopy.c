@@ -154,7 +154,7 @@ post(struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
 		return NULL;
 	ucopy->queue->jobs[ucopy->posted & MASK] = *what;
 	job = &ucopy->jobs[ucopy->posted & MASK];
-	*job = (struct rcd_ujob){ .hqp = hqp, .end = ucopy->head };
+	*job = (struct rcd_ujob){ .hqp = hqp, .late = ucopy->late, .end = ucopy->head };
 	ucopy->posted++;
 	hqp->copies++;
 	hqp->copy_last = ucopy->posted;
@@ -181,7 +181,6 @@ offset_of(const struct rcd_ucopy *ucopy, const uint8_t *data)
 static void
 note_write(struct rcd_hqp *hqp, struct rcd_ujob *job)
 {
-	job->late = hqp->ucopy->late;
 	job->writes = true;
 	job->blocks = hqp->reliable && !job->late.response;
 	hqp->blocks += job->blocks;
@@ -401,6 +400,9 @@ rcd_ucopy_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_t
 	struct rcd_ujob *last = NULL;
 	struct rcd_staged *staged;
 
+	ucopy->late = (struct rcd_qp_copy){ .psn = pkt->roce.bth.psn,
+		.own = true,
+		.response = rcd_opcode_is_response(pkt->roce.bth.opcode) };
 	if (payload == NULL || ucopy->staged_count == RCD_UCOPY_STAGED ||
 		!stage_payload(hqp, pkt, payload, before, &last)) {
 		rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_TX_DROP_MEMORY, 1);

@@ -44,7 +44,7 @@ struct rcd_ujob {
 	struct rcd_hqp *hqp;       /**< NULL: nobody waits for it any more */
 	struct rcd_staged *staged; /**< it is the last of this packet */
 	const uint8_t *original;   /**< where the result of an atomic will be; NULL: it is none */
-	struct rcd_qp_copy late;   /**< the packet whose payload it writes */
+	struct rcd_qp_copy late;   /**< the packet whose payload it writes, or reads */
 	bool writes;
 	bool blocks;  /**< its queue pair sends nothing before it is done */
 	uint32_t end; /**< place in the arena up to which all is free once it is taken */
@@ -78,7 +78,7 @@ struct rcd_ucopy {
 	bool lost;     /**< a part of the packet whose jobs are being taken was not read */
 	TAILQ_ENTRY(rcd_ucopy) link;
 	TAILQ_ENTRY(rcd_ucopy) ring_link;
-	struct rcd_qp_copy late;      /**< of the packet that is being received */
+	struct rcd_qp_copy late;      /**< of the packet that is being received, or staged */
 	struct rcd_turn_list blocked; /**< wait for jobs of their own */
 	struct rcd_turn_list starved; /**< wait for room */
 	struct rcd_hcq_list gated;    /**< not all of it is shown; in the order of `gate_after` */

@@ -70,13 +70,14 @@ fail(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, const struct rcd_ujob *jo
 {
 	struct rcd_hqp *hqp = job->hqp;
 	struct rcd_qp_copy late = job->late;
-	bool writes = job->writes;
+	/* Unreliable sends are complete by now, and were turned into errors. */
+	bool of_packet = job->writes || (late.own && hqp->reliable);
 	uint32_t units = turn_to_errors(ucopy, hqp, ucopy->taken);
 
 	late.told = units > 0;
 	rcd_counter_add(rcd_dev_counters(hqp->dev, lcore), RCD_COUNTER_COPY_FAILED, 1);
 	units += orphan(ucopy, hqp);
-	if (writes)
+	if (of_packet)
 		rcd_qp_copy_failed(hqp->qp, &late);
 	else
 		hqp->faulty = true;

@@ -75,6 +75,9 @@ acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 		if (rcd_psn_diff(end, rcd_rec_psn(rec)) <= 0)
 			break;
 		if (rcd_wr_is_read(rcd_rec_opcode(rec))) {
+			/* A NAK in the middle, behind what has been answered. */
+			if (rcd_psn_diff(end, hot->psn_una) <= 0)
+				break;
 			if (rcd_psn_before(hot->psn_una, rcd_rec_psn(rec)))
 				note_progress(qp, rcd_rec_psn(rec), now_ns);
 			return true;

@@ -308,17 +308,19 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
 void
 rcd_qp_keep_nothing(struct rcd_qp *qp);
 
-/** The packet whose payload a copy into foreign memory was (struct rcd_mr_foreign). */
+/** The packet whose payload a copy into or from foreign memory was (struct rcd_mr_foreign). */
 struct rcd_qp_copy {
 	struct rcd_psn psn;
-	bool response; /**< to a request of ours */
-	bool send;     /**< a SEND; else a WRITE or atomic */
+	bool own;      /**< that was to be sent; else one that came */
+	bool response; /**< to a request of ours, or of the peer if it is our own */
+	bool send;     /**< a SEND; else a WRITE or atomic. Not for our own */
 	bool told;     /**< a completion of its message has been turned into an error already */
 };
 
 /**
  * A copy failed that was made later than its packet: the queue pair goes to ERR, as if the packet
- * had been refused when it came. What it holds of later packets is void.
+ * had been refused when it came, or had found no memory to be built from. What it holds of later
+ * packets is void. Our own packets: of RC alone.
  */
 void
 rcd_qp_copy_failed(struct rcd_qp *qp, const struct rcd_qp_copy *late);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What comes later than its packet: the end of copies into foreign memory, which the host makes
+ * What comes later than its packet: the end of copies of foreign memory, which the host makes
  * when it can. When it fails, the queue pair does then what it would have done with the packet.
  */
 #include "rcd_qp_priv.h"
@@ -14,7 +14,7 @@ rcd_qp_keep_nothing(struct rcd_qp *qp)
 	qp->init.reorder = NULL;
 }
 
-/* The request of a peer: it is told, and so is who posted the receive that was in use. */
+/* Of a peer, or our answer to it: it is told, and so is who posted the receive that was in use. */
 static void
 refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 {
@@ -30,12 +30,27 @@ refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 	rcd_qp_error(qp, late->send ? 0 : RCD_EVENT_QP_ACCESS_ERR);
 }
 
+/* The request of our own that a packet is of. */
+static void
+fail_request(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+
+	/* Sent again, and acknowledged meanwhile; or an earlier one fails anyway. */
+	if (hot->sq_head == hot->sq_next || rcd_psn_before(psn, hot->psn_una) ||
+		hot->sq_failed != 0)
+		return;
+	rcd_req_fail_at(qp, rcd_req_find(qp, psn), RCD_WC_LOC_PROT_ERR);
+}
+
 void
 rcd_qp_copy_failed(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 {
 	if (qp->hot.state < RCD_QP_RTR || qp->hot.state == RCD_QP_ERR)
 		return;
-	if (!late->response)
+	if (late->own && !late->response)
+		fail_request(qp, late->psn);
+	else if (late->own || !late->response)
 		refuse_request(qp, late);
 	else if (!late->told && qp->hot.sq_head != qp->hot.sq_next)
 		rcd_qp_complete_head(qp, RCD_WC_LOC_PROT_ERR);

@@ -388,6 +388,14 @@ rcd_flush_begin(struct rcd_qp *qp);
 bool
 rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
 
+/** A work request that can't be carried out completes with an error when its turn comes. */
+void
+rcd_req_fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status);
+
+/** The last of the requests that begins at a PSN that is outstanding, or before it. */
+uint32_t
+rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn);
+
 /** Send again from a PSN that is outstanding. */
 void
 rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn);

@@ -169,9 +169,8 @@ ask_again(struct rcd_qp *qp, struct rcd_psn end)
 		rcd_req_go_back(qp, rcd_psn_sub(end, 1));
 }
 
-/* A work request that can't be carried out: it completes with an error when its turn comes. */
-static void
-fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status)
+void
+rcd_req_fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status)
 {
 	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, number));
 
@@ -245,7 +244,7 @@ begin(struct rcd_qp *qp)
 			status = do_local(qp, wr);
 		hot->sq_tx = hot->sq_next;
 		if (status != RCD_WC_SUCCESS)
-			fail_at(qp, number, status);
+			rcd_req_fail_at(qp, number, status);
 		else if (hot->sq_head == number)
 			rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
@@ -438,7 +437,7 @@ build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd
 	if (read) {
 		build_read(qp, slot, pkt);
 	} else if (!build_data(qp, slot, pkt)) {
-		fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
+		rcd_req_fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
 		return false;
 	}
 	advance(qp, read);
@@ -546,14 +545,13 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 				      : next_unreliable(qp, slot, pkt);
 }
 
-void
-rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
+uint32_t
+rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn)
 {
-	struct rcd_qp_hot *hot = &qp->hot;
-	uint32_t low = hot->sq_head;
-	uint32_t high = hot->sq_next;
+	uint32_t low = qp->hot.sq_head;
+	uint32_t high = qp->hot.sq_next;
 
-	/* The last request that begins at or before the PSN; PSNs ascend with the numbers. */
+	/* PSNs ascend with the numbers. */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -562,7 +560,15 @@ rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
 		else
 			low = middle;
 	}
-	hot->sq_tx = low;
+	return low;
+}
+
+void
+rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	hot->sq_tx = rcd_req_find(qp, psn);
 	hot->psn_tx = psn;
 	hot->repair = false;
 	hot->since_ack_req = 0;

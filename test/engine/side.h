@@ -12,6 +12,7 @@
 #define SIDE_LEN    8192
 #define SIDE_DEPTH  256
 #define SIDE_INLINE 64
+#define SIDE_QKEY   0x1234
 
 /** One queue pair of a context with what it needs. */
 struct side {
@@ -32,6 +33,10 @@ side_open(struct side *side, const char *device);
 void
 side_qp(struct side *side);
 
+/** One more queue pair of a side, with its completion queue. @param srq  NULL: none */
+struct ibv_qp *
+side_new_qp(struct side *side, enum ibv_qp_type type, struct ibv_srq *srq);
+
 /** Destroy all of it; each must succeed: assertions of the test. */
 void
 side_close(struct side *side);
@@ -39,6 +44,18 @@ side_close(struct side *side);
 /** Join the queue pairs of two sides over IPv4. */
 void
 side_join(struct side *a, struct side *b);
+
+/** Join two queue pairs of a type over IPv4. */
+void
+side_join_qps(struct side *a, struct ibv_qp *qp_a, struct side *b, struct ibv_qp *qp_b);
+
+/** An address handle of a side for another, over IPv4 or IPv6. */
+struct ibv_ah *
+side_ah(struct side *from, struct side *to, int v6);
+
+/** Take a queue pair of datagrams, which has no peer, to where it sends and receives. */
+void
+side_ready(struct ibv_qp *qp);
 
 /** Post one operation and poll for its completion. @return its status; -1: there is none */
 int

@@ -47,7 +47,7 @@ join_peer(struct node *node, uint8_t sgid_index);
 void
 to_rc(const struct node *node, struct rcd_roce roce, uint16_t vlan_id, uint32_t len);
 
-/** Send by an address handle, or by the queue pair's connection. @return whether it went to a MAC */
+/** Send by an address handle, or by a connection. @return whether it went to a MAC */
 bool
 sends_to(struct node *node, uint32_t ah, uint32_t qpn, const uint8_t *mac, int limit_ms);
 

@@ -91,7 +91,7 @@ hold(uint32_t permitted, uint32_t effective)
 		_exit(3);
 }
 
-/* The kernel lets nobody look into a program that gained rights: root has the files of its /proc. */
+/* The kernel lets nobody look into a program that gained rights: its files in /proc are root's. */
 static void
 be_program(int gain, int done)
 {

@@ -203,6 +203,70 @@ draining_is_told(void)
 	side_close(&b);
 }
 
+/* Over which IP a datagram came is told by both ways to poll. */
+static void
+network_header_is_told(void)
+{
+	struct ibv_cq_init_attr_ex with_sl = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_SL };
+	struct ibv_poll_cq_attr no_attr = { .comp_mask = 0 };
+	struct ibv_cq_ex *cq_ex;
+	struct ibv_cq *plain_cq;
+	struct ibv_qp *to[2], *from;
+
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	plain_cq = b.cq;
+	to[0] = side_new_qp(&b, IBV_QPT_UD, NULL);
+	cq_ex = ibv_create_cq_ex(b.context, &with_sl);
+	MUST(cq_ex != NULL);
+	b.cq = ibv_cq_ex_to_cq(cq_ex);
+	to[1] = side_new_qp(&b, IBV_QPT_UD, NULL);
+	b.cq = plain_cq;
+	from = side_new_qp(&a, IBV_QPT_UD, NULL);
+	side_join_qps(&a, from, &b, to[0]);
+	side_ready(to[1]);
+	for (int i = 0; i < 4; i++) {
+		int v6 = i % 2, ex = i / 2;
+		struct ibv_ah *ah = side_ah(&a, &b, v6);
+		struct ibv_sge sge = { (uintptr_t)a.memory, 8, a.mr->lkey };
+		struct ibv_sge room = { (uintptr_t)b.memory, 100, b.mr->lkey };
+		struct ibv_recv_wr recv = { .sg_list = &room, .num_sge = 1 }, *bad_recv;
+		struct ibv_send_wr wr = { .sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.ud = { ah, to[ex]->qp_num, SIDE_QKEY } };
+		struct ibv_send_wr *bad;
+		uint64_t end = now_ms() + 5000;
+		struct ibv_wc wc = { .sl = 99 };
+
+		CU_ASSERT_EQUAL(ibv_post_recv(to[ex], &recv, &bad_recv), 0);
+		CU_ASSERT_EQUAL(ibv_post_send(from, &wr, &bad), 0);
+		expect(a.cq, 1);
+		if (ex) {
+			while (ibv_start_poll(cq_ex, &no_attr) != 0 && now_ms() < end)
+				;
+			CU_ASSERT_EQUAL_FATAL(now_ms() < end, true);
+			wc.status = cq_ex->status;
+			wc.sl = ibv_wc_read_sl(cq_ex);
+			ibv_end_poll(cq_ex);
+		} else {
+			while (ibv_poll_cq(b.cq, 1, &wc) == 0 && now_ms() < end)
+				;
+		}
+		CU_ASSERT_EQUAL(wc.status, IBV_WC_SUCCESS);
+		/* As adapters have it: 1 for IPv6, 2 for IPv4. */
+		CU_ASSERT_EQUAL(wc.sl, v6 ? 1 : 2);
+		CU_ASSERT_EQUAL(ibv_destroy_ah(ah), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(ibv_destroy_qp(to[i]), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(from), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_cq(ibv_cq_ex_to_cq(cq_ex)), 0);
+	side_close(&a);
+	side_close(&b);
+}
+
 int
 main(void)
 {
@@ -211,6 +275,7 @@ main(void)
 		{ "T9 windows go with their queue pair", windows_go_with_their_queue_pair },
 		{ "T12 the speed of a port", speed_of_the_port },
 		{ "T12 draining is told", draining_is_told },
+		{ "T14 a datagram's network header is told", network_header_is_told },
 	};
 	int status;
 
