@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs every libFuzzer target of a build for a fixed number of inputs from a fixed seed, beginning
 # with the kept corpus; a failure can be repeated. On a slow machine a minute for each is the end.
+# As many run at once as there are processors.
 #
 # A target that drives a whole engine takes longer for each input: it gets a fortieth of them.
 #
@@ -13,19 +14,38 @@ here=$(dirname "$(readlink -f "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for target in "$build"/test/fuzz/fuzz_*; do
-	[ -x "$target" ] && [ -f "$target" ] || continue
-	name=$(basename "$target")
+# fuzz TARGET: says afterwards what it did
+fuzz() {
+	local name runs=$inputs
+	name=$(basename "$1")
 	mkdir "$work/$name"
-	runs=$inputs
 	case $name in
 	fuzz_ctrl | fuzz_segment) runs=$((inputs / 40)) ;;
 	esac
-	echo "fuzz: $name, $runs inputs"
-	if ! "$target" -seed=1 -runs="$runs" -max_total_time=60 -max_len=1500 \
+	if ! "$1" -seed=1 -runs="$runs" -max_total_time=60 -max_len=1500 \
 		-artifact_prefix="$build/crash-$name-" \
 		"$work/$name" "$here/corpus/${name#fuzz_}" >"$work/$name.log" 2>&1; then
+		echo "fuzz: $name FAILED"
 		tail -n 60 "$work/$name.log" >&2
-		exit 1
+		return 1
 	fi
+	echo "fuzz: $name, $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) .*/\1 inputs in \2 s/p' \
+		"$work/$name.log")"
+}
+
+running=0
+failed=0
+for target in "$build"/test/fuzz/fuzz_*; do
+	[ -x "$target" ] && [ -f "$target" ] || continue
+	if [ "$running" -ge "$(nproc)" ]; then
+		wait -n || failed=1
+		running=$((running - 1))
+	fi
+	fuzz "$target" &
+	running=$((running + 1))
 done
+while [ "$running" -gt 0 ]; do
+	wait -n || failed=1
+	running=$((running - 1))
+done
+exit $failed
