@@ -259,6 +259,18 @@ check_lists(struct audit *audit)
 			engine->client_count, engine->parked_count);
 }
 
+static uint64_t
+shared_bytes(const struct rcd_session *session)
+{
+	const struct rcd_ufile *file;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < RCD_UFILE_BUCKETS; i++)
+		LIST_FOREACH(file, &session->ufiles[i], link)
+	bytes += file->charged;
+	return bytes;
+}
+
 /* What is charged to a session is what it has, where the audit can count it. */
 static void
 check_account(struct audit *audit, const struct rcd_session *session)
@@ -274,6 +286,7 @@ check_account(struct audit *audit, const struct rcd_session *session)
 		used[RCD_RESOURCE_SRQS] != session->srqs.used ||
 		used[RCD_RESOURCE_PDS] != session->pds.used ||
 		used[RCD_RESOURCE_AHS] != session->ah_count ||
+		used[RCD_RESOURCE_SHARED] != shared_bytes(session) ||
 		used[RCD_RESOURCE_CM_IDS] != (session->cma != NULL ? session->cma->ids.used : 0))
 		wrong(audit, "client %u is charged for what it does not have", session->serial);
 }

@@ -94,8 +94,18 @@ descriptors(void)
 	return left(limit.rlim_cur, count_descriptors() + DESCRIPTORS_KEPT);
 }
 
+/*
+ * What can come to be there in memory that is shared: as adapters, which keep all of it present, no
+ * more than the machine has; unless somebody who knows better wants more for a user.
+ */
+static uint64_t
+shared(uint64_t ram, uint64_t user)
+{
+	return user > ram / 2 ? user * 2 : ram;
+}
+
 void
-rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
+rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_quota *total)
 {
 	uint64_t huge = read_number(HUGEPAGES "free_hugepages");
 	uint64_t reserved = read_number(HUGEPAGES "resv_hugepages");
@@ -108,6 +118,7 @@ rcd_capacity_measure(uint32_t clients, struct rcd_quota *total)
 		.mappings = left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
 			count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = WINDOW_HALF,
+		.shared_bytes = shared(ram, user->shared_bytes),
 		.queue_bytes = ram / 2,
 		/* Half of what is free: the next engine starts, and others have some. */
 		.hugepages = left((huge > reserved ? huge - reserved : 0) / 2, 0),

@@ -215,7 +215,7 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 	err = rcd_kaddr_open(engine);
 	if (err != 0)
 		return err;
-	rcd_capacity_measure(engine->conf.clients, &total);
+	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
 	return engine_listen(engine, error, error_len);
 }

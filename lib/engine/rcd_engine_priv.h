@@ -64,6 +64,7 @@
 #include "rcd_srq.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
+#include "rcd_ufile.h"
 #include "rcd_umem.h"
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
@@ -508,6 +509,7 @@ struct rcd_session {
 	struct rcd_table srqs;
 	struct rcd_table mems;
 	struct rcd_umr_list umrs[RCD_UMR_BUCKETS]; /**< by key */
+	struct rcd_ufile_list ufiles[RCD_UFILE_BUCKETS];
 	uint32_t umr_count;
 	struct rcd_table hqps;
 	uint32_t ah_count;

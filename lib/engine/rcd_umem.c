@@ -97,17 +97,32 @@ rcd_umem_settle(struct rcd_session *session, uint32_t via)
 		rcd_umem_del(session, session->filling->handle);
 }
 
-/* Its descriptor, its mapping with the gap behind it, and its addresses. */
+/* Its addresses, and what may come to be there. */
 static int
-charge_mem(struct rcd_quota_entry *quota, uint64_t len)
+charge_bytes(struct rcd_session *session, struct rcd_mem *mem)
 {
+	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_WINDOW, mem->len);
+
+	if (err != 0 || mem->page != PAGE)
+		return err;
+	err = rcd_ufile_get(session, mem->fd, mem->offset, mem->len, &mem->file);
+	if (err != 0)
+		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_WINDOW, mem->len);
+	return err;
+}
+
+/* Its descriptor, its mapping with the gap behind it, and its bytes. */
+static int
+charge_mem(struct rcd_session *session, struct rcd_mem *mem)
+{
+	struct rcd_quota_entry *quota = &session->quota;
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
 	if (err != 0)
 		return err;
 	err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
 	if (err == 0) {
-		err = rcd_quota_charge(quota, RCD_RESOURCE_WINDOW, len);
+		err = charge_bytes(session, mem);
 		if (err == 0)
 			return 0;
 		rcd_quota_uncharge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
@@ -117,11 +132,15 @@ charge_mem(struct rcd_quota_entry *quota, uint64_t len)
 }
 
 static void
-uncharge_mem(struct rcd_quota_entry *quota, uint64_t len)
+uncharge_mem(struct rcd_session *session, const struct rcd_mem *mem)
 {
+	struct rcd_quota_entry *quota = &session->quota;
+
 	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 	rcd_quota_uncharge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
-	rcd_quota_uncharge(quota, RCD_RESOURCE_WINDOW, len);
+	rcd_quota_uncharge(quota, RCD_RESOURCE_WINDOW, mem->len);
+	if (mem->file != NULL)
+		rcd_ufile_put(session, mem->file, mem->offset, mem->len);
 }
 
 int
@@ -142,25 +161,25 @@ rcd_umem_add(
 	if (req->len == 0 || req->len % page != 0 || req->offset % page != 0 ||
 		req->offset > INT64_MAX || req->len > INT64_MAX - req->offset)
 		return -EINVAL;
-	err = charge_mem(&session->quota, req->len);
-	if (err != 0)
-		return err;
 	mem = calloc(1, sizeof(*mem));
-	if (mem == NULL) {
-		uncharge_mem(&session->quota, req->len);
+	if (mem == NULL)
 		return -ENOMEM;
-	}
 	*mem = (struct rcd_mem){ .fd = fd,
 		.offset = req->offset,
 		.len = req->len,
 		.page = page,
 		.writable = req->writable != 0,
 		.refs = 1 };
+	err = charge_mem(session, mem);
+	if (err != 0) {
+		free(mem);
+		return err;
+	}
 	mem->base = rcd_guard_reserve(RCD_GUARD_SHARED, req->len);
 	if (mem->base == NULL || rcd_table_add(&session->mems, mem, &mem->handle) != 0) {
 		if (mem->base != NULL)
 			rcd_guard_release(mem->base, req->len);
-		uncharge_mem(&session->quota, req->len);
+		uncharge_mem(session, mem);
 		free(mem);
 		return -ENOMEM;
 	}
@@ -170,7 +189,7 @@ rcd_umem_add(
 		err = -errno;
 		rcd_table_del(&session->mems, mem->handle);
 		rcd_guard_release(mem->base, req->len);
-		uncharge_mem(&session->quota, req->len);
+		uncharge_mem(session, mem);
 		free(mem);
 		return err;
 	}
@@ -182,7 +201,7 @@ rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem)
 {
 	if (--mem->refs > 0)
 		return;
-	uncharge_mem(&session->quota, mem->len);
+	uncharge_mem(session, mem);
 	rcd_ulost_release(session, mem->base, mem->len);
 	close(mem->fd);
 	free(mem);

@@ -20,9 +20,10 @@ struct rcd_mem {
 	uint64_t page;   /**< bytes */
 	uint64_t filled; /**< bytes whose pages were entered */
 	bool writable;
-	bool gone;     /**< the client took it away: it is for no region any more */
-	uint8_t *base; /**< in the window */
-	uint32_t refs; /**< regions, and one for the handle */
+	struct rcd_ufile *file; /**< NULL: of hugepages */
+	bool gone;              /**< the client took it away: it is for no region any more */
+	uint8_t *base;          /**< in the window */
+	uint32_t refs;          /**< regions, and one for the handle */
 	uint32_t handle;
 };
 

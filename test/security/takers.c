@@ -5,10 +5,30 @@
  */
 #include "takers.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+long long
+use_of(const struct rig *rig, const char *who, const char *resource, long long *limit)
+{
+	char *answer = rig_admin(rig->socket, "resource quota");
+	const char *at = answer != NULL ? strstr(answer, who) : NULL;
+	char key[64];
+	long long used = -1;
+
+	snprintf(key, sizeof(key), "\"%s\":{", resource);
+	at = at != NULL ? strstr(at, key) : NULL;
+	if (at != NULL) {
+		used = rig_number(at, "used");
+		*limit = rig_number(at, "limit");
+	}
+	free(answer);
+	return used;
+}
 
 int
 take_descriptor(struct taker *taker)
@@ -67,7 +87,13 @@ keeper_bytes(const struct keeper *keeper)
 int
 mem_add(struct taker *taker, uint64_t len, uint32_t *handle)
 {
-	struct rcd_ctrl_mem_req req = { .len = len };
+	return mem_add_part(taker, 0, len, handle);
+}
+
+int
+mem_add_part(struct taker *taker, uint64_t offset, uint64_t len, uint32_t *handle)
+{
+	struct rcd_ctrl_mem_req req = { .offset = offset, .len = len };
 	struct rcd_ctrl_fds fds = { .fds = { taker->fd }, .count = 1 };
 	struct rcd_ctrl_handle rep = { .handle = 0 };
 	int err = rcd_client_call(&taker->node.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL);
@@ -89,7 +115,27 @@ take_addresses(struct taker *taker)
 {
 	uint32_t handle;
 
-	return mem_add(taker, UINT64_C(4) << 30, &handle);
+	return mem_add(taker, UINT64_C(512) << 20, &handle);
+}
+
+int
+share_file(struct taker *taker, uint64_t len)
+{
+	struct taker other = *taker;
+	uint32_t handle;
+	int err;
+
+	other.fd = memfd_create("shared", MFD_CLOEXEC);
+	MUST(other.fd >= 0 && ftruncate(other.fd, (off_t)len) == 0);
+	err = mem_add(&other, len, &handle);
+	close(other.fd);
+	return err;
+}
+
+int
+take_shared(struct taker *taker)
+{
+	return share_file(taker, UINT64_C(256) << 20);
 }
 
 int

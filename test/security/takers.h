@@ -30,6 +30,13 @@ taker_open(struct taker *taker, const char *socket);
 int
 mem_add(struct taker *taker, uint64_t len, uint32_t *handle);
 
+int
+mem_add_part(struct taker *taker, uint64_t offset, uint64_t len, uint32_t *handle);
+
+/** What is said of a resource where this text begins. @return its use; -1: nothing is said */
+long long
+use_of(const struct rig *rig, const char *who, const char *resource, long long *limit);
+
 /** A session that keeps the files of its segment, of which queues take some megabytes. */
 struct keeper {
 	struct rcd_client client;
@@ -49,6 +56,11 @@ int
 take_mem(struct taker *taker);
 int
 take_addresses(struct taker *taker);
+/** Share a file of its own, of no contents. */
+int
+share_file(struct taker *taker, uint64_t len);
+int
+take_shared(struct taker *taker);
 int
 take_mappings(struct taker *taker);
 int

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,7 +20,7 @@
 #include <unistd.h>
 
 #include "rcd_tap.h"
-#include "rig.h"
+#include "takers.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -140,15 +139,9 @@ wait_closing(int least, int most)
 static long long
 descriptors_of_nobody(void)
 {
-	char *answer = rig_admin(rig.socket, "resource quota");
-	const char *at = answer != NULL ? strstr(answer, "\"uid\":65534,\"sessions\"") : NULL;
-	long long used = -1;
+	long long limit;
 
-	at = at != NULL ? strstr(at, "\"descriptors\":{") : NULL;
-	if (at != NULL)
-		used = rig_number(at, "used");
-	free(answer);
-	return used;
+	return use_of(&rig, "\"uid\":65534,\"sessions\"", "descriptors", &limit);
 }
 
 /* The engine serves an honest client, while so many closes hang. */

@@ -25,6 +25,7 @@
 #define THIRD         65533
 #define PATIENCE_MS   20000
 #define HOSTILE_ENTRY "\"uid\":65534,\"sessions\""
+#define EVERYBODY     "\"of\":\"all\""
 
 static struct rig rig;
 
@@ -32,7 +33,8 @@ static struct rig rig;
 static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]\n"
 			    "uid_descriptors = 34\ndescriptors = 20\n"
 			    "uid_mappings = 1000\nmappings = 600\n"
-			    "uid_window_bytes = 40G\nwindow_bytes = 24G\n"
+			    "uid_window_bytes = 5G\nwindow_bytes = 3G\n"
+			    "uid_shared_bytes = 2500M\nshared_bytes = 1G\n"
 			    "uid_queue_bytes = 24M\nqueue_bytes = 16M\n"
 			    "uid_qps = 50\nqps = 32\nuid_cqs = 50\ncqs = 32\n"
 			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
@@ -55,25 +57,6 @@ start(const char *text)
 	unlink(path);
 }
 
-/* What is said of a resource where this text begins. @return its use; -1: nothing is said */
-static long long
-use_of(const char *who, const char *resource, long long *limit)
-{
-	char *answer = rig_admin(rig.socket, "resource quota");
-	const char *at = answer != NULL ? strstr(answer, who) : NULL;
-	char key[64];
-	long long used = -1;
-
-	snprintf(key, sizeof(key), "\"%s\":{", resource);
-	at = at != NULL ? strstr(at, key) : NULL;
-	if (at != NULL) {
-		used = rig_number(at, "used");
-		*limit = rig_number(at, "limit");
-	}
-	free(answer);
-	return used;
-}
-
 static const struct exhaustion {
 	const char *resource;
 	int (*take)(struct taker *taker);
@@ -83,7 +66,8 @@ static const struct exhaustion {
 	{ "descriptors", take_descriptor, -EMFILE, 1 },
 	{ "descriptors", take_mem, -EMFILE, 1 },
 	{ "mappings", take_mappings, -ENOMEM, 66 },
-	{ "window_bytes", take_addresses, -ENOMEM, INT64_C(4) << 30 },
+	{ "window_bytes", take_addresses, -ENOMEM, 512 << 20 },
+	{ "shared_bytes", take_shared, -ENOMEM, 256 << 20 },
 	{ "queue_bytes", take_bytes, -ENOMEM, 4 << 20 },
 	{ "qps", take_qp, -ENOMEM, 1 },
 	{ "cqs", take_cq, -ENOMEM, 1 },
@@ -242,17 +226,17 @@ nothing_left(void)
 
 	CU_ASSERT(rig_contexts(&rig, 0, PATIENCE_MS));
 	for (uint64_t end = now_ms() + PATIENCE_MS;
-		use_of("\"of\":\"all\"", "clients", &limit) > 1 && now_ms() < end;)
+		use_of(&rig, EVERYBODY, "clients", &limit) > 1 && now_ms() < end;)
 		usleep(1000);
 	/* Connections outlive who had them, on the user's account. */
 	for (uint64_t end = now_ms() + 5000;
-		use_of("\"of\":\"all\"", "cm_connections", &limit) > 0 && now_ms() < end;)
+		use_of(&rig, EVERYBODY, "cm_connections", &limit) > 0 && now_ms() < end;)
 		usleep(1000);
-	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "qps", &limit), -1);
+	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "qps", &limit), -1);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(exhaustions); i++)
-		CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", exhaustions[i].resource, &limit),
+		CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, exhaustions[i].resource, &limit),
 			strcmp(exhaustions[i].resource, "descriptors") == 0 ? 1 : 0);
-	CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", "clients", &limit), 1);
+	CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, "clients", &limit), 1);
 }
 
 static void
@@ -265,7 +249,7 @@ each_resource(void)
 		struct hostile hostile = hostile_start(take_all, what);
 		const struct told *told = &hostile.told;
 		long long limit = -1;
-		long long used = use_of(HOSTILE_ENTRY, what->resource, &limit);
+		long long used = use_of(&rig, HOSTILE_ENTRY, what->resource, &limit);
 		int full = used <= limit && used + what->step > limit;
 
 		if (told->err != what->err || !full || told->first == told->all)
@@ -318,10 +302,10 @@ connections_outlive(void)
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	hostile = hostile_start(take_all, &what);
 	CU_ASSERT_EQUAL(hostile.told.err, -ENOMEM);
-	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "cm_connections", &limit), 18);
+	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
 	hostile_end(hostile);
 	CU_ASSERT(rig_contexts(&rig, 0, 2000));
-	CU_ASSERT_EQUAL(use_of(HOSTILE_ENTRY, "cm_connections", &limit), 18);
+	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
 	nothing_left();
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 }
@@ -401,6 +385,57 @@ all_descriptors(void)
 }
 
 static int
+take_gigabytes(struct taker *taker)
+{
+	return share_file(taker, UINT64_C(2) << 30);
+}
+
+/* Whoever writes there first makes the page, the engine too: no more than the machine has. */
+static void
+all_memory(void)
+{
+	static const struct exhaustion what = { "shared_bytes", take_gigabytes, -ENOMEM, 1 };
+	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct hostile hostile;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	hostile = hostile_start(take_all, &what);
+	CU_ASSERT_EQUAL(hostile.told.err, what.err);
+	CU_ASSERT((uint64_t)hostile.told.all << 31 < ram);
+	others_work(&hostile);
+}
+
+/* A file is counted once, however many parts of it are shared, and however they lie. */
+static void
+parts_of_a_file(void)
+{
+	static const uint64_t parts[][2] = { { 0, 8 }, { 4, 8 }, { 0, 8 }, { 64, 4 }, { 6, 1 } };
+	static const long long charged[] = { 8, 12, 12, 28, 29 };
+	static struct taker taker;
+	uint32_t handles[RCD_ARRAY_COUNT(parts)];
+	long long limit, before;
+
+	start("[engine]\nsocket_mode = 0666\n");
+	MUST(taker_open(&taker, rig.socket) == 0);
+	taker.fd = memfd_create("parts", MFD_CLOEXEC);
+	before = use_of(&rig, EVERYBODY, "shared_bytes", &limit);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(parts); i++) {
+		MUST(mem_add_part(&taker, parts[i][0] * HUGE, parts[i][1] * HUGE, &handles[i]) ==
+			0);
+		CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, "shared_bytes", &limit) - before,
+			charged[i] * (long long)HUGE);
+	}
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(parts); i++)
+		MUST(rcd_client_call(&taker.node.client, RCD_CTRL_MEM_DEL,
+			     &(struct rcd_ctrl_handle){ .handle = handles[i] }, NULL, NULL,
+			     NULL) == 0);
+	CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, "shared_bytes", &limit), before);
+	rcd_client_close(&taker.node.client);
+	nothing_left();
+	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+}
+
+static int
 take_terabytes(struct taker *taker)
 {
 	uint32_t handle;
@@ -415,8 +450,12 @@ static void
 all_addresses(void)
 {
 	static const struct exhaustion what = { "window_bytes", take_terabytes, -ENOMEM, HUGE };
+	struct hostile hostile;
 
-	default_limits(&what);
+	start("[engine]\nsocket_mode = 0666\n[quota]\nuid_shared_bytes = 16T\n");
+	hostile = hostile_start(take_all, &what);
+	CU_ASSERT_EQUAL(hostile.told.err, what.err);
+	others_work(&hostile);
 }
 
 /* Null regions have no memory, and no addresses. */
@@ -428,10 +467,10 @@ null_regions(void)
 
 	start("[engine]\nsocket_mode = 0666\n");
 	MUST(taker_open(&taker, rig.socket) == 0);
-	used = use_of("\"of\":\"all\"", "window_bytes", &limit);
+	used = use_of(&rig, EVERYBODY, "window_bytes", &limit);
 	for (int i = 0; i < 3000; i++)
 		MUST(take_null_mr(&taker) == 0);
-	CU_ASSERT_EQUAL(use_of("\"of\":\"all\"", "window_bytes", &limit), used);
+	CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, "window_bytes", &limit), used);
 	CU_ASSERT(third_works());
 	rcd_client_close(&taker.node.client);
 	nothing_left();
@@ -543,6 +582,8 @@ main(void)
 		{ "S15 without a descriptor clients are refused", refused_without_descriptors },
 		{ "S6 mappings of one user leave some to others", all_mappings },
 		{ "S6 memory goes at the limit of mappings", fault_at_the_limit },
+		{ "H5 memory of one user leaves some to others", all_memory },
+		{ "H5 parts of a file count once", parts_of_a_file },
 		{ "S7 addresses of one user leave some to others", all_addresses },
 		{ "S7 null regions take no addresses", null_regions },
 	};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What sessions are charged for the files that they share.
+ */
+#include "rcd_ufile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "rcd_engine_priv.h"
+
+/** What one touch may make: a file system of a client's own can have large pages. */
+#define LARGE ((uint64_t)2 << 20)
+
+static uint64_t
+floor_of(uint64_t offset)
+{
+	return offset & ~(LARGE - 1);
+}
+
+static uint64_t
+ceiling_of(uint64_t offset)
+{
+	return floor_of(offset + LARGE - 1);
+}
+
+static struct rcd_ufile_list *
+bucket_of(struct rcd_session *session, ino_t inode)
+{
+	return &session->ufiles[(uint64_t)inode % RCD_UFILE_BUCKETS];
+}
+
+static struct rcd_ufile *
+find(struct rcd_session *session, const struct stat *stat)
+{
+	struct rcd_ufile *file;
+
+	LIST_FOREACH(file, bucket_of(session, stat->st_ino), link)
+	if (file->dev == stat->st_dev && file->inode == stat->st_ino)
+		break;
+	return file;
+}
+
+/* No more than all parts together, and than from the first byte to the last. */
+static uint64_t
+most_of(const struct rcd_ufile *file)
+{
+	uint64_t range = file->end - file->start;
+
+	return file->bytes < range ? file->bytes : range;
+}
+
+static int
+grow(struct rcd_session *session, struct rcd_ufile *file, uint64_t start, uint64_t end)
+{
+	struct rcd_ufile more = *file;
+	int err;
+
+	more.start = file->parts == 0 || start < file->start ? start : file->start;
+	more.end = file->parts == 0 || end > file->end ? end : file->end;
+	more.bytes += end - start;
+	more.parts++;
+	err = rcd_quota_charge(
+		&session->quota, RCD_RESOURCE_SHARED, most_of(&more) - file->charged);
+	if (err != 0)
+		return err;
+	more.charged = most_of(&more);
+	*file = more;
+	return 0;
+}
+
+int
+rcd_ufile_get(
+	struct rcd_session *session, int fd, uint64_t offset, uint64_t len, struct rcd_ufile **file)
+{
+	uint64_t start = floor_of(offset);
+	uint64_t end = ceiling_of(offset + len);
+	struct rcd_ufile *of;
+	struct stat stat;
+	int err;
+
+	if (fstat(fd, &stat) != 0)
+		return -errno;
+	of = find(session, &stat);
+	if (of == NULL) {
+		of = calloc(1, sizeof(*of));
+		if (of == NULL)
+			return -ENOMEM;
+		of->dev = stat.st_dev;
+		of->inode = stat.st_ino;
+		LIST_INSERT_HEAD(bucket_of(session, of->inode), of, link);
+	}
+	err = grow(session, of, start, end);
+	if (of->parts == 0) {
+		LIST_REMOVE(of, link);
+		free(of);
+	}
+	*file = err == 0 ? of : NULL;
+	return err;
+}
+
+void
+rcd_ufile_put(struct rcd_session *session, struct rcd_ufile *file, uint64_t offset, uint64_t len)
+{
+	uint64_t most;
+
+	file->bytes -= ceiling_of(offset + len) - floor_of(offset);
+	file->parts--;
+	most = most_of(file);
+	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SHARED, file->charged - most);
+	file->charged = most;
+	if (file->parts > 0)
+		return;
+	LIST_REMOVE(file, link);
+	free(file);
+}
