@@ -175,10 +175,11 @@ attach_packet(struct rcd_dev *dev)
 	return probe(dev, "net_af_packet", args);
 }
 
-/* Beside the program, or where it is installed. */
+/* Beside the program, or where it is installed: below the same folder as the program, or /usr. */
 static const char *
 xdp_program(char *path, size_t path_len)
 {
+	static const char *const places[] = { "rocade_xdp.o", "../lib/rocade/rocade_xdp.o" };
 	const char *given = getenv("ROCADE_XDP_PROG");
 	ssize_t len;
 
@@ -187,16 +188,17 @@ xdp_program(char *path, size_t path_len)
 		return access(path, R_OK) == 0 ? path : NULL;
 	}
 	len = readlink("/proc/self/exe", path, path_len - 32);
-	if (len > 0) {
+	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
 		char *slash;
 
 		path[len] = '\0';
-		slash = strrchr(path, '/');
-		if (slash != NULL) {
-			snprintf(slash + 1, 32, "rocade_xdp.o");
-			if (access(path, R_OK) == 0)
-				return path;
-		}
+		slash = memrchr(path, '/', (size_t)len);
+		if (slash == NULL)
+			break;
+		len = slash - path + 1;
+		snprintf(slash + 1, 32, "%s", places[i]);
+		if (access(path, R_OK) == 0)
+			return path;
 	}
 	snprintf(path, path_len, "/usr/lib/rocade/rocade_xdp.o");
 	return access(path, R_OK) == 0 ? path : NULL;

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,15 +24,13 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import confine  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED, PAIR = sys.argv[1:3]
 ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
 NAME = f'rcd{os.getpid()}'
-# A user that engines become; then no system call but those expected, too.
-CONFINED = os.environ.get('ROCADED_CONFINED')
-CONFINE = f'user = {CONFINED}\nseccomp = kill\n' if CONFINED else ''
 
 
 def run(*command, check=True):
@@ -44,13 +43,13 @@ def run(*command, check=True):
 class Engine:
     """A rocaded with a configuration, perhaps in a namespace."""
 
-    def __init__(self, folder, name, config, namespace=None):
+    def __init__(self, folder, name, config, namespace=None, program=ROCADED):
         self.socket = f'{folder}/{name}.sock'
         self.log = pathlib.Path(folder) / f'{name}.log'
         path = pathlib.Path(folder) / f'{name}.cfg'
-        path.write_text(f'[engine]\nsocket = {self.socket}\n{CONFINE}{config}')
+        path.write_text(f'[engine]\nsocket = {self.socket}\n{confine.LINES}{config}')
         command = ['ip', 'netns', 'exec', namespace] if namespace else []
-        command += [ROCADED, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
+        command += [program, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
                     '--no-telemetry', '--', '--config', str(path)]
         with open(self.log, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
@@ -285,8 +284,10 @@ def with_engines(test):
     engines = []
     try:
         with tempfile.TemporaryDirectory() as folder:
-            def begin():
-                engines.append(Engine(folder, f'e{len(engines)}', '', veth.a))
+            os.chmod(folder, 0o755)
+
+            def begin(program=ROCADED):
+                engines.append(Engine(folder, f'e{len(engines)}', '', veth.a, program))
                 return engines[-1]
             test(veth.a, begin)
     finally:
@@ -328,6 +329,26 @@ def xdp_ends_with_the_engine():
 
 
 tap.add('X2 no program of an engine that was killed stays', xdp_ends_with_the_engine)
+
+
+def xdp_is_found_where_it_is_installed():
+    def test(_, begin):
+        made = pathlib.Path(ROCADED).parent / 'rocade_xdp.o'
+        if not made.exists():
+            raise tap.Skip('no clang made the program')
+        with tempfile.TemporaryDirectory() as prefix:
+            for path in (prefix, f'{prefix}/sbin', f'{prefix}/lib', f'{prefix}/lib/rocade'):
+                os.makedirs(path, exist_ok=True)
+                os.chmod(path, 0o755)
+            shutil.copy(made, f'{prefix}/lib/rocade')
+            engine = begin(shutil.copy(ROCADED, f'{prefix}/sbin'))
+            engine.admin('link', 'add', 'x0', 'type', 'netdev', 'va', 'mode', 'xdp')
+            tap.true('No such file' not in engine.log.read_text(), engine.log.read_text())
+            engine.stop()
+    with_engines(test)
+
+
+tap.add('X4 an installed daemon finds its program', xdp_is_found_where_it_is_installed)
 
 
 def xdp_of_others_stays():
