@@ -241,7 +241,8 @@ class Bench:
     def make_wire(self):
         cpus = self.cpus()
         sock, process = engine(self.stack, self.args.build, self.work, 'wire',
-                               f'0@({cpus[0]}-{cpus[-1]}),1@{cpus[-1]}', ['--embedded-wire'])
+                               f'0@({cpus[0]}-{cpus[-1]}),1@{cpus[-1]}',
+                               ['--embedded-wire', *self.args.keys])
         env = environment(self.args.build, sock)
         made = Perftest('Rocade, embedded wire', Pair(envs=(env, env)), ('roce0', 'roce1'),
                         '127.0.0.1', self.args.seconds)
@@ -253,7 +254,8 @@ class Bench:
         envs, processes = [], []
         for i, space in enumerate(SPACES):
             sock, process = engine(self.stack, self.args.build, self.work, f'veth{i}',
-                                   f'0@({cpus[0]}-{cpus[-1]}),1@{cpus[-1 - i % len(cpus)]}', [],
+                                   f'0@({cpus[0]}-{cpus[-1]}),1@{cpus[-1 - i % len(cpus)]}',
+                                   self.args.keys,
                                    inside(space))
             sh(sys.executable, str(ROOT / 'usertools/rocade'), f'--socket={sock}', 'link', 'add',
                'roce0', 'type', 'netdev', f'rcd{i}', 'mode', 'packet')
@@ -420,7 +422,10 @@ def main():
     parser.add_argument('--quick', action='store_true', help='few sizes')
     parser.add_argument('--rxe-peer', default=os.environ.get('ROCADE_RXE_PEER', ''),
                         help='folder of a kit that boots a kernel with rdma_rxe')
+    parser.add_argument('-o', '--option', action='append', default=[], metavar='KEY=VALUE',
+                        help='a key of [engine], for the engines that are measured')
     args = parser.parse_args()
+    args.keys = [f'--option={key}' for key in args.option]
     args.words = sys.argv[3:] if sys.argv[1:2] == ['--build'] else sys.argv[1:]
     args.bw_sizes = [64, 65536] if args.quick else [64, 512, 4096, 16384, 65536, 262144, 1048576]
     args.lat_sizes = [64] if args.quick else [2, 64, 1024, 4096, 16384]

@@ -15,6 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import confine  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
 
@@ -25,9 +26,6 @@ SOCKET = f'{FOLDER}/run/rocade.sock'
 ENV = {**os.environ, 'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': SOCKET,
        'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
 LIMIT = 60
-# A user that engines become; then no system call but those expected, too.
-CONFINED = os.environ.get('ROCADED_CONFINED')
-CONFINE = ['-o', f'user={CONFINED}', '-o', 'seccomp=kill'] if CONFINED else []
 
 
 def rocade(*words):
@@ -198,7 +196,7 @@ def start(config=None, veth_lines=''):
     if VETH:
         ENDS.extend(veth_ends(STACK, veth_lines))
         return
-    words = CONFINE + (['--config', str(config)] if config else [])
+    words = confine.OPTIONS + (['--config', str(config)] if config else [])
     done = rocade('up', *words, '--', '--file-prefix', f'rcdsys{os.getpid()}', '--no-huge', '-m',
                   '256')
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
@@ -245,7 +243,8 @@ def veth_ends(stack, more):
                           f'netdev = {dev}\n{more}')
         env = {**ENV, 'ROCADE_SOCKET': socket}
         command = ['ip', 'netns', 'exec', space, ROCADED, '--file-prefix', space, '--no-huge',
-                   '-m', '256', '--no-telemetry', '--', '--config', str(config), *CONFINE]
+                   '-m', '256', '--no-telemetry', '--', '--config', str(config),
+                   *confine.OPTIONS]
         bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)

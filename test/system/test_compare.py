@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import confine  # noqa: E402
 import tap  # noqa: E402
 
 PROGRAM = pathlib.Path(__file__).parents[2] / 'usertools/rocade_compare.py'
@@ -33,8 +34,8 @@ def the_shortest_run():
         raise tap.Skip('no network namespaces here')
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([sys.executable, str(PROGRAM), '--build', sys.argv[1], '--quick',
-                               '--rounds', '1', folder], capture_output=True, text=True,
-                              timeout=300, check=False)
+                               '--rounds', '1', *confine.OPTIONS, folder],
+                              capture_output=True, text=True, timeout=300, check=False)
         tap.equal(done.returncode, 0, done.stderr[-800:])
         out = pathlib.Path(folder)
         rows = (out / 'compare.csv').read_text().splitlines()[1:]

@@ -20,6 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import confine  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
@@ -67,7 +68,8 @@ def run_all(gid):
     folder = unpack() if not (pathlib.Path(FOLDER) / 'tests').exists() else \
         pathlib.Path(FOLDER) / 'tests'
     os.makedirs(f'{FOLDER}/run', exist_ok=True)
-    rocade('up', '--', '--file-prefix', f'rcdpy{os.getpid()}', '--no-huge', '-m', '256')
+    rocade('up', *confine.OPTIONS, '--', '--file-prefix', f'rcdpy{os.getpid()}', '--no-huge', '-m',
+           '256')
     try:
         env = {**ENV, 'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
         done = subprocess.run(['unshare', '-mn', 'bash', '-c', INSIDE, 'bash', gid], cwd=folder,
