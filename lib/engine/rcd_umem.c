@@ -55,11 +55,17 @@ populate(struct rcd_session *session, struct rcd_mem *mem)
 	while (mem->page == PAGE && mem->filled < mem->len && left > 0) {
 		off_t at = (off_t)(mem->offset + mem->filled);
 		off_t end = (off_t)(mem->offset + mem->len);
-		off_t data = lseek(mem->fd, at, SEEK_DATA);
-		off_t hole = data < 0 ? -1 : lseek(mem->fd, data, SEEK_HOLE);
+		off_t data = at;
+		off_t hole = mem->hole;
 
-		if (data < 0 || data >= end || hole < 0)
-			return 0;
+		/* The kernel looks at each page up to the next hole: once for all parts. */
+		if (at >= hole) {
+			data = lseek(mem->fd, at, SEEK_DATA);
+			hole = data < 0 ? -1 : lseek(mem->fd, data, SEEK_HOLE);
+			if (data < 0 || data >= end || hole < 0)
+				return 0;
+			mem->hole = hole;
+		}
 		if (hole > end)
 			hole = end;
 		if (hole - data > (off_t)left * PAGE)
