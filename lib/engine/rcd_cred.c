@@ -13,14 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/** A user namespace maps 340 ranges at most, each a line of 33 bytes. */
+#define MAP_BYTES 16384
+
 /* A file of a process, or of ourselves. @return bytes read, with a zero behind; 0: can't be read */
 static size_t
 read_file(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
-	ssize_t len;
+	size_t len = 0;
+	ssize_t got;
 	int fd;
 
+	text[0] = '\0';
 	if (pid == 0)
 		snprintf(path, sizeof(path), "/proc/self/%s", name);
 	else
@@ -28,10 +33,12 @@ read_file(pid_t pid, const char *name, char *text, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	len = read(fd, text, size - 1);
+	/* The kernel hands out a page at a time. */
+	while ((got = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)got;
 	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0 ? (size_t)len : 0;
+	text[len] = '\0';
+	return len;
 }
 
 /*
@@ -41,7 +48,7 @@ read_file(pid_t pid, const char *name, char *text, size_t size)
 static bool
 same_user_namespace(pid_t pid)
 {
-	char path[64], ours_map[1024], theirs_map[1024];
+	char path[64], ours_map[MAP_BYTES], theirs_map[MAP_BYTES];
 	struct stat ours, theirs;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
@@ -54,13 +61,36 @@ same_user_namespace(pid_t pid)
 		strcmp(ours_map, theirs_map) == 0;
 }
 
-/* A line of /proc/PID/status. @return what is behind its name; NULL */
-static const char *
-line_of(const char *status, const char *name)
+/*
+ * What /proc/PID/status says: the four user numbers, and the capabilities in effect. The line of
+ * groups before these may be of any length, up to 65536 numbers.
+ */
+static bool
+read_status(pid_t pid, unsigned long uids[4], uint64_t *caps)
 {
-	const char *at = strstr(status, name);
+	bool begins = true, has_uids = false, has_caps = false;
+	char path[64], part[256];
+	FILE *file;
 
-	return at != NULL && at[-1] == '\n' ? at + strlen(name) : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	while (fgets(part, sizeof(part), file) != NULL) {
+		bool ends = strchr(part, '\n') != NULL;
+
+		/* No line that matters is longer than a part. */
+		if (begins && ends && strncmp(part, "Uid:", 4) == 0) {
+			has_uids = sscanf(part + 4, "%lu %lu %lu %lu", &uids[0], &uids[1], &uids[2],
+					   &uids[3]) == 4;
+		} else if (begins && ends && strncmp(part, "CapEff:", 7) == 0) {
+			*caps = strtoull(part + 7, NULL, 16);
+			has_caps = true;
+		}
+		begins = ends;
+	}
+	fclose(file);
+	return has_uids && has_caps;
 }
 
 /*
@@ -72,25 +102,20 @@ line_of(const char *status, const char *name)
 static uint64_t
 read_caps(pid_t pid, uid_t uid)
 {
-	char path[64], status[4096];
-	const char *uids, *caps;
 	unsigned long ids[4];
 	struct stat stat_of;
+	char path[64];
+	uint64_t caps = 0;
 
 	/* First what it may, then whose it is: one that gained rights in between is root's. */
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (pid <= 0 || read_file(pid, "status", status, sizeof(status)) == 0 ||
-		stat(path, &stat_of) != 0 || stat_of.st_uid != uid || !same_user_namespace(pid))
-		return 0;
-	uids = line_of(status, "Uid:");
-	caps = line_of(status, "CapEff:");
-	if (uids == NULL || caps == NULL ||
-		sscanf(uids, "%lu %lu %lu %lu", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
+	if (pid <= 0 || !read_status(pid, ids, &caps) || stat(path, &stat_of) != 0 ||
+		stat_of.st_uid != uid || !same_user_namespace(pid))
 		return 0;
 	for (int i = 0; i < 4; i++)
 		if (ids[i] != uid)
 			return 0;
-	return strtoull(caps, NULL, 16);
+	return caps;
 }
 
 /* Its name is its own choice: for listings and terminals it is made of printable ASCII. */

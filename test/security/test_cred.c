@@ -7,6 +7,7 @@
  */
 #include "rcd_cred.h"
 
+#include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@
 
 #include "rcd_tap.h"
 
-#define NOBODY 65534
+#define NOBODY     65534
+#define GROUPS_MAX 65536
 
 /** A user's process that can gain a right, as by executing a file that has some. */
 static struct {
@@ -175,6 +177,31 @@ rights_gained_between_looks(void)
 	end_program();
 }
 
+/* Of root's, who has any: the lines behind that of its groups have to be found. */
+static void
+rights_behind_many_groups(void)
+{
+	static gid_t before[GROUPS_MAX], many[GROUPS_MAX];
+	int count = getgroups(GROUPS_MAX, before);
+	uint64_t rights = rights_of(getpid(), 0);
+
+	for (size_t i = 0; i < GROUPS_MAX; i++)
+		many[i] = (gid_t)(4000000000u + i);
+	if (getuid() != 0 || count < 0 || setgroups(1, many) != 0) {
+		rcd_tap_skip("needs root, to be in many groups");
+		return;
+	}
+	CU_ASSERT_NOT_EQUAL(rights, 0);
+	/* Pages end in all places of the lines that follow. */
+	for (size_t i = 2; i < 800; i++) {
+		CU_ASSERT_EQUAL_FATAL(setgroups(i, many), 0);
+		CU_ASSERT_EQUAL_FATAL(rights_of(getpid(), 0), rights);
+	}
+	CU_ASSERT_EQUAL_FATAL(setgroups(GROUPS_MAX, many), 0);
+	CU_ASSERT_EQUAL(rights_of(getpid(), 0), rights);
+	CU_ASSERT_EQUAL(setgroups((size_t)count, before), 0);
+}
+
 static void
 processes_without_a_number(void)
 {
@@ -208,6 +235,7 @@ main(void)
 		{ "H8 rights that come between two looks do not count",
 			rights_gained_between_looks },
 		{ "H9 processes without a number are not one", processes_without_a_number },
+		{ "H11 rights behind many groups are found whole", rights_behind_many_groups },
 	};
 
 	return rcd_tap_run("cred", tests, sizeof(tests) / sizeof(tests[0]));
