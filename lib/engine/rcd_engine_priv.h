@@ -450,8 +450,8 @@ struct rcd_session {
 	struct rcd_shm_hdr *shm; /**< NULL: nothing was opened */
 	uint32_t idle_polls;
 	bool hot;
-	bool in_flushing; /**< of the lists of the lcore */
-	bool in_owing;
+	bool in_flushing, in_owing; /**< of the lists of the lcore */
+	bool flush_held;            /**< until a completion queue has moved nothing is flushed */
 	struct rcd_doorbells doorbells;
 	struct rcd_hqp **qps; /**< by doorbell bit; RCD_DB_BITS places or fewer */
 	uint32_t qp_places;

@@ -140,7 +140,17 @@ cq_begin_on_lcore(struct rcd_lcore *lcore, void *arg)
 		rcd_tx_poll(lcore, RCD_BURST_MAX);
 	rcd_host_publish(lcore);
 	move->next = rcd_shm_load(&cq->shm->consumer);
-	cq_move_fits(move, move->next);
+	/* Requests that are flushed would complete faster than the control thread copies. */
+	cq->session->flush_held = cq_move_fits(move, move->next);
+}
+
+static void
+cq_give_up_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct cq_move *move = arg;
+
+	(void)lcore;
+	move->cq->session->flush_held = false;
 }
 
 /* Completions that the lcore has published do not change: any thread may copy them. */
@@ -162,8 +172,10 @@ cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	rcd_host_publish(lcore);
 	consumer = rcd_shm_load(&cq->shm->consumer);
-	if (!cq_move_fits(move, consumer))
+	if (!cq_move_fits(move, consumer)) {
+		cq->session->flush_held = false;
 		return;
+	}
 	/* What the client consumed meanwhile need not be there. */
 	if ((int32_t)(consumer - move->next) > 0)
 		move->next = consumer;
@@ -182,6 +194,7 @@ cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 	cq->shm = move->to.shm;
 	cq->slots = move->to.slots;
 	cq->mask = move->to.mask;
+	cq->session->flush_held = false;
 }
 
 int
@@ -205,6 +218,8 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 		cq_copy(&move);
 		rcd_lcore_call(session->lcore, cq_switch_on_lcore, &move);
 	}
+	if (move.err == -EAGAIN)
+		rcd_lcore_call(session->lcore, cq_give_up_on_lcore, &move);
 	if (move.err != 0) {
 		cq_ring_free(session, move.to.offset, move.to.bytes);
 		return move.err == -EAGAIN ? -EBUSY : move.err;

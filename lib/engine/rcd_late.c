@@ -2,7 +2,8 @@
 /**
  * @file
  * What an error of a queue pair leaves to do: requests are flushed by later polls, a share of each
- * for one session and for all, sessions in turns and their queue pairs in turns.
+ * for one session and for all, sessions in turns and their queue pairs in turns. A completion queue
+ * that moves has none come meanwhile, since nobody could keep up with them.
  */
 #include "rcd_late.h"
 
@@ -62,6 +63,11 @@ rcd_late_poll(struct rcd_lcore *lcore)
 
 		session = TAILQ_FIRST(&lcore->flushing);
 		TAILQ_REMOVE(&lcore->flushing, session, flush_link);
+		if (session->flush_held) {
+			TAILQ_INSERT_TAIL(&lcore->flushing, session, flush_link);
+			done++;
+			continue;
+		}
 		done += flush_session(
 			lcore, session, left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION);
 		session->in_flushing = !TAILQ_EMPTY(&session->flushing);

@@ -140,6 +140,19 @@ rig_start(struct rig *rig, const char *const *args)
 	}
 }
 
+void
+rig_start_text(struct rig *rig, const char *text, bool wire)
+{
+	char path[] = "/tmp/rcdtest-XXXXXX";
+	const char *const args[] = { "--config", path, wire ? "--embedded-wire" : NULL, NULL };
+	int fd = mkstemp(path);
+
+	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	rig_start(rig, args);
+	close(fd);
+	unlink(path);
+}
+
 int
 rig_stop(struct rig *rig, int limit_ms)
 {
@@ -219,6 +232,38 @@ rig_count(const char *answer, const char *text)
 	for (; answer != NULL && (answer = strstr(answer, text)) != NULL; answer++)
 		count++;
 	return count;
+}
+
+bool
+rig_ends_well(struct rig *rig)
+{
+	return honest_end(honest_start(rig)) == 0 && rig_stop(rig, 5000) == 0;
+}
+
+struct rcd_ctrl_cm_addr
+rig_addr(uint8_t last, uint16_t port)
+{
+	uint8_t ip[4] = { 10, 77, 0, last };
+	struct rcd_gid gid = rcd_gid_from_ipv4(ip);
+	struct rcd_ctrl_cm_addr addr = { .port = port, .family = 4 };
+
+	memcpy(addr.addr, gid.raw, sizeof(addr.addr));
+	return addr;
+}
+
+int
+rig_cm_event(struct rcd_client *client, uint32_t channel, struct rcd_ctrl_cm_event_rep *event,
+	int limit_ms)
+{
+	struct rcd_ctrl_handle handle = { .handle = channel };
+	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
+
+	while (rcd_client_call(client, RCD_CTRL_CM_EVENT, &handle, event, NULL, NULL) != 0) {
+		if (now_ms() > deadline)
+			return -1;
+		usleep(1000);
+	}
+	return (int)event->event;
 }
 
 int

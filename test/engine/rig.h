@@ -8,6 +8,7 @@
 #define RIG_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,6 +30,10 @@ struct rig {
  */
 void
 rig_start(struct rig *rig, const char *const *args);
+
+/** Start one by the text of a configuration. @param wire  with the embedded wire besides */
+void
+rig_start_text(struct rig *rig, const char *text, bool wire);
 
 /** Stop it by SIGTERM. @return its exit status, or -1 when it took longer than @p limit_ms */
 int
@@ -57,6 +62,19 @@ rig_count(const char *answer, const char *text);
 /** Wait until an engine has this many sessions. @return whether it came to that */
 int
 rig_contexts(const struct rig *rig, int wanted, int limit_ms);
+
+/** Whether an honest pair still transfers, and the engine ends well then. */
+bool
+rig_ends_well(struct rig *rig);
+
+/** An address of the embedded wire: 10.77.0.@p last. */
+struct rcd_ctrl_cm_addr
+rig_addr(uint8_t last, uint16_t port);
+
+/** The next event of a channel of CM. @return its kind; -1: none within the time */
+int
+rig_cm_event(struct rcd_client *client, uint32_t channel, struct rcd_ctrl_cm_event_rep *event,
+	int limit_ms);
 
 /** An honest pair of nodes in a child process: transfers and compares until it is told to stop. */
 struct honest {

@@ -55,15 +55,10 @@ scribble(struct rcd_client *client, uint64_t seed)
 static void
 scribbled_segment(void)
 {
-	char path[] = "/tmp/rcdhostile-XXXXXX";
-	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	const char *const text = "[quota]\nqueue_bytes = 8M\n";
-	int fd = mkstemp(path);
 	struct honest honest;
 
-	MUST(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
-	rig_start(&rig, args);
+	rig_start_text(&rig, "[quota]\nqueue_bytes = 8M\n", true);
 	honest = honest_start(&rig);
 	for (uint64_t round = 1; round <= 30; round++) {
 		struct node a, b;
@@ -89,8 +84,6 @@ scribbled_segment(void)
 	CU_ASSERT(rig_contexts(&rig, 0, 2000));
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
 	rig_start(&rig, NULL);
-	close(fd);
-	unlink(path);
 }
 
 static int

@@ -10,21 +10,6 @@
 #include "network.h"
 #include "rcd_tap.h"
 
-/* The next event of a channel. @return its kind; -1: none within the time */
-static int
-next_event(struct node *node, uint32_t channel, struct rcd_ctrl_cm_event_rep *event, int limit_ms)
-{
-	struct rcd_ctrl_handle handle = { .handle = channel };
-	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
-
-	while (rcd_client_call(&node->client, RCD_CTRL_CM_EVENT, &handle, event, NULL, NULL) != 0) {
-		if (now_ms() > deadline)
-			return -1;
-		usleep(2000);
-	}
-	return (int)event->event;
-}
-
 /* A listener on p0. @return its channel */
 static uint32_t
 listen_here(struct node *node, uint16_t port)
@@ -89,7 +74,7 @@ requests_of_nobody(void)
 	struct rcd_ctrl_cm_param_req accept = { .id = 0 };
 	struct rcd_ctrl_cm_event_rep event;
 	struct rcd_cm rtu = { .attr = RCD_CM_RTU };
-	uint64_t deadline = now_ms() + 3000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	long long stale, dreqs, sent;
 	struct node node;
 	uint32_t channel;
@@ -98,7 +83,7 @@ requests_of_nobody(void)
 	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
 	channel = listen_here(&node, 7471);
 	send_req(7471, 5, 0x4242);
-	CU_ASSERT_EQUAL_FATAL(next_event(&node, channel, &event, 3000), 4);
+	CU_ASSERT_EQUAL_FATAL(rig_cm_event(&node.client, channel, &event, FOREVER_MS), 4);
 	accept.id = event.id;
 	accept.qpn = node.qp.qpn;
 	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_ACCEPT, &accept, NULL, NULL, NULL) == 0);
@@ -107,7 +92,7 @@ requests_of_nobody(void)
 	rtu.rtu.local_comm_id = 5;
 	rtu.rtu.remote_comm_id = __atomic_load_n(&far.rep_id, __ATOMIC_SEQ_CST);
 	link_cm(&far, &path, &rtu);
-	CU_ASSERT_EQUAL_FATAL(next_event(&node, channel, &event, 3000), 9);
+	CU_ASSERT_EQUAL_FATAL(rig_cm_event(&node.client, channel, &event, FOREVER_MS), 9);
 	stale = counter("cm_rx_drop_stale");
 	dreqs = counter("cm_tx_dreq");
 	for (uint32_t i = 0; i < 200; i++)
@@ -125,7 +110,7 @@ requests_of_nobody(void)
 	}
 	CU_ASSERT(settles("cm_rx_req") - sent > 200);
 	/* The listener, and the connection: nothing is left of the others, and nobody was told. */
-	CU_ASSERT_EQUAL(next_event(&node, channel, &event, 200), -1);
+	CU_ASSERT_EQUAL(rig_cm_event(&node.client, channel, &event, 200), -1);
 	CU_ASSERT_EQUAL(count_ids(), 2);
 	node_close(&node);
 }

@@ -19,21 +19,10 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
-#define NOBODY 65534
+#define NOBODY     65534
+#define FOREVER_MS 20000
 
 static struct rig rig;
-
-static struct rcd_ctrl_cm_addr
-address(uint8_t last, uint16_t port)
-{
-	struct rcd_ctrl_cm_addr addr = { .port = port, .family = 4 };
-
-	addr.addr[10] = addr.addr[11] = 0xff;
-	addr.addr[12] = 10;
-	addr.addr[13] = 77;
-	addr.addr[15] = last;
-	return addr;
-}
 
 /* A connection with a channel. */
 struct talker {
@@ -66,26 +55,16 @@ new_id(struct talker *talker)
 	return rep.handle;
 }
 
-/* The next event. @return its kind; -1: none within the time */
 static int
 next_event(struct talker *talker, struct rcd_ctrl_cm_event_rep *event, int limit_ms)
 {
-	struct rcd_ctrl_handle handle = { .handle = talker->channel };
-	uint64_t deadline = now_ms() + (uint64_t)limit_ms;
-
-	while (rcd_client_call(&talker->client, RCD_CTRL_CM_EVENT, &handle, event, NULL, NULL) !=
-		0) {
-		if (now_ms() > deadline)
-			return -1;
-		usleep(1000);
-	}
-	return (int)event->event;
+	return rig_cm_event(&talker->client, talker->channel, event, limit_ms);
 }
 
 static void
 listen_on(struct talker *talker, uint16_t port)
 {
-	struct rcd_ctrl_cm_addr_req bind = { .id = new_id(talker), .addr = address(2, port) };
+	struct rcd_ctrl_cm_addr_req bind = { .id = new_id(talker), .addr = rig_addr(2, port) };
 	struct rcd_ctrl_cm_pair listen = { .id = bind.id, .second = 1000 };
 
 	MUST(rcd_client_call(&talker->client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL) == 0);
@@ -97,7 +76,7 @@ static int
 ask_for(struct talker *talker, uint16_t port, uint32_t qpn, uint32_t *id)
 {
 	struct rcd_ctrl_cm_resolve_req resolve = {
-		.id = new_id(talker), .timeout_ms = 1000, .dst = address(2, port)
+		.id = new_id(talker), .timeout_ms = 1000, .dst = rig_addr(2, port)
 	};
 	struct rcd_ctrl_handle handle = { .handle = resolve.id };
 	struct rcd_ctrl_cm_param_req param = { .id = resolve.id, .qpn = qpn };
@@ -106,10 +85,10 @@ ask_for(struct talker *talker, uint16_t port, uint32_t qpn, uint32_t *id)
 	*id = resolve.id;
 	MUST(rcd_client_call(
 		     &talker->client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL, NULL, NULL) == 0);
-	MUST(next_event(talker, &event, 2000) == 0);
+	MUST(next_event(talker, &event, FOREVER_MS) == 0);
 	MUST(rcd_client_call(
 		     &talker->client, RCD_CTRL_CM_RESOLVE_ROUTE, &handle, NULL, NULL, NULL) == 0);
-	MUST(next_event(talker, &event, 2000) == 2);
+	MUST(next_event(talker, &event, FOREVER_MS) == 2);
 	return rcd_client_call(&talker->client, RCD_CTRL_CM_CONNECT, &param, NULL, NULL, NULL);
 }
 
@@ -154,7 +133,7 @@ accept_by_others_qp(uint32_t qpn)
 	listen_on(&talker, 7473);
 	node_open(&own, rig.socket, "roce0", RCD_CTRL_QP_RC);
 	MUST(ask_for(&talker, 7473, own.qp.qpn, &id) == 0);
-	MUST(next_event(&talker, &event, 2000) == 4);
+	MUST(next_event(&talker, &event, FOREVER_MS) == 4);
 	param.id = event.id;
 	return -rcd_client_call(&talker.client, RCD_CTRL_CM_ACCEPT, &param, NULL, NULL, NULL);
 }
@@ -175,7 +154,7 @@ queue_pairs_of_others(void)
 	listen_on(&server, 7471);
 	/* Queue pairs of the same process, by another connection: as librdmacm does. */
 	CU_ASSERT_EQUAL_FATAL(ask_for(&client, 7471, a.qp.qpn, &handle.handle), 0);
-	CU_ASSERT_EQUAL_FATAL(next_event(&server, &event, 2000), 4);
+	CU_ASSERT_EQUAL_FATAL(next_event(&server, &event, FOREVER_MS), 4);
 	param.id = event.id;
 	param.qpn = b.qp.qpn ^ 0x10000;
 	CU_ASSERT_EQUAL(
@@ -184,11 +163,11 @@ queue_pairs_of_others(void)
 	param.qpn = b.qp.qpn;
 	CU_ASSERT_EQUAL(
 		rcd_client_call(&server.client, RCD_CTRL_CM_ACCEPT, &param, NULL, NULL, NULL), 0);
-	CU_ASSERT_EQUAL(next_event(&client, &event, 2000), 5);
+	CU_ASSERT_EQUAL(next_event(&client, &event, FOREVER_MS), 5);
 	CU_ASSERT_EQUAL(
 		rcd_client_call(&client.client, RCD_CTRL_CM_ESTABLISH, &handle, NULL, NULL, NULL),
 		0);
-	CU_ASSERT_EQUAL(next_event(&server, &event, 2000), 9);
+	CU_ASSERT_EQUAL(next_event(&server, &event, FOREVER_MS), 9);
 	CU_ASSERT_EQUAL(as_nobody(name_others_qp, a.qp.qpn), EINVAL);
 	CU_ASSERT_EQUAL(as_nobody(accept_by_others_qp, a.qp.qpn), EINVAL);
 	/* Nobody was told that it has ended. */
@@ -271,7 +250,7 @@ starting_psns(void)
 		struct rcd_ctrl_cm_count gone;
 
 		CU_ASSERT_EQUAL_FATAL(ask_for(&client, 7474, node.qp.qpn, &id), 0);
-		CU_ASSERT_EQUAL_FATAL(next_event(&server, &event, 2000), 4);
+		CU_ASSERT_EQUAL_FATAL(next_event(&server, &event, FOREVER_MS), 4);
 		asked.id = event.id;
 		CU_ASSERT_EQUAL_FATAL(rcd_client_call(&server.client, RCD_CTRL_CM_QP_ATTR, &asked,
 					      &attr, NULL, NULL),
@@ -283,7 +262,7 @@ starting_psns(void)
 					&gone, NULL, NULL),
 			0);
 		/* Rejected: so that the next one comes when this one's messages are through. */
-		CU_ASSERT_EQUAL(next_event(&server, &event, 2000), 8);
+		CU_ASSERT_EQUAL(next_event(&server, &event, FOREVER_MS), 8);
 	}
 	/* A generator of 64 bits of state that is linear can't do more than 64; chance does 100. */
 	CU_ASSERT(complexity(bits, PSNS) > 80);
@@ -350,7 +329,7 @@ management_from_elsewhere(void)
 	struct rcd_cq_slot slot;
 	struct rcd_sge sge;
 	struct node node;
-	uint64_t deadline = now_ms() + 3000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	long long before = statistic("roce1", "cm_rx_dreq");
 
 	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_UD);
@@ -361,7 +340,7 @@ management_from_elsewhere(void)
 	MUST(rcd_cl_qp_modify(&node.qp, &attr, RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN) == 0);
 	ah.pd = node.pd;
 	ah.av.sgid_index = node_gid(&node, 1);
-	memcpy(ah.av.dgid, address(2, 0).addr, 16);
+	memcpy(ah.av.dgid, rig_addr(2, 0).addr, 16);
 	MUST(rcd_client_call(&node.client, RCD_CTRL_AH_CREATE, &ah, &handle, NULL, NULL) == 0);
 	memcpy(node.memory, "\1\7\2\3", 4);
 	node.memory[17] = RCD_CM_DREQ;
@@ -372,7 +351,7 @@ management_from_elsewhere(void)
 	wr.ud.qkey.val = RCD_QKEY_GSI;
 	MUST(rcd_cl_post_send(&node.qp, &wr) == 0);
 	rcd_cl_ring(&node.qp);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 2000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	while (statistic("roce1", "cm_rx_drop_source") < 1 && now_ms() < deadline)
 		usleep(10000);
 	CU_ASSERT_EQUAL(statistic("roce1", "cm_rx_drop_source"), 1);
@@ -384,7 +363,7 @@ management_from_elsewhere(void)
 static int
 bind_low(uint32_t in_namespace)
 {
-	struct rcd_ctrl_cm_addr_req bind = { .addr = address(2, 111) };
+	struct rcd_ctrl_cm_addr_req bind = { .addr = rig_addr(2, 111) };
 	struct talker talker;
 
 	/* As any program that was just started. */
@@ -456,7 +435,7 @@ bind_loopback(struct talker *talker, struct rcd_ctrl_cm_addr addr)
 {
 	struct rcd_ctrl_cm_addr_req bind = { .id = new_id(talker), .addr = addr };
 	struct rcd_ctrl_cm_pair listen = { .id = bind.id, .second = 1 };
-	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = address(2, 9) };
+	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = rig_addr(2, 9) };
 	struct rcd_ctrl_handle handle = { .handle = bind.id };
 	struct rcd_ctrl_cm_query_rep query;
 
@@ -484,7 +463,7 @@ static void
 loopback_addresses(void)
 {
 	struct rcd_ctrl_cm_addr six = { .addr = { [15] = 1 }, .family = 6 };
-	struct rcd_ctrl_cm_addr four = address(1, 0);
+	struct rcd_ctrl_cm_addr four = rig_addr(1, 0);
 	struct talker talker;
 
 	talk(&talker);
@@ -515,19 +494,11 @@ main(void)
 		{ "T15 loopback addresses can be bound to", loopback_addresses },
 		{ "the engine ends well", engine_ends_well },
 	};
-	static char path[] = "/tmp/rcdtest-cm-XXXXXX";
-	static const char config[] = "[engine]\nsocket_mode = 0666\n";
-	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	int fd;
 
 	if (getuid() != 0) {
 		printf("1..0 # SKIP needs root, to become another user\n");
 		return 0;
 	}
-	fd = mkstemp(path);
-	MUST(fd >= 0 && write(fd, config, sizeof(config) - 1) == sizeof(config) - 1);
-	close(fd);
-	rig_start(&rig, args);
-	unlink(path);
+	rig_start_text(&rig, "[engine]\nsocket_mode = 0666\n", true);
 	return rcd_tap_run("cm", tests, sizeof(tests) / sizeof(tests[0]));
 }

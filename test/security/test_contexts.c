@@ -16,19 +16,10 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
+#define FOREVER_MS 20000
+#define QUIET_MS   1000 /**< in which an event would have come */
+
 static struct rig rig;
-
-static struct rcd_ctrl_cm_addr
-address(uint8_t last, uint16_t port)
-{
-	struct rcd_ctrl_cm_addr addr = { .port = port, .family = 4 };
-
-	addr.addr[10] = addr.addr[11] = 0xff;
-	addr.addr[12] = 10;
-	addr.addr[13] = 77;
-	addr.addr[15] = last;
-	return addr;
-}
 
 /* An identifier of a connection. @param channel set: where its events wait */
 static uint32_t
@@ -47,24 +38,17 @@ cm_id(struct rcd_client *client, uint32_t *channel)
 }
 
 static int
-next_event(struct rcd_client *client, uint32_t channel)
+next_event(struct rcd_client *client, uint32_t channel, int limit_ms)
 {
-	struct rcd_ctrl_handle handle = { .handle = channel };
 	struct rcd_ctrl_cm_event_rep event;
-	uint64_t deadline = now_ms() + 2000;
 
-	while (rcd_client_call(client, RCD_CTRL_CM_EVENT, &handle, &event, NULL, NULL) != 0) {
-		if (now_ms() > deadline)
-			return -1;
-		usleep(5000);
-	}
-	return (int)event.event;
+	return rig_cm_event(client, channel, &event, limit_ms);
 }
 
 static void
 listen_on(struct rcd_client *client, uint16_t port)
 {
-	struct rcd_ctrl_cm_addr_req bind = { .addr = address(2, port) };
+	struct rcd_ctrl_cm_addr_req bind = { .addr = rig_addr(2, port) };
 	struct rcd_ctrl_cm_pair listen = { .second = 16 };
 	uint32_t channel;
 
@@ -75,9 +59,9 @@ listen_on(struct rcd_client *client, uint16_t port)
 
 /* A request for a connection to a port. @return the event that ends it, or it lives: -1 */
 static int
-ask_for(uint16_t port)
+ask_for(uint16_t port, int limit_ms)
 {
-	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = address(2, port) };
+	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 1000, .dst = rig_addr(2, port) };
 	struct rcd_ctrl_cm_param_req connect = { .id = 0 };
 	struct rcd_ctrl_handle handle = { .handle = 0 };
 	struct node node;
@@ -89,12 +73,12 @@ ask_for(uint16_t port)
 	connect.qpn = node.qp.qpn;
 	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL, NULL, NULL) ==
 		0);
-	MUST(next_event(&node.client, channel) == 0);
+	MUST(next_event(&node.client, channel, FOREVER_MS) == 0);
 	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_RESOLVE_ROUTE, &handle, NULL, NULL, NULL) ==
 		0);
-	MUST(next_event(&node.client, channel) == 2);
+	MUST(next_event(&node.client, channel, FOREVER_MS) == 2);
 	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_CONNECT, &connect, NULL, NULL, NULL) == 0);
-	event = next_event(&node.client, channel);
+	event = next_event(&node.client, channel, limit_ms);
 	node_close(&node);
 	return event;
 }
@@ -112,12 +96,12 @@ guest_with_identifiers(void)
 	CU_ASSERT_EQUAL(rcd_client_import(&guest, host.client.seg_fd, &index), -EINVAL);
 	/* The host goes; whoever had the identifiers has them still, or nobody has. */
 	node_close(&host);
-	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
-	CU_ASSERT_NOT_EQUAL(ask_for(7471), 8);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_NOT_EQUAL(ask_for(7471, QUIET_MS), 8);
 	rcd_client_close(&guest);
 	/* Rejected: nobody listens any more. */
-	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
-	CU_ASSERT_EQUAL(ask_for(7471), 8);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_EQUAL(ask_for(7471, FOREVER_MS), 8);
 }
 
 /* What a guest asks for before it has a host's place belongs to the context, and stays with it. */
@@ -135,10 +119,10 @@ identifiers_of_a_guest(void)
 	close(host.client.sock);
 	host.client.sock = -1;
 	usleep(100000);
-	CU_ASSERT_TRUE(rig_contexts(&rig, 1, 5000));
-	CU_ASSERT_EQUAL(ask_for(7472), -1);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 1, FOREVER_MS));
+	CU_ASSERT_EQUAL(ask_for(7472, QUIET_MS), -1);
 	rcd_client_close(&guest);
-	CU_ASSERT_TRUE(rig_contexts(&rig, 0, 5000));
+	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
 	node_close(&host);
 }
 
@@ -150,7 +134,7 @@ park(struct node *node, uint8_t last)
 
 	msg.body.ah_create_req.pd = node->pd;
 	msg.body.ah_create_req.av.sgid_index = node_gid(node, 1);
-	memcpy(msg.body.ah_create_req.av.dgid, address(last, 0).addr, 16);
+	memcpy(msg.body.ah_create_req.av.dgid, rig_addr(last, 0).addr, 16);
 	MUST(rcd_ctrl_send(
 		     node->client.sock, &msg, rcd_ctrl_req_len(RCD_CTRL_AH_CREATE), NULL, 0) == 0);
 }
@@ -179,10 +163,10 @@ host_goes_while_others_wait(void)
 	park(&other, 78);
 	sleep(4);
 	/* Of the three connections the host's has gone, and its guest has the context. */
-	CU_ASSERT_TRUE(rig_contexts(&rig, 4, 5000));
+	CU_ASSERT_TRUE(rig_contexts(&rig, 4, FOREVER_MS));
 	close(guest.sock);
 	guest.sock = -1;
-	CU_ASSERT_TRUE(rig_contexts(&rig, 3, 5000));
+	CU_ASSERT_TRUE(rig_contexts(&rig, 3, FOREVER_MS));
 	rcd_client_close(&guest);
 	node_close(&host);
 	node_close(&other);

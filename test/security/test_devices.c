@@ -23,19 +23,6 @@
 static struct rig rig;
 
 static void
-start(void)
-{
-	char path[] = "/tmp/rcddevices-XXXXXX";
-	const char *const args[] = { "--config", path, NULL };
-	int fd = mkstemp(path);
-
-	MUST(dprintf(fd, DEVICE(1) DEVICE(2)) > 0);
-	rig_start(&rig, args);
-	close(fd);
-	unlink(path);
-}
-
-static void
 command(const char *line)
 {
 	free(rig_admin(rig.socket, line));
@@ -108,6 +95,6 @@ main(void)
 		{ "T2 the engine goes on", another_takes_its_place },
 	};
 
-	start();
+	rig_start_text(&rig, DEVICE(1) DEVICE(2), false);
 	return rcd_tap_run("devices", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -65,15 +65,7 @@ free_pages(void)
 static void
 start(void)
 {
-	char path[] = "/tmp/rcdhuge-XXXXXX";
-	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	const char *const text = "[engine]\nsocket_mode = 0666\n[quota]\nqueue_bytes = 16M\n";
-	int fd = mkstemp(path);
-
-	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	rig_start(&rig, args);
-	close(fd);
-	unlink(path);
+	rig_start_text(&rig, "[engine]\nsocket_mode = 0666\n[quota]\nqueue_bytes = 16M\n", true);
 }
 
 static uint32_t

@@ -22,6 +22,7 @@
 #include "rcd_tap.h"
 
 #define STRANGERS 4500
+#define POLLS     2000 /**< in which an lcore takes all that is there */
 
 struct rig rig;
 struct link far;
@@ -47,7 +48,7 @@ counter(const char *name)
 bool
 grows(const char *name, long long before, long long by)
 {
-	uint64_t deadline = now_ms() + 5000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 
 	while (counter(name) - before < by && now_ms() < deadline)
 		usleep(5000);
@@ -63,16 +64,19 @@ last_change(void)
 long long
 settles(const char *name)
 {
-	long long before, val = counter(name);
+	long long before, polls, val = counter(name);
 
 	changed = now_ms();
 	do {
-		usleep(5000);
+		/* However slow the machine is, what waits is taken within so many polls. */
+		polls = rig_engine(&rig, "polls");
+		while (polls >= 0 && rig_engine(&rig, "polls") - polls < POLLS)
+			usleep(1000);
 		before = val;
 		val = counter(name);
 		if (val != before)
 			changed = now_ms();
-	} while (now_ms() - changed < 200);
+	} while (val != before);
 	return val;
 }
 
@@ -128,7 +132,7 @@ strangers_make_no_neighbours(void)
 		.dreq = { .local_comm_id = 5, .remote_comm_id = 99 } };
 	uint32_t asked = __atomic_load_n(&far.asked, __ATOMIC_SEQ_CST);
 	long long got = counter("cm_rx_dreq"), full = counter("cm_rx_drop_full");
-	uint64_t deadline = now_ms() + 5000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	struct node node;
 	uint32_t handle;
 	uint8_t plain, tagged;
@@ -253,9 +257,9 @@ a_vlan_is_a_wall_for_datagrams(void)
 	CU_ASSERT_TRUE(grows("rx_drop_vlan", dropped, 3));
 	CU_ASSERT_EQUAL(rcd_cl_poll(&node.cq, &slot, 1), 0);
 	datagram(&node, &plain_gid, 0);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 3000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	datagram(&node, &tagged_gid, VLAN);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 3000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(rcd_cl_poll(&node.cq, &slot, 1), 0);
 	node_close(&node);
 }
@@ -288,7 +292,7 @@ a_vlan_is_a_wall_for_connections(void)
 	CU_ASSERT_TRUE(grows("rx_drop_vlan", dropped, 1));
 	CU_ASSERT_EQUAL(rcd_cl_poll(&node.cq, &slot, 1), 0);
 	to_rc(&node, send, 0, 8);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 3000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	node_close(&node);
 }
 
@@ -326,7 +330,7 @@ arp_of_another_vlan(void)
 	struct rcd_ctrl_qp_attr attr = { .qkey = 0x1234, .port = 1 };
 	long long dropped = counter("rx_drop_vlan"), told;
 	uint32_t answers = __atomic_load_n(&far.answers, __ATOMIC_SEQ_CST);
-	uint64_t deadline = now_ms() + 3000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	struct node node;
 	uint32_t handle;
 	uint8_t plain, tagged;
@@ -342,7 +346,7 @@ arp_of_another_vlan(void)
 	CU_ASSERT_TRUE(grows("rx_drop_vlan", dropped, 2));
 	CU_ASSERT_EQUAL(counter("rx_link_told"), told);
 	CU_ASSERT_EQUAL(__atomic_load_n(&far.answers, __ATOMIC_SEQ_CST), answers);
-	CU_ASSERT_TRUE(sends_to(&node, handle, 77, far.peer_mac, 0));
+	CU_ASSERT_TRUE(sends_to(&node, handle, 77, far.peer_mac, FOREVER_MS));
 	/* Who is in the VLAN is answered. */
 	link_arp(&far, &stranger, wrong, &tagged_gid, VLAN);
 	while (__atomic_load_n(&far.answers, __ATOMIC_SEQ_CST) == answers && now_ms() < deadline)
@@ -367,17 +371,17 @@ new_macs_reach_everybody(void)
 		MUST(new_ah(&ud, plain, &peer, &handles[i]) == 0);
 	open_node(&rc, RCD_CTRL_QP_RC, &plain, &tagged);
 	join_peer(&rc, plain);
-	CU_ASSERT_TRUE(sends_to(&ud, handles[0], 77, first, 1000));
-	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, first, 1000));
+	CU_ASSERT_TRUE(sends_to(&ud, handles[0], 77, first, FOREVER_MS));
+	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, first, FOREVER_MS));
 	/* It has another one from now on, and says so. */
 	memcpy(far.peer_mac, second, RCD_MAC_LEN);
 	link_arp(&far, &peer, second, &peer, 0);
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_TRUE(sends_to(&ud, handles[i], 77, second, 3000));
-	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, second, 3000));
+		CU_ASSERT_TRUE(sends_to(&ud, handles[i], 77, second, FOREVER_MS));
+	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, second, FOREVER_MS));
 	memcpy(far.peer_mac, first, RCD_MAC_LEN);
 	link_arp(&far, &peer, first, &peer, 0);
-	CU_ASSERT_TRUE(sends_to(&ud, handles[1], 77, first, 3000));
+	CU_ASSERT_TRUE(sends_to(&ud, handles[1], 77, first, FOREVER_MS));
 	node_close(&ud);
 	node_close(&rc);
 }
@@ -424,7 +428,8 @@ floods_of_arp(void)
 	told = counter("rx_link_told") - told;
 	limited = counter("rx_drop_link_rate") - limited;
 	CU_ASSERT(arps > 200);
-	CU_ASSERT_EQUAL(told + limited, arps);
+	/* And some of ND, of neighbours that are asked whether they are there. */
+	CU_ASSERT(told + limited >= arps && told + limited <= arps + SOME);
 	CU_ASSERT(told <= (long long)(took + 100) * 16);
 	CU_ASSERT_EQUAL(number("engine", "events_lost"), -1);
 	node_close(&node);
@@ -484,7 +489,7 @@ packets_of_no_connection(void)
 	/* Nothing has come of it, and the connection takes what is its own. */
 	CU_ASSERT_EQUAL(rcd_cl_poll(&node.cq, &slot, 1), 0);
 	to_rc(&node, send, 0, 8);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 3000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.byte_len, 8);
 	node_close(&node);
 }

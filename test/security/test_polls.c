@@ -453,16 +453,8 @@ a_reader_that_faults(void)
 static void
 start_sleeper(void)
 {
-	char path[] = "/tmp/rcdpolls-XXXXXX";
-	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	const char *const text = "[engine]\nidle = sleep\n";
-	int fd = mkstemp(path);
-
-	MUST(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
-	rig_start(&rig, args);
-	close(fd);
-	unlink(path);
+	rig_start_text(&rig, "[engine]\nidle = sleep\n", true);
 }
 
 /* A client keeps a copy of its session's bell; when that is gone, the number is another file's. */
@@ -531,8 +523,7 @@ bell_that_blocks(void)
 static void
 stop(void)
 {
-	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_TRUE(rig_ends_well(&rig));
 }
 
 int
