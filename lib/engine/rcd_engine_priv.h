@@ -58,6 +58,7 @@
 #include "rcd_mr.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
+#include "rcd_rest.h"
 #include "rcd_random.h"
 #include "rcd_reorder.h"
 #include "rcd_shm.h"
@@ -356,6 +357,8 @@ struct rcd_lcore {
 	struct rcd_counters counters; /**< what belongs to no device */
 	struct rcd_wheel wheel;
 	struct rcd_reorder_pool *reorder;
+
+	struct rcd_rest rest; /**< what budgets of this poll left for the next */
 
 	/* Scratch of the receive path. */
 	struct rcd_frame frames[RCD_BURST_MAX];

@@ -164,7 +164,7 @@ put_back(struct rcd_lcore *lcore, struct rcd_session *session)
 	session->in_owing = false;
 	if (open_channel(session) != NULL) {
 		enter(lcore, session);
-		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+		rcd_late_spent(lcore, session);
 	} else if (!TAILQ_EMPTY(&session->waiting) && session->retry.at_ns == 0) {
 		rcd_wheel_set(&lcore->wheel, &session->retry, lcore->now_ns + RETRY_NS);
 	}
@@ -184,7 +184,7 @@ rcd_event_poll(struct rcd_lcore *lcore)
 		put_back(lcore, session);
 	}
 	if (session != last)
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	lcore->work += done;
 	return done;
 }

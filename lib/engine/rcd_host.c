@@ -321,7 +321,7 @@ answer_share(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t left
 	uint32_t done = rcd_host_answer(lcore, session, budget);
 
 	if (unlikely(done >= budget))
-		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+		rcd_late_spent(lcore, session);
 	return done;
 }
 
@@ -341,7 +341,7 @@ look_at_hot(struct rcd_lcore *lcore)
 		if (any_doorbell(session)) {
 			session->idle_polls = 0;
 			if (unlikely(done >= RCD_WORK_ALL)) {
-				rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+				rcd_late_spent(lcore, NULL);
 				lcore->hot_next = i + 1;
 				break;
 			}
@@ -376,7 +376,7 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 		if (!any_doorbell(lcore->cold[place]))
 			continue;
 		if (unlikely(done >= most)) {
-			rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+			rcd_late_spent(lcore, NULL);
 			lcore->cold_next = place;
 			break;
 		}

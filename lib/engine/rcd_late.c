@@ -8,6 +8,16 @@
 #include "rcd_late.h"
 
 void
+rcd_late_spent(struct rcd_lcore *lcore, struct rcd_session *session)
+{
+	lcore->rest.spent = true;
+	if (session != NULL)
+		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+	else
+		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+}
+
+void
 rcd_late_flush(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
 	struct rcd_session *session = hqp->session;
@@ -74,10 +84,10 @@ rcd_late_poll(struct rcd_lcore *lcore)
 		if (!session->in_flushing)
 			continue;
 		TAILQ_INSERT_TAIL(&lcore->flushing, session, flush_link);
-		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+		rcd_late_spent(lcore, session);
 	}
 	if (session != last)
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	lcore->work += done;
 	return done;
 }

@@ -11,6 +11,15 @@
 
 /* rcd_late.c */
 
+/**
+ * A budget of this poll was used up. It is counted, and where cores are shared others run before
+ * the next poll.
+ *
+ * @param session  whose it was; NULL: that of all
+ */
+void
+rcd_late_spent(struct rcd_lcore *lcore, struct rcd_session *session);
+
 /** Requests of a queue pair are to be flushed. */
 void
 rcd_late_flush(struct rcd_lcore *lcore, struct rcd_hqp *hqp);

@@ -21,6 +21,7 @@
 
 #define CALL_RING     64
 #define PACKET_RING   4096
+#define GROUPS_RING   256
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
@@ -97,6 +98,7 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	lcore->calls = make_ring(lcore, "calls", CALL_RING, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	lcore->handover = make_ring(lcore, "handover", PACKET_RING, RING_F_SC_DEQ);
 	lcore->loop = make_ring(lcore, "loop", PACKET_RING, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	lcore->rest.groups = make_ring(lcore, "groups", GROUPS_RING, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	lcore->qps = rte_zmalloc_socket(
 		"rocade_qps", RCD_QP_SLOTS * sizeof(lcore->qps[0]), RCD_CACHE_LINE, socket_id);
 	lcore->cold = calloc(RCD_CLIENTS_MAX, sizeof(lcore->cold[0]));
@@ -110,8 +112,8 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 	lcore->now_ns = rcd_clock_ns();
 	rcd_wheel_init(&lcore->wheel, lcore->now_ns);
 	if (lcore->calls == NULL || lcore->handover == NULL || lcore->loop == NULL ||
-		lcore->qps == NULL || lcore->cold == NULL || lcore->reorder == NULL ||
-		lcore->pool == NULL)
+		lcore->rest.groups == NULL || lcore->qps == NULL || lcore->cold == NULL ||
+		lcore->reorder == NULL || lcore->pool == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -132,6 +134,8 @@ rcd_lcore_destroy(struct rcd_lcore *lcore)
 	if (lcore == NULL)
 		return;
 	rte_pktmbuf_free_bulk(lcore->spare, lcore->spare_count);
+	rte_pktmbuf_free_bulk(lcore->rest.mbufs, lcore->rest.count);
+	drain(lcore->rest.groups);
 	drain(lcore->handover);
 	drain(lcore->loop);
 	rte_ring_free(lcore->calls);
@@ -321,7 +325,7 @@ do_timers(struct rcd_lcore *lcore)
 	done = rcd_wheel_advance(&lcore->wheel, lcore->now_ns, RCD_WORK_TIMERS, expire, lcore);
 	lcore->work += done;
 	if (unlikely(done == RCD_WORK_TIMERS))
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	return done + 1;
 }
 
@@ -342,6 +346,7 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	uint32_t done = 0;
 	uint32_t packets;
 
+	lcore->rest.spent = false;
 	if (!rte_ring_empty(lcore->calls))
 		done += do_calls(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
@@ -408,7 +413,7 @@ set_sleeping(struct rcd_lcore *lcore, uint32_t sleeping)
 static bool
 carries_over(const struct rcd_lcore *lcore)
 {
-	return !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
+	return lcore->rest.spent || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
 }
 
 /* Sleep until a doorbell, a command, a timer, or the time to look at the ports again. */

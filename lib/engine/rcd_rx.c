@@ -8,6 +8,8 @@
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 
+#include "rcd_late.h"
+
 #define PREFETCH 4 /**< packets ahead */
 
 /** Packets whose ICRC is checked at once: their payload is still near when it is copied. */
@@ -17,6 +19,7 @@
 enum fate {
 	FATE_OURS,
 	FATE_OTHER_LCORE, /**< the buffer went there */
+	FATE_LATER,       /**< the buffer is in the line of those for groups */
 	FATE_NOWHERE,
 };
 
@@ -88,16 +91,34 @@ path_is_ours(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rc
 	return false;
 }
 
+/* To all members here, or into the line: one packet is as many as there are members. */
+static enum fate
+rx_members(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_rest *rest = &lcore->rest;
+
+	if (rest->groups_turn ||
+		(lcore->work < rest->groups_limit && rte_ring_empty(rest->groups))) {
+		lcore->work += rcd_mcast_rx(
+			lcore->mcast[dev->index], pkt, lcore->now_ns, rcd_ucopy_admits_any);
+		return FATE_OURS;
+	}
+	mbuf->hash.usr = dev->index;
+	if (rte_ring_enqueue(rest->groups, mbuf) == 0)
+		return FATE_LATER;
+	rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_GROUPS, 1);
+	return FATE_OURS;
+}
+
 /* A copy for each other lcore; the groups of this one get theirs here. */
-static void
+static enum fate
 rx_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
 	struct rte_mbuf *mbuf, bool handed)
 {
-	uint32_t got = 0;
-
-	if (lcore->mcast[dev->index] != NULL)
-		got = rcd_mcast_rx(
-			lcore->mcast[dev->index], pkt, lcore->now_ns, rcd_ucopy_admits_any);
+	struct rcd_mcast_table *table = lcore->mcast[dev->index];
+	uint32_t got = table != NULL ? rcd_mcast_members(table, &pkt->dgid) : 0;
+	bool here = got > 0;
 	for (uint32_t i = 0; !handed && i < lcore->engine->lcore_count; i++) {
 		struct rcd_lcore *other = lcore->engine->lcores[i];
 
@@ -110,6 +131,7 @@ rx_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt 
 	}
 	if (got == 0)
 		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_NO_QP, 1);
+	return here ? rx_members(lcore, dev, pkt, mbuf) : FATE_OURS;
 }
 
 static enum fate
@@ -120,14 +142,14 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
 	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, stripped_vlan(mbuf));
 	struct rcd_hqp *hqp;
+	uint32_t sent;
 
 	if (qpn == RCD_QPN_MULTICAST) {
 		if (!in_vlan(dev, vlan_id)) {
 			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_VLAN, 1);
 			return FATE_NOWHERE;
 		}
-		rx_multicast(lcore, dev, pkt, mbuf, handed);
-		return FATE_OURS;
+		return rx_multicast(lcore, dev, pkt, mbuf, handed);
 	}
 	if (unlikely(qpn == RCD_QPN_GSI)) {
 		rcd_cma_rx(lcore, dev, pkt, vlan_id);
@@ -151,7 +173,10 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
 		return FATE_NOWHERE;
 	}
+	sent = rcd_qp_sq_done(hqp->qp);
 	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+	/* One acknowledge ends up to a thousand requests, whether they are told of or not. */
+	lcore->work += rcd_qp_sq_done(hqp->qp) - sent;
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
@@ -187,6 +212,19 @@ free_burst(struct rte_mbuf **mbufs, uint32_t count)
 	}
 	if (used > 0)
 		rte_mempool_put_bulk(pool, batch, used);
+}
+
+/* What a budget leaves of a burst: from the first packet that was not looked at. */
+static void
+leave_rest(
+	struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count, bool looped, bool handed)
+{
+	struct rcd_rest *rest = &lcore->rest;
+
+	rest->looped = looped;
+	rest->handed = handed;
+	for (uint32_t i = 0; i < count; i++)
+		rest->mbufs[rest->count++] = mbufs[i];
 }
 
 /*
@@ -239,8 +277,14 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 				rcd_link_rx(lcore, dev, lcore->verdicts[i], &lcore->frames[i],
 					stripped_vlan(mbufs[i]));
 		}
-		if (fate == FATE_OTHER_LCORE)
+		if (fate == FATE_OTHER_LCORE || fate == FATE_LATER)
 			mbufs[i] = NULL;
+		if (unlikely(lcore->work >= lcore->rest.limit) && i + 1 < count) {
+			for (uint32_t k = i + 1; k < count; k++)
+				mbufs[k]->hash.usr = dev->index;
+			leave_rest(lcore, mbufs + i + 1, count - i - 1, looped, handed);
+			count = i + 1;
+		}
 	}
 	if (!handed)
 		rcd_verdict_count_fine(counters, fine, fine_bytes);
@@ -248,12 +292,15 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 }
 
-/* Packets of a ring carry the number of their device; neighbours of one are handled together. */
+/*
+ * Packets that carry the number of their device; neighbours of one are handled together.
+ *
+ * @return how many were handled
+ */
 static uint32_t
-rx_ring(struct rcd_lcore *lcore, struct rte_ring *ring, uint32_t budget, bool looped)
+rx_numbered(
+	struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count, bool looped, bool handed)
 {
-	struct rte_mbuf *mbufs[RCD_BURST_MAX];
-	uint32_t count = rte_ring_dequeue_burst(ring, (void **)mbufs, budget, NULL);
 	uint32_t first = 0;
 
 	while (first < count) {
@@ -264,35 +311,98 @@ rx_ring(struct rcd_lcore *lcore, struct rte_ring *ring, uint32_t budget, bool lo
 			end++;
 		if (lcore->txq_of[index] != NULL)
 			rx_burst(lcore, lcore->txq_of[index]->dev, mbufs + first, end - first,
-				looped, !looped);
+				looped, handed);
 		else
 			rte_pktmbuf_free_bulk(mbufs + first, end - first);
 		first = end;
+		if (unlikely(lcore->rest.count > 0)) {
+			leave_rest(lcore, mbufs + first, count - first, looped, handed);
+			break;
+		}
 	}
-	return count;
+	return count - lcore->rest.count;
+}
+
+static uint32_t
+rx_ring(struct rcd_lcore *lcore, struct rte_ring *ring, uint32_t budget, bool looped)
+{
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint32_t count = rte_ring_dequeue_burst(ring, (void **)mbufs, budget, NULL);
+
+	return rx_numbered(lcore, mbufs, count, looped, !looped);
+}
+
+/* What the poll before left of a burst. */
+static uint32_t
+rx_rest(struct rcd_lcore *lcore)
+{
+	struct rcd_rest *rest = &lcore->rest;
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint32_t count = rest->count;
+
+	memcpy(mbufs, rest->mbufs, count * sizeof(mbufs[0]));
+	rest->count = 0;
+	return rx_numbered(lcore, mbufs, count, rest->looped, rest->handed);
+}
+
+/* Packets for groups that wait, one at least. Other lcores have had theirs. */
+static uint32_t
+rx_groups(struct rcd_lcore *lcore)
+{
+	struct rcd_rest *rest = &lcore->rest;
+	uint32_t done = 0;
+
+	rest->groups_turn = true;
+	while (lcore->work < rest->groups_limit && !rte_ring_empty(rest->groups))
+		done += rx_ring(lcore, rest->groups, 1, false);
+	rest->groups_turn = false;
+	return done;
+}
+
+static uint32_t
+rx_port(struct rcd_lcore *lcore, struct rcd_dev *dev, uint16_t burst)
+{
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint16_t count;
+
+	if (lcore->index >= dev->queues)
+		return 0;
+	count = rte_eth_rx_burst(dev->port_id, (uint16_t)lcore->index, mbufs, burst);
+	if (count > 0)
+		rx_burst(lcore, dev, mbufs, count, false, false);
+	return count - lcore->rest.count;
+}
+
+/* The ports, and behind them the rings. */
+static uint32_t
+rx_source(struct rcd_lcore *lcore, uint32_t source, uint16_t burst)
+{
+	if (source < lcore->txq_count)
+		return rx_port(lcore, lcore->txqs[source]->dev, burst);
+	if (source == lcore->txq_count)
+		return rte_ring_empty(lcore->loop) ? 0 : rx_ring(lcore, lcore->loop, burst, true);
+	return rte_ring_empty(lcore->handover) ? 0 : rx_ring(lcore, lcore->handover, burst, false);
 }
 
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
-	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	struct rcd_rest *rest = &lcore->rest;
 	uint16_t burst = (uint16_t)(budget < RCD_BURST_MAX ? budget : RCD_BURST_MAX);
+	uint32_t source = rest->source;
 	uint32_t done = 0;
 
-	for (uint32_t i = 0; i < lcore->txq_count; i++) {
-		struct rcd_dev *dev = lcore->txqs[i]->dev;
-		uint16_t count;
-
-		if (lcore->index >= dev->queues)
-			continue;
-		count = rte_eth_rx_burst(dev->port_id, (uint16_t)lcore->index, mbufs, burst);
-		if (count > 0)
-			rx_burst(lcore, dev, mbufs, count, false, false);
-		done += count;
-	}
-	if (!rte_ring_empty(lcore->loop))
-		done += rx_ring(lcore, lcore->loop, burst, true);
-	if (!rte_ring_empty(lcore->handover))
-		done += rx_ring(lcore, lcore->handover, burst, false);
+	rest->limit = UINT32_MAX;
+	rest->groups_limit = lcore->work + RCD_WORK_GROUPS;
+	if (unlikely(!rte_ring_empty(rest->groups)))
+		done += rx_groups(lcore);
+	rest->limit = lcore->work + RCD_WORK_RX;
+	if (unlikely(rest->count > 0))
+		done += rx_rest(lcore);
+	for (; source < lcore->txq_count + 2 && rest->count == 0; source++)
+		done += rx_source(lcore, source, burst);
+	rest->source = source < lcore->txq_count + 2 ? source : 0;
+	if (unlikely(rest->count > 0 || !rte_ring_empty(rest->groups)))
+		rcd_late_spent(lcore, NULL);
 	return done;
 }

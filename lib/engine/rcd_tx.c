@@ -9,6 +9,8 @@
 #include <rte_ethdev.h>
 #include <unistd.h>
 
+#include "rcd_late.h"
+
 /* Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
 #define FRAME_OVERHEAD 24
 
@@ -357,7 +359,7 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	rcd_tx_flush(lcore);
 	if (unlikely(idle >= RCD_WORK_TURNS))
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	lcore->work += idle;
 	/* Who is left has its turn in the next poll: not a time to sleep. */
 	return sent + (idle >= RCD_WORK_TURNS);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rcd_engine_priv.h"
+#include "rcd_late.h"
 #include "rcd_ucopy.h"
 
 #define MASK      (RCD_COPYQ_JOBS - 1)
@@ -224,7 +225,7 @@ take(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, uint32_t budget)
 		units += more;
 	}
 	if (unlikely(units >= budget && ucopy->taken != done))
-		rcd_counter_add(&ucopy->session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+		rcd_late_spent(lcore, ucopy->session);
 	if (units > 0 || ucopy->more || ucopy->taken == ucopy->posted)
 		units += go_on(lcore, ucopy);
 	return units;
@@ -249,7 +250,7 @@ rcd_ucopy_poll(struct rcd_lcore *lcore)
 		units += take(lcore, ucopy, left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION);
 	}
 	if (ucopy != last)
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	lcore->work += units + looks;
 	return units > 0;
 }
@@ -281,7 +282,7 @@ rcd_ucopy_ring(struct rcd_lcore *lcore)
 		units += ring(ucopy);
 	}
 	if (!TAILQ_EMPTY(&lcore->ringing))
-		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+		rcd_late_spent(lcore, NULL);
 	lcore->work += units;
 	return units > 0;
 }

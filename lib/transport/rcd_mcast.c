@@ -94,6 +94,12 @@ rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *gid, const st
 	return has;
 }
 
+uint32_t
+rcd_mcast_members(struct rcd_mcast_table *table, const struct rcd_gid *gid)
+{
+	return find_slot(table, gid)->count;
+}
+
 int
 rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struct rcd_qp *qp)
 {

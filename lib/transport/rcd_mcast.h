@@ -35,6 +35,10 @@ rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *group, str
 bool
 rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *group, const struct rcd_qp *qp);
 
+/** How many queue pairs are attached to a group. */
+uint32_t
+rcd_mcast_members(struct rcd_mcast_table *table, const struct rcd_gid *group);
+
 /** Detach a queue pair. @return 0, or -EINVAL when it is not attached */
 int
 rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);

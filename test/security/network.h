@@ -69,4 +69,8 @@ floods_of_nd(void);
 void
 nd_of_another_vlan(void);
 
+/** Acknowledges that end hundreds of requests each, many of them at once. */
+void
+acknowledges_of_much(void);
+
 #endif /* NETWORK_H */

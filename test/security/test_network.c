@@ -556,6 +556,7 @@ main(void)
 		{ "S11 requests of nobody's end nothing", requests_of_nobody },
 		{ "packets outside of a connection's window are counted and no more",
 			packets_of_no_connection },
+		{ "S8 acknowledges of many requests at once", acknowledges_of_much },
 		{ "the engine ends well", engine_ends_well },
 	};
 	const char *reason = link_make();

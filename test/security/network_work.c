@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Packets of the network that cause much work each. The engine is stopped while they come, so that
+ * they are one burst to it, however fast this machine is.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "network.h"
+#include "rcd_aeth.h"
+#include "rcd_qp.h"
+#include "rcd_tap.h"
+
+#define FOREVER_MS 60000
+
+/** Queue pairs, and what each has outstanding: as much as is allowed. */
+#define QPS   60
+#define DEPTH 512
+
+/**
+ * Units of the largest poll: received packets have 256, the last of them may end all requests of
+ * one queue pair, a unit and a completion each; beside them what else a poll does.
+ */
+#define WORK_MOST (256 + 2 * DEPTH + 384)
+
+static void
+connect_and_post(struct node *node, uint8_t sgid_index, struct rcd_cl_qp *qp)
+{
+	struct rcd_ctrl_qp_attr attr = node_attr(node, node, 1);
+	struct rcd_gid peer = link_gid(78, 0, 2);
+	struct rcd_ctrl_qp_req req = { .pd = node->pd,
+		.type = RCD_CTRL_QP_RC,
+		.send_cq = node->cq.handle,
+		.recv_cq = node->cq.handle,
+		.srq = RCD_CTRL_NO_HANDLE,
+		.sq_depth = DEPTH,
+		.rq_depth = 1,
+		.max_send_sge = 1,
+		.max_recv_sge = 1 };
+
+	MUST(rcd_cl_qp_create(&node->client, &req, qp) == 0);
+	attr.dest_qpn = 0x4242;
+	attr.timeout = 24; /* a minute: nothing is sent twice */
+	attr.av.sgid_index = sgid_index;
+	memcpy(attr.av.dgid, peer.raw, 16);
+	MUST(node_connect(qp, RCD_CTRL_QP_RC, attr) == 0);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct rcd_send_wr wr = {
+			.wr_id = i, .opcode = RCD_WR_RDMA_WRITE, .flags = RCD_SEND_SIGNALED
+		};
+
+		MUST(rcd_cl_post_send(qp, &wr) == 0);
+	}
+	rcd_cl_ring(qp);
+}
+
+/* The peer has got everything, and says so once for each queue pair. */
+static void
+acknowledge_all(const struct rcd_cl_qp *qps)
+{
+	struct rcd_gid from = link_gid(78, 0, 2), to = link_gid(78, 0, 1);
+	struct rcd_path path = link_path(&from, &to, far.peer_mac, engine_mac, 0);
+
+	MUST(kill(rig.pid, SIGSTOP) == 0);
+	for (int i = 0; i < QPS; i++) {
+		struct rcd_roce ack = { .bth = { .opcode = RCD_OPCODE_RC_ACKNOWLEDGE,
+						.pkey = { RCD_PKEY_DEFAULT },
+						.psn = rcd_psn(1000 + DEPTH - 1),
+						.dest_qpn = { qps[i].qpn } },
+			.aeth = { .syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, 31) } };
+
+		link_roce(&far, &path, &ack, "", 0);
+	}
+	MUST(kill(rig.pid, SIGCONT) == 0);
+}
+
+void
+acknowledges_of_much(void)
+{
+	struct rcd_ctrl_cq_req cq = { .depth = QPS * DEPTH, .channel = RCD_CTRL_NO_HANDLE };
+	static uint32_t next[QPS];
+	struct rcd_cl_qp qps[QPS];
+	struct rcd_cq_slot slot;
+	uint8_t plain, tagged;
+	uint32_t right = 0;
+	struct node node;
+
+	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
+	MUST(rcd_cl_cq_create(&node.client, &cq, &node.cq) == 0);
+	for (int i = 0; i < QPS; i++)
+		connect_and_post(&node, plain, &qps[i]);
+	settles("sent_pkts");
+	acknowledge_all(qps);
+	/* Each request completes, once and in the order of its queue. */
+	for (uint32_t i = 0; i < QPS * DEPTH; i++) {
+		if (node_wait(&node, &slot, FOREVER_MS) != RCD_WC_SUCCESS)
+			break;
+		for (int k = 0; k < QPS; k++)
+			right += qps[k].qpn == slot.qpn && slot.wr_id == next[k]++;
+	}
+	CU_ASSERT_EQUAL(right, QPS * DEPTH);
+	printf("# largest poll: %lld units; budgets of all reached: %lld\n",
+		rig_engine(&rig, "longest_poll_work"), rig_engine(&rig, "poll_budget_all"));
+	CU_ASSERT(rig_engine(&rig, "longest_poll_work") <= WORK_MOST);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_all") > 0);
+	node_close(&node);
+}
