@@ -11,7 +11,8 @@
  *   rcd_host.c     shared rings: work requests in, completions out
  *   rcd_late.c     what clients may ask of one poll, and what waits for the next
  *   rcd_event.c    completion events
- *   rcd_ucopy.c    copies that clients make; rcd_ucopy_take.c what becomes of them
+ *   rcd_ucopy.c    copies that clients make; rcd_ucopied.c of what regions;
+ *                  rcd_ucopy_take.c what becomes of them
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state

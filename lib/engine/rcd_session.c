@@ -220,6 +220,7 @@ rcd_session_end(struct rcd_session *session)
 	rcd_segment_end(session);
 	free(session->ucopy);
 	free(session->copied.umrs);
+	free(session->copied.next);
 	close_fd(&session->wake_fd);
 	close_fd(&session->events);
 	session->dev = NULL;

@@ -45,29 +45,11 @@ struct walk {
 	uint32_t next; /**< of its copies: those before it lie behind us */
 };
 
-static uint32_t
-place_of(const struct rcd_ucopied *copied, uintptr_t addr)
-{
-	uint32_t low = 0;
-	uint32_t high = copied->count;
-
-	/* The first that begins behind the address. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if ((uintptr_t)copied->umrs[middle]->base <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool
 walk_begin(const struct rcd_session *session, const uint8_t *base, size_t len, struct walk *walk)
 {
 	const struct rcd_ucopied *copied = &session->copied;
-	uint32_t place = place_of(copied, (uintptr_t)base);
+	uint32_t place = rcd_ucopied_place(copied, (uintptr_t)base);
 	const struct rcd_umr *umr = place > 0 ? copied->umrs[place - 1] : NULL;
 
 	if (umr == NULL)
@@ -461,67 +443,6 @@ rcd_umem_open(struct rcd_session *session)
 	rcd_mr_table_set_foreign(session->mrs, &foreign);
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++)
 		LIST_INIT(&session->umrs[i]);
-}
-
-struct growth {
-	struct rcd_session *session;
-	struct rcd_umr **umrs;
-	uint32_t room;
-};
-
-static void
-grow_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	struct growth *growth = arg;
-	struct rcd_ucopied *copied = &growth->session->copied;
-	struct rcd_umr **old = copied->umrs;
-
-	(void)lcore;
-	if (copied->count > 0)
-		memcpy(growth->umrs, old, copied->count * sizeof(old[0]));
-	copied->umrs = growth->umrs;
-	copied->room = growth->room;
-	growth->umrs = old;
-}
-
-int
-rcd_ucopied_reserve(struct rcd_session *session)
-{
-	struct growth growth = { .session = session };
-
-	if (session->copied.count < session->copied.room)
-		return 0;
-	growth.room = session->copied.room > 0 ? 2 * session->copied.room : 16;
-	growth.umrs = malloc(growth.room * sizeof(growth.umrs[0]));
-	if (growth.umrs == NULL)
-		return -ENOMEM;
-	rcd_lcore_call(session->lcore, grow_on_lcore, &growth);
-	free(growth.umrs);
-	return 0;
-}
-
-void
-rcd_ucopied_add(struct rcd_session *session, struct rcd_umr *umr)
-{
-	struct rcd_ucopied *copied = &session->copied;
-	uint32_t place = place_of(copied, (uintptr_t)umr->base);
-
-	memmove(&copied->umrs[place + 1], &copied->umrs[place],
-		(copied->count++ - place) * sizeof(copied->umrs[0]));
-	copied->umrs[place] = umr;
-}
-
-void
-rcd_ucopied_del(struct rcd_session *session, struct rcd_umr *umr)
-{
-	struct rcd_ucopied *copied = &session->copied;
-	uint32_t place = place_of(copied, (uintptr_t)umr->base);
-
-	while (place > 0 && copied->umrs[place - 1] != umr)
-		place--;
-	if (place > 0)
-		memmove(&copied->umrs[place - 1], &copied->umrs[place],
-			(copied->count-- - place) * sizeof(copied->umrs[0]));
 }
 
 struct attach {

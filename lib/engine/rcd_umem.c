@@ -251,6 +251,7 @@ struct change {
 	struct rcd_key key;
 	enum rcd_mr_kind kind;
 	uint32_t pd;
+	bool foreign; /**< the list of those that are reached by copies changes */
 	int err;
 };
 
@@ -288,10 +289,8 @@ reg_on_lcore(struct rcd_lcore *lcore, void *arg)
 	if (change->err != 0)
 		return;
 	change->umr->key = change->key;
-	if (change->old != NULL && is_foreign(change->old))
-		rcd_ucopied_del(change->session, change->old);
-	if (is_foreign(change->umr))
-		rcd_ucopied_add(change->session, change->umr);
+	if (change->foreign)
+		rcd_ucopied_swap(change->session);
 }
 
 /* A region leaves the tables of the control thread. */
@@ -315,8 +314,10 @@ enter(struct rcd_session *session, struct rcd_umr *umr, struct rcd_umr *old, uin
 
 	if (old != NULL)
 		change.key = old->key;
-	if (is_foreign(umr))
-		change.err = rcd_ucopied_reserve(session);
+	change.foreign = is_foreign(umr) || (old != NULL && is_foreign(old));
+	if (change.foreign)
+		change.err = rcd_ucopied_prepare(session,
+			old != NULL && is_foreign(old) ? old : NULL, is_foreign(umr) ? umr : NULL);
 	if (change.err == 0)
 		rcd_lcore_call(session->lcore, reg_on_lcore, &change);
 	if (change.err != 0) {
@@ -425,8 +426,8 @@ dereg_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	(void)lcore;
 	change->err = rcd_mr_deregister(change->session->mrs, change->key);
-	if (change->err == 0 && is_foreign(change->umr))
-		rcd_ucopied_del(change->session, change->umr);
+	if (change->err == 0 && change->foreign)
+		rcd_ucopied_swap(change->session);
 }
 
 int
@@ -438,7 +439,11 @@ rcd_umem_dereg(struct rcd_session *session, uint32_t key)
 
 	if (change.umr == NULL)
 		return -ENOENT;
-	rcd_lcore_call(session->lcore, dereg_on_lcore, &change);
+	change.foreign = is_foreign(change.umr);
+	if (change.foreign)
+		change.err = rcd_ucopied_prepare(session, change.umr, NULL);
+	if (change.err == 0)
+		rcd_lcore_call(session->lcore, dereg_on_lcore, &change);
 	if (change.err == 0) {
 		leave(session, change.umr);
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MRS, 1);

@@ -470,6 +470,49 @@ scribbles(void)
 	teardown();
 }
 
+/* Regions of one client in no order: each is found by its address, and none that has gone. */
+static void
+many_regions(void)
+{
+	enum {
+		REGIONS = 300,
+		BYTES = 64
+	};
+	uint32_t keys[REGIONS];
+	struct rcd_cq_slot slot;
+
+	setup();
+	for (uint32_t i = 0; i < REGIONS; i++)
+		MUST(reg_raw(&copied, memory + i * BYTES, BYTES, &keys[i]) == 0);
+	/* Some go, and others come, all over the list. */
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		uint32_t at = i * 77 % REGIONS;
+		struct rcd_ctrl_key gone = { .key = keys[at] };
+
+		if (i % 3 == 0)
+			continue;
+		CU_ASSERT_EQUAL(
+			rcd_client_call(&copied.client, RCD_CTRL_MR_DEREG, &gone, NULL, NULL, NULL),
+			0);
+		if (i % 3 == 1)
+			MUST(reg_raw(&copied, memory + at * BYTES, BYTES, &keys[at]) == 0);
+		else
+			keys[at] = 0;
+	}
+	fill(peer.memory, BYTES, 9);
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		if (keys[i] == 0)
+			continue;
+		memset(memory + i * BYTES, 0, BYTES);
+		CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(BYTES),
+					(uintptr_t)memory + i * BYTES, keys[i]),
+			0);
+		CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+		CU_ASSERT(filled(memory + i * BYTES, BYTES, 9));
+	}
+	teardown();
+}
+
 static void
 still_right(void)
 {
@@ -498,6 +541,7 @@ main(void)
 		{ "S5 copies that are out are bounded", no_room },
 		{ "S5 an impossible index harms its writer", lies },
 		{ "S5 a queue of nonsense harms its writer", scribbles },
+		{ "S8 hundreds of regions come and go", many_regions },
 		{ "S5 nothing is left", still_right },
 	};
 
