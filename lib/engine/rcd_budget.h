@@ -31,6 +31,8 @@
  * in several rounds, and its reply comes after the last.
  */
 #define RCD_ROUND_SLICE  256 /**< units of a client in a round */
+#define RCD_ROUND_OPEN   64  /**< units of a context that is opened: its segment and tables */
+#define RCD_ROUND_CM     8   /**< units of a message or request of connection management */
 #define RCD_ROUND_SLICES 8   /**< clients with unfinished requests that go on in a round */
 
 #endif /* RCD_BUDGET_H */

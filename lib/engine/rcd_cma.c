@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PKEY_BASE     0x7fffu
-#define TAKE_MOST     256                    /**< MADs before others have their turn */
+#define TAKE_MOST     64                     /**< MADs before others have their turn */
 #define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
 #define PATIENCE      24                     /**< code: 68 s, as the kernel's */
 #define PARKED_FOR_NS 1000000000u
@@ -126,6 +126,7 @@ rcd_cma_take(struct rcd_engine *engine)
 	for (uint32_t i = 0; rte_ring_dequeue_elem(cma->mads, &mad, sizeof(mad)) == 0; i++) {
 		rcd_cm_rx(cma->agent, mad.mad, &mad.way, rcd_clock_ns());
 		settle(cma, rcd_dev_by_serial(engine, mad.way.dev));
+		engine->work += RCD_ROUND_CM;
 		if (i + 1 == TAKE_MOST) {
 			rcd_engine_wake(engine);
 			return;

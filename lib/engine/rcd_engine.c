@@ -481,12 +481,12 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			break;
 		}
 	}
-	if (engine->work > engine->longest_work)
-		engine->longest_work = engine->work;
 	rcd_cma_take(engine);
 	if (engine->follow_soon)
 		rcd_follow(engine, rcd_clock_ns());
 	tick(engine);
+	if (engine->work > engine->longest_work)
+		engine->longest_work = engine->work;
 }
 
 void

@@ -190,6 +190,7 @@ serve_open(struct request *r)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
 		return -errno;
 	shutdown(events[0], SHUT_RD);
+	session->engine->work += RCD_ROUND_OPEN;
 	err = rcd_session_open(session, dev);
 	if (err != 0) {
 		close(events[0]);
@@ -535,6 +536,7 @@ serve_cm(struct request *r)
 	int fd = -1;
 	int err = rcd_cma_serve(r->session, r->op, r->in, r->out, &fd);
 
+	r->session->engine->work += RCD_ROUND_CM;
 	if (fd >= 0) {
 		r->reply->fds.fds[0] = fd;
 		r->reply->fds.count = 1;

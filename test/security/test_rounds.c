@@ -6,6 +6,7 @@
  * its largest step did. Nothing here is about time.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +21,48 @@ static struct rig rig;
 
 /** Units of the control thread's largest step with four clients: each has a slice of 256. */
 #define STEP_MOST 1100
+
+/* What an open context costs is counted; requests in a row, of 8 units each, have their share. */
+static void
+contexts_and_connections(void)
+{
+	enum {
+		REQUESTS = 200,
+		OPEN_UNITS = 64
+	};
+	struct rcd_ctrl_msg msg = { .hdr = { .op = RCD_CTRL_CM_CREATE } };
+	struct rcd_ctrl_handle channel;
+	struct rcd_ctrl_fds fds;
+	struct node a;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") >= OPEN_UNITS);
+	MUST(rcd_client_call(&a.client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &channel, NULL, &fds) ==
+		0);
+	msg.body.cm_create_req = (struct rcd_ctrl_cm_create_req){
+		.channel = channel.handle, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+	};
+	/* Not all at once: a client that takes no replies is one to go. */
+	for (int sent = 0; sent < REQUESTS; sent += 20) {
+		struct rcd_ctrl_msg reply;
+		struct rcd_ctrl_fds none;
+
+		MUST(kill(rig.pid, SIGSTOP) == 0);
+		for (int i = 0; i < 20; i++)
+			MUST(rcd_ctrl_send(a.client.sock, &msg, rcd_ctrl_req_len(msg.hdr.op), NULL,
+				     0) == 0);
+		MUST(kill(rig.pid, SIGCONT) == 0);
+		for (int i = 0; i < 20; i++) {
+			MUST(rcd_ctrl_recv(a.client.sock, &reply, sizeof(reply), &none, 0) > 0);
+			CU_ASSERT_EQUAL(reply.hdr.status, 0);
+		}
+	}
+	/* Sixteen requests are a turn. */
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") >= 16 * 8);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+	rcd_ctrl_fds_close(&fds);
+	node_close(&a);
+}
 
 /* Queues of 64 MiB, one after another, in three connections; others greet meanwhile. */
 static void
@@ -128,6 +171,7 @@ int
 main(void)
 {
 	static const struct rcd_test tests[] = {
+		{ "S16 contexts and connections are counted", contexts_and_connections },
 		{ "S16 queues of many pages are made in small steps", large_queues },
 		{ "S16 memory of many pages is entered in small steps", large_memory },
 		{ "S16 the engine is as before", stop },
