@@ -80,8 +80,7 @@ measure(int ms, double *p99)
 	return samples[count / 2] / 1e3;
 }
 
-/* Clock ticks of a line of /proc/PID/stat when the process is in a group: its own and of children
- * that it has waited for. */
+/* Clock ticks of a process when it is in a group: its own, and of children that have ended. */
 static unsigned long
 ticks_of(const char *pid, pid_t group)
 {
@@ -165,7 +164,7 @@ begin(const struct attack *attack, const char *command, double part)
 		_exit(0);
 	}
 	close(ready[1]);
-	/* An attack says when it goes on; the others' end of the pipe is closed, or not waited for. */
+	/* An attack says when it goes on; the others begin at once. */
 	if (attack != NULL)
 		MUST(read(ready[0], &byte, 1) == 1);
 	close(ready[0]);
@@ -260,9 +259,9 @@ main(int argc, char **argv)
 
 	for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
 		if (strcmp(argv[at], "--rounds") == 0)
-			rounds = atoi(argv[at + 1]);
+			rounds = (int)strtol(argv[at + 1], NULL, 10);
 		else if (strcmp(argv[at], "--ms") == 0)
-			ms = atoi(argv[at + 1]);
+			ms = (int)strtol(argv[at + 1], NULL, 10);
 		else if (strcmp(argv[at], "--with") == 0)
 			command = argv[at + 1];
 	}

@@ -22,7 +22,7 @@
 #define PACKETS 64
 #define QKEY    0x1234
 
-/** Units of the largest poll: 128 for groups and the last packet's members, twice, beside others. */
+/** Units of the largest poll: 128 for groups, the last packet's members twice, and the others. */
 #define WORK_MOST 640
 
 static struct rig rig;
