@@ -452,6 +452,7 @@ struct rcd_doorbells {
 struct rcd_session {
 	/* The lcore's. */
 	struct rcd_shm_hdr *shm; /**< NULL: nothing was opened */
+	uint64_t spent_poll;     /**< number of the last poll in which it used up a budget */
 	uint32_t idle_polls;
 	bool hot;
 	bool in_flushing, in_owing; /**< of the lists of the lcore */

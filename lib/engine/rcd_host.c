@@ -317,7 +317,8 @@ make_hot(struct rcd_lcore *lcore, uint32_t place)
 static uint32_t
 answer_share(struct rcd_lcore *lcore, struct rcd_session *session, uint32_t left)
 {
-	uint32_t budget = left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION;
+	uint32_t share = rcd_late_share(lcore, session);
+	uint32_t budget = left < share ? left : share;
 	uint32_t done = rcd_host_answer(lcore, session, budget);
 
 	if (unlikely(done >= budget))

@@ -11,10 +11,12 @@ void
 rcd_late_spent(struct rcd_lcore *lcore, struct rcd_session *session)
 {
 	lcore->rest.spent = true;
-	if (session != NULL)
+	if (session != NULL) {
+		session->spent_poll = lcore->polls;
 		rcd_counter_add(&session->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
-	else
+	} else {
 		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
+	}
 }
 
 void
@@ -70,16 +72,17 @@ rcd_late_poll(struct rcd_lcore *lcore)
 
 	while (last != NULL && session != last && done < RCD_WORK_ALL) {
 		uint32_t left = RCD_WORK_ALL - done;
+		uint32_t share;
 
 		session = TAILQ_FIRST(&lcore->flushing);
+		share = rcd_late_share(lcore, session);
 		TAILQ_REMOVE(&lcore->flushing, session, flush_link);
 		if (session->flush_held) {
 			TAILQ_INSERT_TAIL(&lcore->flushing, session, flush_link);
 			done++;
 			continue;
 		}
-		done += flush_session(
-			lcore, session, left < RCD_WORK_SESSION ? left : RCD_WORK_SESSION);
+		done += flush_session(lcore, session, left < share ? left : share);
 		session->in_flushing = !TAILQ_EMPTY(&session->flushing);
 		if (!session->in_flushing)
 			continue;

@@ -12,6 +12,18 @@
 /* rcd_late.c */
 
 /**
+ * How much is done for a session in this poll. Who used all of it in the poll before gets little
+ * where others have something to do: what one of them waits for takes several polls.
+ */
+static inline uint32_t
+rcd_late_share(const struct rcd_lcore *lcore, const struct rcd_session *session)
+{
+	if (likely(lcore->polls - session->spent_poll > 1) || lcore->hot_count < 2)
+		return RCD_WORK_SESSION;
+	return RCD_WORK_AGAIN;
+}
+
+/**
  * A budget of this poll was used up. It is counted, and where cores are shared others run before
  * the next poll.
  *

@@ -452,12 +452,33 @@ nap(struct rcd_lcore *lcore)
 	set_sleeping(lcore, 0);
 }
 
+/*
+ * Who makes work without end does not keep others from a shared core: they have it after each poll
+ * that left something. A client that waits gives it back at once. One that computes keeps it until
+ * the scheduler takes it away, for milliseconds: then the lcore works for as long as it was away
+ * before it gives way again, or each poll would cost whoever waits for it that much.
+ *
+ * @return when it may give way again
+ */
+static uint64_t
+give_way(uint64_t now_ns, uint64_t not_before_ns)
+{
+	uint64_t back_ns;
+
+	if (now_ns < not_before_ns)
+		return not_before_ns;
+	sched_yield();
+	back_ns = rcd_clock_ns();
+	return back_ns + (back_ns - now_ns);
+}
+
 int
 rcd_lcore_main(void *arg)
 {
 	struct rcd_lcore *lcore = arg;
 	enum rcd_idle idle = lcore->engine->conf.idle;
 	uint64_t busy_ns = rcd_clock_ns();
+	uint64_t way_ns = 0;
 	uint32_t empty = 0;
 
 	while (!rcd_lcore_stopping(lcore)) {
@@ -466,9 +487,8 @@ rcd_lcore_main(void *arg)
 		if (rcd_lcore_poll(lcore, now_ns, RCD_BURST_MAX) > 0) {
 			busy_ns = now_ns;
 			empty = 0;
-			/* Who makes work without end does not keep others from a shared core. */
 			if (unlikely(carries_over(lcore)) && idle >= RCD_IDLE_YIELD)
-				sched_yield();
+				way_ns = give_way(rcd_clock_ns(), way_ns);
 			continue;
 		}
 		switch (idle) {

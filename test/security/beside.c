@@ -11,11 +11,17 @@
  * COMMAND runs again and again; ROCADE_SOCKET in its environment names the engine's socket.
  *
  * The control run is no empty machine: a process computes there for as much of the time as the
- * attack did. What an attacker's own processor time costs others is the scheduler's affair, and any
+ * attack wanted to. What an attacker's own processor time costs others is the scheduler's affair, and any
  * program costs the same; what is left of the ratio is what the engine does for the attacker.
+ *
+ * Where the three run matters more than anything else, and a scheduler changes its mind. So each
+ * way in which they lie on two cores is a row of its own: "apart" has the pair on the lcore's core
+ * and the attacker on another, "near" the attacker on the lcore's core and the pair on another, and
+ * "both" the two of them on a core without the lcore.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +37,17 @@
 #define ROUNDS_MAX  99
 #define SLICE_US    10000
 
+/* Who shares the core of the lcore. */
+static const struct place {
+	const char *name;
+	bool pair;
+	bool attacker;
+} places[] = { { "apart", true, false }, { "near", false, true }, { "both", false, false } };
+
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
 static struct rig rig;
+static int lcore_cpu = -1;
 static struct node here, there;
 static uint32_t *samples;
 
@@ -76,47 +92,88 @@ measure(int ms, double *p99)
 		samples[count++] = (uint32_t)(now_ns() - began);
 	}
 	qsort(samples, count, sizeof(samples[0]), ascending_ns);
-	*p99 = samples[count / 100 * 99] / 1e3;
+	*p99 = samples[(uint64_t)count * 99 / 100] / 1e3;
 	return samples[count / 2] / 1e3;
 }
 
-/* Clock ticks of a process when it is in a group: its own, and of children that have ended. */
-static unsigned long
-ticks_of(const char *pid, pid_t group)
+/* For how long a process of a group ran or wanted to run, ns: 0 for those of other groups. */
+static uint64_t
+busy_ns(const char *pid, pid_t group)
 {
-	unsigned long user, sys, child_user, child_sys;
-	char path[300], line[1024] = "";
-	const char *at;
-	int pgrp;
+	unsigned long long ran = 0, waited = 0;
+	char path[300];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	if (getpgid((pid_t)strtol(pid, NULL, 10)) != group)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
 	file = fopen(path, "r");
 	if (file == NULL)
 		return 0;
-	at = fgets(line, sizeof(line), file) != NULL ? strrchr(line, ')') : NULL;
+	if (fscanf(file, "%llu %llu", &ran, &waited) != 2)
+		ran = waited = 0;
 	fclose(file);
-	if (at == NULL ||
-		sscanf(at, ") %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &pgrp,
-			&user, &sys, &child_user, &child_sys) != 5 ||
-		pgrp != group)
-		return 0;
-	return user + sys + child_user + child_sys;
+	return ran + waited;
 }
 
 static double
-cpu_seconds(pid_t group)
+busy_seconds(pid_t group)
 {
-	unsigned long ticks = 0;
+	uint64_t busy = 0;
 	DIR *dir = opendir("/proc");
 	const struct dirent *entry;
 
 	MUST(dir != NULL);
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			ticks += ticks_of(entry->d_name, group);
+			busy += busy_ns(entry->d_name, group);
 	closedir(dir);
-	return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	return (double)busy / 1e9;
+}
+
+/* The core that the engine's lcore is bound to. */
+static int
+find_lcore(void)
+{
+	char path[300], name[64] = "";
+	const struct dirent *entry;
+	int cpu = -1;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)rig.pid);
+	dir = opendir(path);
+	MUST(dir != NULL);
+	while (cpu < 0 && (entry = readdir(dir)) != NULL) {
+		cpu_set_t set;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/comm", (int)rig.pid, entry->d_name);
+		file = fopen(path, "r");
+		if (file == NULL)
+			continue;
+		if (fgets(name, sizeof(name), file) != NULL &&
+			strncmp(name, "rte-worker", 10) == 0 &&
+			sched_getaffinity(
+				(pid_t)strtol(entry->d_name, NULL, 10), sizeof(set), &set) == 0 &&
+			CPU_COUNT(&set) == 1)
+			for (cpu = 0; !CPU_ISSET((size_t)cpu, &set);)
+				cpu++;
+		fclose(file);
+	}
+	closedir(dir);
+	return cpu;
+}
+
+/* To the core of the lcore, or to the next one. */
+static void
+go_to(bool lcores)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)(lcores ? lcore_cpu : (lcore_cpu + 1) % cpus), &set);
+	MUST(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
 /* Computes for a part of the time. */
@@ -126,7 +183,7 @@ compute(double part)
 	for (;;) {
 		uint64_t began = now_ns();
 
-		while (part > 0.95 || now_ns() - began < (uint64_t)(part * SLICE_US * 1e3)) {
+		while (part > 0.9 || now_ns() - began < (uint64_t)(part * SLICE_US * 1e3)) {
 		}
 		usleep((useconds_t)((1 - part) * SLICE_US));
 	}
@@ -134,7 +191,7 @@ compute(double part)
 
 /* A process group of its own, which ends with us. */
 static pid_t
-begin(const struct attack *attack, const char *command, double part)
+begin(const struct attack *attack, const char *command, double part, const struct place *place)
 {
 	int ready[2];
 	pid_t pid;
@@ -147,6 +204,7 @@ begin(const struct attack *attack, const char *command, double part)
 	if (pid == 0) {
 		close(ready[0]);
 		setpgid(0, 0);
+		go_to(place->attacker);
 		if (attack == NULL && command == NULL)
 			compute(part);
 		if (command != NULL) {
@@ -193,28 +251,30 @@ median(double *values, int count)
 }
 
 static void
-compare(const struct attack *attack, const char *command, int rounds, int ms)
+compare(const struct attack *attack, const char *command, const struct place *place, int rounds,
+	int ms)
 {
 	static struct run control, beside;
 	double part = 0;
 	long long most;
 
+	go_to(place->pair);
 	for (int i = 0; i < rounds; i++) {
-		double cpu;
-		pid_t pid = begin(attack, command, 0);
+		double busy;
+		pid_t pid = begin(attack, command, 0, place);
 
-		cpu = cpu_seconds(pid);
+		busy = busy_seconds(pid);
 		beside.p50[i] = measure(ms, &beside.p99[i]);
-		cpu = cpu_seconds(pid) - cpu;
+		busy = busy_seconds(pid) - busy;
 		end(pid);
-		part = cpu > 0 ? cpu * 1000 / ms : 0;
-		pid = begin(NULL, NULL, part < 1 ? part : 1);
+		part = busy > 0 ? busy * 1000 / ms : 0;
+		pid = begin(NULL, NULL, part < 1 ? part : 1, place);
 		control.p50[i] = measure(ms, &control.p99[i]);
 		end(pid);
 	}
 	most = rig_engine(&rig, "longest_poll_work");
-	printf("%-10s %8.1f %8.1f %6.2f   %9.1f %9.1f   %3.0f %% %6lld\n",
-		attack != NULL ? attack->name : "command", median(control.p50, rounds),
+	printf("%-10s %-5s %8.1f %8.1f %6.2f   %9.1f %9.1f   %3.0f %% %6lld\n",
+		attack != NULL ? attack->name : "command", place->name, median(control.p50, rounds),
 		median(beside.p50, rounds),
 		median(beside.p50, rounds) / median(control.p50, rounds),
 		median(control.p99, rounds), median(beside.p99, rounds), part * 100, most);
@@ -233,6 +293,8 @@ start_engine(void)
 	rig_start(&rig, args);
 	close(fd);
 	unlink(path);
+	lcore_cpu = find_lcore();
+	MUST(lcore_cpu >= 0);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
 	node_open(&here, rig.socket, "roce0", RCD_CTRL_QP_RC);
 	node_open(&there, rig.socket, "roce1", RCD_CTRL_QP_RC);
@@ -273,14 +335,14 @@ main(int argc, char **argv)
 	samples = calloc(SAMPLES_MAX, sizeof(samples[0]));
 	MUST(samples != NULL);
 	start_engine();
-	printf("%-10s %8s %8s %6s   %9s %9s   %5s %6s\n", "attack", "control", "beside", "ratio",
-		"p99", "p99", "CPU", "work");
-	if (command != NULL)
-		compare(NULL, command, rounds, ms);
+	printf("%-10s %-5s %8s %8s %6s   %9s %9s   %5s %6s\n", "attack", "place", "control",
+		"beside", "ratio", "p99", "p99", "busy", "work");
+	for (size_t i = 0; command != NULL && i < PLACES; i++)
+		compare(NULL, command, &places[i], rounds, ms);
 	for (const struct attack *attack = attacks; command == NULL && attack->name != NULL;
 		attack++)
-		if (wanted(attack->name, argc - at, argv + at))
-			compare(attack, NULL, rounds, ms);
+		for (size_t i = 0; i < PLACES && wanted(attack->name, argc - at, argv + at); i++)
+			compare(attack, NULL, &places[i], rounds, ms);
 	node_close(&here);
 	node_close(&there);
 	return rig_stop(&rig, 10000) == 0 ? 0 : 1;
