@@ -57,11 +57,12 @@
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
+#include "rcd_parts.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
-#include "rcd_rest.h"
 #include "rcd_random.h"
 #include "rcd_reorder.h"
+#include "rcd_rest.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
 #include "rcd_turn.h"
@@ -415,26 +416,7 @@ struct rcd_table {
 	uint32_t used;
 };
 
-/** Parts of a segment that are free, sorted by offset. */
-struct rcd_extent {
-	uint64_t start;
-	uint64_t len;
-};
-
-struct rcd_extents {
-	struct rcd_extent *list;
-	uint32_t count;
-};
-
 LIST_HEAD(rcd_session_list, rcd_session);
-
-/** A part of a segment that is being cleared for a request, by several rounds. */
-struct rcd_clearing {
-	uint64_t offset;
-	uint64_t bytes; /**< 0: none is */
-	uint64_t done;
-	uint32_t via; /**< connection whose request it is */
-};
 
 /** Doorbells that were taken and not answered yet: words of queue pairs, one after another. */
 struct rcd_doorbells {

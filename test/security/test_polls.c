@@ -134,7 +134,7 @@ static void
 doorbells_of_many_clients(void)
 {
 	enum {
-		CLIENTS = 8
+		CLIENTS = 24
 	};
 	long long before = rig_engine(&rig, "poll_budget_all");
 	struct honest honest = honest_start(&rig);
