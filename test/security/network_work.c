@@ -14,8 +14,6 @@
 #include "rcd_qp.h"
 #include "rcd_tap.h"
 
-#define FOREVER_MS 60000
-
 /** Queue pairs, and what each has outstanding: as much as is allowed. */
 #define QPS   60
 #define DEPTH 512
