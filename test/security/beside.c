@@ -11,8 +11,9 @@
  * COMMAND runs again and again; ROCADE_SOCKET in its environment names the engine's socket.
  *
  * The control run is no empty machine: a process computes there for as much of the time as the
- * attack wanted to. What an attacker's own processor time costs others is the scheduler's affair, and any
- * program costs the same; what is left of the ratio is what the engine does for the attacker.
+ * attack wanted to, in turns as long. What an attacker's own processor time costs others is the
+ * scheduler's affair, and any program costs the same; what is left of the ratio is what the engine
+ * does for the attacker.
  *
  * Where the three run matters more than anything else, and a scheduler changes its mind. So each
  * way in which they lie on two cores is a row of its own: "apart" has the pair on the lcore's core
@@ -96,39 +97,46 @@ measure(int ms, double *p99)
 	return samples[count / 2] / 1e3;
 }
 
-/* For how long a process of a group ran or wanted to run, ns: 0 for those of other groups. */
-static uint64_t
-busy_ns(const char *pid, pid_t group)
+/** What processes had of their cores. */
+struct use {
+	uint64_t busy_ns; /**< for how long they ran, or wanted to */
+	uint64_t turns;
+};
+
+/* Adds a process, if it is of a group. */
+static void
+add_use(const char *pid, pid_t group, struct use *use)
 {
-	unsigned long long ran = 0, waited = 0;
+	unsigned long long ran, waited, turns;
 	char path[300];
 	FILE *file;
 
 	if (getpgid((pid_t)strtol(pid, NULL, 10)) != group)
-		return 0;
+		return;
 	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
 	file = fopen(path, "r");
 	if (file == NULL)
-		return 0;
-	if (fscanf(file, "%llu %llu", &ran, &waited) != 2)
-		ran = waited = 0;
+		return;
+	if (fscanf(file, "%llu %llu %llu", &ran, &waited, &turns) == 3) {
+		use->busy_ns += ran + waited;
+		use->turns += turns;
+	}
 	fclose(file);
-	return ran + waited;
 }
 
-static double
-busy_seconds(pid_t group)
+static struct use
+use_of(pid_t group)
 {
-	uint64_t busy = 0;
+	struct use use = { .turns = 0 };
 	DIR *dir = opendir("/proc");
 	const struct dirent *entry;
 
 	MUST(dir != NULL);
 	while ((entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			busy += busy_ns(entry->d_name, group);
+			add_use(entry->d_name, group, &use);
 	closedir(dir);
-	return (double)busy / 1e9;
+	return use;
 }
 
 /* The core that the engine's lcore is bound to. */
@@ -176,22 +184,23 @@ go_to(bool lcores)
 	MUST(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
-/* Computes for a part of the time. */
+/* Computes for a part of the time, in turns of so many us. */
 static void
-compute(double part)
+compute(double part, double turn_us)
 {
 	for (;;) {
 		uint64_t began = now_ns();
 
-		while (part > 0.9 || now_ns() - began < (uint64_t)(part * SLICE_US * 1e3)) {
+		while (part > 0.9 || now_ns() - began < (uint64_t)(turn_us * 1e3)) {
 		}
-		usleep((useconds_t)((1 - part) * SLICE_US));
+		usleep((useconds_t)(turn_us * (1 - part) / (part > 0.01 ? part : 0.01)));
 	}
 }
 
 /* A process group of its own, which ends with us. */
 static pid_t
-begin(const struct attack *attack, const char *command, double part, const struct place *place)
+begin(const struct attack *attack, const char *command, double part, double turn_us,
+	const struct place *place)
 {
 	int ready[2];
 	pid_t pid;
@@ -206,7 +215,7 @@ begin(const struct attack *attack, const char *command, double part, const struc
 		setpgid(0, 0);
 		go_to(place->attacker);
 		if (attack == NULL && command == NULL)
-			compute(part);
+			compute(part, turn_us);
 		if (command != NULL) {
 			int null = open("/dev/null", O_RDWR);
 
@@ -260,15 +269,23 @@ compare(const struct attack *attack, const char *command, const struct place *pl
 
 	go_to(place->pair);
 	for (int i = 0; i < rounds; i++) {
-		double busy;
-		pid_t pid = begin(attack, command, 0, place);
+		pid_t pid = begin(attack, command, 0, 0, place);
+		struct use before = use_of(pid), after;
+		double turn_us = 1000;
 
-		busy = busy_seconds(pid);
 		beside.p50[i] = measure(ms, &beside.p99[i]);
-		busy = busy_seconds(pid) - busy;
+		after = use_of(pid);
 		end(pid);
-		part = busy > 0 ? busy * 1000 / ms : 0;
-		pid = begin(NULL, NULL, part < 1 ? part : 1, place);
+		/* Processes that have ended are in neither. */
+		part = 0;
+		if (after.busy_ns > before.busy_ns && after.turns > before.turns) {
+			part = (double)(after.busy_ns - before.busy_ns) / 1e6 / ms;
+			turn_us = (double)(after.busy_ns - before.busy_ns) / 1e3 /
+				(double)(after.turns - before.turns);
+		} else if (after.busy_ns > before.busy_ns) {
+			part = 1;
+		}
+		pid = begin(NULL, NULL, part < 1 ? part : 1, turn_us, place);
 		control.p50[i] = measure(ms, &control.p99[i]);
 		end(pid);
 	}
