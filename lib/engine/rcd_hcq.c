@@ -106,12 +106,16 @@ rcd_verbs_cq_create(
 /** Attempts to come up with an lcore that goes on completing: each leaves it less to do. */
 #define MOVE_TRIES 64
 
+/** Completions of a page, which is a unit of the control thread's. */
+#define UNIT_SLOTS 64
+
 struct cq_move {
 	struct rcd_hcq *cq;
 	struct rcd_hcq to; /**< new ring */
 	uint32_t next;     /**< completion to copy next */
 	uint32_t producer; /**< as the client may see it */
-	int err;           /**< -EAGAIN: there is more than the lcore copies at once */
+	uint64_t copied;
+	int err; /**< -EAGAIN: there is more than the lcore copies at once */
 };
 
 /* @return whether what is not consumed fits both rings */
@@ -159,7 +163,8 @@ cq_copy(struct cq_move *move)
 {
 	const struct rcd_hcq *from = move->cq;
 
-	for (; move->next != move->producer; move->next++)
+	/* A client that says it consumed what it was not shown is ahead. */
+	for (; (int32_t)(move->producer - move->next) > 0; move->next++, move->copied++)
 		move->to.slots[move->next & move->to.mask] = from->slots[move->next & from->mask];
 }
 
@@ -218,6 +223,7 @@ rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize
 		cq_copy(&move);
 		rcd_lcore_call(session->lcore, cq_switch_on_lcore, &move);
 	}
+	session->engine->work += (uint32_t)(move.copied / UNIT_SLOTS);
 	if (move.err == -EAGAIN)
 		rcd_lcore_call(session->lcore, cq_give_up_on_lcore, &move);
 	if (move.err != 0) {

@@ -296,6 +296,35 @@ hides_many(bool destroy)
 	teardown();
 }
 
+/* A client that says it consumed what it was not shown yet, of a queue that moves. */
+static void
+ahead(void)
+{
+	struct rcd_ctrl_cq_resize_req resize = { .depth = HIDDEN };
+	struct rcd_ctrl_cq_rep rep;
+	struct rcd_sge sge;
+
+	setup();
+	resize.handle = copied.cq.handle;
+	sge = (struct rcd_sge){ (uintptr_t)copied.memory, 8, { copied.mr.key } };
+	CU_ASSERT_EQUAL(post_recv(&copied.qp, ours(LEN), 1), 0);
+	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_SEND, peers(100), 0, 0), 0);
+	CU_ASSERT(jobs(1));
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(
+			post(&second, RCD_WR_RDMA_WRITE, sge, (uintptr_t)peer.memory, peer.mr.key),
+			0);
+	/* Done, and hidden behind the receive that waits for its copy. */
+	for (uint64_t end = now_ms() + 5000;
+		rcd_shm_load(&second.sq.shm->consumer) != 4 && now_ms() < end;)
+		usleep(1000);
+	CU_ASSERT_EQUAL(rcd_shm_load(&second.sq.shm->consumer), 4);
+	rcd_shm_store(&copied.cq.shm->consumer, 4);
+	MUST(rcd_client_call(&copied.client, RCD_CTRL_CQ_RESIZE, &resize, &rep, NULL, NULL) == 0);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") < 10000);
+	teardown();
+}
+
 static void
 many_hidden(void)
 {
@@ -537,6 +566,7 @@ main(void)
 		{ "S5 nothing of a former life completes", begins_anew },
 		{ "H7 a queue pair sends again after RESET", sends_after_reset },
 		{ "S5 nothing of a former life completes, however much it was", many_hidden },
+		{ "F4 a queue moves whose client is ahead of it", ahead },
 		{ "S5 objects go with copies out", goes_with_jobs_out },
 		{ "S5 copies that are out are bounded", no_room },
 		{ "S5 an impossible index harms its writer", lies },
