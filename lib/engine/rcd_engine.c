@@ -12,6 +12,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -443,6 +444,9 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
 		(engine->client_count > 0 || engine->accept_later || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
+	/* Nobody waits for a core until the scheduler takes it from us. */
+	if (engine->unfinished_count > 0 && engine->yield)
+		sched_yield();
 	if (engine->unfinished_count > 0)
 		timeout_ms = 0;
 	engine->work = 0;

@@ -11,9 +11,9 @@
  * COMMAND runs again and again; ROCADE_SOCKET in its environment names the engine's socket.
  *
  * The control run is no empty machine: a process computes there for as much of the time as the
- * attack wanted to, in turns as long. What an attacker's own processor time costs others is the
- * scheduler's affair, and any program costs the same; what is left of the ratio is what the engine
- * does for the attacker.
+ * attack and the control thread wanted to, in turns as long. What their processor time costs others
+ * is the scheduler's affair, and any program costs the same; what is left of the ratio is what the
+ * engine does for the attacker.
  *
  * Where the three run matters more than anything else, and a scheduler changes its mind. So each
  * way in which they lie on two cores is a row of its own: "apart" has the pair on the lcore's core
@@ -111,7 +111,8 @@ add_use(const char *pid, pid_t group, struct use *use)
 	char path[300];
 	FILE *file;
 
-	if (getpgid((pid_t)strtol(pid, NULL, 10)) != group)
+	/* The control thread works for who attacks, and its time is as any program's. */
+	if (strtol(pid, NULL, 10) != rig.pid && getpgid((pid_t)strtol(pid, NULL, 10)) != group)
 		return;
 	snprintf(path, sizeof(path), "/proc/%s/schedstat", pid);
 	file = fopen(path, "r");
