@@ -224,6 +224,13 @@ leave(struct rcd_lcore *lcore, void *arg)
 	lcore->mcast[dev->index] = NULL;
 }
 
+/* Buffers may be the device's own, and another device may have its number next. */
+static void
+forget(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_rx_forget(lcore, ((const struct rcd_dev *)arg)->index);
+}
+
 static int
 first_gids(struct rcd_dev *dev)
 {
@@ -357,8 +364,8 @@ take_down(struct rcd_dev *dev)
 		rcd_neigh_flush(dev);
 		rcd_lcore_call_all(engine, leave, dev);
 		rcd_dev_show(engine, dev->index, NULL);
-		/* A last round, so that no lcore has this device in hand. */
-		rcd_lcore_call_all(engine, nothing, NULL);
+		/* A last round: nobody passes packets on any more, and none is left in hand. */
+		rcd_lcore_call_all(engine, forget, dev);
 		if (dev->wire)
 			rcd_kaddr_sync(engine);
 		RCD_LOG(NOTICE, "%s: removed", dev->conf.name);

@@ -406,3 +406,37 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 		rcd_late_spent(lcore, NULL);
 	return done;
 }
+
+/* Free what of a ring is a device's; the rest stays in order. Others may add to it meanwhile. */
+static void
+forget_ring(struct rte_ring *ring, uint32_t index)
+{
+	void *obj;
+
+	for (uint32_t left = rte_ring_count(ring); left > 0 && rte_ring_dequeue(ring, &obj) == 0;
+		left--) {
+		struct rte_mbuf *mbuf = obj;
+
+		/* Full again: what others added took its place. The peer sends it once more. */
+		if (mbuf->hash.usr == index || rte_ring_enqueue(ring, mbuf) != 0)
+			rte_pktmbuf_free(mbuf);
+	}
+}
+
+void
+rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index)
+{
+	struct rcd_rest *rest = &lcore->rest;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < rest->count; i++) {
+		if (rest->mbufs[i]->hash.usr == index)
+			rte_pktmbuf_free(rest->mbufs[i]);
+		else
+			rest->mbufs[kept++] = rest->mbufs[i];
+	}
+	rest->count = kept;
+	forget_ring(rest->groups, index);
+	forget_ring(lcore->loop, index);
+	forget_ring(lcore->handover, index);
+}
