@@ -378,6 +378,8 @@ node_gid(const struct node *node, int v4)
 	return 0;
 }
 
+uint8_t node_timeout = 14;
+
 struct rcd_ctrl_qp_attr
 node_attr(const struct node *node, const struct node *peer, int v4)
 {
@@ -389,7 +391,7 @@ node_attr(const struct node *node, const struct node *peer, int v4)
 		.sq_psn = 1000,
 		.dest_qpn = peer->qp.qpn,
 		.port = 1,
-		.timeout = 14,
+		.timeout = node_timeout,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 8,

@@ -129,6 +129,9 @@ node_memory(struct node *node, uint64_t len);
 uint8_t
 node_gid(const struct node *node, int v4);
 
+/** Code of the time after which a packet is sent again; a test whose peers wait sets a longer one. */
+extern uint8_t node_timeout;
+
 /** Attributes with which everything works. */
 struct rcd_ctrl_qp_attr
 node_attr(const struct node *node, const struct node *peer, int v4);

@@ -82,7 +82,7 @@ teardown(void)
 bool
 jobs(uint32_t count)
 {
-	uint64_t deadline = now_ms() + 5000;
+	uint64_t deadline = now_ms() + 20000;
 
 	while (rcd_shm_load(&queue->posted) - done < count && now_ms() < deadline)
 		usleep(200);

@@ -415,14 +415,14 @@ with_a_name(const char *name)
 	free(answer);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	MUST(rig_contexts(&rig, 0, 5000));
+	MUST(rig_contexts(&rig, 0, 20000));
 	return listed;
 }
 
 static void
 names(void)
 {
-	MUST(rig_contexts(&rig, 0, 5000));
+	MUST(rig_contexts(&rig, 0, 20000));
 	CU_ASSERT_TRUE(with_a_name("honest"));
 	CU_ASSERT_TRUE(with_a_name("\xff\xfe"));
 	CU_ASSERT_TRUE(with_a_name("\033[31mred"));

@@ -114,7 +114,7 @@ others_go_on(void)
 		fill(honest_a.memory, LEN, ++round);
 		CU_ASSERT_EQUAL_FATAL(
 			node_write(&honest_a, &honest_b, RCD_WR_RDMA_WRITE, 0, LEN, round), 0);
-		CU_ASSERT_EQUAL_FATAL(node_wait(&honest_a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL_FATAL(node_wait(&honest_a, &slot, 20000), RCD_WC_SUCCESS);
 		CU_ASSERT(filled(honest_b.memory, LEN, round));
 	}
 	node_open(&fresh, rig.socket, "roce0", RCD_CTRL_QP_RC);
@@ -304,7 +304,7 @@ page_that_never_comes(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	node_close(&node);
-	CU_ASSERT(rig_contexts(&rig, 2, 5000));
+	CU_ASSERT(rig_contexts(&rig, 2, 20000));
 	others_go_on();
 }
 
@@ -342,7 +342,7 @@ end_beside_a_stuck_client(void)
 	usleep(100000);
 	node_close(&honest_a);
 	node_close(&honest_b);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 	node_close(&node);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

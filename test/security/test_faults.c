@@ -149,7 +149,7 @@ others_are_not_blamed(void)
 	CU_ASSERT_EQUAL(wrong, 0);
 	close(fd);
 	close(good);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 static void
@@ -163,7 +163,7 @@ no_pages_are_kept(void)
 	rcd_client_close(&keeper.client);
 	CU_ASSERT(rig_contexts(&rig, 0, 3000));
 	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 int

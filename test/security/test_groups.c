@@ -115,7 +115,7 @@ many_members(void)
 static void
 stop(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 int

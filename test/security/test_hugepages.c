@@ -98,7 +98,7 @@ pages_by_need(void)
 	CU_ASSERT(rig_contexts(&rig, 0, 2000));
 	CU_ASSERT_EQUAL(free_pages(), before);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* A client that leaves and keeps the file. */
@@ -116,7 +116,7 @@ none_is_kept(void)
 	CU_ASSERT(rig_contexts(&rig, 0, 3000));
 	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
 	CU_ASSERT_EQUAL(free_pages(), before);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* Clients that want all, and touch what they were not given, besides. */
@@ -141,7 +141,7 @@ a_share_is_left(void)
 		node_close(&nodes[i]);
 	CU_ASSERT(rig_contexts(&rig, 0, 2000));
 	CU_ASSERT_EQUAL(free_pages(), before);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* Somebody else takes all of them while a client has room for more. */
@@ -165,7 +165,7 @@ none_left(void)
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	munmap(all, (size_t)count * HUGE);
 	node_close(&node);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 int

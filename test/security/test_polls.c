@@ -453,7 +453,7 @@ a_reader_that_faults(void)
 static void
 start_sleeper(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 	rig_start_text(&rig, "[engine]\nidle = sleep\n", true);
 }
 

@@ -206,7 +206,7 @@ third_works(void)
 		shared_memory(&b, 65536);
 		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
 		MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1) == 0);
-		MUST(node_wait(&a, &slot, 5000) == RCD_WC_SUCCESS);
+		MUST(node_wait(&a, &slot, 20000) == RCD_WC_SUCCESS);
 		node_close(&a);
 		node_close(&b);
 		MUST(taker_open(&taker, rig.socket) == 0);
@@ -264,7 +264,7 @@ each_resource(void)
 		CU_ASSERT_EQUAL(honest_end(honest), 0);
 		nothing_left();
 	}
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* The others go on while somebody has taken all there is; then it goes, and all with it. */
@@ -275,7 +275,7 @@ others_work(const struct hostile *hostile)
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	hostile_end(*hostile);
 	nothing_left();
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 static void
@@ -307,7 +307,7 @@ connections_outlive(void)
 	CU_ASSERT(rig_contexts(&rig, 0, 2000));
 	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
 	nothing_left();
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* All of a port space, by sessions that have not all identifiers that they may have. */
@@ -361,7 +361,7 @@ shared_port(void)
 	CU_ASSERT_EQUAL(share_cm_port(&taker, &port, &id), 0);
 	rcd_client_close(&taker.node.client);
 	nothing_left();
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* With all limits as they are by default. */
@@ -432,7 +432,7 @@ parts_of_a_file(void)
 	CU_ASSERT_EQUAL(use_of(&rig, EVERYBODY, "shared_bytes", &limit), before);
 	rcd_client_close(&taker.node.client);
 	nothing_left();
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 static int
@@ -474,7 +474,7 @@ null_regions(void)
 	CU_ASSERT(third_works());
 	rcd_client_close(&taker.node.client);
 	nothing_left();
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 /* Whatever took the last descriptor, who connects is told so, again and again. */
@@ -510,7 +510,7 @@ refused_without_descriptors(void)
 		rcd_client_close(&clients[i]);
 	MUST(prlimit(rig.pid, RLIMIT_NOFILE, &limit, NULL) == 0);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
 }
 
 static void
@@ -544,7 +544,7 @@ lose_memory(const void *arg)
 		told.first++;
 	MUST(ftruncate(fd, 0) == 0);
 	MUST(node_write(&peer, node, RCD_WR_RDMA_WRITE, HUGE + 4096, 64, 1) == 0);
-	told.err = node_wait(&peer, &slot, 5000);
+	told.err = node_wait(&peer, &slot, 20000);
 	told.all = told.first + 1;
 	return told;
 }

@@ -183,7 +183,7 @@ main(void)
 	shared = handle.handle;
 	failed = rcd_tap_run("region", tests, RCD_ARRAY_COUNT(tests));
 	node_close(&node);
-	if (rig_stop(&rig, 5000) != 0)
+	if (rig_stop(&rig, 20000) != 0)
 		return 1;
 	return failed;
 }

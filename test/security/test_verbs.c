@@ -282,5 +282,5 @@ main(void)
 	rig_start(&rig, NULL);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
 	status = rcd_tap_run("verbs", tests, sizeof(tests) / sizeof(tests[0]));
-	return rig_stop(&rig, 5000) != 0 ? 1 : status;
+	return rig_stop(&rig, 20000) != 0 ? 1 : status;
 }
