@@ -142,7 +142,6 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
 	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, stripped_vlan(mbuf));
 	struct rcd_hqp *hqp;
-	uint32_t sent;
 
 	if (qpn == RCD_QPN_MULTICAST) {
 		if (!in_vlan(dev, vlan_id)) {
@@ -173,10 +172,15 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
 		return FATE_NOWHERE;
 	}
-	sent = rcd_qp_sq_done(hqp->qp);
-	rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
-	/* One acknowledge ends up to a thousand requests, whether they are told of or not. */
-	lcore->work += rcd_qp_sq_done(hqp->qp) - sent;
+	if (rcd_opcode_is_response(pkt->roce.bth.opcode)) {
+		uint32_t done = rcd_qp_sq_done(hqp->qp);
+
+		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+		/* One ends up to a thousand requests, whether they are told of or not. */
+		lcore->work += rcd_qp_sq_done(hqp->qp) - done;
+	} else {
+		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+	}
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
@@ -214,7 +218,11 @@ free_burst(struct rte_mbuf **mbufs, uint32_t count)
 		rte_mempool_put_bulk(pool, batch, used);
 }
 
-/* What a budget leaves of a burst: from the first packet that was not looked at. */
+/*
+ * What a budget leaves of a burst, from the first packet that was not looked at: the next poll takes
+ * it up where it came from, checks and all. There is no older rest then: who has one takes no burst
+ * that may leave another.
+ */
 static void
 leave_rest(
 	struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count, bool looped, bool handed)
@@ -223,15 +231,17 @@ leave_rest(
 
 	rest->looped = looped;
 	rest->handed = handed;
-	for (uint32_t i = 0; i < count; i++)
-		rest->mbufs[rest->count++] = mbufs[i];
+	memcpy(rest->mbufs + rest->count, mbufs, count * sizeof(mbufs[0]));
+	rest->count += count;
 }
 
 /*
  * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
  * packets of our own making need no check.
+ *
+ * @return how many a budget left: the last ones, which are in the rest
  */
-static void
+static __rte_always_inline uint32_t
 rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, uint32_t count,
 	bool looped, bool handed)
 {
@@ -239,6 +249,7 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 	uint64_t fine_bytes = 0;
 	uint32_t fine = 0;
 	uint32_t whole = 0;
+	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
@@ -280,16 +291,18 @@ rx_burst(struct rcd_lcore *lcore, struct rcd_dev *dev, struct rte_mbuf **mbufs, 
 		if (fate == FATE_OTHER_LCORE || fate == FATE_LATER)
 			mbufs[i] = NULL;
 		if (unlikely(lcore->work >= lcore->rest.limit) && i + 1 < count) {
-			for (uint32_t k = i + 1; k < count; k++)
-				mbufs[k]->hash.usr = dev->index;
-			leave_rest(lcore, mbufs + i + 1, count - i - 1, looped, handed);
+			left = count - i - 1;
 			count = i + 1;
+			for (uint32_t k = count; k < count + left; k++)
+				mbufs[k]->hash.usr = dev->index;
+			leave_rest(lcore, mbufs + count, left, looped, handed);
 		}
 	}
 	if (!handed)
 		rcd_verdict_count_fine(counters, fine, fine_bytes);
 	free_burst(mbufs, count);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
+	return left;
 }
 
 /*
@@ -302,25 +315,24 @@ rx_numbered(
 	struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count, bool looped, bool handed)
 {
 	uint32_t first = 0;
+	uint32_t left = 0;
 
-	while (first < count) {
+	while (first < count && left == 0) {
 		uint32_t index = mbufs[first]->hash.usr;
 		uint32_t end = first + 1;
 
 		while (end < count && mbufs[end]->hash.usr == index)
 			end++;
 		if (lcore->txq_of[index] != NULL)
-			rx_burst(lcore, lcore->txq_of[index]->dev, mbufs + first, end - first,
-				looped, handed);
+			left = rx_burst(lcore, lcore->txq_of[index]->dev, mbufs + first,
+				end - first, looped, handed);
 		else
 			rte_pktmbuf_free_bulk(mbufs + first, end - first);
 		first = end;
-		if (unlikely(lcore->rest.count > 0)) {
-			leave_rest(lcore, mbufs + first, count - first, looped, handed);
-			break;
-		}
 	}
-	return count - lcore->rest.count;
+	if (unlikely(left > 0))
+		leave_rest(lcore, mbufs + first, count - first, looped, handed);
+	return first - left;
 }
 
 static uint32_t
@@ -345,7 +357,10 @@ rx_rest(struct rcd_lcore *lcore)
 	return rx_numbered(lcore, mbufs, count, rest->looped, rest->handed);
 }
 
-/* Packets for groups that wait, one at least. Other lcores have had theirs. */
+/*
+ * Packets for groups that wait, one at least. Other lcores have had theirs. They leave no rest: the
+ * limit of bursts is not set yet.
+ */
 static uint32_t
 rx_groups(struct rcd_lcore *lcore)
 {
@@ -368,9 +383,7 @@ rx_port(struct rcd_lcore *lcore, struct rcd_dev *dev, uint16_t burst)
 	if (lcore->index >= dev->queues)
 		return 0;
 	count = rte_eth_rx_burst(dev->port_id, (uint16_t)lcore->index, mbufs, burst);
-	if (count > 0)
-		rx_burst(lcore, dev, mbufs, count, false, false);
-	return count - lcore->rest.count;
+	return count > 0 ? count - rx_burst(lcore, dev, mbufs, count, false, false) : 0;
 }
 
 /* The ports, and behind them the rings. */

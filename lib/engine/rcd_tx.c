@@ -227,7 +227,7 @@ loop_of(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp)
 }
 
 /* @return bytes on the wire; 0: dropped, and counted */
-static uint32_t
+static __rte_always_inline uint32_t
 send_packet(
 	struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct rcd_tx_pkt *pkt, struct rte_mbuf *mbuf)
 {

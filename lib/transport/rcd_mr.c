@@ -535,11 +535,16 @@ typedef uint16_t __attribute__((may_alias)) word16;
  * written: adapters write upwards, and that has become a promise. memcpy() makes none. So what is
  * in the last cache line is stored behind the rest, upwards, in words that are not torn.
  */
-static void
+static inline void
 copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
 {
-	size_t tail = ((uintptr_t)dst + len - 1) % CACHE_LINE + 1;
+	size_t tail;
 
+	if (len == 8 && (uintptr_t)dst % 8 == 0) {
+		STORE_WORD(word64);
+		return;
+	}
+	tail = ((uintptr_t)dst + len - 1) % CACHE_LINE + 1;
 	if (len > tail) {
 		memcpy(dst, src, len - tail);
 		dst += len - tail;

@@ -153,6 +153,16 @@ rig_start_text(struct rig *rig, const char *text, bool wire)
 	unlink(path);
 }
 
+void
+rig_halt(const struct rig *rig)
+{
+	int status;
+
+	/* The parent is told when the last thread has stopped. */
+	MUST(kill(rig->pid, SIGSTOP) == 0);
+	MUST(waitpid(rig->pid, &status, WUNTRACED) == rig->pid && WIFSTOPPED(status));
+}
+
 int
 rig_stop(struct rig *rig, int limit_ms)
 {

@@ -35,6 +35,10 @@ rig_start(struct rig *rig, const char *const *args);
 void
 rig_start_text(struct rig *rig, const char *text, bool wire);
 
+/** Hold all of its threads, until SIGCONT: what comes meanwhile is one burst to it. */
+void
+rig_halt(const struct rig *rig);
+
 /** Stop it by SIGTERM. @return its exit status, or -1 when it took longer than @p limit_ms */
 int
 rig_stop(struct rig *rig, int limit_ms);

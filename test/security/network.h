@@ -73,4 +73,8 @@ nd_of_another_vlan(void);
 void
 acknowledges_of_much(void);
 
+/** A burst that a budget cut, with packets for a group waiting: what is left is still checked. */
+void
+rest_behind_groups(void);
+
 #endif /* NETWORK_H */

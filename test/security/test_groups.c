@@ -86,7 +86,7 @@ many_members(void)
 	uint32_t right = 0;
 
 	join_group(&members, qps);
-	MUST(kill(rig.pid, SIGSTOP) == 0);
+	rig_halt(&rig);
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		struct rcd_send_wr wr = { .wr_id = i,
 			.opcode = RCD_WR_SEND,

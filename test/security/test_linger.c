@@ -180,7 +180,7 @@ attack(unsigned int count, bool silent)
 
 	sock = connect_as(NOBODY);
 	/* Stopped, so that the last descriptor is the engine's. */
-	MUST(kill(rig.pid, SIGSTOP) == 0);
+	rig_halt(&rig);
 	if (silent)
 		MUST(send(sock, "", 0, 0) == 0);
 	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), null, hanging.fd, count) == 0);
@@ -216,7 +216,7 @@ with_no_bytes(void)
 	struct hanging hanging = hang();
 	int sock = connect_as(NOBODY);
 
-	MUST(kill(rig.pid, SIGSTOP) == 0);
+	rig_halt(&rig);
 	MUST(give(sock, 0, -1, hanging.fd, 1) == 0);
 	close(hanging.fd);
 	MUST(kill(rig.pid, SIGCONT) == 0);
@@ -253,7 +253,7 @@ a_user_has_its_share(void)
 		socks[i] = connect_as(NOBODY);
 	}
 	/* Once for all: a stop interrupts the closes that hang. */
-	MUST(kill(rig.pid, SIGSTOP) == 0);
+	rig_halt(&rig);
 	for (int i = 0; i < STREAMS; i++) {
 		MUST(give(socks[i], sizeof(struct rcd_ctrl_hdr), null, hanging[i].fd, 1) == 0);
 		close(hanging[i].fd);
@@ -311,7 +311,7 @@ stop(void)
 	struct hanging hanging = hang();
 	int sock = connect_as(NOBODY);
 
-	MUST(kill(rig.pid, SIGSTOP) == 0);
+	rig_halt(&rig);
 	MUST(give(sock, sizeof(struct rcd_ctrl_hdr), -1, hanging.fd, 1) == 0);
 	close(hanging.fd);
 	MUST(kill(rig.pid, SIGCONT) == 0);

@@ -557,6 +557,8 @@ main(void)
 		{ "packets outside of a connection's window are counted and no more",
 			packets_of_no_connection },
 		{ "S8 acknowledges of many requests at once", acknowledges_of_much },
+		{ "H12 what a budget left of a burst is checked behind groups",
+			rest_behind_groups },
 		{ "the engine ends well", engine_ends_well },
 	};
 	const char *reason = link_make();

@@ -47,7 +47,7 @@ contexts_and_connections(void)
 		struct rcd_ctrl_msg reply;
 		struct rcd_ctrl_fds none;
 
-		MUST(kill(rig.pid, SIGSTOP) == 0);
+		rig_halt(&rig);
 		for (int i = 0; i < 20; i++)
 			MUST(rcd_ctrl_send(a.client.sock, &msg, rcd_ctrl_req_len(msg.hdr.op), NULL,
 				     0) == 0);
