@@ -219,9 +219,9 @@ free_burst(struct rte_mbuf **mbufs, uint32_t count)
 }
 
 /*
- * What a budget leaves of a burst, from the first packet that was not looked at: the next poll takes
- * it up where it came from, checks and all. There is no older rest then: who has one takes no burst
- * that may leave another.
+ * What a budget leaves of a burst, from the first packet that was not looked at: the next poll
+ * goes on with it as what it was, checks and all. There is no older rest then: who has one takes
+ * no burst that may leave another.
  */
 static void
 leave_rest(

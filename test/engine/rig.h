@@ -15,6 +15,13 @@
 #include "rcd_cl_mem.h"
 #include "rcd_client.h"
 
+/** Whether a sanitizer slows the programs down. */
+#ifdef __SANITIZE_ADDRESS__
+#define RIG_SANITIZED 1
+#else
+#define RIG_SANITIZED 0
+#endif
+
 /** A running engine. */
 struct rig {
 	pid_t pid;
@@ -133,7 +140,7 @@ node_memory(struct node *node, uint64_t len);
 uint8_t
 node_gid(const struct node *node, int v4);
 
-/** Code of the time after which a packet is sent again; a test whose peers wait sets a longer one. */
+/** Code of the time after which a packet is sent again; where peers wait, a longer one is set. */
 extern uint8_t node_timeout;
 
 /** Attributes with which everything works. */
