@@ -24,16 +24,16 @@ one_way(struct node *a, struct node *b, uint32_t len, uint32_t seed)
 	memset(b->memory, 0, len);
 	MUST(node_recv(b, 0, MEMORY, seed) == 0);
 	MUST(node_write(a, NULL, RCD_WR_SEND, 0, len, seed) == 0);
-	MUST(node_wait(b, &slot, 20000) == RCD_WC_SUCCESS);
+	MUST(node_wait(b, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	MUST(slot.byte_len == len && filled(b->memory, len, seed));
-	MUST(node_wait(a, &slot, 20000) == RCD_WC_SUCCESS);
+	MUST(node_wait(a, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	fill(a->memory, len, seed + 1);
 	MUST(node_write(a, b, RCD_WR_RDMA_WRITE, 0, len, seed) == 0);
-	MUST(node_wait(a, &slot, 20000) == RCD_WC_SUCCESS);
+	MUST(node_wait(a, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	MUST(filled(b->memory, len, seed + 1));
 	fill(b->memory, len, seed + 2);
 	MUST(node_write(a, b, RCD_WR_RDMA_READ, 0, len, seed) == 0);
-	MUST(node_wait(a, &slot, 20000) == RCD_WC_SUCCESS);
+	MUST(node_wait(a, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	MUST(filled(a->memory, len, seed + 2));
 }
 

@@ -91,7 +91,7 @@ rig_start(struct rig *rig, const char *const *args)
 	const char *argv[ARGS_MAX] = { rocaded, "--file-prefix", prefix, "--no-huge", "-m", "256",
 		"--no-telemetry", "--log-level=notice" };
 	int count = 8;
-	uint64_t deadline = now_ms() + 20000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 
 	MUST(rocaded != NULL);
 	snprintf(rig->prefix, sizeof(rig->prefix), "rcdtest%d-%d", (int)getpid(), number);
@@ -247,7 +247,7 @@ rig_count(const char *answer, const char *text)
 bool
 rig_ends_well(struct rig *rig)
 {
-	return honest_end(honest_start(rig)) == 0 && rig_stop(rig, 5000) == 0;
+	return honest_end(honest_start(rig)) == 0 && rig_stop(rig, FOREVER_MS) == 0;
 }
 
 struct rcd_ctrl_cm_addr
@@ -549,7 +549,7 @@ transfer(const struct rig *rig, int stop)
 	for (uint32_t round = 1; read(stop, &byte, 1) < 0; round++) {
 		fill(a.memory, 100000, round);
 		if (node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 100000, round) != 0 ||
-			node_wait(&a, &slot, 10000) != RCD_WC_SUCCESS ||
+			node_wait(&a, &slot, FOREVER_MS) != RCD_WC_SUCCESS ||
 			!filled(b.memory, 100000, round))
 			_exit(1);
 	}

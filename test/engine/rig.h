@@ -22,6 +22,9 @@
 #define RIG_SANITIZED 0
 #endif
 
+/** For what must come: nothing but a fault takes so long, however busy the machine is. */
+#define FOREVER_MS 60000
+
 /** A running engine. */
 struct rig {
 	pid_t pid;

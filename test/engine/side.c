@@ -182,7 +182,7 @@ side_operate(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_sge sge, u
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { .remote_addr = to, .rkey = rkey } };
-	uint64_t end = now_ms() + 5000;
+	uint64_t end = now_ms() + FOREVER_MS;
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 	int got;

@@ -144,7 +144,7 @@ no_byte_beyond_what_the_caller_has(void)
 static void
 engine_stops(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

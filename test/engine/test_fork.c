@@ -40,11 +40,11 @@ registered_memory_stays_with_the_parent(void)
 	waitpid(child, &status, 0);
 	CU_ASSERT_EQUAL(status, 0);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1), 0);
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT(filled(b.memory, 65536, 1));
 	node_close(&a);
 	node_close(&b);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 /* An allocator's memory outlives what was registered in it. */
@@ -73,7 +73,7 @@ what_was_registered_once_is_inherited(void)
 	CU_ASSERT_EQUAL(status, 0);
 	CU_ASSERT(filled(a.memory, 65536, 1));
 	node_close(&a);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

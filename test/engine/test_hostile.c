@@ -57,7 +57,7 @@ scribbled_segment(void)
 {
 	struct honest honest;
 
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	rig_start_text(&rig, "[quota]\nqueue_bytes = 8M\n", true);
 	honest = honest_start(&rig);
 	for (uint64_t round = 1; round <= 30; round++) {
@@ -81,8 +81,8 @@ scribbled_segment(void)
 	CU_ASSERT(offences("client_bad_index") > 0);
 	CU_ASSERT(offences("client_bad_doorbell") > 0);
 	CU_ASSERT_EQUAL(honest_end(honest), 0);
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	rig_start(&rig, NULL);
 }
 
@@ -204,7 +204,7 @@ truncated_memory(void)
 		struct rcd_cl_mr mr;
 		int fd = memfd_create("t", 0);
 		uint8_t *map;
-		uint64_t deadline = now_ms() + 3000;
+		uint64_t deadline;
 		long long before = offences("client_bad_memory");
 
 		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
@@ -223,7 +223,8 @@ truncated_memory(void)
 		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
 		MUST(ftruncate(fd, 4096) == 0);
 		node_write(&a, &b, RCD_WR_RDMA_WRITE, 65536, 65536, 1);
-		node_wait(&a, &slot, 10000);
+		node_wait(&a, &slot, FOREVER_MS);
+		deadline = now_ms() + FOREVER_MS;
 		while (offences("client_bad_memory") == before && now_ms() < deadline)
 			usleep(1000);
 		CU_ASSERT(offences("client_bad_memory") > before);
@@ -275,7 +276,7 @@ steal(struct node *c, struct node *d, const struct node *victim, uint32_t lkey, 
 	MUST(node_connect(&d->qp, RCD_CTRL_QP_RC, node_attr(d, c, 1)) == 0);
 	MUST(rcd_cl_post_send(&c->qp, &wr) == 0);
 	rcd_cl_ring(&c->qp);
-	return node_wait(c, &slot, 5000);
+	return node_wait(c, &slot, FOREVER_MS);
 }
 
 /* Addresses and keys of another client are worth nothing, known or guessed. */
@@ -314,7 +315,7 @@ stolen_keys(void)
 	{
 		struct rcd_cq_slot slot;
 
-		CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	}
 	CU_ASSERT(filled(b.memory, MEMORY, 1));
 	node_close(&a);
@@ -338,9 +339,9 @@ ten_thousand_connections(void)
 		rcd_client_close(&client);
 	}
 	CU_ASSERT_EQUAL(honest_end(honest), 0);
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	/* The honest pair had some open before; the connection that just asked is closed soon. */
-	for (uint64_t end = now_ms() + 2000; open_files() > before && now_ms() < end;)
+	for (uint64_t end = now_ms() + FOREVER_MS; open_files() > before && now_ms() < end;)
 		usleep(1000);
 	CU_ASSERT(open_files() <= before);
 }
@@ -414,7 +415,7 @@ static void
 still_right(void)
 {
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -163,7 +163,7 @@ another_process_takes_over(void)
 		CU_ASSERT_EQUAL(status, 0);
 		waitpid(pids[1], &status, 0);
 		CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
-		CU_ASSERT(rig_contexts(&rig, 0, 2000));
+		CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	}
 }
 
@@ -309,11 +309,11 @@ nothing_is_left(void)
 {
 	char *answer;
 
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	answer = rig_admin(rig.socket, "resource mr");
 	CU_ASSERT_STRING_EQUAL(answer, "[]");
 	free(answer);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

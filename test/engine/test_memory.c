@@ -61,7 +61,7 @@ operate(uint8_t opcode, const uint8_t *at, uint32_t len, uint32_t key)
 
 	MUST(rcd_cl_post_send(&a.qp, &wr) == 0);
 	rcd_cl_ring(&a.qp);
-	return node_wait(&a, &slot, 10000);
+	return node_wait(&a, &slot, FOREVER_MS);
 }
 
 /* Contents survive registration; the peer writes, reads and counts in it. */
@@ -546,7 +546,7 @@ deregistered_under_traffic(void)
 		CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&b.client, &mr), 0);
 		munmap(map, 1 << 20);
 		while (done < posted) {
-			int got = node_wait(&a, &slot, 10000);
+			int got = node_wait(&a, &slot, FOREVER_MS);
 
 			CU_ASSERT_FATAL(got >= 0);
 			status = status == RCD_WC_SUCCESS ? got : status;
@@ -569,7 +569,7 @@ nothing_is_left(void)
 	answer = rig_admin(rig.socket, "resource mr");
 	CU_ASSERT_STRING_EQUAL(answer, "[]");
 	free(answer);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -71,7 +71,7 @@ static void *
 poll_many(void *arg)
 {
 	struct hammer *hammer = arg;
-	uint64_t end = now_ms() + 60000;
+	uint64_t end = now_ms() + FOREVER_MS;
 
 	while (__atomic_load_n(&hammer->completed, __ATOMIC_RELAXED) < THREADS * EACH &&
 		now_ms() < end) {
@@ -177,7 +177,7 @@ flushed_in_order(void)
 		MUST(ibv_post_send(a.qp, &send, &bad) == 0);
 	}
 	CU_ASSERT_EQUAL(ibv_modify_qp(a.qp, &error, IBV_QP_STATE), 0);
-	for (uint64_t end = now_ms() + 5000; next[0] + next[1] < 200 && now_ms() < end;) {
+	for (uint64_t end = now_ms() + FOREVER_MS; next[0] + next[1] < 200 && now_ms() < end;) {
 		struct ibv_wc wc;
 
 		if (ibv_poll_cq(a.cq, 1, &wc) == 0)
@@ -286,8 +286,8 @@ events_are_waited_for(void)
 static void
 nothing_is_left(void)
 {
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -36,22 +36,22 @@ exchange(struct node *a, struct node *b)
 		memset(b->memory, 0, len);
 		CU_ASSERT_EQUAL(node_recv(b, 0, MEMORY, 7), 0);
 		CU_ASSERT_EQUAL(node_write(a, NULL, RCD_WR_SEND, 0, len, 8), 0);
-		CU_ASSERT_EQUAL(node_wait(b, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(b, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(slot.wr_id, 7);
 		CU_ASSERT_EQUAL(slot.opcode, RCD_WC_RECV);
 		CU_ASSERT_EQUAL(slot.byte_len, len);
 		CU_ASSERT(filled(b->memory, len, (uint32_t)i));
-		CU_ASSERT_EQUAL(node_wait(a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(slot.wr_id, 8);
 		/* WRITE */
 		fill(a->memory, len, (uint32_t)i + 100);
 		CU_ASSERT_EQUAL(node_write(a, b, RCD_WR_RDMA_WRITE, 0, len, 9), 0);
-		CU_ASSERT_EQUAL(node_wait(a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT(filled(b->memory, len, (uint32_t)i + 100));
 		/* READ */
 		fill(b->memory, len, (uint32_t)i + 200);
 		CU_ASSERT_EQUAL(node_write(a, b, RCD_WR_RDMA_READ, 0, len, 10), 0);
-		CU_ASSERT_EQUAL(node_wait(a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(slot.opcode, RCD_WC_RDMA_READ);
 		CU_ASSERT(filled(a->memory, len, (uint32_t)i + 200));
 	}
@@ -108,10 +108,10 @@ uc_messages(void)
 	fill(a.memory, 100000, 3);
 	CU_ASSERT_EQUAL(node_recv(&b, 0, MEMORY, 1), 0);
 	CU_ASSERT_EQUAL(node_write(&a, NULL, RCD_WR_SEND, 0, 100000, 2), 0);
-	CU_ASSERT_EQUAL(node_wait(&b, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&b, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.byte_len, 100000);
 	CU_ASSERT(filled(b.memory, 100000, 3));
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	node_close(&a);
 	node_close(&b);
 }
@@ -147,7 +147,7 @@ ud_datagrams(void)
 		CU_ASSERT_EQUAL(rcd_cl_post_send(&a.qp, &wr), 0);
 		rcd_cl_ring(&a.qp);
 	}
-	CU_ASSERT_EQUAL(node_wait(&b, &slot, 5000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&b, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.byte_len, 2040);
 	CU_ASSERT_EQUAL(slot.src_qpn, a.qp.qpn);
 	CU_ASSERT(filled(b.memory + 40, 2000, 4));
@@ -177,8 +177,8 @@ completion_events(void)
 		CU_ASSERT_EQUAL(poll(&fd, 1, 5000), 1);
 		CU_ASSERT_EQUAL(read(b.channel_fd, &cookie, sizeof(cookie)), 8);
 		CU_ASSERT_EQUAL(cookie, 77);
-		CU_ASSERT_EQUAL(node_wait(&b, &slot, 5000), RCD_WC_SUCCESS);
-		CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&b, &slot, FOREVER_MS), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	}
 	node_close(&a);
 	node_close(&b);
@@ -199,7 +199,7 @@ remote_access_error(void)
 	b.mr.key ^= 0x100;
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 64, 1), 0);
 	b.mr.key ^= 0x100;
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_REM_ACCESS_ERR);
 	/* IBV_EVENT_QP_ACCESS_ERR at the responder */
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(b.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
@@ -207,10 +207,10 @@ remote_access_error(void)
 	/* Both are in ERR, and what is posted comes back. */
 	for (uint64_t i = 0; i < 100; i++) {
 		CU_ASSERT_EQUAL(node_recv(&b, 0, 64, i), 0);
-		CU_ASSERT_EQUAL(node_wait(&b, &slot, 5000), RCD_WC_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(node_wait(&b, &slot, FOREVER_MS), RCD_WC_WR_FLUSH_ERR);
 		CU_ASSERT_EQUAL(slot.wr_id, i);
 		CU_ASSERT_EQUAL(node_write(&a, NULL, RCD_WR_SEND, 0, 64, i), 0);
-		CU_ASSERT_EQUAL(node_wait(&a, &slot, 5000), RCD_WC_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_WR_FLUSH_ERR);
 	}
 	node_close(&a);
 	node_close(&b);
@@ -306,7 +306,7 @@ unreachable_address(void)
 	attr.av.dgid[15] = 99;
 	begin = now_ms();
 	CU_ASSERT_EQUAL(node_connect(&a.qp, RCD_CTRL_QP_RC, attr), -ETIMEDOUT);
-	CU_ASSERT(now_ms() - begin < 5000);
+	CU_ASSERT(now_ms() - begin < FOREVER_MS);
 	/* Not on it, and no gateway. */
 	attr.av.dgid[12] = 11;
 	attr.state = 2;
@@ -411,13 +411,13 @@ short_beside_long(void)
 	rcd_cl_ring(&long_qp);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 8, 2), 0);
 	do {
-		CU_ASSERT_EQUAL_FATAL(node_wait(&a, &slot, 60000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL_FATAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		before += slot.wr_id == 1;
 	} while (slot.wr_id == 1);
 	/* In order of posting it would have been the last of four gigabytes. */
 	CU_ASSERT(before < LONG_ONES / 2);
 	while (before++ < LONG_ONES)
-		CU_ASSERT_EQUAL(node_wait(&a, &slot, 60000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	node_close(&a);
 	node_close(&b);
 }
@@ -430,7 +430,7 @@ stops_within_a_second(void)
 	uint64_t begin = now_ms();
 
 	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 5000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	CU_ASSERT(now_ms() - begin < 2500);
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));

@@ -89,7 +89,7 @@ measure(int ms, double *p99)
 		uint64_t began = now_ns();
 
 		MUST(node_write(&here, &there, RCD_WR_RDMA_WRITE, 0, 64, 1) == 0);
-		MUST(node_wait(&here, &slot, 60000) == RCD_WC_SUCCESS);
+		MUST(node_wait(&here, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 		samples[count++] = (uint32_t)(now_ns() - began);
 	}
 	qsort(samples, count, sizeof(samples[0]), ascending_ns);
@@ -245,7 +245,7 @@ end(pid_t pid)
 	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	/* What it had goes. */
-	MUST(rig_contexts(&rig, 2, 60000));
+	MUST(rig_contexts(&rig, 2, FOREVER_MS));
 }
 
 struct run {
@@ -363,5 +363,5 @@ main(int argc, char **argv)
 			compare(attack, NULL, &places[i], rounds, ms);
 	node_close(&here);
 	node_close(&there);
-	return rig_stop(&rig, 10000) == 0 ? 0 : 1;
+	return rig_stop(&rig, FOREVER_MS) == 0 ? 0 : 1;
 }

@@ -82,7 +82,7 @@ teardown(void)
 bool
 jobs(uint32_t count)
 {
-	uint64_t deadline = now_ms() + 20000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 
 	while (rcd_shm_load(&queue->posted) - done < count && now_ms() < deadline)
 		usleep(200);
@@ -127,7 +127,7 @@ make(int status)
 int
 make_until(struct node *node, struct rcd_cq_slot *slot)
 {
-	uint64_t deadline = now_ms() + 10000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	int status;
 
 	do {

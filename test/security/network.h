@@ -11,8 +11,7 @@
 
 #define SOME                                                                                       \
 	50 /**< packets that come besides: the kernel's, or of neighbours that are asked again */
-#define FOREVER_MS 20000
-#define VLAN       7 /**< of 10.79.0.0/16 and fd79::/64 */
+#define VLAN 7 /**< of 10.79.0.0/16 and fd79::/64 */
 
 extern struct rig rig;
 extern struct link far; /**< the test's end */

@@ -19,8 +19,7 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
-#define NOBODY     65534
-#define FOREVER_MS 20000
+#define NOBODY 65534
 
 static struct rig rig;
 
@@ -415,14 +414,14 @@ with_a_name(const char *name)
 	free(answer);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	MUST(rig_contexts(&rig, 0, 20000));
+	MUST(rig_contexts(&rig, 0, FOREVER_MS));
 	return listed;
 }
 
 static void
 names(void)
 {
-	MUST(rig_contexts(&rig, 0, 20000));
+	MUST(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_TRUE(with_a_name("honest"));
 	CU_ASSERT_TRUE(with_a_name("\xff\xfe"));
 	CU_ASSERT_TRUE(with_a_name("\033[31mred"));
@@ -477,7 +476,7 @@ loopback_addresses(void)
 static void
 engine_ends_well(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -16,8 +16,7 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
-#define FOREVER_MS 20000
-#define QUIET_MS   1000 /**< in which an event would have come */
+#define QUIET_MS 1000 /**< in which an event would have come */
 
 static struct rig rig;
 
@@ -152,7 +151,7 @@ host_goes_while_others_wait(void)
 	uint32_t index;
 
 	/* Nobody comes between the guest and its host in the list of connections. */
-	MUST(rig_contexts(&rig, 2, 10000));
+	MUST(rig_contexts(&rig, 2, FOREVER_MS));
 	node_open(&other, rig.socket, "roce0", RCD_CTRL_QP_RC);
 	MUST(rcd_client_connect(&guest, rig.socket) == 0);
 	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
@@ -176,7 +175,7 @@ host_goes_while_others_wait(void)
 static void
 engine_ends_well(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -123,7 +123,7 @@ post(const struct way *from, const struct way *to, enum ibv_wr_opcode opcode, ui
 static int
 next(const struct side *side, struct ibv_wc *wc)
 {
-	uint64_t end = now_ms() + 10000;
+	uint64_t end = now_ms() + FOREVER_MS;
 
 	while (now_ms() < end)
 		if (ibv_poll_cq(side->cq, 1, wc) == 1)
@@ -409,5 +409,5 @@ main(void)
 	rig_start(&rig, NULL);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
 	status = rcd_tap_run("copied", tests, sizeof(tests) / sizeof(tests[0]));
-	return rig_stop(&rig, 20000) != 0 ? 1 : status;
+	return rig_stop(&rig, FOREVER_MS) != 0 ? 1 : status;
 }

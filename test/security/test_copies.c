@@ -54,7 +54,7 @@ set_stage(uint32_t stage)
 static bool
 wait_stage(uint32_t stage)
 {
-	uint64_t deadline = now_ms() + 20000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 
 	while (__atomic_load_n(&shared->stage, __ATOMIC_SEQ_CST) < stage && now_ms() < deadline)
 		usleep(2000);
@@ -114,7 +114,7 @@ others_go_on(void)
 		fill(honest_a.memory, LEN, ++round);
 		CU_ASSERT_EQUAL_FATAL(
 			node_write(&honest_a, &honest_b, RCD_WR_RDMA_WRITE, 0, LEN, round), 0);
-		CU_ASSERT_EQUAL_FATAL(node_wait(&honest_a, &slot, 20000), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL_FATAL(node_wait(&honest_a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT(filled(honest_b.memory, LEN, round));
 	}
 	node_open(&fresh, rig.socket, "roce0", RCD_CTRL_QP_RC);
@@ -194,7 +194,7 @@ executed_program(void)
 	MUST(read(ready[0], &byte, 1) == 1);
 	fill(node.memory, LEN, 10);
 	post_write(&node, FIXED, 4096, shared->key);
-	CU_ASSERT_NOT_EQUAL(node_wait(&node, &slot, 10000), RCD_WC_SUCCESS);
+	CU_ASSERT_NOT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	MUST(write(go[1], "g", 1) == 1);
 	MUST(waitpid(pid, &status, 0) == pid);
 	CU_ASSERT(WIFEXITED(status));
@@ -283,7 +283,7 @@ start_stuck(struct node *node)
 	}
 	join_with(node, "roce0", shared->qpn);
 	post_write(node, FIXED, 4096, shared->fine_key);
-	MUST(node_wait(node, &slot, 10000) == RCD_WC_SUCCESS);
+	MUST(node_wait(node, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	post_write(node, shared->addr, 4096, shared->key);
 	return pid;
 }
@@ -299,12 +299,12 @@ page_that_never_comes(void)
 		return;
 	/* Tried again until it is given up: as if the network were gone. */
 	others_go_on();
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 10000), RCD_WC_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_RETRY_EXC_ERR);
 	/* Its session ends like any other. */
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	node_close(&node);
-	CU_ASSERT(rig_contexts(&rig, 2, 20000));
+	CU_ASSERT(rig_contexts(&rig, 2, FOREVER_MS));
 	others_go_on();
 }
 
@@ -342,7 +342,7 @@ end_beside_a_stuck_client(void)
 	usleep(100000);
 	node_close(&honest_a);
 	node_close(&honest_b);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	node_close(&node);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

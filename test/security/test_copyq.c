@@ -71,7 +71,7 @@ receive_waits(void)
 	make(0);
 	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
 	make(0);
-	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.wr_id, 5);
 	CU_ASSERT_EQUAL(slot.byte_len, 10000);
 	CU_ASSERT_EQUAL(slot.imm, 0x1234);
@@ -149,9 +149,9 @@ one_queue_for_two(void)
 		0);
 	CU_ASSERT_EQUAL(node_wait(&copied, &slot, QUIET_MS), -ETIMEDOUT);
 	make(0);
-	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.wr_id, 1);
-	CU_ASSERT_EQUAL(node_wait(&copied, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&copied, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
 	teardown();
 }
@@ -264,7 +264,7 @@ sends_after_reset(void)
 	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
 	CU_ASSERT_EQUAL(post_recv(&peer.qp, peers(100), 1), 0);
 	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, sge, 0, 0), 0);
-	CU_ASSERT_EQUAL(node_wait(&peer, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	teardown();
 }
 
@@ -315,7 +315,7 @@ ahead(void)
 			post(&second, RCD_WR_RDMA_WRITE, sge, (uintptr_t)peer.memory, peer.mr.key),
 			0);
 	/* Done, and hidden behind the receive that waits for its copy. */
-	for (uint64_t end = now_ms() + 20000;
+	for (uint64_t end = now_ms() + FOREVER_MS;
 		rcd_shm_load(&second.sq.shm->consumer) != 4 && now_ms() < end;)
 		usleep(1000);
 	CU_ASSERT_EQUAL(rcd_shm_load(&second.sq.shm->consumer), 4);
@@ -368,7 +368,7 @@ many_at_once(void)
 		rcd_shm_store(&all[i].queue->done, rcd_shm_load(&all[i].queue->posted));
 	}
 	for (int i = 0; i < CLIENTS; i++)
-		CU_ASSERT_NOT_EQUAL(node_wait(&all[i].peer, &slot, 10000), -ETIMEDOUT);
+		CU_ASSERT_NOT_EQUAL(node_wait(&all[i].peer, &slot, FOREVER_MS), -ETIMEDOUT);
 	printf("# largest poll: %lld units\n", rig_engine(&rig, "longest_poll_work"));
 	CU_ASSERT(rig_engine(&rig, "longest_poll_work") <= WORK);
 	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > budgets);
@@ -455,20 +455,20 @@ lies(void)
 	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(100), (uintptr_t)memory, key), 0);
 	CU_ASSERT(jobs(1));
 	rcd_shm_store(&queue->done, 77777);
-	CU_ASSERT_EQUAL(node_wait(&peer, &slot, 10000), RCD_WC_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(node_wait(&peer, &slot, FOREVER_MS), RCD_WC_REM_ACCESS_ERR);
 	/* What needs no copies goes on. */
 	CU_ASSERT_EQUAL(
 		post(&second, RCD_WR_RDMA_WRITE,
 			(struct rcd_sge){ (uintptr_t)copied.memory, 100, { copied.mr.key } },
 			(uintptr_t)peer.memory, peer.mr.key),
 		0);
-	for (int i = 0; i < 3 && node_wait(&copied, &slot, 20000) != RCD_WC_SUCCESS; i++)
+	for (int i = 0; i < 3 && node_wait(&copied, &slot, FOREVER_MS) != RCD_WC_SUCCESS; i++)
 		continue;
 	CU_ASSERT_EQUAL(slot.qpn, second.qpn);
 	CU_ASSERT_EQUAL(
 		post(&second, RCD_WR_RDMA_WRITE, ours(100), (uintptr_t)peer.memory, peer.mr.key),
 		0);
-	CU_ASSERT_NOT_EQUAL(node_wait(&copied, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_NOT_EQUAL(node_wait(&copied, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	teardown();
 }
@@ -545,8 +545,8 @@ many_regions(void)
 static void
 still_right(void)
 {
-	CU_ASSERT(rig_contexts(&rig, 0, 20000));
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -53,14 +53,14 @@ the_peers_device_goes(void)
 	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
 	fill(a.memory, MEMORY, 1);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT(filled(b.memory, MEMORY, 1));
 	before = looped();
 	CU_ASSERT(before > 0);
 	command("link del m2");
 	for (int i = 0; i < 8; i++)
 		CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 4096, 2), 0);
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 20000), RCD_WC_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_RETRY_EXC_ERR);
 	CU_ASSERT_EQUAL(looped(), before);
 	node_close(&a);
 	node_close(&b);
@@ -81,10 +81,10 @@ another_takes_its_place(void)
 	node_memory(&b, MEMORY);
 	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
-	CU_ASSERT_EQUAL(node_wait(&a, &slot, 20000), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	node_close(&a);
 	node_close(&b);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

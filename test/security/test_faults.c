@@ -136,7 +136,7 @@ others_are_not_blamed(void)
 		wrong += rcd_client_check(&opened.client);
 		wrong += rcd_client_check(&a.client);
 		MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 64, 1) == 0);
-		wrong += node_wait(&a, &slot, 3000) != 0;
+		wrong += node_wait(&a, &slot, FOREVER_MS) != 0;
 		/* Who did it is counted, though it was gone when the engine looked. */
 		CU_ASSERT_EQUAL(offences(), before + 1);
 		give_back(&a, mem);
@@ -149,7 +149,7 @@ others_are_not_blamed(void)
 	CU_ASSERT_EQUAL(wrong, 0);
 	close(fd);
 	close(good);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 static void
@@ -161,9 +161,9 @@ no_pages_are_kept(void)
 	keeper_open(&keeper, rig.socket);
 	CU_ASSERT(keeper_bytes(&keeper) >= 12 << 20);
 	rcd_client_close(&keeper.client);
-	CU_ASSERT(rig_contexts(&rig, 0, 3000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

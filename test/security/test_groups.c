@@ -16,8 +16,6 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
-#define FOREVER_MS 60000
-
 #define MEMBERS RCD_MCAST_QPS_MAX
 #define PACKETS 64
 #define QKEY    0x1234
@@ -115,7 +113,7 @@ many_members(void)
 static void
 stop(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

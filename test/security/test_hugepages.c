@@ -95,10 +95,10 @@ pages_by_need(void)
 	CU_ASSERT(grow(&node, 4) == 4);
 	CU_ASSERT(free_pages() < before - 2 && free_pages() >= before - 6);
 	node_close(&node);
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_EQUAL(free_pages(), before);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 /* A client that leaves and keeps the file. */
@@ -113,10 +113,10 @@ none_is_kept(void)
 	CU_ASSERT(keeper.files[1] >= 0);
 	CU_ASSERT(free_pages() < before);
 	rcd_client_close(&keeper.client);
-	CU_ASSERT(rig_contexts(&rig, 0, 3000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_EQUAL(keeper_bytes(&keeper), 0);
 	CU_ASSERT_EQUAL(free_pages(), before);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 /* Clients that want all, and touch what they were not given, besides. */
@@ -139,9 +139,9 @@ a_share_is_left(void)
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(nodes); i++)
 		node_close(&nodes[i]);
-	CU_ASSERT(rig_contexts(&rig, 0, 2000));
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_EQUAL(free_pages(), before);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 /* Somebody else takes all of them while a client has room for more. */
@@ -165,7 +165,7 @@ none_left(void)
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
 	munmap(all, (size_t)count * HUGE);
 	node_close(&node);
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 int

@@ -27,7 +27,7 @@
 #endif
 
 #define NOBODY   65534
-#define LINGER_S 25 /**< old engines stand still for so long */
+#define LINGER_S 3600 /**< longer than any test: reading at the other end ends it */
 #define MANY     253
 #define STREAMS  100
 #define SHARE    64 /**< of one user */
@@ -123,7 +123,7 @@ give(int sock, size_t bytes, int first, int last, unsigned int count)
 static bool
 wait_closing(int least, int most)
 {
-	uint64_t deadline = now_ms() + 10000;
+	uint64_t deadline = now_ms() + FOREVER_MS;
 	long long closing;
 
 	do {
@@ -279,7 +279,8 @@ a_user_has_its_share(void)
 	for (int i = 0; i < STREAMS; i++)
 		close(socks[i]);
 	close(null);
-	for (uint64_t until = now_ms() + 10000; descriptors_of_nobody() > 0 && now_ms() < until;)
+	for (uint64_t until = now_ms() + FOREVER_MS;
+		descriptors_of_nobody() > 0 && now_ms() < until;)
 		usleep(1000);
 	CU_ASSERT(descriptors_of_nobody() <= 0);
 	close(connect_as(NOBODY));
@@ -316,7 +317,7 @@ stop(void)
 	close(hanging.fd);
 	MUST(kill(rig.pid, SIGCONT) == 0);
 	CU_ASSERT_TRUE(wait_closing(1, 1));
-	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	close(sock);
 	close(hanging.other);
 }

@@ -497,7 +497,7 @@ packets_of_no_connection(void)
 static void
 engine_ends_well(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 10000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
 /* The engine with its end of the link, and its MAC. */

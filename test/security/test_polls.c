@@ -30,8 +30,6 @@
  */
 #define WORK_MOST 640
 
-#define FOREVER_MS 60000
-
 static struct rig rig;
 
 static void
@@ -453,7 +451,7 @@ a_reader_that_faults(void)
 static void
 start_sleeper(void)
 {
-	CU_ASSERT_EQUAL(rig_stop(&rig, 20000), 0);
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	rig_start_text(&rig, "[engine]\nidle = sleep\n", true);
 }
 

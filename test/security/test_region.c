@@ -157,7 +157,7 @@ nothing_of_others(void)
 	wr.remote.rkey.val = peer.mr.key;
 	MUST(rcd_cl_post_send(&node.qp, &wr) == 0);
 	rcd_cl_ring(&node.qp);
-	CU_ASSERT_EQUAL(node_wait(&node, &slot, 3000), RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_LOC_PROT_ERR);
 	CU_ASSERT(filled(peer.memory, PAGE, 2));
 	node_close(&peer);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
@@ -183,7 +183,7 @@ main(void)
 	shared = handle.handle;
 	failed = rcd_tap_run("region", tests, RCD_ARRAY_COUNT(tests));
 	node_close(&node);
-	if (rig_stop(&rig, 20000) != 0)
+	if (rig_stop(&rig, FOREVER_MS) != 0)
 		return 1;
 	return failed;
 }

@@ -15,8 +15,6 @@
 #include "rcd_tap.h"
 #include "rig.h"
 
-#define FOREVER_MS 60000
-
 static struct rig rig;
 
 /** Units of the control thread's largest step with four clients: each has a slice of 256. */

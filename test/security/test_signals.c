@@ -228,5 +228,5 @@ main(void)
 	rig_start(&rig, NULL);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
 	status = rcd_tap_run("signals", tests, sizeof(tests) / sizeof(tests[0]));
-	return rig_stop(&rig, 20000) != 0 ? 1 : status;
+	return rig_stop(&rig, FOREVER_MS) != 0 ? 1 : status;
 }
