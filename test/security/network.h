@@ -29,6 +29,10 @@ grows(const char *name, long long before, long long by);
 long long
 settles(const char *name);
 
+/** Wait until so much was told or dropped by rate since two counts. @return how much was */
+long long
+told_or_limited(long long told, long long limited, long long least);
+
 /** When settles() last saw its counter change, ms. */
 uint64_t
 last_change(void);

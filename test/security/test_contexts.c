@@ -20,6 +20,20 @@
 
 static struct rig rig;
 
+/* Wait until the engine has so many connections, the question's own with them. */
+static bool
+clients_become(long long count)
+{
+	uint64_t deadline = now_ms() + FOREVER_MS;
+
+	while (rig_engine(&rig, "clients") != count)
+		if (now_ms() > deadline)
+			return false;
+		else
+			usleep(1000);
+	return true;
+}
+
 /* An identifier of a connection. @param channel set: where its events wait */
 static uint32_t
 cm_id(struct rcd_client *client, uint32_t *channel)
@@ -117,7 +131,8 @@ identifiers_of_a_guest(void)
 	listen_on(&guest, 7472);
 	close(host.client.sock);
 	host.client.sock = -1;
-	usleep(100000);
+	/* The guest, and who asks. */
+	CU_ASSERT_TRUE(clients_become(2));
 	CU_ASSERT_TRUE(rig_contexts(&rig, 1, FOREVER_MS));
 	CU_ASSERT_EQUAL(ask_for(7472, QUIET_MS), -1);
 	rcd_client_close(&guest);
@@ -160,7 +175,8 @@ host_goes_while_others_wait(void)
 	MUST(shutdown(host.client.sock, SHUT_RD) == 0);
 	usleep(500000);
 	park(&other, 78);
-	sleep(4);
+	/* The honest pair, two of these, and who asks. */
+	CU_ASSERT_TRUE(clients_become(5));
 	/* Of the three connections the host's has gone, and its guest has the context. */
 	CU_ASSERT_TRUE(rig_contexts(&rig, 4, FOREVER_MS));
 	close(guest.sock);

@@ -54,14 +54,22 @@ check_polls(struct honest honest)
 	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > 0);
 }
 
+static long long
+polls_so_far(void)
+{
+	long long polls = rig_engine(&rig, "polls");
+
+	MUST(polls >= 0); /* it is alive */
+	return polls;
+}
+
 /* Lcores go on: so many polls at least. */
 static void
 let_it_poll(long long polls)
 {
-	long long until = rig_engine(&rig, "polls") + polls;
-	uint64_t deadline = now_ms() + FOREVER_MS;
+	long long until = polls_so_far() + polls;
 
-	while (rig_engine(&rig, "polls") < until && now_ms() < deadline)
+	while (polls_so_far() < until)
 		usleep(10000);
 }
 
@@ -105,7 +113,7 @@ many_doorbells(void)
 
 		MUST(rcd_cl_qp_create(&a.client, &req, &qp) == 0);
 	}
-	until = rig_engine(&rig, "polls") + 3000;
+	until = polls_so_far() + 3000;
 	do {
 		for (int round = 0; round < 1000; round++) {
 			for (int word = 0; word < RCD_DB_WORDS; word++)
@@ -113,7 +121,7 @@ many_doorbells(void)
 					__ATOMIC_SEQ_CST);
 			__atomic_store_n(&a.client.shm->db_summary, UINT64_MAX, __ATOMIC_SEQ_CST);
 		}
-	} while (rig_engine(&rig, "polls") < until);
+	} while (polls_so_far() < until);
 	check_polls(honest);
 	/* And its own queue pairs were not forgotten: the last one is answered. */
 	to_error(&qp);
@@ -141,7 +149,7 @@ doorbells_of_many_clients(void)
 
 	for (int i = 0; i < CLIENTS; i++)
 		MUST(node_try_open(&nodes[i], rig.socket, "roce0") == 0);
-	until = rig_engine(&rig, "polls") + 3000;
+	until = polls_so_far() + 3000;
 	do {
 		for (int i = 0; i < 100 * CLIENTS; i++) {
 			struct rcd_shm_hdr *shm = nodes[i % CLIENTS].client.shm;
@@ -151,7 +159,7 @@ doorbells_of_many_clients(void)
 					&shm->db_words[word], UINT64_MAX, __ATOMIC_SEQ_CST);
 			__atomic_store_n(&shm->db_summary, UINT64_MAX, __ATOMIC_SEQ_CST);
 		}
-	} while (rig_engine(&rig, "polls") < until);
+	} while (polls_so_far() < until);
 	check_polls(honest);
 	CU_ASSERT(rig_engine(&rig, "poll_budget_all") > before);
 	for (int i = 0; i < CLIENTS; i++)

@@ -23,6 +23,8 @@
 
 #define HOSTILE       65534
 #define THIRD         65533
+#define EPHEMERAL     28232 /**< ports 32768..60999 of each space */
+#define TIMEWAIT_MS   1000  /**< at least, of a connection that has ended */
 #define HOSTILE_ENTRY "\"uid\":65534,\"sessions\""
 #define EVERYBODY     "\"of\":\"all\""
 
@@ -46,14 +48,7 @@ static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]
 static void
 start(const char *text)
 {
-	char path[] = "/tmp/rcdquota-XXXXXX";
-	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	int fd = mkstemp(path);
-
-	MUST(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	rig_start(&rig, args);
-	close(fd);
-	unlink(path);
+	rig_start_text(&rig, text, true);
 }
 
 static const struct exhaustion {
@@ -295,46 +290,48 @@ connections_outlive(void)
 {
 	const struct exhaustion what = { "cm_connections", take_cm_connection, -ENOMEM, 1 };
 	struct hostile hostile;
-	long long limit;
+	long long limit, left;
+	uint64_t begin, took;
+	int tries = 0;
 
 	start(small);
 	CU_ASSERT_EQUAL(honest_end(honest_start(&rig)), 0);
-	hostile = hostile_start(take_all, &what);
-	CU_ASSERT_EQUAL(hostile.told.err, -ENOMEM);
-	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
-	hostile_end(hostile);
-	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
-	CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
-	nothing_left();
+	do {
+		hostile = hostile_start(take_all, &what);
+		CU_ASSERT_EQUAL(hostile.told.err, -ENOMEM);
+		CU_ASSERT_EQUAL(use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit), 18);
+		begin = now_ms();
+		hostile_end(hostile);
+		CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+		left = use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit);
+		took = now_ms() - begin;
+		nothing_left();
+		/* They end after a second, which a busy machine may not give the question. */
+	} while (took >= TIMEWAIT_MS && ++tries < 10);
+	if (took < TIMEWAIT_MS) {
+		CU_ASSERT_EQUAL(left, 18);
+	} else {
+		rcd_tap_skip("this machine is too busy to look in time");
+	}
 	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 }
 
-/* All of a port space, by sessions that have not all identifiers that they may have. */
-static struct told
-take_ports(const void *arg)
-{
-	static struct taker takers[3];
-	struct told told = { .err = 0 };
-
-	(void)arg;
-	for (int i = 0; i < 3; i++) {
-		MUST(taker_open(&takers[i], rig.socket) == 0);
-		told.err = 0;
-		for (int k = 0; k < 10000 && told.err == 0; k++)
-			told.err = take_cm_port(&takers[i]);
-	}
-	return told;
-}
-
-/* Ports that are asked for without a number come from one range of a port space. */
+/*
+ * Ports that are asked for without a number come from one range of a port space: who alone has all
+ * that is allowed leaves some. How a limit ends what is taken is seen with a small one.
+ */
 static void
 all_ports(void)
 {
+	long long total = -1, user = -1;
 	struct hostile hostile;
 
 	start("[engine]\nsocket_mode = 0666\n");
-	hostile = hostile_start(take_ports, NULL);
-	CU_ASSERT_EQUAL(hostile.told.err, -EADDRNOTAVAIL);
+	hostile = hostile_start(take_connections, NULL);
+	use_of(&rig, EVERYBODY, "cm_ports", &total);
+	use_of(&rig, HOSTILE_ENTRY, "cm_ports", &user);
+	CU_ASSERT(total > 0 && total <= EPHEMERAL);
+	CU_ASSERT(user > 0 && user < EPHEMERAL * 3 / 4);
 	others_work(&hostile);
 }
 

@@ -196,8 +196,9 @@ def bandwidth(text):
 
 @tap.test
 def flood_of_requests():
-    """As many requests as a hundred thousand in each second to a listener that does not look: what is
-    established goes on, memory is bounded, and the listener's backlog is all that waits."""
+    """A flood of requests (a hundred thousand in each second, where the machine can) to a listener
+    that does not look: what is established goes on, memory is bounded, and the listener's backlog
+    is all that waits."""
     if not VETH:
         raise tap.Skip('a flood comes from a netdev')
     mac = json.loads(rocade_on(ENDS[1], '-j', 'link', 'show', ENDS[1].device).stdout)[0]['mac']
