@@ -41,42 +41,48 @@ check_file(int fd, uint64_t *page)
 	return 0;
 }
 
+/* Enter pages that follow one another. */
+static void
+enter_pages(const struct rcd_mem *mem, uint32_t from, uint32_t to)
+{
+	madvise(mem->base + mem->filled + (uint64_t)from * PAGE, (size_t)(to - from) * PAGE,
+		mem->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+}
+
 /*
  * Enter what is there into the page table now, so that lcores meet no fault on it: a part of it.
- * Holes stay holes: a sparse region takes no memory.
+ * Holes stay holes: a sparse region takes no memory. Where the kernel doesn't tell what is there,
+ * as of files that their owner keeps from us, all of it comes to be, which is charged for.
+ *
+ * The kernel is asked for this part and nothing beyond: where data or a hole ends it would look at
+ * each page of a file up to there, of which a client may have shared a few.
  *
  * @return 0; -EINPROGRESS: there is more
  */
 static int
 populate(struct rcd_session *session, struct rcd_mem *mem)
 {
-	uint32_t left = RCD_ROUND_SLICE;
+	unsigned char there[RCD_ROUND_SLICE];
+	uint32_t count = RCD_ROUND_SLICE, from = 0;
 
-	while (mem->page == PAGE && mem->filled < mem->len && left > 0) {
-		off_t at = (off_t)(mem->offset + mem->filled);
-		off_t end = (off_t)(mem->offset + mem->len);
-		off_t data = at;
-		off_t hole = mem->hole;
-
-		/* The kernel looks at each page up to the next hole: once for all parts. */
-		if (at >= hole) {
-			data = lseek(mem->fd, at, SEEK_DATA);
-			hole = data < 0 ? -1 : lseek(mem->fd, data, SEEK_HOLE);
-			if (data < 0 || data >= end || hole < 0)
-				return 0;
-			mem->hole = hole;
-		}
-		if (hole > end)
-			hole = end;
-		if (hole - data > (off_t)left * PAGE)
-			hole = data + (off_t)left * PAGE;
-		madvise(mem->base + ((uint64_t)data - mem->offset), (size_t)(hole - data),
-			mem->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-		mem->filled = (uint64_t)hole - mem->offset;
-		left -= (uint32_t)((hole - data + PAGE - 1) / PAGE);
+	if (mem->page != PAGE)
+		return 0;
+	if (mem->len - mem->filled < (uint64_t)count * PAGE)
+		count = (uint32_t)((mem->len - mem->filled) / PAGE);
+	if (mincore(mem->base + mem->filled, (size_t)count * PAGE, there) != 0)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (there[i] & 1)
+			continue;
+		if (i > from)
+			enter_pages(mem, from, i);
+		from = i + 1;
 	}
-	session->engine->work += RCD_ROUND_SLICE - left;
-	return mem->page == PAGE && mem->filled < mem->len ? -EINPROGRESS : 0;
+	if (count > from)
+		enter_pages(mem, from, count);
+	mem->filled += (uint64_t)count * PAGE;
+	session->engine->work += count;
+	return mem->filled < mem->len ? -EINPROGRESS : 0;
 }
 
 /* One at a time in a session: the memory of another connection is entered by use. */

@@ -20,7 +20,6 @@ struct rcd_mem {
 	uint64_t len;
 	uint64_t page;   /**< bytes */
 	uint64_t filled; /**< bytes whose pages were entered */
-	off_t hole;      /**< in the file, behind what is being entered */
 	bool writable;
 	struct rcd_ufile *file; /**< NULL: of hugepages */
 	bool gone;              /**< the client took it away: it is for no region any more */

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rcd_mr.h"
@@ -19,6 +20,36 @@ static struct rig rig;
 
 /** Units of the control thread's largest step with four clients: each has a slice of 256. */
 #define STEP_MOST 1100
+
+/* Each page that the kernel is asked for is a unit, also a hole or one never written. */
+static void
+memory_of_holes(void)
+{
+	enum {
+		LEN = 32 << 20,
+		SLICE = 256
+	};
+	struct rcd_ctrl_mem_req req = { .len = LEN, .writable = 1 };
+	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_fds fds = { .count = 1 };
+	struct stat stat;
+	struct node a;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") < SLICE);
+	fds.fds[0] = memfd_create("holes", 0);
+	MUST(fds.fds[0] >= 0 && ftruncate(fds.fds[0], LEN) == 0);
+	MUST(pwrite(fds.fds[0], "x", 1, LEN / 2) == 1);
+	CU_ASSERT_EQUAL(rcd_client_call(&a.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL), 0);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") >= SLICE);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+	/* A hole stays one. */
+	MUST(fstat(fds.fds[0], &stat) == 0);
+	CU_ASSERT(stat.st_blocks < LEN / 512 / 2);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_MEM_DEL, rep.handle), 0);
+	rcd_ctrl_fds_close(&fds);
+	node_close(&a);
+}
 
 /* What an open context costs is counted; requests in a row, of 8 units each, have their share. */
 static void
@@ -169,6 +200,8 @@ int
 main(void)
 {
 	static const struct rcd_test tests[] = {
+		{ "S16 holes in memory are counted, and looked at in small steps",
+			memory_of_holes },
 		{ "S16 contexts and connections are counted", contexts_and_connections },
 		{ "S16 queues of many pages are made in small steps", large_queues },
 		{ "S16 memory of many pages is entered in small steps", large_memory },
