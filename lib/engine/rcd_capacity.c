@@ -14,8 +14,19 @@
 #include "rcd_closer.h"
 #include "rcd_cma.h"
 
-/** Descriptors kept for devices, requests on their way, administration, and one message. */
-#define DESCRIPTORS_KEPT (RCD_CLOSER_OVER + RCD_CLOSER_MESSAGE)
+/** Descriptors kept for devices, requests on their way, and administration. */
+#define DESCRIPTORS_OWN 128
+
+/** And behind them what users may have above the total, with one message more. */
+#define DESCRIPTORS_KEPT (DESCRIPTORS_OWN + RCD_CLOSER_OVER + RCD_CLOSER_MESSAGE)
+
+/*
+ * Of the machine's memory, without hugepages: the sixteenth of each total that is root's comes on
+ * top of what is kept.
+ */
+#define MEMORY_PARTS  16
+#define MEMORY_KEPT   1 /**< for the engine, the kernel, and the rest of the machine */
+#define MEMORY_QUEUES 2 /**< the others are for memory that clients share */
 
 /** Mappings kept for devices, threads, the heap and faults. */
 #define MAPPINGS_KEPT 4096
@@ -26,7 +37,8 @@
 /** Mappings of a process where the kernel does not say: what it begins with. */
 #define MAPPINGS_UNKNOWN 65530
 
-#define HUGEPAGES "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+#define HUGEPAGES       "/sys/kernel/mm/hugepages/hugepages-2048kB/"
+#define HUGEPAGES_LARGE "/sys/kernel/mm/hugepages/hugepages-1048576kB/"
 
 static uint64_t
 read_number(const char *path)
@@ -94,14 +106,27 @@ descriptors(void)
 	return left(limit.rlim_cur, count_descriptors() + DESCRIPTORS_KEPT);
 }
 
+/* The machine's memory, but what hugepages have of it. */
+static uint64_t
+memory(void)
+{
+	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return left(ram,
+		(read_number(HUGEPAGES "nr_hugepages") << 21) +
+			(read_number(HUGEPAGES_LARGE "nr_hugepages") << 30));
+}
+
 /*
  * What can come to be there in memory that is shared: as adapters, which keep all of it present, no
- * more than the machine has; unless somebody who knows better wants more for a user.
+ * more than the machine has beside queues; unless somebody who knows better wants more for a user.
  */
 static uint64_t
 shared(uint64_t ram, uint64_t user)
 {
-	return user > ram / 2 ? user * 2 : ram;
+	uint64_t part = ram / MEMORY_PARTS * (MEMORY_PARTS - MEMORY_KEPT - MEMORY_QUEUES);
+
+	return user > part / 2 ? user * 2 : part;
 }
 
 void
@@ -110,7 +135,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 	uint64_t huge = read_number(HUGEPAGES "free_hugepages");
 	uint64_t reserved = read_number(HUGEPAGES "resv_hugepages");
 	uint64_t mappings = read_number("/proc/sys/vm/max_map_count");
-	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t ram = memory();
 
 	*total = (struct rcd_quota){
 		.clients = clients,
@@ -119,7 +144,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 			count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = WINDOW_HALF,
 		.shared_bytes = shared(ram, user->shared_bytes),
-		.queue_bytes = ram / 2,
+		.queue_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES,
 		/* Half of what is free: the next engine starts, and others have some. */
 		.hugepages = left((huge > reserved ? huge - reserved : 0) / 2, 0),
 		.qps = 65536 - 16,
