@@ -5,6 +5,7 @@
  */
 #include "rcd_closer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_check.h"
 #include "rcd_quota.h"
 
 #define THREADS      8
@@ -25,8 +27,9 @@
 #endif
 
 struct item {
-	STAILQ_ENTRY(item) link; /**< of those that wait, or of those that are closed */
+	STAILQ_ENTRY(item) link; /**< of those that wait, or are closed, or are spare */
 	int fd;
+	struct user *user;            /**< for a user who has no entry yet */
 	struct rcd_quota_entry quota; /**< the control thread's alone */
 };
 
@@ -52,6 +55,9 @@ struct rcd_closer {
 	uint32_t count; /**< not closed yet */
 	uint64_t owed;  /**< items that somebody is charged for; the control thread's alone */
 	struct items closed;
+	struct items spare; /**< the control thread's alone: for all that may have to be closed */
+	uint32_t spares;
+	uint32_t sockets;         /**< of clients, which are closed one day */
 	TAILQ_HEAD(, user) users; /**< who is to have a turn first */
 };
 
@@ -117,6 +123,31 @@ run(void *arg)
 	return NULL;
 }
 
+/* Whoever has no item can't close: there are some before there are descriptors. */
+static bool
+have_spares(struct rcd_closer *closer, uint32_t count)
+{
+	while (closer->spares < count) {
+		struct item *item = calloc(1, sizeof(*item));
+
+		if (item != NULL)
+			item->user = calloc(1, sizeof(*item->user));
+		if (item == NULL || item->user == NULL) {
+			free(item);
+			return false;
+		}
+		STAILQ_INSERT_HEAD(&closer->spare, item, link);
+		closer->spares++;
+	}
+	return true;
+}
+
+bool
+rcd_closer_is_ready(struct rcd_closer *closer)
+{
+	return have_spares(closer, closer->sockets + RCD_CLOSER_MESSAGE + 1);
+}
+
 struct rcd_closer *
 rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 {
@@ -128,6 +159,7 @@ rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 	closer->epoll_fd = epoll_fd;
 	closer->book = book;
 	STAILQ_INIT(&closer->closed);
+	STAILQ_INIT(&closer->spare);
 	TAILQ_INIT(&closer->users);
 	pthread_mutex_init(&closer->lock, NULL);
 	pthread_cond_init(&closer->work, NULL);
@@ -139,7 +171,7 @@ rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 		closer->started++;
 	}
 	pthread_attr_destroy(&attr);
-	if (closer->started < THREADS) {
+	if (closer->started < THREADS || !rcd_closer_is_ready(closer)) {
 		rcd_closer_destroy(closer);
 		return NULL;
 	}
@@ -167,6 +199,7 @@ rcd_closer_reap(struct rcd_closer *closer)
 		STAILQ_REMOVE_HEAD(&closed, link);
 		closer->owed -= item->quota.used[RCD_RESOURCE_DESCRIPTORS];
 		rcd_quota_leave(&item->quota);
+		free(item->user);
 		free(item);
 	}
 }
@@ -174,6 +207,7 @@ rcd_closer_reap(struct rcd_closer *closer)
 void
 rcd_closer_destroy(struct rcd_closer *closer)
 {
+	struct item *item;
 	bool hang;
 
 	if (closer == NULL)
@@ -192,6 +226,11 @@ rcd_closer_destroy(struct rcd_closer *closer)
 	if (hang)
 		return;
 	rcd_closer_reap(closer);
+	while ((item = STAILQ_FIRST(&closer->spare)) != NULL) {
+		STAILQ_REMOVE_HEAD(&closer->spare, link);
+		free(item->user);
+		free(item);
+	}
 	pthread_cond_destroy(&closer->work);
 	pthread_mutex_destroy(&closer->lock);
 	free(closer);
@@ -212,47 +251,43 @@ rcd_closer_is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
-/* The user's entry. @return NULL: no memory */
+/* The user's entry, which the item brings if there is none. */
 static struct user *
-get_user(struct rcd_closer *closer, uid_t uid)
+get_user(struct rcd_closer *closer, uid_t uid, struct item *item)
 {
 	struct user *user = user_of(closer, uid);
 
 	if (user != NULL)
 		return user;
-	user = calloc(1, sizeof(*user));
-	if (user == NULL)
-		return NULL;
+	user = item->user;
+	item->user = NULL;
 	user->uid = uid;
 	STAILQ_INIT(&user->waiting);
 	TAILQ_INSERT_TAIL(&closer->users, user, link);
 	return user;
 }
 
+/* Without memory nobody is charged, but it is closed. */
 static void
 add(struct rcd_closer *closer, int fd, uid_t uid)
 {
-	struct item *item = calloc(1, sizeof(*item));
+	struct item *item = STAILQ_FIRST(&closer->spare);
 	struct user *user;
 
+	RCD_CHECK(item != NULL);
+	STAILQ_REMOVE_HEAD(&closer->spare, link);
+	closer->spares--;
+	item->fd = fd;
 	rcd_closer_reap(closer);
+	rcd_quota_owe(closer->book, &item->quota, uid, RCD_RESOURCE_DESCRIPTORS, 1);
+	closer->owed += item->quota.used[RCD_RESOURCE_DESCRIPTORS];
 	pthread_mutex_lock(&closer->lock);
-	user = item != NULL ? get_user(closer, uid) : NULL;
-	if (user != NULL) {
-		item->fd = fd;
-		/* Without memory for it nobody is charged. */
-		rcd_quota_owe(closer->book, &item->quota, uid, RCD_RESOURCE_DESCRIPTORS, 1);
-		closer->owed += item->quota.used[RCD_RESOURCE_DESCRIPTORS];
-		STAILQ_INSERT_TAIL(&user->waiting, item, link);
-		user->count++;
-		closer->count++;
-	}
+	user = get_user(closer, uid, item);
+	STAILQ_INSERT_TAIL(&user->waiting, item, link);
+	user->count++;
+	closer->count++;
 	pthread_cond_signal(&closer->work);
 	pthread_mutex_unlock(&closer->lock);
-	if (user == NULL) {
-		free(item);
-		close(fd);
-	}
 }
 
 void
@@ -299,8 +334,16 @@ drain(int sock)
 }
 
 void
+rcd_closer_expect(struct rcd_closer *closer)
+{
+	closer->sockets++;
+}
+
+void
 rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid)
 {
+	RCD_CHECK(closer->sockets > 0);
+	closer->sockets--;
 	epoll_ctl(closer->epoll_fd, EPOLL_CTL_DEL, sock, NULL);
 	shutdown(sock, SHUT_RDWR);
 	if (drain(sock))
@@ -330,14 +373,29 @@ rcd_closer_owed(const struct rcd_closer *closer)
 	return closer->owed;
 }
 
-bool
-rcd_closer_has_room(struct rcd_closer *closer, uid_t uid)
+/* Whether a message with descriptors may be received from this user: there is one for each. */
+static bool
+has_room(struct rcd_closer *closer, uid_t uid)
 {
 	uint32_t count = count_of(closer, uid);
 	uint64_t over = rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS);
 
 	/* A descriptor without a place is closed on the way, by who receives. */
-	return count < RCD_CLOSER_USER && (over == 0 || (count == 0 && over <= RCD_CLOSER_OVER));
+	return rcd_closer_is_ready(closer) && count < RCD_CLOSER_USER &&
+		(over == 0 || (count == 0 && over <= RCD_CLOSER_OVER));
+}
+
+int
+rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
+{
+	struct msghdr hdr = { .msg_iovlen = 0 };
+
+	if (has_room(closer, uid))
+		return 0;
+	/* A look: the descriptors stay where they are. */
+	if (recvmsg(sock, &hdr, MSG_PEEK | MSG_DONTWAIT) < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	return hdr.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }
 
 bool

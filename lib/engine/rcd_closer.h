@@ -57,13 +57,24 @@ rcd_closer_is_memory(int fd);
 bool
 rcd_closer_open_to_fds(int sock, bool open);
 
+/**
+ * Whether there is memory to close all sockets that are expected, one more, and what one message
+ * brings: before either comes. Nothing is allocated when they are closed.
+ */
+bool
+rcd_closer_is_ready(struct rcd_closer *closer);
+
+/** A client's socket is there, which rcd_closer_take_sock() gets one day. */
+void
+rcd_closer_expect(struct rcd_closer *closer);
+
 /** Close a descriptor that a client sent. @param uid  whose it is, and who is charged meanwhile */
 void
 rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid);
 
 /**
  * Close the socket of a client, and with it the descriptors that were never read from it. It leaves
- * the epoll set at once.
+ * the epoll set at once. It was expected.
  */
 void
 rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid);
@@ -72,9 +83,14 @@ rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid);
 void
 rcd_closer_reap(struct rcd_closer *closer);
 
-/** Whether a message with descriptors may be received from this user: there is one for each. */
-bool
-rcd_closer_has_room(struct rcd_closer *closer, uid_t uid);
+/**
+ * Whether the next message of a user's socket may be received: with descriptors, if there is room
+ * to close all that it can bring.
+ *
+ * @return 0; -EAGAIN: there is none yet, and the next may have some; else -errno: it is to go
+ */
+int
+rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid);
 
 /** Whether a connection of this user may stay. */
 bool

@@ -400,7 +400,8 @@ take_notes(struct rcd_engine *engine)
 static bool
 may_accept(const struct rcd_engine *engine)
 {
-	return engine->guarded || rcd_closer_may_accept(engine->closer);
+	return rcd_closer_is_ready(engine->closer) &&
+		(engine->guarded || rcd_closer_may_accept(engine->closer));
 }
 
 /* Leave new connections alone, or no longer. */

@@ -360,6 +360,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	struct rcd_session *session =
 		engine->client_count < engine->conf.clients ? calloc(1, sizeof(*session)) : NULL;
 
+	rcd_closer_expect(engine->closer);
 	if (session == NULL || getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0 ||
 		charge_connection(engine, session, cred.uid) != 0) {
 		free(session);
@@ -397,8 +398,10 @@ rcd_session_accept(struct rcd_engine *engine)
 	if (sock < 0 && (errno == EMFILE || errno == ENFILE) && engine->spare_fd >= 0) {
 		close(engine->spare_fd);
 		sock = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (sock >= 0)
+		if (sock >= 0) {
+			rcd_closer_expect(engine->closer);
 			refuse(engine, sock);
+		}
 		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return;
 	}
@@ -484,15 +487,6 @@ drop_fd(void *arg, int fd)
 	rcd_closer_take(session->engine->closer, fd, session->uid);
 }
 
-/* Whether the next message has descriptors, which stay where they are. */
-static bool
-brings_fds(int sock)
-{
-	struct msghdr hdr = { .msg_iovlen = 0 };
-
-	return recvmsg(sock, &hdr, MSG_PEEK | MSG_DONTWAIT) >= 0 && (hdr.msg_flags & MSG_CTRUNC);
-}
-
 void
 rcd_session_ready(struct rcd_session *session)
 {
@@ -505,10 +499,12 @@ rcd_session_ready(struct rcd_session *session)
 		struct rcd_ctrl_fds fds;
 		long len;
 		bool stay;
+		int err = rcd_closer_admit(session->engine->closer, session->sock, session->uid);
 
+		if (err == -EAGAIN)
+			return;
 		/* Who leaves more to be closed than is closed is to go, its messages unread. */
-		if (!rcd_closer_has_room(session->engine->closer, session->uid) &&
-			brings_fds(session->sock)) {
+		if (err != 0) {
 			rcd_session_close(session);
 			return;
 		}
