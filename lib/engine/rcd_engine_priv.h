@@ -484,12 +484,12 @@ struct rcd_session {
 	uint64_t huge_bytes;  /**< of the second, behind it */
 	uint32_t *huge_users; /**< of each hugepage: allocations that lie in it */
 	bool segment_made;
-	struct rcd_extents small_free;
-	struct rcd_extents huge_free;
+	struct rcd_extents small_free, huge_free;
 	uint64_t queue_bytes; /**< of the segment in use */
 	struct rcd_clearing clearing;
-	struct rcd_mem *filling; /**< memory whose pages are being entered; NULL: none is */
-	uint32_t filling_via;    /**< connection whose request it is */
+	struct rcd_mem *filling;    /**< memory whose pages are being entered; NULL: none is */
+	uint32_t filling_via;       /**< connection whose request it is */
+	struct rcd_cq_move *moving; /**< a queue that is being resized; NULL: none is */
 	struct rcd_table pds;
 	struct rcd_table channels;
 	struct rcd_table cqs;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_hcq.h"
 #include "rcd_late.h"
 
 #define CQE_MAX (1u << 22)
@@ -106,33 +107,38 @@ rcd_verbs_cq_create(
 /** Attempts to come up with an lcore that goes on completing: each leaves it less to do. */
 #define MOVE_TRIES 64
 
-/** Completions of a page, which is a unit of the control thread's. */
+/** Completions on a page: a unit of a round. */
 #define UNIT_SLOTS 64
 
-struct cq_move {
+struct rcd_cq_move {
 	struct rcd_hcq *cq;
 	struct rcd_hcq to; /**< new ring */
+	uint32_t via;      /**< connection whose request it is */
+	uint32_t tries;
 	uint32_t next;     /**< completion to copy next */
 	uint32_t producer; /**< as the client may see it */
-	uint64_t copied;
-	int err; /**< -EAGAIN: there is more than the lcore copies at once */
+	int err;           /**< -EAGAIN: there is more than the lcore copies at once */
 };
 
 /* @return whether what is not consumed fits both rings */
 static bool
-cq_move_fits(struct cq_move *move, uint32_t consumer)
+cq_move_fits(struct rcd_cq_move *move, uint32_t consumer)
 {
 	uint32_t count = move->cq->producer - consumer;
+	/* The client's word, where it can be true: what was consumed does not come back. */
+	uint32_t most = move->cq->producer - move->cq->consumer;
 
 	move->producer = rcd_hcq_shown(move->cq);
-	move->err = count > move->cq->mask + 1 || count > move->to.mask + 1 ? -EINVAL : 0;
+	move->err = count > most || count > move->cq->mask + 1 || count > move->to.mask + 1
+		? -EINVAL
+		: 0;
 	return move->err == 0;
 }
 
 static void
 cq_begin_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct cq_move *move = arg;
+	struct rcd_cq_move *move = arg;
 	struct rcd_hcq *cq = move->cq;
 
 	/*
@@ -146,32 +152,39 @@ cq_begin_on_lcore(struct rcd_lcore *lcore, void *arg)
 	move->next = rcd_shm_load(&cq->shm->consumer);
 	/* Requests that are flushed would complete faster than the control thread copies. */
 	cq->session->flush_held = cq_move_fits(move, move->next);
+	if (move->err == 0)
+		cq->consumer = move->next;
 }
 
 static void
 cq_give_up_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct cq_move *move = arg;
+	struct rcd_cq_move *move = arg;
 
 	(void)lcore;
 	move->cq->session->flush_held = false;
 }
 
-/* Completions that the lcore has published do not change: any thread may copy them. */
-static void
-cq_copy(struct cq_move *move)
+/*
+ * Completions that the lcore has published do not change until they are consumed, and then nobody
+ * asks for them: any thread may copy them. @return how many were, so many at most
+ */
+static uint32_t
+cq_copy(struct rcd_cq_move *move, uint32_t most)
 {
 	const struct rcd_hcq *from = move->cq;
+	uint32_t count = 0;
 
 	/* A client that says it consumed what it was not shown is ahead. */
-	for (; (int32_t)(move->producer - move->next) > 0; move->next++, move->copied++)
+	for (; (int32_t)(move->producer - move->next) > 0 && count < most; move->next++, count++)
 		move->to.slots[move->next & move->to.mask] = from->slots[move->next & from->mask];
+	return count;
 }
 
 static void
 cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct cq_move *move = arg;
+	struct rcd_cq_move *move = arg;
 	struct rcd_hcq *cq = move->cq;
 	uint32_t consumer;
 
@@ -191,7 +204,7 @@ cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 	lcore->work += cq->producer - move->next;
 	/* What is not shown may still change, and so is copied here alone. */
 	move->producer = cq->producer;
-	cq_copy(move);
+	cq_copy(move, RCD_WORK_COPY);
 	move->to.shm->producer = rcd_hcq_shown(cq);
 	move->to.shm->consumer = consumer;
 	move->to.shm->arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
@@ -202,39 +215,100 @@ cq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 	cq->session->flush_held = false;
 }
 
-int
-rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
-	struct rcd_ctrl_cq_rep *rep)
+static int
+move_begin(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req)
 {
 	struct rcd_hcq *cq = rcd_table_get(&session->cqs, req->handle);
-	struct cq_move move = { .cq = cq };
-	uint64_t old_offset, old_bytes;
+	struct rcd_cq_move *move;
+	struct rcd_hcq to = { .offset = 0 };
 	int err;
 
 	if (cq == NULL)
 		return -ENOENT;
-	err = cq_ring(session, &move.to, req->depth);
+	err = cq_ring(session, &to, req->depth);
 	if (err != 0)
 		return err;
-	rcd_lcore_call(session->lcore, cq_begin_on_lcore, &move);
-	if (move.err == 0)
-		move.err = -EAGAIN;
-	for (int i = 0; i < MOVE_TRIES && move.err == -EAGAIN; i++) {
-		cq_copy(&move);
-		rcd_lcore_call(session->lcore, cq_switch_on_lcore, &move);
+	move = calloc(1, sizeof(*move));
+	if (move == NULL) {
+		cq_ring_free(session, to.offset, to.bytes);
+		return -ENOMEM;
 	}
-	session->engine->work += (uint32_t)(move.copied / UNIT_SLOTS);
-	if (move.err == -EAGAIN)
-		rcd_lcore_call(session->lcore, cq_give_up_on_lcore, &move);
-	if (move.err != 0) {
-		cq_ring_free(session, move.to.offset, move.to.bytes);
-		return move.err == -EAGAIN ? -EBUSY : move.err;
-	}
+	move->cq = cq;
+	move->to = to;
+	move->via = session->via;
+	session->moving = move;
+	rcd_lcore_call(session->lcore, cq_begin_on_lcore, move);
+	return move->err;
+}
+
+/*
+ * A part, and the lcore's when all others are there.
+ *
+ * @return 0; -EINPROGRESS: there is more; -EBUSY: more comes all the time; -errno
+ */
+static int
+move_some(struct rcd_session *session, struct rcd_cq_move *move)
+{
+	uint32_t left = RCD_ROUND_SLICE * UNIT_SLOTS;
+
+	do {
+		left -= cq_copy(move, left);
+		if ((int32_t)(move->producer - move->next) > 0)
+			break;
+		rcd_lcore_call(session->lcore, cq_switch_on_lcore, move);
+		if (move->err == -EAGAIN && ++move->tries == MOVE_TRIES)
+			move->err = -EBUSY;
+	} while (move->err == -EAGAIN && left > 0);
+	session->engine->work += (RCD_ROUND_SLICE * UNIT_SLOTS - left) / UNIT_SLOTS;
+	if (move->err == -EAGAIN || (move->err == 0 && move->cq->slots != move->to.slots))
+		return -EINPROGRESS;
+	return move->err;
+}
+
+void
+rcd_hcq_settle(struct rcd_session *session, uint32_t via)
+{
+	struct rcd_cq_move *move = session->moving;
+
+	if (move == NULL || move->via != via)
+		return;
+	rcd_lcore_call(session->lcore, cq_give_up_on_lcore, move);
+	cq_ring_free(session, move->to.offset, move->to.bytes);
+	rcd_hcq_end(session);
+}
+
+void
+rcd_hcq_end(struct rcd_session *session)
+{
+	free(session->moving);
+	session->moving = NULL;
+}
+
+int
+rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
+	struct rcd_ctrl_cq_rep *rep)
+{
+	uint64_t old_offset, old_bytes;
+	struct rcd_hcq *cq;
+	int err = 0;
+
+	/* One at a time: another connection's comes first. */
+	if (session->moving != NULL && session->moving->via != session->via)
+		return -EINPROGRESS;
+	if (session->moving == NULL)
+		err = move_begin(session, req);
+	if (err == 0)
+		err = move_some(session, session->moving);
+	/* What it leaves behind when it failed goes when the request is over. */
+	if (err != 0)
+		return err;
+	cq = session->moving->cq;
 	old_offset = cq->offset;
 	old_bytes = cq->bytes;
-	cq->offset = move.to.offset;
-	cq->bytes = move.to.bytes;
+	cq->offset = session->moving->to.offset;
+	cq->bytes = session->moving->to.bytes;
 	cq_ring_free(session, old_offset, old_bytes);
+	rcd_hcq_end(session);
 	cq_describe(cq, rep);
 	return 0;
 }
@@ -287,7 +361,7 @@ rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle)
 
 	if (cq == NULL)
 		return -ENOENT;
-	if (cq->users > 0)
+	if (cq->users > 0 || (session->moving != NULL && session->moving->cq == cq))
 		return -EBUSY;
 	rcd_lcore_call(session->lcore, cq_forget_on_lcore, cq);
 	if (cq->channel != NULL)

@@ -17,6 +17,7 @@
 
 #include "rcd_closer.h"
 #include "rcd_guard.h"
+#include "rcd_hcq.h"
 
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
 
@@ -206,6 +207,7 @@ rcd_session_end(struct rcd_session *session)
 		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
 			rcd_counter_get(&session->counters, (enum rcd_counter)i));
 	memset(&session->counters, 0, sizeof(session->counters));
+	rcd_hcq_end(session);
 	free_objects(session);
 	rcd_table_fini(&session->pds);
 	rcd_table_fini(&session->channels);
@@ -245,6 +247,7 @@ settle(struct rcd_session *session)
 
 	rcd_segment_settle(host, session->serial);
 	rcd_umem_settle(host, session->serial);
+	rcd_hcq_settle(host, session->serial);
 }
 
 void

@@ -5,6 +5,7 @@
  * pages, several at a time, against an engine of the test's own, which says how many units of work
  * its largest step did. Nothing here is about time.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "rcd_mr.h"
+#include "rcd_qp.h"
 #include "rcd_tap.h"
 #include "rig.h"
 
@@ -190,6 +192,85 @@ large_memory(void)
 	node_close(&b);
 }
 
+/* Completions of two queue pairs that wait in one queue, which moves to another size and back. */
+static void
+long_queue(void)
+{
+	enum {
+		DEPTH = 1 << 16,
+		QPS = 2
+	};
+	struct rcd_ctrl_cq_req cq = { .depth = QPS * DEPTH, .channel = RCD_CTRL_NO_HANDLE };
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_ERR };
+	struct rcd_cl_qp qps[QPS];
+	struct rcd_cq_slot slot;
+	struct node a;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_cl_cq_create(&a.client, &cq, &a.cq) == 0);
+	for (int i = 0; i < QPS; i++) {
+		struct rcd_ctrl_qp_req req = { .pd = a.pd,
+			.type = RCD_CTRL_QP_UC,
+			.send_cq = a.cq.handle,
+			.recv_cq = a.cq.handle,
+			.srq = RCD_CTRL_NO_HANDLE,
+			.sq_depth = DEPTH,
+			.rq_depth = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1 };
+
+		MUST(rcd_cl_qp_create(&a.client, &req, &qps[i]) == 0);
+		for (uint32_t k = 0; k < DEPTH; k++) {
+			struct rcd_send_wr wr = { .wr_id = k, .opcode = RCD_WR_SEND };
+
+			MUST(rcd_cl_post_send(&qps[i], &wr) == 0);
+		}
+		MUST(rcd_cl_qp_modify(&qps[i], &attr, RCD_QP_ATTR_STATE) == 0);
+		rcd_cl_ring(&qps[i]);
+	}
+	/* All of them are there. */
+	while (rcd_shm_load(&a.cq.shm->producer) != QPS * DEPTH)
+		usleep(1000);
+	CU_ASSERT_EQUAL(rcd_cl_cq_resize(&a.cq, 2 * QPS * DEPTH), 0);
+	CU_ASSERT_EQUAL(rcd_cl_cq_resize(&a.cq, DEPTH), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_cl_cq_resize(&a.cq, QPS * DEPTH), 0);
+	for (uint32_t i = 0; i < QPS * DEPTH; i++) {
+		if (node_wait(&a, &slot, FOREVER_MS) == RCD_WC_WR_FLUSH_ERR &&
+			slot.wr_id == i % DEPTH)
+			continue;
+		CU_ASSERT_EQUAL(slot.wr_id, i % DEPTH);
+		break;
+	}
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+	node_close(&a);
+}
+
+/* A client takes back what it consumed, or says so of what never was. */
+static void
+never_completed(void)
+{
+	enum {
+		DEPTH = 1 << 22
+	};
+	struct rcd_ctrl_cq_req req = { .depth = DEPTH, .channel = RCD_CTRL_NO_HANDLE };
+	struct rcd_ctrl_cq_resize_req resize = { .depth = DEPTH };
+	struct rcd_ctrl_cq_rep rep;
+	struct rcd_cl_cq cq;
+	struct node a;
+
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_cl_cq_create(&a.client, &req, &cq) == 0);
+	resize.handle = cq.handle;
+	rcd_shm_store(&cq.shm->consumer, 0u - DEPTH);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&a.client, RCD_CTRL_CQ_RESIZE, &resize, &rep, NULL, NULL), -EINVAL);
+	rcd_shm_store(&cq.shm->consumer, 0);
+	CU_ASSERT_EQUAL(
+		rcd_client_call(&a.client, RCD_CTRL_CQ_RESIZE, &resize, &rep, NULL, NULL), 0);
+	CU_ASSERT(rig_engine(&rig, "longest_step_work") <= STEP_MOST);
+	node_close(&a);
+}
+
 static void
 stop(void)
 {
@@ -205,6 +286,8 @@ main(void)
 		{ "S16 contexts and connections are counted", contexts_and_connections },
 		{ "S16 queues of many pages are made in small steps", large_queues },
 		{ "S16 memory of many pages is entered in small steps", large_memory },
+		{ "S16 a long queue of completions moves in small steps", long_queue },
+		{ "F4 completions that never were are not copied", never_completed },
 		{ "S16 the engine is as before", stop },
 	};
 
