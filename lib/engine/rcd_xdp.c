@@ -236,8 +236,13 @@ rcd_xdp_hold(struct rcd_dev *dev)
 		if (xdp->ours.entries[i].kind == KIND_PROGRAM)
 			program = xdp->ours.entries[i].fd;
 	/* A kernel that can't tell whose program it takes away has no links either. */
-	if (err != 0 || program < 0 || replace_program(dev, -1, program) != 0)
+	if (err == 0)
+		err = program < 0 ? -ENOENT : replace_program(dev, -1, program);
+	if (err != 0) {
+		RCD_LOG(NOTICE, "%s: the program on %s may outlive the engine: %s", dev->conf.name,
+			dev->conf.target, strerror(-err));
 		return 0;
+	}
 	attr.link_create.prog_fd = (uint32_t)program;
 	xdp->link = bpf(BPF_LINK_CREATE, &attr);
 	if (xdp->link >= 0)
