@@ -20,7 +20,10 @@
 #define PACKETS 64
 #define QKEY    0x1234
 
-/** Units of the largest poll: 128 for groups, the last packet's members twice, and the others. */
+/**
+ * Units of the largest poll: 32 for groups, and one packet's 56 members twice beyond that; 256 for
+ * what packets cause, 128 for clients, 64 timers, and packets of the honest pair.
+ */
 #define WORK_MOST 640
 
 static struct rig rig;

@@ -151,6 +151,12 @@ def ids(end):
     return json.loads(rocade_on(end, '-j', 'resource', 'show', 'cm_id').stdout)
 
 
+def members(end):
+    """Queue pairs in multicast groups."""
+    every = json.loads(rocade_on(end, '-j', 'resource', 'show', 'quota').stdout)
+    return sum(one['quota']['groups']['used'] for one in every if one['of'] == 'all')
+
+
 def children(process):
     """What timeout runs."""
     done = subprocess.run(['pgrep', '-P', str(process.pid)], capture_output=True, text=True,
@@ -173,8 +179,7 @@ def pair(server, client, bound=True):
         if bound:
             listening(ENDS[1], first)
         else:
-            tap.wait_until('an identifier', lambda: ids(ENDS[1]))
-            time.sleep(0.5)
+            tap.wait_until('a member of a group', lambda: members(ENDS[1]))
         second = on(ENDS[0], 'timeout', str(LIMIT), *client)
         # Who has lost its client may wait for it until the limit.
         out = finish(first) if second.returncode == 0 else so_far(first)
