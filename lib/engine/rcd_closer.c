@@ -373,29 +373,38 @@ rcd_closer_owed(const struct rcd_closer *closer)
 	return closer->owed;
 }
 
-/* Whether a message with descriptors may be received from this user: there is one for each. */
-static bool
-has_room(struct rcd_closer *closer, uid_t uid)
+/*
+ * Whether a message with descriptors may be received from this user: there is room to close each.
+ * A descriptor without a place is closed on the way, by who receives.
+ *
+ * @return 0; -EMFILE: what waits is the user's, or there is no memory; -EBUSY: it is others'
+ */
+static int
+find_room(struct rcd_closer *closer, uid_t uid)
 {
-	uint32_t count = count_of(closer, uid);
-	uint64_t over = rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS);
+	bool room;
 
-	/* A descriptor without a place is closed on the way, by who receives. */
-	return rcd_closer_is_ready(closer) && count < RCD_CLOSER_USER &&
-		(over == 0 || (count == 0 && over <= RCD_CLOSER_OVER));
+	if (count_of(closer, uid) >= RCD_CLOSER_USER || !rcd_closer_is_ready(closer))
+		return -EMFILE;
+	if (uid == 0)
+		room = rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS) <= RCD_CLOSER_OVER;
+	else
+		room = rcd_quota_may_owe(closer->book, RCD_RESOURCE_DESCRIPTORS, closer->owed);
+	return room ? 0 : -EBUSY;
 }
 
 int
 rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 {
 	struct msghdr hdr = { .msg_iovlen = 0 };
+	int err = find_room(closer, uid);
 
-	if (has_room(closer, uid))
+	if (err == 0)
 		return 0;
 	/* A look: the descriptors stay where they are. */
 	if (recvmsg(sock, &hdr, MSG_PEEK | MSG_DONTWAIT) < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	return hdr.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
+	return hdr.msg_flags & MSG_CTRUNC ? err : 0;
 }
 
 bool

@@ -87,7 +87,8 @@ rcd_closer_reap(struct rcd_closer *closer);
  * Whether the next message of a user's socket may be received: with descriptors, if there is room
  * to close all that it can bring.
  *
- * @return 0; -EAGAIN: there is none yet, and the next may have some; else -errno: it is to go
+ * @return 0; -EAGAIN: there is none yet, and the next may have some; -EBUSY: it is to stay unread
+ *         for a while, others have left too much; else -errno: it is to go
  */
 int
 rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid);

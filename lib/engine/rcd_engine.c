@@ -416,6 +416,35 @@ accept_later(struct rcd_engine *engine, bool later)
 }
 
 static void
+read_later(struct rcd_session *session, bool later)
+{
+	struct epoll_event event = { .events = EPOLLRDHUP | (later ? 0 : EPOLLIN),
+		.data.u64 = session->serial };
+
+	session->read_later = later;
+	epoll_ctl(session->engine->epoll_fd, EPOLL_CTL_MOD, session->sock, &event);
+}
+
+void
+rcd_engine_read_later(struct rcd_session *session)
+{
+	session->engine->read_later = true;
+	read_later(session, true);
+}
+
+/* Who waited for the closer looks again. */
+static void
+read_again(struct rcd_engine *engine)
+{
+	struct rcd_session *session;
+
+	engine->read_later = false;
+	LIST_FOREACH(session, &engine->sessions, link)
+	if (session->read_later)
+		read_later(session, false);
+}
+
+static void
 tick(struct rcd_engine *engine)
 {
 	uint64_t now_ns = rcd_clock_ns();
@@ -432,6 +461,8 @@ tick(struct rcd_engine *engine)
 	rcd_ulost_check(engine);
 	if (engine->accept_later && may_accept(engine))
 		accept_later(engine, false);
+	if (engine->read_later)
+		read_again(engine);
 	rcd_session_unpark(engine);
 	rcd_cma_tick(engine, now_ns);
 }

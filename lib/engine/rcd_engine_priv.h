@@ -506,6 +506,7 @@ struct rcd_session {
 	struct rcd_cma_client *cma; /**< identifiers and channels; NULL: none were asked for */
 	/* A request that waits for a neighbour. */
 	TAILQ_ENTRY(rcd_session) parked_link;
+	bool read_later; /**< it brings descriptors, and the closer has no room */
 	bool parked;
 	bool unfinished; /**< parked, and to go on in the next round */
 	uint64_t parked_until_ns;
@@ -540,6 +541,7 @@ struct rcd_engine {
 	struct rcd_closer *closer;
 	bool guarded;      /**< nobody sends descriptors before it may */
 	bool accept_later; /**< the closer is full */
+	bool read_later;   /**< as some session has it */
 	struct rcd_quota_book book;
 	bool started;
 	bool stopping;
@@ -579,6 +581,10 @@ rcd_power_up(uint32_t val)
 }
 
 #include "rcd_cred.h"
+/** Leave a session's messages unread until the next tick. */
+void
+rcd_engine_read_later(struct rcd_session *session);
+
 #include "rcd_engine_calls.h"
 #include "rcd_link.h"
 #include "rcd_neigh.h"

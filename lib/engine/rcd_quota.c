@@ -15,6 +15,10 @@
 /** Of a total, this part is root's alone: whoever is to mend things gets in. */
 #define ROOT_PART 16
 
+/** What all users owe together ends at this part, and at what one user may besides. */
+#define OWED_PART  4
+#define OWED_LEAST 320
+
 static const struct {
 	const char *name;
 	size_t offset; /**< in struct rcd_quota */
@@ -160,6 +164,16 @@ rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource)
 	uint64_t total = at(&book->total, resource);
 
 	return total != 0 && book->used[resource] > total ? book->used[resource] - total : 0;
+}
+
+bool
+rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource, uint64_t owed)
+{
+	uint64_t total = at(&book->total, resource);
+
+	return total == 0 ||
+		(owed < total / OWED_PART + OWED_LEAST &&
+			book->used[resource] <= total - total / ROOT_PART);
 }
 
 int

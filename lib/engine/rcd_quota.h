@@ -115,6 +115,10 @@ int
 rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t uid,
 	enum rcd_resource resource, uint64_t amount);
 
+/** Whether there may be more debts than these: root's part is no part of them. */
+bool
+rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource, uint64_t owed);
+
 /** By how much all together have more than there is; 0: they have not. */
 uint64_t
 rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource);

@@ -504,7 +504,9 @@ rcd_session_ready(struct rcd_session *session)
 		bool stay;
 		int err = rcd_closer_admit(session->engine->closer, session->sock, session->uid);
 
-		if (err == -EAGAIN)
+		if (err == -EBUSY)
+			rcd_engine_read_later(session);
+		if (err == -EAGAIN || err == -EBUSY)
 			return;
 		/* Who leaves more to be closed than is closed is to go, its messages unread. */
 		if (err != 0) {

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +27,7 @@
 #define SO_PASSRIGHTS 83
 #endif
 
+#define LIMIT    4096 /**< descriptors of the engine */
 #define NOBODY   65534
 #define LINGER_S 3600 /**< longer than any test: reading at the other end ends it */
 #define MANY     253
@@ -286,6 +288,61 @@ a_user_has_its_share(void)
 	close(connect_as(NOBODY));
 }
 
+/* Users who leave a whole message each: others get in, and what they bring waits its turn. */
+static void
+users_have_a_share(void)
+{
+	enum {
+		USERS = 20
+	};
+	struct hanging hanging[2 * USERS];
+	int socks[USERS];
+	int honest = connect_as(NOBODY);
+	int null = open("/dev/null", O_RDONLY);
+	struct rcd_ctrl_hdr hdr = { .op = RCD_CTRL_HELLO };
+	char bytes[65536];
+	char byte;
+
+	for (int i = 0; i < USERS; i++) {
+		hanging[2 * i] = hang();
+		hanging[2 * i + 1] = hang();
+		socks[i] = connect_as(100000 + (uid_t)i);
+	}
+	rig_halt(&rig);
+	for (int i = 0; i < USERS; i++) {
+		MUST(give(socks[i], sizeof(hdr), hanging[2 * i].fd, hanging[2 * i + 1].fd, MANY) ==
+			0);
+		close(hanging[2 * i].fd);
+		close(hanging[2 * i + 1].fd);
+	}
+	MUST(kill(rig.pid, SIGCONT) == 0);
+	CU_ASSERT_TRUE(wait_closing(MANY, LIMIT / 2));
+	/* Whoever it is gets in, and is answered. */
+	close(connect_as(0));
+	close(connect_as(NOBODY));
+	CU_ASSERT_EQUAL(send(honest, &hdr, sizeof(hdr), 0), sizeof(hdr));
+	CU_ASSERT(recv(honest, &byte, 1, 0) > 0);
+	/* A message with a descriptor waits, and is answered when they are closed. */
+	MUST(give(honest, sizeof(hdr), null, null, 1) == 0);
+	usleep(300000);
+	CU_ASSERT(recv(honest, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	CU_ASSERT_TRUE(wait_closing(MANY, LIMIT / 2));
+	for (int i = 0; i < USERS; i++)
+		close(socks[i]);
+	/* In whatever order they are closed. */
+	for (uint64_t until = now_ms() + FOREVER_MS;
+		rig_engine(&rig, "closing") > 0 && now_ms() < until; usleep(1000))
+		for (int i = 0; i < 2 * USERS; i++)
+			while (recv(hanging[i].other, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+				;
+	CU_ASSERT_TRUE(wait_closing(0, 0));
+	for (int i = 0; i < 2 * USERS; i++)
+		close(hanging[i].other);
+	CU_ASSERT(recv(honest, &byte, 1, 0) > 0);
+	close(honest);
+	close(null);
+}
+
 /* Before the engine knows whose they are, it can't even be sent any: the sender gets an error. */
 static void
 before_a_greeting(void)
@@ -333,13 +390,17 @@ main(void)
 		{ "H2 none comes before a greeting", before_a_greeting },
 		{ "H2 none comes by the streams of events", on_the_event_stream },
 		{ "H2 a user hangs its share of closes, and is refused", a_user_has_its_share },
+		{ "H2 users hang a share of the closes together", users_have_a_share },
 		{ "H2 the engine ends while a close hangs", stop },
 	};
+
+	struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
 
 	if (geteuid() != 0) {
 		printf("1..0 # SKIP connections of another user need root\n");
 		return 0;
 	}
+	MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	rig_start(&rig, NULL);
 	MUST(chmod(rig.socket, 0666) == 0);
 	return rcd_tap_run("linger", tests, sizeof(tests) / sizeof(tests[0]));
