@@ -580,11 +580,11 @@ rcd_power_up(uint32_t val)
 	return power;
 }
 
-#include "rcd_cred.h"
 /** Leave a session's messages unread until the next tick. */
 void
 rcd_engine_read_later(struct rcd_session *session);
 
+#include "rcd_cred.h"
 #include "rcd_engine_calls.h"
 #include "rcd_link.h"
 #include "rcd_neigh.h"
