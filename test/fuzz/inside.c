@@ -150,9 +150,10 @@ inside_check_left(const struct rcd_holdings *before, unsigned int fds_before)
 	inside_turn(4);
 	inside_audit();
 	rcd_engine_holdings(engine, &left);
-	/* Real time: other threads close what came from clients. */
-	for (int i = 0; i < CLOSE_MS && left.closing > 0; i++) {
+	/* Real time: other threads close what came from clients, and who left much waits for them. */
+	for (int i = 0; i < CLOSE_MS && (left.closing > 0 || left.clients > before->clients); i++) {
 		usleep(1000);
+		inside_turn(1);
 		rcd_engine_holdings(engine, &left);
 	}
 	/* A connection stays in timewait for as long as its peer said packets may live. */
