@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -64,8 +65,12 @@ populate(struct rcd_session *session, struct rcd_mem *mem)
 {
 	unsigned char there[RCD_ROUND_SLICE];
 	uint32_t count = RCD_ROUND_SLICE, from = 0;
+	struct stat about;
 
 	if (mem->page != PAGE)
+		return 0;
+	/* Addresses that are kept for later: there may be a terabyte of them. */
+	if (mem->filled == 0 && fstat(mem->fd, &about) == 0 && about.st_blocks == 0)
 		return 0;
 	if (mem->len - mem->filled < (uint64_t)count * PAGE)
 		count = (uint32_t)((mem->len - mem->filled) / PAGE);
