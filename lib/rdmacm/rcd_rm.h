@@ -13,7 +13,6 @@
  *   rcd_rm_ep.c        endpoints: synchronous use
  *   rcd_rm_mcast.c     multicast groups
  *   rcd_rm_addrinfo.c  names to addresses, and strings
- *   rcd_rm_rsocket.c   what is not offered
  *
  * Locks, outer before inner: that of a channel, that of an identifier, that of a session.
  */

@@ -12,7 +12,6 @@
  *   rcd_vb_addr.c    GIDs, address handles, multicast
  *   rcd_vb_event.c   asynchronous events
  *   rcd_vb_text.c    strings and rates
- *   rcd_vb_priv34.c  what only providers of kernel drivers import
  */
 #ifndef RCD_VB_H
 #define RCD_VB_H
