@@ -150,7 +150,7 @@ inside_check_left(const struct rcd_holdings *before, unsigned int fds_before)
 	inside_turn(4);
 	inside_audit();
 	rcd_engine_holdings(engine, &left);
-	/* Real time: other threads close what came from clients, and who left much waits for them. */
+	/* Real time: other threads close what came from clients; who left much waits for them. */
 	for (int i = 0; i < CLOSE_MS && (left.closing > 0 || left.clients > before->clients); i++) {
 		usleep(1000);
 		inside_turn(1);
