@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rcd_capacity.h"
@@ -467,18 +468,42 @@ tick(struct rcd_engine *engine)
 	rcd_cma_tick(engine, now_ns);
 }
 
+static uint64_t
+thread_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* Clients that ask without end do not have the core of others by way of us. */
+static void
+rest(struct rcd_engine *engine)
+{
+	uint64_t rest_ns = rcd_pace_spend(&engine->pace, rcd_clock_ns(), engine->used_ns);
+	struct timespec timeout = { .tv_nsec = (long)rest_ns };
+
+	engine->used_ns = 0;
+	if (rest_ns > 0 && nanosleep(&timeout, NULL) != 0) {
+		/* A signal: there may be something to do. */
+	}
+}
+
 void
 rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
+	uint64_t began_ns;
 	int count;
+
+	if (engine->yield && timeout_ms > 0)
+		rest(engine);
+	began_ns = thread_ns();
 
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
 		(engine->client_count > 0 || engine->accept_later || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
-	/* Nobody waits for a core until the scheduler takes it from us. */
-	if (engine->unfinished_count > 0 && engine->yield)
-		sched_yield();
 	if (engine->unfinished_count > 0)
 		timeout_ms = 0;
 	engine->work = 0;
@@ -523,6 +548,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	tick(engine);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
+	engine->used_ns += thread_ns() - began_ns;
 }
 
 void

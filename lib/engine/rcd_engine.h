@@ -128,7 +128,11 @@ rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *a
 void
 rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *arg);
 
-/** Wait for control work for at most this long, and do it. */
+/**
+ * Wait for control work for at most this long, and do it. Where cores are scarce the thread first
+ * rests when it computed for more than half of the time (rcd_pace.h), for 4 ms at most; with a
+ * timeout of 0 it does not.
+ */
 void
 rcd_engine_step(struct rcd_engine *engine, int timeout_ms);
 

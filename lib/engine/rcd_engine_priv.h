@@ -57,6 +57,7 @@
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
+#include "rcd_pace.h"
 #include "rcd_parts.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
@@ -545,7 +546,9 @@ struct rcd_engine {
 	struct rcd_quota_book book;
 	bool started;
 	bool stopping;
-	bool yield; /**< tell clients to yield */
+	bool yield;           /**< tell clients to yield */
+	struct rcd_pace pace; /**< of the control thread, if it shares its core */
+	uint64_t used_ns;     /**< by it since it rested or might have */
 	uint32_t client_count;
 	uint32_t parked_count;
 	uint32_t unfinished_count;       /**< of the parked */

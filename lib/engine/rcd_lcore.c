@@ -25,6 +25,9 @@
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
+#define SHARED_BURST  8          /**< packets of a poll while others wait for the core */
+#define WAY_YIELDS    24         /**< until somebody else runs */
+#define NOBODY_NS     1000       /**< one in which nobody ran is shorter */
 #define SPIN_POLLS    8          /**< without work, before others may run */
 #define SPIN_NS       50000      /**< without work, before sleep */
 #define NAP_NS        1000000    /**< longest sleep while a port can't wake us */
@@ -452,24 +455,56 @@ nap(struct rcd_lcore *lcore)
 	set_sleeping(lcore, 0);
 }
 
+/* What an lcore knows of who shares its core. */
+struct way {
+	uint64_t not_before_ns; /* it does not give way until then */
+	uint32_t yields;        /* of the next time; more than one: others ran of late */
+};
+
 /*
  * Who makes work without end does not keep others from a shared core: they have it after each poll
  * that left something. A client that waits gives it back at once. One that computes keeps it until
  * the scheduler takes it away, for milliseconds: then the lcore works for as long as it was away
  * before it gives way again, or each poll would cost whoever waits for it that much.
  *
- * @return when it may give way again
+ * A scheduler that counts who gave way how often returns to us at once as often as the other one
+ * gave way before. So we ask until somebody ran, and less often while there is nobody.
  */
-static uint64_t
-give_way(uint64_t now_ns, uint64_t not_before_ns)
+static void
+give_way(struct way *way)
 {
-	uint64_t back_ns;
+	uint64_t left_ns = rcd_clock_ns();
+	uint64_t back_ns = left_ns;
+	bool ran = false;
 
-	if (now_ns < not_before_ns)
-		return not_before_ns;
-	sched_yield();
-	back_ns = rcd_clock_ns();
-	return back_ns + (back_ns - now_ns);
+	if (left_ns < way->not_before_ns)
+		return;
+	for (uint32_t i = 0; i < way->yields && !ran; i++) {
+		uint64_t asked_ns = back_ns;
+
+		sched_yield();
+		back_ns = rcd_clock_ns();
+		ran = back_ns - asked_ns > NOBODY_NS;
+	}
+	way->not_before_ns = back_ns + (back_ns - left_ns);
+	way->yields = ran ? WAY_YIELDS : RTE_MAX(way->yields / 2, 1u);
+}
+
+/* One poll. @return what it did */
+static uint32_t
+poll_main(struct rcd_lcore *lcore, struct way *way, uint64_t now_ns)
+{
+	bool gives_way = lcore->engine->conf.idle >= RCD_IDLE_YIELD;
+	uint32_t budget = RCD_BURST_MAX;
+	uint32_t done;
+
+	/* Who waits for the core waits for the end of a poll. */
+	if (gives_way && way->yields > 1 && carries_over(lcore))
+		budget = SHARED_BURST;
+	done = rcd_lcore_poll(lcore, now_ns, budget);
+	if (unlikely(gives_way && carries_over(lcore)))
+		give_way(way);
+	return done;
 }
 
 int
@@ -478,17 +513,15 @@ rcd_lcore_main(void *arg)
 	struct rcd_lcore *lcore = arg;
 	enum rcd_idle idle = lcore->engine->conf.idle;
 	uint64_t busy_ns = rcd_clock_ns();
-	uint64_t way_ns = 0;
+	struct way way = { .yields = WAY_YIELDS };
 	uint32_t empty = 0;
 
 	while (!rcd_lcore_stopping(lcore)) {
 		uint64_t now_ns = rcd_clock_ns();
 
-		if (rcd_lcore_poll(lcore, now_ns, RCD_BURST_MAX) > 0) {
+		if (poll_main(lcore, &way, now_ns) > 0) {
 			busy_ns = now_ns;
 			empty = 0;
-			if (unlikely(carries_over(lcore)) && idle >= RCD_IDLE_YIELD)
-				way_ns = give_way(rcd_clock_ns(), way_ns);
 			continue;
 		}
 		switch (idle) {
