@@ -134,14 +134,15 @@ rx_multicast(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt 
 	return here ? rx_members(lcore, dev, pkt, mbuf) : FATE_OURS;
 }
 
-static enum fate
-rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+/* To no queue pair of this lcore. */
+static __rte_noinline enum fate
+rx_elsewhere(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
 	struct rte_mbuf *mbuf, bool handed)
 {
 	uint32_t qpn = pkt->roce.bth.dest_qpn.val;
 	struct rcd_counters *counters = rcd_dev_counters(dev, lcore);
 	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, stripped_vlan(mbuf));
-	struct rcd_hqp *hqp;
+	uint8_t owner;
 
 	if (qpn == RCD_QPN_MULTICAST) {
 		if (!in_vlan(dev, vlan_id)) {
@@ -150,26 +151,32 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 		}
 		return rx_multicast(lcore, dev, pkt, mbuf, handed);
 	}
-	if (unlikely(qpn == RCD_QPN_GSI)) {
+	if (qpn == RCD_QPN_GSI) {
 		rcd_cma_rx(lcore, dev, pkt, vlan_id);
 		return FATE_OURS;
 	}
-	hqp = qp_of(lcore, pkt);
-	if (hqp == NULL || hqp->qpn != qpn || hqp->dev != dev) {
-		uint8_t owner = __atomic_load_n(
-			&lcore->engine->qp_owner[qpn % RCD_QP_SLOTS], __ATOMIC_RELAXED);
-
-		if (handed || owner == 0 || owner - 1u == lcore->index) {
-			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_NO_QP, 1);
-			return FATE_NOWHERE;
-		}
-		hand_over(lcore, lcore->engine->lcores[owner - 1u], dev, mbuf);
-		return FATE_OTHER_LCORE;
+	owner = __atomic_load_n(&lcore->engine->qp_owner[qpn % RCD_QP_SLOTS], __ATOMIC_RELAXED);
+	if (handed || owner == 0 || owner - 1u == lcore->index) {
+		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_NO_QP, 1);
+		return FATE_NOWHERE;
 	}
-	if (!path_is_ours(lcore, hqp, pkt, vlan_id))
+	hand_over(lcore, lcore->engine->lcores[owner - 1u], dev, mbuf);
+	return FATE_OTHER_LCORE;
+}
+
+static __rte_always_inline enum fate
+rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+	struct rte_mbuf *mbuf, bool handed)
+{
+	struct rcd_hqp *hqp = qp_of(lcore, pkt);
+
+	/* The numbers of groups and of management are no queue pair's. */
+	if (unlikely(hqp == NULL || hqp->qpn != pkt->roce.bth.dest_qpn.val || hqp->dev != dev))
+		return rx_elsewhere(lcore, dev, pkt, mbuf, handed);
+	if (!path_is_ours(lcore, hqp, pkt, rcd_link_vlan(&pkt->eth, stripped_vlan(mbuf))))
 		return FATE_NOWHERE;
 	if (unlikely(hqp->ucopy != NULL) && !rcd_ucopy_admits(hqp, pkt)) {
-		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
 		return FATE_NOWHERE;
 	}
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode)) {

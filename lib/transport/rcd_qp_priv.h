@@ -170,6 +170,7 @@ struct rcd_qp_hot {
 	bool repair : 1;     /**< psn_una alone is to be sent next, again */
 	bool paused : 1;     /**< local operations stopped at their share of a call */
 	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
+	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
 };
@@ -193,7 +194,6 @@ struct rcd_qp {
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
 	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
 	bool gone;              /**< LAST_WQE_REACHED was raised */
-	uint8_t tx_built;       /**< the one of tx that the last packet was built from */
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */

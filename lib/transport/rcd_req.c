@@ -75,9 +75,9 @@ fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 static struct rcd_wr_slot *
 slot_of(struct rcd_qp *qp, uint32_t number)
 {
-	struct rcd_wr_slot *built = &qp->tx[qp->tx_built];
+	struct rcd_wr_slot *built = &qp->tx[qp->hot.tx_built];
 
-	return built->loaded && built->number == number ? built : &qp->tx[qp->tx_built ^ 1];
+	return built->loaded && built->number == number ? built : &qp->tx[qp->hot.tx_built ^ 1];
 }
 
 bool
@@ -284,7 +284,7 @@ set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32
 	struct rcd_send_wr *wr = &slot->wr;
 	int count;
 
-	qp->tx_built = slot == &qp->tx[1];
+	qp->hot.tx_built = slot == &qp->tx[1];
 	pkt->payload_len = len;
 	if (wr->flags & RCD_SEND_INLINE) {
 		pkt->pieces[0] = (struct rcd_piece){ wr->inline_data + offset, len };
