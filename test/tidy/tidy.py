@@ -254,19 +254,19 @@ def findings_tested(root):
 def versions_agree(root):
     """The command that is no C speaks the protocol and the ABI of the headers."""
     spoken = re.search(r'^MAGIC, VERSION, ABI = .*, (\d+), (\d+)$',
-                       (root / 'usertools/rocade').read_text(), re.M).groups()
+                       (root / 'usertools/rocade_engine.py').read_text(), re.M).groups()
     meant = [re.search(rf'#define {name}\s+(\d+)', (root / 'lib' / path).read_text()).group(1)
              for path, name in (('ctrl/rcd_ctrl.h', 'RCD_CTRL_VERSION'),
                                 ('shmq/rcd_shm.h', 'RCD_SHM_ABI'))]
     if list(spoken) != meant:
-        yield f'usertools/rocade: speaks version and ABI {spoken}, the headers {meant}'
+        yield f'usertools/rocade_engine.py: speaks version and ABI {spoken}, the headers {meant}'
 
 
 TABLE = '| finding | a | b | test |\n|---|---|---|---|\n| S1 | a | b | %s |\n'
 TESTS = {'test/a/meson.build': "'b'\n", 'test/a/test_b.c': '"S1 holds"\n'}
 VERSIONS = {'lib/ctrl/rcd_ctrl.h': '#define RCD_CTRL_VERSION 2\n',
             'lib/shmq/rcd_shm.h': '#define RCD_SHM_ABI 2\n',
-            'usertools/rocade': 'MAGIC, VERSION, ABI = 3, 2, 1\n'}
+            'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 1\n'}
 LAYERS = {'lib/meson.build': "libraries = [\n'base', 'wire',\n]\n", 'lib/base/meson.build': '',
           'lib/wire/meson.build': "deps = ['base']\n"}
 

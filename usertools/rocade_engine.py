@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A connection to a running engine: its control socket, which is asked in words and answers in
+JSON. What the words mean is the engine's business (lib/engine/rcd_admin.c)."""
+import errno
+import json
+import os
+import socket
+import struct
+
+SOCKET = '/run/rocade/rocade.sock'
+
+# The control protocol's greeting and its one request in words (lib/ctrl/rcd_ctrl.h).
+MAGIC, VERSION, ABI = 0x6c746352, 2, 2
+OP_HELLO, OP_ADMIN = 0, 31
+ADMIN_LEN = 1024
+MESSAGE_MAX = 4096
+
+
+class Failure(Exception):
+    """Something to say to the user, without a trace."""
+
+
+# Of what was asked for, only the answer can be of another form than we know.
+STRANGE = (json.JSONDecodeError, UnicodeDecodeError, KeyError, struct.error)
+STRANGE_TEXT = 'the engine answers something else than this command knows: is it of another ' \
+    'version?'
+
+
+class Engine:
+    """A connection to a running engine."""
+
+    def __init__(self, path, seconds=30):
+        self.path = path
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(seconds)
+        try:
+            self.sock.connect(path)
+        except PermissionError:
+            raise Failure(f'not allowed to use {path}: are you in its group?') from None
+        except OSError:
+            raise Failure(f'no engine answers on {path}: start one with "rocade up"') from None
+        self.call(OP_HELLO, struct.pack('=4I', MAGIC, VERSION, ABI, 0))
+
+    def close(self):
+        self.sock.close()
+
+    def call(self, op, body):
+        self.sock.send(struct.pack('=IIiI', op, 0, 0, 0) + body)
+        data, fds, _, _ = socket.recv_fds(self.sock, MESSAGE_MAX, 1)
+        if len(data) < 16:
+            raise Failure('the engine closed the connection')
+        status = struct.unpack_from('=IIiI', data)[2]
+        if op == OP_HELLO and len(data) >= 24:
+            theirs = struct.unpack_from('=2I', data, 16)
+            if theirs != (VERSION, ABI):
+                raise Failure(f'the engine speaks version {theirs[0]}, ABI {theirs[1]}; this '
+                              f'command speaks version {VERSION}, ABI {ABI}')
+        if op == OP_ADMIN and status == -errno.EPERM:
+            raise Failure('not allowed: root administers the engine, who started it, and whom its '
+                          'configuration names (admin_user, admin_group)')
+        if status:
+            raise Failure(os.strerror(-status))
+        return fds
+
+    def ask(self, *words):
+        line = ' '.join(words).encode()
+        if len(line) >= ADMIN_LEN:
+            raise Failure('too long a command')
+        fds = self.call(OP_ADMIN, line.ljust(ADMIN_LEN, b'\0'))
+        with os.fdopen(fds[0], encoding='utf-8') as file:
+            file.seek(0)
+            answer = json.load(file)
+        if isinstance(answer, dict) and 'error' in answer:
+            raise Failure(answer['error'])
+        return answer
+
+
+def printable(text):
+    """As a terminal may see it: a client chooses its own name."""
+    return ''.join(char if char.isprintable() or char == '\n' else '?' for char in text)
