@@ -3,7 +3,8 @@
  * @file
  * Requests of the command line, in words, and answers in JSON with the keys of iproute2's rdma:
  *
- *   link | dev | resource [pd|cq|qp|mr|srq|ctx|cm_id|quota] | statistic [NAME] | engine | stop
+ *   link | dev | resource [pd|cq|qp|mr|srq|ctx|cm_id|quota] | statistic [NAME] | counters | engine
+ *   stop
  *   link add NAME wire PEER | netdev DEV [auto|xdp|packet] | port DEVARGS, then [impair ARGS]
  *   link del NAME; link set NAME up|down; link set NAME impair ARGS
  *   addr add NAME ADDRESS/LENGTH [vlan ID]; addr del NAME ADDRESS
@@ -20,6 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rcd_admin.h"
 #include "rcd_closer.h"
 #include "rcd_kaddr.h"
 
@@ -218,112 +220,6 @@ engine_json(const struct command *command)
 }
 
 static json_t *
-object_json(const struct rcd_session *session, const char *number_name, uint32_t number)
-{
-	return json_pack("{s:s, s:i, s:i, s:s}", "ifname", session->dev->conf.name, number_name,
-		(int)number, "pid", (int)session->pid, "comm", session->comm);
-}
-
-static const char *
-qp_type_name(const struct rcd_hqp *hqp)
-{
-	return hqp->datagram ? "UD" : hqp->reliable ? "RC" : "UC";
-}
-
-static void
-list_qps(const struct rcd_session *session, json_t *list)
-{
-	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
-
-	for (uint32_t i = 0; i < session->hqps.capacity; i++) {
-		const struct rcd_hqp *hqp = session->hqps.slots[i];
-		json_t *entry;
-
-		if (hqp == NULL)
-			continue;
-		entry = object_json(session, "lqpn", hqp->qpn);
-		json_object_set_new(entry, "type", json_string(qp_type_name(hqp)));
-		json_object_set_new(entry, "state", json_string(states[rcd_qp_state(hqp->qp)]));
-		json_object_set_new(entry, "pdn", json_integer(hqp->pd));
-		json_object_set_new(entry, "sq_depth", json_integer(hqp->sq_depth));
-		json_object_set_new(entry, "rq_depth", json_integer(hqp->rq_depth));
-		json_object_set_new(entry, "sq_done", json_integer(rcd_qp_sq_done(hqp->qp)));
-		json_object_set_new(
-			entry, "sq_posted", json_integer(rcd_shm_load(&hqp->sq_shm->producer)));
-		json_array_append_new(list, entry);
-	}
-}
-
-static void
-list_objects(const struct rcd_session *session, const char *what, json_t *list)
-{
-	if (strcmp(what, "qp") == 0)
-		list_qps(session, list);
-	for (uint32_t i = 0; strcmp(what, "pd") == 0 && i < session->pds.capacity; i++) {
-		const struct rcd_pd *pd = session->pds.slots[i];
-
-		if (pd != NULL) {
-			json_t *entry = object_json(session, "pdn", i);
-
-			json_object_set_new(entry, "users", json_integer(pd->users));
-			json_array_append_new(list, entry);
-		}
-	}
-	for (uint32_t i = 0; strcmp(what, "cq") == 0 && i < session->cqs.capacity; i++) {
-		const struct rcd_hcq *cq = session->cqs.slots[i];
-
-		if (cq != NULL) {
-			json_t *entry = object_json(session, "cqn", i);
-
-			json_object_set_new(entry, "cqe", json_integer(cq->mask + 1));
-			json_object_set_new(entry, "users", json_integer(cq->users));
-			json_array_append_new(list, entry);
-		}
-	}
-	for (uint32_t i = 0; strcmp(what, "srq") == 0 && i < session->srqs.capacity; i++)
-		if (session->srqs.slots[i] != NULL)
-			json_array_append_new(list, object_json(session, "srqn", i));
-	for (uint32_t i = 0; strcmp(what, "mr") == 0 && i < RCD_UMR_BUCKETS; i++) {
-		const struct rcd_umr *umr;
-
-		/* Keys are secrets of their owner; the table is for everybody in the group. */
-		LIST_FOREACH(umr, &session->umrs[i], hash_link)
-		json_array_append_new(list,
-			json_pack("{s:s, s:I, s:i, s:s, s:i, s:s}", "ifname",
-				session->dev->conf.name, "mrlen", (json_int_t)umr->len, "pdn",
-				(int)umr->pd, "memory", umr->copies != NULL ? "copied" : "shared",
-				"pid", (int)session->pid, "comm", session->comm));
-	}
-	if (strcmp(what, "ctx") == 0)
-		json_array_append_new(list, object_json(session, "ctxn", session->serial));
-}
-
-static json_t *
-resource_list(const struct command *command, const char *what)
-{
-	static const char *const kinds[] = { "pd", "cq", "qp", "mr", "srq", "ctx", "cm_id" };
-	const struct rcd_session *session;
-	json_t *list;
-	bool known = false;
-
-	if (strcmp(what, "quota") == 0)
-		return rcd_admin_quota(command->engine);
-	for (size_t i = 0; i < RTE_DIM(kinds); i++)
-		known |= strcmp(kinds[i], what) == 0;
-	if (!known)
-		return error("no resources of kind %s; "
-			     "there are pd, cq, qp, mr, srq, ctx, cm_id, quota",
-			what);
-	list = json_array();
-	LIST_FOREACH(session, &command->engine->sessions, link)
-	if (session->dev != NULL)
-		list_objects(session, what, list);
-	if (strcmp(what, "cm_id") == 0)
-		rcd_cma_list(command->engine, list);
-	return list;
-}
-
-static json_t *
 resource_json(const struct rcd_dev *dev)
 {
 	uint32_t pd = 0, cq = 0, qp = 0, mr = 0, srq = 0, ctx = 0;
@@ -344,6 +240,38 @@ resource_json(const struct rcd_dev *dev)
 		(int)dev->serial, "ifname", dev->conf.name, "pd", (int)pd, "cq", (int)cq, "qp",
 		(int)qp, "cm_id", (int)rcd_cma_count(dev), "mr", (int)mr, "ctx", (int)ctx, "srq",
 		(int)srq);
+}
+
+static json_t *
+resource(const struct command *command)
+{
+	json_t *list;
+
+	if (command->count < 2)
+		return each_dev(command, resource_json);
+	if (is(command, 1, "quota"))
+		return rcd_admin_quota(command->engine);
+	list = rcd_admin_objects(command->engine, command->words[1]);
+	return list != NULL ? list
+			    : error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, "
+				    "cm_id, quota",
+				      command->words[1]);
+}
+
+/* What every counter is called and counts, for those who show all of them. */
+static json_t *
+counter_list(void)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
+		enum rcd_counter id = (enum rcd_counter)i;
+
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s}", "name", rcd_counter_name(id), "unit",
+				rcd_counter_unit(id), "description", rcd_counter_description(id)));
+	}
+	return list;
 }
 
 static json_t *
@@ -509,10 +437,11 @@ carry_out(struct command *command)
 	if (is(command, 0, "dev"))
 		return each_dev(command, dev_json);
 	if (is(command, 0, "resource"))
-		return command->count > 1 ? resource_list(command, command->words[1])
-					  : each_dev(command, resource_json);
+		return resource(command);
 	if (is(command, 0, "statistic"))
 		return statistic(command);
+	if (is(command, 0, "counters"))
+		return counter_list();
 	if (is(command, 0, "engine"))
 		return engine_json(command);
 	if (is(command, 0, "stop")) {

@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "rcd_admin.h"
+
 /** Without a limit, as JSON has no number for it. */
 static json_t *
 limit_json(uint64_t limit)

@@ -572,18 +572,6 @@ rcd_uregion_make(
 void
 rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr);
 
-/* rcd_admin.c */
-
-/** Carry out a command line. @return a file that holds JSON, or -errno */
-int
-rcd_admin(struct rcd_engine *engine, const char *line);
-
-/* rcd_admin_quota.c */
-
-/** Use and limits: of all, of each user, of each client. An array of JSON objects; never NULL. */
-struct json_t *
-rcd_admin_quota(struct rcd_engine *engine);
-
 /* rcd_telemetry.c */
 
 /** Register the commands for an engine; NULL: there is none any more. */

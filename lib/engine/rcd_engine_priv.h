@@ -32,7 +32,7 @@
  *                  rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
  *   rcd_cma.h      connection management, in files of its own
- *   rcd_admin.c    requests of the command line; rcd_admin_quota.c those about quotas
+ *   rcd_admin.c    requests of the command line, in rcd_admin_*.c those about objects and quotas
  *   rcd_telemetry.c
  *
  * What lcores read is changed only by rcd_lcore_call(), or before they can see it.
@@ -84,6 +84,9 @@ extern int rcd_logtype;
 #define RCD_CLIENTS_MAX  4096
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
 #define RCD_MCAST_GROUPS 1024
+
+/** Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
+#define RCD_FRAME_OVERHEAD 24
 
 struct rcd_closer;
 struct rcd_session;
@@ -252,17 +255,18 @@ struct rcd_hqp {
 	struct rcd_session *session;
 	struct rcd_dev *dev;
 	struct rcd_turn turn;
+	uint64_t rx_bytes; /**< as rcd_turn_bytes(), of packets for it; relaxed, any thread looks */
 	bool touched;
 	bool faulty; /**< goes to ERR at the end of this poll */
 	bool datagram;
 	bool reliable;
-	bool in_error; /**< as the client was told */
-	bool flushing; /**< in its session's list of those that are flushed */
-	TAILQ_ENTRY(rcd_hqp) flush_link;
+	bool in_error;           /**< as the client was told */
+	bool flushing;           /**< in its session's list of those that are flushed */
 	uint32_t copies;         /**< jobs that are out */
 	uint32_t blocks;         /**< of them: before the end of these it sends nothing */
 	struct rcd_ucopy *ucopy; /**< NULL: none of the session's memory is copied */
 	struct rcd_hqp *next_touched;
+	TAILQ_ENTRY(rcd_hqp) flush_link;
 	struct rcd_timer timer;
 
 	struct rcd_shm_wq *sq_shm;

@@ -188,6 +188,8 @@ rx_packet(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pk
 	} else {
 		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	}
+	__atomic_store_n(&hqp->rx_bytes,
+		hqp->rx_bytes + rte_pktmbuf_data_len(mbuf) + RCD_FRAME_OVERHEAD, __ATOMIC_RELAXED);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	return FATE_OURS;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_admin.h"
 #include "rcd_closer.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */

@@ -24,11 +24,9 @@ rcd_turns_init(struct rcd_turns *turns)
 }
 
 void
-rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
+rcd_turn_enter(struct rcd_turns *turns, struct rcd_turn *turn)
 {
-	if (turn->list != NULL)
-		return;
-	turn->deficit = RCD_TURN_QUANTUM;
+	turn->until = turn->sent + RCD_TURN_QUANTUM;
 	move(turn, &turns->fresh);
 }
 
@@ -64,9 +62,9 @@ rcd_turn_next(struct rcd_turns *turns)
 			turn = old;
 		if (turn == NULL)
 			return NULL;
-		if (turn->deficit > 0)
+		if ((int64_t)(turn->until - turn->sent) > 0)
 			return turn;
-		turn->deficit += RCD_TURN_QUANTUM;
+		turn->until += RCD_TURN_QUANTUM;
 		move(turn, &turns->old);
 	}
 }

@@ -29,7 +29,8 @@
 struct rcd_turn {
 	TAILQ_ENTRY(rcd_turn) link;
 	struct rcd_turn_list *list; /**< NULL: has nothing to send */
-	int32_t deficit;            /**< bytes that it may still send in this turn */
+	uint64_t sent;              /**< bytes, since ever; relaxed, any thread looks */
+	uint64_t until;             /**< what that is at the end of its turn */
 };
 
 TAILQ_HEAD(rcd_turn_list, rcd_turn);
@@ -45,9 +46,17 @@ struct rcd_turns {
 void
 rcd_turns_init(struct rcd_turns *turns);
 
-/** It has something to send. Does nothing when it is in a list already. */
+/** It has something to send, and is in no list. */
 void
-rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn);
+rcd_turn_enter(struct rcd_turns *turns, struct rcd_turn *turn);
+
+/** It has something to send. Does nothing when it is in a list already. */
+static inline void
+rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
+{
+	if (turn->list == NULL)
+		rcd_turn_enter(turns, turn);
+}
 
 /** It has nothing to send, or is about to be freed. */
 void
@@ -65,11 +74,10 @@ rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked, uint32_
 struct rcd_turn *
 rcd_turn_next(struct rcd_turns *turns);
 
-/** It sent a packet. */
+/** What its list has had of the round. Private. */
 static inline void
-rcd_turn_charge(struct rcd_turns *turns, struct rcd_turn *turn, uint32_t bytes)
+rcd_turn_account(struct rcd_turns *turns, const struct rcd_turn *turn, uint32_t bytes)
 {
-	turn->deficit -= (int32_t)bytes;
 	if (turn->list == &turns->fresh) {
 		/* No old one was there to wait for it: a debt of more than a round is nobody's. */
 		turns->new_bytes -= (int32_t)bytes;
@@ -80,6 +88,29 @@ rcd_turn_charge(struct rcd_turns *turns, struct rcd_turn *turn, uint32_t bytes)
 	turns->new_bytes += (int32_t)bytes * RCD_TURN_NEW_SHARE;
 	if (turns->new_bytes > RCD_TURN_NEW_BYTES)
 		turns->new_bytes = RCD_TURN_NEW_BYTES;
+}
+
+/** It sent a packet. */
+static inline void
+rcd_turn_charge(struct rcd_turns *turns, struct rcd_turn *turn, uint32_t bytes)
+{
+	__atomic_store_n(&turn->sent, turn->sent + bytes, __ATOMIC_RELAXED);
+	rcd_turn_account(turns, turn, bytes);
+}
+
+/** It used up a turn, and sent nothing. */
+static inline void
+rcd_turn_skip(struct rcd_turns *turns, struct rcd_turn *turn)
+{
+	turn->until -= RCD_TURN_QUANTUM;
+	rcd_turn_account(turns, turn, RCD_TURN_QUANTUM);
+}
+
+/** Bytes that it was charged for, since it was zeroed. Any thread. */
+static inline uint64_t
+rcd_turn_bytes(const struct rcd_turn *turn)
+{
+	return __atomic_load_n(&turn->sent, __ATOMIC_RELAXED);
 }
 
 #endif /* RCD_TURN_H */

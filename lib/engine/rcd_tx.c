@@ -11,9 +11,6 @@
 
 #include "rcd_late.h"
 
-/* Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
-#define FRAME_OVERHEAD 24
-
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
 {
@@ -261,11 +258,11 @@ send_packet(
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
 	if (loop != NULL)
-		return rcd_tx_loop(lcore, dev, loop, mbuf) ? (uint32_t)len + FRAME_OVERHEAD : 0;
+		return rcd_tx_loop(lcore, dev, loop, mbuf) ? (uint32_t)len + RCD_FRAME_OVERHEAD : 0;
 	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
 		loop_multicast(lcore, dev, mbuf);
 	rcd_tx_frame(lcore, dev, mbuf);
-	return (uint32_t)len + FRAME_OVERHEAD;
+	return (uint32_t)len + RCD_FRAME_OVERHEAD;
 }
 
 /* @return whether a packet was sent; the queue pair may have left the round */
@@ -293,7 +290,7 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	if (!rcd_qp_tx_next(hqp->qp, lcore->now_ns, &pkt)) {
 		lcore->spare[lcore->spare_count++] = mbuf;
 		if (unlikely(rcd_qp_tx_paused(hqp->qp)))
-			rcd_turn_charge(&lcore->turns, &hqp->turn, RCD_TURN_QUANTUM);
+			rcd_turn_skip(&lcore->turns, &hqp->turn);
 		else
 			rcd_turn_end(&hqp->turn);
 		return false;
@@ -301,7 +298,7 @@ serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_stages(hqp, &pkt)) {
 		lcore->spare[lcore->spare_count++] = mbuf;
 		rcd_ucopy_stage(lcore, hqp, &pkt);
-		rcd_turn_charge(&lcore->turns, &hqp->turn, pkt.payload_len + FRAME_OVERHEAD);
+		rcd_turn_charge(&lcore->turns, &hqp->turn, pkt.payload_len + RCD_FRAME_OVERHEAD);
 		return true;
 	}
 	rcd_stage_enter(lcore, RCD_STAGE_TX);

@@ -11,7 +11,7 @@
 
 #define SQ_DEPTH_MAX (UINT32_C(1) << 20)
 
-static_assert(sizeof(struct rcd_qp_hot) == 128, "two cache lines, and a wire burst stays in L1");
+static_assert(sizeof(struct rcd_qp_hot) <= 128, "two cache lines, and a wire burst stays in L1");
 static_assert(sizeof(struct rcd_sq_rec) == 16, "the largest part of an idle queue pair");
 
 static const struct {
@@ -470,6 +470,22 @@ uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp)
 {
 	return __atomic_load_n(&qp->hot.sq_head, __ATOMIC_RELAXED);
+}
+
+uint32_t
+rcd_qp_messages(const struct rcd_qp *qp)
+{
+	return __atomic_load_n(&qp->hot.messages, __ATOMIC_RELAXED);
+}
+
+bool
+rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn)
+{
+	if (rcd_qp_state(qp) < RCD_QP_RTR)
+		return false;
+	*dgid = qp->attr.av.dgid;
+	*qpn = qp->attr.dest_qpn;
+	return true;
 }
 
 uint32_t

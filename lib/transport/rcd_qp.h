@@ -348,6 +348,21 @@ rcd_qp_state(const struct rcd_qp *qp);
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp);
 
+/**
+ * Messages that came whole since RESET, requests for data among them, as a free-running number:
+ * what the peer of an RC queue pair is told as the MSN. Any thread, as rcd_qp_state().
+ */
+uint32_t
+rcd_qp_messages(const struct rcd_qp *qp);
+
+/**
+ * Whom a connected queue pair talks to. The thread that modifies queue pairs, or has them modified.
+ *
+ * @return whether it is known: from RTR on
+ */
+bool
+rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn);
+
 /** Receive work requests that are complete, as a free-running number. 0 with a shared queue. */
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp);

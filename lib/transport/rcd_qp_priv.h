@@ -146,12 +146,11 @@ struct rcd_qp_hot {
 	uint32_t sq_tx;          /**< work request of psn_tx */
 	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
 
-	uint64_t rto_deadline; /**< retransmission timeout; 0: off */
-	uint64_t wait_until;   /**< nothing is sent before: RNR wait or pacing; 0: none */
-	struct rcd_psn epsn;   /**< expected PSN of the next request */
-	struct rcd_psn msn;
+	uint64_t rto_deadline;  /**< retransmission timeout; 0: off */
+	uint64_t wait_until;    /**< nothing is sent before: RNR wait or pacing; 0: none */
+	struct rcd_psn epsn;    /**< expected PSN of the next request */
+	uint32_t messages;      /**< received whole, since RESET; the MSN is its low bits */
 	struct rcd_psn ack_psn; /**< acknowledge up to here, when ack_pending */
-	uint8_t *write_at;      /**< WRITE in progress: where the next payload goes */
 	uint32_t in_len;        /**< bytes of the message in progress so far */
 	uint32_t in_total;      /**< WRITE in progress: bytes that its RETH announced */
 	uint16_t mtu;           /**< path MTU, bytes */
@@ -252,6 +251,13 @@ static inline void
 rcd_qp_set_sq_head(struct rcd_qp_hot *hot, uint32_t number)
 {
 	__atomic_store_n(&hot->sq_head, number, __ATOMIC_RELAXED);
+}
+
+/** A message was received whole, or a request for data. */
+static inline void
+rcd_qp_note_message(struct rcd_qp_hot *hot)
+{
+	__atomic_store_n(&hot->messages, hot->messages + 1, __ATOMIC_RELAXED);
 }
 
 /** Record of a work request that has begun. */

@@ -16,7 +16,7 @@ start_reply(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rc
 {
 	rcd_qp_start_pkt(qp, pkt, opcode, psn);
 	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
-	pkt->roce.aeth.msn = qp->hot.msn;
+	pkt->roce.aeth.msn = rcd_psn(qp->hot.messages);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 }
 

@@ -202,7 +202,7 @@ execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 		return CHECK_OK;
 	}
 	hot->in_progress = RCD_IN_NOTHING;
-	hot->msn = rcd_psn_add(hot->msn, 1);
+	rcd_qp_note_message(hot);
 	rcd_qp_complete_message(qp, roce, RCD_WC_RECV);
 	return CHECK_OK;
 }
@@ -227,7 +227,7 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
 		return CHECK_OK;
 	}
 	hot->in_progress = RCD_IN_NOTHING;
-	hot->msn = rcd_psn_add(hot->msn, 1);
+	rcd_qp_note_message(hot);
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
 		rcd_qp_complete_message(qp, roce, RCD_WC_RECV_RDMA_WITH_IMM);
 	return CHECK_OK;
@@ -301,7 +301,7 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32
 	} else {
 		resource->original = original;
 	}
-	qp->hot.msn = rcd_psn_add(qp->hot.msn, 1);
+	rcd_qp_note_message(&qp->hot);
 	rcd_reply_add(qp, resource);
 	*psns = resource->count;
 	return CHECK_OK;

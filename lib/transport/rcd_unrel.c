@@ -143,8 +143,11 @@ rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	if (!lengths_right(qp, pkt))
 		return skip(qp, RCD_RX_MESSAGE);
 	verdict = send ? uc_send(qp, pkt) : uc_write(qp, pkt);
-	if (rcd_opcode_ends(opcode))
+	if (rcd_opcode_ends(opcode)) {
 		hot->in_progress = RCD_IN_NOTHING;
+		if (verdict == RCD_RX_EXECUTED)
+			rcd_qp_note_message(hot);
+	}
 	return verdict;
 }
 
@@ -196,6 +199,7 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, RCD_GRH_LEN, pkt->payload,
 			pkt->payload_len) != 0)
 		return fail_recv(qp, RCD_WC_LOC_PROT_ERR);
+	rcd_qp_note_message(&qp->hot);
 	rcd_qp_complete_recv(qp, &cqe);
 	return RCD_RX_EXECUTED;
 }

@@ -77,6 +77,8 @@ one_acknowledge_covers_a_burst(void)
 	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_ACKNOWLEDGE], 1);
 	CU_ASSERT_EQUAL(ack_reqs, 1);
 	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 20);
+	CU_ASSERT_EQUAL(rcd_qp_messages(p.b->qp), 20);
+	CU_ASSERT_EQUAL(rcd_qp_messages(p.a->qp), 0);
 	end();
 }
 
@@ -109,6 +111,7 @@ a_big_read_does_not_stall_what_follows(void)
 	run();
 	CU_ASSERT_EQUAL(early_sends, 30);
 	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 31);
+	CU_ASSERT_EQUAL(rcd_qp_messages(p.b->qp), 31);
 	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[0].memory, p.sim.nodes[1].memory, 1 << 20), 0);
 	end();
 }
@@ -467,6 +470,7 @@ datagrams(void)
 	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_QKEY), 1);
 	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_RX_DROP_NO_RECV), 1);
 	CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(rcd_qp_messages(p.b->qp), 1);
 	end();
 }
 
@@ -530,6 +534,7 @@ an_unreliable_message_that_lost_a_packet(void)
 	CU_ASSERT_TRUE(completed(1, 0, 0, RCD_WC_SUCCESS));
 	CU_ASSERT_EQUAL(p.sim.nodes[1].cqes[0].byte_len, 2 * 1024);
 	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[1].memory, p.sim.nodes[0].memory + 9000, 2048), 0);
+	CU_ASSERT_EQUAL(rcd_qp_messages(p.b->qp), 1);
 	end();
 }
 

@@ -182,6 +182,7 @@ shares_are_even(void)
 	for (int i = 0; i < SENDERS; i++) {
 		least = world.senders[i].sent < least ? world.senders[i].sent : least;
 		most = world.senders[i].sent > most ? world.senders[i].sent : most;
+		CU_ASSERT_EQUAL(rcd_turn_bytes(&world.senders[i].turn), world.senders[i].sent);
 	}
 	/* A quantum is the new ones' start, another the round that is under way. */
 	CU_ASSERT(most - least <= 2 * RCD_TURN_QUANTUM + LARGEST);
@@ -213,6 +214,31 @@ blocked_ones_wait(void)
 	CU_ASSERT_PTR_NULL(step(&world));
 }
 
+/* Who uses up turns without a packet has its share of them, and is not said to have sent. */
+static void
+skipped_turns_are_turns(void)
+{
+	static struct world world;
+	uint32_t skipped = 0;
+
+	setup(&world);
+	for (int i = 0; i < 2; i++)
+		begin(&world, &world.senders[i], 1024, UINT64_MAX);
+	for (int i = 0; i < 17000; i++) {
+		struct rcd_turn *turn = rcd_turn_next(&world.turns);
+
+		if (turn == &world.senders[0].turn) {
+			rcd_turn_skip(&world.turns, turn);
+			skipped++;
+		} else {
+			step(&world);
+		}
+	}
+	CU_ASSERT(skipped >= 999 && skipped <= 1001);
+	CU_ASSERT_EQUAL(rcd_turn_bytes(&world.senders[0].turn), 0);
+	CU_ASSERT_EQUAL(rcd_turn_bytes(&world.senders[1].turn), world.senders[1].sent);
+}
+
 int
 main(void)
 {
@@ -223,6 +249,7 @@ main(void)
 		RCD_TEST(new_ones_run_up_no_debt),
 		RCD_TEST(shares_are_even),
 		RCD_TEST(blocked_ones_wait),
+		RCD_TEST(skipped_turns_are_turns),
 	};
 
 	return rcd_tap_run("turn", tests, sizeof(tests) / sizeof(tests[0]));
