@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: "rocade enable" makes programs of a new shell get Rocade's libraries, twice is as once, and
+"rocade disable" leaves every file as it was.
+
+Method: home folders and a system's root of the test's own; shells started in them as a user would;
+all files compared byte by byte, with their modes. The system's part needs root, for ldconfig in
+another root.
+
+    test_enable.py BUILD_FOLDER ROCADED
+"""
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+CHOICE = BUILD / 'lib/choice'
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / 'usertools'
+FILE = 'libibverbs.so.1'
+SHOW = ('exec ' + sys.executable + ' -c "import ctypes; ctypes.CDLL(\'' + FILE + '\'); '
+        'print(*sorted({line.split()[5] for line in open(\'/proc/self/maps\') '
+        'if \'/' + FILE + '\' in line}))"')
+
+
+class Home:
+    """A user's home folder, for a while."""
+
+    def __init__(self, **files):
+        self.files = files
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix='rcdhome'))
+        for name, text in self.files.items():
+            (self.path / f'.{name}').write_bytes(text)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def env(self):
+        kept = {key: val for key, val in os.environ.items()
+                if not key.startswith(('ROCADE', 'LD_', 'XDG_'))}
+        return {**kept, 'HOME': str(self.path), 'SHELL': '/bin/bash',
+                'ROCADE_BUILD_DIR': str(BUILD)}
+
+    def rocade(self, *words, status=0):
+        done = subprocess.run([sys.executable, TOOLS / 'rocade', *words], env=self.env(),
+                              capture_output=True, text=True, check=False)
+        tap.equal(done.returncode, status, f'{words}: {done.stdout}{done.stderr}')
+        tap.true('Traceback' not in done.stderr, done.stderr)
+        return done.stdout + done.stderr
+
+    def shell(self, *options):
+        """What a program loads in a new shell."""
+        if shutil.which(options[0]) is None:
+            raise tap.Skip(f'no {options[0]} here')
+        done = subprocess.run([*options, '-c', SHOW], env=self.env(), capture_output=True,
+                              stdin=subprocess.DEVNULL, text=True, check=False)
+        tap.equal(done.returncode, 0, done.stderr)
+        return done.stdout.split()
+
+    def tree(self):
+        return {str(path): (stat.S_IMODE(path.lstat().st_mode), path.lstat().st_uid,
+                            os.readlink(path) if path.is_symlink() else
+                            path.read_bytes() if path.is_file() else None)
+                for path in sorted(self.path.rglob('*'))}
+
+
+def is_rocades(files):
+    return str(CHOICE / FILE) in files and any(pathlib.Path(file).parent == BUILD / 'lib'
+                                               for file in files)
+
+
+def round_trip(**files):
+    with Home(**files) as home:
+        before = home.tree()
+        tap.true(not is_rocades(home.shell('bash')), 'the system\'s before')
+        home.rocade('enable')
+        once = home.tree()
+        tap.true('already' in home.rocade('enable'), 'twice')
+        tap.equal(home.tree(), once, 'after the second')
+        for shell in (['bash', '-i'], ['bash', '-l']):
+            tap.true(is_rocades(home.shell(*shell)), f'{shell}: {home.shell(*shell)}')
+        home.rocade('disable')
+        tap.equal(home.tree(), before, 'after disable')
+        tap.true('already' in home.rocade('disable'), 'disabled twice')
+        tap.equal(home.tree(), before, 'after the second disable')
+
+
+@tap.test
+def an_empty_home():
+    round_trip()
+
+
+@tap.test
+def start_files_come_back_as_they_were():
+    round_trip(bashrc=b'case $- in *i*) ;; *) return;; esac\nexport A=1', profile=b'',
+               bash_profile=b'. ~/.bashrc\n# \xff no UTF-8\n')
+
+
+@tap.test
+def zsh_where_it_is_used():
+    with Home(zshenv=b'export A=1\n') as home:
+        before = home.tree()
+        home.rocade('enable')
+        tap.true(b'rocade' in (home.path / '.zshenv').read_bytes(), 'block')
+        if shutil.which('zsh'):
+            tap.true(is_rocades(home.shell('zsh')), 'zsh')
+        home.rocade('disable')
+        tap.equal(home.tree(), before, 'after disable')
+
+
+@tap.test
+def links_modes_and_what_was_written_since_stay():
+    with Home(bashrc=b'export A=1\n') as home:
+        (home.path / 'dots').mkdir()
+        (home.path / '.bashrc').rename(home.path / 'dots/bashrc')
+        (home.path / 'dots/bashrc').chmod(0o600)
+        (home.path / '.bashrc').symlink_to('dots/bashrc')
+        home.rocade('enable')
+        tap.true((home.path / '.bashrc').is_symlink(), 'a link still')
+        tap.equal(stat.S_IMODE((home.path / 'dots/bashrc').stat().st_mode), 0o600, 'mode')
+        for name in ('.bashrc', '.profile'):
+            with open(home.path / name, 'a', encoding='ascii') as file:
+                file.write('export B=2\n')
+        home.rocade('disable')
+        tap.equal((home.path / '.bashrc').read_text(), 'export A=1\nexport B=2\n', '.bashrc')
+        tap.equal((home.path / '.profile').read_text(), 'export B=2\n', 'a file of ours, in use')
+
+
+@tap.test
+def damaged_marks_change_nothing():
+    with Home() as home:
+        home.rocade('enable')
+        path = home.path / '.bashrc'
+        path.write_text(path.read_text().replace('# <<< rocade\n', 'export A=1\n'))
+        before = home.tree()
+        for command in ('enable', 'disable'):
+            words = home.rocade(command, status=1)
+            tap.true(f'{path}: the marks of rocade enable are damaged' in words, words)
+            tap.equal(home.tree(), before, command)
+
+
+@tap.test
+def dpdk_programs_get_the_systems():
+    with Home() as home:
+        home.rocade('enable')
+        files = home.shell('env', 'bash', '-i')
+        tap.true(is_rocades(files), f'{files}')
+        done = subprocess.run(
+            ['bash', '-ic', f'LD_PRELOAD={FILE} LD_DEBUG=files {sys.argv[2]} --version'],
+            env=home.env(), capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False)
+        loaded = {line.split('calling init: ')[1] for line in done.stderr.splitlines()
+                  if 'calling init: ' in line and FILE in line}
+        tap.true(str(CHOICE / FILE) in loaded and not is_rocades(loaded), f'{loaded}')
+
+
+@tap.test
+def socket_and_words():
+    with Home() as home:
+        words = home.rocade('--socket', 'here/rocade.sock', 'enable')
+        tap.true('environment.sh' in words, words)
+        done = subprocess.run(['bash', '-ic', 'echo $ROCADE_SOCKET'], env=home.env(),
+                              capture_output=True, stdin=subprocess.DEVNULL, text=True,
+                              check=False)
+        tap.equal(done.stdout.strip(), os.path.abspath('here/rocade.sock'), 'ROCADE_SOCKET')
+        line = (home.path / '.config/environment.d/60-rocade.conf').read_text().splitlines()[1]
+        tap.equal(line, f'LD_LIBRARY_PATH="{CHOICE}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',
+                  'environment.d')
+
+
+def doctor(home, **more):
+    done = subprocess.run([sys.executable, TOOLS / 'rocade', 'doctor'], capture_output=True,
+                          env={**home.env(), **more}, text=True, check=False)
+    lines = done.stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line[6:].startswith('default '))
+    return ' '.join(lines[at:at + 2])
+
+
+@tap.test
+def doctor_tells():
+    with Home() as home:
+        tap.true(doctor(home).startswith('ok    default      programs get the system\'s'),
+                 doctor(home))
+        home.rocade('enable')
+        tap.true('open a new shell' in doctor(home), doctor(home))
+        line = doctor(home, LD_LIBRARY_PATH=str(CHOICE))
+        tap.true(line.startswith('ok    default      programs get Rocade\'s'), line)
+        path = home.path / '.config/rocade/environment.sh'
+        path.write_text(path.read_text().replace(str(CHOICE), '/nowhere/rocade'))
+        tap.true(doctor(home).startswith('fail  default'), doctor(home))
+
+
+def make_root(folder):
+    """A system with our libraries installed, and the system's own, and no more."""
+    ours, theirs = folder / 'usr/lib/x/rocade/default', folder / 'usr/lib/x'
+    ours.mkdir(parents=True)
+    (folder / 'etc/ld.so.conf.d').mkdir(parents=True)
+    (folder / 'etc/ld.so.conf').write_text('include /etc/ld.so.conf.d/*.conf\n')
+    (folder / 'etc/ld.so.conf.d/libc.conf').write_text('/usr/lib/x\n')
+    for where in (ours, ours.parent, theirs):
+        shutil.copy(CHOICE / FILE, where)
+
+
+def cache(root):
+    done = subprocess.run(['/sbin/ldconfig', '-r', root, '-p'], capture_output=True, text=True,
+                          check=True)
+    return [line.split('=> ')[1] for line in done.stdout.splitlines() if f'{FILE} (' in line]
+
+
+@tap.test
+def a_system():
+    if os.geteuid() != 0:
+        raise tap.Skip('ldconfig needs root for another root')
+    with tempfile.TemporaryDirectory(prefix='rcdroot') as name, Home() as home:
+        root = pathlib.Path(name)
+        make_root(root)
+        conf = root / 'etc/ld.so.conf.d/00-rocade.conf'
+        for _ in range(2):
+            home.rocade('enable', '--root', name)
+            tap.equal(cache(root), [f'/usr/lib/x/rocade/default/{FILE}', f'/usr/lib/x/{FILE}'],
+                      'order')
+        tap.true('/usr/lib/x/rocade/default\n' in conf.read_text(), conf.read_text())
+        for _ in range(2):
+            home.rocade('disable', '--root', name)
+            tap.equal(cache(root), [f'/usr/lib/x/{FILE}'], 'after disable')
+        tap.equal(sorted(path.name for path in conf.parent.iterdir()), ['libc.conf'], 'files')
+        (root / 'usr/lib/x/rocade').chmod(0o777)
+        words = home.rocade('enable', '--root', name, status=1)
+        tap.true('others than root may write to /usr/lib/x/rocade;' in words, words)
+        tap.true(not conf.exists(), 'written all the same')
+
+
+@tap.test
+def a_system_without_libraries():
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    with tempfile.TemporaryDirectory(prefix='rcdroot') as name, Home() as home:
+        os.makedirs(f'{name}/etc')
+        words = home.rocade('enable', '--root', name, status=1)
+        tap.true('the libraries are not' in words, words)
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
