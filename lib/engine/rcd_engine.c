@@ -485,7 +485,10 @@ rest(struct rcd_engine *engine)
 	struct timespec timeout = { .tv_nsec = (long)rest_ns };
 
 	engine->used_ns = 0;
-	if (rest_ns > 0 && nanosleep(&timeout, NULL) != 0) {
+	if (rest_ns == 0)
+		return;
+	rcd_counter_add(&engine->counters, RCD_COUNTER_CONTROL_RESTS, 1);
+	if (nanosleep(&timeout, NULL) != 0) {
 		/* A signal: there may be something to do. */
 	}
 }

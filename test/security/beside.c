@@ -5,10 +5,11 @@
  * and in control runs, in turns. It is run by hand, on a machine that does nothing else: it prints
  * a table and judges nothing. doc/security.md has its figures.
  *
- *   beside [--rounds N] [--ms N] [ATTACK...]
- *   beside [--rounds N] [--ms N] --with COMMAND
+ *   beside [--rounds N] [--ms N] [--key LINE] [ATTACK...]
+ *   beside [--rounds N] [--ms N] [--key LINE] --with COMMAND
  *
- * COMMAND runs again and again; ROCADE_SOCKET in its environment names the engine's socket.
+ * COMMAND runs again and again; ROCADE_SOCKET in its environment names the engine's socket. LINE is
+ * of the engine's configuration, as "idle = sleep".
  *
  * The control run is no empty machine: a process computes there for as much of the time as the
  * attack and the control thread wanted to, in turns as long. What their processor time costs others
@@ -300,14 +301,13 @@ compare(const struct attack *attack, const char *command, const struct place *pl
 }
 
 static void
-start_engine(void)
+start_engine(const char *key)
 {
 	char path[] = "/tmp/rcdbeside-XXXXXX";
 	const char *const args[] = { "--embedded-wire", "--config", path, NULL };
-	const char *const text = "[engine]\nsocket_mode = 0666\n";
 	int fd = mkstemp(path);
 
-	MUST(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	MUST(dprintf(fd, "[engine]\nsocket_mode = 0666\n%s\n", key) > 0);
 	rig_start(&rig, args);
 	close(fd);
 	unlink(path);
@@ -334,6 +334,7 @@ int
 main(int argc, char **argv)
 {
 	const char *command = NULL;
+	const char *key = "";
 	int rounds = 5, ms = 1000;
 	int at = 1;
 
@@ -344,15 +345,18 @@ main(int argc, char **argv)
 			ms = (int)strtol(argv[at + 1], NULL, 10);
 		else if (strcmp(argv[at], "--with") == 0)
 			command = argv[at + 1];
+		else if (strcmp(argv[at], "--key") == 0)
+			key = argv[at + 1];
 	}
 	if (rounds < 1 || rounds > ROUNDS_MAX || ms < 1) {
 		fprintf(stderr,
-			"usage: beside [--rounds N] [--ms N] [--with COMMAND | ATTACK...]\n");
+			"usage: beside [--rounds N] [--ms N] [--key LINE]"
+			" [--with COMMAND | ATTACK...]\n");
 		return 2;
 	}
 	samples = calloc(SAMPLES_MAX, sizeof(samples[0]));
 	MUST(samples != NULL);
-	start_engine();
+	start_engine(key);
 	printf("%-10s %-5s %8s %8s %6s   %9s %9s   %5s %6s\n", "attack", "place", "control",
 		"beside", "ratio", "p99", "p99", "busy", "work");
 	for (size_t i = 0; command != NULL && i < PLACES; i++)

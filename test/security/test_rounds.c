@@ -53,6 +53,33 @@ memory_of_holes(void)
 	node_close(&a);
 }
 
+/* Nobody has more than half of a core by way of the control thread, where others wait for it. */
+static void
+asked_without_end(void)
+{
+	struct rcd_ctrl_mem_req req = { .len = 32 << 20, .writable = 1 };
+	uint64_t deadline = now_ms() + FOREVER_MS;
+	struct rcd_ctrl_fds fds = { .count = 1 };
+	struct rcd_ctrl_handle rep;
+	struct node a;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 2)
+		return;
+	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	fds.fds[0] = memfd_create("holes", 0);
+	MUST(fds.fds[0] >= 0 && ftruncate(fds.fds[0], (off_t)req.len) == 0);
+	while (rig_engine(&rig, "control_rests") == 0 && now_ms() < deadline) {
+		for (int i = 0; i < 10; i++) {
+			MUST(rcd_client_call(&a.client, RCD_CTRL_MEM_ADD, &req, &rep, &fds, NULL) ==
+				0);
+			MUST(rcd_cl_destroy(&a.client, RCD_CTRL_MEM_DEL, rep.handle) == 0);
+		}
+	}
+	CU_ASSERT(rig_engine(&rig, "control_rests") > 0);
+	rcd_ctrl_fds_close(&fds);
+	node_close(&a);
+}
+
 /* What an open context costs is counted; requests in a row, of 8 units each, have their share. */
 static void
 contexts_and_connections(void)
@@ -286,6 +313,8 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "S16 holes in memory are counted, and looked at in small steps",
 			memory_of_holes },
+		{ "S16 a client that asks without end leaves the core to others",
+			asked_without_end },
 		{ "S16 contexts and connections are counted", contexts_and_connections },
 		{ "S16 queues of many pages are made in small steps", large_queues },
 		{ "S16 memory of many pages is entered in small steps", large_memory },
