@@ -357,7 +357,6 @@ static void
 drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
-	struct rcd_psn last = hot->psn_una;
 
 	while (qp->answers.first != NULL && hot->state != RCD_QP_ERR &&
 		!rcd_psn_before(hot->psn_una, qp->answers.first->roce.bth.psn)) {
@@ -372,10 +371,9 @@ drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 			take_response(qp, &pkt, now_ns);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
-	for (const struct rcd_kept *kept = qp->answers.first; kept != NULL; kept = kept->next)
-		last = kept->roce.bth.psn;
 	/* The last of all is there, and the next one missing: nothing more comes to tell of it. */
-	if (qp->answers.first != NULL && rcd_psn_eq(rcd_psn_add(last, 1), hot->psn_next))
+	if (qp->answers.first != NULL &&
+		rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next))
 		retry_gap(qp, now_ns);
 }
 

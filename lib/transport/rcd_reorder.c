@@ -83,8 +83,11 @@ rcd_reorder_keep(
 	/* Mostly it is the last: then nobody has to walk. */
 	if (list->first != NULL && rcd_psn_before(list->last->roce.bth.psn, psn))
 		at = &list->last->next;
-	while (*at != NULL && rcd_psn_before((*at)->roce.bth.psn, psn))
+	for (uint32_t i = 0; *at != NULL && rcd_psn_before((*at)->roce.bth.psn, psn); i++) {
+		if (i == RCD_REORDER_STEPS)
+			return false;
 		at = &(*at)->next;
+	}
 	if (*at != NULL && rcd_psn_eq((*at)->roce.bth.psn, psn))
 		return false;
 	kept = rcd_reorder_get(pool);
