@@ -13,8 +13,8 @@
 /** How far ahead of the expected PSN a packet may be to be kept: as far as our requesters go. */
 #define RCD_REORDER_WINDOW 512
 
-/** Kept packets that one in the middle is compared with: a peer that sends in no order costs no more
- * than others. Networks that reorder bring late packets to one of the two ends. */
+/** Kept packets that one in the middle is compared with: a peer that sends in no order costs little
+ * more than others. Networks that reorder bring late packets to one of the two ends. */
 #define RCD_REORDER_STEPS 64
 
 /** A kept packet: private to the transport. */
@@ -55,8 +55,8 @@ rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
  * Copy a packet into a list that is sorted by PSN.
  *
  * @param pool  NULL: nothing is kept
- * @return whether it was kept: not when one of its PSN is there, its place is far from both ends, or
- *         the pool is empty
+ * @return whether it was kept: not when one of its PSN is there, its place is far from both ends,
+ *         or the pool is empty
  */
 bool
 rcd_reorder_keep(
