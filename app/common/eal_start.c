@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "options.h"
+
 #define EAL_ARGS_MAX 64
 #define HUGE_MB_MIN  160
 
@@ -103,14 +105,6 @@ add_arg(struct eal_args *eal, const char *arg)
 	eal->args[eal->count] = NULL;
 }
 
-bool
-eal_is_option(const char *arg, const char *name)
-{
-	size_t len = strlen(name);
-
-	return strncmp(arg, name, len) == 0 && (arg[len] == '\0' || arg[len] == '=');
-}
-
 static void
 look_at(int argc, char **argv, struct given *given)
 {
@@ -118,19 +112,19 @@ look_at(int argc, char **argv, struct given *given)
 		const char *arg = argv[i];
 
 		if (strncmp(arg, "-l", 2) == 0 || strncmp(arg, "-c", 2) == 0 ||
-			eal_is_option(arg, "--lcores") || eal_is_option(arg, "--main-lcore"))
+			options_is(arg, "--lcores") || options_is(arg, "--main-lcore"))
 			given->lcores = true;
-		if (eal_is_option(arg, "--no-huge"))
+		if (options_is(arg, "--no-huge"))
 			given->no_huge = true;
-		if (strncmp(arg, "-m", 2) == 0 || eal_is_option(arg, "--socket-mem"))
+		if (strncmp(arg, "-m", 2) == 0 || options_is(arg, "--socket-mem"))
 			given->memory = true;
 		if (strncmp(arg, "-a", 2) == 0 || strncmp(arg, "-b", 2) == 0 ||
-			eal_is_option(arg, "--allow") || eal_is_option(arg, "--block") ||
-			eal_is_option(arg, "--no-pci"))
+			options_is(arg, "--allow") || options_is(arg, "--block") ||
+			options_is(arg, "--no-pci"))
 			given->devices = true;
-		given->huge_dir |= eal_is_option(arg, "--huge-dir");
-		given->iova |= eal_is_option(arg, "--iova-mode");
-		if (eal_is_option(arg, "--file-prefix"))
+		given->huge_dir |= options_is(arg, "--huge-dir");
+		given->iova |= options_is(arg, "--iova-mode");
+		if (options_is(arg, "--file-prefix"))
 			given->prefix = strchr(arg, '=') != NULL ? strchr(arg, '=') + 1
 				: i + 1 < argc                   ? argv[i + 1]
 								 : NULL;

@@ -35,8 +35,4 @@ eal_start(int argc, char **argv, struct eal_wish *wish);
 void
 eal_remove_files(const struct eal_wish *wish);
 
-/** Whether an argument is this long option, with or without a value behind "=". */
-bool
-eal_is_option(const char *arg, const char *name);
-
 #endif /* EAL_START_H */

@@ -210,7 +210,11 @@ bench_service_name(enum rcd_ctrl_qp_type service);
 void
 bench_opts_init(struct bench_opts *opts);
 
-/** @return 0; 1: it was --help; -EINVAL, and it was said why */
+/** Whether it asks for --help or --version. */
+bool
+bench_opts_is_about(const char *word);
+
+/** @return 0; 1: it was --help or --version; -EINVAL, and it was said why */
 int
 bench_opts_parse(struct bench_opts *opts, int argc, char **argv);
 

@@ -109,6 +109,9 @@ main(int argc, char **argv)
 
 	while (split < argc && strcmp(argv[split], "--") != 0)
 		split++;
+	/* What is asked of the program itself needs no "--" before it. */
+	if (split == argc && argc > 1 && bench_opts_is_about(argv[1]))
+		split = 0;
 	bench_opts_init(&bench.opts);
 	if (split < argc) {
 		/* getopt takes the first for the program's name. */

@@ -4,13 +4,15 @@
  * Options of the command line; the prompt sets the same ones by the same names.
  */
 #include <errno.h>
-#include <getopt.h>
+#include <rte_version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "bench.h"
+#include "options.h"
+#include "version.h"
 
 #define SIZE_MAX_BYTES (UINT32_C(1) << 30)
 
@@ -23,32 +25,15 @@ static const char *const service_names[] = {
 
 static const char *const client_names[] = { [BENCH_DIRECT] = "direct", [BENCH_SHM] = "shm" };
 
-static const struct option longs[] = {
-	{ "op", required_argument, NULL, 'o' },
-	{ "service", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },
-	{ "depth", required_argument, NULL, 'd' },
-	{ "qps", required_argument, NULL, 'q' },
-	{ "sges", required_argument, NULL, 'e' },
-	{ "mtu", required_argument, NULL, 'm' },
-	{ "burst", required_argument, NULL, 'b' },
-	{ "signal", required_argument, NULL, 'n' },
-	{ "inline", required_argument, NULL, 'I' },
-	{ "client", required_argument, NULL, 'c' },
-	{ "lcores-per-side", required_argument, NULL, 'l' },
-	{ "port-a", required_argument, NULL, 'A' },
-	{ "port-b", required_argument, NULL, 'B' },
-	{ "impair", required_argument, NULL, 'M' },
-	{ "seconds", required_argument, NULL, 'D' },
-	{ "rounds", required_argument, NULL, 'r' },
-	{ "json", required_argument, NULL, 'j' },
-	{ "bidirectional", no_argument, NULL, 'x' },
-	{ "latency", no_argument, NULL, 'L' },
-	{ "ceilings", no_argument, NULL, 'C' },
-	{ "yield", no_argument, NULL, 'y' },
-	{ "interactive", no_argument, NULL, 'i' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+enum {
+	OPT_PORT_A = 256,
+	OPT_PORT_B,
+	OPT_IMPAIR,
+};
+
+static const struct option_info option_list[] = {
+#define OPTION(letter, name, argument, what) { letter, name, argument, what },
+#include "options.def"
 };
 
 static void
@@ -58,34 +43,16 @@ usage(FILE *out)
 	      "\n"
 	      "Two ends of RDMA traffic in one process: the engine on EAL worker lcores, an\n"
 	      "application on the same lcores or on others, ports of any kind between them.\n"
-	      "\n"
-	      "  -o, --op OP             send, write, write-imm, read, cas, faa (write)\n"
-	      "  -t, --service TYPE      rc, uc, ud (rc)\n"
-	      "  -s, --size BYTES,...    of a message, K and M allowed; all: powers of two (64)\n"
-	      "  -d, --depth N           work requests under way in each queue pair (128)\n"
-	      "  -q, --qps N             queue pairs (16)\n"
-	      "  -e, --sges N            elements of each work request (1)\n"
-	      "  -m, --mtu BYTES         path MTU (the largest that the ports do)\n"
-	      "  -b, --burst N           packets received and sent in a poll, up to 64 (64)\n"
-	      "  -n, --signal N          ask for a completion every N work requests (16)\n"
-	      "  -I, --inline N          messages up to N bytes go inline (0)\n"
-	      "  -x, --bidirectional     both ends send\n"
-	      "  -c, --client WHERE      direct: on the engine's lcores, between two polls\n"
-	      "                          shm: on as many other lcores, through shared memory\n"
-	      "                          (direct)\n"
-	      "  -l, --lcores-per-side N lcores for each end; 0: one drives both (0)\n"
-	      "      --port-a DEVARGS    instead of the embedded wire: a port for each end, as\n"
-	      "      --port-b DEVARGS    EAL device arguments (net_memif0,role=server,...)\n"
-	      "      --impair ARGS       put net_impair before both ends (drop=1%,seed=1)\n"
-	      "  -D, --seconds N         of each round (2)\n"
-	      "  -r, --rounds N          of each size; medians are told (1)\n"
-	      "  -L, --latency           one message at a time, and how long it takes\n"
-	      "  -C, --ceilings          measure what this machine could do at best, too\n"
-	      "  -j, --json FILE         write the results there (-: standard output)\n"
-	      "  -y, --yield             let others run when there is nothing to do\n"
-	      "  -i, --interactive       a prompt\n"
-	      "  -h, --help\n",
+	      "\n",
 		out);
+	options_print(out, option_list, RTE_DIM(option_list));
+}
+
+bool
+bench_opts_is_about(const char *word)
+{
+	return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-V") == 0 ||
+		strcmp(word, "--version") == 0;
 }
 
 const char *
@@ -206,7 +173,7 @@ parse_text(const char *name, const char *val, char *text, size_t text_len)
 	return 0;
 }
 
-/* @param opt a letter of `longs` */
+/* @param opt  a letter of the list */
 static int
 set(struct bench_opts *opts, int opt, const char *name, const char *val)
 {
@@ -246,11 +213,11 @@ set(struct bench_opts *opts, int opt, const char *name, const char *val)
 		return parse_number(name, val, 0, BENCH_PARTS_MAX / 2, &opts->lcores_per_side);
 	case 'r':
 		return parse_number(name, val, 1, 1000, &opts->rounds);
-	case 'A':
+	case OPT_PORT_A:
 		return parse_text(name, val, opts->ports[0], sizeof(opts->ports[0]));
-	case 'B':
+	case OPT_PORT_B:
 		return parse_text(name, val, opts->ports[1], sizeof(opts->ports[1]));
-	case 'M':
+	case OPT_IMPAIR:
 		return parse_text(name, val, opts->impair, sizeof(opts->impair));
 	case 'D':
 		return parse_seconds(opts, name, val);
@@ -266,22 +233,31 @@ set(struct bench_opts *opts, int opt, const char *name, const char *val)
 int
 bench_opts_set(struct bench_opts *opts, const char *name, const char *val)
 {
-	for (const struct option *at = longs; at->name != NULL; at++)
-		if (strcmp(at->name, name) == 0 && at->has_arg == required_argument)
-			return set(opts, at->val, name, val);
+	for (size_t i = 0; i < RTE_DIM(option_list); i++)
+		if (strcmp(option_list[i].name, name) == 0 && option_list[i].argument != NULL)
+			return set(opts, option_list[i].letter, name, val);
 	return bad(name, val, "no such option");
+}
+
+static const char *
+name_of(int letter)
+{
+	size_t i = 0;
+
+	while (option_list[i].letter != letter)
+		i++;
+	return option_list[i].name;
 }
 
 int
 bench_opts_parse(struct bench_opts *opts, int argc, char **argv)
 {
+	struct option_table table;
 	int opt;
 
+	options_table(option_list, RTE_DIM(option_list), &table);
 	optind = 1;
-	while ((opt = getopt_long(
-			argc, argv, "o:t:s:d:q:e:m:b:n:I:c:l:D:r:j:xLCyih", longs, NULL)) != -1) {
-		char name[3] = { '-', (char)opt, '\0' };
-
+	while ((opt = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
 		switch (opt) {
 		case 'x':
 			opts->bidirectional = true;
@@ -304,8 +280,11 @@ bench_opts_parse(struct bench_opts *opts, int argc, char **argv)
 		case '?':
 			usage(stderr);
 			return -EINVAL;
+		case 'V':
+			version_print("rocade-bench", rte_version());
+			return 1;
 		default:
-			if (set(opts, opt, name, optarg) != 0)
+			if (set(opts, opt, name_of(opt), optarg) != 0)
 				return -EINVAL;
 			break;
 		}

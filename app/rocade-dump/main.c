@@ -5,13 +5,14 @@
  * arguments and the capture, and adds up; what a packet is, lib/wire says.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <pcap/pcap.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "dump.h"
+#include "options.h"
+#include "version.h"
 
 /** Exit status. */
 enum {
@@ -26,18 +27,27 @@ struct options {
 	const char *path;
 };
 
-static const char usage_text[] =
-	"usage: rocade-dump [--json] [--quiet] FILE\n"
-	"Prints one line per packet of a capture (pcap or pcapng; - for standard input)\n"
-	"and a line of totals, and checks the ICRC of every RoCEv2 packet.\n"
-	"\n"
-	"  -j, --json     one JSON object per packet, the totals last\n"
-	"  -q, --quiet    the totals only\n"
-	"  -h, --help     this text\n"
-	"  -V, --version  the version\n"
-	"\n"
-	"Exit status: 0 when no ICRC is bad and no packet malformed, 1 otherwise,\n"
-	"2 when the file can't be read or the output can't be written.\n";
+static const struct option_info option_list[] = {
+#define OPTION(letter, name, argument, what) { letter, name, argument, what },
+#include "options.def"
+};
+
+#define OPTION_COUNT (sizeof(option_list) / sizeof(option_list[0]))
+
+static void
+usage(FILE *out)
+{
+	fputs("usage: rocade-dump [--json] [--quiet] FILE\n"
+	      "Prints one line per packet of a capture (pcap or pcapng; - for standard input)\n"
+	      "and a line of totals, and checks the ICRC of every RoCEv2 packet.\n"
+	      "\n",
+		out);
+	options_print(out, option_list, OPTION_COUNT);
+	fputs("\n"
+	      "Exit status: 0 when no ICRC is bad and no packet malformed, 1 otherwise,\n"
+	      "2 when the file can't be read or the output can't be written.\n",
+		out);
+}
 
 static void
 count_packet(struct dump_totals *totals, const struct dump_packet *packet)
@@ -182,17 +192,12 @@ run(const struct options *options)
 int
 main(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
-	};
+	struct option_table table;
 	struct options options = { .json = false };
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "jqhV", longopts, NULL)) != -1) {
+	options_table(option_list, OPTION_COUNT, &table);
+	while ((opt = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			options.json = true;
@@ -201,19 +206,19 @@ main(int argc, char **argv)
 			options.quiet = true;
 			break;
 		case 'h':
-			fputs(usage_text, stdout);
+			usage(stdout);
 			return STATUS_GOOD;
 		case 'V':
-			puts("rocade-dump " ROCADE_VERSION);
+			version_print("rocade-dump", NULL);
 			return STATUS_GOOD;
 		default:
-			fputs(usage_text, stderr);
+			usage(stderr);
 			return STATUS_FAILED;
 		}
 	}
 	if (optind != argc - 1) {
 		fputs("rocade-dump: one FILE is needed\n", stderr);
-		fputs(usage_text, stderr);
+		usage(stderr);
 		return STATUS_FAILED;
 	}
 	options.path = argv[optind];

@@ -5,7 +5,6 @@
  * thread. What an engine does is in lib/engine.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -13,6 +12,7 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_pdump.h>
+#include <rte_version.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,9 @@
 
 #include "conf.h"
 #include "eal_start.h"
+#include "options.h"
 #include "rights.h"
+#include "version.h"
 #ifdef ROCADE_NET_IMPAIR
 #include "rcd_pmd_impair.h"
 #endif
@@ -56,48 +58,36 @@ on_signal(int signo)
 		rcd_engine_wake(running);
 }
 
+enum {
+	OPT_CHECK = 256,
+	OPT_WIRE,
+};
+
+static const struct option_info option_list[] = {
+#define OPTION(letter, name, argument, what) { letter, name, argument, what },
+#include "options.def"
+};
+
 static void
 usage(FILE *out)
 {
-	fprintf(out,
-		"usage: rocaded [EAL options] [-- OPTIONS]\n"
-		"\n"
-		"  -c, --config FILE    configuration\n"
-		"      --check-config   say what is wrong with it, and end\n"
-		"  -s, --socket PATH    control socket (default %s)\n"
-		"      --embedded-wire  make roce0 and roce1, joined by an embedded wire\n"
-		"  -o, --option K=V     a key of [engine], over what the configuration says\n"
-		"  -h, --help\n"
-		"      --version\n"
-		"\n"
-		"Without EAL options: one polling lcore on the last core, hugepages when there "
-		"are\n"
-		"some, --file-prefix rocade.\n",
-		"/run/rocade/rocade.sock");
+	fputs("usage: rocaded [EAL options] [-- OPTIONS]\n\n", out);
+	options_print(out, option_list, RTE_DIM(option_list));
+	fputs("\n"
+	      "Without EAL options: one polling lcore on the last core, hugepages when there are\n"
+	      "some, --file-prefix rocade.\n",
+		out);
 }
 
 static int
 parse_options(int argc, char **argv, struct options *options)
 {
-	enum {
-		OPT_CHECK = 256,
-		OPT_WIRE,
-		OPT_VERSION
-	};
-	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "check-config", no_argument, NULL, OPT_CHECK },
-		{ "socket", required_argument, NULL, 's' },
-		{ "embedded-wire", no_argument, NULL, OPT_WIRE },
-		{ "option", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, OPT_VERSION },
-		{ NULL, 0, NULL, 0 },
-	};
+	struct option_table table;
 	int opt;
 
+	options_table(option_list, RTE_DIM(option_list), &table);
 	optind = 1;
-	while ((opt = getopt_long(argc, argv, "c:s:o:h", longs, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
 			options->config = optarg;
@@ -121,8 +111,8 @@ parse_options(int argc, char **argv, struct options *options)
 		case 'h':
 			usage(stdout);
 			exit(0);
-		case OPT_VERSION:
-			printf("rocaded %s\n", ROCADE_VERSION);
+		case 'V':
+			version_print("rocaded", rte_version());
 			exit(0);
 		default:
 			usage(stderr);
@@ -335,6 +325,21 @@ take_keys(struct conf *conf, const struct options *options)
 	return 0;
 }
 
+/* Whether an option is one of ours. Of letters those alone that EAL has no other meaning for. */
+static bool
+is_own(const char *word)
+{
+	static const char *const letters[] = { "-h", "-V", "-s", "-o" };
+
+	for (size_t i = 0; i < RTE_DIM(letters); i++)
+		if (strcmp(word, letters[i]) == 0)
+			return true;
+	for (size_t i = 0; i < RTE_DIM(option_list); i++)
+		if (strncmp(word, "--", 2) == 0 && options_is(word + 2, option_list[i].name))
+			return true;
+	return false;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -350,14 +355,8 @@ main(int argc, char **argv)
 	/* EAL's options, "--", ours; ours alone may come without the "--". */
 	while (split < argc && strcmp(argv[split], "--") != 0)
 		split++;
-	if (split == argc && argc > 1) {
-		static const char *const own[] = { "--config", "--check-config", "--socket",
-			"--embedded-wire", "--option", "--help", "--version", "-h", "-s", "-o" };
-
-		for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-			if (eal_is_option(argv[1], own[i]))
-				split = 0;
-	}
+	if (split == argc && argc > 1 && is_own(argv[1]))
+		split = 0;
 	conf_init(&conf);
 	if (split < argc && parse_options(argc - split, argv + split, &options) != 0)
 		return 2;
