@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <rte_cfgfile.h>
+#include <rte_common.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,102 +87,132 @@ take_text(char *dst, size_t size, const char *text)
 	return true;
 }
 
-static const char *
-take_idle(struct conf *conf, const char *val)
+/* @return index of the word in the list, or -1 */
+static int
+find_word(const char *const *words, int count, const char *val)
 {
-	static const char *const names[] = { "auto", "poll", "yield", "sleep" };
-
-	for (int i = 0; i < 4; i++) {
-		if (strcmp(val, names[i]) == 0) {
-			conf->engine.idle = (enum rcd_idle)i;
-			return NULL;
-		}
-	}
-	return "one of auto, poll, yield, sleep";
+	for (int i = 0; i < count; i++)
+		if (strcmp(val, words[i]) == 0)
+			return i;
+	return -1;
 }
 
 static const char *
 take_yes(bool *dst, const char *val)
 {
 	*dst = strcmp(val, "yes") == 0;
-	return *dst || strcmp(val, "no") == 0 ? NULL : "yes or no";
+	return *dst || strcmp(val, "no") == 0 ? NULL : "one of yes, no";
 }
 
 static const char *
-take_seccomp(struct conf *conf, const char *val)
+take_name(char *dst, size_t size, const char *val)
 {
-	static const char *const names[] = { "on", "kill", "log", "off" };
-
-	for (int i = 0; i < 4; i++) {
-		if (strcmp(val, names[i]) == 0) {
-			conf->calls = (enum filter_mode)i;
-			return NULL;
-		}
-	}
-	return "one of on, kill, log, off";
+	return take_text(dst, size, val) ? NULL : "too long";
 }
 
-/* Keys of [engine] that say who may do what. */
 static const char *
-rights_key(struct conf *conf, const char *key, const char *val)
-{
-	struct {
-		const char *name;
-		char *field;
-	} names[] = {
-		{ "user", conf->user },
-		{ "group", conf->group },
-		{ "admin_user", conf->admin_user },
-		{ "admin_group", conf->admin_group },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(key, names[i].name) == 0)
-			return take_text(names[i].field, sizeof(conf->user), val) ? NULL
-										  : "too long";
-	if (strcmp(key, "seccomp") == 0)
-		return take_seccomp(conf, val);
-	if (strcmp(key, "core_dumps") == 0)
-		return take_yes(&conf->core_dumps, val);
-	return "no such key in [engine]";
-}
-
-/* @return what is wrong, or NULL */
-static const char *
-engine_key(struct conf *conf, const char *key, const char *val)
+take_count(uint32_t *dst, const char *val, uint64_t least, uint64_t most, const char *what)
 {
 	uint64_t number;
 
-	if (strcmp(key, "socket") == 0)
-		return take_text(conf->engine.socket, sizeof(conf->engine.socket), val)
-			? NULL
-			: "too long for a socket's name";
-	if (strcmp(key, "idle") == 0)
-		return take_idle(conf, val);
-	if (strcmp(key, "socket_mode") == 0) {
-		char *end;
-		unsigned long mode = strtoul(val, &end, 8);
+	if (!parse_number(val, most, &number) || number < least)
+		return what;
+	*dst = (uint32_t)number;
+	return NULL;
+}
 
-		if (end == val || *end != '\0' || mode > 0777)
-			return "permission bits in octal, 0660 say";
-		conf->engine.socket_mode = (uint32_t)mode;
-		return NULL;
-	}
-	if (strcmp(key, "clients") == 0) {
-		if (!parse_number(val, 4096, &number) || number == 0)
-			return "a number from 1 to 4096";
-		conf->engine.clients = (uint32_t)number;
-		return NULL;
-	}
-	if (strcmp(key, "mbufs") == 0) {
-		if (!parse_number(val, 1u << 24, &number) || number < 2047)
-			return "a number from 2047 to 16M";
-		conf->engine.mbufs = (uint32_t)number;
-		return NULL;
-	}
-	if (strcmp(key, "kernel_addresses") == 0)
-		return take_yes(&conf->engine.kernel_addresses, val);
-	return rights_key(conf, key, val);
+/* Keys of [engine], each by a function of its own. They return what is wrong, or NULL. */
+
+static const char *
+engine_socket(struct conf *conf, const char *val)
+{
+	return take_text(conf->engine.socket, sizeof(conf->engine.socket), val)
+		? NULL
+		: "too long for a socket's name";
+}
+
+static const char *
+engine_socket_mode(struct conf *conf, const char *val)
+{
+	char *end;
+	unsigned long mode = strtoul(val, &end, 8);
+
+	if (end == val || *end != '\0' || mode > 0777)
+		return "permission bits in octal, 0660 say";
+	conf->engine.socket_mode = (uint32_t)mode;
+	return NULL;
+}
+
+static const char *
+engine_group(struct conf *conf, const char *val)
+{
+	return take_name(conf->group, sizeof(conf->group), val);
+}
+
+static const char *
+engine_user(struct conf *conf, const char *val)
+{
+	return take_name(conf->user, sizeof(conf->user), val);
+}
+
+static const char *
+engine_admin_user(struct conf *conf, const char *val)
+{
+	return take_name(conf->admin_user, sizeof(conf->admin_user), val);
+}
+
+static const char *
+engine_admin_group(struct conf *conf, const char *val)
+{
+	return take_name(conf->admin_group, sizeof(conf->admin_group), val);
+}
+
+static const char *
+engine_seccomp(struct conf *conf, const char *val)
+{
+	static const char *const names[] = { "on", "kill", "log", "off" };
+	int index = find_word(names, 4, val);
+
+	if (index < 0)
+		return "one of on, kill, log, off";
+	conf->calls = (enum filter_mode)index;
+	return NULL;
+}
+
+static const char *
+engine_core_dumps(struct conf *conf, const char *val)
+{
+	return take_yes(&conf->core_dumps, val);
+}
+
+static const char *
+engine_kernel_addresses(struct conf *conf, const char *val)
+{
+	return take_yes(&conf->engine.kernel_addresses, val);
+}
+
+static const char *
+engine_idle(struct conf *conf, const char *val)
+{
+	static const char *const names[] = { "auto", "poll", "yield", "sleep" };
+	int index = find_word(names, 4, val);
+
+	if (index < 0)
+		return "one of auto, poll, yield, sleep";
+	conf->engine.idle = (enum rcd_idle)index;
+	return NULL;
+}
+
+static const char *
+engine_clients(struct conf *conf, const char *val)
+{
+	return take_count(&conf->engine.clients, val, 1, 4096, "a number from 1 to 4096");
+}
+
+static const char *
+engine_mbufs(struct conf *conf, const char *val)
+{
+	return take_count(&conf->engine.mbufs, val, 2047, 1u << 24, "a number from 2047 to 16M");
 }
 
 static const char *
@@ -241,66 +272,118 @@ take_addresses(struct rcd_dev_conf *dev, const char *val, uint16_t vlan_id)
 	return NULL;
 }
 
+/* Keys of [device NAME], likewise. */
+
 static const char *
-take_type(struct rcd_dev_conf *dev, const char *val)
+device_type(struct rcd_dev_conf *dev, const char *val)
 {
-	if (strcmp(val, "wire") == 0)
-		dev->attach = RCD_ATTACH_WIRE;
-	else if (strcmp(val, "netdev") == 0)
-		dev->attach = RCD_ATTACH_NETDEV;
-	else if (strcmp(val, "port") == 0)
-		dev->attach = RCD_ATTACH_PORT;
-	else
+	static const char *const names[] = { "wire", "netdev", "port" };
+	int index = find_word(names, 3, val);
+
+	if (index < 0)
 		return "one of wire, netdev, port";
+	dev->attach = (enum rcd_attach)index;
 	return NULL;
 }
 
 static const char *
-take_mode(struct rcd_dev_conf *dev, const char *val)
+device_target(struct rcd_dev_conf *dev, const char *val)
 {
-	if (strcmp(val, "auto") == 0)
-		dev->mode = RCD_NETDEV_AUTO;
-	else if (strcmp(val, "xdp") == 0)
-		dev->mode = RCD_NETDEV_XDP;
-	else if (strcmp(val, "packet") == 0)
-		dev->mode = RCD_NETDEV_PACKET;
-	else
+	return take_name(dev->target, sizeof(dev->target), val);
+}
+
+#define device_peer    device_target
+#define device_netdev  device_target
+#define device_devargs device_target
+
+static const char *
+device_mode(struct rcd_dev_conf *dev, const char *val)
+{
+	static const char *const names[] = { "auto", "xdp", "packet" };
+	int index = find_word(names, 3, val);
+
+	if (index < 0)
 		return "one of auto, xdp, packet";
+	dev->mode = (enum rcd_netdev_mode)index;
 	return NULL;
 }
 
+static const char *
+device_address(struct rcd_dev_conf *dev, const char *val)
+{
+	return take_addresses(dev, val, 0);
+}
+
+static const char *
+device_gateway(struct rcd_dev_conf *dev, const char *val)
+{
+	struct rcd_addr addr;
+
+	if (rcd_addr_parse(val, &addr) != 0)
+		return "an address";
+	if (rcd_gid_is_ipv4(&addr.gid))
+		dev->gateway4 = addr.gid;
+	else
+		dev->gateway6 = addr.gid;
+	return NULL;
+}
+
+static const char *
+device_mtu(struct rcd_dev_conf *dev, const char *val)
+{
+	return take_count(&dev->mtu, val, 576, 65535, "bytes, 576 to 65535");
+}
+
+static const char *
+device_impair(struct rcd_dev_conf *dev, const char *val)
+{
+	return take_name(dev->impair, sizeof(dev->impair), val);
+}
+
+static const struct {
+	const char *key;
+	const char *(*take)(struct conf *conf, const char *val);
+} engine_keys[] = {
+#define CONF_ENGINE(key, value, start, what) { #key, engine_##key },
+#define CONF_DEVICE(key, value, start, what)
+#include "conf_key.def"
+};
+
+static const struct {
+	const char *key;
+	const char *(*take)(struct rcd_dev_conf *dev, const char *val);
+} device_keys[] = {
+#define CONF_ENGINE(key, value, start, what)
+#define CONF_DEVICE(key, value, start, what) { #key, device_##key },
+#include "conf_key.def"
+};
+
+/* @return what is wrong, or NULL */
+static const char *
+engine_key(struct conf *conf, const char *key, const char *val)
+{
+	for (size_t i = 0; i < RTE_DIM(engine_keys); i++)
+		if (strcmp(key, engine_keys[i].key) == 0)
+			return engine_keys[i].take(conf, val);
+	return "no such key in [engine]; there are"
+#define CONF_ENGINE(key, value, start, what) " " #key
+#define CONF_DEVICE(key, value, start, what)
+#include "conf_key.def"
+		;
+}
+
+/* @return what is wrong, or NULL */
 static const char *
 device_key(struct rcd_dev_conf *dev, const char *key, const char *val)
 {
-	struct rcd_addr addr;
-	uint64_t number;
-
-	if (strcmp(key, "type") == 0)
-		return take_type(dev, val);
-	if (strcmp(key, "peer") == 0 || strcmp(key, "netdev") == 0 || strcmp(key, "devargs") == 0)
-		return take_text(dev->target, sizeof(dev->target), val) ? NULL : "too long";
-	if (strcmp(key, "mode") == 0)
-		return take_mode(dev, val);
-	if (strcmp(key, "address") == 0)
-		return take_addresses(dev, val, 0);
-	if (strcmp(key, "gateway") == 0) {
-		if (rcd_addr_parse(val, &addr) != 0)
-			return "an address";
-		if (rcd_gid_is_ipv4(&addr.gid))
-			dev->gateway4 = addr.gid;
-		else
-			dev->gateway6 = addr.gid;
-		return NULL;
-	}
-	if (strcmp(key, "impair") == 0)
-		return take_text(dev->impair, sizeof(dev->impair), val) ? NULL : "too long";
-	if (strcmp(key, "mtu") == 0) {
-		if (!parse_number(val, 65535, &number) || number < 576)
-			return "bytes, 576 to 65535";
-		dev->mtu = (uint32_t)number;
-		return NULL;
-	}
-	return "no such key in a device";
+	for (size_t i = 0; i < RTE_DIM(device_keys); i++)
+		if (strcmp(key, device_keys[i].key) == 0)
+			return device_keys[i].take(dev, val);
+	return "no such key in a device; there are"
+#define CONF_ENGINE(key, value, start, what)
+#define CONF_DEVICE(key, value, start, what) " " #key
+#include "conf_key.def"
+		;
 }
 
 static void
