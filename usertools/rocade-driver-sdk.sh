@@ -11,6 +11,7 @@
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
+. "$here/rocade-root.sh"
 folder=${1:-$here/../build/dpdk-driver-sdk}
 files=(
 	lib/ethdev/ethdev_driver.h

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Root's rights for the scripts beside this one, fetched only where they are needed: a container's
-# root has them and has no sudo. To be sourced; not a program.
+# root has them and has no sudo; and what each says to --version. To be sourced; not a program.
+
+if [ "${1:-}" = --version ]; then
+	"$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/rocade" --version |
+		sed "1s/^rocade /${0##*/} /"
+	exit
+fi
 
 # The command that gives them; empty for root itself.
 rocade_rights=()

@@ -260,13 +260,20 @@ def versions_agree(root):
                                 ('shmq/rcd_shm.h', 'RCD_SHM_ABI'))]
     if list(spoken) != meant:
         yield f'usertools/rocade_engine.py: speaks version and ABI {spoken}, the headers {meant}'
+    told = re.search(r"^RELEASE = '(.*)'$", (root / 'usertools/rocade').read_text(), re.M)[1]
+    built = re.search(r"^    version: '(.*)',$", (root / 'meson.build').read_text(), re.M)[1]
+    if told != built:
+        yield f'usertools/rocade: is of release {told}, the build of {built}'
 
 
 TABLE = '| finding | a | b | test |\n|---|---|---|---|\n| S1 | a | b | %s |\n'
 TESTS = {'test/a/meson.build': "'b'\n", 'test/a/test_b.c': '"S1 holds"\n'}
 VERSIONS = {'lib/ctrl/rcd_ctrl.h': '#define RCD_CTRL_VERSION 2\n',
             'lib/shmq/rcd_shm.h': '#define RCD_SHM_ABI 2\n',
-            'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 1\n'}
+            'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 1\n',
+            'usertools/rocade': "RELEASE = '1'\n", 'meson.build': "    version: '1',\n"}
+RELEASES = {**VERSIONS, 'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 2\n',
+            'meson.build': "    version: '2',\n"}
 LAYERS = {'lib/meson.build': "libraries = [\n'base', 'wire',\n]\n", 'lib/base/meson.build': '',
           'lib/wire/meson.build': "deps = ['base']\n"}
 
@@ -288,6 +295,7 @@ RULES = [
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/c: S1 no program'}),
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % ''}),
     (versions_agree, VERSIONS),
+    (versions_agree, RELEASES),
     (formatting, {'a.c': 'int   a ;\n'}),
     (shell_syntax, {'a.sh': 'if\n'}),
 ]
