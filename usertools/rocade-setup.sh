@@ -23,7 +23,7 @@ declare -A packages=(
 	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
 	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs
-		man-db zsh tmux"
+		man-db zsh tmux python3-prometheus-client"
 	[ci]="clang-format libclang-rt-14-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core"
 	[interop]="qemu-system-x86 tcpdump busybox-static cpio kmod rdma-core rdmacm-utils xz-utils

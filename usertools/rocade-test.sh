@@ -89,7 +89,20 @@ interop() {
 	fi
 }
 
+# What judges metrics: of Debian's prometheus that program alone, as the package starts a server.
+promtool() {
+	local folder=$builds/promtool
+	[ -x "$folder/usr/bin/promtool" ] && return
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	(cd "$folder" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb . &&
+		rm prometheus_*.deb usr/bin/prometheus) >"$builds/setup.log" 2>&1
+}
+
 mkdir -p "$builds"
+if $ci && ! command -v promtool >/dev/null && ! promtool; then
+	echo "rocade-test: no promtool to be had: metrics are NOT judged by it"
+fi
 compile release && suites release || broken=1
 compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined && suites asan || broken=1
 # The rings between engine and client, and an engine with live clients, watched for races.
