@@ -10,6 +10,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <rte_telemetry.h>
+#include <rte_version.h>
+
+/* Its name since 23.03, which calls the older one deprecated. */
+#if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
+#define rte_tel_data_add_dict_uint rte_tel_data_add_dict_u64
+#endif
 
 static struct rcd_engine *the_engine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -87,7 +93,8 @@ statistic(const char *cmd, const char *params, struct rte_tel_data *data)
 		for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
 			enum rcd_counter id = (enum rcd_counter)i;
 
-			rte_tel_data_add_dict_u64(data, rcd_counter_name(id), rcd_dev_sum(dev, id));
+			rte_tel_data_add_dict_uint(
+				data, rcd_counter_name(id), rcd_dev_sum(dev, id));
 		}
 		err = 0;
 	}
@@ -106,21 +113,21 @@ engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
 		rte_tel_data_add_dict_string(data, "version", RCD_RELEASE);
 		rte_tel_data_add_dict_int(data, "clients", (int)the_engine->client_count);
 		rte_tel_data_add_dict_int(data, "queue_pairs", (int)the_engine->qp_used);
-		rte_tel_data_add_dict_u64(data, "longest_step_work", the_engine->longest_work);
+		rte_tel_data_add_dict_uint(data, "longest_step_work", the_engine->longest_work);
 		for (uint32_t i = 0; i < the_engine->lcore_count; i++) {
 			char name[40];
 
 			snprintf(name, sizeof(name), "lcore%u_polls",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(
+			rte_tel_data_add_dict_uint(
 				data, name, rcd_lcore_tally(&the_engine->lcores[i]->polls));
 			snprintf(name, sizeof(name), "lcore%u_busy_polls",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(
+			rte_tel_data_add_dict_uint(
 				data, name, rcd_lcore_tally(&the_engine->lcores[i]->busy_polls));
 			snprintf(name, sizeof(name), "lcore%u_longest_poll_work",
 				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_u64(
+			rte_tel_data_add_dict_uint(
 				data, name, rcd_lcore_tally(&the_engine->lcores[i]->longest_work));
 		}
 	}

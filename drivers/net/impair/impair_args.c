@@ -89,8 +89,6 @@ take(const char *key, const char *val, void *opaque)
 {
 	struct parse *parse = opaque;
 
-	if (val == NULL)
-		return refuse(parse, "%s needs a value", key);
 	if (strcmp(key, "port") == 0) {
 		if (strlen(val) >= sizeof(parse->args->port))
 			return refuse(parse, "port=%s: too long a name", val);
@@ -117,11 +115,16 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);
-	int err;
+	int err = 0;
 
 	if (list == NULL)
 		return refuse(&parse, "%s: not a list of KEY=VALUE with keys of this driver", text);
-	err = rte_kvargs_process(list, NULL, take, &parse);
+	/* Since 24.11 it is not for the function below to say. */
+	for (unsigned int i = 0; err == 0 && i < list->count; i++)
+		if (list->pairs[i].value == NULL)
+			err = refuse(&parse, "%s needs a value", list->pairs[i].key);
+	if (err == 0)
+		err = rte_kvargs_process(list, NULL, take, &parse);
 	rte_kvargs_free(list);
 	if (err != 0)
 		return -EINVAL;
