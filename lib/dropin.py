@@ -4,8 +4,8 @@
 
 What the system's library exports is read from it: symbols, versions and how they follow each other,
 sizes of objects. What our objects define of that is ours; every other symbol becomes a stub that
-says so where ROCADE_DEBUG is set, and fails as its family does. What only the newest version of a
-symbol has is left out: programs bind to old ones no more.
+says so where ROCADE_DEBUG is set, and fails as its family does. So does the older version of a symbol
+that has a newer one: programs of before 2007 bind to it, and their structs are other ones.
 
     dropin.py SYSTEM_LIBRARY HEADERS_FOLDER OUT.map OUT.c OUR_OBJECT...
     dropin.py --version SYSTEM_LIBRARY    three numbers of the version in its file's name
@@ -57,13 +57,16 @@ class Library:
                     self.parents[words[0]] = words[1] if len(words) > 1 else None
             versions = elf.get_section_by_name('.gnu.version')
             self.symbols = {}       # {name: (version, type, size)}
+            self.old = {}           # {(name, version): type}, not what programs bind to today
             for index, symbol in enumerate(elf.get_section_by_name('.dynsym').iter_symbols()):
                 number = versions.get_symbol(index)['ndx']
-                if symbol['st_shndx'] in ('SHN_UNDEF', 'SHN_ABS') or \
-                        not isinstance(number, int) or number & 0x8000:
+                kind = symbol['st_info']['type']
+                if symbol['st_shndx'] in ('SHN_UNDEF', 'SHN_ABS') or not isinstance(number, int):
                     continue
-                self.symbols[symbol.name] = (names[number], symbol['st_info']['type'],
-                                             symbol['st_size'])
+                if number & 0x8000:
+                    self.old[symbol.name, names[number & 0x7fff]] = kind
+                else:
+                    self.symbols[symbol.name] = (names[number], kind, symbol['st_size'])
 
 
 def defined(paths):
@@ -92,7 +95,8 @@ def returns(name, headers):
     return words if words in ('void', 'ssize_t', 'size_t', 'off_t') else 'int'
 
 
-def stub(name, kind, size, headers):
+def stub(name, kind, size, headers, called=None):
+    """What stands for a symbol; called: the name of its function, if that is another one."""
     if kind == 'STT_OBJECT':
         return f'char {name}[{size}] __attribute__((aligned(8)));\n'
     result = returns(name, headers)
@@ -102,20 +106,24 @@ def stub(name, kind, size, headers):
     error = 'EOPNOTSUPP' if re.match('_*(ibv|verbs|execute_ioctl)', name) else \
         '-EOPNOTSUPP' if name.startswith('umad') else '-1'
     types = {'pointer': ('void *', 'NULL'), 'void': ('void\n', None)}
+    called = called or name
     head, val = types.get(result, (f'{"int" if result == "int" else "long"}\n', error))
     back = f'\treturn {val};\n' if val else ''
-    return f'{head}{name}(void)\n{{\n\tmissing("{name}");\n{back}}}\n'
+    return f'{head}{called}(void)\n{{\n\tmissing("{name}");\n{back}}}\n'
 
 
 def version_map(library):
     """In the order in which versions follow each other."""
     out = ['/* Made by dropin.py. */']
-    for number, (version, parent) in enumerate(library.parents.items()):
+    # Everything else is hidden; but what is, is so in old versions of this one as well.
+    hiding = next(version for version in library.parents
+                  if version not in {entry[1] for entry in library.old})
+    for version, parent in library.parents.items():
         names = sorted(name for name, entry in library.symbols.items() if entry[0] == version)
         out.append(f'{version} {{')
         if names:
             out += ['\tglobal:'] + [f'\t\t{name};' for name in names]
-        if number == 0:
+        if version == hiding:
             out.append('\tlocal: *;')
         out.append(f'}}{" " + parent if parent else ""};')
     return '\n'.join(out) + '\n'
@@ -131,6 +139,11 @@ def main(path, folder, map_path, c_path, *objects):
     for name, (_, kind, size) in sorted(library.symbols.items()):
         if name not in ours:
             text += stub(name, kind, size, headers) + '\n'
+    for number, ((name, version), kind) in enumerate(sorted(library.old.items())):
+        if kind == 'STT_FUNC':
+            text += stub(name, kind, 0, headers, f'rcd_old_{number}').replace(
+                f'("{name}")', f'("{name}@{version}")')
+            text += f'__asm__(".symver rcd_old_{number}, {name}@{version}");\n\n'
     pathlib.Path(c_path).write_text(text, encoding='utf-8')
     pathlib.Path(map_path).write_text(version_map(library), encoding='utf-8')
 

@@ -265,10 +265,12 @@ ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 	int err = rcd_client_call(
 		rcd_vb_client(ibv->context), RCD_CTRL_QP_QUERY, &req, &from, NULL, NULL);
 
-	(void)mask;
 	if (err != 0)
 		return -err;
-	memset(attr, 0, sizeof(*attr));
+	/* Programs of before 2016 have no rate. */
+	memset(attr, 0, offsetof(struct ibv_qp_attr, rate_limit));
+	if (mask & IBV_QP_RATE_LIMIT)
+		attr->rate_limit = 0;
 	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)from.state;
 	for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
 		if (mtu_bytes((enum ibv_mtu)mtu) == from.path_mtu_bytes)

@@ -26,6 +26,9 @@ const char *
 ibv_get_sysfs_path(void);
 int
 ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+/* Of rdma-core 48 and later. */
+const char *
+ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 #define NAME(table, val)                                                                           \
 	((size_t)(val) < sizeof(table) / sizeof(table[0]) && table[val] != NULL ? table[val]       \
@@ -89,6 +92,30 @@ ibv_event_type_str(enum ibv_event_type event)
 	};
 
 	return NAME(names, event);
+}
+
+const char *
+ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma-write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+		[IBV_WR_RDMA_READ] = "rdma-read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+		[IBV_WR_LOCAL_INV] = "local-inv",
+		[IBV_WR_BIND_MW] = "bind-mw",
+		[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+		[IBV_WR_TSO] = "tso",
+		[IBV_WR_DRIVER1] = "driver1",
+		/* By number: older headers have no name for it. */
+		[14] = "flush",
+		[IBV_WR_ATOMIC_WRITE] = "atomic-write",
+	};
+
+	return NAME(names, opcode);
 }
 
 const char *
