@@ -1,133 +1,124 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Goal: the drop-in libraries have the symbols and versions that programs import.
+"""Goal: the drop-in libraries have the symbols, versions and objects that programs bind to.
 
-Method: pyelftools reads each library, and the system's own where there is one: every function that
-the one exports under its default version, ours has under the same. Likewise each program and
-library here that needs libibverbs, libibumad or librdmacm: what it imports, by name and version, is
-there. The list of releases that programs bind to is checked by hand for the functions nearly all of
-them use. Sizes and offsets of structs are test_abi's.
+Method: no program is started. Each library exports what the system's own does, no more and no less.
+Each ELF file here that needs one of them finds in ours what it imports, judged once from its tables
+and once by the loader, which is asked to bind everything at once and to run nothing. What files of
+the whole distribution import was recorded by symbols.py, with the rdma-core that they were built
+for: of ours and of older ones all must be there, but for what only libraries of the same release
+say to each other. The versions of the functions that nearly all programs use are checked by hand.
+Sizes and offsets of structs are test_abi's.
 
-    test_elf.py LIBIBVERBS LIBIBUMAD LIBRDMACM
+    test_elf.py LIBIBVERBS LIBRDMACM LIBIBUMAD
 """
 import glob
+import os
 import pathlib
+import re
+import subprocess
 import sys
+
+import elf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 
-try:
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-except ImportError:
-    ELFFile = None
-
-LIBRARY, UMAD, RDMACM = sys.argv[1:4]
+PATHS = dict(zip(elf.LIBRARIES, map(os.path.abspath, sys.argv[1:4])))
+FOLDERS = sorted({os.path.dirname(path) for path in PATHS.values()})
+OURS = {library: elf.exported(path) for library, path in PATHS.items()}
+# 44 of libibverbs.so.1.14.44
+RELEASE = int(os.path.realpath(PATHS['libibverbs.so.1']).split('.')[-1])
 KNOWN = {'ibv_get_device_list': 'IBVERBS_1.1', 'ibv_reg_mr': 'IBVERBS_1.1',
          'ibv_create_comp_channel': 'IBVERBS_1.0', 'ibv_reg_mr_iova2': 'IBVERBS_1.8',
          'ibv_qp_to_qp_ex': 'IBVERBS_1.6', '_ibv_query_gid_ex': 'IBVERBS_1.11',
          'ibv_query_qp_data_in_order': 'IBVERBS_1.14',
          'verbs_register_driver_34': 'IBVERBS_PRIVATE_34'}
-
-
-def exported(path):
-    """{symbol: (default version, type, size)} of a shared library."""
-    if ELFFile is None:
-        raise tap.Skip('no pyelftools here')
-    with open(path, 'rb') as file:
-        elf = ELFFile(file)
-        names = {}
-        for version, auxiliaries in elf.get_section_by_name('.gnu.version_d').iter_versions():
-            names[version['vd_ndx']] = next(auxiliaries).name
-        versions = elf.get_section_by_name('.gnu.version')
-        found = {}
-        for index, symbol in enumerate(elf.get_section_by_name('.dynsym').iter_symbols()):
-            number = versions.get_symbol(index)['ndx']
-            if symbol['st_shndx'] == 'SHN_UNDEF' or not isinstance(number, int) or \
-                    number & 0x8000 or symbol.name in names.values():
-                continue
-            found[symbol.name] = (names[number & 0x7fff], symbol['st_info']['type'],
-                                  symbol['st_size'])
-        return found
+PATTERNS = ('/usr/bin/*', '/usr/sbin/*', '/usr/lib/*/*.so*', '/usr/lib/*/libibverbs/*',
+            '/usr/lib/*/openmpi/lib/openmpi*/*', '/usr/lib/*/libfabric/*', '/usr/lib/*/ucx/*',
+            '/usr/lib/*/dpdk/pmds-*/*', '/usr/lib/python3/dist-packages/pyverbs/*.so')
 
 
 @tap.test
 def versions_of_well_known_symbols():
-    ours = exported(LIBRARY)
+    verbs = OURS['libibverbs.so.1']
     for name, version in KNOWN.items():
-        tap.equal(ours.get(name, ('none',))[0], version, name)
-    tap.equal(ours['verbs_allow_disassociate_destroy'][1:], ('STT_OBJECT', 1), 'the one object')
+        tap.true(verbs.get((name, version), (0, 0, False))[2], f'{name}@@{version} is not there')
+    tap.equal(verbs['verbs_allow_disassociate_destroy', 'IBVERBS_PRIVATE_34'][:2],
+              ('STT_OBJECT', 1), 'the one object')
+
+
+def without_sizes_of_code(symbols):
+    return {symbol: (kind, size if kind == 'STT_OBJECT' else 0, default)
+            for symbol, (kind, size, default) in symbols.items()}
 
 
 @tap.test
-def all_that_the_system_exports():
-    for library, path in (('libibverbs.so.1', LIBRARY), ('librdmacm.so.1', RDMACM)):
+def all_that_the_system_exports_and_nothing_else():
+    for library, ours in OURS.items():
         paths = glob.glob(f'/usr/lib/*/{library}')
         if not paths:
             raise tap.Skip(f'no {library} of the system here')
-        ours = exported(path)
-        for name, (version, kind, _) in exported(paths[0]).items():
-            tap.equal(ours.get(name, ('none', ''))[:2], (version, kind), name)
+        theirs, ours = without_sizes_of_code(elf.exported(paths[0])), without_sizes_of_code(ours)
+        tap.equal(sorted(set(theirs.items()) ^ set(ours.items())), [], library)
 
 
-def imported(path, library):
-    """{(symbol, version)} that a file takes from a library; None when it does not need it."""
-    with open(path, 'rb') as file:
-        try:
-            elf = ELFFile(file)
-        except ELFError:
-            return None
-        needs = elf.get_section_by_name('.gnu.version_r')
-        versions = elf.get_section_by_name('.gnu.version')
-        if needs is None or versions is None:
-            return None
-        names = {aux['vna_other']: aux.name for need, auxiliaries in needs.iter_versions()
-                 for aux in auxiliaries if need.name == library}
-        if not names:
-            return None
-        symbols = elf.get_section_by_name('.dynsym').iter_symbols()
-        return {(symbol.name, names[versions.get_symbol(index)['ndx']])
-                for index, symbol in enumerate(symbols)
-                if versions.get_symbol(index)['ndx'] in names}
-
-
-def check_imports(library, ours):
-    """Each file that needs the library finds all of its symbols in ours."""
-    patterns = ('/usr/bin/*', '/usr/sbin/*', '/usr/lib/*/*.so*', '/usr/lib/*/libibverbs/*',
-                '/usr/lib/*/openmpi/lib/openmpi*/*', '/usr/lib/*/libfabric/*', '/usr/lib/*/ucx/*',
-                '/usr/lib/python3/dist-packages/pyverbs/*.so')
-    there = {(name, entry[0]) for name, entry in exported(ours).items()}
-    users = 0
-    for path in (path for pattern in patterns for path in glob.glob(pattern)):
-        if not pathlib.Path(path).is_file() or pathlib.Path(path).is_symlink():
+@tap.test
+def all_that_the_distributions_import():
+    records = {int(re.search(r'\d+', path.name)[0]): path
+               for path in pathlib.Path(__file__).parent.glob('symbols-*.txt')}
+    tap.true(records, 'nothing is recorded')
+    for release, path in sorted(records.items()):
+        lines = [line.split() for line in path.read_text(encoding='utf-8').splitlines()
+                 if not line.startswith('#')]
+        tap.true(len(lines) > 200, f'{path} is cut off')
+        if release > RELEASE:
             continue
-        wanted = imported(path, library)
-        if wanted is None or pathlib.Path(path).name.startswith(library.split('.')[0]):
-            continue
-        users += 1
-        tap.equal(sorted(wanted - there), [], f'{path} misses')
-    print(f'# {users} files here need {library}')
-    if not users:
-        raise tap.Skip(f'nothing here needs {library}')
+        wants = {}
+        for library, name, version, _ in lines:
+            if release == RELEASE or 'PRIVATE' not in version:
+                wants.setdefault(library, {})[name, version] = None
+        tap.equal(list(elf.missing(wants, OURS)), [], path.name)
+        print(f'# all of {sum(map(len, wants.values()))} symbols that programs of rdma-core '
+              f'{release} import')
+
+
+def users():
+    """{file: what it imports} of those here that need one of the libraries."""
+    found = {}
+    for path in sorted(path for pattern in PATTERNS for path in glob.glob(pattern)):
+        if os.path.isfile(path) and not os.path.islink(path):
+            wants = elf.imported(path)
+            if wants:
+                found[path] = wants
+    if not found:
+        raise tap.Skip('nothing here needs the libraries')
+    return found
 
 
 @tap.test
-def all_that_programs_import_of_verbs():
-    exported(LIBRARY)
-    check_imports('libibverbs.so.1', LIBRARY)
+def all_that_files_here_import():
+    found = users()
+    for library in elf.LIBRARIES:
+        print(f'# {sum(library in wants for wants in found.values())} files here need {library}')
+    tap.equal([f'{path}: {line}' for path, wants in found.items()
+               for line in elf.missing(wants, OURS)], [], 'missing')
 
 
 @tap.test
-def all_that_programs_import_of_umad():
-    exported(UMAD)
-    check_imports('libibumad.so.3', UMAD)
-
-
-@tap.test
-def all_that_programs_import_of_rdmacm():
-    tap.equal(len(exported(RDMACM)), 68, 'symbols of librdmacm')
-    check_imports('librdmacm.so.1', RDMACM)
+def the_loader_binds_all_of_it_at_once():
+    env = {**os.environ, 'LD_LIBRARY_PATH': ':'.join(FOLDERS)}
+    told = []
+    for path, wants in users().items():
+        done = subprocess.run(['ldd', '-r', path], capture_output=True, text=True, env=env,
+                              check=False)
+        text = done.stdout + done.stderr
+        for library in wants:
+            tap.true(re.search(rf'{re.escape(library)} => ({"|".join(FOLDERS)})/', text),
+                     f'{path} gets another {library}')
+        told += [line for line in text.splitlines()
+                 if re.search(r'(version|symbol).*(IBVERBS|RDMACM|IBUMAD|libib|librdma)', line)]
+    tap.equal(told, [], 'what the loader says')
 
 
 if __name__ == '__main__':
