@@ -57,7 +57,7 @@ def figures(folder, way):
                              check=False).returncode:
             time.sleep(0.05)
         for task in pathlib.Path(f'/proc/{engine.pid}/task').iterdir():
-            if (task / 'comm').read_text().startswith('rte-worker'):
+            if (task / 'comm').read_text().startswith(('rte-worker', 'dpdk-worker')):
                 attributes(int(task.name), **lcore)
         env['LD_LIBRARY_PATH'] = LIBRARIES
         command = ['timeout', '30', 'ib_write_lat', '-x', '1', '-F', '-s', '8', '-n', '300']

@@ -162,7 +162,8 @@ find_lcore(void)
 		if (file == NULL)
 			continue;
 		if (fgets(name, sizeof(name), file) != NULL &&
-			strncmp(name, "rte-worker", 10) == 0 &&
+			/* rte-worker- before DPDK 23.11, dpdk-worker since. */
+			strstr(name, "-worker") != NULL &&
 			sched_getaffinity(
 				(pid_t)strtol(entry->d_name, NULL, 10), sizeof(set), &set) == 0 &&
 			CPU_COUNT(&set) == 1)

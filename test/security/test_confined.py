@@ -101,7 +101,7 @@ def gets_no_privileges(name, status, _):
 
 def is_filtered(name, status, _):
     tap.equal(status['Seccomp'], ['2'], name)
-    if name.startswith('rte-worker'):
+    if name.startswith(('rte-worker', 'dpdk-worker')):
         tap.equal(status.get('Seccomp_filters', ['2']), ['2'], name)
 
 
@@ -199,7 +199,7 @@ def short_slices():
     def slices(idle):
         with Engine(f'idle={idle}') as engine:
             for task in pathlib.Path(f'/proc/{engine.pid}/task').iterdir():
-                if (task / 'comm').read_text().startswith('rte-worker'):
+                if (task / 'comm').read_text().startswith(('rte-worker', 'dpdk-worker')):
                     sched = (task / 'sched').read_text()
                     found = re.search(r'se\.slice\s*:\s*(\d+)', sched)
                     if found is None:
