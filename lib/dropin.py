@@ -4,11 +4,13 @@
 
 What the system's library exports is read from it: symbols, versions and how they follow each other,
 sizes of objects. What our objects define of that is ours; every other symbol becomes a stub that
-says so where ROCADE_DEBUG is set, and fails as its family does. So does the older version of a symbol
-that has a newer one: programs of before 2007 bind to it, and their structs are other ones.
+says so where ROCADE_DEBUG is set, and fails as its family does. So does the older version of a
+symbol that has a newer one: programs of before 2007 bind to it, and their structs are other ones.
 
     dropin.py SYSTEM_LIBRARY HEADERS_FOLDER OUT.map OUT.c OUR_OBJECT...
     dropin.py --version SYSTEM_LIBRARY    three numbers of the version in its file's name
+    dropin.py --fit RECORD SYSTEM_LIBRARY    the release of rdma-core that it is of; it is an error
+                                             when the build directory's RECORD is of another one
 """
 import pathlib
 import re
@@ -148,10 +150,27 @@ def main(path, folder, map_path, c_path, *objects):
     pathlib.Path(map_path).write_text(version_map(library), encoding='utf-8')
 
 
+def numbers(path):
+    """1, 14, 44, 0 of libNAME.so.1.14.44.0: the library's version, and rdma-core's release."""
+    return pathlib.Path(path).resolve().name.split('.so.', 1)[1].split('.')
+
+
+def fit(record, path):
+    """Objects that were made for two releases would be mixed in one build directory."""
+    here, record = '.'.join(numbers(path)[2:]), pathlib.Path(record)
+    before = record.read_text(encoding='utf-8').strip() if record.exists() else here
+    if before != here:
+        sys.exit(f'this build directory is for rdma-core {before}, and rdma-core {here} is '
+                 f'installed: make another one by meson setup, or this one anew by meson setup '
+                 f'--wipe {record.parent}')
+    record.write_text(f'{here}\n', encoding='utf-8')
+    print(here)
+
+
 if __name__ == '__main__':
     if sys.argv[1:2] == ['--version']:
-        NAME = pathlib.Path(sys.argv[2]).resolve().name
-        # libNAME.so.MAJOR.VERSION
-        print('.'.join(NAME.split('.so.', 1)[1].split('.')[:3]))
+        print('.'.join(numbers(sys.argv[2])[:3]))
+    elif sys.argv[1:2] == ['--fit']:
+        fit(*sys.argv[2:])
     else:
         main(*sys.argv[1:])

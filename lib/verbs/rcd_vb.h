@@ -12,6 +12,7 @@
  *   rcd_vb_addr.c    GIDs, address handles, multicast
  *   rcd_vb_event.c   asynchronous events
  *   rcd_vb_text.c    strings and rates
+ *   rcd_vb_release.c the rdma-core that all of it is fitted to
  */
 #ifndef RCD_VB_H
 #define RCD_VB_H

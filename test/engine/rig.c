@@ -121,9 +121,7 @@ rig_start(struct rig *rig, const char *const *args)
 
 		dup2(out, 1);
 		dup2(out, 2);
-		/* Meson names our libraries to programs that are linked with them; DPDK's drivers
-		 * want the system's. */
-		unsetenv("LD_LIBRARY_PATH");
+		unsetenv("LD_LIBRARY_PATH"); /* DPDK's drivers want the system's libraries */
 		execv(rocaded, (char *const *)(uintptr_t)argv);
 		_exit(127);
 	}

@@ -11,7 +11,7 @@ COPIES = {'EM_X86_64': 5, 'EM_AARCH64': 1024, 'EM_PPC64': 19, 'EM_RISCV': 4, 'EM
 
 
 def _version_numbers(elf):
-    """Of each dynamic symbol, the number of its version; 0x8000 is set when it is not the default."""
+    """Of each dynamic symbol, the number of its version; 0x8000 if it is not the default."""
     data = elf.get_section_by_name('.gnu.version').data()
     return struct.unpack(f'{"<" if elf.little_endian else ">"}{len(data) // 2}H', data)
 
@@ -69,7 +69,7 @@ def imported(path):
 
 
 def missing(wants, ours):
-    """What of imported() exported() of our libraries ({library: ...}) does not have, as sentences."""
+    """What of imported() is not in exported() of our libraries ({library: ...}), as sentences."""
     for library, symbols in sorted(wants.items()):
         for (name, version), size in sorted(symbols.items()):
             there = ours[library].get((name, version))
