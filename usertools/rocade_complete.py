@@ -39,7 +39,7 @@ GRAMMAR = {
 # In help, what an option wants: names of files, or keys of the daemon's configuration.
 FILES = ('FILE', 'PATH', 'FOLDER')
 KEY = 'KEY=VALUE'
-PATIENCE = 1    # seconds
+PATIENCE = 10   # seconds: a machine may be busy
 
 
 def grammar(command):

@@ -110,10 +110,12 @@ def commands_of_rocade():
         for line in re.findall(r'^(?:usage:|  +)\s*(rocade .*)$', usage, re.M):
             line = ' '.join(line.replace('[-h]', '').split())
             tap.true(f'.B {line}\n' in about[command], f'{line} is not in {about[command]}')
-        for name in set(re.findall(r'^  (?:-\w, )?(--[\w-]+)', usage, re.M)) - {'--help'}:
+        heads = ' '.join(re.findall(r'^  (-.*)$', usage, re.M))
+        for name in set(re.findall(r'--[\w-]+', heads)) - {'--help'}:
             tap.true(name in about[command], f'{command} {name}')
+    options = '\n'.join(sections('rocade.8')['OPTIONS'])
     for name in re.findall(r'(--[\w-]+)', out):
-        tap.true(name in plain('rocade.8'), name)
+        tap.true(name in options, name)
 
 
 def faults(text, *options):
