@@ -45,11 +45,25 @@ options=(-o "Dir::Etc::sourcelist=/dev/null" -o "Dir::Etc::sourceparts=$work/par
 	-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" -o "APT::Sandbox::User=root")
 mkdir -p "$work/cache/archives/partial"
 cd "$work/source"
-apt-get "${options[@]}" update >"$work/log" 2>&1 &&
-	apt-get "${options[@]}" source --download-only "dpdk=$version" >>"$work/log" 2>&1 || {
-	cat "$work/log" >&2
+apt-get "${options[@]}" update >"$work/log" 2>&1 || true
+# An update replaces a source package before all machines have it. Headers of other releases of the
+# same line (22.11, 24.11) serve as well: what drivers are compiled with stays within it.
+line=${version%%.*}.$(cut -d. -f2 <<<"$version")
+fetched=
+for candidate in "$version" $(apt-cache "${options[@]}" showsrc dpdk 2>/dev/null |
+	sed -n "s/^Version: \(${line//./\\.}[.-].*\)/\1/p" | sort -rVu); do
+	if apt-get "${options[@]}" source --download-only "dpdk=$candidate" >>"$work/log" 2>&1; then
+		fetched=$candidate
+		break
+	fi
+	rm -f dpdk_*
+done
+if [ -z "$fetched" ]; then
+	grep -E '^(E|W): ' "$work/log" | sort -u >&2 || true
 	fail "the source package of DPDK $version can't be had"
-}
+fi
+[ "$fetched" = "$version" ] ||
+	echo "rocade-driver-sdk: DPDK $version is installed, headers are those of $fetched"
 tar -xf dpdk_*.orig.tar.* --strip-components=1 --wildcards "${files[@]/#/*/}" ||
 	fail "the source package of DPDK $version is not as expected"
 mkdir -p "$folder"

@@ -32,7 +32,8 @@ as_root() {
 	fi
 	local kept=("PATH=$PATH")
 	local name
-	for name in DEBIAN_FRONTEND ROCADE_BUILD_DIR ASAN_OPTIONS UBSAN_OPTIONS; do
+	for name in DEBIAN_FRONTEND ROCADE_BUILD_DIR ROCADE_SCRATCH ROCADE_MIRROR \
+		ASAN_OPTIONS UBSAN_OPTIONS; do
 		[ -z "${!name:-}" ] || kept+=("$name=${!name}")
 	done
 	"${rocade_rights[@]}" env "${kept[@]}" "$@"

@@ -7,6 +7,7 @@
 #   rocade-setup.sh build demo    for the quickstart: programs that use RDMA
 #   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
 #   rocade-setup.sh build demo compare  what rocade-compare.sh measures with
+#   rocade-setup.sh on            to try it on another Debian (rocade-test.sh --on)
 #   rocade-setup.sh test interop  to talk to a Linux kernel's rxe in a virtual machine
 #
 # Does nothing, and needs neither root nor a network, when all of them are there. Fetches root's
@@ -26,6 +27,7 @@ declare -A packages=(
 		man-db zsh tmux python3-prometheus-client"
 	[ci]="clang-format libclang-rt-14-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core"
+	[on]="debootstrap debian-archive-keyring"
 	[interop]="qemu-system-x86 tcpdump busybox-static cpio kmod rdma-core rdmacm-utils xz-utils
 		zstd"
 )

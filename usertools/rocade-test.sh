@@ -4,6 +4,9 @@
 # sanitizers), runs all suites in both, and prints the totals.
 #
 #   usertools/rocade-test.sh [--ci]
+#   usertools/rocade-test.sh --short
+#   usertools/rocade-test.sh --symbols
+#   usertools/rocade-test.sh --on bookworm|trixie [--short]
 #
 # Fetches root's rights by sudo or doas: to install, and to run the suites, which make network
 # namespaces and the like. What is built belongs to who builds.
@@ -11,6 +14,15 @@
 #   --ci  warnings are errors, style is checked, the fuzz targets run for a fixed number of
 #         inputs (this needs clang), and a Linux kernel's rxe is talked to for a short while, where
 #         there is a kit to boot one (doc/interop.md has the long form)
+#
+#   --short  one build, with warnings as errors, and of the suites unit, sim and symbols
+#
+#   --on  makes a bare Debian in a scratch folder and runs both of the README's commands there,
+#         with mounts, processes, a network and a /run of its own; nothing stays. With --short, the
+#         second one is the short form
+#
+#   --symbols  no suites: fetches all packages of the distribution that use RDMA and looks whether
+#         our libraries have what their files import (doc/symbols.md). Needs no root
 #
 # Exit status: 0 when every build worked and no test failed.
 set -euo pipefail
@@ -20,6 +32,12 @@ builds=${ROCADE_BUILD_DIR:-$root/build}
 purposes=(build test)
 options=(-Dtests=true)
 ci=false
+short=false
+symbols=false
+if [ "${1:-}" = --on ]; then
+	shift
+	exec "$root/usertools/rocade-on.sh" "$@"
+fi
 for arg in "$@"; do
 	case $arg in
 	--ci)
@@ -27,27 +45,30 @@ for arg in "$@"; do
 		purposes+=(ci compare)
 		options+=(-Dwerror=true)
 		;;
+	--short)
+		short=true
+		options+=(-Dwerror=true)
+		;;
+	--symbols)
+		symbols=true
+		purposes=(build)
+		[ -e "$builds/release/build.ninja" ] && options=() || options=(-Dtests=false)
+		;;
 	*)
-		echo "usage: rocade-test.sh [--ci]" >&2
+		echo "usage: rocade-test.sh [--ci | --short | --symbols |" \
+			"--on bookworm|trixie [--short]]" >&2
 		exit 2
 		;;
 	esac
 done
 
-if ! has_rights; then
+if ! $symbols && ! has_rights; then
 	echo "rocade-test: the suites need root's rights (network namespaces and the like):" \
 		"there is neither sudo nor doas here" >&2
 	exit 1
 fi
 "$root/usertools/rocade-setup.sh" "${purposes[@]}"
-# Without them all but the drivers is built, and the tests that need one are skipped.
-"$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
-	echo "rocade-test: no headers for DPDK drivers: net_impair is NOT built, and NOT tested"
-options+=("-Ddriver_sdk=$builds/dpdk-driver-sdk")
-export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
-export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-logs=()
-broken=0
+mkdir -p "$builds"
 
 # compile NAME [meson option...]: configures or reconfigures builds/NAME and compiles it
 compile() {
@@ -63,16 +84,31 @@ compile() {
 	echo "rocade-test: building in $dir"
 	ninja -C "$dir" --quiet
 }
+if $symbols; then
+	compile release || exit 1
+	# Debian's own, which has pyelftools.
+	exec /usr/bin/python3 "$root/test/system/symbols.py" \
+		"$builds"/release/lib/lib{ibverbs.so.1,rdmacm.so.1,ibumad.so.3}
+fi
 
-# suites NAME: runs the suites of builds/NAME, but for those that boot a kernel, and those that do
-# all again with engines of few rights
+# Without them all but the drivers is built, and the tests that need one are skipped.
+"$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
+	echo "rocade-test: no headers for DPDK drivers: net_impair is NOT built, and NOT tested"
+options+=("-Ddriver_sdk=$builds/dpdk-driver-sdk")
+export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+logs=()
+broken=0
+
+# suites NAME [meson option...]: runs the suites of builds/NAME that the options choose; without
+# any, all but those that boot a kernel, and those that do all again with engines of few rights
 suites() {
 	local dir=$builds/$1
+	shift
+	[ $# -gt 0 ] || set -- --no-suite interop --no-suite confined
 	logs+=("$dir/meson-logs/testlog.junit.xml")
 	rm -f "$dir/meson-logs/testlog.junit.xml"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --no-suite interop \
-		--no-suite confined ||
-		true
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || true
 }
 
 # The short form of what a kernel's rxe is asked.
@@ -99,12 +135,17 @@ promtool() {
 		rm prometheus_*.deb usr/bin/prometheus) >"$builds/setup.log" 2>&1
 }
 
-mkdir -p "$builds"
 if $ci && ! command -v promtool >/dev/null && ! promtool; then
 	echo "rocade-test: no promtool to be had: metrics are NOT judged by it"
 fi
-compile release && suites release || broken=1
-compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined && suites asan || broken=1
+
+if $short; then
+	compile release && suites release --suite unit --suite sim --suite symbols || broken=1
+else
+	compile release && suites release || broken=1
+	compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined &&
+		suites asan || broken=1
+fi
 # The rings between engine and client, and an engine with live clients, watched for races.
 rings() {
 	local dir=$builds/tsan

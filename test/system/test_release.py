@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Goal: a build directory is for one rdma-core, and who meets another one is told.
+"""Goal: a build directory is for one rdma-core, and who meets another one is told; and to try
+another Debian leaves nothing behind where that can't be done.
 
 Method: the check that meson makes at setup, with a record of another release; the one that the
 library makes as it is loaded, compiled as if it were of other releases and loaded into a program
 that needs nothing; and rocade run, with a folder of libraries that has another release's name.
-rdma-core must be installed, which building needs anyway.
+rdma-core must be installed, which building needs anyway. rocade-test.sh --on is asked for a system
+that is none, and where there is no network.
 
     test_release.py DROPIN LIBIBVERBS OTHER_RELEASE SAME_RELEASE
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 
 DROPIN, LIBRARY, OTHER, SAME = map(os.path.abspath, sys.argv[1:5])
-ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
+TOOLS = pathlib.Path(__file__).parents[2] / 'usertools'
 
 
 def run(*command, **env):
@@ -64,10 +67,32 @@ def rocade_run_refuses():
         library.parent.mkdir(parents=True)
         library.with_name('libibverbs.so.1.14.1').touch()
         library.symlink_to('libibverbs.so.1.14.1')
-        done = run(str(ROCADE), 'run', '--', '/bin/true', ROCADE_BUILD_DIR=folder)
+        done = run(str(TOOLS / 'rocade'), 'run', '--', '/bin/true', ROCADE_BUILD_DIR=folder)
         tap.equal(done.returncode, 1, done.stderr)
         tap.true(f'{library.parent} are for rdma-core 1, and ' in done.stderr, done.stderr)
         tap.equal(done.stderr.count('\n'), 1, 'one sentence')
+
+
+@tap.test
+def another_debian_by_name():
+    for words in (['sid'], [], ['trixie', '--long'], ['trixie', '--short', 'more']):
+        done = run(str(TOOLS / 'rocade-test.sh'), '--on', *words)
+        tap.equal((done.returncode, done.stdout), (2, ''), words)
+        tap.true(done.stderr.startswith('usage: '), done.stderr)
+
+
+@tap.test
+def another_debian_without_a_network():
+    if os.geteuid() != 0 or shutil.which('debootstrap') is None:
+        raise tap.Skip('needs root, and debootstrap')
+    if run('unshare', '--net', '--mount', '--pid', '--fork', '/bin/true').returncode != 0:
+        raise tap.Skip('no namespaces here')
+    with tempfile.TemporaryDirectory() as folder:
+        done = run('unshare', '--net', str(TOOLS / 'rocade-test.sh'), '--on', 'trixie', '--short',
+                   ROCADE_SCRATCH=folder)
+        tap.equal(done.returncode, 77, done.stdout + done.stderr)
+        tap.true('SKIPPED, nothing was tested: ' in done.stdout, done.stdout)
+        tap.equal(os.listdir(folder), [], 'what is left')
 
 
 if __name__ == '__main__':
