@@ -64,11 +64,11 @@ def items(lines):
 
 def render(page):
     def check():
-        if shutil.which('man') is None or run('man', '--version')[2] != 0:
+        # Containers that were made smaller have another program by that name.
+        if shutil.which('man') is None or not re.match(r'man \d', run('man', '--version')[0]):
             raise tap.Skip('no man on this machine')
         out, err, status = run('man', '-l', '--warnings', '-E', 'UTF-8', PAGES[page])
         tap.equal((status, err), (0, ''), 'warnings')
-        # A man that was made smaller, as in containers, prints a line of its own instead.
         tap.true('NAME' in out and 'SEE ALSO' in out, out[:200])
     return check
 
