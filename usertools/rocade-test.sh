@@ -7,6 +7,7 @@
 #   usertools/rocade-test.sh --short
 #   usertools/rocade-test.sh --symbols
 #   usertools/rocade-test.sh --on bookworm|trixie [--short]
+#   usertools/rocade-test.sh --packages
 #
 # Fetches root's rights by sudo or doas: to install, and to run the suites, which make network
 # namespaces and the like. What is built belongs to who builds.
@@ -23,6 +24,9 @@
 #
 #   --symbols  no suites: fetches all packages of the distribution that use RDMA and looks whether
 #         our libraries have what their files import (doc/symbols.md). Needs no root
+#
+#   --packages  instead of all that: the packages of this release of Debian are built, installed,
+#         upgraded and purged in a bare system (test/packages/packages.sh), which takes debootstrap
 #
 # Exit status: 0 when every build worked and no test failed.
 set -euo pipefail
@@ -54,8 +58,14 @@ for arg in "$@"; do
 		purposes=(build)
 		[ -e "$builds/release/build.ninja" ] && options=() || options=(-Dtests=false)
 		;;
+	--packages)
+		"$root/usertools/rocade-setup.sh" on
+		release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+		as_root "$root/test/packages/packages.sh" "$release"
+		exit
+		;;
 	*)
-		echo "usage: rocade-test.sh [--ci | --short | --symbols |" \
+		echo "usage: rocade-test.sh [--ci | --short | --symbols | --packages |" \
 			"--on bookworm|trixie [--short]]" >&2
 		exit 2
 		;;

@@ -18,6 +18,7 @@ from rocade_engine import Failure
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARY = 'libibverbs.so.1'
 SYSTEM_FILE = 'etc/ld.so.conf.d/00-rocade.conf'
+PACKAGE_FILE = '/etc/ld.so.conf.d/00-rocade-verbs.conf'
 MARK = '"rocade enable" wrote this, "rocade disable" removes it'
 BEGIN, END, NEW = f'# >>> rocade: {MARK}', '# <<< rocade', ', and this file'
 BLOCK = re.compile(re.escape(BEGIN.encode()) + rb'([^\n]*)\n.*?' + re.escape(END.encode()) +
@@ -47,7 +48,8 @@ def find_folder(root):
     if platform.machine() not in ('x86_64', 'aarch64'):
         raise Failure(f'there are no libraries to be the default on {platform.machine()}: '
                       'use rocade run')
-    raise Failure('the libraries are not built: run usertools/rocade-quickstart.sh, or ninja')
+    raise Failure('the libraries are not here: install rocade-verbs, or in a checkout run '
+                  'usertools/rocade-quickstart.sh, or ninja')
 
 
 def used(env):
@@ -259,6 +261,10 @@ def switch(args, enabled):
         print(f'{"changed" if path.exists() else "removed"} {path}')
     print(f'Rocade is {"now" if changed else "already"} {"" if enabled else "not "}the default of '
           f'{whose}')
+    folder = named_folder(pathlib.Path(PACKAGE_FILE))
+    if not enabled and folder and folder.exists():
+        print(f'{PACKAGE_FILE} makes it the default of the system still: remove package '
+              'rocade-verbs-default')
     if enabled and whose == 'this user':
         print(f'new shells know it; this one by: . {shlex.quote(str(shell_file()))}')
 
@@ -282,6 +288,10 @@ def check():
     """For "rocade doctor": (state, what, remedy)."""
     enabled = {f'/{SYSTEM_FILE}': named_folder(pathlib.Path('/', SYSTEM_FILE)),
                str(shell_file()): named_folder(shell_file())}
+    # The file outlives its package, until that is purged; its folder does not.
+    packaged = named_folder(pathlib.Path(PACKAGE_FILE))
+    if packaged and packaged.exists():
+        enabled[PACKAGE_FILE] = packaged
     by = [name for name, folder in enabled.items() if folder]
     for name in by:
         if not (enabled[name] / LIBRARY).exists():
