@@ -54,8 +54,10 @@ def value(arg):
 
 
 def escape(text):
-    """As roff takes it: nothing at the start of a line is a request, and a hyphen stays one."""
+    """As roff takes it: nothing at the start of a line is a request, a hyphen stays one, and a path
+    gets none."""
     text = text.replace('\\', '\\e').replace('-', '\\-').replace("'", '\\(aq')
+    text = re.sub(r'(?<!\S)(?=/)', r'\\%', text)
     return '\\&' + text if text.startswith('.') else text
 
 

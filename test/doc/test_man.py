@@ -39,7 +39,7 @@ def plain(page):
     """The page's source as words: fonts and escapes gone."""
     text = PAGES[page].read_text()
     text = re.sub(r'\\f[BIRP]', '', text).replace('\\-', '-').replace('\\(aq', "'")
-    return text.replace('\\&', '').replace('\\e', '\\')
+    return text.replace('\\&', '').replace('\\%', '').replace('\\e', '\\')
 
 
 def sections(page):
@@ -145,6 +145,43 @@ def keys_of_configuration():
                 tap.true(f' {key}:' not in err, f'the default of {key}: {err}')
 
 
+def shown(page, section):
+    """The examples of a section, each as lines."""
+    text = '\n'.join(sections(page)[section])
+    return [block.strip().splitlines() for block in re.findall(r'^\.EX$(.*?)^\.EE$', text,
+                                                              re.M | re.S)]
+
+
+def examples_of_configuration():
+    examples = shown('rocade.conf.5', 'EXAMPLES')
+    tap.true(len(examples) == 2, examples)
+    for example in examples:
+        tap.equal(faults('\n'.join(example) + '\n'), '', example)
+    tap.true(faults('[engine]\nidle = lazy\n'), 'a fault is not told')
+
+
+def commands_of_examples():
+    """What examples have rocade do follows its grammar: each word may come behind those before."""
+    sys.path.insert(0, str(ROOT / 'usertools'))
+    sys.dont_write_bytecode = True
+    from rocade_complete import GRAMMAR, elements, follow, is_name
+    lines = [line for page, section in (('rocade.7', 'A FIRST SESSION'), ('rocade.8', 'EXAMPLES'))
+             for block in shown(page, section) for line in block]
+    count = 0
+    for line in lines:
+        words = [word for word in line.removeprefix('# ').split() if word != '&']
+        words = [word for word in words[1:] if word not in ('-d', '-j', '-p')]
+        if not line.removeprefix('# ').startswith('rocade ') or words[0] not in GRAMMAR:
+            continue
+        for end in range(1, len(words)):
+            may = set().union(*(follow(elements(pattern), words[1:end])
+                                for pattern in GRAMMAR[words[0]]))
+            tap.true(any(is_name(element) or words[end] in element.split('|') for element in may),
+                     f'{line}: {words[end]} can not come there: {may}')
+        count += 1
+    tap.true(count >= 10, f'only {count} commands in {lines}')
+
+
 def names_of_quotas():
     told = [head.split(',')[0] for head in items(sections('rocade.conf.5')['[quota]'])]
     text = (ROOT / 'lib/engine/rcd_resource.def').read_text()
@@ -217,7 +254,8 @@ for one in PAGES:
     tap.add(f'{one}_renders', render(one))
 for one in PROGRAMS:
     tap.add(f'{one}_options', help_of(one))
-for function in (commands_of_rocade, keys_of_configuration, names_of_quotas, names_of_counters,
+for function in (commands_of_rocade, commands_of_examples, keys_of_configuration,
+                 examples_of_configuration, names_of_quotas, names_of_counters,
                  variables_of_the_environment, versions):
     tap.test(function)
 sys.exit(tap.run())
