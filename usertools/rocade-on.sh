@@ -4,9 +4,10 @@
 # runs both commands of the README, with mounts, processes, a network and a /run of its own. Nothing
 # of this machine is changed, and nothing stays.
 #
-#   rocade-on.sh bookworm|trixie [--short]
+#   rocade-on.sh bookworm|trixie [--short] [--results FILE]
 #
 #   --short  instead of all suites: built with warnings as errors, unit, sim, symbols
+#   --results FILE  where the results of the suites in the release build go, as JUnit's XML
 #
 # ROCADE_SCRATCH names the folder to work in (/var/tmp unless it is set; it takes 4 GiB), and
 # ROCADE_MIRROR where Debian comes from, unless it is where this machine's packages do.
@@ -68,6 +69,8 @@ make_it() {
 		grep -E '::(Proxy|Check-|Verify|Retries|Timeout)[^ ]* "[^"]' \
 			>"$system/etc/apt/apt.conf.d/99rocade-on" || true
 	cp -L /etc/resolv.conf "$system/etc/resolv.conf" 2>/dev/null || true
+	# Nobody needs it after a loss of power.
+	echo force-unsafe-io >"$system/etc/dpkg/dpkg.cfg.d/rocade-on"
 	mkdir "$system/rocade"
 	if git -c safe.directory='*' -C "$root" rev-parse >/dev/null 2>&1; then
 		git -c safe.directory='*' -C "$root" ls-files -zco --exclude-standard |
@@ -99,7 +102,7 @@ inside() {
 	echo "$name: $(in_it sh -c '. /etc/os-release; echo "$PRETTY_NAME"')," \
 		"$(in_it dpkg-query -W -f '${Package} ${Version}, ' libdpdk-dev libibverbs-dev gcc \
 			meson | sed 's/, $//')"
-	unshare --net "$0" --within "$work" "$@"
+	unshare --net "$0" --within "$work" "$suite" "$short" "$results"
 }
 
 # Inside, with a network that nobody else is in: all that is run.
@@ -115,9 +118,14 @@ within() {
 		sed -n '/on this machine, in this run/,$p' "$work/log"
 		echo "$name: the first command, rocade-quickstart.sh: passed"
 	fi
-	in_it /rocade/usertools/rocade-test.sh "$@" || status=1
-	echo "$name: the second command, rocade-test.sh $*: status $status"
-	exit $status
+	local second=0
+	in_it /rocade/usertools/rocade-test.sh $short || second=$?
+	if [ -n "$results" ]; then
+		cp "$system/rocade/build/release/meson-logs/testlog.junit.xml" "$results" ||
+			second=1
+	fi
+	echo "$name: the second command, rocade-test.sh $short: status $second"
+	[ $status -eq 0 ] && [ $second -eq 0 ]
 }
 
 case ${1:-} in
@@ -125,30 +133,43 @@ case ${1:-} in
 	step=${1#--}
 	work=$2
 	suite=$3
+	short=$4
+	results=$5
 	system=$work/system
-	shift 3
-	if [ "$step" = inside ]; then
-		inside "$suite" "$@"
-	else
-		within "$@"
-	fi
+	"$step"
 	exit
 	;;
 bookworm | trixie) suite=$1 ;;
 *) usage ;;
 esac
 shift
-[ $# -eq 0 ] || [ "$*" = --short ] || usage
+short=
+results=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--short) short=--short ;;
+	--results)
+		[ $# -gt 1 ] || usage
+		results=$(readlink -m "$2")
+		shift
+		;;
+	*) usage ;;
+	esac
+	shift
+done
 
 has_rights || skip "a bare system is made with root's rights, and there is neither sudo nor doas"
 command -v apt-get >/dev/null || skip "this is no Debian"
 "$root/usertools/rocade-setup.sh" on || skip "debootstrap is not here, and can't be had"
 if [ "$(id -u)" -ne 0 ]; then
-	as_root "$0" "$suite" "$@"
+	as_root "$0" "$suite" $short ${results:+--results "$results"}
 	exit
 fi
+unshare --mount --pid --ipc --uts --net --fork true 2>/dev/null ||
+	skip "this machine lets root make no namespaces"
 work=$(mktemp -d "${ROCADE_SCRATCH:-/var/tmp}/rocade-on.XXXXXX")
-unshare --mount --pid --ipc --uts --fork --kill-child "$0" --inside "$work" "$suite" "$@" &
+unshare --mount --pid --ipc --uts --fork --kill-child "$0" --inside "$work" "$suite" \
+	"$short" "$results" &
 child=$!
 # Mounts go with their namespace, and so do processes; unshare listens to no other signal.
 trap 'kill -KILL "$child" 2>/dev/null || true; wait || true; rm -rf --one-file-system "$work"' EXIT

@@ -20,13 +20,13 @@ declare -A packages=(
 	[build]="gcc libc6-dev meson ninja-build pkgconf python3
 		libisal-dev libjansson-dev libpcap-dev
 		dpdk libdpdk-dev python3-pyelftools libnuma-dev libmnl-dev
-		libsystemd-dev libseccomp-dev
+		libsystemd-dev libseccomp-dev xz-utils
 		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev librdmacm-dev"
 	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
 	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs
 		man-db zsh tmux python3-prometheus-client"
-	[ci]="clang-format libclang-rt-14-dev systemd"
+	[ci]="clang-format libclang-rt-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"
