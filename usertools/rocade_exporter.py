@@ -178,15 +178,17 @@ class Server:
 
     def step(self):
         """Wait for something, and do it."""
-        now = time.monotonic()
-        for connection in [each for each in self.connections if each.until <= now]:
-            self.drop(connection)
         until = min((each.until for each in self.connections), default=None)
-        for key, _ in self.selector.select(None if until is None else max(until - now, 0)):
+        left = None if until is None else max(until - time.monotonic(), 0)
+        for key, _ in self.selector.select(left):
             if key.data is None:
                 self.accept()
             elif key.data in self.connections:
                 self.go_on(key.data)
+        # Behind that: who has asked in time is answered, also when we come late.
+        now = time.monotonic()
+        for connection in [each for each in self.connections if each.until <= now]:
+            self.drop(connection)
 
 
 def listen_unix(path):

@@ -12,7 +12,7 @@ import rocade_rates as rates
 from rocade_engine import STRANGE, STRANGE_TEXT, Engine, Failure
 
 SECONDS_LEAST, SECONDS_MOST = 0.1, 3600
-ANSWER_SECONDS = 5
+ANSWER_SECONDS = 10
 # An engine with tens of thousands of queue pairs has better things to do than to list them.
 SHARE_OF_ASKING = 0.2
 NAMES = list(rates.COLUMNS)
