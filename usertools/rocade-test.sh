@@ -137,7 +137,7 @@ interop() {
 }
 
 # What judges metrics: of Debian's prometheus that program alone, as the package starts a server.
-promtool() {
+fetch_promtool() {
 	local folder=$builds/promtool
 	[ -x "$folder/usr/bin/promtool" ] && return
 	rm -rf "$folder"
@@ -146,7 +146,7 @@ promtool() {
 		rm prometheus_*.deb usr/bin/prometheus) >"$builds/setup.log" 2>&1
 }
 
-if $ci && ! command -v promtool >/dev/null && ! promtool; then
+if $ci && ! command -v promtool >/dev/null && ! fetch_promtool; then
 	echo "rocade-test: no promtool to be had: metrics are NOT judged by it"
 fi
 
