@@ -34,6 +34,14 @@ class Engine:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.sock.settimeout(seconds)
         try:
+            self.greet()
+        except BaseException:
+            self.close()
+            raise
+
+    def greet(self):
+        path = self.path
+        try:
             self.sock.connect(path)
         except PermissionError:
             raise Failure(f'not allowed to use {path}: are you in its group?') from None
