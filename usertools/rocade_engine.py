@@ -21,7 +21,8 @@ class Failure(Exception):
 
 
 # Of what was asked for, only the answer can be of another form than we know.
-STRANGE = (json.JSONDecodeError, UnicodeDecodeError, KeyError, struct.error)
+STRANGE = (json.JSONDecodeError, UnicodeDecodeError, KeyError, AttributeError, TypeError,
+           struct.error)
 STRANGE_TEXT = 'the engine answers something else than this command knows: is it of another ' \
     'version?'
 
@@ -75,6 +76,8 @@ class Engine:
         if len(line) >= ADMIN_LEN:
             raise Failure('too long a command')
         fds = self.call(OP_ADMIN, line.ljust(ADMIN_LEN, b'\0'))
+        if not fds:
+            raise Failure(STRANGE_TEXT)
         with os.fdopen(fds[0], encoding='utf-8') as file:
             file.seek(0)
             answer = json.load(file)

@@ -25,7 +25,7 @@
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
-#define SHARED_BURST  8          /**< packets of a poll while others wait for the core */
+#define SHARED_BURST  8          /**< packets of each source in a poll while others wait for the core */
 #define WAY_YIELDS    24         /**< until somebody else runs */
 #define NOBODY_NS     1000       /**< one in which nobody ran is shorter */
 #define SPIN_POLLS    8          /**< without work, before others may run */

