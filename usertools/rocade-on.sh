@@ -72,8 +72,10 @@ make_it() {
 	# Nobody needs it after a loss of power.
 	echo force-unsafe-io >"$system/etc/dpkg/dpkg.cfg.d/rocade-on"
 	mkdir "$system/rocade"
-	if git -c safe.directory='*' -C "$root" rev-parse >/dev/null 2>&1; then
-		git -c safe.directory='*' -C "$root" ls-files -zco --exclude-standard |
+	# Of this tree alone: a repository above it may be anybody's, with commands in its settings.
+	if [ -e "$root/.git" ]; then
+		git -c safe.directory="$root" -c core.fsmonitor=false -C "$root" \
+			ls-files -zco --exclude-standard |
 			tar -C "$root" --null --ignore-failed-read --files-from=- -cf -
 	else
 		tar -C "$root" --exclude=./build -cf - .

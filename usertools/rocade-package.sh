@@ -44,8 +44,10 @@ mkdir -p "$source" "$folder"
 # files: what belongs to the project, each ended by a zero byte
 files() {
 	cd "$root"
-	if git -c safe.directory='*' rev-parse --git-dir >/dev/null 2>&1; then
-		git -c safe.directory='*' ls-files -z -co --exclude-standard |
+	# Of this tree alone: a repository above it may be anybody's, with commands in its settings.
+	if [ -e .git ]; then
+		git -c safe.directory="$root" -c core.fsmonitor=false \
+			ls-files -z -co --exclude-standard |
 			while IFS= read -r -d '' file; do
 				if [ -e "$file" ]; then printf '%s\0' "$file"; fi
 			done
@@ -70,7 +72,11 @@ else
 fi
 
 # The same source gives the same packages: the date is that of the last change.
-date=$(git -c safe.directory='*' -C "$root" log -1 --format=%cD 2>/dev/null || date -R)
+date=$(date -R)
+if [ -e "$root/.git" ]; then
+	date=$(git -c safe.directory="$root" -c log.showSignature=false -C "$root" \
+		log -1 --format=%cD 2>/dev/null || echo "$date")
+fi
 maintainer=$(sed -n 's/^Maintainer: //p' "$source/debian/control")
 cat >"$source/debian/changelog" <<END
 rocade ($version) $(. /etc/os-release && echo "$VERSION_CODENAME"); urgency=medium

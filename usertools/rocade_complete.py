@@ -39,6 +39,7 @@ GRAMMAR = {
 # In help, what an option wants: names of files, or keys of the daemon's configuration.
 FILES = ('FILE', 'PATH', 'FOLDER')
 KEY = 'KEY=VALUE'
+SAFE = re.compile(r'(:files|:command [0-9]+|[A-Za-z0-9_.,/=@%+-][A-Za-z0-9_.,:/=@%+-]*)')
 PATIENCE = 10   # seconds: a machine may be busy
 
 
@@ -234,5 +235,6 @@ def answers(line, api):
         if program is None or name not in ('rocaded', 'rocade-bench', 'rocade-dump'):
             return []
         found = program_answers(program, words)
-    return [answer for answer in found
-            if answer.startswith(':') or answer.startswith(words[-1])]
+    # Shells evaluate what they are told, and some of it is what an engine calls its links.
+    return [answer for answer in found if SAFE.fullmatch(answer) and
+            (answer.startswith(':') or answer.startswith(words[-1]))]

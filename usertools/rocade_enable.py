@@ -55,8 +55,9 @@ def find_folder(root):
 def used(env):
     """Which files a new program with this environment loads by the library's name; a Failure with
     the loader's words when it can load none."""
-    done = subprocess.run([sys.executable, '-c', PROBE, LIBRARY], env=env, capture_output=True,
-                          text=True, check=False)
+    # -I: not the modules of whatever folder we are in.
+    done = subprocess.run([sys.executable, '-I', '-c', PROBE, LIBRARY], env=env, cwd='/',
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         raise Failure((done.stderr.strip().splitlines() or ['it can not be loaded'])[-1])
     return done.stdout.split()[1:]

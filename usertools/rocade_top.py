@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rocade top: the tables of rocade_rates.py, live in a terminal or line by line."""
+import contextlib
 import curses
 import json
 import locale
@@ -304,7 +305,8 @@ def top(args):
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGHUP, end)
     os.environ.setdefault('ESCDELAY', '25')
-    locale.setlocale(locale.LC_ALL, '')
+    with contextlib.suppress(locale.Error):
+        locale.setlocale(locale.LC_ALL, '')
     try:
         curses.wrapper(live, args)
     except curses.error as err:

@@ -25,9 +25,11 @@
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
-#define SHARED_BURST  8          /**< packets of each source in a poll while others wait for the core */
-#define WAY_YIELDS    24         /**< until somebody else runs */
-#define NOBODY_NS     1000       /**< one in which nobody ran is shorter */
+#define SHARED_BURST  16   /**< packets of each source in a poll while others wait for the core */
+#define WAY_YIELDS    24   /**< until somebody else runs */
+#define NOBODY_NS     1000 /**< one in which nobody ran is shorter, or... */
+#define NOBODY_TIMES  3    /**< ...no longer than so many of the shortest */
+#define AWAY_MOST_NS  10000000   /**< an absence that is made up for */
 #define SPIN_POLLS    8          /**< without work, before others may run */
 #define SPIN_NS       50000      /**< without work, before sleep */
 #define NAP_NS        1000000    /**< longest sleep while a port can't wake us */
@@ -458,6 +460,7 @@ nap(struct rcd_lcore *lcore)
 /* What an lcore knows of who shares its core. */
 struct way {
 	uint64_t not_before_ns; /* it does not give way until then */
+	uint64_t shortest_ns;   /* of all yields: in that one nobody ran */
 	uint32_t yields;        /* of the next time; more than one: others ran of late */
 };
 
@@ -484,9 +487,10 @@ give_way(struct way *way)
 
 		sched_yield();
 		back_ns = rcd_clock_ns();
-		ran = back_ns - asked_ns > NOBODY_NS;
+		way->shortest_ns = RTE_MIN(way->shortest_ns, back_ns - asked_ns);
+		ran = back_ns - asked_ns > RTE_MAX(NOBODY_NS, NOBODY_TIMES * way->shortest_ns);
 	}
-	way->not_before_ns = back_ns + (back_ns - left_ns);
+	way->not_before_ns = back_ns + RTE_MIN(back_ns - left_ns, AWAY_MOST_NS);
 	way->yields = ran ? WAY_YIELDS : RTE_MAX(way->yields / 2, 1u);
 }
 
@@ -513,7 +517,7 @@ rcd_lcore_main(void *arg)
 	struct rcd_lcore *lcore = arg;
 	enum rcd_idle idle = lcore->engine->conf.idle;
 	uint64_t busy_ns = rcd_clock_ns();
-	struct way way = { .yields = WAY_YIELDS };
+	struct way way = { .shortest_ns = AWAY_MOST_NS, .yields = WAY_YIELDS };
 	uint32_t empty = 0;
 
 	while (!rcd_lcore_stopping(lcore)) {
