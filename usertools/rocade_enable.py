@@ -187,6 +187,20 @@ def remove(path, top):
         parent.rmdir()
 
 
+def ours(path):
+    """Root's shells must not come to read what another user can change: with "sudo -E", root has
+    that user's home."""
+    if path.stat().st_uid != os.geteuid():
+        raise Failure(f'{path} is not of the user who runs this')
+
+
+def below(root, path):
+    """A system's file below a root: no link in there may lead out of it."""
+    if not pathlib.Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise Failure(f'{path} leads out of {root}')
+    return path
+
+
 def apply(changes, enabled, top):
     """Make all changes, or none when one can not be. Returns what was changed."""
     plan = []
@@ -200,6 +214,7 @@ def apply(changes, enabled, top):
             folder = folder.parent
         if not os.access(folder, os.W_OK):
             raise Failure(f'{change.path} can not be written by this user')
+        ours(folder if old is None else pathlib.Path(os.path.realpath(change.path)))
         plan.append((change.path, new))
     for path, new in plan:
         if new is None:
@@ -233,7 +248,8 @@ def for_system(enabled, root):
         folder = find_folder(root)
         guarded(folder, root)
         try_folder(folder, root)
-    changed = apply([Text(root / SYSTEM_FILE, system_change(folder))], enabled, root / 'etc')
+    changed = apply([Text(below(root, root / SYSTEM_FILE), system_change(folder))], enabled,
+                    root / 'etc')
     ldconfig = shutil.which('ldconfig') or '/sbin/ldconfig'
     where = [] if root == pathlib.Path('/') else ['-r', str(root)]
     done = subprocess.run([ldconfig, *where], capture_output=True, text=True, check=False)

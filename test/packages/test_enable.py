@@ -46,12 +46,12 @@ class Home:
 
     def env(self):
         kept = {key: val for key, val in os.environ.items()
-                if not key.startswith(('ROCADE', 'LD_', 'XDG_'))}
+                if not key.startswith(('ROCADE', 'LD_', 'XDG_', 'ZDOTDIR'))}
         return {**kept, 'HOME': str(self.path), 'SHELL': '/bin/bash',
                 'ROCADE_BUILD_DIR': str(BUILD)}
 
-    def rocade(self, *words, status=0):
-        done = subprocess.run([sys.executable, TOOLS / 'rocade', *words], env=self.env(),
+    def rocade(self, *words, status=0, cwd=None):
+        done = subprocess.run([sys.executable, TOOLS / 'rocade', *words], env=self.env(), cwd=cwd,
                               capture_output=True, text=True, check=False)
         tap.equal(done.returncode, status, f'{words}: {done.stdout}{done.stderr}')
         tap.true('Traceback' not in done.stderr, done.stderr)
@@ -236,6 +236,26 @@ def a_system():
         words = home.rocade('enable', '--root', name, status=1)
         tap.true('others than root may write to /usr/lib/x/rocade;' in words, words)
         tap.true(not conf.exists(), 'written all the same')
+
+
+@tap.test
+def nothing_of_others_runs_or_is_written():
+    with Home(bashrc=b'echo hello\n') as home, tempfile.TemporaryDirectory() as folder:
+        planted = pathlib.Path(folder)
+        (planted / 'ctypes.py').write_text(f'open("{folder}/ran", "w").close()\n')
+        home.rocade('enable', cwd=folder)
+        home.rocade('disable', cwd=folder)
+        tap.true(not (planted / 'ran').exists(), 'a module of the folder that one is in was run')
+        if os.geteuid() != 0:
+            raise tap.Skip('only root can give files to others')
+        os.chown(home.path / '.bashrc', 65534, 65534)
+        words = home.rocade('enable', status=1)
+        tap.true('.bashrc is not of the user who runs this' in words, words)
+        make_root(planted / 'image')
+        (planted / 'image/etc/ld.so.conf.d/00-rocade.conf').symlink_to(planted / 'precious')
+        words = home.rocade('enable', '--root', str(planted / 'image'), status=1)
+        tap.true('leads out of' in words, words)
+        tap.true(not (planted / 'precious').exists(), 'written through a link')
 
 
 @tap.test
