@@ -106,12 +106,15 @@ def endpoints():
 
 @tap.test
 def cmtime():
-    server = begin(ENDS[1], 'cmtime', '-b', address(2))
+    server = begin(ENDS[1], 'cmtime', '-b', address(2), '-c', '1000')
     try:
         listening(ENDS[1], server)
         done = on(ENDS[0], 'timeout', str(LIMIT), 'cmtime', '-s', address(2), '-c', '1000')
-        tap.equal(done.returncode, 0, done.stdout + done.stderr)
-        connect = re.search(r'^connect +: +([\d.]+)', done.stdout, re.M)
+        # Since rdma-core 50 it ends with connections of queue pairs that it only makes up. The
+        # engine knows whose each one is, and refuses them.
+        made_up = 'test - no QPs' in done.stdout and 'rdma_connect: Invalid arg' in done.stderr
+        tap.true(done.returncode == 0 or made_up, done.stdout + done.stderr)
+        connect = re.search(r'^(?:connect +:|cm connect) +([\d.]+)', done.stdout, re.M)
         print(f'# 1000 connections at once: {1e6 / float(connect[1]):.0f} in a second')
     finally:
         kill(server)
