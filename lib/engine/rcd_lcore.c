@@ -25,7 +25,7 @@
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
-#define SHARED_BURST  16   /**< packets of each source in a poll while others wait for the core */
+#define SHARED_BURST  12   /**< packets of each source in a poll while others wait for the core */
 #define WAY_YIELDS    24   /**< until somebody else runs */
 #define NOBODY_NS     1000 /**< one in which nobody ran is shorter, or... */
 #define NOBODY_TIMES  3    /**< ...no longer than so many of the shortest */
