@@ -404,10 +404,8 @@ rcd_host_any_doorbell(struct rcd_lcore *lcore)
 
 /* Keep the timer at or before the deadline; a later deadline is found when it fires. */
 static void
-set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp, uint64_t deadline)
 {
-	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
-
 	if (deadline != 0 && (hqp->timer.at_ns == 0 || deadline < hqp->timer.at_ns))
 		rcd_wheel_set(&lcore->wheel, &hqp->timer, deadline);
 }
@@ -428,7 +426,7 @@ tell_error(struct rcd_lcore *lcore, struct rcd_hqp *hqp, bool in_error)
 static void
 publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
-	uint32_t done;
+	struct rcd_qp_progress progress;
 
 	if (hqp->faulty) {
 		hqp->faulty = false;
@@ -436,20 +434,21 @@ publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_turn_begin(&lcore->turns, &hqp->turn);
 		hqp->faulty = false;
 	}
-	if (unlikely(rcd_qp_flushing(hqp->qp)))
+	rcd_qp_progress(hqp->qp, &progress);
+	if (unlikely(progress.flushing)) {
 		rcd_late_flush(lcore, hqp);
-	done = rcd_qp_sq_done(hqp->qp);
-	if (done != hqp->sq_published) {
-		hqp->sq_published = done;
-		rcd_shm_store(&hqp->sq_shm->consumer, done);
+		rcd_qp_progress(hqp->qp, &progress);
 	}
-	done = rcd_qp_rq_done(hqp->qp);
-	if (done != hqp->rq_published && hqp->rq_shm != NULL) {
-		hqp->rq_published = done;
-		rcd_shm_store(&hqp->rq_shm->consumer, done);
+	if (progress.sq_done != hqp->sq_published) {
+		hqp->sq_published = progress.sq_done;
+		rcd_shm_store(&hqp->sq_shm->consumer, progress.sq_done);
 	}
-	set_timer(lcore, hqp);
-	if (hqp->in_error != (rcd_qp_state(hqp->qp) == RCD_QP_ERR))
+	if (progress.rq_done != hqp->rq_published && hqp->rq_shm != NULL) {
+		hqp->rq_published = progress.rq_done;
+		rcd_shm_store(&hqp->rq_shm->consumer, progress.rq_done);
+	}
+	set_timer(lcore, hqp, progress.next_deadline);
+	if (hqp->in_error != (progress.state == RCD_QP_ERR))
 		tell_error(lcore, hqp, !hqp->in_error);
 }
 

@@ -493,3 +493,13 @@ rcd_qp_rq_done(const struct rcd_qp *qp)
 {
 	return qp->rq_next - (qp->recv_valid && qp->init.srq == NULL);
 }
+
+void
+rcd_qp_progress(const struct rcd_qp *qp, struct rcd_qp_progress *progress)
+{
+	progress->next_deadline = rcd_qp_next_deadline(qp);
+	progress->sq_done = qp->hot.sq_head;
+	progress->rq_done = rcd_qp_rq_done(qp);
+	progress->state = (enum rcd_qp_state)qp->hot.state;
+	progress->flushing = qp->hot.flushing;
+}

@@ -348,6 +348,19 @@ rcd_qp_state(const struct rcd_qp *qp);
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp);
 
+/** What a host shows of a queue pair when it was at work: each as the function of that name says. */
+struct rcd_qp_progress {
+	uint64_t next_deadline;
+	uint32_t sq_done;
+	uint32_t rq_done;
+	enum rcd_qp_state state;
+	bool flushing;
+};
+
+/** All of that at once: one call for each queue pair in each poll. On its own thread. */
+void
+rcd_qp_progress(const struct rcd_qp *qp, struct rcd_qp_progress *progress);
+
 /**
  * Messages that came whole since RESET, requests for data among them, as a free-running number:
  * what the peer of an RC queue pair is told as the MSN. Any thread, as rcd_qp_state().
