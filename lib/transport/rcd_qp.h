@@ -348,7 +348,7 @@ rcd_qp_state(const struct rcd_qp *qp);
 uint32_t
 rcd_qp_sq_done(const struct rcd_qp *qp);
 
-/** What a host shows of a queue pair when it was at work: each as the function of that name says. */
+/** What a host shows of a queue pair that worked: each as the function of that name says. */
 struct rcd_qp_progress {
 	uint64_t next_deadline;
 	uint32_t sq_done;
