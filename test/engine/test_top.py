@@ -50,7 +50,7 @@ class Terminal:
         self.base = ['tmux', '-S', f'{engine.folder}/tmux', '-f', '/dev/null']
         self.tmux('new-session', '-d', '-x', str(columns), '-y', str(rows),
                   f'{command}; echo ended with $?; read never',
-                  env={**engine.env, 'SHELL': '/bin/sh'})
+                  env={**engine.env, 'SHELL': '/bin/bash'})
 
     def tmux(self, *words, env=None):
         done = subprocess.run([*self.base, *words], capture_output=True, text=True, env=env,
