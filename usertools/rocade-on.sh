@@ -72,14 +72,8 @@ make_it() {
 	# Nobody needs it after a loss of power.
 	echo force-unsafe-io >"$system/etc/dpkg/dpkg.cfg.d/rocade-on"
 	mkdir "$system/rocade"
-	# Of this tree alone: a repository above it may be anybody's, with commands in its settings.
-	if [ -e "$root/.git" ]; then
-		git -c safe.directory="$root" -c core.fsmonitor=false -C "$root" \
-			ls-files -zco --exclude-standard |
-			tar -C "$root" --null --ignore-failed-read --files-from=- -cf -
-	else
-		tar -C "$root" --exclude=./build -cf - .
-	fi | tar -C "$system/rocade" --no-same-owner -xf -
+	tree_files "$root" | tar -C "$root" --null --ignore-failed-read -T - -c |
+		tar -C "$system/rocade" --no-same-owner -x
 }
 
 # What of a machine a bare system has not.

@@ -41,23 +41,7 @@ trap 'rm -rf "$work"' EXIT
 source=$work/rocade-$version
 mkdir -p "$source" "$folder"
 
-# files: what belongs to the project, each ended by a zero byte
-files() {
-	cd "$root"
-	# Of this tree alone: a repository above it may be anybody's, with commands in its settings.
-	if [ -e .git ]; then
-		git -c safe.directory="$root" -c core.fsmonitor=false \
-			ls-files -z -co --exclude-standard |
-			while IFS= read -r -d '' file; do
-				if [ -e "$file" ]; then printf '%s\0' "$file"; fi
-			done
-	else
-		find . \( -path ./build -o -path ./.git -o -name __pycache__ \) -prune -o \
-			\( -type f -o -type l \) -print0
-	fi
-}
-
-files | tar -C "$root" --null -T - -c | tar -C "$source" -x
+tree_files "$root" | tar -C "$root" --null -T - -c | tar -C "$source" -x
 cp -r "$source/usertools/packaging/debian" "$source/debian"
 
 # Where the headers for DPDK drivers can't be had all but the drivers is built.

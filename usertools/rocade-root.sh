@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Root's rights for the scripts beside this one, fetched only where they are needed: a container's
-# root has them and has no sudo; and what each says to --version. To be sourced; not a program.
+# root has them and has no sudo; what each says to --version; and what belongs to the tree. To be
+# sourced; not a program.
 
 if [ "${1:-}" = --version ]; then
 	"$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/rocade" --version |
@@ -37,4 +38,19 @@ as_root() {
 		[ -z "${!name:-}" ] || kept+=("$name=${!name}")
 	done
 	"${rocade_rights[@]}" env "${kept[@]}" "$@"
+}
+
+# tree_files FOLDER: the project's files in it, each ended by a zero byte
+tree_files() {
+	# Of this tree alone: a repository above it may be anybody's, with commands in its settings.
+	if [ -e "$1/.git" ]; then
+		git -c safe.directory="$1" -c core.fsmonitor=false -C "$1" \
+			ls-files -z -co --exclude-standard |
+			while IFS= read -r -d '' file; do
+				if [ -e "$1/$file" ]; then printf '%s\0' "$file"; fi
+			done
+	else
+		(cd "$1" && find . \( -path ./build -o -path ./.git -o -name __pycache__ \) -prune \
+			-o \( -type f -o -type l \) -print0)
+	fi
 }
