@@ -29,9 +29,14 @@ PROBE = ('import ctypes, sys\n'
          'if sys.argv[1] in line})')
 
 
+def libraries(prefix):
+    """Where the drop-in libraries may be below an installation."""
+    return sorted(prefix.glob('lib/rocade')) + sorted(prefix.glob('lib/*/rocade'))
+
+
 def folders(prefix):
-    """Where the libraries for this are below an installation."""
-    return sorted(prefix.glob('lib/rocade/default')) + sorted(prefix.glob('lib/*/rocade/default'))
+    """Where those may be that make them the default."""
+    return [folder / 'default' for folder in libraries(prefix)]
 
 
 def find_folder(root):
