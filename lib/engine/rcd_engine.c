@@ -502,8 +502,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 
 	if (engine->yield && timeout_ms > 0)
 		rest(engine);
-	began_ns = thread_ns();
-
+	began_ns = engine->yield ? thread_ns() : 0;
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
 		(engine->client_count > 0 || engine->accept_later || rcd_cma_busy(engine)))
 		timeout_ms = TICK_NS / 1000000;
@@ -551,7 +550,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	tick(engine);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
-	engine->used_ns += thread_ns() - began_ns;
+	if (engine->yield)
+		engine->used_ns += thread_ns() - began_ns;
 }
 
 void
