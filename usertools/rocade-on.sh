@@ -7,7 +7,7 @@
 #   rocade-on.sh bookworm|trixie [--short] [--results FILE]
 #
 #   --short  instead of all suites: built with warnings as errors, unit, sim, symbols
-#   --results FILE  where the results of the suites in the release build go, as JUnit's XML
+#   --results FILE  where the results of the suites in the release build go, as meson's JSON
 #
 # ROCADE_SCRATCH names the folder to work in (/var/tmp unless it is set; it takes 4 GiB), and
 # ROCADE_MIRROR where Debian comes from, unless it is where this machine's packages do.
@@ -117,7 +117,7 @@ within() {
 	local second=0
 	in_it /rocade/usertools/rocade-test.sh $short || second=$?
 	if [ -n "$results" ]; then
-		cp "$system/rocade/build/release/meson-logs/testlog.junit.xml" "$results" ||
+		cp "$system/rocade/build/release/meson-logs/testlog.json" "$results" ||
 			second=1
 	fi
 	echo "$name: the second command, rocade-test.sh $short: status $second"

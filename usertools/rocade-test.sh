@@ -117,19 +117,19 @@ suites() {
 	local dir=$builds/$1
 	shift
 	[ $# -gt 0 ] || set -- --no-suite interop --no-suite confined
-	logs+=("$dir/meson-logs/testlog.junit.xml")
-	rm -f "$dir/meson-logs/testlog.junit.xml"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || true
+	logs+=("$dir/meson-logs/testlog.json")
+	rm -f "$dir/meson-logs/testlog.json"
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || broken=1
 }
 
 # The short form of what a kernel's rxe is asked.
 interop() {
 	local dir=$builds/release
 	local log=$dir/meson-logs/interop
-	logs+=("$log.junit.xml")
-	rm -f "$log.junit.xml"
+	logs+=("$log.json")
+	rm -f "$log.json"
 	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --logbase interop \
-		interop_short || true
+		interop_short || broken=1
 	if grep -q 'NO INTEROPERABILITY TESTS' "$log.txt"; then
 		echo "rocade-test: NOT TESTED WITH A KERNEL: $(sed -n \
 			's/.*NO INTEROPERABILITY TESTS: //p' "$log.txt" | head -1)"
@@ -166,16 +166,16 @@ rings() {
 		-Db_sanitize=thread >"$builds/setup.log" 2>&1 || return 1
 	echo "rocade-test: building in $dir"
 	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race
-	logs+=("$dir/meson-logs/testlog.junit.xml")
-	rm -f "$dir/meson-logs/testlog.junit.xml"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs shmq security_race || true
+	logs+=("$dir/meson-logs/testlog.json")
+	rm -f "$dir/meson-logs/testlog.json"
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs shmq security_race || broken=1
 }
 
 # The Debian that this is not, in the short form.
 elsewhere() {
 	local other=trixie status=0
 	! grep -qx VERSION_CODENAME=trixie /etc/os-release || other=bookworm
-	local log=$builds/$other.junit.xml
+	local log=$builds/$other.json
 	rm -f "$log"
 	"$root/usertools/rocade-on.sh" "$other" --short --results "$log" || status=$?
 	if [ $status -eq 77 ]; then
