@@ -7,6 +7,9 @@
 #
 #   rocade-driver-sdk.sh [FOLDER]    build/dpdk-driver-sdk of the checkout, unless said otherwise
 #
+# ROCADE_DPDK_SOURCE names an unpacked source tree of DPDK (of the line that is installed: 22.11,
+# 24.11) to take them from, where no source package is to be had.
+#
 # Does nothing when the folder holds them for this version already. Needs no root.
 set -euo pipefail
 
@@ -31,6 +34,26 @@ fail() {
 version=$(dpkg-query -W -f '${Version}' libdpdk-dev 2>/dev/null) ||
 	fail "libdpdk-dev is not installed: usertools/rocade-setup.sh build"
 [ "$(cat "$folder/version" 2>/dev/null)" = "$version" ] && exit 0
+# An update replaces a source package before all machines have it. Headers of other releases of the
+# same line (22.11, 24.11) serve as well: what drivers are compiled with stays within it.
+line=${version%%.*}.$(cut -d. -f2 <<<"$version")
+
+# keep FOLDER: takes the files from a source tree, and says whose they are
+keep() {
+	mkdir -p "$folder"
+	(cd "$1" && cp "${files[@]}" "$folder")
+	echo "$version" >"$folder/version"
+}
+
+folder=$(readlink -m "$folder")
+if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
+	given=$(cat "$ROCADE_DPDK_SOURCE/VERSION" 2>/dev/null) ||
+		fail "ROCADE_DPDK_SOURCE=$ROCADE_DPDK_SOURCE is no source tree of DPDK"
+	[[ $given == "$line".* ]] ||
+		fail "ROCADE_DPDK_SOURCE has DPDK $given, and $version is installed"
+	keep "$ROCADE_DPDK_SOURCE" || fail "ROCADE_DPDK_SOURCE has not all of the files"
+	exit 0
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -46,9 +69,6 @@ options=(-o "Dir::Etc::sourcelist=/dev/null" -o "Dir::Etc::sourceparts=$work/par
 mkdir -p "$work/cache/archives/partial"
 cd "$work/source"
 apt-get "${options[@]}" update >"$work/log" 2>&1 || true
-# An update replaces a source package before all machines have it. Headers of other releases of the
-# same line (22.11, 24.11) serve as well: what drivers are compiled with stays within it.
-line=${version%%.*}.$(cut -d. -f2 <<<"$version")
 fetched=
 for candidate in "$version" $(apt-cache "${options[@]}" showsrc dpdk 2>/dev/null |
 	sed -n "s/^Version: \(${line//./\\.}[.-].*\)/\1/p" | sort -rVu); do
@@ -66,6 +86,4 @@ fi
 	echo "rocade-driver-sdk: DPDK $version is installed, headers are those of $fetched"
 tar -xf dpdk_*.orig.tar.* --strip-components=1 --wildcards "${files[@]/#/*/}" ||
 	fail "the source package of DPDK $version is not as expected"
-mkdir -p "$folder"
-cp "${files[@]}" "$folder"
-echo "$version" >"$folder/version"
+keep .

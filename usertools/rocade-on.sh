@@ -10,7 +10,8 @@
 #   --results FILE  where the results of the suites in the release build go, as meson's JSON
 #
 # ROCADE_SCRATCH names the folder to work in (/var/tmp unless it is set; it takes 4 GiB), and
-# ROCADE_MIRROR where Debian comes from, unless it is where this machine's packages do.
+# ROCADE_MIRROR where Debian comes from, unless it is where this machine's packages do. For
+# ROCADE_DPDK_SOURCE see rocade-driver-sdk.sh; the tree is seen, unchangeable, in the bare system.
 #
 # Exit status: that of the tests; 77 when Debian can't be fetched here, and why is said.
 set -euo pipefail
@@ -46,7 +47,8 @@ quietly() {
 in_it() {
 	chroot "$system" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 		LANG=C.UTF-8 TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive \
-		${http_proxy:+http_proxy="$http_proxy"} "$@"
+		${http_proxy:+http_proxy="$http_proxy"} \
+		${ROCADE_DPDK_SOURCE:+ROCADE_DPDK_SOURCE=/usr/src/dpdk} "$@"
 }
 
 # The bare system as debootstrap makes it, with updates, and the checkout in it.
@@ -84,6 +86,11 @@ furnish() {
 	mount --rbind /dev "$system/dev"
 	mount -t tmpfs -o mode=1777 tmpfs "$system/dev/shm"
 	mount -t tmpfs -o mode=755 tmpfs "$system/run"
+	if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
+		mkdir -p "$system/usr/src/dpdk"
+		mount --bind "$ROCADE_DPDK_SOURCE" "$system/usr/src/dpdk"
+		mount -o remount,bind,ro "$system/usr/src/dpdk"
+	fi
 }
 
 # Inside, still with the machine's network: all that is fetched.
