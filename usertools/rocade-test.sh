@@ -73,6 +73,10 @@ for arg in "$@"; do
 	esac
 done
 
+if [ $# -gt 1 ]; then
+	echo "rocade-test: one of --ci, --short, --symbols and --packages at a time" >&2
+	exit 2
+fi
 if ! $symbols && ! has_rights; then
 	echo "rocade-test: the suites need root's rights (network namespaces and the like):" \
 		"there is neither sudo nor doas here" >&2

@@ -185,11 +185,19 @@ def write(path, data):
 
 def remove(path, top):
     """The file, and folders below top that hold nothing any more."""
-    path.unlink()
+    path.unlink(missing_ok=True)
     for parent in path.parents:
         if parent == top or top not in parent.parents or any(parent.iterdir()):
             break
         parent.rmdir()
+
+
+def put(path, data, top):
+    """Make it the content of the file; None: there is no such file."""
+    if data is None:
+        remove(path, top)
+    else:
+        write(path, data)
 
 
 def ours(path):
@@ -220,25 +228,31 @@ def apply(changes, enabled, top):
         if not os.access(folder, os.W_OK):
             raise Failure(f'{change.path} can not be written by this user')
         ours(folder if old is None else pathlib.Path(os.path.realpath(change.path)))
-        plan.append((change.path, new))
-    for path, new in plan:
-        if new is None:
-            remove(path, top)
-        else:
-            write(path, new)
-    return [path for path, _ in plan]
+        plan.append((change.path, old, new))
+    begun = []
+    try:
+        for path, old, new in plan:
+            begun.append((path, old))
+            put(path, new, top)
+    except OSError:
+        for path, old in reversed(begun):
+            put(path, old, top)
+        raise
+    return [path for path, _, _ in plan]
 
 
 def guarded(folder, root):
     """What all programs of a system load is nobody's to change but root's."""
     path = root / folder.relative_to('/')
-    while path != root:
-        about = path.stat()
-        if about.st_uid or about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
+    for one in (*path.glob('*.so*'), path, *path.parents):
+        if one == root:
+            break
+        about = one.stat()
+        free = about.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if about.st_gid else 0))
+        if about.st_uid or free and not (one.is_dir() and about.st_mode & stat.S_ISVTX):
             raise Failure(f'{folder} can not be the default of the system: others than root may '
-                          f'write to /{path.relative_to(root)}; install Rocade '
+                          f'write to /{one.relative_to(root)}; install Rocade '
                           '(usertools/rocade-package.sh)')
-        path = path.parent
 
 
 def system_change(folder):

@@ -180,7 +180,7 @@ def cell(row, column):
     if column.form == 'share':
         # A little is not nothing.
         return f'{value:.1%}' if 0 < value < 0.0995 else f'{value:.0%}'
-    return str(value)
+    return printable(str(value))
 
 
 def select(name, rows, sort=None, reverse=False, text=''):

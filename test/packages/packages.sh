@@ -11,6 +11,8 @@
 #   test/packages/packages.sh RELEASE [FOLDER]    bookworm or trixie
 #
 # FOLDER is kept, and its bare systems used again; without it, a temporary one goes at the end.
+# Exit status: 0 when all steps went well; 77 when Debian can't be fetched here, and why is said.
+#
 # ROCADE_MIRROR names another mirror, ROCADE_BUILD_DIR a folder with headers for DPDK drivers.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
@@ -66,7 +68,13 @@ step() {
 bare() {
 	[ -e "$folder/bare/.complete" ] && return
 	rm -rf "$folder/bare"
-	debootstrap --variant=minbase "$release" "$folder/bare" "$mirror"
+	if ! debootstrap --variant=minbase "$release" "$folder/bare" "$mirror" \
+		>"$folder/log" 2>&1; then
+		tail -3 "$folder/log" >&2
+		grep -qE 'Failed getting release file|Could not resolve' "$folder/log" || exit 1
+		echo "packages: SKIPPED, nothing was tested: $mirror does not answer"
+		exit 77
+	fi
 	echo force-unsafe-io >"$folder/bare/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	cp /etc/resolv.conf "$folder/bare/etc"
 	touch "$folder/bare/.complete"
@@ -264,8 +272,8 @@ purge() {
 mine=(rocade rocade-verbs rocade-dev rocade-dpdk)
 all=("${mine[@]}" rocade-verbs-default)
 impair=(-d "/usr/lib/TRIPLET/rocade/pmds/librte_net_impair.so" --vdev "net_impair0,port=net_null0")
+bare
 {
-	bare
 	mapfile -t wanted < <(packages_for build package | xargs -n1)
 	derive build "${wanted[@]}"
 	derive clean iproute2 ibverbs-utils rdmacm-utils perftest infiniband-diags rdma-core \

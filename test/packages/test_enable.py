@@ -232,10 +232,46 @@ def a_system():
             home.rocade('disable', '--root', name)
             tap.equal(cache(root), [f'/usr/lib/x/{FILE}'], 'after disable')
         tap.equal(sorted(path.name for path in conf.parent.iterdir()), ['libc.conf'], 'files')
-        (root / 'usr/lib/x/rocade').chmod(0o777)
-        words = home.rocade('enable', '--root', name, status=1)
-        tap.true('others than root may write to /usr/lib/x/rocade;' in words, words)
-        tap.true(not conf.exists(), 'written all the same')
+        library = f'usr/lib/x/rocade/default/{FILE}'
+        folder = 'usr/lib/x/rocade'
+        for path, mode, group in ((folder, 0o777, 0), (folder, 0o775, 65534),
+                                  (library, 0o664, 65534)):
+            was = (root / path).stat().st_mode
+            os.chown(root / path, 0, group)
+            (root / path).chmod(mode)
+            words = home.rocade('enable', '--root', name, status=1)
+            tap.true(f'others than root may write to /{path};' in words, words)
+            tap.true(not conf.exists(), 'written all the same')
+            os.chown(root / path, 0, 0)
+            (root / path).chmod(was)
+
+
+@tap.test
+def all_files_or_none():
+    sys.path.insert(0, str(TOOLS))
+    import rocade_enable  # pylint: disable=import-outside-toplevel
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        old, new, broken = folder / 'old', folder / 'sub/new', folder / 'broken'
+        old.write_bytes(b'before')
+        changes = [rocade_enable.Text(path, 'after') for path in (old, new, broken)]
+        write = rocade_enable.write
+
+        def fails(path, data):
+            if path == broken:
+                raise OSError(28, 'No space left on device')
+            write(path, data)
+
+        rocade_enable.write = fails
+        try:
+            rocade_enable.apply(changes, True, folder)
+            raise AssertionError('it did not say that it failed')
+        except OSError:
+            pass
+        finally:
+            rocade_enable.write = write
+        tap.equal(old.read_bytes(), b'before', 'the first file')
+        tap.equal([path.name for path in folder.iterdir()], ['old'], 'files')
 
 
 @tap.test

@@ -68,12 +68,16 @@ def all_that_the_distributions_import():
     records = {int(re.search(r'\d+', path.name)[0]): path
                for path in pathlib.Path(__file__).parent.glob('symbols-*.txt')}
     tap.true(records, 'nothing is recorded')
+    if RELEASE not in records:
+        print(f'# of rdma-core {RELEASE} itself nothing is recorded (symbols.py --record)')
+    looked = False
     for release, path in sorted(records.items()):
         lines = [line.split() for line in path.read_text(encoding='utf-8').splitlines()
                  if not line.startswith('#')]
         tap.true(len(lines) > 200, f'{path} is cut off')
         if release > RELEASE:
             continue
+        looked = True
         wants = {}
         for library, name, version, _ in lines:
             if release == RELEASE or 'PRIVATE' not in version:
@@ -81,6 +85,8 @@ def all_that_the_distributions_import():
         tap.equal(list(elf.missing(wants, OURS)), [], path.name)
         print(f'# all of {sum(map(len, wants.values()))} symbols that programs of rdma-core '
               f'{release} import')
+    if not looked:
+        raise tap.Skip(f'all that is recorded is of later releases than rdma-core {RELEASE}')
 
 
 def users():
