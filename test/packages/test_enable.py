@@ -11,16 +11,20 @@ another root.
 """
 import os
 import pathlib
+import shlex
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
 import tap  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
+ROCADED = os.path.abspath(sys.argv[2])
 CHOICE = BUILD / 'lib/choice'
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / 'usertools'
 FILE = 'libibverbs.so.1'
@@ -174,6 +178,50 @@ def socket_and_words():
         line = (home.path / '.config/environment.d/60-rocade.conf').read_text().splitlines()[1]
         tap.equal(line, f'LD_LIBRARY_PATH="{CHOICE}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',
                   'environment.d')
+
+
+def shell_program(home, *command):
+    """It, as a user starts it in a new shell."""
+    # pylint: disable=consider-using-with
+    return subprocess.Popen(['bash', '-lc', shlex.join(('exec', *command))], env=home.env(),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+
+
+@tap.test
+def perftest_in_a_new_shell():
+    if shutil.which('ib_send_bw') is None:
+        raise tap.Skip('no perftest here')
+    command = ('ib_send_bw', '-x', '1', '-F', '-n', '100', '-p', str(20000 + os.getpid() % 10000))
+    with Home() as home:
+        socket = str(home.path / 'rocade.sock')
+        engine = subprocess.Popen(  # pylint: disable=consider-using-with
+            [ROCADED, '--file-prefix', f'rcdenable{os.getpid()}', '--no-huge', '-m', '256',
+             '--no-telemetry', '--', '--socket', socket, '--embedded-wire'],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        leash.leash(engine.pid)
+        ends = []
+        try:
+            home.rocade('--socket', socket, 'enable')
+            for _ in range(600):
+                if os.path.exists(socket) or engine.poll() is not None:
+                    break
+                time.sleep(0.1)
+            ends.append(shell_program(home, *command, '-d', 'roce0'))
+            # The server listens some time after its start; a client that is early is refused.
+            for _ in range(100):
+                ends[1:] = [shell_program(home, *command, '-d', 'roce1', '127.0.0.1')]
+                said = ends[1].communicate(timeout=60)[0]
+                if ends[1].returncode == 0 or ends[0].poll() is not None:
+                    break
+                time.sleep(0.1)
+            tap.equal(ends[1].returncode, 0, said)
+            tap.equal(ends[0].wait(60), 0, 'the server')
+            tap.true(' 65536 ' in said, said)
+        finally:
+            for process in (*ends, engine):
+                process.kill()
+                process.wait()
 
 
 def doctor(home, **more):
