@@ -6,7 +6,9 @@
 #ifndef RCD_CRED_H
 #define RCD_CRED_H
 
-#include "rcd_engine_priv.h"
+#include <stdbool.h>
+
+struct rcd_session;
 
 /** Capabilities that requests may need, numbers as in capabilities(7). */
 enum rcd_cap {

@@ -6,7 +6,16 @@
 #ifndef RCD_LINK_H
 #define RCD_LINK_H
 
-#include "rcd_engine_priv.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_eth.h"
+#include "rcd_gid.h"
+#include "rcd_pkt.h"
+#include "rcd_verdict.h"
+
+struct rcd_dev;
+struct rcd_lcore;
 
 /** No VLAN: what is in one within another is not for us. */
 #define RCD_VLAN_NONE    0xffffu

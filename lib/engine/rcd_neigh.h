@@ -6,7 +6,16 @@
 #ifndef RCD_NEIGH_H
 #define RCD_NEIGH_H
 
-#include "rcd_engine_priv.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_gid.h"
+
+struct rcd_dev;
+struct rcd_engine;
+struct rcd_neigh_table;
+struct rcd_next;
+struct rcd_session;
 
 #define RCD_NEIGHS_MAX 4096 /**< of all devices and clients */
 

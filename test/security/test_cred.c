@@ -5,7 +5,7 @@
  * connected. Method: the engine's own functions; a process that gains rights at the moment which is
  * the worst, between two looks at it.
  */
-#include "rcd_cred.h"
+#include "rcd_engine_priv.h"
 
 #include <grp.h>
 #include <linux/capability.h>

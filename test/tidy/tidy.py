@@ -36,6 +36,12 @@ LONG_FUNCTIONS = {
     ('test/unit/test_pkt.c', 'damage'): 'one case per verdict, none longer than a few lines',
 }
 
+# Libraries whose files call each other in circles: in how many files at most. It only gets less.
+CIRCLES = {'client': 4, 'cm': 3, 'engine': 39, 'rdmacm': 5, 'transport': 8}
+
+# Libraries that know DPDK: the layers above them, below them and beside them do not.
+WITH_DPDK = ('lcore', 'port', 'engine', 'node')
+
 BANNED = {
     r'\bstrcpy\b': 'strcpy: snprintf or memcpy with a known length',
     r'\bstrcat\b': 'strcat: snprintf',
@@ -179,12 +185,67 @@ def layering(root):
             library = path.parts[1]
             if name in owner and owner[name] != library and owner[name] not in allowed[library]:
                 yield f'{path}: includes {name} of lib/{owner[name]}, which is not in its deps'
-        if re.search(r'#include [<"]rte_', text) and library_is_dpdk_free(path.parts[1]):
-            yield f'{path}: DPDK below the engine'
+        if re.search(r'#include [<"]rte_', text) and path.parts[1] not in WITH_DPDK:
+            yield f'{path}: DPDK in a library that has none'
 
 
-def library_is_dpdk_free(name):
-    return name not in ('engine', 'node')
+def called(root):
+    """(library, file, its text, {function that is called: where it is defined}) of each C file of
+    the libraries; files are without suffix, functions those that other files can see."""
+    texts, home = {}, {}
+    for path, text in sources(root, '.c'):
+        if path.parts[0] != 'lib':
+            continue
+        texts[path.parts[1], path.stem] = text = without_comments(text)
+        for kind, name in re.findall(r'^(\w[^\n;{}]*)\n(rcd_\w+)\([^;{}]*\)\n\{', text, re.M):
+            if 'static' not in kind:
+                home[name] = (path.parts[1], path.stem)
+    for where, text in texts.items():
+        words = set(re.findall(r'(?<!struct )(?<!enum )(?<!->)(?<!\.)\brcd_\w+', text))
+        yield where, {name: home[name] for name in words if name in home}
+
+
+def upward_calls(root):
+    """Nothing is called that belongs to a library above, declared wherever: what must go up is a
+    table of functions that the upper one hands in."""
+    allowed = layers(root)
+    for (library, file), calls in called(root):
+        for name, (other, _) in sorted(calls.items()):
+            if other not in (library, *allowed.get(library, [])):
+                yield f'lib/{library}/{file}.c: calls {name}() of lib/{other}'
+
+
+def circles(edges):
+    """Sets of nodes that all lead to each other: {node: nodes that it leads to}."""
+    reach = {node: set(edges.get(node, ())) for node in edges}
+    for middle in edges:
+        for node in edges:
+            if middle in reach[node]:
+                reach[node] |= reach[middle]
+    return {frozenset(other for other in reach[node]
+                      if other in reach and node in reach[other]) | {node}
+            for node in edges if node in reach[node]}
+
+
+def call_circles(root):
+    """Files of a library call downwards as libraries do, but for the circles that are listed."""
+    edges = {}
+    for (library, file), calls in called(root):
+        edges.setdefault(library, {})[file] = {
+            to for other, to in calls.values() if (other, to) != (library, file) and
+            other == library}
+    for library, files in edges.items():
+        for circle in circles(files):
+            if len(circle) > CIRCLES.get(library, 1):
+                yield f'lib/{library}: {", ".join(sorted(circle))} call each other in a circle'
+
+
+def include_circles(root):
+    """No header includes one that includes it."""
+    edges = {path.name: re.findall(r'#include "([^"]+)"', text)
+             for path, text in sources(root, '.h', '.def') if path.parts[0] == 'lib'}
+    for circle in circles(edges):
+        yield f'{", ".join(sorted(circle))} include each other'
 
 
 def product_without_tests(root):
@@ -289,6 +350,12 @@ RULES = [
     (layering, {**LAYERS, 'lib/wire/w.h': '', 'lib/base/b.c': '#include "w.h"\n'}),
     (layering, {**LAYERS, 'lib/base/meson.build': "deps = ['wire']\n"}),
     (layering, {**LAYERS, 'lib/base/b.c': '#include <rte_eal.h>\n'}),
+    (upward_calls, {**LAYERS, 'lib/wire/w.c': 'int\nrcd_w(void)\n{\n}\n',
+                    'lib/base/b.c': 'int\nrcd_b(void)\n{\n\treturn rcd_w();\n}\n'}),
+    (call_circles, {'lib/base/a.c': 'int\nrcd_a(int a,\n\tint b)\n{\n\trcd_b();\n}\n',
+                    'lib/base/b.c': 'int\nrcd_b(void)\n{\n\trcd_c();\n}\n',
+                    'lib/base/c.c': 'int\nrcd_c(void)\n{\n\trun(rcd_a);\n}\n'}),
+    (include_circles, {'lib/a/a.h': '#include "b.h"\n', 'lib/b/b.h': '#include "a.h"\n'}),
     (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
     (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/b: S1 holds; S1 no case'}),
