@@ -13,7 +13,7 @@
 # FOLDER is kept, and its bare systems used again; without it, a temporary one goes at the end.
 # Exit status: 0 when all steps went well; 77 when Debian can't be fetched here, and why is said.
 #
-# ROCADE_MIRROR names another mirror, ROCADE_BUILD_DIR a folder with headers for DPDK drivers.
+# ROCADE_MIRROR names another mirror; for ROCADE_DPDK_SOURCE see usertools/rocade-driver-sdk.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 release=${1:?usage: packages.sh RELEASE [FOLDER]}
@@ -105,6 +105,7 @@ packages_for() {
 # build VERSION
 build() {
 	enter here "$folder/build" env ROCADE_BUILD_DIR=/packages/sdk \
+		${ROCADE_DPDK_SOURCE:+ROCADE_DPDK_SOURCE=/packages/dpdk} \
 		/src/usertools/rocade-package.sh --as "$1" /packages
 }
 
@@ -276,6 +277,11 @@ bare
 {
 	mapfile -t wanted < <(packages_for build package | xargs -n1)
 	derive build "${wanted[@]}"
+	if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
+		mkdir -p "$folder/packages/dpdk"
+		tar -C "$ROCADE_DPDK_SOURCE" -c VERSION buildtools drivers/bus/vdev lib |
+			tar -C "$folder/packages/dpdk" -x
+	fi
 	derive clean iproute2 ibverbs-utils rdmacm-utils perftest infiniband-diags rdma-core \
 		ibverbs-providers dpdk-dev python3 procps
 } >"$folder/setup.log" 2>&1 || { tail -30 "$folder/setup.log"; exit 1; }
