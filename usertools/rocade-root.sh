@@ -34,7 +34,7 @@ as_root() {
 	local kept=("PATH=$PATH")
 	local name
 	for name in DEBIAN_FRONTEND ROCADE_BUILD_DIR ROCADE_SCRATCH ROCADE_MIRROR \
-		ASAN_OPTIONS UBSAN_OPTIONS; do
+		ROCADE_DPDK_SOURCE ASAN_OPTIONS UBSAN_OPTIONS; do
 		[ -z "${!name:-}" ] || kept+=("$name=${!name}")
 	done
 	"${rocade_rights[@]}" env "${kept[@]}" "$@"

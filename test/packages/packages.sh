@@ -16,6 +16,7 @@
 # ROCADE_MIRROR names another mirror; for ROCADE_DPDK_SOURCE see usertools/rocade-driver-sdk.sh.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
+. "$root/usertools/rocade-root.sh"
 release=${1:?usage: packages.sh RELEASE [FOLDER]}
 mirror=${ROCADE_MIRROR:-http://deb.debian.org/debian}
 if [ $# -gt 1 ]; then
@@ -36,18 +37,18 @@ enter() {
 	shift 2
 	mkdir -p "$system/src" "$system/packages" "$folder/packages"
 	unshare --mount --pid --fork --kill-child "${network[@]}" bash -euc '
-		system=$1 root=$2 packages=$3
+		system=$1 source=$2 packages=$3
 		shift 3
 		ip link set lo up
 		mount --rbind /dev "$system/dev"
 		mount -t tmpfs tmpfs "$system/run"
 		mount -t proc proc "$system/proc"
 		mount -t sysfs -o ro sysfs "$system/sys" || mount --rbind /sys "$system/sys"
-		mount --bind -o ro "$root" "$system/src"
+		mount --bind -o ro "$source" "$system/src"
 		mount --bind "$packages" "$system/packages"
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
 			DEBIAN_FRONTEND=noninteractive chroot "$system" "$@"
-	' enter "$system" "$root" "$folder/packages" "$@"
+	' enter "$system" "$folder/source" "$folder/packages" "$@"
 }
 
 # step NAME COMMAND...: a test, with what it said where it failed
@@ -274,6 +275,10 @@ mine=(rocade rocade-verbs rocade-dev rocade-dpdk)
 all=("${mine[@]}" rocade-verbs-default)
 impair=(-d "/usr/lib/TRIPLET/rocade/pmds/librte_net_impair.so" --vdev "net_impair0,port=net_null0")
 bare
+# The project's files, which a bare system has no git to tell from others.
+rm -rf "$folder/source"
+mkdir "$folder/source"
+tree_files "$root" | tar -C "$root" --null -T - -c | tar -C "$folder/source" --no-same-owner -x
 {
 	mapfile -t wanted < <(packages_for build package | xargs -n1)
 	derive build "${wanted[@]}"
