@@ -11,7 +11,7 @@ A line of the template that begins with @ is replaced:
     @commands                   what rocade's parser and grammar say; "@about COMMAND" before a text
                                 of the template, "@end" behind the last, put it below that command
     @keys ENGINE|DEVICE         app/rocaded/conf_key.def
-    @quotas                     lib/engine/rcd_resource.def
+    @quotas                     lib/base/rcd_resource.def
     @counters                   lib/base/rcd_counter.def, its comments as headings
     @environment WHO            lib/base/rcd_env.def
 """
@@ -126,7 +126,7 @@ def amount(text):
 
 
 def quotas():
-    for _, name, session, most, error, what in entries('lib/engine/rcd_resource.def',
+    for _, name, session, most, error, what in entries('lib/base/rcd_resource.def',
                                                        'RCD_RESOURCE'):
         own = f'Of a client: {amount(session)}'
         if session == '0':

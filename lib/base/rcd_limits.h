@@ -31,4 +31,7 @@
  */
 #define RCD_BURST_MAX 64
 
+/** Addresses of a device: what a reply of the control protocol has room for. */
+#define RCD_GIDS_MAX 128
+
 #endif /* RCD_LIMITS_H */

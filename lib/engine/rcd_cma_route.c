@@ -123,7 +123,7 @@ by_wire(struct search *search)
 
 		if (usable(dev) && dev->peer != NULL &&
 			rcd_dev_gid_find(dev->peer, &search->dst) >= 0 &&
-			take(search, dev, rcd_neigh_on_link(dev, &search->dst)))
+			take(search, dev, rcd_gid_table_on_link(dev->gids, &search->dst)))
 			return true;
 	}
 	return false;
@@ -166,7 +166,7 @@ by_subnet(struct search *search)
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *dev = search->engine->devs[i];
 		int at = usable(dev) && dev->answers && in_scope(dev, search->scope_id)
-			? rcd_neigh_on_link(dev, &search->dst)
+			? rcd_gid_table_on_link(dev->gids, &search->dst)
 			: -1;
 
 		if (at >= 0 && dev->gids->entries[at].prefix_len + 1u > longest &&

@@ -412,21 +412,6 @@ rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
 void
 rcd_segment_settle(struct rcd_session *session, uint32_t via);
 
-/* rcd_table.c */
-
-/* rcd_table.c */
-
-int
-rcd_table_init(struct rcd_table *table, uint32_t capacity);
-void
-rcd_table_fini(struct rcd_table *table);
-int
-rcd_table_add(struct rcd_table *table, void *object, uint32_t *handle);
-void *
-rcd_table_get(const struct rcd_table *table, uint32_t handle);
-void
-rcd_table_del(struct rcd_table *table, uint32_t handle);
-
 /* rcd_guest.c */
 
 /** A new connection joins the context whose segment this is. @return 0; -EBADF: of none */

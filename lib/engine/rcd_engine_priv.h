@@ -21,8 +21,7 @@
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_kaddr.c    what the kernel is told of the wires' addresses
  *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
- *   rcd_table.c    tables of their objects
- *   rcd_quota.c    how much of everything they have; rcd_capacity.c how much there is
+ *   rcd_capacity.c how much of everything there is for them
  *   rcd_cred.c     what their clients may
  *   rcd_closer.c   descriptors of clients are closed, in threads of their own
  *   rcd_guest.c    contexts that several connections share
@@ -54,6 +53,7 @@
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
 #include "rcd_engine.h"
+#include "rcd_gid_table.h"
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
@@ -66,6 +66,7 @@
 #include "rcd_rest.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
+#include "rcd_table.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 #include "rcd_ufile.h"
@@ -79,7 +80,6 @@ extern int rcd_logtype;
 
 #define RCD_LCORES_MAX   16
 #define RCD_DEVS_MAX     32
-#define RCD_GIDS_MAX     RCD_CTRL_GIDS_MAX
 #define RCD_QP_SLOTS     65536 /**< of the engine: the low bits of a queue pair number */
 #define RCD_CLIENTS_MAX  4096
 #define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
@@ -94,21 +94,6 @@ struct rcd_engine;
 struct rcd_txq;
 struct rcd_cma_client;
 
-/** GIDs of a device as lcores see them: never changed, replaced as a whole. */
-struct rcd_gid_table {
-	uint32_t count; /**< one past the last used */
-	struct {
-		struct rcd_gid gid; /**< all zero: unused */
-		uint16_t vlan_id;   /**< 0: untagged */
-		uint8_t prefix_len;
-		bool used;
-	} entries[RCD_GIDS_MAX];
-};
-
-/** Whether the address is in the table. @return its place; -1: no */
-int
-rcd_gid_table_find(const struct rcd_gid_table *table, const struct rcd_gid *gid);
-
 /** A device: one port and its addresses. */
 struct rcd_dev {
 	/* Constant, or replaced as a whole: read by lcores. */
@@ -120,8 +105,8 @@ struct rcd_dev {
 		uint8_t mac[RCD_MAC_LEN]; /**< the control thread's; lcores: rcd_dev_mac() */
 		uint64_t mac_whole;
 	};
-	const struct rcd_gid_table *gids;
-	struct rcd_counters *counters; /**< one set for each lcore */
+	const struct rcd_gid_table *gids; /**< as lcores see it: never changed, replaced */
+	struct rcd_counters *counters;    /**< one set for each lcore */
 
 	/* The control thread's. */
 	struct rcd_engine *engine;
@@ -409,16 +394,6 @@ struct rcd_channel {
 	TAILQ_ENTRY(rcd_channel) link;
 	bool waiting;        /**< in the session's list */
 	uint32_t full_round; /**< of the session: in which it took no more */
-};
-
-/** Numbered objects of a session. */
-struct rcd_table {
-	void **slots;
-	uint32_t *free; /**< numbers to use next */
-	uint32_t free_count;
-	uint32_t fresh; /**< at and above it none was ever used, and no memory touched */
-	uint32_t capacity;
-	uint32_t used;
 };
 
 LIST_HEAD(rcd_session_list, rcd_session);

@@ -7,36 +7,6 @@
 
 #include <errno.h>
 
-static bool
-same_subnet(const struct rcd_gid *a, const struct rcd_gid *b, uint8_t prefix_len)
-{
-	uint32_t bits = prefix_len;
-	uint32_t i = 0;
-
-	if (rcd_gid_is_ipv4(a) != rcd_gid_is_ipv4(b))
-		return false;
-	if (rcd_gid_is_ipv4(a))
-		bits += 96;
-	for (; bits >= 8; bits -= 8, i++)
-		if (a->raw[i] != b->raw[i])
-			return false;
-	return bits == 0 || (a->raw[i] ^ b->raw[i]) >> (8 - bits) == 0;
-}
-
-int
-rcd_neigh_on_link(const struct rcd_dev *dev, const struct rcd_gid *gid)
-{
-	const struct rcd_gid_table *gids = dev->gids;
-	int best = -1;
-
-	for (uint32_t i = 0; i < gids->count; i++)
-		if (gids->entries[i].used &&
-			same_subnet(&gids->entries[i].gid, gid, gids->entries[i].prefix_len) &&
-			(best < 0 || gids->entries[i].prefix_len > gids->entries[best].prefix_len))
-			best = (int)i;
-	return best;
-}
-
 int
 rcd_hop_find(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, struct rcd_gid *hop)
 {
@@ -48,9 +18,8 @@ rcd_hop_find(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, st
 	if (!dev->answers)
 		return rcd_netlink_route(dev, dgid, hop);
 	for (uint32_t i = 0; i < gids->count; i++)
-		if (gids->entries[i].used &&
-			gids->entries[i].vlan_id == gids->entries[sgid_index].vlan_id &&
-			same_subnet(&gids->entries[i].gid, dgid, gids->entries[i].prefix_len))
+		if (gids->entries[i].vlan_id == gids->entries[sgid_index].vlan_id &&
+			rcd_gid_table_covers(gids, i, dgid))
 			return 0;
 	gateway = rcd_gid_is_ipv4(dgid) ? &dev->conf.gateway4 : &dev->conf.gateway6;
 	if (rcd_gid_eq(gateway, &none))

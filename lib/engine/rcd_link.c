@@ -13,15 +13,6 @@
 #include "rcd_nd.h"
 
 int
-rcd_gid_table_find(const struct rcd_gid_table *table, const struct rcd_gid *gid)
-{
-	for (uint32_t i = 0; i < table->count; i++)
-		if (table->entries[i].used && rcd_gid_eq(&table->entries[i].gid, gid))
-			return (int)i;
-	return -1;
-}
-
-int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 {
 	return rcd_gid_table_find(rcd_dev_gids(dev), gid);

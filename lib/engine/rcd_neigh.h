@@ -96,10 +96,6 @@ rcd_hop_find(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, st
 struct rcd_dev *
 rcd_hop_local(struct rcd_dev *dev, const struct rcd_gid *dgid);
 
-/** The device's address on the subnet of this one, the narrowest. @return its place; -1: none */
-int
-rcd_neigh_on_link(const struct rcd_dev *dev, const struct rcd_gid *gid);
-
 /** Whether there is a way, as far as is known without asking anybody on the link. */
 bool
 rcd_neigh_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid);

@@ -6,6 +6,7 @@
  */
 #include "rcd_engine_priv.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -15,6 +16,8 @@
 #include "rcd_closer.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
+
+static_assert(RCD_GIDS_MAX == RCD_CTRL_GIDS_MAX, "a reply has room for all of them");
 
 /** What has to have happened before. */
 enum stage {

@@ -184,7 +184,7 @@ def commands_of_examples():
 
 def names_of_quotas():
     told = [head.split(',')[0] for head in items(sections('rocade.conf.5')['[quota]'])]
-    text = (ROOT / 'lib/engine/rcd_resource.def').read_text()
+    text = (ROOT / 'lib/base/rcd_resource.def').read_text()
     tap.equal(told, re.findall(r'^RCD_RESOURCE\(\w+, (\w+),', text, re.M), 'quotas')
     err = faults('[quota]\n' + ''.join(f'{name} = 8M\nuid_{name} = 8M\n' for name in told))
     tap.true('no such key' not in err, err)

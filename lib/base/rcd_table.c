@@ -3,10 +3,11 @@
  * @file
  * Tables of numbered objects.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int
 rcd_table_init(struct rcd_table *table, uint32_t capacity)
