@@ -10,7 +10,7 @@ import struct
 SOCKET = '/run/rocade/rocade.sock'
 
 # The control protocol's greeting and its one request in words (lib/ctrl/rcd_ctrl.h).
-MAGIC, VERSION, ABI = 0x6c746352, 2, 2
+MAGIC, VERSION, ABI = 0x6c746352, 3, 2
 OP_HELLO, OP_ADMIN = 0, 31
 ADMIN_LEN = 1024
 MESSAGE_MAX = 4096

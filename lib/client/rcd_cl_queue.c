@@ -114,8 +114,8 @@ rcd_cl_qp_modify(struct rcd_cl_qp *qp, const struct rcd_ctrl_qp_attr *attr, uint
 	struct rcd_ctrl_qp_modify_req req = { .handle = qp->handle, .mask = mask, .attr = *attr };
 	int err = rcd_client_call(qp->client, RCD_CTRL_QP_MODIFY, &req, NULL, NULL, NULL);
 
-	/* Bit 0 is the state and 0 is RESET: the engine has set all indices to 0. */
-	if (err == 0 && (mask & 1) && attr->state == 0)
+	/* The engine has set all indices to 0. */
+	if (err == 0 && (mask & RCD_QP_ATTR_STATE) && attr->state == RCD_QP_RESET)
 		qp->sq.producer = qp->rq.producer = 0;
 	return err;
 }

@@ -28,8 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_number.h"
+
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 2
+#define RCD_CTRL_VERSION 3
 
 /** Where the engine listens unless told otherwise, and the variable that tells otherwise. */
 #define RCD_CTRL_SOCKET     "/run/rocade/rocade.sock"
@@ -309,43 +311,40 @@ struct rcd_ctrl_qp_rep {
 	uint32_t reserved;
 };
 
+/* How messages hold what rcd_qp_attr.def lists. */
+#define RCD_CTRL_AS_av(field)     struct rcd_ctrl_av field
+#define RCD_CTRL_AS_access(field) uint32_t field
+#define RCD_CTRL_AS_flag(field)   uint8_t field
+#define RCD_CTRL_AS_flow(field)   uint32_t field
+#define RCD_CTRL_AS_gid(field)    uint8_t field[16]
+#define RCD_CTRL_AS_mtu(field)    uint32_t field
+#define RCD_CTRL_AS_psn(field)    uint32_t field
+#define RCD_CTRL_AS_qkey(field)   uint32_t field
+#define RCD_CTRL_AS_qpn(field)    uint32_t field
+#define RCD_CTRL_AS_state(field)  uint8_t field
+#define RCD_CTRL_AS_u16(field)    uint16_t field
+#define RCD_CTRL_AS_u8(field)     uint8_t field
+
 /** Address vector. */
 struct rcd_ctrl_av {
-	uint8_t dgid[16];
-	uint32_t flow_label;
-	uint8_t sgid_index;
-	uint8_t tclass;
-	uint8_t hop_limit;
-	uint8_t sl;
+#define RCD_AV_FIELD(kind, field, verbs_field) RCD_CTRL_AS_##kind(field);
+#include "rcd_qp_attr.def"
 };
 
-/** Attributes of a queue pair; numbers as the verbs have them. */
+/** Attributes of a queue pair: those of rcd_qp_attr.def. */
 struct rcd_ctrl_qp_attr {
-	struct rcd_ctrl_av av;
-	uint32_t access; /**< RCD_ACCESS_REMOTE_* */
-	uint32_t qkey;
-	uint32_t rq_psn;
-	uint32_t sq_psn;
-	uint32_t dest_qpn;
-	uint32_t path_mtu_bytes;
-	uint16_t pkey_index;
-	uint8_t state;
-	uint8_t cur_state;
-	uint8_t sqd_notify;
-	uint8_t port;
-	uint8_t timeout;
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
-	uint8_t max_rd_atomic;
-	uint8_t min_rnr_timer;
-	uint8_t max_dest_rd_atomic;
+#define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field) RCD_CTRL_AS_##kind(field);
+#include "rcd_qp_attr.def"
 	uint8_t sq_draining; /**< in SQD and not drained yet; of a query only */
 	uint8_t reserved[3];
 };
 
+static_assert(sizeof(struct rcd_ctrl_av) == 24, "no padding that is not named");
+static_assert(sizeof(struct rcd_ctrl_qp_attr) == 64, "no padding that is not named");
+
 struct rcd_ctrl_qp_modify_req {
 	uint32_t handle;
-	uint32_t mask; /**< enum rcd_qp_attr_mask (lib/transport/rcd_qp.h) */
+	uint32_t mask; /**< RCD_QP_ATTR_* */
 	struct rcd_ctrl_qp_attr attr;
 };
 
@@ -454,7 +453,7 @@ struct rcd_ctrl_cm_reject_req {
 	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
 };
 
-/** Attributes for struct ibv_qp_attr, and which of them: the mask of the verbs. */
+/** Attributes, and which of them are to be set: RCD_QP_ATTR_*. */
 struct rcd_ctrl_cm_attr_rep {
 	uint32_t mask;
 	uint32_t reserved;

@@ -17,45 +17,10 @@
 #define LID_PERMISSIVE   0xffff /**< there are no LIDs on RoCE */
 #define REASON_CONSUMER  28     /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
 
-/** Masks of struct ibv_qp_attr, and states. */
-enum {
-	VERBS_STATE = 1 << 0,
-	VERBS_ACCESS = 1 << 3,
-	VERBS_PKEY_INDEX = 1 << 4,
-	VERBS_PORT = 1 << 5,
-	VERBS_QKEY = 1 << 6,
-	VERBS_AV = 1 << 7,
-	VERBS_PATH_MTU = 1 << 8,
-	VERBS_TIMEOUT = 1 << 9,
-	VERBS_RETRY_CNT = 1 << 10,
-	VERBS_RNR_RETRY = 1 << 11,
-	VERBS_RQ_PSN = 1 << 12,
-	VERBS_MAX_RD_ATOMIC = 1 << 13,
-	VERBS_MIN_RNR_TIMER = 1 << 15,
-	VERBS_SQ_PSN = 1 << 16,
-	VERBS_MAX_DEST_RD_ATOMIC = 1 << 17,
-	VERBS_DEST_QPN = 1 << 20,
-	VERBS_INIT = 1,
-	VERBS_RTR = 2,
-	VERBS_RTS = 3,
-};
-
 static struct rcd_cma *
 cma_of(const struct rcd_cmid *id)
 {
 	return id->session->engine->cma;
-}
-
-static uint8_t
-mtu_code(uint32_t bytes)
-{
-	uint8_t code = 1;
-
-	while (bytes > 256 && code < 5) {
-		bytes /= 2;
-		code++;
-	}
-	return code;
 }
 
 static uint8_t
@@ -139,7 +104,7 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.local_cm_response_timeout = RESPONSE_TIMEOUT,
 		.retry_count = id->retry_count,
 		.pkey = RCD_PKEY_DEFAULT,
-		.path_mtu = mtu_code(id->path_mtu_bytes),
+		.path_mtu = rcd_mtu_code(id->path_mtu_bytes),
 		.rnr_retry_count = id->rnr_retry_count,
 		.max_cm_retries = CM_RETRIES,
 		.srq = asked->param.srq != 0,
@@ -306,14 +271,14 @@ rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
 static void
 attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
-	rep->mask = VERBS_STATE | VERBS_PKEY_INDEX | VERBS_PORT;
+	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT;
 	rep->attr.port = 1;
 	if (id->qp_type == RCD_CTRL_QP_UD) {
-		rep->mask |= VERBS_QKEY;
+		rep->mask |= RCD_QP_ATTR_QKEY;
 		rep->attr.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
 		return;
 	}
-	rep->mask |= VERBS_ACCESS;
+	rep->mask |= RCD_QP_ATTR_ACCESS;
 	if (id->conn == NULL)
 		return;
 	rep->attr.access = RCD_ACCESS_REMOTE_WRITE;
@@ -324,10 +289,11 @@ attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 static void
 attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
-	rep->mask = VERBS_STATE;
+	rep->mask = RCD_QP_ATTR_STATE;
 	if (id->qp_type == RCD_CTRL_QP_UD)
 		return;
-	rep->mask |= VERBS_AV | VERBS_PATH_MTU | VERBS_DEST_QPN | VERBS_RQ_PSN;
+	rep->mask |=
+		RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN | RCD_QP_ATTR_RQ_PSN;
 	rcd_cmid_av(id, &rep->attr.av);
 	rep->attr.path_mtu_bytes = id->path_mtu_bytes;
 	rep->attr.dest_qpn = id->remote_qpn;
@@ -335,7 +301,7 @@ attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	rep->attr.rq_psn = id->psn;
 	if (id->qp_type != RCD_CTRL_QP_RC)
 		return;
-	rep->mask |= VERBS_MAX_DEST_RD_ATOMIC | VERBS_MIN_RNR_TIMER;
+	rep->mask |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
 	rep->attr.max_dest_rd_atomic = at_most(id->responder_resources, RCD_QP_RD_ATOMIC_MAX);
 	rep->attr.min_rnr_timer = MIN_RNR_TIMER;
 }
@@ -343,11 +309,12 @@ attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 static void
 attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
-	rep->mask = VERBS_STATE | VERBS_SQ_PSN;
+	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN;
 	rep->attr.sq_psn = id->remote_psn;
 	if (id->qp_type != RCD_CTRL_QP_RC)
 		return;
-	rep->mask |= VERBS_TIMEOUT | VERBS_RETRY_CNT | VERBS_RNR_RETRY | VERBS_MAX_RD_ATOMIC;
+	rep->mask |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
+		RCD_QP_ATTR_MAX_RD_ATOMIC;
 	rep->attr.timeout = id->timeout;
 	rep->attr.retry_cnt = id->retry_count;
 	rep->attr.rnr_retry = id->rnr_retry_count;
@@ -361,15 +328,15 @@ rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_a
 		return -EINVAL;
 	rep->attr.state = (uint8_t)state;
 	switch (state) {
-	case VERBS_INIT:
+	case RCD_QP_INIT:
 		attr_init(id, rep);
 		return 0;
-	case VERBS_RTR:
+	case RCD_QP_RTR:
 		if (id->qp_type != RCD_CTRL_QP_UD && id->remote_qpn == 0)
 			return -EINVAL;
 		attr_rtr(id, rep);
 		return 0;
-	case VERBS_RTS:
+	case RCD_QP_RTS:
 		attr_rts(id, rep);
 		return 0;
 	default:

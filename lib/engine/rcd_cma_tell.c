@@ -130,8 +130,8 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 	id = request(cma, conn, req->service_id, req->private_data, false, &full);
 	if (id == NULL)
 		return no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
-	id->path_mtu_bytes = UINT32_C(128) << req->path_mtu;
-	if (req->path_mtu < 1 || req->path_mtu > 5 || id->path_mtu_bytes > id->dev->path_mtu) {
+	id->path_mtu_bytes = rcd_mtu_bytes(req->path_mtu);
+	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > id->dev->path_mtu) {
 		forget(id);
 		return REASON_PATH_MTU;
 	}

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_attr.h"
+
 #define QKEY_PRIVILEGED 0x80000000u
 
 /* @return 0; -EAGAIN while the neighbour is being asked for; -errno */
@@ -22,15 +24,8 @@ make_av(struct rcd_session *session, const struct rcd_ctrl_av *from, struct rcd_
 
 	if (from->sgid_index >= gids->count || !gids->entries[from->sgid_index].used)
 		return -EINVAL;
-	*av = (struct rcd_av){
-		.sgid = gids->entries[from->sgid_index].gid,
-		.flow_label = from->flow_label & 0xfffff,
-		.sgid_index = from->sgid_index,
-		.tclass = from->tclass,
-		.hop_limit = from->hop_limit,
-		.sl = from->sl,
-	};
-	memcpy(av->dgid.raw, from->dgid, RCD_GID_LEN);
+	rcd_attr_take_av(from, av);
+	av->sgid = gids->entries[from->sgid_index].gid;
 	/* Both ends of a packet speak the same IP. */
 	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
@@ -46,19 +41,6 @@ have_next(struct rcd_session *session, struct rcd_next *to, const struct rcd_nex
 	*to = *from;
 	if (to->neighbour)
 		rcd_neigh_moved(session->dev, to, rcd_clock_ns());
-}
-
-static void
-show_av(const struct rcd_av *from, struct rcd_ctrl_av *av)
-{
-	*av = (struct rcd_ctrl_av){
-		.flow_label = from->flow_label,
-		.sgid_index = from->sgid_index,
-		.tclass = from->tclass,
-		.hop_limit = from->hop_limit,
-		.sl = from->sl,
-	};
-	memcpy(av->dgid, from->dgid.raw, RCD_GID_LEN);
 }
 
 struct modify {
@@ -150,29 +132,13 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	if ((req->mask & RCD_QP_ATTR_QKEY) && (from->qkey & QKEY_PRIVILEGED) &&
 		!rcd_cred_may(session, RCD_CAP_NET_RAW))
 		return -EPERM;
+	rcd_attr_take(from, &modify.attr);
 	if (req->mask & RCD_QP_ATTR_AV) {
 		int err = make_av(session, &from->av, &modify.attr.av, &next);
 
 		if (err != 0)
 			return err;
 	}
-	modify.attr.state = from->state;
-	modify.attr.cur_state = from->cur_state;
-	modify.attr.sqd_notify = from->sqd_notify != 0;
-	modify.attr.access = from->access;
-	modify.attr.pkey_index = from->pkey_index;
-	modify.attr.port = from->port;
-	modify.attr.qkey.val = from->qkey;
-	modify.attr.path_mtu_bytes = (uint16_t)from->path_mtu_bytes;
-	modify.attr.timeout = from->timeout;
-	modify.attr.retry_cnt = from->retry_cnt;
-	modify.attr.rnr_retry = from->rnr_retry;
-	modify.attr.rq_psn = rcd_psn(from->rq_psn);
-	modify.attr.max_rd_atomic = from->max_rd_atomic;
-	modify.attr.min_rnr_timer = from->min_rnr_timer;
-	modify.attr.sq_psn = rcd_psn(from->sq_psn);
-	modify.attr.max_dest_rd_atomic = from->max_dest_rd_atomic;
-	modify.attr.dest_qpn.val = from->dest_qpn & 0xffffff;
 	if ((req->mask & RCD_QP_ATTR_MAX_DEST_RD_ATOMIC) &&
 		from->max_dest_rd_atomic > modify.hqp->resource_count) {
 		modify.resources = more_resources(session, from->max_dest_rd_atomic);
@@ -210,32 +176,11 @@ int
 rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
 {
 	struct modify query = { .hqp = rcd_table_get(&session->hqps, handle) };
-	const struct rcd_qp_attr *from = &query.attr;
 
 	if (query.hqp == NULL)
 		return -ENOENT;
 	rcd_lcore_call(session->lcore, query_on_lcore, &query);
-	*attr = (struct rcd_ctrl_qp_attr){
-		.access = from->access,
-		.qkey = from->qkey.val,
-		.rq_psn = from->rq_psn.val,
-		.sq_psn = from->sq_psn.val,
-		.dest_qpn = from->dest_qpn.val,
-		.path_mtu_bytes = from->path_mtu_bytes,
-		.pkey_index = from->pkey_index,
-		.state = from->state,
-		.cur_state = from->state,
-		.sqd_notify = from->sqd_notify,
-		.port = from->port,
-		.timeout = from->timeout,
-		.retry_cnt = from->retry_cnt,
-		.rnr_retry = from->rnr_retry,
-		.max_rd_atomic = from->max_rd_atomic,
-		.min_rnr_timer = from->min_rnr_timer,
-		.max_dest_rd_atomic = from->max_dest_rd_atomic,
-		.sq_draining = from->sq_draining,
-	};
-	show_av(&from->av, &attr->av);
+	rcd_attr_show(&query.attr, attr);
 	return 0;
 }
 

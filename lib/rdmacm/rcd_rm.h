@@ -28,6 +28,7 @@
 #include <sys/queue.h>
 
 #include "rcd_client.h"
+#include "rcd_ctrl_verbs.h"
 
 /** A device that identifiers use: opened once for each session. */
 struct rcd_rm_device {
@@ -189,10 +190,6 @@ rcd_rm_look(struct rcd_rm_id *id)
 	__atomic_store_n(&id->looked_at, 1, __ATOMIC_RELAXED);
 }
 
-/** The largest MTU of the verbs that fits. */
-enum ibv_mtu
-rcd_rm_mtu(uint32_t bytes);
-
 /* rcd_rm_event.c */
 
 /** Make a channel. @param session a reference to it goes with the channel, or back */
@@ -232,11 +229,5 @@ int
 rcd_rm_group_attach(struct rcd_rm_id *id, struct rcd_rm_group *group);
 void
 rcd_rm_groups_free(struct rcd_rm_id *id);
-
-/* rcd_rm_qp.c */
-
-/** An address vector as the verbs have it. */
-void
-rcd_rm_ah_attr(const struct rcd_ctrl_av *av, struct ibv_ah_attr *attr);
 
 #endif /* RCD_RM_H */

@@ -9,34 +9,25 @@
 
 #define RETRIES_MOST 7 /**< when the application says nothing */
 
+/** Attributes that come from the engine, whatever state is asked for. */
+#define FROM_ENGINE                                                                                \
+	(RCD_QP_ATTR_ALL &                                                                         \
+		~(uint32_t)(RCD_QP_ATTR_STATE | RCD_QP_ATTR_CUR | RCD_QP_ATTR_SQD_NOTIFY |         \
+			RCD_QP_ATTR_AV))
+
 /* @return 0 or -errno */
 static int
 init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	struct rcd_ctrl_cm_pair req = { .id = id->handle, .second = attr->qp_state };
 	struct rcd_ctrl_cm_attr_rep rep;
-	const struct rcd_ctrl_qp_attr *from = &rep.attr;
 	int err = rcd_rm_call(id, RCD_CTRL_CM_QP_ATTR, &req, &rep);
 
 	if (err != 0)
 		return err;
 	*mask = (int)rep.mask;
-	if (rep.mask & IBV_QP_AV)
-		rcd_rm_ah_attr(&from->av, &attr->ah_attr);
-	attr->qp_access_flags = from->access;
-	attr->qkey = from->qkey;
-	attr->rq_psn = from->rq_psn;
-	attr->sq_psn = from->sq_psn;
-	attr->dest_qp_num = from->dest_qpn;
-	attr->path_mtu = rcd_rm_mtu(from->path_mtu_bytes);
-	attr->pkey_index = from->pkey_index;
-	attr->port_num = from->port;
-	attr->timeout = from->timeout;
-	attr->retry_cnt = from->retry_cnt;
-	attr->rnr_retry = from->rnr_retry;
-	attr->max_rd_atomic = from->max_rd_atomic;
-	attr->min_rnr_timer = from->min_rnr_timer;
-	attr->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	/* As the kernel does it: what this state does not need is 0; an address stays as it was. */
+	rcd_ctrl_qp_attr_to_verbs(&rep.attr, FROM_ENGINE | (rep.mask & RCD_QP_ATTR_AV), attr);
 	return 0;
 }
 

@@ -148,7 +148,7 @@ ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 
 	ud->private_data = rep->param.private_len > 0 ? event->private_data : NULL;
 	ud->private_data_len = rep->param.private_len;
-	rcd_rm_ah_attr(&rep->av, &ud->ah_attr);
+	rcd_ctrl_av_to_verbs(&rep->av, &ud->ah_attr);
 	ud->qp_num = rep->qpn;
 	ud->qkey = rep->qkey;
 }

@@ -61,18 +61,6 @@ set_sockaddr(struct sockaddr_storage *to, const struct rcd_ctrl_cm_addr *from)
 	}
 }
 
-enum ibv_mtu
-rcd_rm_mtu(uint32_t bytes)
-{
-	uint32_t code = IBV_MTU_256;
-
-	while (bytes > 256 && code < IBV_MTU_4096) {
-		bytes /= 2;
-		code++;
-	}
-	return (enum ibv_mtu)code;
-}
-
 /* What there is of a path where there is no subnet manager. */
 static void
 set_path(struct rcd_rm_id *id, const struct rcd_ctrl_cm_query_rep *rep)
@@ -89,7 +77,7 @@ set_path(struct rcd_rm_id *id, const struct rcd_ctrl_cm_query_rep *rep)
 	path->numb_path = 1;
 	path->pkey = 0xffff;
 	path->mtu_selector = RATE_SELECTOR_EXACT;
-	path->mtu = (uint8_t)rcd_rm_mtu(rep->path_mtu_bytes);
+	path->mtu = rcd_mtu_code(rep->path_mtu_bytes);
 	path->rate_selector = RATE_SELECTOR_EXACT;
 	path->rate = IBV_RATE_10_GBPS;
 	path->packet_life_time_selector = RATE_SELECTOR_EXACT;
@@ -161,14 +149,6 @@ rcd_rm_id_free(struct rcd_rm_id *id)
 	free(id);
 }
 
-static enum rcd_ctrl_qp_type
-engine_type(enum ibv_qp_type type)
-{
-	return type == IBV_QPT_UD    ? RCD_CTRL_QP_UD
-		: type == IBV_QPT_UC ? RCD_CTRL_QP_UC
-				     : RCD_CTRL_QP_RC;
-}
-
 static int
 create_on(struct rdma_event_channel *channel, struct rdma_cm_id **given, void *context,
 	enum rdma_port_space ps, enum ibv_qp_type type)
@@ -176,15 +156,18 @@ create_on(struct rdma_event_channel *channel, struct rdma_cm_id **given, void *c
 	struct rcd_ctrl_cm_create_req req = {
 		.channel = rcd_rm_channel(channel)->handle,
 		.space = (uint16_t)ps,
-		.qp_type = (uint8_t)engine_type(type),
 	};
 	struct rcd_rm_session *session = rcd_rm_channel(channel)->session;
 	struct rcd_rm_id *id = rcd_rm_id_make(session, channel, context, ps, type);
 	struct rcd_ctrl_handle rep;
+	uint32_t service = RCD_QP_RC;
 	int err;
 
 	if (id == NULL)
 		return -ENOMEM;
+	/* Other types have no queue pairs here, and identifiers as RC. */
+	(void)rcd_ctrl_qp_type_of_verbs(type, &service);
+	req.qp_type = (uint8_t)service;
 	err = rcd_rm_call(id, RCD_CTRL_CM_CREATE, &req, &rep);
 	if (err == 0) {
 		id->handle = rep.handle;

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-void
-rcd_rm_ah_attr(const struct rcd_ctrl_av *av, struct ibv_ah_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	memcpy(attr->grh.dgid.raw, av->dgid, sizeof(attr->grh.dgid.raw));
-	attr->grh.flow_label = av->flow_label;
-	attr->grh.sgid_index = av->sgid_index;
-	attr->grh.hop_limit = av->hop_limit;
-	attr->grh.traffic_class = av->tclass;
-	attr->sl = av->sl;
-	attr->is_global = 1;
-	attr->port_num = 1;
-}
-
 static void
 destroy_cqs(struct rdma_cm_id *id)
 {

@@ -21,22 +21,7 @@
 #include <stdint.h>
 
 #include "rcd_id.h"
-
-/** Access rights, with the numbers that the verbs give them. */
-enum rcd_access {
-	RCD_ACCESS_LOCAL_WRITE = 1 << 0,
-	RCD_ACCESS_REMOTE_WRITE = 1 << 1,
-	RCD_ACCESS_REMOTE_READ = 1 << 2,
-	RCD_ACCESS_REMOTE_ATOMIC = 1 << 3,
-	RCD_ACCESS_MW_BIND = 1 << 4,
-	RCD_ACCESS_ZERO_BASED = 1 << 5,
-	/** All addresses are its first: what lies there takes everything and is zeros. Not for
-	 * verbs users, who have ibv_alloc_null_mr(). */
-	RCD_ACCESS_NULL = 1 << 6,
-};
-
-#define RCD_ACCESS_REMOTE                                                                          \
-	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC)
+#include "rcd_number.h"
 
 /** What a table slot holds. */
 enum rcd_mr_kind {

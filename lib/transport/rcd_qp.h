@@ -17,6 +17,7 @@
 #include "rcd_cc.h"
 #include "rcd_counter.h"
 #include "rcd_mr.h"
+#include "rcd_number.h"
 #include "rcd_pkt.h"
 #include "rcd_wr.h"
 
@@ -25,84 +26,33 @@ struct rcd_srq;
 struct rcd_ah_table;
 struct rcd_reorder_pool;
 
-/** Service of a queue pair. GSI is UD on QP1. */
-enum rcd_qp_type {
-	RCD_QP_RC,
-	RCD_QP_UC,
-	RCD_QP_UD,
-	RCD_QP_GSI,
-};
-
-#define RCD_QP_TYPE_COUNT 4
-
-/** State of a queue pair, with the numbers that the verbs give them. */
-enum rcd_qp_state {
-	RCD_QP_RESET,
-	RCD_QP_INIT,
-	RCD_QP_RTR,
-	RCD_QP_RTS,
-	RCD_QP_SQD,
-	RCD_QP_SQE,
-	RCD_QP_ERR,
-};
-
-#define RCD_QP_STATE_COUNT 7
-
-/** Names of attributes, as flags. */
-enum rcd_qp_attr_mask {
-	RCD_QP_ATTR_STATE = 1 << 0,
-	RCD_QP_ATTR_CUR = 1 << 1, /**< current state: refused unless it is that */
-	RCD_QP_ATTR_SQD_NOTIFY = 1 << 2,
-	RCD_QP_ATTR_ACCESS = 1 << 3,
-	RCD_QP_ATTR_PKEY_INDEX = 1 << 4,
-	RCD_QP_ATTR_PORT = 1 << 5,
-	RCD_QP_ATTR_QKEY = 1 << 6,
-	RCD_QP_ATTR_AV = 1 << 7,
-	RCD_QP_ATTR_PATH_MTU = 1 << 8,
-	RCD_QP_ATTR_TIMEOUT = 1 << 9,
-	RCD_QP_ATTR_RETRY_CNT = 1 << 10,
-	RCD_QP_ATTR_RNR_RETRY = 1 << 11,
-	RCD_QP_ATTR_RQ_PSN = 1 << 12,
-	RCD_QP_ATTR_MAX_RD_ATOMIC = 1 << 13,
-	RCD_QP_ATTR_MIN_RNR_TIMER = 1 << 14,
-	RCD_QP_ATTR_SQ_PSN = 1 << 15,
-	RCD_QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 16,
-	RCD_QP_ATTR_DEST_QPN = 1 << 17,
-};
+/* How the transport holds what rcd_qp_attr.def lists. */
+#define RCD_QP_AS_av(field)     struct rcd_av field
+#define RCD_QP_AS_access(field) uint32_t field
+#define RCD_QP_AS_flag(field)   bool field
+#define RCD_QP_AS_flow(field)   uint32_t field
+#define RCD_QP_AS_gid(field)    struct rcd_gid field
+#define RCD_QP_AS_mtu(field)    uint16_t field
+#define RCD_QP_AS_psn(field)    struct rcd_psn field
+#define RCD_QP_AS_qkey(field)   struct rcd_qkey field
+#define RCD_QP_AS_qpn(field)    struct rcd_qpn field
+#define RCD_QP_AS_state(field)  uint8_t field
+#define RCD_QP_AS_u16(field)    uint16_t field
+#define RCD_QP_AS_u8(field)     uint8_t field
 
 /** Address vector: where packets go. The transport compares the GIDs and carries the rest. */
 struct rcd_av {
 	struct rcd_gid sgid;
-	struct rcd_gid dgid;
-	uint32_t flow_label;
-	uint8_t sgid_index;
-	uint8_t tclass;
-	uint8_t hop_limit;
-	uint8_t sl;
+#define RCD_AV_FIELD(kind, field, verbs_field) RCD_QP_AS_##kind(field);
+#include "rcd_qp_attr.def"
 	uint8_t dmac[RCD_MAC_LEN];
 };
 
-/** Attributes of a queue pair. */
+/** Attributes of a queue pair: those of rcd_qp_attr.def. */
 struct rcd_qp_attr {
-	uint8_t state;     /**< enum rcd_qp_state */
-	uint8_t cur_state; /**< enum rcd_qp_state */
-	bool sqd_notify;   /**< raise RCD_EVENT_SQ_DRAINED */
-	bool sq_draining;  /**< in SQD, and not drained yet; told, never set */
-	uint8_t port;
-	uint32_t access; /**< RCD_ACCESS_REMOTE_*: what peers may do */
-	uint16_t pkey_index;
-	uint16_t path_mtu_bytes; /**< 256, 512, 1024, 2048 or 4096 */
-	struct rcd_qkey qkey;
-	struct rcd_av av;
-	uint8_t timeout;            /**< code of rcd_ack_timeout_ns(); 0 is off */
-	uint8_t retry_cnt;          /**< 0..7 */
-	uint8_t rnr_retry;          /**< 0..7; 7 is without end */
-	uint8_t min_rnr_timer;      /**< code of rcd_rnr_timer_ns() */
-	uint8_t max_rd_atomic;      /**< READs and atomics outstanding as requester */
-	uint8_t max_dest_rd_atomic; /**< likewise as responder */
-	struct rcd_psn rq_psn;
-	struct rcd_psn sq_psn;
-	struct rcd_qpn dest_qpn;
+#define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field) RCD_QP_AS_##kind(field);
+#include "rcd_qp_attr.def"
+	bool sq_draining; /**< in SQD, and not drained yet; told, never set */
 };
 
 /** What the host does for queue pairs. `arg` is the one given at creation. */
@@ -208,7 +158,7 @@ void
 rcd_qp_fini(struct rcd_qp *qp);
 
 /**
- * Set attributes and change the state (IBTA Vol. 1, 11.2.5.2; rcd_qp_attr.def).
+ * Set attributes and change the state (IBTA Vol. 1, 11.2.5.2; rcd_qp_transition.def).
  *
  * To ERR: all work requests are to be flushed, see rcd_qp_flush(). To RESET: they are forgotten.
  *

@@ -2,31 +2,17 @@
 /**
  * @file
  * States and attributes of a queue pair: one table says what each transition needs
- * (rcd_qp_attr.def), this file checks values and carries transitions out.
+ * (rcd_qp_transition.def), this file checks values and carries transitions out.
  */
 #include <errno.h>
 
 #include "rcd_qp_priv.h"
 
-/* The names that rcd_qp_attr.def uses. */
+/* The names that rcd_qp_transition.def uses. */
 enum {
-	ACCESS = RCD_QP_ATTR_ACCESS,
-	AV = RCD_QP_ATTR_AV,
-	CUR = RCD_QP_ATTR_CUR,
-	DEST_QPN = RCD_QP_ATTR_DEST_QPN,
-	MAX_DEST_RD_ATOMIC = RCD_QP_ATTR_MAX_DEST_RD_ATOMIC,
-	MAX_RD_ATOMIC = RCD_QP_ATTR_MAX_RD_ATOMIC,
-	MIN_RNR_TIMER = RCD_QP_ATTR_MIN_RNR_TIMER,
-	PATH_MTU = RCD_QP_ATTR_PATH_MTU,
-	PKEY_INDEX = RCD_QP_ATTR_PKEY_INDEX,
-	PORT = RCD_QP_ATTR_PORT,
-	QKEY = RCD_QP_ATTR_QKEY,
-	RETRY_CNT = RCD_QP_ATTR_RETRY_CNT,
-	RNR_RETRY = RCD_QP_ATTR_RNR_RETRY,
-	RQ_PSN = RCD_QP_ATTR_RQ_PSN,
-	SQD_NOTIFY = RCD_QP_ATTR_SQD_NOTIFY,
-	SQ_PSN = RCD_QP_ATTR_SQ_PSN,
-	TIMEOUT = RCD_QP_ATTR_TIMEOUT,
+#define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field)                           \
+	symbol = RCD_QP_ATTR_##symbol,
+#include "rcd_qp_attr.def"
 };
 
 struct transition {
@@ -43,7 +29,7 @@ static const struct transition transitions[RCD_QP_STATE_COUNT][RCD_QP_STATE_COUN
 		.optional = (opt),                                                                 \
 		.exists = true,                                                                    \
 	},
-#include "rcd_qp_attr.def"
+#include "rcd_qp_transition.def"
 #undef RCD_QP_TRANSITION
 					  };
 
@@ -96,26 +82,10 @@ set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t mask)
 {
 	struct rcd_qp_attr *to = &qp->attr;
 
-#define SET(bit, field)                                                                            \
-	if (mask & (bit))                                                                          \
-	to->field = from->field
-	SET(SQD_NOTIFY, sqd_notify);
-	SET(ACCESS, access);
-	SET(PKEY_INDEX, pkey_index);
-	SET(PORT, port);
-	SET(QKEY, qkey);
-	SET(AV, av);
-	SET(PATH_MTU, path_mtu_bytes);
-	SET(TIMEOUT, timeout);
-	SET(RETRY_CNT, retry_cnt);
-	SET(RNR_RETRY, rnr_retry);
-	SET(RQ_PSN, rq_psn);
-	SET(MAX_RD_ATOMIC, max_rd_atomic);
-	SET(MIN_RNR_TIMER, min_rnr_timer);
-	SET(SQ_PSN, sq_psn);
-	SET(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	SET(DEST_QPN, dest_qpn);
-#undef SET
+#define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field)                           \
+	if (mask & symbol)                                                                         \
+		to->field = from->field;
+#include "rcd_qp_attr.def"
 	if (mask & PATH_MTU) {
 		qp->hot.mtu = to->path_mtu_bytes;
 		qp->hot.mtu_shift = (uint8_t)__builtin_ctz(to->path_mtu_bytes);

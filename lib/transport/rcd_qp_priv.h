@@ -321,7 +321,7 @@ rcd_rec_packets(struct rcd_qp *qp, uint32_t number)
 static inline bool
 rcd_mtu_valid(uint16_t mtu, uint16_t most)
 {
-	return mtu >= RCD_PATH_MTU_MIN_BYTES && mtu <= most && (mtu & (mtu - 1)) == 0;
+	return mtu != 0 && mtu <= most && rcd_mtu_bytes(rcd_mtu_code(mtu)) == mtu;
 }
 
 /** Begin a packet to the connected peer: its BTH, no payload yet. */

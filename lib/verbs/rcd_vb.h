@@ -24,6 +24,7 @@
 
 #include "rcd_cl_mem.h"
 #include "rcd_client.h"
+#include "rcd_ctrl_verbs.h"
 
 /** A device: never freed, so that pointers stay good. */
 struct rcd_vb_device {
@@ -244,12 +245,5 @@ rcd_vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 /** Fill in the functions that ibv_wr_* call. */
 void
 rcd_vb_wr_functions(struct rcd_vb_qp *qp);
-
-/* rcd_vb_addr.c */
-
-int
-rcd_vb_av(const struct ibv_ah_attr *attr, struct rcd_ctrl_av *av);
-void
-rcd_vb_ah_attr(const struct rcd_ctrl_av *av, struct ibv_ah_attr *attr);
 
 #endif /* RCD_VB_H */

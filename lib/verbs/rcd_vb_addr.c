@@ -20,36 +20,6 @@ ibv_query_gid_type(
 /** Numbers of the kernel's sysfs for GID types, and the one of RoCEv2. */
 #define SYSFS_ROCE_V2 1
 
-int
-rcd_vb_av(const struct ibv_ah_attr *attr, struct rcd_ctrl_av *av)
-{
-	/* Every packet has addresses of IP: without them there is no way. */
-	if (!attr->is_global || (attr->port_num != 0 && attr->port_num != 1))
-		return EINVAL;
-	*av = (struct rcd_ctrl_av){
-		.flow_label = attr->grh.flow_label,
-		.sgid_index = attr->grh.sgid_index,
-		.tclass = attr->grh.traffic_class,
-		.hop_limit = attr->grh.hop_limit,
-		.sl = attr->sl,
-	};
-	memcpy(av->dgid, attr->grh.dgid.raw, sizeof(av->dgid));
-	return 0;
-}
-
-void
-rcd_vb_ah_attr(const struct rcd_ctrl_av *av, struct ibv_ah_attr *attr)
-{
-	attr->is_global = 1;
-	attr->port_num = 1;
-	attr->sl = av->sl;
-	attr->grh.flow_label = av->flow_label;
-	attr->grh.sgid_index = av->sgid_index;
-	attr->grh.hop_limit = av->hop_limit;
-	attr->grh.traffic_class = av->tclass;
-	memcpy(attr->grh.dgid.raw, av->dgid, sizeof(av->dgid));
-}
-
 static int
 gids(struct ibv_context *context, struct rcd_ctrl_gids_rep *rep)
 {
@@ -167,7 +137,7 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 	if (ah == NULL)
 		return NULL;
-	err = -rcd_vb_av(attr, &req.av);
+	err = -rcd_ctrl_av_of_verbs(attr, &req.av);
 	if (err == 0)
 		err = rcd_client_call(
 			rcd_vb_client(pd->context), RCD_CTRL_AH_CREATE, &req, &rep, NULL, NULL);

@@ -198,16 +198,6 @@ query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_in
 	return err;
 }
 
-static enum ibv_mtu
-mtu_enum(uint32_t bytes)
-{
-	return bytes >= 4096    ? IBV_MTU_4096
-		: bytes >= 2048 ? IBV_MTU_2048
-		: bytes >= 1024 ? IBV_MTU_1024
-		: bytes >= 512  ? IBV_MTU_512
-				: IBV_MTU_256;
-}
-
 /*
  * Speeds of a lane and numbers of lanes as the verbs encode them: the least that is
  * not below the port's. Programs tune themselves on it, so an unknown speed is told as 100 Gb/s,
@@ -256,8 +246,8 @@ query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr
 		return -err;
 	memset(&full, 0, sizeof(full));
 	full.state = (enum ibv_port_state)rep.state;
-	full.max_mtu = mtu_enum(rep.max_mtu_bytes);
-	full.active_mtu = mtu_enum(rep.active_mtu_bytes);
+	full.max_mtu = (enum ibv_mtu)rcd_mtu_code(rep.max_mtu_bytes);
+	full.active_mtu = (enum ibv_mtu)rcd_mtu_code(rep.active_mtu_bytes);
 	full.gid_tbl_len = (int)rep.gid_count;
 	full.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
 	full.max_msg_sz = UINT32_C(1) << 31;

@@ -8,50 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The verbs' bits of attributes, and the transport's, in the same order. */
-static const struct {
-	int verbs;
-	uint32_t ours;
-} masks[] = {
-	{ IBV_QP_STATE, 1 << 0 },
-	{ IBV_QP_CUR_STATE, 1 << 1 },
-	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, 1 << 2 },
-	{ IBV_QP_ACCESS_FLAGS, 1 << 3 },
-	{ IBV_QP_PKEY_INDEX, 1 << 4 },
-	{ IBV_QP_PORT, 1 << 5 },
-	{ IBV_QP_QKEY, 1 << 6 },
-	{ IBV_QP_AV, 1 << 7 },
-	{ IBV_QP_PATH_MTU, 1 << 8 },
-	{ IBV_QP_TIMEOUT, 1 << 9 },
-	{ IBV_QP_RETRY_CNT, 1 << 10 },
-	{ IBV_QP_RNR_RETRY, 1 << 11 },
-	{ IBV_QP_RQ_PSN, 1 << 12 },
-	{ IBV_QP_MAX_QP_RD_ATOMIC, 1 << 13 },
-	{ IBV_QP_MIN_RNR_TIMER, 1 << 14 },
-	{ IBV_QP_SQ_PSN, 1 << 15 },
-	{ IBV_QP_MAX_DEST_RD_ATOMIC, 1 << 16 },
-	{ IBV_QP_DEST_QPN, 1 << 17 },
-};
-
 static bool
 single_threaded(const struct ibv_pd *pd)
 {
 	return ((const struct rcd_vb_pd *)(const void *)pd)->td != NULL ||
 		rcd_vb_context(pd->context)->single;
-}
-
-static int
-type_of(enum ibv_qp_type type, uint32_t *ours)
-{
-	if (type == IBV_QPT_RC)
-		*ours = RCD_CTRL_QP_RC;
-	else if (type == IBV_QPT_UC)
-		*ours = RCD_CTRL_QP_UC;
-	else if (type == IBV_QPT_UD)
-		*ours = RCD_CTRL_QP_UD;
-	else
-		return EOPNOTSUPP;
-	return 0;
 }
 
 static struct rcd_vb_qp *
@@ -64,7 +25,7 @@ make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 
 	if (qp == NULL)
 		return NULL;
-	err = type_of(attr->qp_type, &req.type);
+	err = rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
 	if (err == 0 && (attr->send_cq == NULL || attr->recv_cq == NULL))
 		err = EINVAL;
 	if (err == 0 &&
@@ -183,12 +144,6 @@ ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 	return qp->qp.wr_start != NULL ? &qp->qp : NULL;
 }
 
-static uint32_t
-mtu_bytes(enum ibv_mtu mtu)
-{
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
 /* What was completed before RESET is not to be taken for what comes after it. */
 static void
 clean(struct ibv_cq *ibv, uint32_t qpn)
@@ -204,46 +159,15 @@ int
 ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
-	struct rcd_ctrl_qp_attr to = {
-		.access = attr->qp_access_flags &
-			(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				IBV_ACCESS_REMOTE_ATOMIC),
-		.qkey = attr->qkey,
-		.rq_psn = attr->rq_psn,
-		.sq_psn = attr->sq_psn,
-		.dest_qpn = attr->dest_qp_num,
-		.path_mtu_bytes = mtu_bytes(attr->path_mtu),
-		.pkey_index = attr->pkey_index,
-		.state = (uint8_t)attr->qp_state,
-		.cur_state = (uint8_t)attr->cur_qp_state,
-		.sqd_notify = attr->en_sqd_async_notify,
-		.port = attr->port_num,
-		.timeout = attr->timeout,
-		.retry_cnt = attr->retry_cnt,
-		.rnr_retry = attr->rnr_retry,
-		.max_rd_atomic = attr->max_rd_atomic,
-		.min_rnr_timer = attr->min_rnr_timer,
-		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
-	};
-	int known = 0;
-	uint32_t ours = 0;
-	int err = 0;
+	struct rcd_ctrl_qp_attr to;
+	int err = rcd_ctrl_qp_attr_of_verbs(attr, (uint32_t)mask, &to);
 
-	for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
-		known |= masks[i].verbs;
-		if (mask & masks[i].verbs)
-			ours |= masks[i].ours;
-	}
-	if (mask & ~known)
-		return EOPNOTSUPP;
-	if (mask & IBV_QP_AV)
-		err = rcd_vb_av(&attr->ah_attr, &to.av);
 	if (err != 0)
 		return err;
 	/* Requests are being posted, or they are not: the indices begin anew with RESET. */
 	rcd_vb_lock(&qp->sq_lock);
 	rcd_vb_lock(&qp->rq_lock);
-	err = rcd_cl_qp_modify(&qp->cl, &to, ours);
+	err = rcd_cl_qp_modify(&qp->cl, &to, (uint32_t)mask);
 	if (err == 0 && (mask & IBV_QP_STATE))
 		ibv->state = attr->qp_state;
 	rcd_vb_unlock(&qp->rq_lock);
@@ -271,26 +195,9 @@ ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 	memset(attr, 0, offsetof(struct ibv_qp_attr, rate_limit));
 	if (mask & IBV_QP_RATE_LIMIT)
 		attr->rate_limit = 0;
-	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)from.state;
-	for (uint32_t mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
-		if (mtu_bytes((enum ibv_mtu)mtu) == from.path_mtu_bytes)
-			attr->path_mtu = (enum ibv_mtu)mtu;
-	attr->qkey = from.qkey;
-	attr->rq_psn = from.rq_psn;
-	attr->sq_psn = from.sq_psn;
-	attr->dest_qp_num = from.dest_qpn;
-	attr->qp_access_flags = from.access;
+	rcd_ctrl_qp_attr_to_verbs(&from, RCD_QP_ATTR_ALL, attr);
 	attr->cap = qp->cap;
 	attr->sq_draining = from.sq_draining;
-	rcd_vb_ah_attr(&from.av, &attr->ah_attr);
-	attr->pkey_index = from.pkey_index;
-	attr->port_num = from.port;
-	attr->max_rd_atomic = from.max_rd_atomic;
-	attr->max_dest_rd_atomic = from.max_dest_rd_atomic;
-	attr->min_rnr_timer = from.min_rnr_timer;
-	attr->timeout = from.timeout;
-	attr->retry_cnt = from.retry_cnt;
-	attr->rnr_retry = from.rnr_retry;
 	ibv->state = attr->qp_state;
 	*init = (struct ibv_qp_init_attr){ .qp_context = ibv->qp_context,
 		.send_cq = ibv->send_cq,
