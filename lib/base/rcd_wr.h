@@ -3,7 +3,7 @@
  * @file
  * Work requests, completions and asynchronous events as values: what an application asked for,
  * already copied out of its memory, and what it gets back. Enumerators have the numbers that the
- * verbs give them, so that the drop-in libraries convert nothing.
+ * verbs give them, so that the drop-in libraries convert nothing (rcd_number.def).
  *
  * Where the queues live, and how a request gets from an application into these structs, is the
  * host's business (rcd_qp.h, struct rcd_qp_ops).
@@ -27,26 +27,16 @@
 
 /** What a send work request asks for. */
 enum rcd_wr_opcode {
-	RCD_WR_RDMA_WRITE = 0,
-	RCD_WR_RDMA_WRITE_WITH_IMM = 1,
-	RCD_WR_SEND = 2,
-	RCD_WR_SEND_WITH_IMM = 3,
-	RCD_WR_RDMA_READ = 4,
-	RCD_WR_COMPARE_SWAP = 5,
-	RCD_WR_FETCH_ADD = 6,
-	RCD_WR_LOCAL_INV = 7,
-	RCD_WR_BIND_MW = 8,
-	RCD_WR_SEND_WITH_INV = 9,
+#define RCD_WR_OPCODE(symbol, number, verbs) RCD_WR_##symbol = (number),
+#include "rcd_number.def"
 };
 
 #define RCD_WR_OPCODE_COUNT 10
 
 /** Flags of a send work request. */
 enum rcd_send_flags {
-	RCD_SEND_FENCE = 1 << 0,
-	RCD_SEND_SIGNALED = 1 << 1,
-	RCD_SEND_SOLICITED = 1 << 2,
-	RCD_SEND_INLINE = 1 << 3,
+#define RCD_SEND_FLAG(symbol, bit) RCD_SEND_##symbol = 1 << (bit),
+#include "rcd_number.def"
 };
 
 /** A piece of local memory. */
@@ -108,39 +98,20 @@ struct rcd_recv_wr {
 
 /** Completion status. */
 enum rcd_wc_status {
-	RCD_WC_SUCCESS = 0,
-	RCD_WC_LOC_LEN_ERR = 1,
-	RCD_WC_LOC_QP_OP_ERR = 2,
-	RCD_WC_LOC_PROT_ERR = 4,
-	RCD_WC_WR_FLUSH_ERR = 5,
-	RCD_WC_MW_BIND_ERR = 6,
-	RCD_WC_BAD_RESP_ERR = 7,
-	RCD_WC_LOC_ACCESS_ERR = 8,
-	RCD_WC_REM_INV_REQ_ERR = 9,
-	RCD_WC_REM_ACCESS_ERR = 10,
-	RCD_WC_REM_OP_ERR = 11,
-	RCD_WC_RETRY_EXC_ERR = 12,
-	RCD_WC_RNR_RETRY_EXC_ERR = 13,
+#define RCD_WC_STATUS(symbol, number) RCD_WC_##symbol = (number),
+#include "rcd_number.def"
 };
 
 /** What a completion is of. */
 enum rcd_wc_opcode {
-	RCD_WC_SEND = 0,
-	RCD_WC_RDMA_WRITE = 1,
-	RCD_WC_RDMA_READ = 2,
-	RCD_WC_COMP_SWAP = 3,
-	RCD_WC_FETCH_ADD = 4,
-	RCD_WC_BIND_MW = 5,
-	RCD_WC_LOCAL_INV = 6,
-	RCD_WC_RECV = 128,
-	RCD_WC_RECV_RDMA_WITH_IMM = 129,
+#define RCD_WC_OPCODE(symbol, number) RCD_WC_##symbol = (number),
+#include "rcd_number.def"
 };
 
 /** Flags of a completion. */
 enum rcd_wc_flags {
-	RCD_WC_GRH = 1 << 0,
-	RCD_WC_WITH_IMM = 1 << 1,
-	RCD_WC_WITH_INV = 1 << 3,
+#define RCD_WC_FLAG(symbol, bit) RCD_WC_##symbol = 1 << (bit),
+#include "rcd_number.def"
 };
 
 /** A completion. With a status other than success only wr_id, status, qpn and recv count. */
@@ -158,16 +129,10 @@ struct rcd_cqe {
 	uint8_t sl; /**< of a datagram: kind of network header, as adapters have it there */
 };
 
-/** Asynchronous events of a queue pair or shared receive queue. */
+/** Asynchronous events, the transport's and the host's. */
 enum rcd_event {
-	RCD_EVENT_QP_FATAL = 1,
-	RCD_EVENT_QP_REQ_ERR = 2,
-	RCD_EVENT_QP_ACCESS_ERR = 3,
-	RCD_EVENT_COMM_EST = 4,
-	RCD_EVENT_SQ_DRAINED = 5,
-	RCD_EVENT_SRQ_ERR = 14,
-	RCD_EVENT_SRQ_LIMIT_REACHED = 15,
-	RCD_EVENT_QP_LAST_WQE_REACHED = 16,
+#define RCD_EVENT(symbol, number) RCD_EVENT_##symbol = (number),
+#include "rcd_number.def"
 };
 
 #endif /* RCD_WR_H */

@@ -288,10 +288,10 @@ struct rcd_ctrl_qp_req {
 	uint64_t cookie; /**< given back with every event */
 };
 
+/** Services of clients: those of enum rcd_qp_type but GSI. */
 enum rcd_ctrl_qp_type {
-	RCD_CTRL_QP_RC = 0,
-	RCD_CTRL_QP_UC = 1,
-	RCD_CTRL_QP_UD = 2,
+#define RCD_QP_TYPE(symbol, number) RCD_CTRL_QP_##symbol = (number),
+#include "rcd_number.def"
 };
 
 struct rcd_ctrl_qp_rep {
@@ -510,18 +510,9 @@ enum rcd_ctrl_event_of {
 
 /** A message of the event stream. */
 struct rcd_ctrl_event {
-	uint32_t type; /**< numbers of the verbs: enum ibv_event_type */
+	uint32_t type; /**< enum rcd_event */
 	uint32_t of;   /**< enum rcd_ctrl_event_of */
 	uint64_t cookie;
-};
-
-/** Numbers of the verbs for events that are not of a queue pair or shared receive queue. */
-enum {
-	RCD_CTRL_EVENT_CQ_ERR = 0,
-	RCD_CTRL_EVENT_DEVICE_FATAL = 8,
-	RCD_CTRL_EVENT_PORT_ACTIVE = 9,
-	RCD_CTRL_EVENT_PORT_ERR = 10,
-	RCD_CTRL_EVENT_GID_CHANGE = 18,
 };
 
 /** A request, whichever it is. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "rcd_ctrl.h"
+#include "rcd_wr.h"
 
 #define RCD_CTRL_SAME(ours, theirs)                                                                \
 	static_assert((uint32_t)(ours) == (uint32_t)(theirs), #ours " is " #theirs);
@@ -23,9 +24,15 @@
 	RCD_CTRL_SAME(RCD_QP_ATTR_##symbol, IBV_QP_##verbs_symbol)
 #include "rcd_qp_attr.def"
 
-#define RCD_ACCESS(symbol, bit)      RCD_CTRL_SAME(RCD_ACCESS_##symbol, IBV_ACCESS_##symbol)
-#define RCD_MTU(bytes, code)         RCD_CTRL_SAME(code, IBV_MTU_##bytes)
-#define RCD_QP_STATE(symbol, number) RCD_CTRL_SAME(RCD_QP_##symbol, IBV_QPS_##symbol)
+#define RCD_ACCESS(symbol, bit)              RCD_CTRL_SAME(RCD_ACCESS_##symbol, IBV_ACCESS_##symbol)
+#define RCD_MTU(bytes, code)                 RCD_CTRL_SAME(code, IBV_MTU_##bytes)
+#define RCD_QP_STATE(symbol, number)         RCD_CTRL_SAME(RCD_QP_##symbol, IBV_QPS_##symbol)
+#define RCD_WR_OPCODE(symbol, number, verbs) RCD_CTRL_SAME(RCD_WR_##symbol, IBV_WR_##verbs)
+#define RCD_SEND_FLAG(symbol, bit)           RCD_CTRL_SAME(RCD_SEND_##symbol, IBV_SEND_##symbol)
+#define RCD_WC_STATUS(symbol, number)        RCD_CTRL_SAME(RCD_WC_##symbol, IBV_WC_##symbol)
+#define RCD_WC_OPCODE(symbol, number)        RCD_CTRL_SAME(RCD_WC_##symbol, IBV_WC_##symbol)
+#define RCD_WC_FLAG(symbol, bit)             RCD_CTRL_SAME(RCD_WC_##symbol, IBV_WC_##symbol)
+#define RCD_EVENT(symbol, number)            RCD_CTRL_SAME(RCD_EVENT_##symbol, IBV_EVENT_##symbol)
 #include "rcd_number.def"
 
 /* From the verbs' field to the message's, by kind. */

@@ -423,7 +423,7 @@ addr_command(const struct command *command)
 				    : rcd_dev_addr_del(dev, &addr.gid);
 	if (err != 0)
 		return error("%s: %s", command->words[3], strerror(-err));
-	rcd_dev_event(dev, RCD_CTRL_EVENT_GID_CHANGE);
+	rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 	return json_object();
 }
 

@@ -173,7 +173,7 @@ rcd_dev_check_link(struct rcd_dev *dev)
 	if (!up)
 		rcd_counter_add(
 			&dev->counters[dev->engine->lcore_count], RCD_COUNTER_LINK_DOWNED, 1);
-	rcd_dev_event(dev, up ? RCD_CTRL_EVENT_PORT_ACTIVE : RCD_CTRL_EVENT_PORT_ERR);
+	rcd_dev_event(dev, up ? RCD_EVENT_PORT_ACTIVE : RCD_EVENT_PORT_ERR);
 }
 
 uint32_t
@@ -356,7 +356,7 @@ take_down(struct rcd_dev *dev)
 		next = LIST_NEXT(session, link);
 		if (session->dev != dev)
 			continue;
-		rcd_guest_event(session, RCD_CTRL_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_guest_event(session, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
 		rcd_session_end(session);
 	}
 	if (engine->devs[dev->index] == dev) {

@@ -278,7 +278,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 		close(engine->listen_fd);
 	}
 	while ((session = LIST_FIRST(&engine->sessions)) != NULL) {
-		rcd_guest_event(session, RCD_CTRL_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_guest_event(session, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
 		rcd_session_end(session);
 		rcd_session_close(session);
 	}

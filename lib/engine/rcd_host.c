@@ -139,7 +139,7 @@ complete(void *arg, const struct rcd_cqe *cqe)
 			rcd_counter_add(&hqp->session->counters, RCD_COUNTER_CQ_OVERRUN, 1);
 			cq->failed = true;
 			hqp->faulty = true;
-			note(hqp->session, cq->via, RCD_CTRL_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
+			note(hqp->session, cq->via, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
 				cq->cookie);
 			return;
 		}

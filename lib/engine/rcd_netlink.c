@@ -164,7 +164,7 @@ on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	else
 		err = rcd_dev_addr_del(dev, &addr.gid);
 	if (err == 0 && dev->started)
-		rcd_dev_event(dev, RCD_CTRL_EVENT_GID_CHANGE);
+		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 }
 
 static void

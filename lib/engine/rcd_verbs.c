@@ -230,10 +230,9 @@ qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 static int
 qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
 {
-	static const enum rcd_qp_type types[] = { RCD_QP_RC, RCD_QP_UC, RCD_QP_UD };
 	struct rcd_dev *dev = session->dev;
 	struct rcd_qp_init init = {
-		.type = types[req->type],
+		.type = (enum rcd_qp_type)req->type,
 		.qpn = { hqp->qpn },
 		.pd = req->pd,
 		.sq_depth = hqp->sq_depth,

@@ -73,13 +73,13 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
 				errno = EIO;
 				return -1;
 			}
-			event = (struct rcd_ctrl_event){ .type = RCD_CTRL_EVENT_DEVICE_FATAL,
+			event = (struct rcd_ctrl_event){ .type = RCD_EVENT_DEVICE_FATAL,
 				.of = RCD_CTRL_EVENT_DEVICE };
 		} else if (got != (long)sizeof(event)) {
 			errno = got < 0 ? (int)-got : EPROTO;
 			return -1;
 		}
-		vb->fatal |= event.type == RCD_CTRL_EVENT_DEVICE_FATAL;
+		vb->fatal |= event.type == RCD_EVENT_DEVICE_FATAL;
 		pthread_mutex_lock(&vb->lock);
 		found = deliver(vb, &event, to);
 		pthread_mutex_unlock(&vb->lock);

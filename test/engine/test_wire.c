@@ -245,7 +245,7 @@ overrun_is_an_event(void)
 		CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 8, 1), 0);
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
-	CU_ASSERT_EQUAL(event.type, RCD_CTRL_EVENT_CQ_ERR);
+	CU_ASSERT_EQUAL(event.type, RCD_EVENT_CQ_ERR);
 	CU_ASSERT_EQUAL(event.cookie, 5);
 	node_close(&a);
 	node_close(&b);
@@ -328,11 +328,11 @@ link_down_and_up(void)
 	free(rig_admin(rig.socket, "link set roce1 down"));
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
-	CU_ASSERT_EQUAL(event.type, RCD_CTRL_EVENT_PORT_ERR);
+	CU_ASSERT_EQUAL(event.type, RCD_EVENT_PORT_ERR);
 	free(rig_admin(rig.socket, "link set roce1 up"));
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
-	CU_ASSERT_EQUAL(event.type, RCD_CTRL_EVENT_PORT_ACTIVE);
+	CU_ASSERT_EQUAL(event.type, RCD_EVENT_PORT_ACTIVE);
 	node_close(&a);
 }
 
@@ -434,7 +434,7 @@ stops_within_a_second(void)
 	CU_ASSERT(now_ms() - begin < 2500);
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
-	CU_ASSERT_EQUAL(event.type, RCD_CTRL_EVENT_DEVICE_FATAL);
+	CU_ASSERT_EQUAL(event.type, RCD_EVENT_DEVICE_FATAL);
 	CU_ASSERT(rcd_client_check(&a.client));
 	CU_ASSERT_EQUAL(access(rig.socket, F_OK), -1);
 	node_close(&a);
