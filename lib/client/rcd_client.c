@@ -58,6 +58,12 @@ rcd_client_connect(struct rcd_client *client, const char *path)
 	return err;
 }
 
+static void
+die(struct rcd_client *client)
+{
+	__atomic_store_n(&client->dead, 1, __ATOMIC_RELAXED);
+}
+
 void
 rcd_client_close(struct rcd_client *client)
 {
@@ -76,13 +82,9 @@ rcd_client_close(struct rcd_client *client)
 		close(client->events_fd);
 	client->sock = client->seg_fd = client->wake_fd = client->events_fd = -1;
 	client->shm = NULL;
+	/* Who still asks for something hears that there is nobody. */
+	die(client);
 	pthread_mutex_destroy(&client->lock);
-}
-
-static void
-die(struct rcd_client *client)
-{
-	__atomic_store_n(&client->dead, 1, __ATOMIC_RELAXED);
 }
 
 /* @return status of the reply, or -EIO */

@@ -48,7 +48,7 @@ struct rcd_client {
 int
 rcd_client_connect(struct rcd_client *client, const char *path);
 
-/** Close the session. All that belongs to it is gone then. */
+/** Close the session. All that belongs to it is gone then; calls give -EIO as without an engine. */
 void
 rcd_client_close(struct rcd_client *client);
 

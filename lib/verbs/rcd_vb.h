@@ -52,9 +52,10 @@ struct rcd_vb_context {
 	struct rcd_vb_qps qps;
 	struct rcd_vb_cqs cqs;
 	struct rcd_vb_srqs srqs;
-	bool single; /**< ROCADE_SINGLE_THREADED: no locks */
-	bool fatal;  /**< the engine's end was told */
-	int cmd_fd;  /**< of an imported context, which it was imported by; -1 */
+	bool single;    /**< ROCADE_SINGLE_THREADED: no locks */
+	bool fatal;     /**< the engine's end was told */
+	int cmd_fd;     /**< of an imported context, which it was imported by; -1 */
+	uint32_t users; /**< its objects, and who has it open */
 };
 
 /** A lock of the data path: uncontended but for applications that share an object. */
@@ -182,6 +183,18 @@ rcd_vb_ret(int err)
 {
 	return err < 0 ? -err : 0;
 }
+
+/** Memory for an object of a context, zeroed. @return NULL and errno */
+void *
+rcd_vb_new(struct ibv_context *context, size_t bytes);
+
+/**
+ * Free an object of a context. A garbage collector may close a device before it destroys what was
+ * made with it, so a closed context stays until the last of its objects goes; what is asked of the
+ * engine meanwhile fails as if there were none.
+ */
+void
+rcd_vb_free(struct ibv_context *context, void *object);
 
 /** Say something on stderr, when ROCADE_DEBUG is set. */
 void

@@ -132,7 +132,7 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rcd_ctrl_ah_req req = { .pd = pd->handle };
 	struct rcd_ctrl_handle rep;
-	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+	struct ibv_ah *ah = rcd_vb_new(pd->context, sizeof(*ah));
 	int err;
 
 	if (ah == NULL)
@@ -142,7 +142,7 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		err = rcd_client_call(
 			rcd_vb_client(pd->context), RCD_CTRL_AH_CREATE, &req, &rep, NULL, NULL);
 	if (err != 0) {
-		free(ah);
+		rcd_vb_free(pd->context, ah);
 		errno = -err;
 		return NULL;
 	}
@@ -213,7 +213,7 @@ ibv_destroy_ah(struct ibv_ah *ah)
 
 	if (err != 0 && err != -EIO)
 		return -err;
-	free(ah);
+	rcd_vb_free(ah->context, ah);
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct rcd_vb_channel *channel = calloc(1, sizeof(*channel));
+	struct rcd_vb_channel *channel = rcd_vb_new(context, sizeof(*channel));
 	struct rcd_ctrl_handle rep;
 	struct rcd_ctrl_fds fds;
 	int err;
@@ -25,7 +25,7 @@ ibv_create_comp_channel(struct ibv_context *context)
 	err = rcd_client_call(
 		rcd_vb_client(context), RCD_CTRL_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
 	if (err != 0 || fds.count != 1) {
-		free(channel);
+		rcd_vb_free(context, channel);
 		errno = err != 0 ? -err : EPROTO;
 		return NULL;
 	}
@@ -49,7 +49,7 @@ ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 		return EBUSY;
 	rcd_cl_destroy(rcd_vb_client(context), RCD_CTRL_CHANNEL_DESTROY, channel->handle);
 	close(ibv->fd);
-	free(channel);
+	rcd_vb_free(context, channel);
 	return 0;
 }
 
@@ -58,7 +58,7 @@ rcd_vb_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
 	struct ibv_comp_channel *channel, bool single)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(context);
-	struct rcd_vb_cq *cq = calloc(1, sizeof(*cq));
+	struct rcd_vb_cq *cq = rcd_vb_new(context, sizeof(*cq));
 	struct rcd_ctrl_cq_req req = {
 		.depth = cqe,
 		.channel = channel != NULL ? ((struct rcd_vb_channel *)(void *)channel)->handle
@@ -72,7 +72,7 @@ rcd_vb_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
 	err = cqe == 0 || cqe > vb->rep.max_cqe ? -EINVAL
 						: rcd_cl_cq_create(&vb->client, &req, &cq->cl);
 	if (err != 0) {
-		free(cq);
+		rcd_vb_free(context, cq);
 		errno = -err;
 		return NULL;
 	}
@@ -163,7 +163,7 @@ ibv_destroy_cq(struct ibv_cq *ibv)
 	}
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	free(cq);
+	rcd_vb_free(ibv->context, cq);
 	return 0;
 }
 

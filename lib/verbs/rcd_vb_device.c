@@ -351,7 +351,36 @@ new_context(void)
 	LIST_INIT(&context->srqs);
 	context->single = single != NULL && strcmp(single, "1") == 0;
 	context->cmd_fd = -1;
+	context->users = 1;
 	return context;
+}
+
+/* The last one frees it. */
+static void
+leave(struct rcd_vb_context *context)
+{
+	if (__atomic_sub_fetch(&context->users, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	pthread_mutex_destroy(&context->lock);
+	pthread_mutex_destroy(&context->base.context.mutex);
+	free(context);
+}
+
+void *
+rcd_vb_new(struct ibv_context *context, size_t bytes)
+{
+	void *object = calloc(1, bytes);
+
+	if (object != NULL)
+		__atomic_add_fetch(&rcd_vb_context(context)->users, 1, __ATOMIC_RELAXED);
+	return object;
+}
+
+void
+rcd_vb_free(struct ibv_context *context, void *object)
+{
+	free(object);
+	leave(rcd_vb_context(context));
 }
 
 /* Its session is open. */
@@ -385,7 +414,7 @@ ibv_open_device(struct ibv_device *device)
 	}
 	if (err != 0) {
 		rcd_vb_debug("can't open %s: %s", device->name, strerror(-err));
-		free(context);
+		leave(context);
 		errno = -err;
 		return NULL;
 	}
@@ -434,7 +463,7 @@ ibv_import_device(int cmd_fd)
 	}
 	if (err != 0) {
 		rcd_vb_debug("can't import descriptor %d: %s", cmd_fd, strerror(-err));
-		free(context);
+		leave(context);
 		errno = -err;
 		return NULL;
 	}
@@ -450,9 +479,7 @@ ibv_close_device(struct ibv_context *ibv)
 	rcd_client_close(&context->client);
 	if (context->cmd_fd >= 0)
 		close(context->cmd_fd);
-	pthread_mutex_destroy(&context->lock);
-	pthread_mutex_destroy(&ibv->mutex);
-	free(context);
+	leave(context);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
 {
-	struct rcd_vb_pd *pd = calloc(1, sizeof(*pd));
+	struct rcd_vb_pd *pd = rcd_vb_new(context, sizeof(*pd));
 	struct rcd_ctrl_handle rep;
 	int err;
 
@@ -26,7 +26,7 @@ ibv_alloc_pd(struct ibv_context *context)
 		return NULL;
 	err = rcd_client_call(rcd_vb_client(context), RCD_CTRL_PD_CREATE, NULL, &rep, NULL, NULL);
 	if (err != 0) {
-		free(pd);
+		rcd_vb_free(context, pd);
 		errno = -err;
 		return NULL;
 	}
@@ -50,7 +50,7 @@ ibv_dealloc_pd(struct ibv_pd *ibv)
 	/* Without an engine there is nothing left to free but this. */
 	if (err != 0 && err != -EIO)
 		return -err;
-	free(pd);
+	rcd_vb_free(ibv->context, pd);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ rcd_vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 		errno = EINVAL;
 		return NULL;
 	}
-	td = calloc(1, sizeof(*td));
+	td = rcd_vb_new(context, sizeof(*td));
 	if (td != NULL)
 		td->context = context;
 	return td;
@@ -72,7 +72,7 @@ rcd_vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 int
 rcd_vb_dealloc_td(struct ibv_td *td)
 {
-	free(td);
+	rcd_vb_free(td->context, td);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain
 		errno = EINVAL;
 		return NULL;
 	}
-	pd = calloc(1, sizeof(*pd));
+	pd = rcd_vb_new(context, sizeof(*pd));
 	if (pd == NULL)
 		return NULL;
 	pd->pd.context = context;
@@ -116,12 +116,12 @@ reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 		errno = access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : EINVAL;
 		return NULL;
 	}
-	mr = calloc(1, sizeof(*mr));
+	mr = rcd_vb_new(pd->context, sizeof(*mr));
 	if (mr == NULL)
 		return NULL;
 	err = rcd_cl_mr_reg(rcd_vb_client(pd->context), &attr, &mr->cl);
 	if (err != 0) {
-		free(mr);
+		rcd_vb_free(pd->context, mr);
 		errno = -err;
 		return NULL;
 	}
@@ -209,7 +209,7 @@ ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (err != 0 && err != -EIO)
 		return -err;
-	free(mr);
+	rcd_vb_free(ibv->context, mr);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ struct ibv_mw *
 rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct rcd_ctrl_mw_req req = { .pd = pd->handle, .type = (uint32_t)type };
-	struct ibv_mw *mw = calloc(1, sizeof(*mw));
+	struct ibv_mw *mw = rcd_vb_new(pd->context, sizeof(*mw));
 	struct rcd_ctrl_key rep;
 	int err;
 
@@ -226,7 +226,7 @@ rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	err = rcd_client_call(
 		rcd_vb_client(pd->context), RCD_CTRL_MW_ALLOC, &req, &rep, NULL, NULL);
 	if (err != 0) {
-		free(mw);
+		rcd_vb_free(pd->context, mw);
 		errno = -err;
 		return NULL;
 	}
@@ -247,7 +247,7 @@ rcd_vb_dealloc_mw(struct ibv_mw *mw)
 
 	if (err != 0 && err != -EIO)
 		return -err;
-	free(mw);
+	rcd_vb_free(mw->context, mw);
 	return 0;
 }
 
@@ -256,7 +256,7 @@ struct ibv_mr *
 rcd_vb_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct rcd_ctrl_handle req = { .handle = pd->handle };
-	struct rcd_vb_mr *mr = calloc(1, sizeof(*mr));
+	struct rcd_vb_mr *mr = rcd_vb_new(pd->context, sizeof(*mr));
 	struct rcd_ctrl_mr_rep rep;
 	int err;
 
@@ -264,7 +264,7 @@ rcd_vb_alloc_null_mr(struct ibv_pd *pd)
 		return NULL;
 	err = rcd_client_call(rcd_vb_client(pd->context), RCD_CTRL_MR_NULL, &req, &rep, NULL, NULL);
 	if (err != 0) {
-		free(mr);
+		rcd_vb_free(pd->context, mr);
 		errno = -err;
 		return NULL;
 	}
@@ -280,14 +280,14 @@ struct ibv_pd *
 ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	struct rcd_ctrl_handle req = { .handle = handle };
-	struct rcd_vb_pd *pd = calloc(1, sizeof(*pd));
+	struct rcd_vb_pd *pd = rcd_vb_new(context, sizeof(*pd));
 	int err;
 
 	if (pd == NULL)
 		return NULL;
 	err = rcd_client_call(rcd_vb_client(context), RCD_CTRL_PD_QUERY, &req, NULL, NULL, NULL);
 	if (err != 0) {
-		free(pd);
+		rcd_vb_free(context, pd);
 		errno = -err;
 		return NULL;
 	}
@@ -299,7 +299,7 @@ ibv_import_pd(struct ibv_context *context, uint32_t handle)
 void
 ibv_unimport_pd(struct ibv_pd *pd)
 {
-	free(pd);
+	rcd_vb_free(pd->context, pd);
 }
 
 /* Its address is that of another process, and says nothing here. */
@@ -307,7 +307,7 @@ struct ibv_mr *
 ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct rcd_ctrl_handle req = { .handle = handle };
-	struct rcd_vb_mr *mr = calloc(1, sizeof(*mr));
+	struct rcd_vb_mr *mr = rcd_vb_new(pd->context, sizeof(*mr));
 	struct rcd_ctrl_mr_query_rep rep;
 	int err;
 
@@ -318,7 +318,7 @@ ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	if (err == 0 && rep.pd != pd->handle)
 		err = -EINVAL;
 	if (err != 0) {
-		free(mr);
+		rcd_vb_free(pd->context, mr);
 		errno = -err;
 		return NULL;
 	}
@@ -333,7 +333,7 @@ ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 void
 ibv_unimport_mr(struct ibv_mr *mr)
 {
-	free(mr);
+	rcd_vb_free(mr->context, mr);
 }
 
 struct ibv_dm *

@@ -19,7 +19,7 @@ static struct rcd_vb_qp *
 make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
-	struct rcd_vb_qp *qp = calloc(1, sizeof(*qp));
+	struct rcd_vb_qp *qp = rcd_vb_new(pd->context, sizeof(*qp));
 	struct rcd_ctrl_qp_req req = { .pd = pd->handle, .cookie = (uintptr_t)qp };
 	int err;
 
@@ -48,7 +48,7 @@ make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		err = rcd_vb_ret(rcd_cl_qp_create(&vb->client, &req, &qp->cl));
 	}
 	if (err != 0) {
-		free(qp);
+		rcd_vb_free(pd->context, qp);
 		errno = err;
 		return NULL;
 	}
@@ -235,7 +235,7 @@ ibv_destroy_qp(struct ibv_qp *ibv)
 	pthread_mutex_unlock(&ibv->mutex);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	free(qp);
+	rcd_vb_free(ibv->context, qp);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ struct ibv_srq *
 ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
-	struct rcd_vb_srq *srq = calloc(1, sizeof(*srq));
+	struct rcd_vb_srq *srq = rcd_vb_new(pd->context, sizeof(*srq));
 	struct rcd_ctrl_srq_req req = { .pd = pd->handle,
 		.depth = attr->attr.max_wr,
 		.max_sge = attr->attr.max_sge,
@@ -254,7 +254,7 @@ ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 		return NULL;
 	err = rcd_cl_srq_create(&vb->client, &req, &srq->cl);
 	if (err != 0) {
-		free(srq);
+		rcd_vb_free(pd->context, srq);
 		errno = -err;
 		return NULL;
 	}
@@ -340,7 +340,7 @@ ibv_destroy_srq(struct ibv_srq *ibv)
 	pthread_mutex_unlock(&ibv->mutex);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	free(srq);
+	rcd_vb_free(ibv->context, srq);
 	return 0;
 }
 

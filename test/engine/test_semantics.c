@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "rcd_tap.h"
@@ -283,6 +284,48 @@ events_are_waited_for(void)
 	side_close(&b);
 }
 
+/* As a garbage collector may do it, which knows no order. */
+static void
+objects_outlive_a_closed_device(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_parent_domain_init_attr parent = { .comp_mask = 0 };
+	struct ibv_td_init_attr td_attr = { .comp_mask = 0 };
+	struct ibv_pd *domain;
+	struct ibv_srq *srq;
+	struct ibv_mr *null_mr;
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct side a, b;
+
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	ah = side_ah(&a, &b, 0);
+	parent.pd = a.pd;
+	parent.td = ibv_alloc_td(a.context, &td_attr);
+	domain = ibv_alloc_parent_domain(a.context, &parent);
+	srq = ibv_create_srq(domain, &srq_attr);
+	null_mr = ibv_alloc_null_mr(a.pd);
+	mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2);
+	MUST(ah != NULL && srq != NULL && null_mr != NULL && mw != NULL);
+	CU_ASSERT_EQUAL(ibv_close_device(a.context), 0);
+	CU_ASSERT_PTR_NULL(ibv_alloc_pd(a.context));
+	CU_ASSERT_EQUAL(errno, EIO);
+	CU_ASSERT_EQUAL(ibv_destroy_cq(a.cq), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_comp_channel(a.channel), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_ah(ah), 0);
+	CU_ASSERT_EQUAL(ibv_dealloc_mw(mw), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(null_mr), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(a.mr), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_srq(srq), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(a.qp), 0);
+	CU_ASSERT_EQUAL(ibv_dealloc_pd(domain), 0);
+	CU_ASSERT_EQUAL(ibv_dealloc_td(parent.td), 0);
+	CU_ASSERT_EQUAL(ibv_dealloc_pd(a.pd), 0);
+	munmap(a.memory, SIDE_LEN);
+	side_close(&b);
+}
+
 static void
 nothing_is_left(void)
 {
@@ -300,6 +343,7 @@ main(void)
 		RCD_TEST(overrun_is_told),
 		RCD_TEST(what_is_in_use_stays),
 		RCD_TEST(events_are_waited_for),
+		RCD_TEST(objects_outlive_a_closed_device),
 		RCD_TEST(nothing_is_left),
 	};
 

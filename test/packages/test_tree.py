@@ -39,7 +39,7 @@ def installed():
         # A checkout is configured for /usr/local; a distribution has a folder for each CPU.
         path = pathlib.PurePath(path).relative_to(options['prefix'])
         libdir = pathlib.PurePath(options['libdir'])
-        if path.is_relative_to(libdir) and libdir.name == 'lib':
+        if path.is_relative_to(libdir) and len(libdir.parts) == 1:
             path = pathlib.PurePath('lib/any') / path.relative_to(libdir)
         found.add(f'usr/{path}')
     return found
