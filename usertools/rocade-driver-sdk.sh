@@ -38,21 +38,24 @@ version=$(dpkg-query -W -f '${Version}' libdpdk-dev 2>/dev/null) ||
 # same line (22.11, 24.11) serve as well: what drivers are compiled with stays within it.
 line=${version%%.*}.$(cut -d. -f2 <<<"$version")
 
-# keep FOLDER: takes the files from a source tree, and says whose they are
+# keep FOLDER: takes the files from a source tree, all or none, and notes for what version
 keep() {
-	mkdir -p "$folder"
-	(cd "$1" && cp "${files[@]}" "$folder")
-	echo "$version" >"$folder/version"
+	rm -rf "$folder"
+	mkdir -p "$folder" && (cd "$1" && cp "${files[@]}" "$folder") &&
+		echo "$version" >"$folder/version"
 }
 
 folder=$(readlink -m "$folder")
 if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
 	given=$(cat "$ROCADE_DPDK_SOURCE/VERSION" 2>/dev/null) ||
 		fail "ROCADE_DPDK_SOURCE=$ROCADE_DPDK_SOURCE is no source tree of DPDK"
-	[[ $given == "$line".* ]] ||
-		fail "ROCADE_DPDK_SOURCE has DPDK $given, and $version is installed"
-	keep "$ROCADE_DPDK_SOURCE" || fail "ROCADE_DPDK_SOURCE has not all of the files"
-	exit 0
+	if [[ $given == "$line".* ]]; then
+		keep "$ROCADE_DPDK_SOURCE" || fail "ROCADE_DPDK_SOURCE has not all of the files"
+		echo "rocade-driver-sdk: DPDK $version is installed, headers are those of $given"
+		exit 0
+	fi
+	echo "rocade-driver-sdk: ROCADE_DPDK_SOURCE has DPDK $given, and $version is installed:" \
+		"the source package is looked for"
 fi
 
 work=$(mktemp -d)
@@ -86,4 +89,4 @@ fi
 	echo "rocade-driver-sdk: DPDK $version is installed, headers are those of $fetched"
 tar -xf dpdk_*.orig.tar.* --strip-components=1 --wildcards "${files[@]/#/*/}" ||
 	fail "the source package of DPDK $version is not as expected"
-keep .
+keep . || fail "the headers can not be written to $folder"

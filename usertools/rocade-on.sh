@@ -30,13 +30,14 @@ skip() {
 	exit 77
 }
 
-# quietly COMMAND...: says what it said only if it fails; a network that is not there is no failure
+# quietly COMMAND...: says what it said only if it fails; a network that is not there is no failure,
+# all else that keeps a file from being fetched is one (no room, a wrong sum, a file that is gone)
 quietly() {
 	local status=0
 	"$@" >"$work/log" 2>&1 || status=$?
 	[ $status -ne 0 ] || return 0
-	if grep -qE 'Failed (to fetch|getting release file)|Could not resolve|Unable to connect' \
-		"$work/log"; then
+	if grep -qE -e 'Failed getting release file|Could not resolve|Temporary failure resolving' \
+		-e 'Unable to connect|Could not connect' "$work/log"; then
 		skip "$(grep -E '^E: |^W: ' "$work/log" | head -1)"
 	fi
 	cat "$work/log" >&2

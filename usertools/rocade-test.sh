@@ -29,7 +29,8 @@
 #   --packages  instead of all that: the packages of this release of Debian are built, installed,
 #         upgraded and purged in a bare system (test/packages/packages.sh), which takes debootstrap
 #
-# Exit status: 0 when every build worked and no test failed.
+# Exit status: 0 when every build worked and no test failed; 77 when --on or --packages can't fetch
+# Debian here.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 . "$root/usertools/rocade-root.sh"
@@ -42,6 +43,10 @@ symbols=false
 if [ "${1:-}" = --on ]; then
 	shift
 	exec "$root/usertools/rocade-on.sh" "$@"
+fi
+if [ $# -gt 1 ]; then
+	echo "rocade-test: one of --ci, --short, --symbols and --packages at a time" >&2
+	exit 2
 fi
 for arg in "$@"; do
 	case $arg in
@@ -73,10 +78,6 @@ for arg in "$@"; do
 	esac
 done
 
-if [ $# -gt 1 ]; then
-	echo "rocade-test: one of --ci, --short, --symbols and --packages at a time" >&2
-	exit 2
-fi
 if ! $symbols && ! has_rights; then
 	echo "rocade-test: the suites need root's rights (network namespaces and the like):" \
 		"there is neither sudo nor doas here" >&2
@@ -169,7 +170,8 @@ rings() {
 	meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" -Dbuildtype=debugoptimized \
 		-Db_sanitize=thread >"$builds/setup.log" 2>&1 || return 1
 	echo "rocade-test: building in $dir"
-	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race
+	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race ||
+		return 1
 	logs+=("$dir/meson-logs/testlog.json")
 	rm -f "$dir/meson-logs/testlog.json"
 	as_root meson test -C "$dir" --no-rebuild --print-errorlogs shmq security_race || broken=1

@@ -2,6 +2,7 @@
 """Rocade for good: programs find its libraries without being told, those of a user or all of the
 system. What is written is files of our own, and in a shell's start files a marked block, which goes
 as it came. The libraries that are chosen are those that leave DPDK programs the system's own."""
+import contextlib
 import os
 import pathlib
 import platform
@@ -187,9 +188,12 @@ def remove(path, top):
     """The file, and folders below top that hold nothing any more."""
     path.unlink(missing_ok=True)
     for parent in path.parents:
-        if parent == top or top not in parent.parents or any(parent.iterdir()):
+        if parent == top or top not in parent.parents:
             break
-        parent.rmdir()
+        if parent.is_dir():
+            if any(parent.iterdir()):
+                break
+            parent.rmdir()
 
 
 def put(path, data, top):
@@ -200,11 +204,20 @@ def put(path, data, top):
         write(path, data)
 
 
+def owned(path):
+    """It is of the user who runs this."""
+    if os.path.lexists(path) and path.lstat().st_uid != os.geteuid():
+        raise Failure(f'{path} is not of the user who runs this')
+
+
 def ours(path):
     """Root's shells must not come to read what another user can change: with "sudo -E", root has
-    that user's home."""
-    if path.stat().st_uid != os.geteuid():
-        raise Failure(f'{path} is not of the user who runs this')
+    that user's home. Links on the way are looked at as well as what they lead to."""
+    tops = [top for top in (home(), config_home()) if path.is_relative_to(top)]
+    for one in (pathlib.Path(os.path.realpath(path)), path, *path.parents):
+        owned(one)
+        if not tops or one == tops[0]:
+            break
 
 
 def below(root, path):
@@ -214,8 +227,17 @@ def below(root, path):
     return path
 
 
-def apply(changes, enabled, top):
-    """Make all changes, or none when one can not be. Returns what was changed."""
+def undo(plan, top):
+    """Make the files what they were, as far as can be: those first that take room."""
+    for path, old, _ in sorted(plan, key=lambda each: each[1] is not None):
+        with contextlib.suppress(OSError):
+            if (path.read_bytes() if path.exists() else None) != old:
+                put(path, old, top)
+
+
+def apply(changes, enabled, top, check=ours):
+    """Make all changes, or none when one can not be; check(path) says whose the files must be.
+    Returns what was changed: [(path, old content, new one)]."""
     plan = []
     for change in changes:
         old = change.path.read_bytes() if change.path.exists() else None
@@ -227,29 +249,35 @@ def apply(changes, enabled, top):
             folder = folder.parent
         if not os.access(folder, os.W_OK):
             raise Failure(f'{change.path} can not be written by this user')
-        ours(folder if old is None else pathlib.Path(os.path.realpath(change.path)))
+        if old is None:
+            owned(folder)
+        check(change.path)
         plan.append((change.path, old, new))
-    begun = []
     try:
-        for path, old, new in plan:
-            begun.append((path, old))
+        for path, _, new in plan:
             put(path, new, top)
-    except OSError:
-        for path, old in reversed(begun):
-            put(path, old, top)
+    except BaseException:
+        undo(plan, top)
         raise
-    return [path for path, _, _ in plan]
+    return plan
 
 
 def guarded(folder, root):
-    """What all programs of a system load is nobody's to change but root's."""
+    """What all programs of a system load is nobody's to change but root's: the libraries that
+    choose, those beside their folder that they load, where links lead, and all folders above."""
+    root = root.resolve()
     path = root / folder.relative_to('/')
-    for one in (*path.glob('*.so*'), path, *path.parents):
-        if one == root:
-            break
+    files = [file.resolve() for place in (path, path.parent) for file in place.glob('*.so*')]
+    folders_of_them = {path, path.parent, *(file.parent for file in files)}
+    above = {parent for each in folders_of_them for parent in each.parents if parent != root and
+             parent not in root.parents}
+    for one in sorted({*files, *folders_of_them, *above}):
         about = one.stat()
         free = about.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if about.st_gid else 0))
-        if about.st_uid or free and not (one.is_dir() and about.st_mode & stat.S_ISVTX):
+        # Nobody may take from such a folder what is another's, but everybody may add to it.
+        if one not in folders_of_them and one.is_dir() and about.st_mode & stat.S_ISVTX:
+            free = 0
+        if about.st_uid or free:
             raise Failure(f'{folder} can not be the default of the system: others than root may '
                           f'write to /{one.relative_to(root)}; install Rocade '
                           '(usertools/rocade-package.sh)')
@@ -268,12 +296,13 @@ def for_system(enabled, root):
         guarded(folder, root)
         try_folder(folder, root)
     changed = apply([Text(below(root, root / SYSTEM_FILE), system_change(folder))], enabled,
-                    root / 'etc')
+                    root / 'etc', owned)
     ldconfig = shutil.which('ldconfig') or '/sbin/ldconfig'
     where = [] if root == pathlib.Path('/') else ['-r', str(root)]
     done = subprocess.run([ldconfig, *where], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failure(f'ldconfig: {done.stderr.strip()}')
+        undo(changed, root / 'etc')
+        raise Failure(f'ldconfig: {done.stderr.strip() or "it fails, and does not say why"}')
     return changed
 
 
@@ -293,7 +322,7 @@ def switch(args, enabled):
             try_folder(folder, root)
         changed = apply(user_changes(folder, socket), enabled, home())
         whose = 'this user'
-    for path in changed:
+    for path, _, _ in changed:
         print(f'{"changed" if path.exists() else "removed"} {path}')
     print(f'Rocade is {"now" if changed else "already"} {"" if enabled else "not "}the default of '
           f'{whose}')

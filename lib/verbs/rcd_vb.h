@@ -196,6 +196,10 @@ rcd_vb_new(struct ibv_context *context, size_t bytes);
 void
 rcd_vb_free(struct ibv_context *context, void *object);
 
+/** Who has a context open has it no more. The last user frees it. */
+void
+rcd_vb_leave(struct rcd_vb_context *context);
+
 /** Say something on stderr, when ROCADE_DEBUG is set. */
 void
 rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -355,34 +355,6 @@ new_context(void)
 	return context;
 }
 
-/* The last one frees it. */
-static void
-leave(struct rcd_vb_context *context)
-{
-	if (__atomic_sub_fetch(&context->users, 1, __ATOMIC_ACQ_REL) != 0)
-		return;
-	pthread_mutex_destroy(&context->lock);
-	pthread_mutex_destroy(&context->base.context.mutex);
-	free(context);
-}
-
-void *
-rcd_vb_new(struct ibv_context *context, size_t bytes)
-{
-	void *object = calloc(1, bytes);
-
-	if (object != NULL)
-		__atomic_add_fetch(&rcd_vb_context(context)->users, 1, __ATOMIC_RELAXED);
-	return object;
-}
-
-void
-rcd_vb_free(struct ibv_context *context, void *object)
-{
-	free(object);
-	leave(rcd_vb_context(context));
-}
-
 /* Its session is open. */
 static struct ibv_context *
 enter(struct rcd_vb_context *context, struct rcd_vb_device *device)
@@ -414,7 +386,7 @@ ibv_open_device(struct ibv_device *device)
 	}
 	if (err != 0) {
 		rcd_vb_debug("can't open %s: %s", device->name, strerror(-err));
-		leave(context);
+		rcd_vb_leave(context);
 		errno = -err;
 		return NULL;
 	}
@@ -463,7 +435,7 @@ ibv_import_device(int cmd_fd)
 	}
 	if (err != 0) {
 		rcd_vb_debug("can't import descriptor %d: %s", cmd_fd, strerror(-err));
-		leave(context);
+		rcd_vb_leave(context);
 		errno = -err;
 		return NULL;
 	}
@@ -479,7 +451,7 @@ ibv_close_device(struct ibv_context *ibv)
 	rcd_client_close(&context->client);
 	if (context->cmd_fd >= 0)
 		close(context->cmd_fd);
-	leave(context);
+	rcd_vb_leave(context);
 	return 0;
 }
 

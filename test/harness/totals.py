@@ -9,7 +9,8 @@ its program printed, and last of all prints one line:
 
 A program that reports its tests in the Test Anything Protocol counts as many as it reports, any
 other one as one. One that ended otherwise than its reports say (by a signal, out of time, with what
-a sanitizer found at its exit) has failed once more: meson's own JUnit file leaves that out.
+a sanitizer found at its exit, or before all tests that it planned) has failed once more: meson's
+JUnit file leaves that out, and meson itself takes an early end with status 0 for a skip.
 
 Exit status 1 when a test failed, a log is missing, or no test ran.
 """
@@ -17,46 +18,59 @@ import json
 import re
 import sys
 
-REPORT = re.compile(r'(not )?ok\b *\d* *(?:- *)?([^#\n]*)(?:# *(skip|todo))?', re.IGNORECASE)
+REPORT = re.compile(r'(not )?ok\b *\d* *(?:- *)?(.*?)(?: *# *((?i:skip|todo)\b).*)?$')
+PLAN = re.compile(r'1\.\.(\d+)')
 GOOD = {'OK', 'SKIP', 'EXPECTEDFAIL'}
+SKIPPED_STATUS = 77
 # Lines of a failed program's output that are shown again: a log that others shorten keeps its end.
 SHOWN = 30
 
 
-def reports(program):
-    """Yields (name, 'passed', 'failed' or 'skipped') for each test that the program told of."""
-    for line in (program.get('stdout') or '').splitlines():
+def reports(lines):
+    """Yields (name, 'passed', 'failed' or 'skipped') for each test that a program told of. One that
+    fails though it is marked has failed: nobody here marks what is to be done."""
+    for line in lines:
         found = REPORT.match(line)
-        if not found:
-            continue
-        bad, name, directive = found.groups()
-        if directive:
-            yield name.strip(), 'skipped'
-        else:
-            yield name.strip(), 'failed' if bad else 'passed'
+        if found:
+            bad, name, directive = found.groups()
+            yield name, 'failed' if bad else 'skipped' if directive else 'passed'
+
+
+def bad_end(program, lines, count, failed):
+    """What is wrong with a program's end beside the tests that it said have failed, or None."""
+    result, status = program['result'], program.get('returncode')
+    plans = [int(found[1]) for found in map(PLAN.match, lines) if found]
+    bail = next((line for line in lines if line.startswith('Bail out!')), None)
+    if bail:
+        return bail
+    # A program that fails tests ends with 1.
+    if result not in GOOD and not (result in ('FAIL', 'ERROR') and status in (0, 1) and failed):
+        return f'{result}, status {status}'
+    if plans and plans[0] != count:
+        return f'it ended after {count} of {plans[0]} tests, status {status}'
+    if not plans and result == 'SKIP' and status != SKIPPED_STATUS:
+        return f'it reported nothing, status {status}'
+    return None
 
 
 def judge(program):
     """Counts a program's tests by result; prints those that failed."""
-    counts = {'passed': 0, 'failed': 0, 'skipped': 0}
-    names = []
-    for name, result in reports(program):
-        counts[result] += 1
-        if result == 'failed':
-            names.append(name)
-    good = program['result'] in GOOD
-    if not good and not names:
-        names.append(f'{program["result"]}, status {program.get("returncode")}')
-        counts['failed'] += 1
-    elif good and not any(counts.values()):
+    lines = (program.get('stdout') or '').splitlines()
+    told = list(reports(lines))
+    failed = [name for name, result in told if result == 'failed']
+    end = bad_end(program, lines, len(told), len(failed))
+    if end:
+        failed.append(end)
+    counts = {result: [each for _, each in told].count(result) for result in ('passed', 'skipped')}
+    if not told and not end:
         counts['skipped' if program['result'] == 'SKIP' else 'passed'] += 1
-    for name in names:
+    for name in failed:
         print(f'FAILED: {program["name"]}: {name}')
-    if names:
+    if failed:
         said = f'{program.get("stdout") or ""}\n{program.get("stderr") or ""}'
         for line in said.splitlines()[-SHOWN:]:
             print(f'    {line}')
-    return counts
+    return {**counts, 'failed': len(failed)}
 
 
 def main():
@@ -64,13 +78,12 @@ def main():
     for path in sys.argv[1:]:
         try:
             with open(path, encoding='utf-8', errors='replace') as log:
-                programs = [json.loads(line) for line in log]
-        except (OSError, ValueError) as error:
+                counts = [judge(json.loads(line)) for line in log]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             print(f'FAILED: no log of tests: {path}: {error}')
-            totals['failed'] += 1
-            continue
-        for program in programs:
-            for result, count in judge(program).items():
+            counts = [{'failed': 1}]
+        for each in counts:
+            for result, count in each.items():
                 totals[result] += count
     print('{passed} passed, {failed} failed, {skipped} skipped'.format(**totals))
     return 1 if totals['failed'] or not totals['passed'] else 0

@@ -51,12 +51,27 @@ enter() {
 	' enter "$system" "$folder/source" "$folder/packages" "$@"
 }
 
+# alone LOG COMMAND...: runs it so that a failure in its middle ends it, which a condition around it
+# would keep from happening; what it says goes into LOG, its status into $result
+alone() {
+	local log=$1
+	shift
+	set +e
+	(
+		set -e
+		"$@"
+	) >"$log" 2>&1
+	result=$?
+	set -e
+}
+
 # step NAME COMMAND...: a test, with what it said where it failed
 step() {
 	local name=$1
 	shift
 	count=$((count + 1))
-	if ("$@") >"$folder/log" 2>&1; then
+	alone "$folder/log" "$@"
+	if [ $result -eq 0 ]; then
 		echo "ok $count - $name"
 	else
 		echo "not ok $count - $name"
@@ -92,6 +107,19 @@ derive() {
 	enter here "$system" apt-get update
 	enter here "$system" apt-get install -y --no-install-recommends "$@"
 	touch "$system/.complete"
+}
+
+# prepare: the systems, with what is needed to build and to try
+prepare() {
+	mapfile -t wanted < <(packages_for build package | xargs -n1)
+	derive build "${wanted[@]}"
+	if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
+		mkdir -p "$folder/packages/dpdk"
+		tar -C "$ROCADE_DPDK_SOURCE" -c VERSION buildtools drivers/bus/vdev lib |
+			tar -C "$folder/packages/dpdk" -x
+	fi
+	derive clean iproute2 ibverbs-utils rdmacm-utils perftest infiniband-diags rdma-core \
+		ibverbs-providers dpdk-dev python3 procps
 }
 
 # packages_for PURPOSE...: what rocade-setup.sh would install
@@ -226,7 +254,7 @@ traffic() {
 		rocade up -- --no-huge -m 512
 		trap "rocade down" EXIT
 		for pid in $(pidof rocaded); do
-			! grep -q "/rocade/lib.*\.so" "/proc/$pid/maps"
+			if grep -q "/rocade/lib.*\.so" "/proc/$pid/maps"; then exit 1; fi
 		done
 		"$@" ibv_devices | grep -q roce0
 		"$@" ib_send_bw -d roce0 -x 1 -F -s 4096 -n 1000 >/tmp/server 2>&1 &
@@ -279,17 +307,11 @@ bare
 rm -rf "$folder/source"
 mkdir "$folder/source"
 tree_files "$root" | tar -C "$root" --null -T - -c | tar -C "$folder/source" --no-same-owner -x
-{
-	mapfile -t wanted < <(packages_for build package | xargs -n1)
-	derive build "${wanted[@]}"
-	if [ -n "${ROCADE_DPDK_SOURCE:-}" ]; then
-		mkdir -p "$folder/packages/dpdk"
-		tar -C "$ROCADE_DPDK_SOURCE" -c VERSION buildtools drivers/bus/vdev lib |
-			tar -C "$folder/packages/dpdk" -x
-	fi
-	derive clean iproute2 ibverbs-utils rdmacm-utils perftest infiniband-diags rdma-core \
-		ibverbs-providers dpdk-dev python3 procps
-} >"$folder/setup.log" 2>&1 || { tail -30 "$folder/setup.log"; exit 1; }
+alone "$folder/setup.log" prepare
+[ $result -eq 0 ] || {
+	tail -30 "$folder/setup.log" >&2
+	exit 1
+}
 rm -rf "$folder/try" "$folder/packages"/*.deb
 cp -a "$folder/clean" "$folder/try"
 triplet=$(enter own "$folder/build" dpkg-architecture -qDEB_HOST_MULTIARCH)

@@ -4,8 +4,8 @@
 "rocade disable" leaves every file as it was.
 
 Method: home folders and a system's root of the test's own; shells started in them as a user would;
-all files compared byte by byte, with their modes. The system's part needs root, for ldconfig in
-another root.
+all files compared byte by byte, with their modes; perftest in such shells, on an engine. Writes
+that fail leave all files as they were. The system's part needs root, for ldconfig in another root.
 
     test_enable.py BUILD_FOLDER ROCADED
 """
@@ -195,10 +195,11 @@ def perftest_in_a_new_shell():
     command = ('ib_send_bw', '-x', '1', '-F', '-n', '100', '-p', str(20000 + os.getpid() % 10000))
     with Home() as home:
         socket = str(home.path / 'rocade.sock')
+        log = open(home.path / 'log', 'w+', encoding='utf-8')  # pylint: disable=consider-using-with
         engine = subprocess.Popen(  # pylint: disable=consider-using-with
             [ROCADED, '--file-prefix', f'rcdenable{os.getpid()}', '--no-huge', '-m', '256',
              '--no-telemetry', '--', '--socket', socket, '--embedded-wire'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         leash.leash(engine.pid)
         ends = []
         try:
@@ -215,13 +216,17 @@ def perftest_in_a_new_shell():
                 if ends[1].returncode == 0 or ends[0].poll() is not None:
                     break
                 time.sleep(0.1)
-            tap.equal(ends[1].returncode, 0, said)
-            tap.equal(ends[0].wait(60), 0, 'the server')
+            if ends[1].returncode != 0:
+                ends[0].terminate()
+            said += ends[0].communicate(timeout=60)[0]
+            tap.equal([end.returncode for end in ends], [0, 0],
+                      said + (home.path / 'log').read_text())
             tap.true(' 65536 ' in said, said)
         finally:
             for process in (*ends, engine):
                 process.kill()
                 process.wait()
+            log.close()
 
 
 def doctor(home, **more):
@@ -282,10 +287,15 @@ def a_system():
         tap.equal(sorted(path.name for path in conf.parent.iterdir()), ['libc.conf'], 'files')
         library = f'usr/lib/x/rocade/default/{FILE}'
         folder = 'usr/lib/x/rocade'
-        for path, mode, group in ((folder, 0o777, 0), (folder, 0o775, 65534),
-                                  (library, 0o664, 65534)):
+        (root / folder).chmod(0o775)
+        home.rocade('enable', '--root', name)
+        home.rocade('disable', '--root', name)
+        chosen = f'{folder}/{FILE}'
+        for path, mode, user, group in (
+                (folder, 0o777, 0, 0), (folder, 0o775, 0, 65534), (folder, 0o1777, 0, 0),
+                (library, 0o664, 0, 65534), (chosen, 0o666, 0, 0), (chosen, 0o644, 65534, 0)):
             was = (root / path).stat().st_mode
-            os.chown(root / path, 0, group)
+            os.chown(root / path, user, group)
             (root / path).chmod(mode)
             words = home.rocade('enable', '--root', name, status=1)
             tap.true(f'others than root may write to /{path};' in words, words)
@@ -301,25 +311,27 @@ def all_files_or_none():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         old, new, broken = folder / 'old', folder / 'sub/new', folder / 'broken'
-        old.write_bytes(b'before')
-        changes = [rocade_enable.Text(path, 'after') for path in (old, new, broken)]
         write = rocade_enable.write
 
         def fails(path, data):
-            if path == broken:
+            if path in (broken, folder / 'other/broken'):
                 raise OSError(28, 'No space left on device')
             write(path, data)
 
-        rocade_enable.write = fails
-        try:
-            rocade_enable.apply(changes, True, folder)
-            raise AssertionError('it did not say that it failed')
-        except OSError:
-            pass
-        finally:
-            rocade_enable.write = write
-        tap.equal(old.read_bytes(), b'before', 'the first file')
-        tap.equal([path.name for path in folder.iterdir()], ['old'], 'files')
+        for last in (broken, folder / 'other/broken'):
+            for path in (old, broken):
+                path.write_bytes(b'before')
+            changes = [rocade_enable.Text(path, 'after') for path in (old, new, last)]
+            rocade_enable.write = fails
+            try:
+                rocade_enable.apply(changes, True, folder, rocade_enable.owned)
+                raise AssertionError('it did not say that it failed')
+            except OSError:
+                pass
+            finally:
+                rocade_enable.write = write
+            tap.equal([(path.name, path.read_bytes()) for path in sorted(folder.iterdir())],
+                      [('broken', b'before'), ('old', b'before')], f'files, {last} failed')
 
 
 @tap.test
@@ -335,6 +347,14 @@ def nothing_of_others_runs_or_is_written():
         os.chown(home.path / '.bashrc', 65534, 65534)
         words = home.rocade('enable', status=1)
         tap.true('.bashrc is not of the user who runs this' in words, words)
+        # Nor by a link of another user's to something of ours.
+        (planted / 'ours').write_text('')
+        (home.path / '.bashrc').unlink()
+        (home.path / '.bashrc').symlink_to(planted / 'ours')
+        os.chown(home.path / '.bashrc', 65534, 65534, follow_symlinks=False)
+        words = home.rocade('enable', status=1)
+        tap.true('.bashrc is not of the user who runs this' in words, words)
+        tap.equal((planted / 'ours').read_text(), '', 'what the link leads to')
         make_root(planted / 'image')
         (planted / 'image/etc/ld.so.conf.d/00-rocade.conf').symlink_to(planted / 'precious')
         words = home.rocade('enable', '--root', str(planted / 'image'), status=1)

@@ -50,9 +50,39 @@ def a_test_that_failed_is_named_with_its_output():
 
 @tap.test
 def an_end_that_no_report_tells_of_is_a_failure():
-    for result, status in (('ERROR', -11), ('TIMEOUT', -15), ('ERROR', 23)):
-        got = totals([program('1..3\nok 1 - a\n', result, status)])
-        tap.equal(got[:2], (1, '1 passed, 1 failed, 0 skipped'), f'{result} {status}')
+    for stdout, result, status, wanted in (
+            ('1..3\nok 1 - a\n', 'ERROR', -11, '1 passed, 1 failed, 0 skipped'),
+            ('1..3\nok 1 - a\n', 'TIMEOUT', -15, '1 passed, 1 failed, 0 skipped'),
+            ('1..1\nok 1 - a\n', 'ERROR', 23, '1 passed, 1 failed, 0 skipped'),
+            ('1..3\nok 1 - a\nnot ok 2 - b\n', 'ERROR', -11, '1 passed, 2 failed, 0 skipped'),
+            ('1..2\nok 1 - a\nnot ok 2 - b\n', 'FAIL', 23, '1 passed, 2 failed, 0 skipped'),
+            ('1..1\nok 1 - a\n', 'UNEXPECTEDPASS', 0, '1 passed, 1 failed, 0 skipped')):
+        got = totals([program(stdout, result, status)])
+        tap.equal(got[:2], (1, wanted), f'{stdout!r} {result} {status}')
+
+
+@tap.test
+def an_early_end_is_no_skip():
+    for stdout in ('', '1..5\n', '1..5\nok 1 - a # SKIP no\n', '1..5\nBail out! no room\n'):
+        status, last, _ = totals([program(stdout, 'SKIP', 0)])
+        tap.equal((status, last.split(', ')[1]), (1, '1 failed'), repr(stdout))
+    tap.equal(totals([program('1..0 # SKIP no kit\n', 'SKIP'), program('1..1\nok 1\n')])[:2],
+              (0, '1 passed, 0 failed, 1 skipped'), 'a plan of none')
+
+
+@tap.test
+def names_may_have_what_looks_like_more():
+    lines = ('1..4', 'ok 1 - qp #3 waits # SKIP none', 'ok 2 - skip # of it', 'ok 3 - a',
+             'not ok 4 # TODO b', 'OK, said in prose', '# ok')
+    status, last, _ = totals([program('\n'.join(lines), 'FAIL', 1)])
+    tap.equal((status, last), (1, '2 passed, 1 failed, 1 skipped'), 'totals')
+
+
+@tap.test
+def what_is_shown_is_the_end():
+    lines = ''.join(f'# line {number}\n' for number in range(100))
+    _, _, said = totals([program('1..1\nnot ok 1 - a\n' + lines, 'FAIL', 1)])
+    tap.equal((said[1], len(said)), ('    # line 71', 32), 'lines')
 
 
 @tap.test
@@ -66,6 +96,8 @@ def nothing_tested_is_no_success():
     tap.equal(totals([])[:2], (1, '0 passed, 0 failed, 0 skipped'), 'an empty log')
     tap.equal(totals(None, [program('1..1\nok 1 - a\n')])[:2],
               (1, '1 passed, 1 failed, 0 skipped'), 'a log that is missing')
+    tap.equal(totals([{'stdout': ''}], [program('1..1\nok 1 - a\n')])[:2],
+              (1, '1 passed, 1 failed, 0 skipped'), 'a line of another kind')
 
 
 sys.exit(tap.run())
