@@ -23,6 +23,7 @@
 
 #include "rcd_admin.h"
 #include "rcd_closer.h"
+#include "rcd_cma.h"
 #include "rcd_kaddr.h"
 
 #define WORDS_MAX 12
@@ -238,8 +239,8 @@ resource_json(const struct rcd_dev *dev)
 	}
 	return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "ifindex",
 		(int)dev->serial, "ifname", dev->conf.name, "pd", (int)pd, "cq", (int)cq, "qp",
-		(int)qp, "cm_id", (int)rcd_cma_count(dev), "mr", (int)mr, "ctx", (int)ctx, "srq",
-		(int)srq);
+		(int)qp, "cm_id", (int)rcd_cmid_count(dev->engine->cma, dev->serial), "mr", (int)mr,
+		"ctx", (int)ctx, "srq", (int)srq);
 }
 
 static json_t *

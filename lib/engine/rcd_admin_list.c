@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "rcd_admin.h"
+#include "rcd_cma_client.h"
 #include "rcd_kaddr.h"
 
 static json_t *
@@ -129,6 +130,6 @@ rcd_admin_objects(const struct rcd_engine *engine, const char *what)
 	if (session->dev != NULL)
 		list_objects(session, what, list);
 	if (strcmp(what, "cm_id") == 0)
-		rcd_cma_list(engine, list);
+		rcd_cma_list(engine->cma, list);
 	return list;
 }

@@ -3,6 +3,8 @@
  * @file
  * The audit of an engine: what belongs to whom, and whether it lies where it may.
  */
+#include "rcd_engine_priv.h"
+
 #include "rcd_audit.h"
 
 #include <errno.h>
@@ -10,7 +12,8 @@
 #include <stdlib.h>
 
 #include "rcd_closer.h"
-#include "rcd_cma.h"
+#include "rcd_cma_client.h"
+#include "rcd_cma_event.h"
 #include "rcd_guard.h"
 
 #define HUGE ((uint64_t)2 << 20)
@@ -183,9 +186,8 @@ check_cm(struct audit *audit, const struct rcd_session *session)
 			continue;
 		found++;
 		ports += id->on_port;
-		if (id->session != session ||
-			!has(&cma->channels, id->channel->handle, id->channel) ||
-			(id->listener != NULL && id->listener->session != session))
+		if (id->client != cma || !has(&cma->channels, id->channel->handle, id->channel) ||
+			(id->listener != NULL && id->listener->client != cma))
 			wrong(audit, "identifier %u refers to what is not its client's",
 				id->handle);
 	}
@@ -226,6 +228,17 @@ is_session(const struct rcd_engine *engine, const struct rcd_session *wanted)
 	return false;
 }
 
+static bool
+is_client(const struct rcd_engine *engine, const struct rcd_cma_client *wanted)
+{
+	const struct rcd_session *session;
+
+	LIST_FOREACH(session, &engine->sessions, link)
+	if (session->cma == wanted)
+		return true;
+	return false;
+}
+
 /* Nothing may name a session that is gone. */
 static void
 check_lists(struct audit *audit)
@@ -247,8 +260,7 @@ check_lists(struct audit *audit)
 		}
 	}
 	LIST_FOREACH(id, &engine->cma->ids, all_link)
-	if (!is_session(engine, id->session) || id->session->cma == NULL ||
-		!has(&id->session->cma->ids, id->handle, id)) {
+	if (!is_client(engine, id->client) || !has(&id->client->ids, id->handle, id)) {
 		wrong(audit, "identifier %u belongs to nobody", id->handle);
 		break;
 	}
@@ -316,7 +328,7 @@ check_book(struct audit *audit)
 				(unsigned long long)sessions, (unsigned long long)users,
 				(unsigned long long)book->used[i]);
 	}
-	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cm_agent_used(audit->engine->cma->agent))
+	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cma_connections(audit->engine->cma))
 		wrong(audit, "%llu connections are charged for",
 			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
 	LIST_FOREACH(session, &audit->engine->sessions, link)
@@ -409,16 +421,13 @@ rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 void
 rcd_engine_holdings(const struct rcd_engine *engine, struct rcd_holdings *holdings)
 {
-	const struct rcd_cmid *id;
-
 	*holdings = (struct rcd_holdings){ .clients = engine->client_count,
 		.parked = engine->parked_count,
 		.qps = engine->qp_used,
-		.cm_connections = rcd_cm_agent_used(engine->cma->agent),
+		.cm_connections = rcd_cma_connections(engine->cma),
 		.closing = rcd_closer_held(engine->closer),
+		.cm_ids = rcd_cmid_count(engine->cma, RCD_CMA_NO_DEV),
 		.window_bytes = rcd_guard_used() };
-	LIST_FOREACH(id, &engine->cma->ids, all_link)
-	holdings->cm_ids++;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		holdings->charged += engine->book.used[i];
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "rcd_closer.h"
-#include "rcd_cma.h"
+#include "rcd_cma_port.h"
 
 /** Descriptors kept for devices, requests on their way, and administration. */
 #define DESCRIPTORS_OWN 128

@@ -10,6 +10,7 @@
 #include <rte_malloc.h>
 #include <stdlib.h>
 
+#include "rcd_cma.h"
 #include "rcd_kaddr.h"
 
 struct rcd_dev *
@@ -360,7 +361,7 @@ take_down(struct rcd_dev *dev)
 		rcd_session_end(session);
 	}
 	if (engine->devs[dev->index] == dev) {
-		rcd_cma_dev_gone(dev);
+		rcd_cma_dev_gone(engine->cma, dev->serial);
 		rcd_neigh_flush(dev);
 		rcd_lcore_call_all(engine, leave, dev);
 		rcd_dev_show(engine, dev->index, NULL);

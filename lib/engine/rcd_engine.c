@@ -25,6 +25,9 @@
 
 #include "rcd_capacity.h"
 #include "rcd_closer.h"
+#include "rcd_cm_host.h"
+#include "rcd_cma.h"
+#include "rcd_gsi.h"
 #include "rcd_guard.h"
 #include "rcd_kaddr.h"
 #include "rcd_ulost.h"
@@ -195,7 +198,7 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 		return -ENOMEM;
 	}
 	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (rcd_cma_create(engine) != 0) {
+	if (rcd_cm_host_create(engine) != 0) {
 		snprintf(error, error_len, "not enough memory for connection management");
 		return -ENOMEM;
 	}
@@ -288,7 +291,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	for (uint32_t i = 0; i < engine->lcore_count; i++)
 		rcd_lcore_destroy(engine->lcores[i]);
 	rcd_closer_destroy(engine->closer);
-	rcd_cma_destroy(engine);
+	rcd_cm_host_destroy(engine);
 	rcd_kaddr_close(engine);
 	rcd_netlink_close(engine);
 	rcd_neigh_destroy(engine->neighs);
@@ -382,7 +385,7 @@ take_notes(struct rcd_engine *engine)
 			break;
 		case RCD_NOTE_QUERY:
 			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
-				rcd_cma_queried(engine->devs[note.session]);
+				rcd_cma_queried(engine->cma, engine->devs[note.session]->serial);
 			break;
 		}
 		/* The rest another time: lcores wake only for a ring that was empty. */
@@ -393,7 +396,7 @@ take_notes(struct rcd_engine *engine)
 	}
 	if (neighbours) {
 		rcd_session_unpark(engine);
-		rcd_cma_neighbours(engine);
+		rcd_cma_neighbours(engine->cma);
 	}
 }
 
@@ -465,7 +468,7 @@ tick(struct rcd_engine *engine)
 	if (engine->read_later)
 		read_again(engine);
 	rcd_session_unpark(engine);
-	rcd_cma_tick(engine, now_ns);
+	rcd_cma_tick(engine->cma, now_ns);
 }
 
 static uint64_t
@@ -504,7 +507,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		rest(engine);
 	began_ns = engine->yield ? thread_ns() : 0;
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
-		(engine->client_count > 0 || engine->accept_later || rcd_cma_busy(engine)))
+		(engine->client_count > 0 || engine->accept_later ||
+			rcd_cma_connections(engine->cma) > 0))
 		timeout_ms = TICK_NS / 1000000;
 	if (engine->unfinished_count > 0)
 		timeout_ms = 0;
@@ -540,11 +544,11 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		case SOURCE_NETLINK:
 			rcd_netlink_ready(engine);
 			rcd_session_unpark(engine);
-			rcd_cma_neighbours(engine);
+			rcd_cma_neighbours(engine->cma);
 			break;
 		}
 	}
-	rcd_cma_take(engine);
+	rcd_gsi_take(engine);
 	if (engine->follow_soon)
 		rcd_follow(engine, rcd_clock_ns());
 	tick(engine);

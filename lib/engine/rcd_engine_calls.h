@@ -261,64 +261,6 @@ int
 rcd_netlink_source(struct rcd_engine *engine, const struct rcd_gid *dgid, uint32_t *ifindex,
 	struct rcd_gid *src);
 
-/* rcd_cma.c */
-
-/** Make the CM service. @return 0 or -errno */
-int
-rcd_cma_create(struct rcd_engine *engine);
-void
-rcd_cma_destroy(struct rcd_engine *engine);
-
-/** A packet to QP1, on an lcore: to the control thread, or counted. */
-void
-rcd_cma_rx(
-	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id);
-
-/** Take in what lcores received. */
-void
-rcd_cma_take(struct rcd_engine *engine);
-
-/** Let time pass. */
-void
-rcd_cma_tick(struct rcd_engine *engine, uint64_t now_ns);
-
-/** Neighbours have answered. */
-void
-rcd_cma_neighbours(struct rcd_engine *engine);
-
-/** A router asks for the groups of a device. */
-void
-rcd_cma_queried(struct rcd_dev *dev);
-
-/** Whether something is going on that needs ticks. */
-bool
-rcd_cma_busy(const struct rcd_engine *engine);
-
-/** A device goes: so do the connections on it. */
-void
-rcd_cma_dev_gone(struct rcd_dev *dev);
-
-/** A client ends: its peers are told. */
-void
-rcd_cma_end(struct rcd_session *session);
-
-/** A request of connection management. @param fd set to a descriptor for the client; -1: none */
-int
-rcd_cma_serve(struct rcd_session *session, uint32_t op, const union rcd_ctrl_body *in,
-	union rcd_ctrl_body *out, int *fd);
-
-/* rcd_cma_list.c */
-
-struct json_t;
-
-/** All identifiers, added to an array of JSON objects. */
-void
-rcd_cma_list(const struct rcd_engine *engine, struct json_t *list);
-
-/** Identifiers on a device. */
-uint32_t
-rcd_cma_count(const struct rcd_dev *dev);
-
 /* rcd_session.c */
 
 void

@@ -30,7 +30,7 @@
  *   rcd_umem.c     memory of clients; rcd_uregion.c what regions are made of;
  *                  rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
- *   rcd_cma.h      connection management, in files of its own
+ *   rcd_gsi.c      MADs between lcores and the CM service (lib/cma); rcd_cm_host.c what that asks
  *   rcd_admin.c    requests of the command line, in rcd_admin_*.c those about objects and quotas
  *   rcd_telemetry.c
  *
@@ -497,6 +497,7 @@ struct rcd_neigh_table;
 struct rcd_kaddr;
 struct rcd_netlink;
 struct rcd_cma;
+struct rcd_gsi;
 
 /** The engine. */
 struct rcd_engine {
@@ -542,6 +543,7 @@ struct rcd_engine {
 	struct rcd_netlink *netlink;
 	struct rcd_kaddr *kaddr; /**< NULL: the kernel is given no addresses */
 	struct rcd_cma *cma;
+	struct rcd_gsi *gsi;
 	uint64_t next_tick_ns;
 	uint64_t started_ns;
 	struct rcd_counters counters;

@@ -14,6 +14,7 @@
 
 #include "rcd_admin.h"
 #include "rcd_closer.h"
+#include "rcd_cm_host.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 
@@ -538,7 +539,7 @@ static int
 serve_cm(struct request *r)
 {
 	int fd = -1;
-	int err = rcd_cma_serve(r->session, r->op, r->in, r->out, &fd);
+	int err = rcd_cm_host_serve(r->session, r->op, r->in, r->out, &fd);
 
 	r->session->engine->work += RCD_ROUND_CM;
 	if (fd >= 0) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rcd_closer.h"
+#include "rcd_cm_host.h"
 #include "rcd_guard.h"
 #include "rcd_hcq.h"
 
@@ -191,7 +192,7 @@ rcd_session_end(struct rcd_session *session)
 	struct rcd_engine *engine = session->engine;
 
 	rcd_guest_end_all(session);
-	rcd_cma_end(session);
+	rcd_cm_host_end(session);
 	/* The client has it as well: closed alone, it would stay in the set. */
 	if (session->wake_fd >= 0)
 		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_DEL, session->wake_fd, NULL);

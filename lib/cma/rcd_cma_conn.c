@@ -5,8 +5,13 @@
  * agent. Values that go into messages are the kernel's, but where a comment says otherwise.
  */
 #include <errno.h>
+#include <string.h>
 
-#include "rcd_cma.h"
+#include "rcd_cm.h"
+#include "rcd_cma_client.h"
+#include "rcd_mr.h"
+#include "rcd_number.h"
+#include "rcd_qp.h"
 
 #define RESPONSE_TIMEOUT 18 /**< code: 1.07 s; the kernel's 20 makes a lost message cost 4 s */
 #define CM_RETRIES       15
@@ -20,7 +25,7 @@
 static struct rcd_cma *
 cma_of(const struct rcd_cmid *id)
 {
-	return id->session->engine->cma;
+	return id->client->cma;
 }
 
 static uint8_t
@@ -59,18 +64,23 @@ take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 }
 
 /* Where the identifier's messages go: to the peer's address, by its own. */
-static void
+static int
 set_way(struct rcd_cmid *id)
 {
+	struct rcd_cma_dev dev;
+
+	if (!rcd_cma_dev(cma_of(id), id->dev, &dev))
+		return -EINVAL;
 	id->way = (struct rcd_cm_way){
-		.local = id->dev->gids->entries[id->sgid_index].gid,
+		.local = dev.gids->entries[id->sgid_index].gid,
 		.remote = rcd_cma_gid(&id->dst),
 		/* Paths of connections differ, so that they spread over links and queues. */
 		.flow_label = (rcd_cma_random(cma_of(id)) & 0xfffff) | 1,
-		.dev = id->dev->serial,
+		.dev = dev.serial,
 		.tclass = id->tos,
 		.hop_limit = HOP_LIMIT,
 	};
+	return 0;
 }
 
 static int
@@ -85,7 +95,7 @@ connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	if (err != 0)
 		return err;
 	id->conn = rcd_cm_sidr(cma_of(id)->agent, &id->way, &req, RESPONSE_TIMEOUT, CM_RETRIES, id,
-		rcd_clock_ns());
+		rcd_cma_now_ns(cma_of(id)));
 	return id->conn != NULL ? 0 : -ENOMEM;
 }
 
@@ -121,7 +131,8 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 
 	if (err != 0)
 		return err;
-	id->conn = rcd_cm_connect(cma_of(id)->agent, &id->way, &req, id, rcd_clock_ns());
+	id->conn =
+		rcd_cm_connect(cma_of(id)->agent, &id->way, &req, id, rcd_cma_now_ns(cma_of(id)));
 	return id->conn != NULL ? 0 : -ENOMEM;
 }
 
@@ -132,13 +143,13 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 static bool
 may_name(const struct rcd_cmid *id, uint32_t qpn)
 {
-	return (qpn & 0xffffff) == 0 || rcd_verbs_qpn_is_of(id->session, qpn & 0xffffff);
+	return (qpn & 0xffffff) == 0 || cma_of(id)->ops->has_qpn(id->client->owner, qpn & 0xffffff);
 }
 
 int
 rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
-	struct rcd_cma_account *account = id->session->cma->account;
+	struct rcd_cma_account *account = id->client->account;
 	int err;
 
 	if (id->state != RCD_CMA_ROUTE_RESOLVED || !may_name(id, asked->qpn))
@@ -151,9 +162,10 @@ rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	id->timeout = id->ack_timeout != 0 ? id->ack_timeout : ACK_TIMEOUT;
 	id->retry_count = at_most(asked->param.retry_count, 7);
 	id->rnr_retry_count = at_most(asked->param.rnr_retry_count, 7);
-	set_way(id);
-	err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, asked)
-					    : connect_reliable(id, asked);
+	err = set_way(id);
+	if (err == 0)
+		err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, asked)
+						    : connect_reliable(id, asked);
 	if (err != 0) {
 		rcd_cma_account_uncharge(account);
 		return err;
@@ -176,7 +188,7 @@ accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
 	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
-	return rcd_cm_sidr_reply(id->conn, &rep, rcd_clock_ns());
+	return rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
 }
 
 int
@@ -201,7 +213,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		return -EINVAL;
 	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
 	rep.starting_psn = id->psn;
-	return rcd_cm_reply(id->conn, &rep, rcd_clock_ns());
+	return rcd_cm_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
 }
 
 int
@@ -225,12 +237,12 @@ rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 		if (req->private_len > sizeof(rep.private_data))
 			return -EINVAL;
 		memcpy(rep.private_data, req->private_data, req->private_len);
-		err = rcd_cm_sidr_reply(id->conn, &rep, rcd_clock_ns());
+		err = rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
 	} else {
 		if (req->private_len > RCD_CM_REJ_PRIVATE_LEN)
 			return -EINVAL;
-		err = rcd_cm_reject(
-			id->conn, reason, req->private_data, req->private_len, rcd_clock_ns());
+		err = rcd_cm_reject(id->conn, reason, req->private_data, req->private_len,
+			rcd_cma_now_ns(cma_of(id)));
 	}
 	if (err == 0)
 		id->state = RCD_CMA_DISCONNECT;
@@ -246,7 +258,7 @@ rcd_cmid_disconnect(struct rcd_cmid *id)
 	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
 		return -EINVAL;
 	/* In other states there is nothing to end: it is not an error, as with the kernel. */
-	rcd_cm_disconnect(id->conn, NULL, 0, rcd_clock_ns());
+	rcd_cm_disconnect(id->conn, NULL, 0, rcd_cma_now_ns(cma_of(id)));
 	return 0;
 }
 
@@ -324,7 +336,7 @@ attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 int
 rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_attr_rep *rep)
 {
-	if (id->dev == NULL)
+	if (id->dev == RCD_CMA_NO_DEV)
 		return -EINVAL;
 	rep->attr.state = (uint8_t)state;
 	switch (state) {

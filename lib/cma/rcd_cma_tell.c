@@ -4,9 +4,14 @@
  * What the agent tells of connections and datagram services: requests find their listeners, and
  * all becomes events of identifiers.
  */
-#include <errno.h>
+#include "rcd_cma_tell.h"
 
-#include "rcd_cma.h"
+#include <errno.h>
+#include <string.h>
+
+#include "rcd_cma_client.h"
+#include "rcd_cma_event.h"
+#include "rcd_number.h"
 
 /** Reasons of REJ (IBTA Vol. 1, 12.6.7.2). */
 enum {
@@ -43,17 +48,18 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 	bool datagram, bool *full)
 {
 	const struct rcd_cm_way *way = rcd_cm_conn_way(conn);
-	struct rcd_dev *dev = rcd_dev_by_serial(cma->engine, way->dev);
+	struct rcd_cma_dev dev;
 	struct rcd_cmid *listener, *id;
 	enum rcd_cma_space space;
 	struct rcd_cma_hdr hdr;
 	uint16_t port;
 
 	*full = false;
-	if (dev == NULL || !rcd_cma_service_parse(service_id, &space, &port) ||
-		!rcd_cma_hdr_parse(data, &hdr) || rcd_dev_gid_find(dev, &hdr.dst) < 0)
+	if (!rcd_cma_dev(cma, way->dev, &dev) ||
+		!rcd_cma_service_parse(service_id, &space, &port) ||
+		!rcd_cma_hdr_parse(data, &hdr) || rcd_gid_table_find(dev.gids, &hdr.dst) < 0)
 		return NULL;
-	listener = rcd_cma_port_find(cma, dev, space, port, &hdr.dst);
+	listener = rcd_cma_port_find(cma, dev.serial, space, port, &hdr.dst);
 	if (listener == NULL || (listener->qp_type == RCD_CTRL_QP_UD) != datagram)
 		return NULL;
 	if (listener->waiting >= listener->backlog) {
@@ -61,7 +67,7 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 		return NULL;
 	}
 	id = rcd_cmid_child(listener);
-	if (id == NULL || rcd_cma_account_charge(listener->session->cma->account) != 0) {
+	if (id == NULL || rcd_cma_account_charge(listener->client->account) != 0) {
 		if (id != NULL)
 			rcd_cmid_destroy(id);
 		*full = true;
@@ -69,12 +75,12 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 	}
 	set_addr(&id->src, &hdr.dst, port);
 	set_addr(&id->dst, &hdr.src, hdr.port);
-	id->dev = dev;
-	id->sgid_index = rcd_dev_gid_find(dev, &way->local);
+	id->dev = dev.serial;
+	id->sgid_index = rcd_gid_table_find(dev.gids, &way->local);
 	id->way = *way;
 	id->conn = conn;
 	rcd_cm_set_cookie(conn, id);
-	rcd_cm_set_owner(conn, listener->session->cma->account);
+	rcd_cm_set_owner(conn, listener->client->account);
 	return id;
 }
 
@@ -108,14 +114,19 @@ tell_request(struct rcd_cmid *id, struct rcd_cma_event *event, const uint8_t *da
 static uint16_t
 no_listener(struct rcd_cma *cma, const struct rcd_cm_conn *conn, bool full, uint16_t reason)
 {
-	const struct rcd_dev *dev = rcd_dev_by_serial(cma->engine, rcd_cm_conn_way(conn)->dev);
-
 	if (!full)
 		return reason;
-	if (dev != NULL)
-		rcd_counter_add(&dev->counters[cma->engine->lcore_count],
-			RCD_COUNTER_CM_RX_DROP_BACKLOG, 1);
+	cma->ops->count(cma->arg, rcd_cm_conn_way(conn)->dev, RCD_COUNTER_CM_RX_DROP_BACKLOG, 1);
 	return RCD_CM_DROP;
+}
+
+/* What fits on the device. @return 0: it has gone */
+static uint32_t
+path_mtu_bytes(const struct rcd_cmid *id)
+{
+	struct rcd_cma_dev dev;
+
+	return rcd_cma_dev(id->client->cma, id->dev, &dev) ? dev.path_mtu_bytes : 0;
 }
 
 static uint16_t
@@ -131,7 +142,7 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 	if (id == NULL)
 		return no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
 	id->path_mtu_bytes = rcd_mtu_bytes(req->path_mtu);
-	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > id->dev->path_mtu) {
+	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > path_mtu_bytes(id)) {
 		forget(id);
 		return REASON_PATH_MTU;
 	}
@@ -171,7 +182,7 @@ on_sidr_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_s
 	id = request(cma, conn, req->service_id, req->private_data, true, &full);
 	if (id == NULL)
 		return no_listener(cma, conn, full, RCD_CMA_SIDR_NOT_SUPPORTED);
-	id->path_mtu_bytes = id->dev->path_mtu;
+	id->path_mtu_bytes = path_mtu_bytes(id);
 	event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_REQUEST, 0);
 	if (event != NULL)
 		rcd_cmid_av(id, &event->rep.av);
@@ -270,7 +281,7 @@ rcd_cma_on_event(
 		break;
 	case RCD_CM_EVENT_DREQ:
 		/* The peer need not wait for the client to look. */
-		rcd_cm_disconnected(conn, NULL, 0, rcd_clock_ns());
+		rcd_cm_disconnected(conn, NULL, 0, rcd_cma_now_ns(cma));
 		on_end(id, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_DREP:

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Channels of CM events. An event waits here until the client takes it, so that what waits of an
- * identifier goes with it; the channel's stream has a byte for each, for poll(2) to see. Bytes for
- * which it has no room follow as the client takes events.
+ * Channels of CM events: what waits in them, and the bytes that tell of it.
  */
+#include "rcd_cma_event.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rcd_cma.h"
+#include "rcd_cma_client.h"
 
 int
-rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
+rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
 {
 	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_stream(session, ends) : -ENOMEM;
+	int err = channel != NULL ? client->cma->ops->stream(client->owner, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
-	if (rcd_table_add(&session->cma->channels, channel, &channel->handle) != 0) {
-		rcd_session_stream_close(session, ends[1]);
+	if (rcd_table_add(&client->channels, channel, &channel->handle) != 0) {
+		client->cma->ops->stream_close(client->owner, ends[1]);
 		close(ends[0]);
 		free(channel);
 		return -ENOMEM;
@@ -36,22 +36,22 @@ rcd_cma_channel_create(struct rcd_session *session, uint32_t *handle, int *fd)
 }
 
 struct rcd_cma_channel *
-rcd_cma_channel_get(const struct rcd_session *session, uint32_t handle)
+rcd_cma_channel_get(const struct rcd_cma_client *client, uint32_t handle)
 {
-	return rcd_table_get(&session->cma->channels, handle);
+	return rcd_table_get(&client->channels, handle);
 }
 
 int
-rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle)
+rcd_cma_channel_destroy(struct rcd_cma_client *client, uint32_t handle)
 {
-	struct rcd_cma_channel *channel = rcd_cma_channel_get(session, handle);
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(client, handle);
 
 	if (channel == NULL)
 		return -ENOENT;
 	if (channel->users > 0)
 		return -EBUSY;
-	rcd_table_del(&session->cma->channels, handle);
-	rcd_session_stream_close(session, channel->sock);
+	rcd_table_del(&client->channels, handle);
+	client->cma->ops->stream_close(client->owner, channel->sock);
 	free(channel);
 	return 0;
 }
@@ -59,11 +59,12 @@ rcd_cma_channel_destroy(struct rcd_session *session, uint32_t handle)
 struct rcd_cma_event *
 rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 {
+	const struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_event *event =
 		id->channel->count < RCD_CMA_EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
 
 	if (event == NULL) {
-		rcd_counter_add(&id->session->engine->counters, RCD_COUNTER_EVENTS_LOST, 1);
+		cma->ops->count(cma->arg, RCD_CMA_NO_DEV, RCD_COUNTER_EVENTS_LOST, 1);
 		return NULL;
 	}
 	event->of = id;
@@ -77,9 +78,9 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 
 /* Bytes that the client does not have yet, as many as there is room for. */
 static void
-tell(struct rcd_cma_channel *channel)
+tell(const struct rcd_cma *cma, struct rcd_cma_channel *channel)
 {
-	while (channel->untold > 0 && rcd_session_stream_send(channel->sock, "", 1) == 0)
+	while (channel->untold > 0 && cma->ops->stream_send(channel->sock, "", 1) == 0)
 		channel->untold--;
 }
 
@@ -101,7 +102,7 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 	STAILQ_INSERT_TAIL(&channel->events, event, link);
 	channel->count++;
 	channel->untold++;
-	tell(channel);
+	tell(event->of->client->cma, channel);
 }
 
 void
@@ -122,7 +123,7 @@ drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
 }
 
 int
-rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
+rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channel,
 	struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rcd_cma_event *event = STAILQ_FIRST(&channel->events);
@@ -131,7 +132,7 @@ rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
 		return -EAGAIN;
 	*rep = event->rep;
 	if (rep->listen != RCD_CTRL_NO_HANDLE) {
-		struct rcd_cmid *child = rcd_cmid_get(session, rep->id);
+		struct rcd_cmid *child = rcd_table_get(&client->ids, rep->id);
 
 		/* The client knows of it now: room for the next request. */
 		event->of->waiting--;
@@ -142,7 +143,7 @@ rcd_cma_event_take(struct rcd_session *session, struct rcd_cma_channel *channel,
 	}
 	drop(channel, event);
 	/* It has read a byte: there is room for one. */
-	tell(channel);
+	tell(client->cma, channel);
 	return 0;
 }
 
@@ -193,9 +194,9 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 }
 
 void
-rcd_cma_events_end(struct rcd_session *session)
+rcd_cma_events_end(struct rcd_cma_client *client)
 {
-	struct rcd_table *channels = &session->cma->channels;
+	struct rcd_table *channels = &client->channels;
 
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
@@ -206,16 +207,16 @@ rcd_cma_events_end(struct rcd_session *session)
 }
 
 void
-rcd_cma_channels_end(struct rcd_session *session)
+rcd_cma_channels_end(struct rcd_cma_client *client)
 {
-	struct rcd_table *channels = &session->cma->channels;
+	struct rcd_table *channels = &client->channels;
 
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
 
 		if (channel == NULL)
 			continue;
-		rcd_session_stream_close(session, channel->sock);
+		client->cma->ops->stream_close(client->owner, channel->sock);
 		free(channel);
 	}
 }

@@ -8,55 +8,40 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rcd_cma.h"
+#include "rcd_cma_client.h"
+#include "rcd_cma_event.h"
+#include "rcd_cma_route.h"
+#include "rcd_mcast.h"
 
 #define MULTICAST_QPN   0xffffffu
 #define HOP_LIMIT       64
 #define ANSWER_EVERY_NS 1000000000u
 
-/* What an lcore has to say. */
-struct saying {
-	struct rcd_dev *dev;
-	struct rcd_gid source;
-	struct rcd_gid group;
-	uint16_t vlan_id;
-	bool leave;
-};
-
-static void
-say_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	const struct saying *saying = arg;
-
-	rcd_link_membership(lcore, saying->dev, &saying->source, &saying->group, saying->vlan_id,
-		saying->leave);
-}
-
 /* MLD comes from link-local addresses, whatever else there is (RFC 2710, 3). */
 static struct rcd_gid
-speaker(const struct rcd_dev *dev, int sgid_index, const struct rcd_gid *group)
+speaker(const struct rcd_gid_table *gids, int sgid_index, const struct rcd_gid *group)
 {
-	int at = rcd_gid_is_ipv4(group) ? -1 : rcd_cma_any_gid(dev, 6, true);
+	int at = rcd_gid_is_ipv4(group) ? -1 : rcd_cma_any_gid(gids, 6, true);
 
-	return dev->gids->entries[at >= 0 ? at : sgid_index].gid;
+	return gids->entries[at >= 0 ? at : sgid_index].gid;
 }
 
 static void
 say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
 {
-	struct saying saying = {
-		.dev = id->dev,
-		.source = speaker(id->dev, id->sgid_index, &group->gid),
-		.group = group->gid,
-		.vlan_id = id->dev->gids->entries[id->sgid_index].vlan_id,
-		.leave = leave,
-	};
+	const struct rcd_cma *cma = id->client->cma;
+	struct rcd_cma_dev dev;
+	struct rcd_gid source;
 
-	if (id->dev->answers && !group->send_only)
-		rcd_lcore_call(id->dev->engine->lcores[0], say_on_lcore, &saying);
+	if (group->send_only || !rcd_cma_dev(cma, id->dev, &dev) || !dev.answers)
+		return;
+	source = speaker(dev.gids, id->sgid_index, &group->gid);
+	cma->ops->membership(cma->arg, dev.serial, &source, &group->gid,
+		dev.gids->entries[id->sgid_index].vlan_id, leave);
 }
 
 /*
@@ -66,7 +51,7 @@ say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
  * @return 0 or -errno
  */
 static int
-join_by_kernel(const struct rcd_dev *dev, const struct rcd_gid *gid, int *sock)
+join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gid, int *sock)
 {
 	bool v4 = rcd_gid_is_ipv4(gid);
 	struct ip_mreqn mreq = { .imr_ifindex = (int)dev->ifindex };
@@ -92,7 +77,7 @@ join_by_kernel(const struct rcd_dev *dev, const struct rcd_gid *gid, int *sock)
 
 /* Whether somebody else needs the group on this device. */
 static bool
-wanted(const struct rcd_cma *cma, const struct rcd_dev *dev, const struct rcd_cma_group *but)
+wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
 {
 	const struct rcd_cmid *id;
 	const struct rcd_cma_group *group;
@@ -130,28 +115,28 @@ int
 rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle)
 {
 	struct rcd_gid gid = rcd_cma_gid(&req->addr);
-	struct rcd_cma_client *client = id->session->cma;
+	struct rcd_cma_client *client = id->client;
+	struct rcd_cma_dev dev;
 	struct rcd_cma_group *group;
 	struct rcd_cma_event *event;
 	int err;
 
-	if (id->dev == NULL || id->qp_type != RCD_CTRL_QP_UD ||
+	if (!rcd_cma_dev(client->cma, id->dev, &dev) || id->qp_type != RCD_CTRL_QP_UD ||
 		(id->state != RCD_CMA_BOUND && id->state != RCD_CMA_ADDR_RESOLVED &&
 			id->state != RCD_CMA_ROUTE_RESOLVED))
 		return -EINVAL;
 	if (!rcd_gid_is_multicast(&gid) ||
-		rcd_gid_is_ipv4(&gid) !=
-			rcd_gid_is_ipv4(&id->dev->gids->entries[id->sgid_index].gid))
+		rcd_gid_is_ipv4(&gid) != rcd_gid_is_ipv4(&dev.gids->entries[id->sgid_index].gid))
 		return -EINVAL;
 	if (client->group_count == RCD_CMA_GROUPS_MAX)
 		return -ENOMEM;
-	err = charge_group(&id->session->quota);
+	err = charge_group(client->quota);
 	if (err != 0)
 		return err;
 	group = calloc(1, sizeof(*group));
 	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (event == NULL) {
-		uncharge_group(&id->session->quota);
+		uncharge_group(client->quota);
 		free(group);
 		return -ENOMEM;
 	}
@@ -159,9 +144,9 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	group->gid = gid;
 	group->send_only = req->send_only != 0;
 	group->sock = -1;
-	err = group->send_only ? 0 : join_by_kernel(id->dev, &gid, &group->sock);
+	err = group->send_only ? 0 : join_by_kernel(&dev, &gid, &group->sock);
 	if (err != 0) {
-		uncharge_group(&id->session->quota);
+		uncharge_group(client->quota);
 		free(event);
 		free(group);
 		return err;
@@ -186,13 +171,13 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 static void
 leave(struct rcd_cmid *id, struct rcd_cma_group *group)
 {
-	if (id->dev != NULL && !wanted(id->session->engine->cma, id->dev, group))
+	if (id->dev != RCD_CMA_NO_DEV && !wanted(id->client->cma, id->dev, group))
 		say(id, group, true);
 	if (group->sock >= 0)
 		close(group->sock);
 	LIST_REMOVE(group, link);
-	id->session->cma->group_count--;
-	uncharge_group(&id->session->quota);
+	id->client->group_count--;
+	uncharge_group(id->client->quota);
 	free(group);
 }
 
@@ -221,12 +206,11 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 }
 
 void
-rcd_cma_queried(struct rcd_dev *dev)
+rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 {
-	struct rcd_cma *cma = dev->engine->cma;
 	const struct rcd_cmid *id;
 	const struct rcd_cma_group *group;
-	uint64_t now_ns = rcd_clock_ns();
+	uint64_t now_ns = rcd_cma_now_ns(cma);
 
 	/* Who asks faster than that is no router. */
 	if (now_ns - cma->reported_ns < ANSWER_EVERY_NS)
@@ -234,6 +218,6 @@ rcd_cma_queried(struct rcd_dev *dev)
 	cma->reported_ns = now_ns;
 	LIST_FOREACH(id, &cma->ids, all_link)
 	LIST_FOREACH(group, &id->groups, link)
-	if (id->dev == dev)
+	if (id->dev == serial)
 		say(id, group, false);
 }

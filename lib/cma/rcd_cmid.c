@@ -3,53 +3,58 @@
  * @file
  * Identifiers: their coming and going, addresses, listening, options.
  */
+#include "rcd_cmid.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "rcd_cma.h"
+#include "rcd_cma_client.h"
+#include "rcd_cma_event.h"
+#include "rcd_cma_route.h"
 
 #define LOOKS_AT_ONCE 1024
 
 struct rcd_cmid *
-rcd_cmid_get(const struct rcd_session *session, uint32_t handle)
+rcd_cmid_get(const struct rcd_cma_client *client, uint32_t handle)
 {
-	return rcd_table_get(&session->cma->ids, handle);
+	return rcd_table_get(&client->ids, handle);
 }
 
 static struct rcd_cmid *
-new_id(struct rcd_session *session, struct rcd_cma_channel *channel)
+new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
 {
 	struct rcd_cmid *id;
 
-	if (rcd_quota_charge(&session->quota, RCD_RESOURCE_CM_IDS, 1) != 0)
+	if (rcd_quota_charge(client->quota, RCD_RESOURCE_CM_IDS, 1) != 0)
 		return NULL;
 	id = calloc(1, sizeof(*id));
-	if (id == NULL || rcd_table_add(&session->cma->ids, id, &id->handle) != 0) {
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CM_IDS, 1);
+	if (id == NULL || rcd_table_add(&client->ids, id, &id->handle) != 0) {
+		rcd_quota_uncharge(client->quota, RCD_RESOURCE_CM_IDS, 1);
 		free(id);
 		return NULL;
 	}
-	id->session = session;
+	id->client = client;
 	id->channel = channel;
 	channel->users++;
 	LIST_INIT(&id->groups);
 	LIST_INIT(&id->children);
-	LIST_INSERT_HEAD(&session->engine->cma->ids, id, all_link);
+	LIST_INSERT_HEAD(&client->cma->ids, id, all_link);
 	return id;
 }
 
 int
 rcd_cmid_create(
-	struct rcd_session *session, const struct rcd_ctrl_cm_create_req *req, uint32_t *handle)
+	struct rcd_cma_client *client, const struct rcd_ctrl_cm_create_req *req, uint32_t *handle)
 {
-	struct rcd_cma_channel *channel = rcd_cma_channel_get(session, req->channel);
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(client, req->channel);
 	struct rcd_cmid *id;
 
 	if (channel == NULL)
 		return -ENOENT;
 	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_CTRL_QP_UD)
 		return -EPROTONOSUPPORT;
-	id = new_id(session, channel);
+	id = new_id(client, channel);
 	if (id == NULL)
 		return -ENOMEM;
 	id->space = req->space;
@@ -61,7 +66,7 @@ rcd_cmid_create(
 struct rcd_cmid *
 rcd_cmid_child(struct rcd_cmid *listener)
 {
-	struct rcd_cmid *id = new_id(listener->session, listener->channel);
+	struct rcd_cmid *id = new_id(listener->client, listener->channel);
 
 	if (id == NULL)
 		return NULL;
@@ -81,17 +86,17 @@ rcd_cmid_let_go(struct rcd_cmid *id)
 	rcd_cmid_leave_all(id);
 	if (id->conn != NULL) {
 		rcd_cm_set_cookie(id->conn, NULL);
-		rcd_cm_release(id->conn, rcd_clock_ns());
+		rcd_cm_release(id->conn, rcd_cma_now_ns(id->client->cma));
 		id->conn = NULL;
 	}
 	if (id->state == RCD_CMA_ADDR_QUERY)
-		TAILQ_REMOVE(&id->session->engine->cma->waiting, id, wait_link);
+		TAILQ_REMOVE(&id->client->cma->waiting, id, wait_link);
 }
 
 uint32_t
 rcd_cmid_destroy(struct rcd_cmid *id)
 {
-	struct rcd_session *session = id->session;
+	struct rcd_cma_client *client = id->client;
 	struct rcd_cmid *child;
 	uint32_t count = 0;
 
@@ -105,8 +110,8 @@ rcd_cmid_destroy(struct rcd_cmid *id)
 	count += rcd_cma_event_purge(id, NULL);
 	id->channel->users--;
 	LIST_REMOVE(id, all_link);
-	rcd_table_del(&session->cma->ids, id->handle);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CM_IDS, 1);
+	rcd_table_del(&client->ids, id->handle);
+	rcd_quota_uncharge(client->quota, RCD_RESOURCE_CM_IDS, 1);
 	free(id);
 	return count;
 }
@@ -123,18 +128,18 @@ addr_valid(const struct rcd_ctrl_cm_addr *addr)
 int
 rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 {
-	struct rcd_dev *dev = NULL;
+	const struct rcd_cma *cma = id->client->cma;
+	struct rcd_cma_dev dev = { .serial = RCD_CMA_NO_DEV };
 	int sgid_index = 0;
 	int err;
 
 	if (id->state != RCD_CMA_IDLE || !addr_valid(addr))
 		return -EINVAL;
 	if (!rcd_cma_addr_any(addr)) {
-		dev = rcd_cma_owner(id->session->engine, addr, &sgid_index);
 		/* As the kernel has it: 127.0.0.1 can be bound to, and leads nowhere. */
-		if (dev == NULL && rcd_cma_addr_itself(addr))
-			dev = rcd_cma_first(id->session->engine, addr->family, &sgid_index);
-		if (dev == NULL)
+		if (!rcd_cma_owner(cma, addr, &dev, &sgid_index) &&
+			!(rcd_cma_addr_itself(addr) &&
+				rcd_cma_first(cma, addr->family, &dev, &sgid_index)))
 			return -ENODEV;
 	}
 	id->src = *addr;
@@ -143,7 +148,7 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 		memset(&id->src, 0, sizeof(id->src));
 		return err;
 	}
-	id->dev = dev;
+	id->dev = dev.serial;
 	id->sgid_index = sgid_index;
 	id->state = RCD_CMA_BOUND;
 	return 0;
@@ -195,7 +200,7 @@ rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns)
 		int err;
 
 		id = TAILQ_FIRST(&cma->waiting);
-		err = rcd_neigh_look(id->session, id->dev, id->sgid_index, &id->next);
+		err = cma->ops->look(id->client->owner, id->dev, id->sgid_index, &id->hop);
 		TAILQ_REMOVE(&cma->waiting, id, wait_link);
 		if (!resolved(id, err, now_ns))
 			TAILQ_INSERT_TAIL(&cma->waiting, id, wait_link);
@@ -215,10 +220,11 @@ set_gid(struct rcd_ctrl_cm_addr *addr, uint8_t family, const struct rcd_gid *gid
 int
 rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req)
 {
-	uint64_t now_ns = rcd_clock_ns();
+	struct rcd_cma *cma = id->client->cma;
+	uint64_t now_ns = rcd_cma_now_ns(cma);
 	struct rcd_ctrl_cm_addr src = req->src;
 	struct rcd_ctrl_cm_addr dst = req->dst;
-	struct rcd_dev *dev;
+	struct rcd_cma_dev dev;
 	struct rcd_gid gid;
 	int sgid_index;
 	int err;
@@ -238,32 +244,34 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 	}
 	if (id->state != RCD_CMA_BOUND)
 		return -EINVAL;
-	err = rcd_cma_route(id->session->engine, &id->src, &dst, &dev, &sgid_index);
+	err = rcd_cma_route(cma, &id->src, &dst, &dev, &sgid_index);
 	if (err != 0)
 		return err;
-	id->dev = dev;
+	id->dev = dev.serial;
 	id->sgid_index = sgid_index;
-	set_gid(&id->src, dst.family, &dev->gids->entries[sgid_index].gid);
+	set_gid(&id->src, dst.family, &dev.gids->entries[sgid_index].gid);
 	/* To itself, by a name that is no address of a device. */
 	if (rcd_cma_addr_itself(&dst))
-		set_gid(&dst, dst.family, &dev->gids->entries[sgid_index].gid);
+		set_gid(&dst, dst.family, &dev.gids->entries[sgid_index].gid);
 	id->dst = dst;
 	id->until_ns = now_ns + (uint64_t)req->timeout_ms * 1000000;
 	id->state = RCD_CMA_ADDR_QUERY;
 	gid = rcd_cma_gid(&dst);
-	err = rcd_neigh_resolve(id->session, dev, sgid_index, &gid, &id->next);
+	err = cma->ops->resolve(id->client->owner, dev.serial, sgid_index, &gid, &id->hop);
 	if (!resolved(id, err, now_ns))
-		TAILQ_INSERT_TAIL(&id->session->engine->cma->waiting, id, wait_link);
+		TAILQ_INSERT_TAIL(&cma->waiting, id, wait_link);
 	return 0;
 }
 
 int
 rcd_cmid_resolve_route(struct rcd_cmid *id)
 {
-	if (id->state != RCD_CMA_ADDR_RESOLVED)
+	struct rcd_cma_dev dev;
+
+	if (id->state != RCD_CMA_ADDR_RESOLVED || !rcd_cma_dev(id->client->cma, id->dev, &dev))
 		return -EINVAL;
 	id->state = RCD_CMA_ROUTE_RESOLVED;
-	id->path_mtu_bytes = id->dev->path_mtu;
+	id->path_mtu_bytes = dev.path_mtu_bytes;
 	rcd_cma_event_tell(id, RCD_CMA_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
@@ -302,16 +310,16 @@ rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 void
 rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 {
-	const struct rcd_dev *dev = id->dev;
+	struct rcd_cma_dev dev;
 	struct rcd_gid sgid;
 
 	rep->src = id->src;
 	rep->dst = id->dst;
 	rep->device = RCD_CTRL_NO_HANDLE;
-	if (dev == NULL)
+	if (!rcd_cma_dev(id->client->cma, id->dev, &dev))
 		return;
-	rep->device = dev->serial;
-	sgid = dev->gids->entries[id->sgid_index].gid;
+	rep->device = dev.serial;
+	sgid = dev.gids->entries[id->sgid_index].gid;
 	memcpy(rep->sgid, sgid.raw, RCD_GID_LEN);
 	rep->av.sgid_index = (uint8_t)id->sgid_index;
 	memcpy(rep->av.dgid, id->dst.addr, RCD_GID_LEN);
@@ -322,4 +330,15 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 	rep->path_mtu_bytes = id->path_mtu_bytes;
 	rep->av.hop_limit = 64;
 	rep->av.flow_label = id->way.flow_label;
+}
+
+uint32_t
+rcd_cmid_count(const struct rcd_cma *cma, uint32_t serial)
+{
+	const struct rcd_cmid *id;
+	uint32_t count = 0;
+
+	LIST_FOREACH(id, &cma->ids, all_link)
+	count += serial == RCD_CMA_NO_DEV || id->dev == serial;
+	return count;
 }

@@ -3,10 +3,16 @@
  * @file
  * Port spaces, which all clients share: who has which port, who may take it too, who listens.
  */
+#include "rcd_cma_port.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "rcd_bytes.h"
 #include "rcd_cma.h"
+#include "rcd_cma_client.h"
+#include "rcd_cma_route.h"
 
 #define PORTS             65536u
 #define WORD_BITS         64u
@@ -103,7 +109,7 @@ overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 static bool
 is_free(const struct rcd_cmid *id, uint16_t port)
 {
-	const struct rcd_cma_port *at = port_of(id->session->engine->cma, id->space, port);
+	const struct rcd_cma_port *at = port_of(id->client->cma, id->space, port);
 	const struct rcd_cmid *other;
 
 	if (at->count >= RCD_CMA_PORT_SHARE)
@@ -132,7 +138,7 @@ unprivileged_start(void)
 static int
 choose(struct rcd_cmid *id)
 {
-	struct rcd_cma *cma = id->session->engine->cma;
+	struct rcd_cma *cma = id->client->cma;
 	const uint64_t *words = cma->spaces[space_index(id->space)].taken;
 	uint32_t count = RCD_ARRAY_COUNT(cma->spaces[0].taken);
 	uint32_t start = rcd_cma_random(cma) % RCD_CMA_EPHEMERAL_COUNT;
@@ -156,19 +162,19 @@ choose(struct rcd_cmid *id)
 int
 rcd_cma_port_take(struct rcd_cmid *id)
 {
-	struct rcd_cma *cma = id->session->engine->cma;
+	struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_port *port;
 	int err = 0;
 
 	if (id->src.port == 0)
 		err = choose(id);
 	else if (id->src.port < 1024 && id->src.port < unprivileged_start() &&
-		!rcd_cred_may(id->session, RCD_CAP_NET_BIND_SERVICE))
+		!cma->ops->may_bind(id->client->owner))
 		err = -EACCES;
 	else if (!is_free(id, id->src.port))
 		err = -EADDRINUSE;
 	if (err == 0)
-		err = rcd_quota_charge(&id->session->quota, RCD_RESOURCE_CM_PORTS, 1);
+		err = rcd_quota_charge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
 	if (err != 0)
 		return err;
 	port = port_of(cma, id->space, id->src.port);
@@ -182,7 +188,7 @@ rcd_cma_port_take(struct rcd_cmid *id)
 void
 rcd_cma_port_release(struct rcd_cmid *id)
 {
-	struct rcd_cma *cma = id->session->engine->cma;
+	struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_port *port = port_of(cma, id->space, id->src.port);
 
 	if (!id->on_port)
@@ -191,7 +197,7 @@ rcd_cma_port_release(struct rcd_cmid *id)
 	port->count--;
 	if (port->count == 0)
 		mark(cma, id->space, id->src.port, false);
-	rcd_quota_uncharge(&id->session->quota, RCD_RESOURCE_CM_PORTS, 1);
+	rcd_quota_uncharge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
 	id->on_port = false;
 }
 
@@ -200,16 +206,15 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 {
 	const struct rcd_cmid *other;
 
-	LIST_FOREACH(
-		other, &port_of(id->session->engine->cma, id->space, id->src.port)->ids, port_link)
+	LIST_FOREACH(other, &port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
 	if (other != id && overlap(id, other))
 		return -EADDRINUSE;
 	return 0;
 }
 
 struct rcd_cmid *
-rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_dev *dev, enum rcd_cma_space space,
-	uint16_t port, const struct rcd_gid *dst)
+rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, uint16_t port,
+	const struct rcd_gid *dst)
 {
 	uint8_t family = rcd_gid_is_ipv4(dst) ? 4 : 6;
 	struct rcd_cmid *best = NULL;

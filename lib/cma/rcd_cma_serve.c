@@ -3,13 +3,15 @@
  * @file
  * Requests of connection management: from messages of clients to identifiers and channels.
  */
+#include "rcd_cma_client.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rcd_cma.h"
+#include "rcd_cma_event.h"
 
 struct request {
-	struct rcd_session *session;
+	struct rcd_cma_client *client;
 	const union rcd_ctrl_body *in;
 	union rcd_ctrl_body *out;
 	int *fd;
@@ -18,37 +20,37 @@ struct request {
 static int
 serve_cm_channel_create(struct request *r)
 {
-	return rcd_cma_channel_create(r->session, &r->out->cm_channel_create_rep.handle, r->fd);
+	return rcd_cma_channel_create(r->client, &r->out->cm_channel_create_rep.handle, r->fd);
 }
 
 static int
 serve_cm_channel_destroy(struct request *r)
 {
-	return rcd_cma_channel_destroy(r->session, r->in->cm_channel_destroy_req.handle);
+	return rcd_cma_channel_destroy(r->client, r->in->cm_channel_destroy_req.handle);
 }
 
 static int
 serve_cm_event(struct request *r)
 {
 	struct rcd_cma_channel *channel =
-		rcd_cma_channel_get(r->session, r->in->cm_event_req.handle);
+		rcd_cma_channel_get(r->client, r->in->cm_event_req.handle);
 
 	if (channel == NULL)
 		return -ENOENT;
 	/* -EAGAIN would have the request wait for a neighbour. */
-	return rcd_cma_event_take(r->session, channel, &r->out->cm_event_rep) == 0 ? 0 : -ENODATA;
+	return rcd_cma_event_take(r->client, channel, &r->out->cm_event_rep) == 0 ? 0 : -ENODATA;
 }
 
 static int
 serve_cm_create(struct request *r)
 {
-	return rcd_cmid_create(r->session, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
+	return rcd_cmid_create(r->client, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
 }
 
 static int
 serve_cm_destroy(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_destroy_req.handle);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_destroy_req.handle);
 
 	if (id == NULL)
 		return -ENOENT;
@@ -60,8 +62,8 @@ static int
 serve_cm_migrate(struct request *r)
 {
 	const struct rcd_ctrl_cm_pair *req = &r->in->cm_migrate_req;
-	struct rcd_cma_channel *channel = rcd_cma_channel_get(r->session, req->second);
-	struct rcd_cmid *id = rcd_cmid_get(r->session, req->id);
+	struct rcd_cma_channel *channel = rcd_cma_channel_get(r->client, req->second);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, req->id);
 
 	if (id == NULL || channel == NULL)
 		return -ENOENT;
@@ -72,7 +74,7 @@ serve_cm_migrate(struct request *r)
 static int
 serve_cm_bind(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_bind_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_bind_req.id);
 
 	return id == NULL ? -ENOENT : rcd_cmid_bind(id, &r->in->cm_bind_req.addr);
 }
@@ -80,7 +82,7 @@ serve_cm_bind(struct request *r)
 static int
 serve_cm_resolve_addr(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_resolve_addr_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_resolve_addr_req.id);
 
 	return id == NULL ? -ENOENT : rcd_cmid_resolve_addr(id, &r->in->cm_resolve_addr_req);
 }
@@ -88,7 +90,7 @@ serve_cm_resolve_addr(struct request *r)
 static int
 serve_cm_resolve_route(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_resolve_route_req.handle);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_resolve_route_req.handle);
 
 	return id == NULL ? -ENOENT : rcd_cmid_resolve_route(id);
 }
@@ -96,7 +98,7 @@ serve_cm_resolve_route(struct request *r)
 static int
 serve_cm_query(struct request *r)
 {
-	const struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_query_req.handle);
+	const struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_query_req.handle);
 
 	if (id == NULL)
 		return -ENOENT;
@@ -107,7 +109,7 @@ serve_cm_query(struct request *r)
 static int
 serve_cm_listen(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_listen_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_listen_req.id);
 
 	return id == NULL ? -ENOENT : rcd_cmid_listen(id, r->in->cm_listen_req.second);
 }
@@ -121,7 +123,7 @@ private_fits(uint32_t len)
 static int
 serve_cm_connect(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_connect_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_connect_req.id);
 
 	if (!private_fits(r->in->cm_connect_req.param.private_len))
 		return -EINVAL;
@@ -131,7 +133,7 @@ serve_cm_connect(struct request *r)
 static int
 serve_cm_accept(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_accept_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_accept_req.id);
 
 	if (!private_fits(r->in->cm_accept_req.param.private_len))
 		return -EINVAL;
@@ -141,7 +143,7 @@ serve_cm_accept(struct request *r)
 static int
 serve_cm_establish(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_establish_req.handle);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_establish_req.handle);
 
 	return id == NULL ? -ENOENT : rcd_cmid_establish(id);
 }
@@ -149,7 +151,7 @@ serve_cm_establish(struct request *r)
 static int
 serve_cm_reject(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_reject_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_reject_req.id);
 
 	if (!private_fits(r->in->cm_reject_req.private_len))
 		return -EINVAL;
@@ -159,7 +161,7 @@ serve_cm_reject(struct request *r)
 static int
 serve_cm_disconnect(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_disconnect_req.handle);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_disconnect_req.handle);
 
 	return id == NULL ? -ENOENT : rcd_cmid_disconnect(id);
 }
@@ -167,7 +169,7 @@ serve_cm_disconnect(struct request *r)
 static int
 serve_cm_heard(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_heard_req.handle);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_heard_req.handle);
 
 	return id == NULL ? -ENOENT : rcd_cmid_heard(id);
 }
@@ -175,7 +177,7 @@ serve_cm_heard(struct request *r)
 static int
 serve_cm_qp_attr(struct request *r)
 {
-	const struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_qp_attr_req.id);
+	const struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_qp_attr_req.id);
 
 	return id == NULL
 		? -ENOENT
@@ -185,7 +187,7 @@ serve_cm_qp_attr(struct request *r)
 static int
 serve_cm_set(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_set_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_set_req.id);
 
 	return id == NULL ? -ENOENT : rcd_cmid_set(id, &r->in->cm_set_req);
 }
@@ -193,7 +195,7 @@ serve_cm_set(struct request *r)
 static int
 serve_cm_join(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_join_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_join_req.id);
 
 	return id == NULL ? -ENOENT
 			  : rcd_cmid_join(id, &r->in->cm_join_req, &r->out->cm_join_rep.handle);
@@ -202,7 +204,7 @@ serve_cm_join(struct request *r)
 static int
 serve_cm_leave(struct request *r)
 {
-	struct rcd_cmid *id = rcd_cmid_get(r->session, r->in->cm_leave_req.id);
+	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_leave_req.id);
 
 	return id == NULL
 		? -ENOENT
@@ -216,52 +218,49 @@ static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
 #include "rcd_ctrl.def"
 };
 
-/* What a client has of this is made when it first asks. */
-static int
-open_client(struct rcd_session *session)
+struct rcd_cma_client *
+rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *quota)
 {
 	struct rcd_cma_client *client = calloc(1, sizeof(*client));
 
 	if (client == NULL)
-		return -ENOMEM;
-	client->account = rcd_cma_account_open(session);
+		return NULL;
+	client->cma = cma;
+	client->owner = owner;
+	client->quota = quota;
+	client->account = rcd_cma_account_open(quota);
 	if (client->account == NULL || rcd_table_init(&client->ids, RCD_CMA_IDS_MAX) != 0 ||
 		rcd_table_init(&client->channels, RCD_CMA_CHANNELS) != 0) {
 		rcd_table_fini(&client->ids);
 		rcd_table_fini(&client->channels);
 		free(client->account);
 		free(client);
-		return -ENOMEM;
+		return NULL;
 	}
-	session->cma = client;
-	return 0;
+	return client;
 }
 
 int
-rcd_cma_serve(struct rcd_session *session, uint32_t op, const union rcd_ctrl_body *in,
+rcd_cma_serve(struct rcd_cma_client *client, uint32_t op, const union rcd_ctrl_body *in,
 	union rcd_ctrl_body *out, int *fd)
 {
-	struct request request = { .session = session, .in = in, .out = out, .fd = fd };
-	int err = session->cma == NULL ? open_client(session) : 0;
+	struct request request = { .client = client, .in = in, .out = out, .fd = fd };
 
-	return err != 0 ? err : functions[op](&request);
+	return functions[op](&request);
 }
 
 void
-rcd_cma_end(struct rcd_session *session)
+rcd_cma_client_destroy(struct rcd_cma_client *client)
 {
-	struct rcd_cma_client *client = session->cma;
-
 	if (client == NULL)
 		return;
-	rcd_cma_events_end(session);
+	rcd_cma_events_end(client);
 	for (uint32_t i = 0; i < client->ids.capacity; i++)
 		if (client->ids.slots[i] != NULL)
 			rcd_cmid_destroy(client->ids.slots[i]);
-	rcd_cma_account_close(session->engine->cma, client->account);
-	rcd_cma_channels_end(session);
+	rcd_cma_account_close(&client->cma->rests, client->account);
+	rcd_cma_channels_end(client);
 	rcd_table_fini(&client->ids);
 	rcd_table_fini(&client->channels);
 	free(client);
-	session->cma = NULL;
 }

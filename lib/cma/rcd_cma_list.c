@@ -3,10 +3,10 @@
  * @file
  * Identifiers for the command line, with the keys of iproute2's rdma.
  */
-#include "rcd_cma.h"
-
 #include <arpa/inet.h>
 #include <jansson.h>
+
+#include "rcd_cma_client.h"
 
 static const char *
 state_name(const struct rcd_cmid *id)
@@ -58,17 +58,21 @@ set_addr(json_t *entry, const char *addr_key, const char *port_key,
 }
 
 void
-rcd_cma_list(const struct rcd_engine *engine, json_t *list)
+rcd_cma_list(const struct rcd_cma *cma, json_t *list)
 {
 	static const char *const types[] = { "RC", "UC", "UD" };
 	const struct rcd_cmid *id;
+	struct rcd_cma_dev dev;
+	const char *comm;
 
-	LIST_FOREACH(id, &engine->cma->ids, all_link)
+	LIST_FOREACH(id, &cma->ids, all_link)
 	{
+		bool has_dev = rcd_cma_dev(cma, id->dev, &dev);
+		pid_t pid = cma->ops->name(id->client->owner, &comm);
 		json_t *entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "ifname",
-			id->dev != NULL ? id->dev->conf.name : "-", "cm-idn", (int)id->handle,
-			"pid", (int)id->session->pid, "comm", id->session->comm, "state",
-			state_name(id), "ps", space_name(id->space), "qp-type", types[id->qp_type]);
+			has_dev ? dev.name : "-", "cm-idn", (int)id->handle, "pid", (int)pid,
+			"comm", comm, "state", state_name(id), "ps", space_name(id->space),
+			"qp-type", types[id->qp_type]);
 
 		if (id->qpn != 0)
 			json_object_set_new(entry, "lqpn", json_integer(id->qpn));
@@ -76,15 +80,4 @@ rcd_cma_list(const struct rcd_engine *engine, json_t *list)
 		set_addr(entry, "dst-addr", "dst-port", &id->dst);
 		json_array_append_new(list, entry);
 	}
-}
-
-uint32_t
-rcd_cma_count(const struct rcd_dev *dev)
-{
-	const struct rcd_cmid *id;
-	uint32_t count = 0;
-
-	LIST_FOREACH(id, &dev->engine->cma->ids, all_link)
-	count += id->dev == dev;
-	return count;
 }

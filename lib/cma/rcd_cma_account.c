@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Who is charged for connections. One lives longer than its identifier, and than its session: the
- * peer is told of the end, as often as it takes, and then it waits for late packets. What a session
+ * Who is charged for connections. One lives longer than its identifier, and than its client: the
+ * peer is told of the end, as often as it takes, and then it waits for late packets. What a client
  * leaves behind is its user's until then: who comes and goes gets no more than who stays.
  */
-#include <errno.h>
+#include "rcd_cma_account.h"
+
 #include <stdlib.h>
 
-#include "rcd_cma.h"
-
 struct rcd_cma_account *
-rcd_cma_account_open(struct rcd_session *session)
+rcd_cma_account_open(struct rcd_quota_entry *entry)
 {
 	struct rcd_cma_account *account = calloc(1, sizeof(*account));
 
 	if (account != NULL)
-		account->entry = &session->quota;
+		account->entry = entry;
 	return account;
 }
 
 void
-rcd_cma_account_close(struct rcd_cma *cma, struct rcd_cma_account *account)
+rcd_cma_account_close(struct rcd_cma_accounts *rests, struct rcd_cma_account *account)
 {
 	if (account->entry->used[RCD_RESOURCE_CM_CONNECTIONS] == 0) {
 		free(account);
@@ -29,7 +28,7 @@ rcd_cma_account_close(struct rcd_cma *cma, struct rcd_cma_account *account)
 	}
 	rcd_quota_bequeath(account->entry, &account->rest, RCD_RESOURCE_CM_CONNECTIONS);
 	account->entry = &account->rest;
-	LIST_INSERT_HEAD(&cma->rests, account, link);
+	LIST_INSERT_HEAD(rests, account, link);
 }
 
 static void
@@ -56,8 +55,8 @@ rcd_cma_account_uncharge(struct rcd_cma_account *account)
 }
 
 void
-rcd_cma_accounts_end(struct rcd_cma *cma)
+rcd_cma_accounts_end(struct rcd_cma_accounts *rests)
 {
-	while (!LIST_EMPTY(&cma->rests))
-		end(LIST_FIRST(&cma->rests));
+	while (!LIST_EMPTY(rests))
+		end(LIST_FIRST(rests));
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The CM service: identifiers of all clients, as librdmacm knows them, over one agent of lib/cm.
+ *
+ *   rcd_cma_serve.c    requests of clients
+ *   rcd_cmid.c         identifiers: made, bound, resolved, listening, removed
+ *   rcd_cma_conn.c     connections and datagram services of identifiers
+ *   rcd_cma_mcast.c    multicast groups of identifiers
+ *   rcd_cma_tell.c     what the agent tells of connections
+ *   rcd_cma_list.c     identifiers for the command line
+ *   rcd_cma.c          the service: its agent, time, MADs in and out
+ *   rcd_cma_event.c    channels and their events
+ *   rcd_cma_port.c     port spaces
+ *   rcd_cma_account.c  who is charged for connections
+ *   rcd_cma_route.c    device and source address for a destination
+ *
+ * The meaning of requests and events is that of librdmacm(7) and of the kernel's rdma_cm.
+ *
+ * What is not here: devices, neighbours, packets, queue pairs, rights of processes, the clock. The
+ * host hands in functions for them (struct rcd_cma_ops).
+ *
+ * Threads: all calls on a service come from one thread at a time.
+ */
+#ifndef RCD_CMA_H
+#define RCD_CMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rcd_cm_agent.h"
+#include "rcd_cma_account.h"
+#include "rcd_cma_dev.h"
+#include "rcd_cma_port.h"
+#include "rcd_cmid.h"
+#include "rcd_counter.h"
+#include "rcd_mad.h"
+
+#define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
+#define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
+
+/** What the host does for the service. All of it in the service's thread, none of it blocks. */
+struct rcd_cma_ops {
+	/** The host's clock, nanoseconds, never goes backwards. */
+	uint64_t (*now_ns)(void);
+
+	/** Random bits that nobody can guess from others. */
+	uint32_t (*random)(void *arg);
+
+	/**
+	 * The next device: a wire's end without the other is none.
+	 *
+	 * @param place  0 for the first; set, for the next
+	 * @return whether there is one; dev is set then
+	 */
+	bool (*dev_next)(void *arg, uint32_t *place, struct rcd_cma_dev *dev);
+
+	/** The device with a number. @return whether there is one; dev is set then */
+	bool (*dev_of)(void *arg, uint32_t serial, struct rcd_cma_dev *dev);
+
+	/** Count something of a device, or of none: the host's own. */
+	void (*count)(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add);
+
+	/**
+	 * Send a MAD of RCD_MAD_LEN bytes to QP1 of the way's remote end, now.
+	 *
+	 * @return 0, and it may be lost; -EAGAIN: the neighbour is being asked for; another
+	 *         -errno: it can't be sent
+	 */
+	int (*send)(void *arg, const struct rcd_cm_way *way, const uint8_t *mad);
+
+	/** Tell routers of a membership of a device whose addresses are ours, or of its end. */
+	void (*membership)(void *arg, uint32_t serial, const struct rcd_gid *source,
+		const struct rcd_gid *group, uint16_t vlan_id, bool leave);
+
+	/**
+	 * Whether the MAC of the next hop towards an address is known.
+	 *
+	 * @param owner  the client's, on whose account it is asked for
+	 * @param hop    set, for look()
+	 * @return 0; -EAGAIN: asked for, look() again; -ENETUNREACH; -ETIMEDOUT: nobody answers;
+	 *         -ENOMEM: it has asked for too many that don't answer
+	 */
+	int (*resolve)(void *owner, uint32_t serial, int sgid_index, const struct rcd_gid *dgid,
+		struct rcd_cma_hop *hop);
+
+	/** The same for a next hop that resolve() has found. */
+	int (*look)(void *owner, uint32_t serial, int sgid_index, const struct rcd_cma_hop *hop);
+
+	/** Whether there is a way, as far as is known without asking anybody on the link. */
+	bool (*reachable)(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid);
+
+	/**
+	 * The netdev that the kernel's packets to an address leave by, and their source.
+	 *
+	 * @param ifindex  the netdev wanted, 0: any; set
+	 * @param src      set, when the kernel says it
+	 * @return 0, or -ENETUNREACH
+	 */
+	int (*source)(
+		void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src);
+
+	/** Whether the client may have a privileged port. */
+	bool (*may_bind)(const void *owner);
+
+	/** Whether a queue pair is of the client's process. */
+	bool (*has_qpn)(const void *owner, uint32_t qpn);
+
+	/** Who the client is, for people. @param comm  set, printable, the host's */
+	pid_t (*name)(const void *owner, const char **comm);
+
+	/**
+	 * A stream of bytes to a client, charged to it: the first end is the client's, and to the
+	 * second is written without ever blocking.
+	 *
+	 * @return 0 or -errno
+	 */
+	int (*stream)(void *owner, int ends[2]);
+	void (*stream_close)(void *owner, int sock);
+
+	/** @return 0, also when nobody will ever read it; -EAGAIN when it has no room */
+	int (*stream_send)(int sock, const void *data, size_t len);
+};
+
+/** What a service is to be. */
+struct rcd_cma_conf {
+	uint64_t secret;    /**< random bits: numbers that peers can't guess */
+	uint64_t first_tid; /**< of transactions: goes out as it is, and so is no secret */
+	uint64_t guid;      /**< of the local adapter */
+	const struct rcd_cma_ops *ops;
+	void *arg; /**< of the ops */
+};
+
+/** A MAD that waits for a neighbour. */
+struct rcd_cma_parked {
+	struct rcd_cm_way way;
+	uint8_t mad[RCD_MAD_LEN];
+	uint64_t until_ns;
+	bool used;
+};
+
+#define RCD_CMA_PARKED 128 /**< MADs that wait for a neighbour */
+
+/** The service. Its fields are its own, but for audits, which read them. */
+struct rcd_cma {
+	const struct rcd_cma_ops *ops;
+	void *arg;
+	struct rcd_cm_agent *agent;
+	struct rcd_cm_counts told; /**< what the devices' counters have of the agent's counts */
+	struct rcd_cmid_list ids;
+	struct rcd_cma_accounts rests; /**< of sessions that have ended */
+	struct rcd_cmid_queue waiting; /**< in ADDR_QUERY; the next one to look at is the first */
+	struct rcd_cma_space_ports spaces[RCD_CMA_SPACES];
+	uint32_t parked_count;
+	uint64_t reported_ns; /**< when groups were reported last, because of a query */
+	struct rcd_cma_parked parked[RCD_CMA_PARKED];
+};
+
+/** Make the service. @return NULL: no memory */
+struct rcd_cma *
+rcd_cma_create(const struct rcd_cma_conf *conf);
+
+/** End it, after all its clients. Nobody is told. NULL is allowed. */
+void
+rcd_cma_destroy(struct rcd_cma *cma);
+
+/** Take a MAD of RCD_MAD_LEN bytes that came to QP1. @param way  back to who sent it */
+void
+rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad);
+
+/** Let time pass. */
+void
+rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns);
+
+/** Neighbours have answered. */
+void
+rcd_cma_neighbours(struct rcd_cma *cma);
+
+/** A router asks for the groups of a device. */
+void
+rcd_cma_queried(struct rcd_cma *cma, uint32_t serial);
+
+/** Connections, those in timewait included: while there are any, ticks are needed. */
+uint32_t
+rcd_cma_connections(const struct rcd_cma *cma);
+
+/** A device goes, and is still there: so do the connections on it. */
+void
+rcd_cma_dev_gone(struct rcd_cma *cma, uint32_t serial);
+
+/** Random bits that nobody can guess from others. */
+static inline uint32_t
+rcd_cma_random(const struct rcd_cma *cma)
+{
+	return cma->ops->random(cma->arg);
+}
+
+/** The next device, as dev_next(). */
+static inline bool
+rcd_cma_dev_next(const struct rcd_cma *cma, uint32_t *place, struct rcd_cma_dev *dev)
+{
+	return cma->ops->dev_next(cma->arg, place, dev);
+}
+
+/** The host's clock. */
+static inline uint64_t
+rcd_cma_now_ns(const struct rcd_cma *cma)
+{
+	return cma->ops->now_ns();
+}
+
+/** The device with a number. @return whether there is one; dev is set then */
+static inline bool
+rcd_cma_dev(const struct rcd_cma *cma, uint32_t serial, struct rcd_cma_dev *dev)
+{
+	return serial != RCD_CMA_NO_DEV && cma->ops->dev_of(cma->arg, serial, dev);
+}
+
+#endif /* RCD_CMA_H */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A client of the CM service: its identifiers and channels, and its requests.
+ *
+ * Threads: the service's.
+ */
+#ifndef RCD_CMA_CLIENT_H
+#define RCD_CMA_CLIENT_H
+
+#include <stdint.h>
+
+#include "rcd_cma.h"
+#include "rcd_ctrl.h"
+#include "rcd_quota.h"
+#include "rcd_table.h"
+
+#define RCD_CMA_IDS_MAX  16384 /**< of a client */
+#define RCD_CMA_CHANNELS 1024  /**< of a client */
+
+/** What a client has. Its fields are the service's, but for audits, which read them. */
+struct rcd_cma_client {
+	struct rcd_cma *cma;
+	void *owner;                   /**< the host's word for it, in struct rcd_cma_ops */
+	struct rcd_quota_entry *quota; /**< the host's: it outlives the client */
+	struct rcd_cma_account *account;
+	struct rcd_table ids;
+	struct rcd_table channels;
+	uint32_t group_count;
+};
+
+/** A client begins. @return NULL: no memory */
+struct rcd_cma_client *
+rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *quota);
+
+/** It ends: its peers are told. NULL is allowed. */
+void
+rcd_cma_client_destroy(struct rcd_cma_client *client);
+
+/**
+ * Serve a request of connection management.
+ *
+ * @param op   enum rcd_ctrl_op, of those in rcd_ctrl.def that are RCD_CTRL_CM
+ * @param out  zero; the body of the reply
+ * @param fd   -1; set to a descriptor for the client, which the caller closes when it was sent
+ * @return 0 or -errno; never -EAGAIN
+ */
+int
+rcd_cma_serve(struct rcd_cma_client *client, uint32_t op, const union rcd_ctrl_body *in,
+	union rcd_ctrl_body *out, int *fd);
+
+struct json_t;
+
+/** All identifiers of a service, added to an array of JSON objects. */
+void
+rcd_cma_list(const struct rcd_cma *cma, struct json_t *list);
+
+#endif /* RCD_CMA_CLIENT_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Port spaces, which all clients share: who has which port, who may take it too, who listens.
+ *
+ * Threads: the service's.
+ */
+#ifndef RCD_CMA_PORT_H
+#define RCD_CMA_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_cm.h"
+#include "rcd_cmid.h"
+
+#define RCD_CMA_SPACES 4
+
+/** Ports that are given to who asks for any, as the kernel's net.ipv4.ip_local_port_range. */
+#define RCD_CMA_EPHEMERAL_FIRST 32768u
+#define RCD_CMA_EPHEMERAL_COUNT 28232u
+
+/** Identifiers that may share a port: all of them are looked at by who comes, requests too. */
+#define RCD_CMA_PORT_SHARE 1024
+
+/** Who has a port. */
+struct rcd_cma_port {
+	struct rcd_cmid_list ids;
+	uint32_t count;
+};
+
+/** A port space. */
+struct rcd_cma_space_ports {
+	struct rcd_cma_port *ports;                          /**< by number */
+	uint64_t taken[(RCD_CMA_EPHEMERAL_COUNT + 63) / 64]; /**< ephemeral ones, a bit each */
+};
+
+/** @return 0; -ENOMEM: what there is, rcd_cma_ports_fini() frees */
+int
+rcd_cma_ports_init(struct rcd_cma *cma);
+void
+rcd_cma_ports_fini(struct rcd_cma *cma);
+
+/** Whether it is a port space. */
+bool
+rcd_cma_space_valid(uint32_t space);
+
+/**
+ * Take the port of id->src; a free one when that is 0, which is put in. Its client is charged.
+ *
+ * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free, or a quota is reached
+ */
+int
+rcd_cma_port_take(struct rcd_cmid *id);
+
+/** Give it back, if it has one. */
+void
+rcd_cma_port_release(struct rcd_cmid *id);
+
+/** Whether a bound identifier may listen beside the others on its port. @return 0, -EADDRINUSE */
+int
+rcd_cma_port_listen(const struct rcd_cmid *id);
+
+/** Who listens for this. @param dev  number of the device. @return NULL: nobody */
+struct rcd_cmid *
+rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, uint16_t port,
+	const struct rcd_gid *dst);
+
+#endif /* RCD_CMA_PORT_H */

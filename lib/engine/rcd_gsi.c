@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * QP1: MADs from lcores to the control thread, which gives them to the CM service, and from there
+ * to the lcore that sends them. What they mean is lib/cma's business.
+ */
+#include "rcd_engine_priv.h"
+
+#include "rcd_gsi.h"
+
+#include <errno.h>
+#include <rte_ring_elem.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rcd_cma.h"
+
+#define PKEY_BASE 0x7fffu
+#define TAKE_MOST 64   /**< MADs before others have their turn */
+#define MADS      1024 /**< that wait for the control thread; a power of two */
+
+/* A MAD on its way from an lcore. */
+struct mad {
+	struct rcd_cm_way way;
+	uint8_t mad[RCD_MAD_LEN];
+};
+
+struct rcd_gsi {
+	struct rte_ring *mads;
+	uint32_t psn; /**< of packets from QP1; the lcore's that sends them */
+};
+
+int
+rcd_gsi_create(struct rcd_engine *engine)
+{
+	struct rcd_gsi *gsi = calloc(1, sizeof(*gsi));
+
+	if (gsi == NULL)
+		return -ENOMEM;
+	gsi->psn = rcd_random_u32(&engine->random);
+	gsi->mads = rte_ring_create_elem(
+		"rocade_mads", sizeof(struct mad), MADS, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	if (gsi->mads == NULL) {
+		free(gsi);
+		return -ENOMEM;
+	}
+	engine->gsi = gsi;
+	return 0;
+}
+
+void
+rcd_gsi_destroy(struct rcd_engine *engine)
+{
+	if (engine->gsi == NULL)
+		return;
+	rte_ring_free(engine->gsi->mads);
+	free(engine->gsi);
+	engine->gsi = NULL;
+}
+
+void
+rcd_gsi_rx(
+	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id)
+{
+	const struct rcd_roce *roce = &pkt->roce;
+	const struct rcd_gid_table *gids = rcd_dev_gids(dev);
+	int at = rcd_gid_table_find(gids, &pkt->dgid);
+	struct rte_ring *ring = lcore->engine->gsi->mads;
+	uint64_t one = 1;
+	struct mad mad = {
+		.way = {
+			.local = pkt->dgid,
+			.remote = pkt->sgid,
+			.flow_label = pkt->flow_label,
+			.dev = dev->serial,
+			.tclass = pkt->tclass & 0xfc,
+			.hop_limit = 64,
+			.from_link = true,
+		},
+	};
+
+	if (roce->bth.opcode != RCD_OPCODE_UD_SEND_ONLY || pkt->payload_len != RCD_MAD_LEN) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
+		return;
+	}
+	/* Management speaks from QP1 to QP1; other queue pairs are users'. */
+	if (roce->deth.src_qpn.val != RCD_QPN_GSI) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		return;
+	}
+	if (roce->deth.qkey.val != RCD_QKEY_GSI || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
+		at < 0) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
+		return;
+	}
+	if (gids->entries[at].vlan_id != vlan_id) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
+		return;
+	}
+	/* An answer goes to one station, whatever was put there. */
+	if (pkt->eth.src[0] & 1) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		return;
+	}
+	memcpy(mad.way.mac, pkt->eth.src, RCD_MAC_LEN);
+	memcpy(mad.mad, pkt->payload, RCD_MAD_LEN);
+	if (rte_ring_enqueue_elem(ring, &mad, sizeof(mad)) != 0) {
+		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_FULL, 1);
+		return;
+	}
+	/* Who takes them empties the ring: those that were first wake. */
+	if (rte_ring_count(ring) > lcore->engine->lcore_count)
+		return;
+	if (write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is read before long. */
+	}
+}
+
+void
+rcd_gsi_take(struct rcd_engine *engine)
+{
+	struct mad mad;
+
+	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->gsi->mads, &mad, sizeof(mad)) == 0;
+		i++) {
+		rcd_cma_rx(engine->cma, &mad.way, mad.mad);
+		engine->work += RCD_ROUND_CM;
+		if (i + 1 == TAKE_MOST) {
+			rcd_engine_wake(engine);
+			return;
+		}
+	}
+}
+
+/* A MAD to send, with all that an lcore needs. */
+struct sending {
+	struct rcd_gsi *gsi;
+	struct rcd_dev *dev;
+	struct rcd_av av;
+	const uint8_t *mad;
+};
+
+static void
+send_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct sending *sending = arg;
+	struct rcd_roce roce = {
+		.bth = {
+			.opcode = RCD_OPCODE_UD_SEND_ONLY,
+			.pkey = { RCD_PKEY_DEFAULT },
+			.dest_qpn = { RCD_QPN_GSI },
+			.psn = rcd_psn(sending->gsi->psn++),
+		},
+		.deth = { .qkey = { RCD_QKEY_GSI }, .src_qpn = { RCD_QPN_GSI } },
+	};
+	struct rte_mbuf *mbuf =
+		lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
+	struct rcd_path path;
+	const struct rcd_dev *loop;
+	uint8_t *frame;
+	size_t len;
+
+	if (mbuf == NULL)
+		return;
+	rcd_tx_path(sending->dev, &sending->av, RCD_QPN_GSI, RCD_QPN_GSI, &path, &loop);
+	path.ipv4_id = lcore->ipv4_id++;
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	len = rcd_pkt_build(frame, &path, &roce, RCD_MAD_LEN);
+	memcpy(frame + len, sending->mad, RCD_MAD_LEN);
+	len = rcd_pkt_seal(frame, &path, len, RCD_MAD_LEN);
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	if (loop != NULL)
+		rcd_tx_loop(lcore, sending->dev, loop, mbuf);
+	else
+		rcd_tx_frame(lcore, sending->dev, mbuf);
+}
+
+int
+rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad)
+{
+	struct sending sending = {
+		.gsi = engine->gsi,
+		.dev = rcd_dev_by_serial(engine, way->dev),
+	};
+	int at = sending.dev != NULL ? rcd_dev_gid_find(sending.dev, &way->local) : -1;
+	struct rcd_next next;
+	int err = 0;
+
+	if (at < 0)
+		return -ENODEV;
+	sending.mad = mad;
+	sending.av = (struct rcd_av){
+		.sgid = way->local,
+		.dgid = way->remote,
+		.flow_label = way->flow_label,
+		.sgid_index = (uint8_t)at,
+		.tclass = way->tclass,
+		.hop_limit = way->hop_limit,
+	};
+	memcpy(next.mac, way->mac, RCD_MAC_LEN);
+	/*
+	 * Who wrote to us is answered where that came from: strangers have us ask for nobody, and
+	 * need no neighbour here. One that is known is at home where it is known to be.
+	 */
+	if (way->from_link)
+		rcd_neigh_known(sending.dev, at, &way->remote, next.mac);
+	else
+		err = rcd_neigh_resolve(NULL, sending.dev, at, &way->remote, &next);
+	if (err != 0)
+		return err;
+	memcpy(sending.av.dmac, next.mac, RCD_MAC_LEN);
+	rcd_lcore_call(engine->lcores[0], send_on_lcore, &sending);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * QP1, the general services interface (IBTA Vol. 1, 16.1): the MADs of connection management
+ * between lcores and the CM service.
+ */
+#ifndef RCD_GSI_H
+#define RCD_GSI_H
+
+#include <stdint.h>
+
+#include "rcd_cm_agent.h"
+
+struct rcd_dev;
+struct rcd_engine;
+struct rcd_lcore;
+struct rcd_pkt;
+
+/** Make what lies between them, before there are lcores. Control thread. @return 0 or -ENOMEM */
+int
+rcd_gsi_create(struct rcd_engine *engine);
+
+/** Free it, when no lcore runs any more. One that was not made is left alone. */
+void
+rcd_gsi_destroy(struct rcd_engine *engine);
+
+/** A packet to QP1: to the control thread, or counted. On an lcore; copies what it keeps. */
+void
+rcd_gsi_rx(
+	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id);
+
+/** Give the service what lcores received, so much that others have their turn. Control thread. */
+void
+rcd_gsi_take(struct rcd_engine *engine);
+
+/**
+ * Send a MAD of RCD_MAD_LEN bytes. Control thread.
+ *
+ * @return 0, and it may be lost; -EAGAIN: the neighbour is being asked for; -ENODEV, -ENETUNREACH,
+ *         -ETIMEDOUT, -ENOMEM: it can't be sent
+ */
+int
+rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad);
+
+#endif /* RCD_GSI_H */

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: identifiers of the CM service go through their states as librdmacm's do: what each state
+ * permits, what becomes of resolutions, requests, groups and devices, who is charged, and that
+ * nothing is left. Method: a table of states and requests, walked cell by cell; then situations on
+ * one host, and connections between two, with a clock of the test's own.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "cma_host.h"
+#include "rcd_tap.h"
+
+#define PORT    7174
+#define SECONDS UINT64_C(1000000000)
+
+static struct cma_host host, far;
+static struct cma_host_client alice, bob;
+
+static void
+setup(void)
+{
+	cma_host_open(&host);
+	cma_host_dev(&host, "one");
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	cma_host_address(&host, "fd00::1", 64, 0);
+	cma_host_client(&host, &alice, 1000);
+}
+
+static void
+teardown(void)
+{
+	cma_host_client_end(&alice);
+	cma_host_close(&host);
+}
+
+static int
+bind_to(struct rcd_cmid *id, const char *text, uint16_t port)
+{
+	struct rcd_ctrl_cm_addr addr = cma_host_addr(text, port);
+
+	return rcd_cmid_bind(id, &addr);
+}
+
+static int
+resolve_to(struct rcd_cmid *id, const char *text, uint16_t port)
+{
+	struct rcd_ctrl_cm_resolve_req req = {
+		.dst = cma_host_addr(text, port),
+		.timeout_ms = 2000,
+	};
+
+	return rcd_cmid_resolve_addr(id, &req);
+}
+
+static int
+connect_by(struct rcd_cmid *id, uint32_t qpn)
+{
+	struct rcd_ctrl_cm_param_req asked = { .qpn = qpn, .param = { .retry_count = 7 } };
+
+	return rcd_cmid_connect(id, &asked);
+}
+
+static int
+join_group(struct rcd_cmid *id, const char *text, uint32_t *handle)
+{
+	struct rcd_ctrl_cm_join_req req = { .addr = cma_host_addr(text, 0) };
+
+	return rcd_cmid_join(id, &req, handle);
+}
+
+/* Bring a new one to a state, as far as requests do that. */
+static struct rcd_cmid *
+in_state(enum rcd_cma_state state, uint8_t qp_type)
+{
+	struct rcd_cmid *id = cma_host_id(
+		&alice, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
+	int err = 0;
+
+	host.neighbour = state == RCD_CMA_ADDR_QUERY ? -EAGAIN : 0;
+	if (state == RCD_CMA_BOUND)
+		err = bind_to(id, "10.0.0.1", 0);
+	else if (state == RCD_CMA_LISTEN)
+		err = rcd_cmid_listen(id, 1);
+	else if (state != RCD_CMA_IDLE)
+		err = resolve_to(id, "10.0.0.9", PORT);
+	if (err == 0 && (state == RCD_CMA_ROUTE_RESOLVED || state >= RCD_CMA_CONNECT))
+		err = rcd_cmid_resolve_route(id);
+	if (err == 0 && state >= RCD_CMA_CONNECT)
+		err = connect_by(id, 17);
+	if (err == 0 && state == RCD_CMA_DEVICE_REMOVAL)
+		rcd_cma_dev_gone(host.cma, id->dev);
+	CU_ASSERT_EQUAL(err, 0);
+	CU_ASSERT_EQUAL(id->state, state);
+	host.mad_count = 0;
+	return id;
+}
+
+enum request {
+	BIND,
+	LISTEN,
+	RESOLVE_ADDR,
+	RESOLVE_ROUTE,
+	CONNECT,
+	ACCEPT,
+	ESTABLISH,
+	DISCONNECT,
+	QP_ATTR,
+	JOIN,
+	REQUESTS,
+};
+
+static int
+request(struct rcd_cmid *id, enum request what)
+{
+	struct rcd_ctrl_cm_param_req asked = { .qpn = 17 };
+	struct rcd_ctrl_cm_attr_rep attr = { .mask = 0 };
+	uint32_t handle;
+
+	switch (what) {
+	case BIND:
+		return bind_to(id, "10.0.0.1", 0);
+	case LISTEN:
+		return rcd_cmid_listen(id, 1);
+	case RESOLVE_ADDR:
+		return resolve_to(id, "10.0.0.9", PORT);
+	case RESOLVE_ROUTE:
+		return rcd_cmid_resolve_route(id);
+	case CONNECT:
+		return connect_by(id, 17);
+	case ACCEPT:
+		return rcd_cmid_accept(id, &asked);
+	case ESTABLISH:
+		return rcd_cmid_establish(id);
+	case DISCONNECT:
+		return rcd_cmid_disconnect(id);
+	case QP_ATTR:
+		return rcd_cmid_qp_attr(id, 1, &attr);
+	case JOIN:
+		return join_group(id, "239.1.2.3", &handle);
+	case REQUESTS:
+		break;
+	}
+	return -1;
+}
+
+static void
+every_request_in_every_state(void)
+{
+	/* Whether it is permitted, of RC; joins are of UD. */
+	static const char permits[][REQUESTS + 1] = {
+		[RCD_CMA_IDLE] = "yyy-------",
+		[RCD_CMA_BOUND] = "-yy-----yy",
+		[RCD_CMA_LISTEN] = "----------",
+		[RCD_CMA_ADDR_QUERY] = "--------y-",
+		[RCD_CMA_ADDR_RESOLVED] = "---y----yy",
+		[RCD_CMA_ROUTE_RESOLVED] = "----y---yy",
+		[RCD_CMA_CONNECT] = "-------yy-",
+		[RCD_CMA_DISCONNECT] = "",
+		[RCD_CMA_DEVICE_REMOVAL] = "----------",
+	};
+
+	for (int state = 0; state <= RCD_CMA_DEVICE_REMOVAL; state++) {
+		/* It takes a peer to get there. */
+		if (state == RCD_CMA_DISCONNECT)
+			continue;
+		for (int what = 0; what < REQUESTS; what++) {
+			struct rcd_cmid *id;
+			int err;
+
+			setup();
+			id = in_state((enum rcd_cma_state)state,
+				what == JOIN ? RCD_CTRL_QP_UD : RCD_CTRL_QP_RC);
+			err = request(id, (enum request)what);
+			CU_ASSERT_EQUAL(err, permits[state][what] == 'y' ? 0 : -EINVAL);
+			host.mad_count = 0;
+			teardown();
+		}
+	}
+}
+
+static void
+resolutions(void)
+{
+	static const struct {
+		int first; /**< what is known of the neighbour at once */
+		int later; /**< at the next look */
+		bool late; /**< ...which is behind its patience */
+		int event; /**< -1: none yet */
+		int status;
+	} rows[] = {
+		{ 0, 0, false, RCD_CMA_EVENT_ADDR_RESOLVED, 0 },
+		{ -ETIMEDOUT, 0, false, RCD_CMA_EVENT_ADDR_ERROR, -ETIMEDOUT },
+		{ -ENETUNREACH, 0, false, RCD_CMA_EVENT_ADDR_ERROR, -ENETUNREACH },
+		{ -ENOMEM, 0, false, RCD_CMA_EVENT_ADDR_ERROR, -ENOMEM },
+		{ -EAGAIN, 0, false, RCD_CMA_EVENT_ADDR_RESOLVED, 0 },
+		{ -EAGAIN, 0, true, RCD_CMA_EVENT_ADDR_RESOLVED, 0 },
+		{ -EAGAIN, -EAGAIN, false, -1, 0 },
+		{ -EAGAIN, -EAGAIN, true, RCD_CMA_EVENT_ADDR_ERROR, -ETIMEDOUT },
+		{ -EAGAIN, -ETIMEDOUT, false, RCD_CMA_EVENT_ADDR_ERROR, -ETIMEDOUT },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rcd_ctrl_cm_event_rep rep = { .status = 0 };
+		struct rcd_cmid *id;
+
+		setup();
+		host.neighbour = rows[i].first;
+		id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+		CU_ASSERT_EQUAL(resolve_to(id, "10.0.0.9", PORT), 0);
+		if (rows[i].first == -EAGAIN)
+			CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
+		host.neighbour = rows[i].later;
+		rcd_cma_tick(host.cma, cma_host_now_ns + (rows[i].late ? 2 : 1) * SECONDS);
+		CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), rows[i].event);
+		CU_ASSERT_EQUAL(rep.status, rows[i].status);
+		CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
+		CU_ASSERT_EQUAL(host.asked, 1);
+		CU_ASSERT_EQUAL(host.looked, rows[i].first == -EAGAIN);
+		teardown();
+	}
+}
+
+static void
+bytes_tell_of_events(void)
+{
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *ids[3];
+
+	setup();
+	host.room = 2;
+	for (int i = 0; i < 3; i++) {
+		ids[i] = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+		CU_ASSERT_EQUAL(resolve_to(ids[i], "10.0.0.9", PORT), 0);
+	}
+	CU_ASSERT_EQUAL(host.said, 2);
+	/* What goes with its identifier: bytes that the client has, and not the untold one. */
+	CU_ASSERT_EQUAL(rcd_cmid_destroy(ids[0]), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_destroy(ids[1]), 1);
+	host.room = 1;
+	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_ADDR_RESOLVED);
+	CU_ASSERT_EQUAL(rep.id, ids[2]->handle);
+	CU_ASSERT_EQUAL(host.said, 2);
+	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
+	teardown();
+}
+
+static void
+a_device_goes(void)
+{
+	struct rcd_ctrl_cm_query_rep query = { .device = 0 };
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *id, *waits, *idle;
+	uint32_t group;
+
+	setup();
+	id = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
+	CU_ASSERT_EQUAL(join_group(id, "239.1.2.3", &group), 0);
+	CU_ASSERT_EQUAL(host.joined, 1);
+	waits = in_state(RCD_CMA_ADDR_QUERY, RCD_CTRL_QP_RC);
+	idle = in_state(RCD_CMA_IDLE, RCD_CTRL_QP_RC);
+	while (cma_host_event(&alice, &rep) >= 0)
+		continue;
+	CU_ASSERT_EQUAL(rcd_cmid_count(host.cma, host.devs[0].serial), 2);
+	rcd_cma_dev_gone(host.cma, host.devs[0].serial);
+	host.devs[0].name = NULL;
+	CU_ASSERT_EQUAL(host.left, 1);
+	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_DEVICE_REMOVAL);
+	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_DEVICE_REMOVAL);
+	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
+	CU_ASSERT_EQUAL(waits->state, RCD_CMA_DEVICE_REMOVAL);
+	CU_ASSERT_EQUAL(idle->state, RCD_CMA_IDLE);
+	rcd_cmid_query(id, &query);
+	CU_ASSERT_EQUAL(query.device, RCD_CTRL_NO_HANDLE);
+	/* Nobody looks at a neighbour of it any more. */
+	host.looked = 0;
+	rcd_cma_neighbours(host.cma);
+	CU_ASSERT_EQUAL(host.looked, 0);
+	teardown();
+}
+
+static void
+groups(void)
+{
+	struct rcd_cmid *a, *b;
+	uint32_t first, second, purged;
+
+	setup();
+	a = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
+	b = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
+	CU_ASSERT_EQUAL(join_group(a, "10.0.0.3", &first), -EINVAL);
+	CU_ASSERT_EQUAL(join_group(a, "ff0e::1", &first), -EINVAL);
+	CU_ASSERT_EQUAL(join_group(a, "239.1.2.3", &first), 0);
+	CU_ASSERT_EQUAL(join_group(b, "239.1.2.3", &second), 0);
+	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_GROUPS], 2);
+	/* A router asks: at most once in a second. */
+	host.joined = 0;
+	rcd_cma_queried(host.cma, host.devs[0].serial);
+	rcd_cma_queried(host.cma, host.devs[0].serial);
+	CU_ASSERT_EQUAL(host.joined, 2);
+	/* The last one to leave tells the routers. */
+	CU_ASSERT_EQUAL(rcd_cmid_leave(a, first, &purged), 0);
+	CU_ASSERT_EQUAL(purged, 1);
+	CU_ASSERT_EQUAL(rcd_cmid_leave(a, first, &purged), -ENOENT);
+	CU_ASSERT_EQUAL(host.left, 0);
+	rcd_cmid_destroy(b);
+	CU_ASSERT_EQUAL(host.left, 1);
+	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_GROUPS], 0);
+	cma_host_now_ns += 2 * SECONDS;
+	teardown();
+}
+
+/* Two hosts, and a listener on the far one. */
+static struct rcd_cmid *
+setup_two(uint32_t backlog, uint8_t qp_type)
+{
+	struct rcd_cmid *listener;
+
+	setup();
+	cma_host_open(&far);
+	cma_host_dev(&far, "far");
+	cma_host_address(&far, "10.0.0.9", 24, 0);
+	cma_host_client(&far, &bob, 1001);
+	listener = cma_host_id(
+		&bob, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
+	CU_ASSERT_EQUAL(bind_to(listener, "0.0.0.0", PORT), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_listen(listener, backlog), 0);
+	return listener;
+}
+
+static void
+teardown_two(void)
+{
+	cma_host_client_end(&bob);
+	cma_host_deliver(&host, &far);
+	teardown();
+	far.mad_count = 0;
+	cma_host_close(&far);
+}
+
+/* The next event that is no news of an address. */
+static int
+next_event(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep)
+{
+	int type;
+
+	do
+		type = cma_host_event(client, rep);
+	while (type >= 0 && type <= RCD_CMA_EVENT_ROUTE_ERROR);
+	return type;
+}
+
+static void
+connections(void)
+{
+	struct rcd_ctrl_cm_param_req yes = { .qpn = 23 };
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *id, *child;
+
+	setup_two(1, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	host.foreign_qpn = 99;
+	CU_ASSERT_EQUAL(connect_by(id, 99), -EINVAL);
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 1);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL(rep.qpn, 17);
+	child = rcd_cmid_get(bob.cma, rep.id);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(child);
+	CU_ASSERT_EQUAL(child->dst.port, id->src.port);
+	CU_ASSERT_EQUAL(rcd_cmid_accept(child, &yes), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_CONNECT_RESPONSE);
+	CU_ASSERT_EQUAL(rep.qpn, 23);
+	CU_ASSERT_EQUAL(rcd_cmid_establish(id), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_ESTABLISHED);
+	CU_ASSERT_EQUAL(rcd_cmid_disconnect(id), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_DISCONNECTED);
+	/* Told of once; what is left is the wait for late packets, which ends. */
+	CU_ASSERT_EQUAL(rcd_cmid_disconnect(child), 0);
+	CU_ASSERT_EQUAL(rcd_cma_connections(far.cma), 1);
+	cma_host_now_ns += 600 * SECONDS;
+	rcd_cma_tick(far.cma, cma_host_now_ns);
+	rcd_cma_tick(host.cma, cma_host_now_ns);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_TIMEWAIT_EXIT);
+	CU_ASSERT_EQUAL(rcd_cma_connections(far.cma), 0);
+	CU_ASSERT_EQUAL(bob.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 0);
+	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 0);
+	teardown_two();
+}
+
+static void
+refusals(void)
+{
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *listener, *id;
+
+	/* Nobody listens. */
+	listener = setup_two(1, RCD_CTRL_QP_RC);
+	rcd_cmid_destroy(listener);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(rep.status, 8);
+	CU_ASSERT_EQUAL(id->state, RCD_CMA_DISCONNECT);
+	teardown_two();
+	/* The path is too wide for the far device. */
+	setup_two(1, RCD_CTRL_QP_RC);
+	far.devs[0].path_mtu_bytes = 512;
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(rep.status, 26);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	teardown_two();
+	/* A listener that goes refuses what it has not seen. */
+	listener = setup_two(1, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(rcd_cmid_destroy(listener), 1);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	teardown_two();
+}
+
+static void
+a_backlog_is_full(void)
+{
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *ids[2];
+
+	setup_two(1, RCD_CTRL_QP_RC);
+	for (int i = 0; i < 2; i++)
+		ids[i] = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(connect_by(ids[i], 17 + (uint32_t)i), 0);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(far.counts[RCD_COUNTER_CM_RX_DROP_BACKLOG], 1);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	/* There is room for the other, who asks again. */
+	cma_host_now_ns += 10 * SECONDS;
+	rcd_cma_tick(host.cma, cma_host_now_ns);
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	teardown_two();
+}
+
+static void
+mads_wait_for_a_neighbour(void)
+{
+	struct rcd_cmid *id;
+
+	setup();
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	host.sending = -EAGAIN;
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	CU_ASSERT_EQUAL(host.cma->parked_count, 1);
+	rcd_cma_neighbours(host.cma);
+	CU_ASSERT_EQUAL(host.cma->parked_count, 1);
+	host.sending = 0;
+	rcd_cma_neighbours(host.cma);
+	CU_ASSERT_EQUAL(host.cma->parked_count, 0);
+	CU_ASSERT_EQUAL(host.mad_count, 1);
+	/* One that can't be sent at all does not wait, and not for ever. */
+	host.sending = -EAGAIN;
+	rcd_cma_tick(host.cma, cma_host_now_ns + SECONDS / 2);
+	cma_host_now_ns += 3 * SECONDS;
+	rcd_cma_tick(host.cma, cma_host_now_ns);
+	CU_ASSERT(host.cma->parked_count > 0);
+	host.sending = -ENODEV;
+	rcd_cma_neighbours(host.cma);
+	CU_ASSERT_EQUAL(host.cma->parked_count, 0);
+	teardown();
+}
+
+static void
+what_a_client_leaves(void)
+{
+	struct rcd_cmid *id;
+
+	setup();
+	id = in_state(RCD_CMA_CONNECT, RCD_CTRL_QP_RC);
+	CU_ASSERT_PTR_NOT_NULL(id);
+	cma_host_client_end(&alice);
+	/* Its user has the connection until that is over. */
+	CU_ASSERT_EQUAL(host.book.used[RCD_RESOURCE_CM_CONNECTIONS], 1);
+	CU_ASSERT_EQUAL(host.book.used[RCD_RESOURCE_CM_IDS], 0);
+	cma_host_now_ns += 600 * SECONDS;
+	rcd_cma_tick(host.cma, cma_host_now_ns);
+	CU_ASSERT_EQUAL(host.book.used[RCD_RESOURCE_CM_CONNECTIONS], 0);
+	CU_ASSERT(LIST_EMPTY(&host.cma->rests));
+	cma_host_close(&host);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(every_request_in_every_state),
+		RCD_TEST(resolutions),
+		RCD_TEST(bytes_tell_of_events),
+		RCD_TEST(a_device_goes),
+		RCD_TEST(groups),
+		RCD_TEST(connections),
+		RCD_TEST(refusals),
+		RCD_TEST(a_backlog_is_full),
+		RCD_TEST(mads_wait_for_a_neighbour),
+		RCD_TEST(what_a_client_leaves),
+	};
+
+	return rcd_tap_run("cma_id", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: a destination finds the device and the source address that doc/cm.md says, and none that
+ * can't reach it. Method: machines of a few devices each, and a row for each question to them.
+ */
+#include "rcd_cma_route.h"
+
+#include <errno.h>
+
+#include "cma_host.h"
+#include "rcd_tap.h"
+
+static struct cma_host host;
+
+/* A question and its answer. */
+struct row {
+	const char *src; /**< NULL: any */
+	const char *dst;
+	uint32_t scope_id;
+	int place; /**< of the device; or -errno */
+	const char *sgid;
+};
+
+static void
+ask(const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct rcd_ctrl_cm_addr src = cma_host_addr(rows[i].src, 0);
+		struct rcd_ctrl_cm_addr dst = cma_host_addr(rows[i].dst, 0);
+		struct rcd_cma_dev dev;
+		struct rcd_gid sgid;
+		int at, err;
+
+		dst.scope_id = rows[i].scope_id;
+		err = rcd_cma_route(host.cma, &src, &dst, &dev, &at);
+		if (rows[i].place < 0) {
+			CU_ASSERT_EQUAL(err, rows[i].place);
+			continue;
+		}
+		CU_ASSERT_EQUAL(err, 0);
+		if (err != 0)
+			continue;
+		sgid = cma_host_gid(rows[i].sgid);
+		CU_ASSERT_EQUAL(dev.serial, host.devs[rows[i].place].serial);
+		CU_ASSERT(rcd_gid_eq(&dev.gids->entries[at].gid, &sgid));
+	}
+}
+
+#define ASK(rows) ask(rows, sizeof(rows) / sizeof((rows)[0]))
+
+static void
+by_subnets_and_gateways(void)
+{
+	static const struct row rows[] = {
+		{ NULL, "10.0.0.9", 0, 0, "10.0.0.1" },
+		{ NULL, "10.0.0.200", 0, 2, "10.0.0.129" }, /* the narrower one */
+		{ NULL, "10.0.1.9", 0, 2, "10.0.1.1" },
+		{ NULL, "fd00::9", 0, 0, "fd00::1" },
+		{ "0.0.0.0", "10.0.1.9", 0, 2, "10.0.1.1" },
+		{ "10.0.0.1", "10.0.0.200", 0, 0, "10.0.0.1" }, /* that address, and no other */
+		{ "10.0.0.1", "10.0.1.9", 0, -ENETUNREACH, NULL },
+		{ "10.0.0.1", "fd00::9", 0, -EINVAL, NULL },
+		{ "10.0.0.77", "10.0.0.9", 0, -ENETUNREACH, NULL }, /* nobody's */
+		/* Beyond all subnets it is the gateway's, if there is one. */
+		{ NULL, "192.0.2.1", 0, 2, "10.0.1.1" },
+		{ NULL, "2001:db8::1", 0, -ENETUNREACH, NULL },
+		{ "10.0.0.129", "192.0.2.1", 0, 2, "10.0.0.129" },
+		/* Link-local addresses are of the netdev that is named. */
+		{ NULL, "fe80::9", 5, 0, "fe80::1" },
+		{ NULL, "fe80::9", 6, 2, "fe80::2" },
+		/* This machine. */
+		{ NULL, "10.0.0.1", 0, 0, "10.0.0.1" },
+		{ NULL, "10.0.0.129", 0, 2, "10.0.0.129" },
+		{ NULL, "127.0.0.1", 0, 0, "10.0.0.1" },
+		{ NULL, "0.0.0.0", 0, 0, "10.0.0.1" },
+		{ NULL, "::1", 0, 0, "fd00::1" },
+		{ "10.0.1.1", "127.0.0.1", 0, 2, "10.0.1.1" },
+		/* Groups. */
+		{ NULL, "239.1.2.3", 0, 0, "10.0.0.1" },
+		{ "10.0.1.1", "239.1.2.3", 0, 2, "10.0.1.1" },
+		{ NULL, "ff0e::1", 0, 0, "fd00::1" },
+	};
+
+	cma_host_open(&host);
+	cma_host_dev(&host, "one")->ifindex = 5;
+	cma_host_address(&host, "fe80::1", 64, 0);
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	cma_host_address(&host, "fd00::1", 64, 0);
+	cma_host_dev(&host, NULL);
+	cma_host_dev(&host, "two")->ifindex = 6;
+	cma_host_address(&host, "10.0.1.1", 24, 0);
+	cma_host_address(&host, "10.0.0.129", 25, 0);
+	cma_host_address(&host, "fe80::2", 64, 0);
+	host.gateway[2] = true;
+	/* A gateway of IPv4 alone: there is no address for the other. */
+	ASK(rows);
+	cma_host_close(&host);
+}
+
+static void
+by_the_kernel(void)
+{
+	static const struct row none[] = {
+		{ NULL, "192.0.2.1", 0, -ENETUNREACH, NULL },
+		{ NULL, "10.0.0.1", 0, 0, "10.0.0.1" },
+	};
+	static const struct row rows[] = {
+		{ NULL, "192.0.2.1", 0, 1, "10.0.1.7" },
+		{ NULL, "10.0.0.9", 0, 1, "10.0.1.7" }, /* its subnets are the kernel's business */
+		{ NULL, "2001:db8::1", 0, 1, "fd00::7" },
+		{ NULL, "fe80::9", 0, 1, "fe80::7" },
+		{ NULL, "239.1.2.3", 0, 1, "10.0.1.7" },
+	};
+	static const struct row other[] = {
+		{ NULL, "192.0.2.1", 0, -ENETUNREACH, NULL },
+	};
+
+	cma_host_open(&host);
+	cma_host_dev(&host, "one")->ifindex = 5;
+	host.devs[0].answers = false;
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	cma_host_dev(&host, "two")->ifindex = 6;
+	host.devs[1].answers = false;
+	cma_host_address(&host, "10.0.1.6", 24, 0);
+	cma_host_address(&host, "10.0.1.7", 24, 0);
+	cma_host_address(&host, "fe80::7", 64, 0);
+	cma_host_address(&host, "fd00::7", 64, 0);
+	ASK(none);
+	host.kernel_ifindex = 6;
+	host.kernel_src = cma_host_gid("10.0.1.7");
+	ask(rows, 2);
+	ask(rows + 4, 1);
+	/* A source that is no address of ours: one of the same kind. */
+	host.kernel_src = cma_host_gid("2001:db8::77");
+	ask(rows + 2, 2);
+	host.kernel_ifindex = 9; /* no device of ours */
+	ASK(other);
+	cma_host_close(&host);
+}
+
+static void
+by_a_wire(void)
+{
+	static const struct row rows[] = {
+		{ NULL, "10.77.0.2", 0, 0, "10.77.0.1" }, /* not by itself, though it is here */
+		{ NULL, "10.77.0.1", 0, 1, "10.77.0.2" },
+		{ "10.77.0.2", "10.77.0.2", 0, 1, "10.77.0.2" },
+	};
+
+	cma_host_open(&host);
+	cma_host_dev(&host, "w0")->peer_gids = &host.gids[1];
+	cma_host_address(&host, "10.77.0.1", 24, 0);
+	cma_host_dev(&host, "w1")->peer_gids = &host.gids[0];
+	cma_host_address(&host, "10.77.0.2", 24, 0);
+	ASK(rows);
+	cma_host_close(&host);
+}
+
+static void
+by_none(void)
+{
+	static const struct row rows[] = {
+		{ NULL, "10.0.0.9", 0, -ENETUNREACH, NULL },
+		{ NULL, "127.0.0.1", 0, -ENETUNREACH, NULL },
+		{ NULL, "239.1.2.3", 0, -ENETUNREACH, NULL },
+	};
+	static const struct row down[] = {
+		{ NULL, "127.0.0.1", 0, -ENETUNREACH, NULL },
+		{ NULL, "10.0.0.9", 0, 0, "10.0.0.1" }, /* it may come up again */
+	};
+
+	cma_host_open(&host);
+	ASK(rows);
+	cma_host_dev(&host, "one")->up = false;
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	ASK(down);
+	cma_host_close(&host);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(by_subnets_and_gateways),
+		RCD_TEST(by_the_kernel),
+		RCD_TEST(by_a_wire),
+		RCD_TEST(by_none),
+	};
+
+	return rcd_tap_run("cma_route", tests, sizeof(tests) / sizeof(tests[0]));
+}
