@@ -25,7 +25,8 @@ FOLDER = tempfile.mkdtemp(prefix='rcdsys')
 SOCKET = f'{FOLDER}/run/rocade.sock'
 ENV = {**os.environ, 'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': SOCKET,
        'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
-LIMIT = 60
+# Seconds, by which what hangs ends; ten thousand connections take most on a busy machine.
+LIMIT = 400
 
 
 def rocade(*words):
