@@ -234,7 +234,7 @@ resource_json(const struct rcd_dev *dev)
 		pd += session->pds.used;
 		cq += session->cqs.used;
 		qp += session->hqps.used;
-		mr += session->umr_count;
+		mr += session->umem.umr_count;
 		srq += session->srqs.used;
 	}
 	return json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "ifindex",

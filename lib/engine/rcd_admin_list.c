@@ -102,7 +102,7 @@ list_objects(const struct rcd_session *session, const char *what, json_t *list)
 		const struct rcd_umr *umr;
 
 		/* Keys are secrets of their owner; the table is for everybody in the group. */
-		LIST_FOREACH(umr, &session->umrs[i], hash_link)
+		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link)
 		json_array_append_new(list,
 			json_pack("{s:s, s:I, s:i, s:s, s:i, s:s}", "ifname",
 				session->dev->conf.name, "mrlen", (json_int_t)umr->len, "pdn",

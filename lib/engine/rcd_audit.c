@@ -15,6 +15,7 @@
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_guard.h"
+#include "rcd_ushare.h"
 
 #define HUGE ((uint64_t)2 << 20)
 
@@ -98,14 +99,15 @@ check_memory(struct audit *audit, const struct rcd_session *session)
 {
 	uint32_t umrs = 0, mems = 0;
 
-	for (uint32_t i = 0; i < session->mems.capacity && mems < session->mems.used; i++) {
-		mems += session->mems.slots[i] != NULL;
-		add_mem(audit, session, session->mems.slots[i]);
+	for (uint32_t i = 0; i < session->umem.mems.capacity && mems < session->umem.mems.used;
+		i++) {
+		mems += session->umem.mems.slots[i] != NULL;
+		add_mem(audit, session, session->umem.mems.slots[i]);
 	}
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < session->umr_count; i++) {
+	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < session->umem.umr_count; i++) {
 		const struct rcd_umr *umr;
 
-		LIST_FOREACH(umr, &session->umrs[i], hash_link)
+		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link)
 		{
 			umrs++;
 			add_item(audit, session, umr, umr->reserved, umr->reserved_len);
@@ -113,9 +115,9 @@ check_memory(struct audit *audit, const struct rcd_session *session)
 				add_mem(audit, session, umr->mems[k]);
 		}
 	}
-	if (umrs != session->umr_count)
+	if (umrs != session->umem.umr_count)
 		wrong(audit, "client %u has %u of %u regions", session->serial, umrs,
-			session->umr_count);
+			session->umem.umr_count);
 }
 
 static void
@@ -201,7 +203,8 @@ check_session(struct audit *audit, const struct rcd_session *session)
 {
 	audit->clients++;
 	audit->parked += session->parked;
-	add_item(audit, session, session, session->shm, session->seg_bytes + session->huge_bytes);
+	add_item(audit, session, session, session->shm,
+		session->segment.bytes + session->segment.huge_bytes);
 	audit->first = audit->count;
 	check_cm(audit, session);
 	if (session->shm == NULL || session->mrs == NULL)
@@ -271,18 +274,6 @@ check_lists(struct audit *audit)
 			engine->client_count, engine->parked_count);
 }
 
-static uint64_t
-shared_bytes(const struct rcd_session *session)
-{
-	const struct rcd_ufile *file;
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < RCD_UFILE_BUCKETS; i++)
-		LIST_FOREACH(file, &session->ufiles[i], link)
-	bytes += file->charged;
-	return bytes;
-}
-
 /* What is charged to a session is what it has, where the audit can count it. */
 static void
 check_account(struct audit *audit, const struct rcd_session *session)
@@ -298,7 +289,7 @@ check_account(struct audit *audit, const struct rcd_session *session)
 		used[RCD_RESOURCE_SRQS] != session->srqs.used ||
 		used[RCD_RESOURCE_PDS] != session->pds.used ||
 		used[RCD_RESOURCE_AHS] != session->ah_count ||
-		used[RCD_RESOURCE_SHARED] != shared_bytes(session) ||
+		used[RCD_RESOURCE_SHARED] != rcd_ufile_charged(&session->umem.files) ||
 		used[RCD_RESOURCE_CM_IDS] != (session->cma != NULL ? session->cma->ids.used : 0))
 		wrong(audit, "client %u is charged for what it does not have", session->serial);
 }

@@ -16,6 +16,7 @@
 
 #include "rcd_check.h"
 #include "rcd_quota.h"
+#include "rcd_ufile.h"
 
 #define THREADS      8
 #define USER_THREADS 2 /**< that one user may hang */
@@ -244,13 +245,6 @@ rcd_closer_open_to_fds(int sock, bool open)
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &val, sizeof(val)) == 0;
 }
 
-bool
-rcd_closer_is_memory(int fd)
-{
-	/* The kernel answers for memory; for any other file it says so without asking it. */
-	return fcntl(fd, F_GET_SEALS) >= 0;
-}
-
 /* The user's entry, which the item brings if there is none. */
 static struct user *
 get_user(struct rcd_closer *closer, uid_t uid, struct item *item)
@@ -293,7 +287,7 @@ add(struct rcd_closer *closer, int fd, uid_t uid)
 void
 rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid)
 {
-	if (rcd_closer_is_memory(fd))
+	if (rcd_ufile_is_memory(fd))
 		close(fd);
 	else
 		add(closer, fd, uid);

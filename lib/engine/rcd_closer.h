@@ -44,10 +44,6 @@ rcd_closer_create(int epoll_fd, struct rcd_quota_book *book);
 void
 rcd_closer_destroy(struct rcd_closer *closer);
 
-/** Whether a descriptor is memory, and no call on it asks a file system of the client's choice. */
-bool
-rcd_closer_is_memory(int fd);
-
 /**
  * Let a socket take descriptors, or none: then who sends some gets EPERM. An accepted socket is as
  * the one that listened was.

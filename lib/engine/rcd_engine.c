@@ -30,7 +30,6 @@
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
 #include "rcd_kaddr.h"
-#include "rcd_ulost.h"
 
 #define NOTES          4096
 #define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
@@ -462,7 +461,7 @@ tick(struct rcd_engine *engine)
 	rcd_neigh_tick(engine, now_ns);
 	rcd_kaddr_tick(engine, now_ns);
 	rcd_follow(engine, now_ns);
-	rcd_ulost_check(engine);
+	rcd_session_mem_check(engine);
 	if (engine->accept_later && may_accept(engine))
 		accept_later(engine, false);
 	if (engine->read_later)

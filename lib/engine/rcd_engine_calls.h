@@ -327,33 +327,6 @@ rcd_session_find(struct rcd_engine *engine, uint32_t serial);
 void
 rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint64_t cookie);
 
-/* rcd_segment.c */
-
-/** Make and map it. What fails halfway is for rcd_session_end(). @return 0 or -errno */
-int
-rcd_segment_make(struct rcd_session *session);
-
-/**
- * Unmap it and close its files; the client learns of it. Of one that was not made, nothing. With
- * pages_go the pages are freed, whoever has the files.
- */
-void
-rcd_segment_end(struct rcd_session *session);
-
-/**
- * Take and give back a part of the segment, in pages.
- *
- * @return 0; -ENOMEM; -EINPROGRESS: it takes more than a round, call again with the same size
- */
-int
-rcd_segment_alloc(struct rcd_session *session, uint64_t bytes, uint64_t *offset);
-void
-rcd_segment_free(struct rcd_session *session, uint64_t offset, uint64_t bytes);
-
-/** The request of this connection, for which a part was being cleared, is over. */
-void
-rcd_segment_settle(struct rcd_session *session, uint32_t via);
-
 /* rcd_guest.c */
 
 /** A new connection joins the context whose segment this is. @return 0; -EBADF: of none */
@@ -455,49 +428,31 @@ rcd_verbs_end(struct rcd_session *session);
 void
 rcd_verbs_fail_all(struct rcd_session *session);
 
-/* rcd_umem.c */
+/* rcd_session_mem.c */
 
+/** Make and map a segment. What fails halfway is for rcd_session_end(). @return 0 or -errno */
 int
-rcd_umem_add(
-	struct rcd_session *session, const struct rcd_ctrl_mem_req *req, int fd, uint32_t *handle);
-int
-rcd_umem_del(struct rcd_session *session, uint32_t handle);
+rcd_session_mem_make(struct rcd_session *session);
 
-/** The request of this connection, for which memory was being entered, is over. */
+/** Make the tables of its memory, behind the segment and the table of keys. @return 0; -ENOMEM */
+int
+rcd_session_mem_open(struct rcd_session *session);
+
+/** Why its next request may have no bytes reached by copies; 0: it may. */
+int
+rcd_session_mem_copies(const struct rcd_session *session);
+
+/** It ends: unmap all that it shared, and tell what is untold of what it took away. */
 void
-rcd_umem_settle(struct rcd_session *session, uint32_t via);
-int
-rcd_umem_reg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
-int
-rcd_umem_null(struct rcd_session *session, uint32_t pd, uint32_t *key);
-int
-rcd_umem_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep);
-int
-rcd_umem_rereg(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, uint32_t *key);
-int
-rcd_umem_dereg(struct rcd_session *session, uint32_t key);
-int
-rcd_umem_mw_alloc(struct rcd_session *session, const struct rcd_ctrl_mw_req *req, uint32_t *key);
-int
-rcd_umem_mw_free(struct rcd_session *session, uint32_t key);
+rcd_session_mem_close(struct rcd_session *session);
 
+/** Unmap its segment, and free what is left of its memory. */
 void
-rcd_umem_close(struct rcd_session *session);
+rcd_session_mem_end(struct rcd_session *session);
 
-/** One reference to shared memory less. */
+/** Reports of the guard: whose memory went away, and what ends by it. Each tick. */
 void
-rcd_umem_put(struct rcd_session *session, struct rcd_mem *mem);
-
-/* rcd_uregion.c */
-
-/** Make a region's memory. @return 0; -EINVAL, -ENOENT, -EACCES, -EPERM, -ENOMEM */
-int
-rcd_uregion_make(
-	struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made);
-
-/** Unmap it; no lcore knows it any more. */
-void
-rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr);
+rcd_session_mem_check(struct rcd_engine *engine);
 
 /* rcd_telemetry.c */
 

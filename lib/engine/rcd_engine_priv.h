@@ -11,8 +11,7 @@
  *   rcd_host.c     shared rings: work requests in, completions out
  *   rcd_late.c     what clients may ask of one poll, and what waits for the next
  *   rcd_event.c    completion events
- *   rcd_ucopy.c    copies that clients make; rcd_ucopied.c of what regions;
- *                  rcd_ucopy_take.c what becomes of them
+ *   rcd_ucopy.c    copies that clients make; rcd_ucopy_take.c what becomes of them
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
  *   rcd_dev.c      devices: ports, addresses, link state
@@ -20,15 +19,13 @@
  *   rcd_neigh.c    neighbours; rcd_hop.c which one is the next hop; rcd_follow.c whose MAC changed
  *   rcd_netlink.c  what the kernel says of a netdev
  *   rcd_kaddr.c    what the kernel is told of the wires' addresses
- *   rcd_session.c  sessions: their objects and end; rcd_segment.c what they share with clients
+ *   rcd_session.c  sessions: their objects and end; rcd_session_mem.c their memory (lib/memory)
  *   rcd_capacity.c how much of everything there is for them
  *   rcd_cred.c     what their clients may
  *   rcd_closer.c   descriptors of clients are closed, in threads of their own
  *   rcd_guest.c    contexts that several connections share
  *   rcd_serve.c    requests of clients
  *   rcd_hcq.c      likewise: completion queues; rcd_verbs.c receive queues, queue pairs
- *   rcd_umem.c     memory of clients; rcd_uregion.c what regions are made of;
- *                  rcd_ucopy.c where it is copied; rcd_guard.c where it faults
  *   rcd_modify.c   attributes of queue pairs, address handles, multicast
  *   rcd_gsi.c      MADs between lcores and the CM service (lib/cma); rcd_cm_host.c what that asks
  *   rcd_admin.c    requests of the command line, in rcd_admin_*.c those about objects and quotas
@@ -58,18 +55,17 @@
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
 #include "rcd_pace.h"
-#include "rcd_parts.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
 #include "rcd_random.h"
 #include "rcd_reorder.h"
 #include "rcd_rest.h"
+#include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
 #include "rcd_table.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
-#include "rcd_ufile.h"
 #include "rcd_umem.h"
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
@@ -377,12 +373,6 @@ struct rcd_lcore {
 	uint64_t stage_tsc; /**< when it began */
 };
 
-/** A protection domain. */
-struct rcd_pd {
-	uint32_t handle;
-	uint32_t users; /**< objects that refer to it */
-};
-
 /** A completion channel. */
 struct rcd_channel {
 	uint32_t handle;
@@ -426,7 +416,6 @@ struct rcd_session {
 	struct rcd_mr_table *mrs;
 	struct rcd_ah_table *ahs;
 	struct rcd_counters counters; /**< offences */
-	struct rcd_ucopied copied;    /**< regions with copies */
 	struct rcd_ucopy *ucopy;      /**< NULL: nothing is copied */
 	pid_t pid;
 	bool bad_memory;                   /**< its memory went away under the engine */
@@ -453,36 +442,21 @@ struct rcd_session {
 	uint64_t caps; /**< capabilities that it had when it connected, in our user namespace */
 	char comm[32]; /**< printable ASCII */
 	bool greeted;
-	bool ended;         /**< nothing is served any more; it goes when its socket says so */
-	bool lost_released; /**< gave memory back that it had taken away, which is still untold */
-	bool pages_go;      /**< of its segment, with its end: nobody has to read them any more */
-	int events;         /**< sending end of the event stream; -1: none */
-	int seg_fd;
-	int wake_fd;          /**< of this session: clients can't take each other's wake-ups away */
-	int huge_fd;          /**< of its second part; -1: it has none */
-	uint64_t seg_bytes;   /**< of the first part */
-	uint64_t huge_bytes;  /**< of the second, behind it */
-	uint32_t *huge_users; /**< of each hugepage: allocations that lie in it */
-	bool segment_made;
-	struct rcd_extents small_free, huge_free;
-	uint64_t queue_bytes; /**< of the segment in use */
-	struct rcd_clearing clearing;
-	struct rcd_mem *filling;    /**< memory whose pages are being entered; NULL: none is */
-	uint32_t filling_via;       /**< connection whose request it is */
+	bool ended;    /**< nothing is served any more; it goes when its socket says so */
+	bool pages_go; /**< of its segment, with its end: nobody has to read them any more */
+	int events;    /**< sending end of the event stream; -1: none */
+	int wake_fd;   /**< of this session: clients can't take each other's wake-ups away */
+	struct rcd_segment segment; /**< whose address is `shm` */
 	struct rcd_cq_move *moving; /**< a queue that is being resized; NULL: none is */
 	struct rcd_table pds;
 	struct rcd_table channels;
 	struct rcd_table cqs;
 	struct rcd_table srqs;
-	struct rcd_table mems;
-	struct rcd_umr_list umrs[RCD_UMR_BUCKETS]; /**< by key */
-	struct rcd_ufile_list ufiles[RCD_UFILE_BUCKETS];
-	uint32_t umr_count;
+	struct rcd_umem umem;
 	struct rcd_table hqps;
 	uint32_t ah_count;
 	uint32_t ah_places;
-	struct rcd_next *ah_next; /**< by address handle; ah_places of them */
-	uint32_t mw_count;
+	struct rcd_next *ah_next;   /**< by address handle; ah_places of them */
 	struct rcd_cma_client *cma; /**< identifiers and channels; NULL: none were asked for */
 	/* A request that waits for a neighbour. */
 	TAILQ_ENTRY(rcd_session) parked_link;

@@ -25,11 +25,11 @@ rcd_guest_join(struct rcd_session *guest, int fd)
 	/* Identifiers know their session: they could not follow it into the host's place. */
 	if (guest->cma != NULL)
 		return -EINVAL;
-	if (!rcd_closer_is_memory(fd) || fstat(fd, &given) != 0)
+	if (!rcd_ufile_is_memory(fd) || fstat(fd, &given) != 0)
 		return -EBADF;
 	LIST_FOREACH(session, &guest->engine->sessions, link)
 	{
-		if (session->dev == NULL || fstat(session->seg_fd, &segment) != 0 ||
+		if (session->dev == NULL || fstat(session->segment.fd, &segment) != 0 ||
 			segment.st_dev != given.st_dev || segment.st_ino != given.st_ino)
 			continue;
 		guest->host = session;

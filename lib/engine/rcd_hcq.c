@@ -27,7 +27,7 @@ cq_ring(struct rcd_session *session, struct rcd_hcq *cq, uint32_t depth)
 	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_CQ_SLOTS, depth);
 	if (err != 0)
 		return err;
-	err = rcd_segment_alloc(session, bytes, &offset);
+	err = rcd_segment_alloc(&session->segment, session->via, bytes, &offset);
 	if (err != 0) {
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQ_SLOTS, depth);
 		return err;
@@ -46,7 +46,7 @@ cq_ring_free(struct rcd_session *session, uint64_t offset, uint64_t bytes)
 {
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_CQ_SLOTS,
 		(bytes - sizeof(struct rcd_shm_cq)) / sizeof(struct rcd_cq_slot));
-	rcd_segment_free(session, offset, bytes);
+	rcd_segment_free(&session->segment, offset, bytes);
 }
 
 static void

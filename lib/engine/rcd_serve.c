@@ -5,6 +5,7 @@
  * come.
  */
 #include "rcd_engine_priv.h"
+#include "rcd_ushare.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -135,18 +136,18 @@ serve_device(struct request *r)
 static void
 describe_context(struct request *r, const struct rcd_session *session, int events)
 {
-	r->out->open_rep.segment_bytes = session->seg_bytes;
+	r->out->open_rep.segment_bytes = session->segment.bytes;
 	r->out->open_rep.generation = session->engine->generation;
-	r->out->open_rep.huge_bytes = session->huge_bytes;
+	r->out->open_rep.huge_bytes = session->segment.huge_bytes;
 	r->out->open_rep.flags = session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0;
 	r->out->open_rep.device = session->dev->serial;
-	r->reply->fds.fds[0] = session->seg_fd;
+	r->reply->fds.fds[0] = session->segment.fd;
 	r->reply->fds.fds[1] = session->wake_fd;
 	r->reply->fds.fds[2] = events;
 	r->reply->fds.count = 3;
 	r->reply->keep = 3;
-	if (session->huge_bytes > 0) {
-		r->reply->fds.fds[3] = session->huge_fd;
+	if (session->segment.huge_bytes > 0) {
+		r->reply->fds.fds[3] = session->segment.huge_fd;
 		r->reply->fds.count = 4;
 		r->reply->keep |= 1u << 3;
 	}
@@ -288,8 +289,8 @@ serve_pd_query(struct request *r)
 static int
 serve_mem_add(struct request *r)
 {
-	int err = rcd_umem_add(
-		r->session, &r->in->mem_add_req, r->fds_in->fds[0], &r->out->mem_add_rep.handle);
+	int err = rcd_ushare_add(&r->session->umem, r->session->via, &r->in->mem_add_req,
+		r->fds_in->fds[0], &r->out->mem_add_rep.handle);
 
 	if (err == 0 || err == -EINPROGRESS)
 		r->fds_in->fds[0] = -1; /* kept */
@@ -299,7 +300,7 @@ serve_mem_add(struct request *r)
 static int
 serve_mem_del(struct request *r)
 {
-	return rcd_umem_del(r->session, r->in->mem_del_req.handle);
+	return rcd_ushare_del(&r->session->umem, r->in->mem_del_req.handle);
 }
 
 static int
@@ -311,43 +312,47 @@ serve_copy_open(struct request *r)
 static int
 serve_mr_query(struct request *r)
 {
-	return rcd_umem_query(r->session, r->in->mr_query_req.handle, &r->out->mr_query_rep);
+	return rcd_umem_query(&r->session->umem, r->in->mr_query_req.handle, &r->out->mr_query_rep);
 }
 
 static int
 serve_mr_null(struct request *r)
 {
-	return rcd_umem_null(r->session, r->in->mr_null_req.handle, &r->out->mr_null_rep.key);
+	return rcd_umem_null(
+		&r->session->umem, r->in->mr_null_req.handle, &r->out->mr_null_rep.key);
 }
 
 static int
 serve_mr_reg(struct request *r)
 {
-	return rcd_umem_reg(r->session, &r->in->mr_reg_req, &r->out->mr_reg_rep.key);
+	return rcd_umem_reg(&r->session->umem, &r->in->mr_reg_req,
+		rcd_session_mem_copies(r->session), &r->out->mr_reg_rep.key);
 }
 
 static int
 serve_mr_rereg(struct request *r)
 {
-	return rcd_umem_rereg(r->session, &r->in->mr_rereg_req, &r->out->mr_rereg_rep.key);
+	return rcd_umem_rereg(&r->session->umem, &r->in->mr_rereg_req,
+		rcd_session_mem_copies(r->session), &r->out->mr_rereg_rep.key);
 }
 
 static int
 serve_mr_dereg(struct request *r)
 {
-	return rcd_umem_dereg(r->session, r->in->mr_dereg_req.key);
+	return rcd_umem_dereg(&r->session->umem, r->in->mr_dereg_req.key);
 }
 
 static int
 serve_mw_alloc(struct request *r)
 {
-	return rcd_umem_mw_alloc(r->session, &r->in->mw_alloc_req, &r->out->mw_alloc_rep.key);
+	return rcd_umem_mw_alloc(
+		&r->session->umem, &r->in->mw_alloc_req, &r->out->mw_alloc_rep.key);
 }
 
 static int
 serve_mw_free(struct request *r)
 {
-	return rcd_umem_mw_free(r->session, r->in->mw_free_req.key);
+	return rcd_umem_mw_free(&r->session->umem, r->in->mw_free_req.key);
 }
 
 static int

@@ -19,6 +19,7 @@
 #include "rcd_cm_host.h"
 #include "rcd_guard.h"
 #include "rcd_hcq.h"
+#include "rcd_ushare.h"
 
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
 
@@ -115,7 +116,7 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 	err = charge_context(session);
 	if (err != 0)
 		return err;
-	err = rcd_segment_make(session);
+	err = rcd_session_mem_make(session);
 	/* Without a segment it may try again; with one it is over, and all goes when it ends. */
 	if (err != 0 && session->shm == NULL)
 		uncharge_context(session);
@@ -133,14 +134,13 @@ rcd_session_open(struct rcd_session *session, struct rcd_dev *dev)
 		rcd_table_init(&session->channels, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&session->cqs, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&session->srqs, (uint32_t)quota->srqs) != 0 ||
-		rcd_table_init(&session->mems, (uint32_t)quota->mrs) != 0 ||
-		rcd_table_init(&session->hqps, session->qp_places) != 0)
+		rcd_table_init(&session->hqps, session->qp_places) != 0 ||
+		rcd_session_mem_open(session) != 0)
 		return -ENOMEM;
 	session->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->wake_fd < 0 ||
 		epoll_ctl(session->lcore->sleep_fd, EPOLL_CTL_ADD, session->wake_fd, &event) != 0)
 		return -errno;
-	rcd_umem_open(session);
 	session->ah_places = (uint32_t)quota->ahs;
 	session->dev = dev;
 	session->lcore->session_count++;
@@ -202,7 +202,7 @@ rcd_session_end(struct rcd_session *session)
 		session->lcore->session_count--;
 	}
 	if (session->shm != NULL)
-		rcd_umem_close(session);
+		rcd_session_mem_close(session);
 	/* What it did wrong stays known. */
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
 		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
@@ -214,16 +214,13 @@ rcd_session_end(struct rcd_session *session)
 	rcd_table_fini(&session->channels);
 	rcd_table_fini(&session->cqs);
 	rcd_table_fini(&session->srqs);
-	rcd_table_fini(&session->mems);
 	rcd_table_fini(&session->hqps);
 	rcd_mr_table_destroy(session->mrs);
 	rcd_ah_table_destroy(session->ahs);
 	free(session->ah_next);
 	free(session->qps);
-	rcd_segment_end(session);
+	rcd_session_mem_end(session);
 	free(session->ucopy);
-	free(session->copied.umrs);
-	free(session->copied.next);
 	close_fd(&session->wake_fd);
 	close_fd(&session->events);
 	session->dev = NULL;
@@ -233,8 +230,6 @@ rcd_session_end(struct rcd_session *session)
 	session->ah_count = session->ah_places = 0;
 	session->qps = NULL;
 	session->ucopy = NULL;
-	session->copied = (struct rcd_ucopied){ .count = 0 };
-	session->clearing.bytes = 0;
 	session->ended = true;
 	/* The client learns of it, and we of its leaving. */
 	shutdown(session->sock, SHUT_RDWR);
@@ -246,8 +241,8 @@ settle(struct rcd_session *session)
 {
 	struct rcd_session *host = session->host != NULL ? session->host : session;
 
-	rcd_segment_settle(host, session->serial);
-	rcd_umem_settle(host, session->serial);
+	rcd_segment_settle(&host->segment, session->serial);
+	rcd_ushare_settle(&host->umem, session->serial);
 	rcd_hcq_settle(host, session->serial);
 }
 
@@ -377,7 +372,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	session->pid = cred.pid;
 	session->uid = cred.uid;
 	session->gid = cred.gid;
-	session->events = session->seg_fd = session->huge_fd = session->wake_fd = -1;
+	session->events = session->segment.fd = session->segment.huge_fd = session->wake_fd = -1;
 	rcd_cred_read(session);
 	LIST_INSERT_HEAD(&engine->sessions, session, link);
 	engine->client_count++;

@@ -48,7 +48,7 @@ struct walk {
 static bool
 walk_begin(const struct rcd_session *session, const uint8_t *base, size_t len, struct walk *walk)
 {
-	const struct rcd_ucopied *copied = &session->copied;
+	const struct rcd_ucopied *copied = &session->umem.copied;
 	uint32_t place = rcd_ucopied_place(copied, (uintptr_t)base);
 	const struct rcd_umr *umr = place > 0 ? copied->umrs[place - 1] : NULL;
 
@@ -433,7 +433,7 @@ rcd_ucopy_admits_any(void *arg)
 }
 
 void
-rcd_umem_open(struct rcd_session *session)
+rcd_ucopy_open(struct rcd_session *session)
 {
 	struct rcd_mr_foreign foreign = {
 		.arg = session, .read = read_copied, .write = write_copied, .atomic = atomic_copied
@@ -441,8 +441,6 @@ rcd_umem_open(struct rcd_session *session)
 
 	rcd_guard_window(RCD_GUARD_COPIED, &foreign.start, &foreign.len);
 	rcd_mr_table_set_foreign(session->mrs, &foreign);
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++)
-		LIST_INIT(&session->umrs[i]);
 }
 
 struct attach {
@@ -484,7 +482,8 @@ rcd_ucopy_create(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep)
 	ucopy = rcd_session_zalloc(session, sizeof(*ucopy));
 	if (ucopy == NULL)
 		return -ENOMEM;
-	err = rcd_segment_alloc(session, sizeof(*ucopy->queue), &ucopy->offset);
+	err = rcd_segment_alloc(
+		&session->segment, session->via, sizeof(*ucopy->queue), &ucopy->offset);
 	if (err != 0) {
 		free(ucopy);
 		return err;

@@ -92,47 +92,11 @@ struct rcd_ucopy {
 	struct rcd_uheld held[RCD_UCOPY_HELD];
 };
 
-/* rcd_ucopied.c */
-
-/**
- * Regions that are reached by copies, sorted by address: found in a few steps by each packet. The
- * control thread makes the list anew, and the lcore takes it: there may be thousands.
- */
-struct rcd_ucopied {
-	struct rcd_umr **umrs;
-	uint32_t count;
-	uint32_t room;
-
-	/* The control thread's. */
-	struct rcd_umr **next;
-	uint32_t next_count;
-	uint32_t next_room;
-};
-
-/** The first place of a list whose region begins behind an address. Whoever reads the list. */
-uint32_t
-rcd_ucopied_place(const struct rcd_ucopied *copied, uintptr_t addr);
-
-/**
- * Make the next list. Control thread.
- *
- * @param leaves  region of the list that is not in it any more; NULL: none
- * @param enters  region that is in it from then on; NULL: none
- * @return 0 or -ENOMEM; where none enters there is always room
- */
-int
-rcd_ucopied_prepare(
-	struct rcd_session *session, const struct rcd_umr *leaves, struct rcd_umr *enters);
-
-/** Use the list that was made. On the lcore. */
-void
-rcd_ucopied_swap(struct rcd_session *session);
-
 /* rcd_ucopy.c */
 
-/** Make the tables of a session ready for memory that is reached by copies. Control thread. */
+/** Make a session's keys ready for memory that is reached by copies. Control thread. */
 void
-rcd_umem_open(struct rcd_session *session);
+rcd_ucopy_open(struct rcd_session *session);
 
 /**
  * Make the queue of copies of a session. Control thread.

@@ -52,7 +52,7 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
 	srq->bytes = sizeof(*srq->shm) + (uint64_t)depth * srq->stride;
-	err = rcd_segment_alloc(session, srq->bytes, &srq->offset);
+	err = rcd_segment_alloc(&session->segment, session->via, srq->bytes, &srq->offset);
 	if (err != 0) {
 		srq_free(session, srq);
 		return err;
@@ -62,7 +62,7 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 	rcd_srq_init(&srq->srq, depth, (uint8_t)srq->max_sge, &rcd_host_srq_ops, srq);
 	rcd_srq_set_limit(&srq->srq, req->limit);
 	if (rcd_table_add(&session->srqs, srq, &srq->handle) != 0) {
-		rcd_segment_free(session, srq->offset, srq->bytes);
+		rcd_segment_free(&session->segment, srq->offset, srq->bytes);
 		srq_free(session, srq);
 		return -ENOMEM;
 	}
@@ -140,7 +140,7 @@ rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
 	pd = rcd_table_get(&session->pds, srq->pd);
 	pd->users--;
 	rcd_table_del(&session->srqs, handle);
-	rcd_segment_free(session, srq->offset, srq->bytes);
+	rcd_segment_free(&session->segment, srq->offset, srq->bytes);
 	srq_free(session, srq);
 	return 0;
 }
@@ -215,7 +215,7 @@ qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 	sq_bytes = (uint64_t)hqp->sq_depth * hqp->sq_stride;
 	rq_bytes = (uint64_t)hqp->rq_depth * hqp->rq_stride;
 	bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
-	err = rcd_segment_alloc(session, bytes, &hqp->offset);
+	err = rcd_segment_alloc(&session->segment, session->via, bytes, &hqp->offset);
 	if (err != 0)
 		return err;
 	hqp->bytes = bytes;
@@ -294,7 +294,7 @@ qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
 		session->engine->qp_used--;
 	}
 	if (hqp->bytes != 0)
-		rcd_segment_free(session, hqp->offset, hqp->bytes);
+		rcd_segment_free(&session->segment, hqp->offset, hqp->bytes);
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
 	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, hqp->groups);
 	free(hqp->resources);

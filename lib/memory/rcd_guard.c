@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "rcd_limits.h"
+#include "rcd_ranges.h"
 
 #define ALIGN ((size_t)2 << 20)
 #ifdef __SANITIZE_THREAD__
@@ -23,18 +24,13 @@
 #define PAGE     ((size_t)4096)
 #define FAULTS   64 /**< reports kept; more at once are one offence anyway */
 
-struct range {
-	uintptr_t start;
-	size_t len;
-};
+#define RANGES 64 /**< free ones at the beginning; more as more is mapped */
 
-/* A part of the window, with its free ranges sorted by address. */
+/* A part of the window. */
 struct pool {
 	uintptr_t start;
 	size_t len;
-	struct range *free;
-	size_t free_count;
-	size_t free_room;
+	struct rcd_ranges free;
 };
 
 /* What a fault replaces. */
@@ -140,8 +136,8 @@ give_back(void)
 	munmap((void *)guard.start, guard.len);
 	munmap(guard.covers, (GRANULES + 1) * sizeof(struct cover));
 	free(guard.marks);
-	free(guard.pools[0].free);
-	free(guard.pools[1].free);
+	rcd_ranges_fini(&guard.pools[0].free);
+	rcd_ranges_fini(&guard.pools[1].free);
 	memset(&guard, 0, sizeof(guard));
 }
 
@@ -177,14 +173,11 @@ rcd_guard_init(void)
 
 		pool->start = round_up(guard.start + (size_t)i * (guard.len / 2));
 		pool->len = guard.len / 2 - ALIGN;
-		pool->free = calloc(64, sizeof(pool->free[0]));
-		if (pool->free == NULL) {
+		if (rcd_ranges_init(&pool->free, RANGES) != 0) {
 			give_back();
 			return -ENOMEM;
 		}
-		pool->free_room = 64;
-		pool->free[0] = (struct range){ pool->start, pool->len };
-		pool->free_count = 1;
+		rcd_ranges_give(&pool->free, pool->start, pool->len);
 	}
 	guard.nowhere = rcd_guard_reserve(RCD_GUARD_COPIED, RCD_MSG_MAX_BYTES);
 	sigemptyset(&action.sa_mask);
@@ -205,23 +198,12 @@ void *
 rcd_guard_reserve(enum rcd_guard_part part, size_t len)
 {
 	struct pool *pool = &guard.pools[part];
+	uint64_t start;
 
 	if (len == 0 || len > pool->len)
 		return NULL;
-	len = round_up(len);
-	for (size_t i = 0; i < pool->free_count; i++) {
-		struct range *range = &pool->free[i];
-		uintptr_t start = range->start;
-
-		if (range->len < len)
-			continue;
-		range->start += len;
-		range->len -= len;
-		if (range->len == 0)
-			memmove(range, range + 1, (--pool->free_count - i) * sizeof(*range));
-		return (void *)start;
-	}
-	return NULL;
+	start = rcd_ranges_take(&pool->free, round_up(len));
+	return start != RCD_RANGES_NONE ? (void *)(uintptr_t)start : NULL;
 }
 
 void
@@ -240,23 +222,6 @@ rcd_guard_discard(uintptr_t addr)
 
 	if (cover != NULL)
 		madvise((void *)cover->start, cover->len, MADV_DONTNEED);
-}
-
-/* Room for one more free range is made when the second last is used: release can't fail. */
-static bool
-make_room(struct pool *pool)
-{
-	size_t room = pool->free_room * 2;
-	struct range *more;
-
-	if (pool->free_count < pool->free_room)
-		return true;
-	more = realloc(pool->free, room * sizeof(*more));
-	if (more == NULL)
-		return false;
-	pool->free = more;
-	pool->free_room = room;
-	return true;
 }
 
 /*
@@ -279,34 +244,6 @@ void_reports(uintptr_t start, size_t len)
 	return some;
 }
 
-static void
-give(struct pool *pool, uintptr_t at, size_t len)
-{
-	size_t i = 0;
-
-	while (i < pool->free_count && pool->free[i].start < at)
-		i++;
-	if (i > 0 && pool->free[i - 1].start + pool->free[i - 1].len == at) {
-		pool->free[i - 1].len += len;
-		if (i < pool->free_count && at + len == pool->free[i].start) {
-			pool->free[i - 1].len += pool->free[i].len;
-			memmove(&pool->free[i], &pool->free[i + 1],
-				(--pool->free_count - i) * sizeof(pool->free[0]));
-		}
-		return;
-	}
-	if (i < pool->free_count && at + len == pool->free[i].start) {
-		pool->free[i].start = at;
-		pool->free[i].len += len;
-		return;
-	}
-	if (!make_room(pool))
-		return;
-	memmove(&pool->free[i + 1], &pool->free[i],
-		(pool->free_count++ - i) * sizeof(pool->free[0]));
-	pool->free[i] = (struct range){ at, len };
-}
-
 bool
 rcd_guard_release(void *start, size_t len)
 {
@@ -320,7 +257,8 @@ rcd_guard_release(void *start, size_t len)
 		return lost; /* the addresses stay taken, which harms nobody */
 	__atomic_fetch_and(&guard.marks[granule(at) / 64], ~(UINT64_C(1) << (granule(at) % 64)),
 		__ATOMIC_RELEASE);
-	give(&guard.pools[at >= guard.pools[1].start], at, len);
+	/* Without memory for the list the addresses stay taken, which harms nobody. */
+	rcd_ranges_give(&guard.pools[at >= guard.pools[1].start].free, at, len);
 	return lost;
 }
 
@@ -345,9 +283,7 @@ rcd_guard_used(void)
 	for (int i = 0; i < 2; i++) {
 		const struct pool *pool = &guard.pools[i];
 
-		used += pool->len;
-		for (size_t k = 0; k < pool->free_count; k++)
-			used -= pool->free[k].len;
+		used += pool->len - rcd_ranges_sum(&pool->free);
 	}
 	return used;
 }

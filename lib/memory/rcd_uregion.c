@@ -4,7 +4,7 @@
  * A region's memory: pieces of files that a client shared, each mapped at its place, and bytes that
  * are copied. Its keys and tables are rcd_umem.c's.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_uregion.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,21 +12,23 @@
 
 #include "rcd_check.h"
 #include "rcd_guard.h"
+#include "rcd_limits.h"
 #include "rcd_ulost.h"
+#include "rcd_ushare.h"
 
 #define HUGE ((uint64_t)2 << 20)
 
 #define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
 
 void
-rcd_uregion_free(struct rcd_session *session, struct rcd_umr *umr)
+rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 {
 	if (umr->reserved != NULL)
-		rcd_ulost_release(session, umr->reserved, umr->reserved_len);
+		rcd_ulost_release(umem, umr->reserved, umr->reserved_len);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
-		rcd_umem_put(session, umr->mems[i]);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_WINDOW, umr->window_charged);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_MAPPINGS, umr->mappings_charged);
+		rcd_ushare_put(umem, umr->mems[i]);
+	rcd_quota_uncharge(umem->quota, RCD_RESOURCE_WINDOW, umr->window_charged);
+	rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MAPPINGS, umr->mappings_charged);
 	free(umr->mems);
 	free(umr->copies);
 	free(umr);
@@ -63,8 +65,8 @@ map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent
 }
 
 static int
-check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
-	const struct rcd_ctrl_extent *extent, struct rcd_mem **mem)
+check_extent(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req,
+	const struct rcd_ctrl_extent *extent, int copies, struct rcd_mem **mem)
 {
 	*mem = NULL;
 	if (extent->len == 0 || extent->len > req->len)
@@ -72,12 +74,9 @@ check_extent(struct rcd_session *session, const struct rcd_ctrl_mr_req *req,
 	if (extent->mem == RCD_CTRL_MEM_COPIED) {
 		if (extent->offset > UINT64_MAX - extent->len)
 			return -EINVAL;
-		/* Copies are made by the process that opened the context, and by no other. */
-		if (session->via != session->serial)
-			return -EOPNOTSUPP;
-		return session->ucopy != NULL && !session->ucopy->broken ? 0 : -EPERM;
+		return copies;
 	}
-	*mem = rcd_table_get(&session->mems, extent->mem);
+	*mem = rcd_table_get(&umem->mems, extent->mem);
 	if (*mem == NULL)
 		return -ENOENT;
 	if ((*mem)->gone)
@@ -99,12 +98,12 @@ make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_exte
 
 /* Of all files that it is made of, 2 MiB at least. The extents have been checked. */
 static uint64_t
-largest_page(struct rcd_session *session, const struct rcd_ctrl_mr_req *req)
+largest_page(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req)
 {
 	uint64_t page = HUGE;
 
 	for (uint32_t i = 0; i < req->extent_count; i++) {
-		const struct rcd_mem *mem = rcd_table_get(&session->mems, req->extents[i].mem);
+		const struct rcd_mem *mem = rcd_table_get(&umem->mems, req->extents[i].mem);
 
 		if (mem != NULL && mem->page > page)
 			page = mem->page;
@@ -114,15 +113,15 @@ largest_page(struct rcd_session *session, const struct rcd_ctrl_mr_req *req)
 
 /* Its addresses; and a mapping for each piece or gap between pieces, and around them. */
 static int
-charge_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+charge_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
 {
 	uint32_t mappings = req->extent_count + 2;
-	int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_WINDOW, umr->reserved_len);
+	int err = rcd_quota_charge(umem->quota, RCD_RESOURCE_WINDOW, umr->reserved_len);
 
 	if (err != 0)
 		return err;
 	umr->window_charged = umr->reserved_len;
-	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_MAPPINGS, mappings);
+	err = rcd_quota_charge(umem->quota, RCD_RESOURCE_MAPPINGS, mappings);
 	if (err == 0)
 		umr->mappings_charged = mappings;
 	return err;
@@ -130,10 +129,10 @@ charge_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, st
 
 /* Several pieces, or copies: contiguous addresses of its own. */
 static int
-make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
 {
 	enum rcd_guard_part part = umr->copies != NULL ? RCD_GUARD_COPIED : RCD_GUARD_SHARED;
-	uint64_t page = largest_page(session, req);
+	uint64_t page = largest_page(umem, req);
 	/* As the application's addresses lie within a hugepage, so do these. */
 	uint64_t pad = req->addr % page;
 	uint64_t at = 0;
@@ -141,7 +140,7 @@ make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, stru
 
 	/* Reservations begin at a hugepage of 2 MiB; larger ones want room to be aligned in. */
 	umr->reserved_len = req->len + pad + page + (page > HUGE ? page : 0);
-	err = charge_pieces(session, req, umr);
+	err = charge_pieces(umem, req, umr);
 	if (err != 0)
 		return err;
 	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
@@ -154,7 +153,7 @@ make_pieces(struct rcd_session *session, const struct rcd_ctrl_mr_req *req, stru
 		const struct rcd_ctrl_extent *extent = &req->extents[i];
 		struct rcd_mem *mem;
 
-		err = check_extent(session, req, extent, &mem);
+		err = check_extent(umem, req, extent, 0, &mem);
 		if (err != 0)
 			return err;
 		if (mem == NULL) {
@@ -186,7 +185,7 @@ holds(const struct rcd_umr *umr)
 
 int
 rcd_uregion_make(
-	struct rcd_session *session, const struct rcd_ctrl_mr_req *req, struct rcd_umr **made)
+	struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, struct rcd_umr **made)
 {
 	struct rcd_umr *umr;
 	uint64_t sum = 0;
@@ -202,7 +201,7 @@ rcd_uregion_make(
 		struct rcd_mem *mem;
 
 		/* At most RCD_CTRL_EXTENTS_MAX times RCD_MR_MAX_BYTES: it can't wrap. */
-		err = check_extent(session, req, &req->extents[i], &mem);
+		err = check_extent(umem, req, &req->extents[i], copies, &mem);
 		if (err == 0)
 			sum += req->extents[i].len;
 		copied += req->extents[i].mem == RCD_CTRL_MEM_COPIED;
@@ -216,11 +215,11 @@ rcd_uregion_make(
 		err = -ENOMEM;
 	if (err == 0 && req->extent_count == 1 && copied == 0)
 		err = make_single(
-			umr, rcd_table_get(&session->mems, req->extents[0].mem), &req->extents[0]);
+			umr, rcd_table_get(&umem->mems, req->extents[0].mem), &req->extents[0]);
 	else if (err == 0 && req->extent_count > 0)
-		err = make_pieces(session, req, umr);
+		err = make_pieces(umem, req, umr);
 	if (err != 0) {
-		rcd_uregion_free(session, umr);
+		rcd_uregion_free(umem, umr);
 		return err;
 	}
 	umr->pd = req->pd;

@@ -3,11 +3,13 @@
  * @file
  * The list of regions that are reached by copies.
  */
+#include "rcd_ucopied.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "rcd_engine_priv.h"
-#include "rcd_ucopy.h"
+#include "rcd_umem.h"
 
 /** Bytes of a list that are copied for a unit of the control thread's work. */
 #define UNIT_BYTES 4096
@@ -33,7 +35,7 @@ rcd_ucopied_place(const struct rcd_ucopied *copied, uintptr_t addr)
 static int
 make_room(struct rcd_ucopied *copied, uint32_t count)
 {
-	uint32_t room = rcd_power_up(count < 16 ? 16 : count);
+	uint32_t room = count < 16 ? 16 : count + count / 2;
 
 	if (count <= copied->next_room)
 		return 0;
@@ -56,10 +58,9 @@ find(const struct rcd_ucopied *copied, const struct rcd_umr *leaves)
 }
 
 int
-rcd_ucopied_prepare(
-	struct rcd_session *session, const struct rcd_umr *leaves, struct rcd_umr *enters)
+rcd_ucopied_prepare(struct rcd_ucopied *copied, const struct rcd_umr *leaves,
+	struct rcd_umr *enters, uint32_t *work)
 {
-	struct rcd_ucopied *copied = &session->copied;
 	uint32_t gap = leaves != NULL ? find(copied, leaves) : copied->count;
 	struct rcd_ucopied made = { .count = copied->count - (gap < copied->count) };
 	uint32_t place;
@@ -76,18 +77,26 @@ rcd_ucopied_prepare(
 		made.umrs[place] = enters;
 	}
 	copied->next_count = made.count;
-	session->engine->work += (uint32_t)(made.count * sizeof(made.umrs[0]) / UNIT_BYTES);
+	*work += (uint32_t)(made.count * sizeof(made.umrs[0]) / UNIT_BYTES);
 	return 0;
 }
 
 void
-rcd_ucopied_swap(struct rcd_session *session)
+rcd_ucopied_swap(struct rcd_ucopied *copied)
 {
-	const struct rcd_ucopied old = session->copied;
+	const struct rcd_ucopied old = *copied;
 
-	session->copied = (struct rcd_ucopied){ .umrs = old.next,
+	*copied = (struct rcd_ucopied){ .umrs = old.next,
 		.count = old.next_count,
 		.room = old.next_room,
 		.next = old.umrs,
 		.next_room = old.room };
+}
+
+void
+rcd_ucopied_fini(struct rcd_ucopied *copied)
+{
+	free(copied->umrs);
+	free(copied->next);
+	*copied = (struct rcd_ucopied){ .count = 0 };
 }

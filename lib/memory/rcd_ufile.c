@@ -6,13 +6,19 @@
 #include "rcd_ufile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "rcd_engine_priv.h"
-
 /** What one touch may make: a file system of a client's own can have large pages. */
 #define LARGE ((uint64_t)2 << 20)
+
+bool
+rcd_ufile_is_memory(int fd)
+{
+	/* The kernel answers for memory; for any other file it says so without asking it. */
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
 
 static uint64_t
 floor_of(uint64_t offset)
@@ -27,17 +33,17 @@ ceiling_of(uint64_t offset)
 }
 
 static struct rcd_ufile_list *
-bucket_of(struct rcd_session *session, ino_t inode)
+bucket_of(struct rcd_ufiles *files, ino_t inode)
 {
-	return &session->ufiles[(uint64_t)inode % RCD_UFILE_BUCKETS];
+	return &files->buckets[(uint64_t)inode % RCD_UFILE_BUCKETS];
 }
 
 static struct rcd_ufile *
-find(struct rcd_session *session, const struct stat *stat)
+find(struct rcd_ufiles *files, const struct stat *stat)
 {
 	struct rcd_ufile *file;
 
-	LIST_FOREACH(file, bucket_of(session, stat->st_ino), link)
+	LIST_FOREACH(file, bucket_of(files, stat->st_ino), link)
 	if (file->dev == stat->st_dev && file->inode == stat->st_ino)
 		break;
 	return file;
@@ -53,7 +59,7 @@ most_of(const struct rcd_ufile *file)
 }
 
 static int
-grow(struct rcd_session *session, struct rcd_ufile *file, uint64_t start, uint64_t end)
+grow(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t start, uint64_t end)
 {
 	struct rcd_ufile more = *file;
 	int err;
@@ -62,8 +68,7 @@ grow(struct rcd_session *session, struct rcd_ufile *file, uint64_t start, uint64
 	more.end = file->parts == 0 || end > file->end ? end : file->end;
 	more.bytes += end - start;
 	more.parts++;
-	err = rcd_quota_charge(
-		&session->quota, RCD_RESOURCE_SHARED, most_of(&more) - file->charged);
+	err = rcd_quota_charge(quota, RCD_RESOURCE_SHARED, most_of(&more) - file->charged);
 	if (err != 0)
 		return err;
 	more.charged = most_of(&more);
@@ -72,8 +77,8 @@ grow(struct rcd_session *session, struct rcd_ufile *file, uint64_t start, uint64
 }
 
 int
-rcd_ufile_get(
-	struct rcd_session *session, int fd, uint64_t offset, uint64_t len, struct rcd_ufile **file)
+rcd_ufile_get(struct rcd_ufiles *files, struct rcd_quota_entry *quota, int fd, uint64_t offset,
+	uint64_t len, struct rcd_ufile **file)
 {
 	uint64_t start = floor_of(offset);
 	uint64_t end = ceiling_of(offset + len);
@@ -83,16 +88,16 @@ rcd_ufile_get(
 
 	if (fstat(fd, &stat) != 0)
 		return -errno;
-	of = find(session, &stat);
+	of = find(files, &stat);
 	if (of == NULL) {
 		of = calloc(1, sizeof(*of));
 		if (of == NULL)
 			return -ENOMEM;
 		of->dev = stat.st_dev;
 		of->inode = stat.st_ino;
-		LIST_INSERT_HEAD(bucket_of(session, of->inode), of, link);
+		LIST_INSERT_HEAD(bucket_of(files, of->inode), of, link);
 	}
-	err = grow(session, of, start, end);
+	err = grow(quota, of, start, end);
 	if (of->parts == 0) {
 		LIST_REMOVE(of, link);
 		free(of);
@@ -102,17 +107,29 @@ rcd_ufile_get(
 }
 
 void
-rcd_ufile_put(struct rcd_session *session, struct rcd_ufile *file, uint64_t offset, uint64_t len)
+rcd_ufile_put(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t offset, uint64_t len)
 {
 	uint64_t most;
 
 	file->bytes -= ceiling_of(offset + len) - floor_of(offset);
 	file->parts--;
 	most = most_of(file);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SHARED, file->charged - most);
+	rcd_quota_uncharge(quota, RCD_RESOURCE_SHARED, file->charged - most);
 	file->charged = most;
 	if (file->parts > 0)
 		return;
 	LIST_REMOVE(file, link);
 	free(file);
+}
+
+uint64_t
+rcd_ufile_charged(const struct rcd_ufiles *files)
+{
+	const struct rcd_ufile *file;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < RCD_UFILE_BUCKETS; i++)
+		LIST_FOREACH(file, &files->buckets[i], link)
+	bytes += file->charged;
+	return bytes;
 }

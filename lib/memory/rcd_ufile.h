@@ -12,11 +12,12 @@
 #ifndef RCD_UFILE_H
 #define RCD_UFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
 
-struct rcd_session;
+#include "rcd_quota.h"
 
 /** A file of which a session has parts. */
 struct rcd_ufile {
@@ -33,19 +34,33 @@ LIST_HEAD(rcd_ufile_list, rcd_ufile);
 
 #define RCD_UFILE_BUCKETS 256
 
+/** The files of a session. All zero: it has none. */
+struct rcd_ufiles {
+	struct rcd_ufile_list buckets[RCD_UFILE_BUCKETS];
+};
+
+/** Whether a descriptor is memory, and no call on it asks a file system of the client's choice. */
+bool
+rcd_ufile_is_memory(int fd);
+
 /**
  * A session gets a part of a file of small pages.
  *
- * @param fd  the file, which is memory
- * @param file  set; for rcd_ufile_put()
+ * @param quota  who is charged
+ * @param fd     the file, which is memory
+ * @param file   set; for rcd_ufile_put()
  * @return 0; -ENOMEM: a quota is reached, or there is no memory
  */
 int
-rcd_ufile_get(struct rcd_session *session, int fd, uint64_t offset, uint64_t len,
-	struct rcd_ufile **file);
+rcd_ufile_get(struct rcd_ufiles *files, struct rcd_quota_entry *quota, int fd, uint64_t offset,
+	uint64_t len, struct rcd_ufile **file);
 
 /** It gives the part back. */
 void
-rcd_ufile_put(struct rcd_session *session, struct rcd_ufile *file, uint64_t offset, uint64_t len);
+rcd_ufile_put(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t offset, uint64_t len);
+
+/** What is charged for all files, for the audit. */
+uint64_t
+rcd_ufile_charged(const struct rcd_ufiles *files);
 
 #endif /* RCD_UFILE_H */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The memory of sessions, which is lib/memory's: how it reaches their lcore, and what becomes of
+ * sessions that take memory away.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+
+#include "rcd_guard.h"
+#include "rcd_ulost.h"
+
+struct call {
+	int (*fn)(void *arg);
+	void *arg;
+	int err;
+};
+
+static void
+run(struct rcd_lcore *lcore, void *arg)
+{
+	struct call *call = arg;
+
+	(void)lcore;
+	call->err = call->fn(call->arg);
+}
+
+static int
+on_lcore(void *owner, int (*fn)(void *arg), void *arg)
+{
+	struct call call = { .fn = fn, .arg = arg };
+	const struct rcd_session *session = owner;
+
+	rcd_lcore_call(session->lcore, run, &call);
+	return call.err;
+}
+
+int
+rcd_session_mem_make(struct rcd_session *session)
+{
+	struct rcd_engine *engine = session->engine;
+	const struct rcd_segment_conf conf = { .quota = &engine->conf.quota,
+		.generation = engine->generation,
+		.socket_id = session->lcore->socket_id,
+		.entry = &session->quota,
+		.work = &engine->work };
+	int err = rcd_segment_make(&session->segment, &conf);
+
+	session->shm = session->segment.shm;
+	return err;
+}
+
+int
+rcd_session_mem_open(struct rcd_session *session)
+{
+	static const struct rcd_umem_ops ops = { .on_lcore = on_lcore };
+	const struct rcd_umem_conf conf = { .ops = &ops,
+		.owner = session,
+		.mrs = session->mrs,
+		.quota = &session->quota,
+		.pds = &session->pds,
+		.work = &session->engine->work,
+		.mems_max = (uint32_t)session->engine->conf.quota.mrs };
+	int err = rcd_umem_init(&session->umem, &conf);
+
+	if (err == 0)
+		rcd_ucopy_open(session);
+	return err;
+}
+
+int
+rcd_session_mem_copies(const struct rcd_session *session)
+{
+	/* Copies are made by the process that opened the context, and by no other. */
+	if (session->via != session->serial)
+		return -EOPNOTSUPP;
+	return session->ucopy != NULL && !session->ucopy->broken ? 0 : -EPERM;
+}
+
+/* What it did is counted, and told once. */
+static void
+blame(struct rcd_session *session)
+{
+	rcd_counter_add(&session->counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
+	if (!session->bad_memory)
+		RCD_LOG(WARNING, "client %d (%s) took memory away that it shares",
+			(int)session->pid, session->comm);
+	session->bad_memory = true;
+}
+
+static void
+settle(struct rcd_session *session)
+{
+	if (session->umem.lost)
+		blame(session);
+	session->umem.lost = false;
+}
+
+void
+rcd_session_mem_close(struct rcd_session *session)
+{
+	rcd_umem_close(&session->umem);
+	settle(session);
+}
+
+void
+rcd_session_mem_end(struct rcd_session *session)
+{
+	rcd_umem_fini(&session->umem);
+	rcd_segment_end(&session->segment, session->pages_go);
+	session->shm = NULL;
+}
+
+void
+rcd_session_mem_check(struct rcd_engine *engine)
+{
+	const struct rcd_session *failed = NULL;
+	struct rcd_session *session;
+	uintptr_t addr;
+
+	/* Those who gave the addresses back before anybody looked. */
+	LIST_FOREACH(session, &engine->sessions, link)
+	{
+		if (!session->umem.lost)
+			continue;
+		settle(session);
+		rcd_verbs_fail_all(session);
+	}
+	/* As many as the queue holds, and most are of one session: its queue pairs fail once. */
+	while (rcd_guard_fault(&addr)) {
+		LIST_FOREACH(session, &engine->sessions, link)
+		{
+			bool segment = rcd_segment_has(&session->segment, addr);
+
+			if (session->dev == NULL ||
+				(!segment && !rcd_ulost_cut(&session->umem, addr)))
+				continue;
+			blame(session);
+			if (session != failed)
+				rcd_verbs_fail_all(session);
+			failed = session;
+			if (segment) {
+				session->pages_go = true;
+				rcd_session_end(session);
+			} else {
+				rcd_guard_discard(addr);
+			}
+			break;
+		}
+	}
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The tables of regions and windows. What clients share is rcd_ushare.c's, what a region is made of
+ * rcd_uregion.c's, and what clients take away rcd_ulost.c's.
+ */
+#include "rcd_umem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_guard.h"
+#include "rcd_limits.h"
+#include "rcd_uregion.h"
+#include "rcd_ushare.h"
+
+static struct rcd_umr_list *
+bucket(struct rcd_umem *umem, uint32_t key)
+{
+	return &umem->umrs[(key >> 8) % RCD_UMR_BUCKETS];
+}
+
+static struct rcd_umr *
+find_umr(struct rcd_umem *umem, uint32_t key)
+{
+	struct rcd_umr *umr;
+
+	LIST_FOREACH(umr, bucket(umem, key), hash_link)
+	if (umr->key.val == key)
+		return umr;
+	return NULL;
+}
+
+struct change {
+	struct rcd_umem *umem;
+	struct rcd_umr *umr;
+	struct rcd_umr *old;
+	struct rcd_key key;
+	enum rcd_mr_kind kind;
+	uint32_t pd;
+	bool foreign; /**< the list of those that are reached by copies changes */
+};
+
+static int
+on_lcore(struct change *change, int (*fn)(void *arg))
+{
+	const struct rcd_umem *umem = change->umem;
+
+	return umem->ops->on_lcore(umem->owner, fn, change);
+}
+
+/* Whether it is reached by rcd_ucopy.c. */
+static bool
+is_foreign(const struct rcd_umr *umr)
+{
+	return umr->copies != NULL || umr->null;
+}
+
+static struct rcd_mr_attr
+attr_of(const struct rcd_umr *umr)
+{
+	/* A region of no bytes has no memory; no access ever gets that far. */
+	static uint8_t nothing[1];
+
+	return (struct rcd_mr_attr){ .pd = umr->pd,
+		.access = umr->access,
+		.start = umr->start,
+		.len = umr->null ? UINT64_MAX : umr->len,
+		.base = umr->base != NULL ? umr->base : nothing };
+}
+
+static int
+reg_on_lcore(void *arg)
+{
+	struct change *change = arg;
+	struct rcd_umem *umem = change->umem;
+	struct rcd_mr_attr attr = attr_of(change->umr);
+	int err;
+
+	if (change->old != NULL)
+		err = rcd_mr_reregister(umem->mrs, &attr, change->key);
+	else
+		err = rcd_mr_register(umem->mrs, &attr, &change->key);
+	if (err != 0)
+		return err;
+	change->umr->key = change->key;
+	if (change->foreign)
+		rcd_ucopied_swap(&umem->copied);
+	return 0;
+}
+
+/* A region leaves the tables of the control thread. */
+static void
+leave(struct rcd_umem *umem, struct rcd_umr *umr)
+{
+	struct rcd_pd *pd = rcd_table_get(umem->pds, umr->pd);
+
+	pd->users--;
+	LIST_REMOVE(umr, hash_link);
+	umem->umr_count--;
+	rcd_uregion_free(umem, umr);
+}
+
+/* A region that was made enters the tables, perhaps for another one; it is freed when it can't. */
+static int
+enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint32_t *key)
+{
+	struct change change = { .umem = umem, .umr = umr, .old = old };
+	struct rcd_pd *pd = rcd_table_get(umem->pds, umr->pd);
+	int err = 0;
+
+	if (old != NULL)
+		change.key = old->key;
+	change.foreign = is_foreign(umr) || (old != NULL && is_foreign(old));
+	if (change.foreign)
+		err = rcd_ucopied_prepare(&umem->copied,
+			old != NULL && is_foreign(old) ? old : NULL, is_foreign(umr) ? umr : NULL,
+			umem->work);
+	if (err == 0)
+		err = on_lcore(&change, reg_on_lcore);
+	if (err != 0) {
+		rcd_uregion_free(umem, umr);
+		return err;
+	}
+	if (old != NULL)
+		leave(umem, old);
+	umr->key = change.key;
+	LIST_INSERT_HEAD(bucket(umem, change.key.val), umr, hash_link);
+	umem->umr_count++;
+	pd->users++;
+	*key = change.key.val;
+	return 0;
+}
+
+static int
+charge_key(struct rcd_umem *umem, uint32_t pd)
+{
+	if (rcd_table_get(umem->pds, pd) == NULL)
+		return -ENOENT;
+	return rcd_quota_charge(umem->quota, RCD_RESOURCE_MRS, 1);
+}
+
+/* What was charged for goes on, or is given back. */
+static int
+charged(struct rcd_umem *umem, int err)
+{
+	if (err != 0)
+		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
+	return err;
+}
+
+int
+rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key)
+{
+	struct rcd_umr *umr;
+	int err;
+
+	if (req->access & RCD_ACCESS_NULL)
+		return -EINVAL;
+	err = charge_key(umem, req->pd);
+	if (err != 0)
+		return err;
+	err = rcd_uregion_make(umem, req, copies, &umr);
+	return charged(umem, err == 0 ? enter(umem, umr, NULL, key) : err);
+}
+
+int
+rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
+{
+	int err = charge_key(umem, pd);
+	struct rcd_umr *umr;
+
+	if (err != 0)
+		return err;
+	umr = calloc(1, sizeof(*umr));
+	if (umr == NULL)
+		return charged(umem, -ENOMEM);
+	/* Addresses for the longest message with nothing behind them, the same for everybody. */
+	umr->base = rcd_guard_nowhere();
+	umr->pd = pd;
+	umr->len = RCD_MSG_MAX_BYTES;
+	umr->access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_NULL;
+	umr->null = true;
+	return charged(umem, enter(umem, umr, NULL, key));
+}
+
+int
+rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep)
+{
+	const struct rcd_umr *umr;
+
+	LIST_FOREACH(umr, bucket(umem, handle << 8), hash_link)
+	{
+		if (umr->key.val >> 8 != handle)
+			continue;
+		rep->len = umr->len;
+		rep->pd = umr->pd;
+		rep->key = umr->key.val;
+		rep->access = umr->access;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int
+rcd_umem_rereg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key)
+{
+	struct rcd_umr *old = find_umr(umem, req->key);
+	struct rcd_umr *umr;
+	int err;
+
+	if (rcd_table_get(umem->pds, req->pd) == NULL || old == NULL)
+		return -ENOENT;
+	if (old->null || (req->access & RCD_ACCESS_NULL))
+		return -EINVAL;
+	err = rcd_uregion_make(umem, req, copies, &umr);
+	return err == 0 ? enter(umem, umr, old, key) : err;
+}
+
+static int
+dereg_on_lcore(void *arg)
+{
+	struct change *change = arg;
+	int err = rcd_mr_deregister(change->umem->mrs, change->key);
+
+	if (err == 0 && change->foreign)
+		rcd_ucopied_swap(&change->umem->copied);
+	return err;
+}
+
+int
+rcd_umem_dereg(struct rcd_umem *umem, uint32_t key)
+{
+	struct change change = { .umem = umem, .umr = find_umr(umem, key), .key = { key } };
+	int err = 0;
+
+	if (change.umr == NULL)
+		return -ENOENT;
+	change.foreign = is_foreign(change.umr);
+	if (change.foreign)
+		err = rcd_ucopied_prepare(&umem->copied, change.umr, NULL, umem->work);
+	if (err == 0)
+		err = on_lcore(&change, dereg_on_lcore);
+	if (err == 0) {
+		leave(umem, change.umr);
+		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
+	}
+	return err;
+}
+
+static int
+mw_alloc_on_lcore(void *arg)
+{
+	struct change *change = arg;
+
+	return rcd_mw_alloc(change->umem->mrs, change->kind, change->pd, &change->key);
+}
+
+/* A window keeps its protection domain busy, and is counted by it, until the session ends. */
+int
+rcd_umem_mw_alloc(struct rcd_umem *umem, const struct rcd_ctrl_mw_req *req, uint32_t *key)
+{
+	struct change change = { .umem = umem,
+		.kind = req->type == 1 ? RCD_MR_WINDOW_1 : RCD_MR_WINDOW_2,
+		.pd = req->pd };
+	int err;
+
+	if (req->type != 1 && req->type != 2)
+		return -EINVAL;
+	err = charge_key(umem, req->pd);
+	if (err != 0)
+		return err;
+	err = on_lcore(&change, mw_alloc_on_lcore);
+	if (err == 0) {
+		umem->mw_count++;
+		*key = change.key.val;
+	}
+	return charged(umem, err);
+}
+
+static int
+mw_free_on_lcore(void *arg)
+{
+	struct change *change = arg;
+
+	return rcd_mw_free(change->umem->mrs, change->key);
+}
+
+int
+rcd_umem_mw_free(struct rcd_umem *umem, uint32_t key)
+{
+	struct change change = { .umem = umem, .key = { key } };
+	int err = on_lcore(&change, mw_free_on_lcore);
+
+	if (err == 0) {
+		umem->mw_count--;
+		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
+	}
+	return err;
+}
+
+int
+rcd_umem_init(struct rcd_umem *umem, const struct rcd_umem_conf *conf)
+{
+	*umem = (struct rcd_umem){ .mrs = conf->mrs,
+		.ops = conf->ops,
+		.owner = conf->owner,
+		.quota = conf->quota,
+		.pds = conf->pds,
+		.work = conf->work };
+	return rcd_table_init(&umem->mems, conf->mems_max);
+}
+
+void
+rcd_umem_close(struct rcd_umem *umem)
+{
+	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
+		struct rcd_umr *umr;
+
+		while ((umr = LIST_FIRST(&umem->umrs[i])) != NULL) {
+			LIST_REMOVE(umr, hash_link);
+			rcd_uregion_free(umem, umr);
+		}
+	}
+	for (uint32_t i = 0; i < umem->mems.fresh; i++)
+		if (umem->mems.slots[i] != NULL)
+			rcd_ushare_del(umem, i);
+}
+
+void
+rcd_umem_fini(struct rcd_umem *umem)
+{
+	rcd_table_fini(&umem->mems);
+	rcd_ucopied_fini(&umem->copied);
+	umem->mrs = NULL;
+}
