@@ -186,3 +186,12 @@ rcd_ctrl_fds_close(struct rcd_ctrl_fds *fds)
 		close(fds->fds[i]);
 	fds->count = 0;
 }
+
+int
+rcd_ctrl_stream_send(int sock, const void *data, size_t len)
+{
+	ssize_t sent = send(sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* Without a reader it is a client that is going away. */
+	return sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) ? -EAGAIN : 0;
+}

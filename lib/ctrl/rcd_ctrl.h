@@ -608,4 +608,12 @@ rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event);
 void
 rcd_ctrl_fds_close(struct rcd_ctrl_fds *fds);
 
+/**
+ * Send to a stream of events, never blocking. Any thread.
+ *
+ * @return 0, also when nobody will ever read it; -EAGAIN when it has no room
+ */
+int
+rcd_ctrl_stream_send(int sock, const void *data, size_t len);
+
 #endif /* RCD_CTRL_H */

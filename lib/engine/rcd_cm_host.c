@@ -212,7 +212,7 @@ rcd_cm_host_create(struct rcd_engine *engine)
 		.name = client_name,
 		.stream = stream,
 		.stream_close = stream_close,
-		.stream_send = rcd_session_stream_send,
+		.stream_send = rcd_ctrl_stream_send,
 	};
 	struct rcd_cma_conf conf = {
 		.secret = engine->secret[2],

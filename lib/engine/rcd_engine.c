@@ -140,6 +140,7 @@ make_pool(struct rcd_engine *engine, int socket_id)
 static int
 make_lcores(struct rcd_engine *engine)
 {
+	static const struct rcd_lcore_ops ops = { rcd_gsi_rx, rcd_neigh_wanted };
 	unsigned int lcore_id;
 	int err;
 
@@ -150,7 +151,7 @@ make_lcores(struct rcd_engine *engine)
 			break;
 		err = make_pool(engine, (int)rte_lcore_to_socket_id(lcore_id));
 		if (err == 0)
-			err = rcd_lcore_create(engine, engine->lcore_count++, lcore_id);
+			err = rcd_lcore_create(engine, engine->lcore_count++, lcore_id, &ops);
 		if (err != 0)
 			return err;
 	}
@@ -159,7 +160,7 @@ make_lcores(struct rcd_engine *engine)
 	/* Nobody to poll but the program itself. */
 	engine->lcore_count = 1;
 	err = make_pool(engine, (int)rte_lcore_to_socket_id(rte_get_main_lcore()));
-	return err != 0 ? err : rcd_lcore_create(engine, 0, rte_get_main_lcore());
+	return err != 0 ? err : rcd_lcore_create(engine, 0, rte_get_main_lcore(), &ops);
 }
 
 /* Applications that poll want cores too: two for each lcore, and one for everything else. */
@@ -332,7 +333,7 @@ rcd_engine_start(struct rcd_engine *engine)
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < engine->lcore_count; i++)
-		err = rcd_engine_launch(engine, i, rcd_lcore_main, engine->lcores[i]);
+		err = rcd_engine_launch(engine, i, rcd_poll_main, engine->lcores[i]);
 	return err;
 }
 

@@ -9,14 +9,23 @@
 
 /* rcd_lcore.c */
 
+/** What those above do for an lcore, on it. */
+struct rcd_lcore_ops {
+	/** A packet to QP1: connection management. */
+	void (*rx_gsi)(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt,
+		uint16_t vlan_id);
+
+	/** Whether somebody may want to hear of a neighbour. */
+	bool (*wants_neighbour)(
+		const struct rcd_dev *dev, uint16_t vlan_id, const struct rcd_gid *gid);
+};
+
+/** Make an lcore. @param ops  outlive it @return 0 or -errno: it is for rcd_lcore_destroy() */
 int
-rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id);
+rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id,
+	const struct rcd_lcore_ops *ops);
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore);
-
-/** Main function of a worker. @param arg the lcore */
-int
-rcd_lcore_main(void *arg);
 
 /** End an lcore's sleep, if it sleeps. Any thread. */
 void
@@ -25,6 +34,10 @@ rcd_lcore_wake(struct rcd_lcore *lcore);
 /** Run a function on an lcore and wait for it. Control thread. */
 void
 rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
+
+/** What waits of those, as much as a poll has a budget for. On the lcore. @return how many */
+uint32_t
+rcd_lcore_do_calls(struct rcd_lcore *lcore);
 
 /** The same on each lcore in turn. */
 void
@@ -78,6 +91,12 @@ rcd_stage_enter(struct rcd_lcore *lcore, enum rcd_stage stage)
 	lcore->stage_tsc = tsc;
 	return before;
 }
+
+/* rcd_poll.c */
+
+/** Main function of a worker. @param arg the lcore */
+int
+rcd_poll_main(void *arg);
 
 /** Let a session's copies be measured, or no more. On its lcore. */
 void
@@ -147,8 +166,15 @@ bool
 rcd_host_any_doorbell(struct rcd_lcore *lcore);
 
 /** A completion queue is looked at when this poll's work is shown. */
-void
-rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq);
+static inline void
+rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+{
+	if (cq->dirty)
+		return;
+	cq->dirty = true;
+	cq->next_dirty = lcore->dirty_cqs;
+	lcore->dirty_cqs = cq;
+}
 
 /** Show the clients what this poll has done. */
 void
@@ -312,14 +338,6 @@ rcd_session_stream(struct rcd_session *session, int ends[2]);
 void
 rcd_session_stream_close(struct rcd_session *session, int sock);
 
-/**
- * Send to such a stream. Any thread.
- *
- * @return 0, also when nobody will ever read it; -EAGAIN when it has no room
- */
-int
-rcd_session_stream_send(int sock, const void *data, size_t len);
-
 struct rcd_session *
 rcd_session_find(struct rcd_engine *engine, uint32_t serial);
 
@@ -437,6 +455,19 @@ rcd_session_mem_make(struct rcd_session *session);
 /** Make the tables of its memory, behind the segment and the table of keys. @return 0; -ENOMEM */
 int
 rcd_session_mem_open(struct rcd_session *session);
+
+/**
+ * Make the queue of copies of a session. Control thread.
+ *
+ * @return 0; -EOPNOTSUPP: an imported connection asks; -EBUSY: there is one; -EPERM: its maker
+ *         is gone; -ENOMEM; -EINPROGRESS: as rcd_segment_alloc()
+ */
+int
+rcd_session_mem_copy(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep);
+
+/** Nobody makes copies any more: what is out fails, and what comes. Control thread. */
+void
+rcd_session_mem_break(struct rcd_session *session);
 
 /** Why its next request may have no bytes reached by copies; 0: it may. */
 int

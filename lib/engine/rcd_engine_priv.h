@@ -4,7 +4,7 @@
  * The inside of the engine, shared by the files that make it up.
  *
  * On lcores:
- *   rcd_lcore.c    the poll function, timers, commands, sleeping
+ *   rcd_poll.c     the poll function, timers, sleeping; rcd_lcore.c its making, commands, clock
  *   rcd_rx.c       received packets to queue pairs
  *   rcd_tx.c       packets of queue pairs to the ports; rcd_turn.c whose turn it is
  *   rcd_link.c     ARP, neighbour discovery and echo
@@ -354,6 +354,7 @@ struct rcd_lcore {
 	enum rcd_verdict verdicts[RCD_BURST_MAX];
 
 	struct rcd_engine *engine;
+	const struct rcd_lcore_ops *ops;
 	uint32_t index;
 	unsigned int lcore_id;
 	bool running; /**< a thread polls it */

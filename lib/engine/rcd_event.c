@@ -146,7 +146,7 @@ serve(struct rcd_session *session, uint32_t budget)
 		struct rcd_hcq *cq = TAILQ_FIRST(&channel->owed);
 
 		done += RCD_WORK_EVENT;
-		if (rcd_session_stream_send(channel->sock, &cq->cookie, sizeof(cq->cookie)) == 0) {
+		if (rcd_ctrl_stream_send(channel->sock, &cq->cookie, sizeof(cq->cookie)) == 0) {
 			pay(session, cq);
 			continue;
 		}

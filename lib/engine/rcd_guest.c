@@ -47,7 +47,7 @@ drop_connection(struct rcd_session *session)
 	if (session->events >= 0)
 		close(session->events);
 	session->events = -1;
-	rcd_ucopy_break(session);
+	rcd_session_mem_break(session);
 	rcd_session_park(session, false);
 }
 

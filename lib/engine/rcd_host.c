@@ -105,16 +105,6 @@ note(struct rcd_session *session, uint32_t via, uint32_t type, enum rcd_ctrl_eve
 	rcd_lcore_note(session->lcore, &what);
 }
 
-void
-rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
-{
-	if (cq->dirty)
-		return;
-	cq->dirty = true;
-	cq->next_dirty = lcore->dirty_cqs;
-	lcore->dirty_cqs = cq;
-}
-
 static void
 complete(void *arg, const struct rcd_cqe *cqe)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * An lcore: one round of its work, its timers, commands from the control thread, and what it does
- * when there is nothing to do.
+ * An lcore: its making, commands from the control thread and what it tells it, and the clock. Its
+ * work is rcd_poll.c's.
  */
 #include "rcd_engine_priv.h"
 
@@ -17,23 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rcd_late.h"
-
 #define CALL_RING     64
 #define PACKET_RING   4096
 #define GROUPS_RING   256
 #define REORDER_POOL  1024
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
-#define SHARED_BURST  12   /**< packets of each source in a poll while others wait for the core */
-#define WAY_YIELDS    24   /**< until somebody else runs */
-#define NOBODY_NS     1000 /**< one in which nobody ran is shorter, or... */
-#define NOBODY_TIMES  3    /**< ...no longer than so many of the shortest */
-#define AWAY_MOST_NS  10000000   /**< an absence that is made up for */
-#define SPIN_POLLS    8          /**< without work, before others may run */
-#define SPIN_NS       50000      /**< without work, before sleep */
-#define NAP_NS        1000000    /**< longest sleep while a port can't wake us */
-#define LONG_NAP_NS   1000000000 /**< longest sleep otherwise */
 
 /* A command from the control thread, on its stack. */
 struct call {
@@ -81,7 +70,8 @@ make_ring(struct rcd_lcore *lcore, const char *what, unsigned int count, unsigne
 }
 
 int
-rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id)
+rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_id,
+	const struct rcd_lcore_ops *ops)
 {
 	int socket_id = lcore_id == LCORE_ID_ANY ? 0 : (int)rte_lcore_to_socket_id(lcore_id);
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
@@ -92,6 +82,7 @@ rcd_lcore_create(struct rcd_engine *engine, uint32_t index, unsigned int lcore_i
 		return -ENOMEM;
 	engine->lcores[index] = lcore;
 	lcore->engine = engine;
+	lcore->ops = ops;
 	lcore->index = index;
 	lcore->lcore_id = lcore_id;
 	lcore->socket_id = socket_id;
@@ -192,8 +183,8 @@ rcd_lcore_call_all(
 		rcd_lcore_call(engine->lcores[i], fn, arg);
 }
 
-static uint32_t
-do_calls(struct rcd_lcore *lcore)
+uint32_t
+rcd_lcore_do_calls(struct rcd_lcore *lcore)
 {
 	uint32_t done = 0;
 	void *obj;
@@ -241,309 +232,4 @@ rcd_lcore_note_link(struct rcd_lcore *lcore, struct rcd_note *note)
 	lcore->note_left--;
 	rcd_lcore_note(lcore, note);
 	return true;
-}
-
-static void
-expire_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
-{
-	uint64_t deadline = rcd_qp_next_deadline(hqp->qp);
-
-	if (hqp->in_error)
-		rcd_qp_posted(hqp->qp);
-	/* The deadline may have moved since: then the timer is set anew after this poll. */
-	if (deadline != 0 && deadline <= lcore->now_ns) {
-		rcd_qp_expire(hqp->qp, lcore->now_ns);
-		rcd_turn_begin(&lcore->turns, &hqp->turn);
-	}
-	rcd_lcore_touch(lcore, hqp);
-}
-
-static void
-expire(struct rcd_timer *timer, void *arg)
-{
-	switch ((enum rcd_timer_kind)timer->kind) {
-	case RCD_TIMER_QP:
-		expire_qp(arg, RCD_OWNER(timer, struct rcd_hqp, timer));
-		break;
-	case RCD_TIMER_CQ:
-		rcd_event_due(arg, RCD_OWNER(timer, struct rcd_hcq, timer));
-		break;
-	case RCD_TIMER_SESSION:
-		rcd_event_retry(arg, RCD_OWNER(timer, struct rcd_session, retry));
-		break;
-	}
-}
-
-static void
-watch_copy(void *arg, bool begins)
-{
-	rcd_stage_enter(arg, begins ? RCD_STAGE_COPY : RCD_STAGE_TRANSPORT);
-}
-
-void
-rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_session *session)
-{
-	rcd_mr_table_watch(session->mrs, lcore->stages != NULL ? watch_copy : NULL, lcore);
-}
-
-static void
-measure_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	lcore->stages = arg;
-	/* In a command, and so within a poll. */
-	lcore->stage = RCD_STAGE_IDLE;
-	lcore->stage_tsc = rte_rdtsc();
-	for (uint32_t i = 0; i < lcore->hot_count; i++)
-		rcd_stage_watch(lcore, lcore->hot[i]);
-	for (uint32_t i = 0; i < lcore->cold_count; i++)
-		rcd_stage_watch(lcore, lcore->cold[i]);
-}
-
-void
-rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages)
-{
-	rcd_lcore_call(engine->lcores[index], measure_on_lcore, stages);
-}
-
-/* What a poll that found nothing took was waiting, whatever it looked at. */
-static void
-count_idle(struct rcd_stages *stages, const struct rcd_stages *before)
-{
-	for (int i = 0; i < RCD_STAGE_COUNT; i++) {
-		if (i == RCD_STAGE_HOST || i == RCD_STAGE_IDLE)
-			continue;
-		stages->cycles[RCD_STAGE_IDLE] += stages->cycles[i] - before->cycles[i];
-		stages->marks[RCD_STAGE_IDLE] += stages->marks[i] - before->marks[i];
-		stages->cycles[i] = before->cycles[i];
-		stages->marks[i] = before->marks[i];
-	}
-}
-
-/* Timers that are due. @return how many were looked at */
-static uint32_t
-do_timers(struct rcd_lcore *lcore)
-{
-	uint32_t done;
-
-	if (!rcd_wheel_due(&lcore->wheel, lcore->now_ns))
-		return 0;
-	done = rcd_wheel_advance(&lcore->wheel, lcore->now_ns, RCD_WORK_TIMERS, expire, lcore);
-	lcore->work += done;
-	if (unlikely(done == RCD_WORK_TIMERS))
-		rcd_late_spent(lcore, NULL);
-	return done + 1;
-}
-
-/* Packets are counted here, and what they and clients caused where it is done. */
-static void
-count_work(struct rcd_lcore *lcore, uint32_t packets)
-{
-	uint32_t work = lcore->work + packets;
-
-	if (unlikely(work > lcore->longest_work))
-		rcd_lcore_set_tally(&lcore->longest_work, work);
-	lcore->work = 0;
-}
-
-static uint32_t
-poll_once(struct rcd_lcore *lcore, uint32_t budget)
-{
-	uint32_t done = 0;
-	uint32_t packets;
-
-	lcore->rest.spent = false;
-	if (!rte_ring_empty(lcore->calls))
-		done += do_calls(lcore);
-	rcd_stage_enter(lcore, RCD_STAGE_RX);
-	packets = rcd_rx_poll(lcore, budget);
-	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
-	done += rcd_host_doorbells(lcore);
-	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
-	if (unlikely(!TAILQ_EMPTY(&lcore->copying)))
-		done += rcd_ucopy_poll(lcore);
-	done += do_timers(lcore);
-	if (unlikely(!TAILQ_EMPTY(&lcore->flushing)))
-		done += rcd_late_poll(lcore);
-	packets += rcd_tx_poll(lcore, (budget + 1) / 2);
-	if (unlikely(!TAILQ_EMPTY(&lcore->ringing)))
-		done += rcd_ucopy_ring(lcore);
-	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
-	rcd_host_publish(lcore);
-	if (unlikely(!TAILQ_EMPTY(&lcore->owing)))
-		done += rcd_event_poll(lcore);
-	rcd_stage_enter(lcore, RCD_STAGE_HOST);
-	count_work(lcore, packets);
-	done += packets;
-	rcd_lcore_set_tally(&lcore->polls, lcore->polls + 1);
-	if (done > 0)
-		rcd_lcore_set_tally(&lcore->busy_polls, lcore->busy_polls + 1);
-	return done;
-}
-
-uint32_t
-rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
-{
-	struct rcd_stages *stages = lcore->stages;
-	struct rcd_stages before;
-	uint32_t done;
-
-	lcore->now_ns = now_ns;
-	if (likely(stages == NULL))
-		return poll_once(lcore, budget);
-	rcd_stage_enter(lcore, RCD_STAGE_RX);
-	before = *stages;
-	done = poll_once(lcore, budget);
-	if (done == 0)
-		count_idle(stages, &before);
-	return done;
-}
-
-bool
-rcd_lcore_stopping(const struct rcd_lcore *lcore)
-{
-	return __atomic_load_n(&lcore->stop, __ATOMIC_RELAXED);
-}
-
-static void
-set_sleeping(struct rcd_lcore *lcore, uint32_t sleeping)
-{
-	__atomic_store_n(&lcore->sleeping, sleeping, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < lcore->hot_count; i++)
-		__atomic_store_n(&lcore->hot[i]->shm->sleeping, sleeping, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < lcore->cold_count; i++)
-		__atomic_store_n(&lcore->cold[i]->shm->sleeping, sleeping, __ATOMIC_SEQ_CST);
-}
-
-/* A poll left work for which a budget was not enough. */
-static bool
-carries_over(const struct rcd_lcore *lcore)
-{
-	return lcore->rest.spent || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
-}
-
-/* Sleep until a doorbell, a command, a timer, or the time to look at the ports again. */
-static void
-nap(struct rcd_lcore *lcore)
-{
-	struct epoll_event events[16];
-	uint64_t now_ns = rcd_clock_ns();
-	uint64_t next_ns = rcd_wheel_next(&lcore->wheel);
-	uint64_t nap_ns = LONG_NAP_NS;
-	struct timespec timeout;
-
-	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (!lcore->txqs[i]->dev->wire || lcore->engine->lcore_count > 1 ||
-			lcore->txqs[i]->dev->conf.impair[0] != '\0')
-			nap_ns = NAP_NS;
-	/* Nobody rings for what a budget left for the next poll. */
-	if (next_ns <= now_ns || carries_over(lcore))
-		return;
-	if (next_ns - now_ns < nap_ns)
-		nap_ns = next_ns - now_ns;
-	set_sleeping(lcore, 1);
-	if (rte_ring_empty(lcore->calls) && rte_ring_empty(lcore->handover) &&
-		rte_ring_empty(lcore->loop) && !rcd_host_any_doorbell(lcore) &&
-		!rcd_ucopy_any(lcore) && !__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
-		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
-		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
-		/*
-		 * Edge-triggered: each ring ends one sleep, and nothing has to be read. A client
-		 * has its wake-up descriptor too, and could make a read of it block.
-		 */
-		if (epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL) < 0) {
-			/* Time to look, whatever it was. */
-		}
-	}
-	set_sleeping(lcore, 0);
-}
-
-/* What an lcore knows of who shares its core. */
-struct way {
-	uint64_t not_before_ns; /* it does not give way until then */
-	uint64_t shortest_ns;   /* of all yields: in that one nobody ran */
-	uint32_t yields;        /* of the next time; more than one: others ran of late */
-};
-
-/*
- * Who makes work without end does not keep others from a shared core: they have it after each poll
- * that left something. A client that waits gives it back at once. One that computes keeps it until
- * the scheduler takes it away, for milliseconds: then the lcore works for as long as it was away
- * before it gives way again, or each poll would cost whoever waits for it that much.
- *
- * A scheduler that counts who gave way how often returns to us at once as often as the other one
- * gave way before. So we ask until somebody ran, and less often while there is nobody.
- */
-static void
-give_way(struct way *way)
-{
-	uint64_t left_ns = rcd_clock_ns();
-	uint64_t back_ns = left_ns;
-	bool ran = false;
-
-	if (left_ns < way->not_before_ns)
-		return;
-	for (uint32_t i = 0; i < way->yields && !ran; i++) {
-		uint64_t asked_ns = back_ns;
-
-		sched_yield();
-		back_ns = rcd_clock_ns();
-		way->shortest_ns = RTE_MIN(way->shortest_ns, back_ns - asked_ns);
-		ran = back_ns - asked_ns > RTE_MAX(NOBODY_NS, NOBODY_TIMES * way->shortest_ns);
-	}
-	way->not_before_ns = back_ns + RTE_MIN(back_ns - left_ns, AWAY_MOST_NS);
-	way->yields = ran ? WAY_YIELDS : RTE_MAX(way->yields / 2, 1u);
-}
-
-/* One poll. @return what it did */
-static uint32_t
-poll_main(struct rcd_lcore *lcore, struct way *way, uint64_t now_ns)
-{
-	bool gives_way = lcore->engine->conf.idle >= RCD_IDLE_YIELD;
-	uint32_t budget = RCD_BURST_MAX;
-	uint32_t done;
-
-	/* Who waits for the core waits for the end of a poll. */
-	if (gives_way && way->yields > 1 && carries_over(lcore))
-		budget = SHARED_BURST;
-	done = rcd_lcore_poll(lcore, now_ns, budget);
-	if (unlikely(gives_way && carries_over(lcore)))
-		give_way(way);
-	return done;
-}
-
-int
-rcd_lcore_main(void *arg)
-{
-	struct rcd_lcore *lcore = arg;
-	enum rcd_idle idle = lcore->engine->conf.idle;
-	uint64_t busy_ns = rcd_clock_ns();
-	struct way way = { .shortest_ns = AWAY_MOST_NS, .yields = WAY_YIELDS };
-	uint32_t empty = 0;
-
-	while (!rcd_lcore_stopping(lcore)) {
-		uint64_t now_ns = rcd_clock_ns();
-
-		if (poll_main(lcore, &way, now_ns) > 0) {
-			busy_ns = now_ns;
-			empty = 0;
-			continue;
-		}
-		switch (idle) {
-		case RCD_IDLE_AUTO:
-		case RCD_IDLE_POLL:
-			rte_pause();
-			break;
-		case RCD_IDLE_YIELD:
-			if (++empty >= SPIN_POLLS)
-				sched_yield();
-			break;
-		case RCD_IDLE_SLEEP:
-			if (++empty >= SPIN_POLLS)
-				sched_yield();
-			if (now_ns - busy_ns > SPIN_NS)
-				nap(lcore);
-			break;
-		}
-	}
-	return 0;
 }

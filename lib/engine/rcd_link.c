@@ -37,7 +37,7 @@ learn(struct rcd_lcore *lcore, const struct rcd_dev *dev, uint16_t vlan_id,
 	};
 
 	/* Of whom nobody asked for the control thread need not hear. */
-	if (!rcd_neigh_wanted(dev, vlan_id, gid))
+	if (!lcore->ops->wants_neighbour(dev, vlan_id, gid))
 		return;
 	memcpy(note.mac, mac, RCD_MAC_LEN);
 	tell(lcore, dev, &note);
@@ -361,7 +361,7 @@ rcd_link_membership(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct r
 	eth.ethertype = rcd_gid_is_ipv4(group) ? RCD_ETHERTYPE_IPV4 : RCD_ETHERTYPE_IPV6;
 	len = rcd_membership_build(frame + rcd_eth_len(&eth), source, group, leave, &to);
 	memcpy(eth.src, dev->mac, RCD_MAC_LEN);
-	rcd_neigh_multicast_mac(&to, eth.dst);
+	rcd_gid_multicast_mac(&to, eth.dst);
 	rcd_eth_build(frame, &eth);
 	transmit(lcore, dev, mbuf, rcd_eth_len(&eth) + len, RCD_COUNTER_TX_MEMBERSHIP);
 }

@@ -367,7 +367,7 @@ rcd_neigh_resolve(struct rcd_session *session, struct rcd_dev *dev, int sgid_ind
 		return 0;
 	}
 	if (rcd_gid_is_multicast(dgid)) {
-		rcd_neigh_multicast_mac(dgid, next->mac);
+		rcd_gid_multicast_mac(dgid, next->mac);
 		return 0;
 	}
 	err = rcd_hop_find(dev, sgid_index, dgid, &next->gid);

@@ -100,10 +100,6 @@ rcd_hop_local(struct rcd_dev *dev, const struct rcd_gid *dgid);
 bool
 rcd_neigh_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid);
 
-/** The MAC that a multicast address has on Ethernet. */
-void
-rcd_neigh_multicast_mac(const struct rcd_gid *gid, uint8_t *mac);
-
 /* rcd_follow.c */
 
 /** The MAC of a neighbour has changed: go through all queue pairs and address handles soon. */

@@ -8,7 +8,6 @@
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 
-#include "rcd_gsi.h"
 #include "rcd_late.h"
 
 #define PREFETCH 4 /**< packets ahead */
@@ -153,7 +152,7 @@ rx_elsewhere(struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt 
 		return rx_multicast(lcore, dev, pkt, mbuf, handed);
 	}
 	if (qpn == RCD_QPN_GSI) {
-		rcd_gsi_rx(lcore, dev, pkt, vlan_id);
+		lcore->ops->rx_gsi(lcore, dev, pkt, vlan_id);
 		return FATE_OURS;
 	}
 	owner = __atomic_load_n(&lcore->engine->qp_owner[qpn % RCD_QP_SLOTS], __ATOMIC_RELAXED);

@@ -306,7 +306,7 @@ serve_mem_del(struct request *r)
 static int
 serve_copy_open(struct request *r)
 {
-	return rcd_ucopy_create(r->session, &r->out->copy_open_rep);
+	return rcd_session_mem_copy(r->session, &r->out->copy_open_rep);
 }
 
 static int

@@ -283,15 +283,6 @@ rcd_session_stream(struct rcd_session *session, int ends[2])
 	return 0;
 }
 
-int
-rcd_session_stream_send(int sock, const void *data, size_t len)
-{
-	ssize_t sent = send(sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	/* Without a reader it is a client that is going away. */
-	return sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) ? -EAGAIN : 0;
-}
-
 void
 rcd_session_stream_close(struct rcd_session *session, int sock)
 {

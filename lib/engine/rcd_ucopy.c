@@ -28,9 +28,6 @@
 #define TX_BYTES (2 * RX_BYTES)
 #define TX_HELD  (2 * RX_HELD)
 
-/* Queue pairs that learn of the queue by one command: more of them take several. */
-#define QPS_AT_ONCE 256
-
 /* The part of a region that begins at a place: shared, and so here, or in the client. */
 struct part {
 	uint8_t *local; /**< NULL: it is in the client */
@@ -441,79 +438,4 @@ rcd_ucopy_open(struct rcd_session *session)
 
 	rcd_guard_window(RCD_GUARD_COPIED, &foreign.start, &foreign.len);
 	rcd_mr_table_set_foreign(session->mrs, &foreign);
-}
-
-struct attach {
-	struct rcd_session *session;
-	struct rcd_ucopy *ucopy;
-	uint32_t first;
-};
-
-static void
-attach_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	const struct attach *attach = arg;
-	const struct rcd_session *session = attach->session;
-
-	(void)lcore;
-	for (uint32_t i = attach->first; i < session->qp_places && i < attach->first + QPS_AT_ONCE;
-		i++) {
-		struct rcd_hqp *hqp = session->qps[i];
-
-		if (hqp == NULL)
-			continue;
-		hqp->ucopy = attach->ucopy;
-		/* What one packet sets free must not be hundreds of others. */
-		rcd_qp_keep_nothing(hqp->qp);
-	}
-}
-
-int
-rcd_ucopy_create(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep)
-{
-	struct attach attach = { .session = session };
-	struct rcd_ucopy *ucopy;
-	int err;
-
-	if (session->via != session->serial)
-		return -EOPNOTSUPP;
-	if (session->ucopy != NULL)
-		return session->ucopy->broken ? -EPERM : -EBUSY;
-	ucopy = rcd_session_zalloc(session, sizeof(*ucopy));
-	if (ucopy == NULL)
-		return -ENOMEM;
-	err = rcd_segment_alloc(
-		&session->segment, session->via, sizeof(*ucopy->queue), &ucopy->offset);
-	if (err != 0) {
-		free(ucopy);
-		return err;
-	}
-	ucopy->session = session;
-	ucopy->queue = (struct rcd_copyq *)(void *)((uint8_t *)session->shm + ucopy->offset);
-	TAILQ_INIT(&ucopy->blocked);
-	TAILQ_INIT(&ucopy->starved);
-	TAILQ_INIT(&ucopy->gated);
-	session->ucopy = attach.ucopy = ucopy;
-	for (; attach.first < session->qp_places; attach.first += QPS_AT_ONCE)
-		rcd_lcore_call(session->lcore, attach_on_lcore, &attach);
-	*rep = (struct rcd_ctrl_copy_rep){
-		.offset = ucopy->offset, .jobs = RCD_COPYQ_JOBS, .bytes = RCD_COPYQ_BYTES
-	};
-	return 0;
-}
-
-static void
-break_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	struct rcd_ucopy *ucopy = arg;
-
-	(void)lcore;
-	ucopy->broken = true;
-}
-
-void
-rcd_ucopy_break(struct rcd_session *session)
-{
-	if (session->ucopy != NULL)
-		rcd_lcore_call(session->lcore, break_on_lcore, session->ucopy);
 }

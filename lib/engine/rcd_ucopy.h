@@ -26,7 +26,6 @@ struct rcd_session;
 struct rcd_hqp;
 struct rcd_hcq;
 struct rcd_umr;
-struct rcd_ctrl_copy_rep;
 
 #define RCD_UCOPY_STAGED 256 /**< packets that wait for their payload */
 #define RCD_UCOPY_HELD   RCD_COPYQ_JOBS
@@ -97,19 +96,6 @@ struct rcd_ucopy {
 /** Make a session's keys ready for memory that is reached by copies. Control thread. */
 void
 rcd_ucopy_open(struct rcd_session *session);
-
-/**
- * Make the queue of copies of a session. Control thread.
- *
- * @return 0; -EOPNOTSUPP: an imported connection asks; -EBUSY: there is one; -EPERM: its maker
- *         is gone; -ENOMEM; -EINPROGRESS: as rcd_segment_alloc()
- */
-int
-rcd_ucopy_create(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep);
-
-/** Nobody makes copies any more: what is out fails, and what comes. Control thread. */
-void
-rcd_ucopy_break(struct rcd_session *session);
 
 /** Its part of rcd_qp_tx_next(): whether the queue pair has to wait. It is in a list then. */
 bool

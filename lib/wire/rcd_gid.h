@@ -54,4 +54,23 @@ rcd_gid_is_ipv4(const struct rcd_gid *gid)
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
+/** The MAC that a multicast address has on Ethernet. @param mac 6 bytes, set */
+static inline void
+rcd_gid_multicast_mac(const struct rcd_gid *gid, uint8_t *mac)
+{
+	if (rcd_gid_is_ipv4(gid)) {
+		/* RFC 1112, 6.4: the low 23 bits. */
+		mac[0] = 0x01;
+		mac[1] = 0x00;
+		mac[2] = 0x5e;
+		mac[3] = gid->raw[13] & 0x7f;
+		mac[4] = gid->raw[14];
+		mac[5] = gid->raw[15];
+	} else {
+		/* RFC 2464, 7. */
+		mac[0] = mac[1] = 0x33;
+		memcpy(mac + 2, gid->raw + 12, 4);
+	}
+}
+
 #endif /* RCD_GID_H */
