@@ -37,7 +37,7 @@ LONG_FUNCTIONS = {
 }
 
 # Libraries whose files call each other in circles: in how many files at most. It only gets less.
-CIRCLES = {'client': 4, 'cm': 3, 'engine': 32, 'rdmacm': 5, 'transport': 8}
+CIRCLES = {'client': 4, 'cm': 3, 'engine': 24, 'rdmacm': 5, 'transport': 8}
 
 # Libraries that know DPDK: the layers above them, below them and beside them do not.
 WITH_DPDK = ('lcore', 'port', 'engine', 'node')
