@@ -20,27 +20,23 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rcd_ranges.h"
+
 #define PAGE 4096u
 
 /** Size of the memfd: sparse, so addresses in it are free. */
 #define POOL_BYTES (INT64_C(1) << 45)
 
+#define POOL_HOLES 16 /**< in it that the list has room for at first */
+
 #define PAGEMAP_THERE (UINT64_C(3) << 62) /**< present or swapped out */
 #define PAGEMAP_CHUNK 512
-
-/* Part of the memfd that is free. */
-struct hole {
-	uint64_t start;
-	uint64_t len;
-};
 
 static struct {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	uint64_t next; /**< nothing behind it was ever used */
-	struct hole *holes;
-	size_t hole_count;
+	struct rcd_ranges free; /**< of the memfd */
 	struct rcd_cl_span **spans;
 	size_t count;
 	bool ready;
@@ -65,6 +61,11 @@ pool_open(void)
 		close(pool.fd);
 		return err;
 	}
+	if (rcd_ranges_init(&pool.free, POOL_HOLES) != 0) {
+		close(pool.fd);
+		return -ENOMEM;
+	}
+	rcd_ranges_give(&pool.free, 0, POOL_BYTES);
 	pool.dev = stat.st_dev;
 	pool.ino = stat.st_ino;
 	pool.ready = true;
@@ -80,40 +81,16 @@ rcd_cl_span_fd(void)
 static bool
 pool_alloc(uint64_t len, uint64_t *offset)
 {
-	for (size_t i = 0; i < pool.hole_count; i++) {
-		struct hole *hole = &pool.holes[i];
-
-		if (hole->len < len)
-			continue;
-		*offset = hole->start;
-		hole->start += len;
-		hole->len -= len;
-		if (hole->len == 0)
-			*hole = pool.holes[--pool.hole_count];
-		return true;
-	}
-	if (len > (uint64_t)POOL_BYTES - pool.next)
-		return false;
-	*offset = pool.next;
-	pool.next += len;
-	return true;
+	*offset = rcd_ranges_take(&pool.free, len);
+	return *offset != RCD_RANGES_NONE;
 }
 
 static void
 pool_free(uint64_t offset, uint64_t len)
 {
-	struct hole *more;
-
 	fallocate(pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len);
-	if (offset + len == pool.next) {
-		pool.next = offset;
-		return;
-	}
-	more = realloc(pool.holes, (pool.hole_count + 1) * sizeof(*more));
-	if (more == NULL)
-		return; /* addresses of the memfd are lost, not memory */
-	pool.holes = more;
-	pool.holes[pool.hole_count++] = (struct hole){ offset, len };
+	/* Where there is no memory for the list, addresses of the memfd are lost. */
+	rcd_ranges_give(&pool.free, offset, len);
 }
 
 static bool
@@ -506,8 +483,8 @@ rcd_cl_span_unshare(void)
 	if (pool.ready)
 		close(pool.fd);
 	pool.ready = false;
-	pool.count = pool.hole_count = 0;
-	pool.next = 0;
+	pool.count = 0;
+	rcd_ranges_fini(&pool.free);
 }
 
 int
