@@ -12,6 +12,7 @@
 
 #include "rcd_cma.h"
 #include "rcd_kaddr.h"
+#include "rcd_rx.h"
 
 struct rcd_dev *
 rcd_dev_find(struct rcd_engine *engine, const char *name)

@@ -30,6 +30,7 @@
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
 #include "rcd_kaddr.h"
+#include "rcd_poll.h"
 
 #define NOTES          4096
 #define TICK_NS        20000000u /**< between looks at links, neighbours and faults */

@@ -59,7 +59,8 @@
 #include "rcd_qp.h"
 #include "rcd_random.h"
 #include "rcd_reorder.h"
-#include "rcd_rest.h"
+#include "rcd_lcore.h"
+#include "rcd_queue.h"
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
@@ -74,20 +75,11 @@ extern int rcd_logtype;
 #define RCD_LOG(level, format, ...)                                                                \
 	rte_log(RTE_LOG_##level, (uint32_t)rcd_logtype, "rocade: " format "\n", ##__VA_ARGS__)
 
-#define RCD_LCORES_MAX   16
-#define RCD_DEVS_MAX     32
-#define RCD_QP_SLOTS     65536 /**< of the engine: the low bits of a queue pair number */
-#define RCD_CLIENTS_MAX  4096
-#define RCD_PARKED_NS    3000000000ull /**< how long a request waits for a neighbour */
-#define RCD_MCAST_GROUPS 1024
-
-/** Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
-#define RCD_FRAME_OVERHEAD 24
+#define RCD_PARKED_NS 3000000000ull /**< how long a request waits for a neighbour */
 
 struct rcd_closer;
 struct rcd_session;
 struct rcd_engine;
-struct rcd_txq;
 struct rcd_cma_client;
 
 /** A device: one port and its addresses. */
@@ -129,262 +121,6 @@ struct rcd_dev {
 	bool wire_waits; /**< the first end of a wire: named, no port yet */
 	uint16_t queues;
 	struct rcd_txq *txqs; /**< one for each lcore */
-};
-
-/** What an lcore tells the control thread. */
-enum rcd_note_kind {
-	RCD_NOTE_EVENT, /**< asynchronous event of a session's object */
-	RCD_NOTE_NEIGH, /**< a neighbour was seen */
-	RCD_NOTE_QUERY, /**< a router asks for multicast groups; session: index of the device */
-};
-
-struct rcd_note {
-	uint32_t kind;    /**< enum rcd_note_kind */
-	uint32_t session; /**< serial; neighbour: index of the device */
-	uint64_t cookie;
-	uint32_t type; /**< of rcd_ctrl_event */
-	uint32_t of;
-	struct rcd_gid gid;
-	uint8_t mac[RCD_MAC_LEN];
-	uint16_t vlan_id;
-};
-
-/** A completion queue, the engine's side. */
-struct rcd_hcq {
-	struct rcd_shm_cq *shm;
-	struct rcd_cq_slot *slots;
-	uint32_t mask;
-	uint32_t producer;
-	uint32_t published; /**< producer as the client sees it */
-	uint32_t consumer;  /**< as last read, and found possible */
-	uint32_t arm_seen;  /**< request for an event that was answered */
-	bool solicited;     /**< among what is not published yet */
-	bool dirty;
-	bool failed;
-	struct rcd_hcq *next_dirty;
-	struct rcd_session *session;
-	struct rcd_channel *channel; /**< NULL: none */
-	TAILQ_ENTRY(rcd_hcq) owed_link;
-	struct rcd_timer timer; /**< RCD_TIMER_CQ: an event is due */
-	bool owed;              /**< an event is to be sent, and in the list of the channel */
-	bool due;               /**< an event waits for more completions, or for its time */
-	uint32_t event_count;   /**< completions that it waits for */
-	uint32_t since_event;   /**< completions since the last event */
-	uint64_t event_ns;      /**< longest that it waits */
-	uint64_t due_ns;        /**< when it began to */
-
-	/* Data of completions that is still on its way (rcd_ucopy.h). */
-	bool gated;          /**< what is at gate_at, and behind it, is not shown... */
-	bool gated_twice;    /**< what is at next_gate_at, and behind it, not even then */
-	bool held_solicited; /**< among what is not shown */
-	uint32_t gate_at;    /**< places in the queue */
-	uint32_t next_gate_at;
-	uint32_t gate_after; /**< ...before all jobs up to this one are done */
-	uint32_t next_gate_after;
-	uint32_t void_end;   /**< what was hidden for rcd_ucopy_void() to look at ends here... */
-	uint32_t void_count; /**< ...and is so much */
-	TAILQ_ENTRY(rcd_hcq) gated_link;
-
-	uint64_t cookie;
-	uint32_t via; /**< connection that made it */
-
-	/* The control thread's. */
-	uint32_t handle;
-	uint32_t users;         /**< queue pairs, one for each role */
-	uint64_t offset, bytes; /**< in the segment */
-};
-
-/** What the client may see of it: one past the last completion. */
-static inline uint32_t
-rcd_hcq_shown(const struct rcd_hcq *cq)
-{
-	return unlikely(cq->gated) ? cq->gate_at : cq->producer;
-}
-
-/** A shared receive queue, the engine's side. */
-struct rcd_hsrq {
-	struct rcd_srq srq;
-	struct rcd_shm_wq *shm;
-	uint8_t *slots;
-	uint32_t mask;
-	uint32_t stride;
-	uint32_t published;
-	bool dirty;
-	struct rcd_hsrq *next_dirty;
-	struct rcd_session *session;
-	uint64_t cookie;
-	uint32_t via; /**< connection that made it */
-
-	uint32_t handle, users, pd, max_sge;
-	uint64_t offset, bytes;
-};
-
-/** The next hop of a way, and the MAC that it had when that was last looked at. */
-struct rcd_next {
-	struct rcd_gid gid;
-	uint8_t mac[RCD_MAC_LEN];
-	uint16_t vlan_id; /**< 0: untagged */
-	bool neighbour;   /**< that was asked for; else the MAC follows from the address */
-};
-
-/** A queue pair, the engine's side. */
-struct rcd_hqp {
-	struct rcd_qp *qp;
-	void *resources; /**< of its responder, when they are more than the usual number */
-	uint32_t resource_count;
-	struct rcd_lcore *lcore;
-	struct rcd_session *session;
-	struct rcd_dev *dev;
-	struct rcd_turn turn;
-	uint64_t rx_bytes; /**< as rcd_turn_bytes(), of packets for it; relaxed, any thread looks */
-	bool touched;
-	bool faulty; /**< goes to ERR at the end of this poll */
-	bool datagram;
-	bool reliable;
-	bool in_error;           /**< as the client was told */
-	bool flushing;           /**< in its session's list of those that are flushed */
-	uint32_t copies;         /**< jobs that are out */
-	uint32_t blocks;         /**< of them: before the end of these it sends nothing */
-	struct rcd_ucopy *ucopy; /**< NULL: none of the session's memory is copied */
-	struct rcd_hqp *next_touched;
-	TAILQ_ENTRY(rcd_hqp) flush_link;
-	struct rcd_timer timer;
-
-	struct rcd_shm_wq *sq_shm;
-	uint8_t *sq_slots;
-	uint32_t sq_mask;
-	uint32_t sq_stride;
-	uint32_t sq_limit;     /**< producer as last read, and found possible */
-	uint32_t sq_published; /**< consumer as the client sees it */
-	struct rcd_shm_wq *rq_shm;
-	uint8_t *rq_slots;
-	uint32_t rq_mask;
-	uint32_t rq_stride;
-	uint32_t rq_limit;
-	uint32_t rq_published;
-	struct rcd_hcq *send_cq;
-	struct rcd_hcq *recv_cq;
-	struct rcd_hsrq *srq;
-
-	/* Way of a connected queue pair's packets. */
-	struct rcd_pkt_hdr hdr;
-	uint32_t loop_index;        /**< the peer is on this device of the engine, */
-	uint32_t loop_serial;       /**< if it still has this serial; 0: it is not */
-	struct rcd_mw_list windows; /**< type 2, bound through it */
-	bool path_valid;
-	uint16_t vlan_id;     /**< of that way; 0: untagged */
-	struct rcd_next next; /**< the control thread's */
-
-	uint32_t copy_last; /**< number behind its last job */
-	uint32_t staged;    /**< packets that wait for their payload */
-
-	uint32_t qpn;
-	uint32_t index; /**< doorbell bit, and handle */
-	uint64_t cookie;
-	uint32_t via; /**< connection that made it, which is told of its events */
-	uint32_t pd, sq_depth, rq_depth;
-	uint32_t max_inline, max_send_sge, max_recv_sge;
-	uint64_t offset, bytes;
-	uint32_t groups; /**< that it is attached to */
-};
-
-/** Packets on their way to a port. */
-struct rcd_txq {
-	struct rcd_dev *dev;
-	uint16_t first;
-	uint16_t count;
-	uint32_t fresh; /**< frames queued since they were counted last, and their bytes */
-	uint64_t fresh_bytes;
-	struct rte_mbuf *mbufs[RCD_BURST_MAX];
-	struct rcd_turn_list blocked; /**< wait for the port to take something */
-};
-
-#define RCD_HOT_SESSIONS 32
-
-/** What a timer of an lcore is part of. */
-enum rcd_timer_kind {
-	RCD_TIMER_QP,
-	RCD_TIMER_CQ,
-	RCD_TIMER_SESSION,
-};
-
-TAILQ_HEAD(rcd_session_queue, rcd_session);
-
-/** An lcore. */
-struct rcd_lcore {
-	/* Of every poll. */
-	uint64_t now_ns;
-	struct rte_ring *calls;
-	struct rte_ring *handover; /**< packets that others received for our queue pairs */
-	struct rte_ring *loop;     /**< our own packets for devices of this engine */
-	uint32_t txq_count;
-	struct rcd_txq *txqs[RCD_DEVS_MAX];   /**< of the devices in use, densely */
-	struct rcd_txq *txq_of[RCD_DEVS_MAX]; /**< by index of the device */
-	uint32_t hot_count;
-	uint32_t cold_count;
-	uint32_t cold_next;
-	uint32_t hot_next;                 /**< where the look at doorbells goes on */
-	uint32_t work;                     /**< units of this poll, packets aside */
-	uint64_t longest_work;             /**< units of the largest poll, packets included */
-	struct rcd_session_queue flushing; /**< sessions with queue pairs to flush */
-	struct rcd_session_queue owing;    /**< sessions with events to send */
-	struct rcd_session *hot[RCD_HOT_SESSIONS];
-	struct rcd_session **cold; /**< RCD_CLIENTS_MAX places */
-	struct rcd_hqp *touched;
-	struct rcd_hcq *dirty_cqs;
-	struct rcd_hsrq *dirty_srqs;
-	struct rcd_turns turns;
-	struct rcd_ucopy_queue copying; /**< sessions with copies that are not done */
-	struct rcd_ucopy_queue ringing; /**< sessions with copies they were not told of */
-	uint16_t ipv4_id;
-	uint32_t spare_count;
-	struct rte_mbuf *spare[RCD_BURST_MAX];
-	struct rte_mempool *pool;
-	struct rcd_hqp **qps; /**< RCD_QP_SLOTS places */
-	struct rcd_mcast_table *mcast[RCD_DEVS_MAX];
-	struct rcd_counters counters; /**< what belongs to no device */
-	struct rcd_wheel wheel;
-	struct rcd_reorder_pool *reorder;
-
-	struct rcd_rest rest; /**< what budgets of this poll left for the next */
-
-	/* Scratch of the receive path. */
-	struct rcd_frame frames[RCD_BURST_MAX];
-	struct rcd_pkt pkts[RCD_BURST_MAX];
-	enum rcd_verdict verdicts[RCD_BURST_MAX];
-
-	struct rcd_engine *engine;
-	const struct rcd_lcore_ops *ops;
-	uint32_t index;
-	unsigned int lcore_id;
-	bool running; /**< a thread polls it */
-	bool stop;
-	int wake_fd;
-	int sleep_fd; /**< epoll by edge: wake_fd, those of the sessions; none is read */
-	uint32_t sleeping;
-	int socket_id;
-	uint32_t session_count; /**< the control thread's */
-	uint64_t note_ns;       /**< when the time of note_left began */
-	uint32_t note_left;     /**< notes that the network may still cause in it */
-	/** Since the start, and those that found something; relaxed, any thread looks. */
-	uint64_t polls;
-	uint64_t busy_polls;
-	struct rcd_stages *stages; /**< NULL: nobody measures */
-	enum rcd_stage stage;
-	uint64_t stage_tsc; /**< when it began */
-};
-
-/** A completion channel. */
-struct rcd_channel {
-	uint32_t handle;
-	uint32_t users;
-	int sock; /**< sending end */
-
-	/* The lcore's. */
-	TAILQ_HEAD(, rcd_hcq) owed; /**< completion queues whose event is to be sent */
-	TAILQ_ENTRY(rcd_channel) link;
-	bool waiting;        /**< in the session's list */
-	uint32_t full_round; /**< of the session: in which it took no more */
 };
 
 LIST_HEAD(rcd_session_list, rcd_session);
@@ -523,10 +259,6 @@ struct rcd_engine {
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };
-
-/** What a member is part of. */
-#define RCD_OWNER(member_at, type, member)                                                         \
-	((type *)(void *)((uint8_t *)(member_at)-offsetof(type, member)))
 
 /** The next power of two at or above a number. */
 static inline uint32_t

@@ -7,6 +7,8 @@
  */
 #include "rcd_late.h"
 
+#include "rcd_event.h"
+
 /** How long a session waits whose channels are all full: a reader empties one in less. */
 #define RETRY_NS 1000000
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rcd_cma.h"
+#include "rcd_tx.h"
 
 #define PKEY_BASE 0x7fffu
 #define TAKE_MOST 64   /**< MADs before others have their turn */

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "rcd_hcq.h"
-#include "rcd_late.h"
+#include "rcd_event.h"
+#include "rcd_host.h"
+#include "rcd_tx.h"
 
 #define CQE_MAX (1u << 22)
 

@@ -11,6 +11,9 @@
 #include <rte_prefetch.h>
 
 #include "rcd_late.h"
+#include "rcd_event.h"
+#include "rcd_host.h"
+#include "rcd_poll.h"
 
 #define SLOTS_AHEAD   4     /**< slot that is fetched ahead of the one that is taken */
 #define COLD_PER_POLL 4     /**< idle sessions that a poll looks at */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Work of clients that may take more than one poll: flushed requests and completion events. Each
- * poll does a share of it for one session and for all. On the lcore of the session, all of it.
+ * Work of clients that may take more than one poll: each does a share of it for one session and for
+ * all. Flushed requests here; completion events are rcd_event.h's. On the lcore of the session, all
+ * of it.
  */
 #ifndef RCD_LATE_H
 #define RCD_LATE_H
 
 #include "rcd_engine_priv.h"
-
-/* rcd_late.c */
 
 /**
  * How much is done for a session in this poll. Who used all of it in the poll before gets little
@@ -43,31 +42,5 @@ rcd_late_forget(struct rcd_hqp *hqp);
 /** Flush what this poll has a budget for, sessions in turns. @return units of work done */
 uint32_t
 rcd_late_poll(struct rcd_lcore *lcore);
-
-/* rcd_event.c */
-
-/** Completions were published: whether its client is to be told. */
-void
-rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq);
-
-/** A timer of a completion queue: the event that is due goes out. */
-void
-rcd_event_due(struct rcd_lcore *lcore, struct rcd_hcq *cq);
-
-/** What an event waits for has changed. */
-void
-rcd_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq, uint32_t count, uint64_t wait_ns);
-
-/** A timer of a session: its channels may have room again. */
-void
-rcd_event_retry(struct rcd_lcore *lcore, struct rcd_session *session);
-
-/** A completion queue goes: it owes nothing any more. */
-void
-rcd_event_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq);
-
-/** Send the events that this poll has a budget for, sessions in turns. @return units of work */
-uint32_t
-rcd_event_poll(struct rcd_lcore *lcore);
 
 #endif /* RCD_LATE_H */

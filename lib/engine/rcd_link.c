@@ -11,6 +11,7 @@
 #include "rcd_icmp.h"
 #include "rcd_igmp.h"
 #include "rcd_nd.h"
+#include "rcd_tx.h"
 
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)

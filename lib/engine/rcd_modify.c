@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #include "rcd_attr.h"
+#include "rcd_host.h"
+#include "rcd_tx.h"
 
 #define QKEY_PRIVILEGED 0x80000000u
 

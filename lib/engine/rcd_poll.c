@@ -11,6 +11,11 @@
 #include <time.h>
 
 #include "rcd_late.h"
+#include "rcd_event.h"
+#include "rcd_host.h"
+#include "rcd_poll.h"
+#include "rcd_rx.h"
+#include "rcd_tx.h"
 
 #define SHARED_BURST 12   /**< packets of each source in a poll while others wait for the core */
 #define WAY_YIELDS   24   /**< until somebody else runs */

@@ -32,10 +32,4 @@ struct rcd_rest {
 	bool groups_turn;      /**< those that waited are delivered */
 };
 
-struct rcd_lcore;
-
-/** Free all packets that wait on an lcore, numbered as this device's; others stay. On the lcore. */
-void
-rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index);
-
 #endif /* RCD_REST_H */

@@ -9,6 +9,7 @@
 #include <rte_prefetch.h>
 
 #include "rcd_late.h"
+#include "rcd_rx.h"
 
 #define PREFETCH 4 /**< packets ahead */
 

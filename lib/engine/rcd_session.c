@@ -20,6 +20,7 @@
 #include "rcd_guard.h"
 #include "rcd_hcq.h"
 #include "rcd_ushare.h"
+#include "rcd_host.h"
 
 #define MESSAGES_AT_ONCE 16 /**< of one session before the next has its turn */
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rcd_late.h"
+#include "rcd_tx.h"
 
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)

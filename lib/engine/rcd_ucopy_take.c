@@ -12,6 +12,8 @@
 #include "rcd_engine_priv.h"
 #include "rcd_late.h"
 #include "rcd_ucopy.h"
+#include "rcd_host.h"
+#include "rcd_tx.h"
 
 #define MASK      (RCD_COPYQ_JOBS - 1)
 #define HELD_MASK (RCD_UCOPY_HELD - 1)

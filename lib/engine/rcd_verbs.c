@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #include "rcd_late.h"
+#include "rcd_event.h"
+#include "rcd_host.h"
 
 #define WR_MAX        (1u << 16)
 #define UNBIND_BUDGET 256 /**< windows in one poll */
