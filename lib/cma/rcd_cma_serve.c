@@ -212,8 +212,8 @@ serve_cm_leave(struct request *r)
 }
 
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
-#define RCD_CTRL(symbol, name, request, reply, fds, description)
-#define RCD_CTRL_CM(symbol, name, request, reply, fds, description)                                \
+#define RCD_CTRL(symbol, name, request, reply, fds, stage, description)
+#define RCD_CTRL_CM(symbol, name, request, reply, fds, stage, description)                         \
 	[RCD_CTRL_##symbol] = serve_##name,
 #include "rcd_ctrl.def"
 };

@@ -19,13 +19,15 @@ static const struct {
 	uint16_t req_len;
 	uint16_t rep_len;
 	uint8_t fds;
+	uint8_t stage;
 } ops[RCD_CTRL_OP_COUNT] = {
-#define RCD_CTRL(symbol, label, request, reply, fd_count, description)                             \
+#define RCD_CTRL(symbol, label, request, reply, fd_count, before, description)                     \
 	[RCD_CTRL_##symbol] = {                                                                    \
 		.name = #label,                                                                    \
 		.req_len = sizeof(struct rcd_ctrl_hdr) + sizeof(struct rcd_ctrl_##request),        \
 		.rep_len = sizeof(struct rcd_ctrl_hdr) + sizeof(struct rcd_ctrl_##reply),          \
 		.fds = fd_count,                                                                   \
+		.stage = RCD_CTRL_STAGE_##before,                                                  \
 	},
 #include "rcd_ctrl.def"
 };
@@ -46,6 +48,12 @@ size_t
 rcd_ctrl_rep_len(uint32_t op)
 {
 	return ops[op].rep_len;
+}
+
+enum rcd_ctrl_stage
+rcd_ctrl_op_stage(uint32_t op)
+{
+	return (enum rcd_ctrl_stage)ops[op].stage;
 }
 
 int

@@ -44,9 +44,16 @@
 
 /** Requests. */
 enum rcd_ctrl_op {
-#define RCD_CTRL(symbol, name, request, reply, fds, description) RCD_CTRL_##symbol,
+#define RCD_CTRL(symbol, name, request, reply, fds, stage, description) RCD_CTRL_##symbol,
 #include "rcd_ctrl.def"
 	RCD_CTRL_OP_COUNT
+};
+
+/** What has happened on a connection, or has to before a request: each after the one before it. */
+enum rcd_ctrl_stage {
+	RCD_CTRL_STAGE_NEW,     /**< only a greeting is taken */
+	RCD_CTRL_STAGE_GREETED, /**< versions agree */
+	RCD_CTRL_STAGE_OPEN,    /**< a device is open */
 };
 
 /** In front of every message. */
@@ -517,7 +524,7 @@ struct rcd_ctrl_event {
 
 /** A request, whichever it is. */
 union rcd_ctrl_body {
-#define RCD_CTRL(symbol, name, request, reply, fds, description)                                   \
+#define RCD_CTRL(symbol, name, request, reply, fds, stage, description)                            \
 	struct rcd_ctrl_##request name##_req;                                                      \
 	struct rcd_ctrl_##reply name##_rep;
 #include "rcd_ctrl.def"
@@ -542,6 +549,10 @@ rcd_ctrl_req_len(uint32_t op);
 /** Bytes of a successful reply, header included. @param op below RCD_CTRL_OP_COUNT */
 size_t
 rcd_ctrl_rep_len(uint32_t op);
+
+/** What has to have happened before a request. @param op below RCD_CTRL_OP_COUNT */
+enum rcd_ctrl_stage
+rcd_ctrl_op_stage(uint32_t op);
 
 /**
  * Check the shape of a received request: known, of the right length, with the right count of

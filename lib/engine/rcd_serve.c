@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Requests of clients: one function for each kind, in a table, with the order in which they may
- * come.
+ * Requests of clients: one function for each kind, in a table. Which may come when is said by
+ * rcd_ctrl.def, and which are one call by rcd_serve.def.
  */
 #include "rcd_engine_priv.h"
 #include "rcd_ushare.h"
@@ -20,13 +20,6 @@
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 
 static_assert(RCD_GIDS_MAX == RCD_CTRL_GIDS_MAX, "a reply has room for all of them");
-
-/** What has to have happened before. */
-enum stage {
-	STAGE_NEW,     /**< only a greeting is taken */
-	STAGE_GREETED, /**< versions agree */
-	STAGE_OPEN,    /**< a device is open */
-};
 
 struct request {
 	struct rcd_session *session; /**< whose context it is about */
@@ -281,12 +274,6 @@ serve_pd_destroy(struct request *r)
 }
 
 static int
-serve_pd_query(struct request *r)
-{
-	return rcd_table_get(&r->session->pds, r->in->pd_query_req.handle) != NULL ? 0 : -ENOENT;
-}
-
-static int
 serve_mem_add(struct request *r)
 {
 	int err = rcd_ushare_add(&r->session->umem, r->session->via, &r->in->mem_add_req,
@@ -295,64 +282,6 @@ serve_mem_add(struct request *r)
 	if (err == 0 || err == -EINPROGRESS)
 		r->fds_in->fds[0] = -1; /* kept */
 	return err;
-}
-
-static int
-serve_mem_del(struct request *r)
-{
-	return rcd_ushare_del(&r->session->umem, r->in->mem_del_req.handle);
-}
-
-static int
-serve_copy_open(struct request *r)
-{
-	return rcd_session_mem_copy(r->session, &r->out->copy_open_rep);
-}
-
-static int
-serve_mr_query(struct request *r)
-{
-	return rcd_umem_query(&r->session->umem, r->in->mr_query_req.handle, &r->out->mr_query_rep);
-}
-
-static int
-serve_mr_null(struct request *r)
-{
-	return rcd_umem_null(
-		&r->session->umem, r->in->mr_null_req.handle, &r->out->mr_null_rep.key);
-}
-
-static int
-serve_mr_reg(struct request *r)
-{
-	return rcd_umem_reg(&r->session->umem, &r->in->mr_reg_req,
-		rcd_session_mem_copies(r->session), &r->out->mr_reg_rep.key);
-}
-
-static int
-serve_mr_rereg(struct request *r)
-{
-	return rcd_umem_rereg(&r->session->umem, &r->in->mr_rereg_req,
-		rcd_session_mem_copies(r->session), &r->out->mr_rereg_rep.key);
-}
-
-static int
-serve_mr_dereg(struct request *r)
-{
-	return rcd_umem_dereg(&r->session->umem, r->in->mr_dereg_req.key);
-}
-
-static int
-serve_mw_alloc(struct request *r)
-{
-	return rcd_umem_mw_alloc(
-		&r->session->umem, &r->in->mw_alloc_req, &r->out->mw_alloc_rep.key);
-}
-
-static int
-serve_mw_free(struct request *r)
-{
-	return rcd_umem_mw_free(&r->session->umem, r->in->mw_free_req.key);
 }
 
 static int
@@ -394,103 +323,6 @@ serve_channel_destroy(struct request *r)
 	rcd_session_stream_close(r->session, channel->sock);
 	free(channel);
 	return 0;
-}
-
-static int
-serve_cq_create(struct request *r)
-{
-	return rcd_verbs_cq_create(r->session, &r->in->cq_create_req, &r->out->cq_create_rep);
-}
-
-static int
-serve_cq_resize(struct request *r)
-{
-	return rcd_verbs_cq_resize(r->session, &r->in->cq_resize_req, &r->out->cq_resize_rep);
-}
-
-static int
-serve_cq_modify(struct request *r)
-{
-	return rcd_verbs_cq_modify(r->session, &r->in->cq_modify_req);
-}
-
-static int
-serve_cq_destroy(struct request *r)
-{
-	return rcd_verbs_cq_destroy(r->session, r->in->cq_destroy_req.handle);
-}
-
-static int
-serve_srq_create(struct request *r)
-{
-	return rcd_verbs_srq_create(r->session, &r->in->srq_create_req, &r->out->srq_create_rep);
-}
-
-static int
-serve_srq_modify(struct request *r)
-{
-	return rcd_verbs_srq_modify(r->session, &r->in->srq_modify_req);
-}
-
-static int
-serve_srq_query(struct request *r)
-{
-	return rcd_verbs_srq_query(r->session, r->in->srq_query_req.handle, &r->out->srq_query_rep);
-}
-
-static int
-serve_srq_destroy(struct request *r)
-{
-	return rcd_verbs_srq_destroy(r->session, r->in->srq_destroy_req.handle);
-}
-
-static int
-serve_qp_create(struct request *r)
-{
-	return rcd_verbs_qp_create(r->session, &r->in->qp_create_req, &r->out->qp_create_rep);
-}
-
-static int
-serve_qp_modify(struct request *r)
-{
-	return rcd_verbs_qp_modify(r->session, &r->in->qp_modify_req);
-}
-
-static int
-serve_qp_query(struct request *r)
-{
-	return rcd_verbs_qp_query(r->session, r->in->qp_query_req.handle, &r->out->qp_query_rep);
-}
-
-static int
-serve_qp_destroy(struct request *r)
-{
-	return rcd_verbs_qp_destroy(r->session, r->in->qp_destroy_req.handle);
-}
-
-static int
-serve_ah_create(struct request *r)
-{
-	return rcd_verbs_ah_create(
-		r->session, &r->in->ah_create_req, &r->out->ah_create_rep.handle);
-}
-
-static int
-serve_ah_destroy(struct request *r)
-{
-	return rcd_verbs_ah_destroy(r->session, &r->in->ah_destroy_req);
-}
-
-static int
-serve_mcast_attach(struct request *r)
-{
-	return rcd_verbs_mcast(r->session, &r->in->mcast_attach_req, true);
-}
-
-static int
-serve_mcast_detach(struct request *r)
-{
-	return rcd_verbs_mcast(r->session, &r->in->mcast_detach_req, false);
 }
 
 /* Whether the process at the other end of a socket has a group, by itself or as one of several. */
@@ -554,23 +386,27 @@ serve_cm(struct request *r)
 	return err;
 }
 
-static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
-#define RCD_CTRL_CM(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_cm,
+#define RCD_SERVE(name, call)                                                                      \
+	static int serve_##name(struct request *r)                                                 \
+	{                                                                                          \
+		struct rcd_session *session = r->session;                                          \
+		struct rcd_umem *umem = &session->umem;                                            \
+		const __typeof__(r->in->name##_req) *in = &r->in->name##_req;                      \
+		__typeof__(r->out->name##_rep) *out = &r->out->name##_rep;                         \
+                                                                                                   \
+		(void)umem, (void)in, (void)out;                                                   \
+		return call;                                                                       \
+	}
+#include "rcd_serve.def"
 
-#define RCD_CTRL(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = serve_##name,
+static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
+#define RCD_CTRL_CM(symbol, name, request, reply, fds, stage, description)                         \
+	[RCD_CTRL_##symbol] = serve_cm,
+
+#define RCD_CTRL(symbol, name, request, reply, fds, stage, description)                            \
+	[RCD_CTRL_##symbol] = serve_##name,
 #include "rcd_ctrl.def"
 };
-
-static enum stage
-stage_of(uint32_t op)
-{
-	if (op == RCD_CTRL_HELLO)
-		return STAGE_NEW;
-	if (op == RCD_CTRL_DEVICE || op == RCD_CTRL_OPEN || op == RCD_CTRL_IMPORT ||
-		op == RCD_CTRL_ADMIN || functions[op] == serve_cm)
-		return STAGE_GREETED;
-	return STAGE_OPEN;
-}
 
 int
 rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
@@ -584,14 +420,14 @@ rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ct
 		.out = &reply->msg.body,
 		.fds_in = fds,
 		.reply = reply };
-	enum stage reached = session->dev != NULL ? STAGE_OPEN
-		: via->greeted                    ? STAGE_GREETED
-						  : STAGE_NEW;
+	enum rcd_ctrl_stage reached = session->dev != NULL ? RCD_CTRL_STAGE_OPEN
+		: via->greeted                             ? RCD_CTRL_STAGE_GREETED
+							   : RCD_CTRL_STAGE_NEW;
 
 	if (via->ended || session->ended)
 		return -EIO;
 	session->via = via->serial;
-	if (stage_of(req->hdr.op) > reached)
+	if (rcd_ctrl_op_stage(req->hdr.op) > reached)
 		return -EPROTO;
 	memset(&reply->msg, 0, sizeof(reply->msg));
 	reply->fds.count = 0;

@@ -35,7 +35,7 @@ enum {
 static struct rcd_engine *engine;
 
 static const uint8_t fd_counts[RCD_CTRL_OP_COUNT] = {
-#define RCD_CTRL(symbol, name, request, reply, fds, description) [RCD_CTRL_##symbol] = fds,
+#define RCD_CTRL(symbol, name, request, reply, fds, stage, description) [RCD_CTRL_##symbol] = fds,
 #include "rcd_ctrl.def"
 };
 
