@@ -53,11 +53,16 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 	enum rcd_cma_space space;
 	struct rcd_cma_hdr hdr;
 	uint16_t port;
+	int at;
 
 	*full = false;
 	if (!rcd_cma_dev(cma, way->dev, &dev) ||
 		!rcd_cma_service_parse(service_id, &space, &port) ||
 		!rcd_cma_hdr_parse(data, &hdr) || rcd_gid_table_find(dev.gids, &hdr.dst) < 0)
+		return NULL;
+	/* The address that the request came to may be gone since. */
+	at = rcd_gid_table_find(dev.gids, &way->local);
+	if (at < 0)
 		return NULL;
 	listener = rcd_cma_port_find(cma, dev.serial, space, port, &hdr.dst);
 	if (listener == NULL || (listener->qp_type == RCD_CTRL_QP_UD) != datagram)
@@ -76,7 +81,7 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 	set_addr(&id->src, &hdr.dst, port);
 	set_addr(&id->dst, &hdr.src, hdr.port);
 	id->dev = dev.serial;
-	id->sgid_index = rcd_gid_table_find(dev.gids, &way->local);
+	id->sgid_index = at;
 	id->way = *way;
 	id->conn = conn;
 	rcd_cm_set_cookie(conn, id);

@@ -179,6 +179,9 @@ check_cm(struct audit *audit, const struct rcd_session *session)
 
 	if (cma == NULL)
 		return;
+	if (cma->cma != audit->engine->cma || cma->owner != session ||
+		cma->quota != &session->quota)
+		wrong(audit, "client %u is charged and told by another one's CM", session->serial);
 	add_table(audit, session, &cma->ids, "identifiers");
 	add_table(audit, session, &cma->channels, "CM channels");
 	for (uint32_t i = 0; i < cma->ids.capacity && found < cma->ids.used; i++) {

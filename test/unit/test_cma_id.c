@@ -410,6 +410,14 @@ refusals(void)
 	CU_ASSERT_EQUAL(rep.status, 8);
 	CU_ASSERT_EQUAL(id->state, RCD_CMA_DISCONNECT);
 	teardown_two();
+	/* The address that it was sent to is gone when it is looked at; the peer names another. */
+	setup_two(1, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+	host.ways[0].remote = cma_host_gid("10.0.0.7");
+	cma_host_deliver(&host, &far);
+	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	teardown_two();
 	/* The path is too wide for the far device. */
 	setup_two(1, RCD_CTRL_QP_RC);
 	far.devs[0].path_mtu_bytes = 512;

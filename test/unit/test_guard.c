@@ -165,6 +165,13 @@ without_a_mapping_left(void)
 		rcd_tap_skip("no end of mappings here");
 		return;
 	}
+#ifdef __SANITIZE_ADDRESS__
+	/* That of gcc 14 maps something of its own for each thread and signal, and ends without. */
+	if (status == 128 + SIGABRT) {
+		rcd_tap_skip("the sanitizer has no mapping left for itself");
+		return;
+	}
+#endif
 	if (status != 0)
 		printf("# %d\n", status);
 	CU_ASSERT_EQUAL(status, 0);
