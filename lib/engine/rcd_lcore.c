@@ -175,6 +175,29 @@ rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void
 		sched_yield();
 }
 
+struct question {
+	int (*fn)(struct rcd_lcore *lcore, void *arg);
+	void *arg;
+	int answer;
+};
+
+static void
+answer(struct rcd_lcore *lcore, void *arg)
+{
+	struct question *question = arg;
+
+	question->answer = question->fn(lcore, question->arg);
+}
+
+int
+rcd_lcore_ask(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void *arg), void *arg)
+{
+	struct question question = { .fn = fn, .arg = arg };
+
+	rcd_lcore_call(lcore, answer, &question);
+	return question.answer;
+}
+
 void
 rcd_lcore_call_all(
 	struct rcd_engine *engine, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg)

@@ -178,6 +178,10 @@ rcd_lcore_wake(struct rcd_lcore *lcore);
 void
 rcd_lcore_call(struct rcd_lcore *lcore, void (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
 
+/** The same with an answer. @return what the function returned */
+int
+rcd_lcore_ask(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
+
 /** What waits of those, as much as a poll has a budget for. On the lcore. @return how many */
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore);

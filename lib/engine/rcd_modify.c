@@ -51,7 +51,6 @@ struct modify {
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
-	int err;
 };
 
 /* The client's indices begin anew with the numbers of the work requests. */
@@ -66,22 +65,22 @@ reset_rings(struct rcd_hqp *hqp)
 	rcd_shm_store(&hqp->rq_shm->consumer, 0);
 }
 
-static void
+static int
 modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct modify *modify = arg;
 	struct rcd_hqp *hqp = modify->hqp;
+	int err = 0;
 
-	modify->err = 0;
 	if (modify->resources != NULL) {
-		modify->err = rcd_qp_set_resources(
+		err = rcd_qp_set_resources(
 			hqp->qp, modify->resources, modify->attr.max_dest_rd_atomic);
-		modify->taken = modify->err == 0;
+		modify->taken = err == 0;
 	}
-	if (modify->err == 0)
-		modify->err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
-	if (modify->err != 0)
-		return;
+	if (err == 0)
+		err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
+	if (err != 0)
+		return err;
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
 		rcd_ucopy_forget(hqp);
 		rcd_host_publish(lcore);
@@ -104,6 +103,7 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	rcd_qp_posted(hqp->qp);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
+	return 0;
 }
 
 /* Memory for more responder resources than the usual number. */
@@ -122,6 +122,7 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	struct modify modify = { .hqp = rcd_table_get(&session->hqps, req->handle),
 		.mask = req->mask };
 	struct rcd_next next = { .neighbour = false };
+	int err;
 
 	if (modify.hqp == NULL)
 		return -ENOENT;
@@ -136,8 +137,7 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 		return -EPERM;
 	rcd_attr_take(from, &modify.attr);
 	if (req->mask & RCD_QP_ATTR_AV) {
-		int err = make_av(session, &from->av, &modify.attr.av, &next);
-
+		err = make_av(session, &from->av, &modify.attr.av, &next);
 		if (err != 0)
 			return err;
 	}
@@ -147,12 +147,12 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 		if (modify.resources == NULL)
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
 	}
-	rcd_lcore_call(session->lcore, modify_on_lcore, &modify);
-	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
+	err = rcd_lcore_ask(session->lcore, modify_on_lcore, &modify);
+	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);
 		rcd_verbs_unbind(modify.hqp);
 	}
-	if (modify.err == 0 && (req->mask & RCD_QP_ATTR_AV))
+	if (err == 0 && (req->mask & RCD_QP_ATTR_AV))
 		have_next(session, &modify.hqp->next, &next);
 	/* The queue pair has left the old ones behind. */
 	if (modify.taken) {
@@ -162,7 +162,7 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	} else {
 		free(modify.resources);
 	}
-	return modify.err;
+	return err;
 }
 
 static void
@@ -191,16 +191,15 @@ struct ah_change {
 	uint32_t pd;
 	struct rcd_av av;
 	uint32_t handle;
-	int err;
 };
 
-static void
+static int
 ah_create_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct ah_change *change = arg;
 
 	(void)lcore;
-	change->err = rcd_ah_create(change->session->ahs, change->pd, &change->av, &change->handle);
+	return rcd_ah_create(change->session->ahs, change->pd, &change->av, &change->handle);
 }
 
 int
@@ -220,10 +219,10 @@ rcd_verbs_ah_create(
 	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_AHS, 1);
 	if (err != 0)
 		return err;
-	rcd_lcore_call(session->lcore, ah_create_on_lcore, &change);
-	if (change.err != 0) {
+	err = rcd_lcore_ask(session->lcore, ah_create_on_lcore, &change);
+	if (err != 0) {
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
-		return change.err;
+		return err;
 	}
 	pd->users++;
 	session->ah_count++;
@@ -232,13 +231,13 @@ rcd_verbs_ah_create(
 	return 0;
 }
 
-static void
+static int
 ah_destroy_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct ah_change *change = arg;
 
 	(void)lcore;
-	change->err = rcd_ah_destroy(change->session->ahs, change->pd, change->handle);
+	return rcd_ah_destroy(change->session->ahs, change->pd, change->handle);
 }
 
 int
@@ -246,17 +245,18 @@ rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handl
 {
 	struct ah_change change = { .session = session, .pd = req->pd, .handle = req->handle };
 	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	int err;
 
 	if (pd == NULL)
 		return -ENOENT;
-	rcd_lcore_call(session->lcore, ah_destroy_on_lcore, &change);
-	if (change.err == 0) {
+	err = rcd_lcore_ask(session->lcore, ah_destroy_on_lcore, &change);
+	if (err == 0) {
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
 		pd->users--;
 		session->ah_count--;
 		session->ah_next[req->handle].neighbour = false;
 	}
-	return change.err;
+	return err;
 }
 
 struct mcast {
@@ -264,22 +264,23 @@ struct mcast {
 	struct rcd_gid group;
 	bool attach;
 	bool had; /**< it was attached before */
-	int err;
 };
 
-static void
+static int
 mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct mcast *mcast = arg;
 	struct rcd_mcast_table *table = lcore->mcast[mcast->hqp->dev->index];
+	int err;
 
 	mcast->had = rcd_mcast_has(table, &mcast->group, mcast->hqp->qp);
 	if (mcast->attach)
-		mcast->err = rcd_mcast_attach(table, &mcast->group, mcast->hqp->qp);
+		err = rcd_mcast_attach(table, &mcast->group, mcast->hqp->qp);
 	else
-		mcast->err = rcd_mcast_detach(table, &mcast->group, mcast->hqp->qp);
-	if (mcast->err == 0 && mcast->had != mcast->attach)
+		err = rcd_mcast_detach(table, &mcast->group, mcast->hqp->qp);
+	if (err == 0 && mcast->had != mcast->attach)
 		mcast->hqp->groups += mcast->attach ? 1 : -1u;
+	return err;
 }
 
 int
@@ -288,6 +289,7 @@ rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *re
 	struct mcast mcast = { .hqp = rcd_table_get(&session->hqps, req->qp), .attach = attach };
 	struct rcd_lcore *lcore = session->lcore;
 	uint32_t index = session->dev->index;
+	int err;
 
 	if (mcast.hqp == NULL)
 		return -ENOENT;
@@ -300,14 +302,13 @@ rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *re
 		__atomic_store_n(&lcore->mcast[index], table, __ATOMIC_RELEASE);
 	}
 	if (attach) {
-		int err = rcd_quota_charge(&session->quota, RCD_RESOURCE_GROUPS, 1);
-
+		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_GROUPS, 1);
 		if (err != 0)
 			return err;
 	}
-	rcd_lcore_call(lcore, mcast_on_lcore, &mcast);
+	err = rcd_lcore_ask(lcore, mcast_on_lcore, &mcast);
 	/* Given back: what was left, and what was not entered, or had been before. */
-	if (attach ? mcast.err != 0 || mcast.had : mcast.err == 0)
+	if (attach ? err != 0 || mcast.had : err == 0)
 		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, 1);
-	return mcast.err;
+	return err;
 }

@@ -18,16 +18,15 @@
 struct call {
 	int (*fn)(void *arg);
 	void *arg;
-	int err;
 };
 
-static void
+static int
 run(struct rcd_lcore *lcore, void *arg)
 {
-	struct call *call = arg;
+	const struct call *call = arg;
 
 	(void)lcore;
-	call->err = call->fn(call->arg);
+	return call->fn(call->arg);
 }
 
 static int
@@ -36,8 +35,7 @@ on_lcore(void *owner, int (*fn)(void *arg), void *arg)
 	struct call call = { .fn = fn, .arg = arg };
 	const struct rcd_session *session = owner;
 
-	rcd_lcore_call(session->lcore, run, &call);
-	return call.err;
+	return rcd_lcore_ask(session->lcore, run, &call);
 }
 
 int

@@ -83,16 +83,15 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 struct srq_limit {
 	struct rcd_hsrq *srq;
 	uint32_t limit;
-	int err;
 };
 
-static void
+static int
 srq_limit_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct srq_limit *what = arg;
+	const struct srq_limit *what = arg;
 
 	(void)lcore;
-	what->err = rcd_srq_set_limit(&what->srq->srq, what->limit);
+	return rcd_srq_set_limit(&what->srq->srq, what->limit);
 }
 
 int
@@ -103,8 +102,7 @@ rcd_verbs_srq_modify(struct rcd_session *session, const struct rcd_ctrl_srq_modi
 
 	if (what.srq == NULL)
 		return -ENOENT;
-	rcd_lcore_call(session->lcore, srq_limit_on_lcore, &what);
-	return what.err;
+	return rcd_lcore_ask(session->lcore, srq_limit_on_lcore, &what);
 }
 
 int
