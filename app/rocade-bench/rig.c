@@ -98,8 +98,7 @@ start_workers(struct bench *bench)
 	unsigned int lcore_id;
 	int err = 0;
 
-	RTE_LCORE_FOREACH_WORKER(lcore_id)
-	{
+	RTE_LCORE_FOREACH_WORKER(lcore_id) {
 		uint32_t index = bench->worker_count;
 		struct bench_worker *worker = &bench->workers[index];
 

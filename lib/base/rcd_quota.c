@@ -81,8 +81,8 @@ user_get(struct rcd_quota_book *book, uid_t uid)
 	struct rcd_quota_user *user;
 
 	LIST_FOREACH(user, &book->users, link)
-	if (user->uid == uid)
-		break;
+		if (user->uid == uid)
+			break;
 	if (user == NULL) {
 		user = calloc(1, sizeof(*user));
 		if (user == NULL)

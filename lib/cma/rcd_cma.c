@@ -183,8 +183,7 @@ rcd_cma_dev_gone(struct rcd_cma *cma, uint32_t serial)
 {
 	struct rcd_cmid *id;
 
-	LIST_FOREACH(id, &cma->ids, all_link)
-	{
+	LIST_FOREACH(id, &cma->ids, all_link) {
 		if (id->dev != serial)
 			continue;
 		rcd_cmid_let_go(id);

@@ -189,7 +189,7 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 	count = told(from, count);
 	/* Requests that nobody has seen go with the listener. */
 	LIST_FOREACH(child, &id->children, child_link)
-	count += rcd_cma_event_migrate(child, channel);
+		count += rcd_cma_event_migrate(child, channel);
 	return count;
 }
 

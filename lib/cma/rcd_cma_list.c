@@ -65,8 +65,7 @@ rcd_cma_list(const struct rcd_cma *cma, json_t *list)
 	struct rcd_cma_dev dev;
 	const char *comm;
 
-	LIST_FOREACH(id, &cma->ids, all_link)
-	{
+	LIST_FOREACH(id, &cma->ids, all_link) {
 		bool has_dev = rcd_cma_dev(cma, id->dev, &dev);
 		pid_t pid = cma->ops->name(id->client->owner, &comm);
 		json_t *entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "ifname",

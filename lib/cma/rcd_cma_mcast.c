@@ -83,10 +83,10 @@ wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
 	const struct rcd_cma_group *group;
 
 	LIST_FOREACH(id, &cma->ids, all_link)
-	LIST_FOREACH(group, &id->groups, link)
-	if (id->dev == dev && group != but && !group->send_only &&
-		rcd_gid_eq(&group->gid, &but->gid))
-		return true;
+		LIST_FOREACH(group, &id->groups, link)
+			if (id->dev == dev && group != but && !group->send_only &&
+				rcd_gid_eq(&group->gid, &but->gid))
+				return true;
 	return false;
 }
 
@@ -187,8 +187,8 @@ rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged)
 	struct rcd_cma_group *group;
 
 	LIST_FOREACH(group, &id->groups, link)
-	if (group->handle == handle)
-		break;
+		if (group->handle == handle)
+			break;
 	if (group == NULL)
 		return -ENOENT;
 	*purged = rcd_cma_event_purge(id, group);
@@ -217,7 +217,7 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 		return;
 	cma->reported_ns = now_ns;
 	LIST_FOREACH(id, &cma->ids, all_link)
-	LIST_FOREACH(group, &id->groups, link)
-	if (id->dev == serial)
-		say(id, group, false);
+		LIST_FOREACH(group, &id->groups, link)
+			if (id->dev == serial)
+				say(id, group, false);
 }

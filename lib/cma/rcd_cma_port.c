@@ -115,8 +115,9 @@ is_free(const struct rcd_cmid *id, uint16_t port)
 	if (at->count >= RCD_CMA_PORT_SHARE)
 		return false;
 	LIST_FOREACH(other, &at->ids, port_link)
-	if (overlap(id, other) && !(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
-		return false;
+		if (overlap(id, other) &&
+			!(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
+			return false;
 	return true;
 }
 
@@ -207,8 +208,8 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 	const struct rcd_cmid *other;
 
 	LIST_FOREACH(other, &port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
-	if (other != id && overlap(id, other))
-		return -EADDRINUSE;
+		if (other != id && overlap(id, other))
+			return -EADDRINUSE;
 	return 0;
 }
 
@@ -220,8 +221,7 @@ rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, u
 	struct rcd_cmid *best = NULL;
 	struct rcd_cmid *id;
 
-	LIST_FOREACH(id, &port_of(cma, space, port)->ids, port_link)
-	{
+	LIST_FOREACH(id, &port_of(cma, space, port)->ids, port_link) {
 		struct rcd_gid bound = rcd_cma_gid(&id->src);
 
 		if (id->state != RCD_CMA_LISTEN)

@@ -339,6 +339,6 @@ rcd_cmid_count(const struct rcd_cma *cma, uint32_t serial)
 	uint32_t count = 0;
 
 	LIST_FOREACH(id, &cma->ids, all_link)
-	count += serial == RCD_CMA_NO_DEV || id->dev == serial;
+		count += serial == RCD_CMA_NO_DEV || id->dev == serial;
 	return count;
 }

@@ -183,7 +183,7 @@ engine_counters(struct rcd_engine *engine)
 		for (uint32_t k = 0; k < engine->lcore_count; k++)
 			total += rcd_counter_get(&engine->lcores[k]->counters, id);
 		LIST_FOREACH(session, &engine->sessions, link)
-		total += rcd_counter_get(&session->counters, id);
+			total += rcd_counter_get(&session->counters, id);
 		if (total > 0)
 			json_object_set_new(
 				counters, rcd_counter_name(id), json_integer((json_int_t)total));
@@ -226,8 +226,7 @@ resource_json(const struct rcd_dev *dev)
 	uint32_t pd = 0, cq = 0, qp = 0, mr = 0, srq = 0, ctx = 0;
 	const struct rcd_session *session;
 
-	LIST_FOREACH(session, &dev->engine->sessions, link)
-	{
+	LIST_FOREACH(session, &dev->engine->sessions, link) {
 		if (session->dev != dev)
 			continue;
 		ctx++;

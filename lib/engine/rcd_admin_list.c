@@ -103,11 +103,12 @@ list_objects(const struct rcd_session *session, const char *what, json_t *list)
 
 		/* Keys are secrets of their owner; the table is for everybody in the group. */
 		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link)
-		json_array_append_new(list,
-			json_pack("{s:s, s:I, s:i, s:s, s:i, s:s}", "ifname",
-				session->dev->conf.name, "mrlen", (json_int_t)umr->len, "pdn",
-				(int)umr->pd, "memory", umr->copies != NULL ? "copied" : "shared",
-				"pid", (int)session->pid, "comm", session->comm));
+			json_array_append_new(list,
+				json_pack("{s:s, s:I, s:i, s:s, s:i, s:s}", "ifname",
+					session->dev->conf.name, "mrlen", (json_int_t)umr->len,
+					"pdn", (int)umr->pd, "memory",
+					umr->copies != NULL ? "copied" : "shared", "pid",
+					(int)session->pid, "comm", session->comm));
 	}
 	if (strcmp(what, "ctx") == 0)
 		json_array_append_new(list, object_json(session, "ctxn", session->serial));
@@ -127,8 +128,8 @@ rcd_admin_objects(const struct rcd_engine *engine, const char *what)
 		return NULL;
 	list = json_array();
 	LIST_FOREACH(session, &engine->sessions, link)
-	if (session->dev != NULL)
-		list_objects(session, what, list);
+		if (session->dev != NULL)
+			list_objects(session, what, list);
 	if (strcmp(what, "cm_id") == 0)
 		rcd_cma_list(engine->cma, list);
 	return list;

@@ -51,8 +51,7 @@ list_users(const struct rcd_quota_book *book, json_t *list)
 {
 	const struct rcd_quota_user *user;
 
-	LIST_FOREACH(user, &book->users, link)
-	{
+	LIST_FOREACH(user, &book->users, link) {
 		json_t *quota = json_object();
 
 		for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
@@ -74,8 +73,7 @@ list_clients(const struct rcd_engine *engine, json_t *list)
 {
 	const struct rcd_session *session;
 
-	LIST_FOREACH(session, &engine->sessions, link)
-	{
+	LIST_FOREACH(session, &engine->sessions, link) {
 		json_t *quota = json_object();
 
 		for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {

@@ -107,8 +107,7 @@ check_memory(struct audit *audit, const struct rcd_session *session)
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < session->umem.umr_count; i++) {
 		const struct rcd_umr *umr;
 
-		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link)
-		{
+		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link) {
 			umrs++;
 			add_item(audit, session, umr, umr->reserved, umr->reserved_len);
 			for (uint32_t k = 0; k < umr->mem_count; k++)
@@ -229,8 +228,8 @@ is_session(const struct rcd_engine *engine, const struct rcd_session *wanted)
 	const struct rcd_session *session;
 
 	LIST_FOREACH(session, &engine->sessions, link)
-	if (session == wanted)
-		return true;
+		if (session == wanted)
+			return true;
 	return false;
 }
 
@@ -240,8 +239,8 @@ is_client(const struct rcd_engine *engine, const struct rcd_cma_client *wanted)
 	const struct rcd_session *session;
 
 	LIST_FOREACH(session, &engine->sessions, link)
-	if (session->cma == wanted)
-		return true;
+		if (session->cma == wanted)
+			return true;
 	return false;
 }
 
@@ -253,23 +252,22 @@ check_lists(struct audit *audit)
 	const struct rcd_session *session;
 	const struct rcd_cmid *id;
 
-	LIST_FOREACH(session, &engine->sessions, link)
-	{
+	LIST_FOREACH(session, &engine->sessions, link) {
 		const struct rcd_session *guest;
 
 		if (session->host != NULL && !is_session(engine, session->host))
 			wrong(audit, "the host of client %u is gone", session->serial);
 		LIST_FOREACH(guest, &session->guests, guest_link)
-		if (!is_session(engine, guest) || guest->host != session) {
-			wrong(audit, "a guest of client %u is gone", session->serial);
-			break;
-		}
+			if (!is_session(engine, guest) || guest->host != session) {
+				wrong(audit, "a guest of client %u is gone", session->serial);
+				break;
+			}
 	}
 	LIST_FOREACH(id, &engine->cma->ids, all_link)
-	if (!is_client(engine, id->client) || !has(&id->client->ids, id->handle, id)) {
-		wrong(audit, "identifier %u belongs to nobody", id->handle);
-		break;
-	}
+		if (!is_client(engine, id->client) || !has(&id->client->ids, id->handle, id)) {
+			wrong(audit, "identifier %u belongs to nobody", id->handle);
+			break;
+		}
 	if (audit->qps != engine->qp_used)
 		wrong(audit, "%u queue pairs, counted %u", audit->qps, engine->qp_used);
 	if (audit->clients != engine->client_count || audit->parked != engine->parked_count)
@@ -309,13 +307,13 @@ check_book(struct audit *audit)
 		uint64_t sessions = 0, users = 0;
 
 		LIST_FOREACH(session, &audit->engine->sessions, link)
-		sessions += session->quota.book != NULL ? session->quota.used[i] : 0;
+			sessions += session->quota.book != NULL ? session->quota.used[i] : 0;
 		LIST_FOREACH(rest, &audit->engine->cma->rests, link)
-		sessions += rest->rest.used[i];
+			sessions += rest->rest.used[i];
 		sessions +=
 			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
 		LIST_FOREACH(user, &book->users, link)
-		users += user->used[i];
+			users += user->used[i];
 		if (sessions != book->used[i] || users != book->used[i])
 			wrong(audit, "%s: sessions have %llu, users %llu, all %llu",
 				rcd_resource_name((enum rcd_resource)i),
@@ -326,7 +324,7 @@ check_book(struct audit *audit)
 		wrong(audit, "%llu connections are charged for",
 			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
 	LIST_FOREACH(session, &audit->engine->sessions, link)
-	check_account(audit, session);
+		check_account(audit, session);
 }
 
 static int
@@ -403,7 +401,7 @@ rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 
 	error[0] = '\0';
 	LIST_FOREACH(session, &engine->sessions, link)
-	check_session(&audit, session);
+		check_session(&audit, session);
 	check_lists(&audit);
 	check_book(&audit);
 	if (audit.err == 0 && audit.count > 0)

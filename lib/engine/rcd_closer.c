@@ -68,8 +68,8 @@ user_of(const struct rcd_closer *closer, uid_t uid)
 	struct user *user;
 
 	TAILQ_FOREACH(user, &closer->users, link)
-	if (user->uid == uid)
-		break;
+		if (user->uid == uid)
+			break;
 	return user;
 }
 
@@ -80,8 +80,8 @@ next_user(struct rcd_closer *closer)
 	struct user *user;
 
 	TAILQ_FOREACH(user, &closer->users, link)
-	if (!STAILQ_EMPTY(&user->waiting) && user->busy < USER_THREADS)
-		break;
+		if (!STAILQ_EMPTY(&user->waiting) && user->busy < USER_THREADS)
+			break;
 	return user;
 }
 

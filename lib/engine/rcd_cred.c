@@ -171,7 +171,7 @@ rcd_cred_same_process(const struct rcd_session *session, const struct rcd_sessio
 	if (asks->uid == context->uid && asks->pid == context->pid)
 		return true;
 	LIST_FOREACH(guest, &context->guests, guest_link)
-	if (asks->uid == guest->uid && asks->pid == guest->pid)
-		return true;
+		if (asks->uid == guest->uid && asks->pid == guest->pid)
+			return true;
 	return false;
 }

@@ -39,8 +39,8 @@ rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 	struct rcd_session *session;
 
 	LIST_FOREACH(session, &dev->engine->sessions, link)
-	if (session->dev == dev)
-		rcd_guest_event(session, type, RCD_CTRL_EVENT_PORT, 1);
+		if (session->dev == dev)
+			rcd_guest_event(session, type, RCD_CTRL_EVENT_PORT, 1);
 }
 
 uint64_t

@@ -145,8 +145,7 @@ make_lcores(struct rcd_engine *engine)
 	unsigned int lcore_id;
 	int err;
 
-	RTE_LCORE_FOREACH_WORKER(lcore_id)
-	{
+	RTE_LCORE_FOREACH_WORKER(lcore_id) {
 		if (engine->lcore_count == RCD_LCORES_MAX ||
 			(engine->conf.lcores != 0 && engine->lcore_count == engine->conf.lcores))
 			break;
@@ -445,8 +444,8 @@ read_again(struct rcd_engine *engine)
 
 	engine->read_later = false;
 	LIST_FOREACH(session, &engine->sessions, link)
-	if (session->read_later)
-		read_later(session, false);
+		if (session->read_later)
+			read_later(session, false);
 }
 
 static void

@@ -27,8 +27,7 @@ rcd_guest_join(struct rcd_session *guest, int fd)
 		return -EINVAL;
 	if (!rcd_ufile_is_memory(fd) || fstat(fd, &given) != 0)
 		return -EBADF;
-	LIST_FOREACH(session, &guest->engine->sessions, link)
-	{
+	LIST_FOREACH(session, &guest->engine->sessions, link) {
 		if (session->dev == NULL || fstat(session->segment.fd, &segment) != 0 ||
 			segment.st_dev != given.st_dev || segment.st_ino != given.st_ino)
 			continue;
@@ -118,5 +117,5 @@ rcd_guest_event(struct rcd_session *host, uint32_t type, uint32_t of, uint64_t c
 
 	rcd_session_event(host, type, of, cookie);
 	LIST_FOREACH(guest, &host->guests, guest_link)
-	rcd_session_event(guest, type, of, cookie);
+		rcd_session_event(guest, type, of, cookie);
 }

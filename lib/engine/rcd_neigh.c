@@ -167,10 +167,10 @@ rcd_neigh_disown(struct rcd_session *session)
 
 	for (int i = 0; i < STATE_COUNT && owned(session) > 0; i++)
 		TAILQ_FOREACH(neigh, &table->lists[i], link)
-	if (neigh->owner == session) {
-		neigh->owner = NULL;
-		uncharge(session);
-	}
+			if (neigh->owner == session) {
+				neigh->owner = NULL;
+				uncharge(session);
+			}
 }
 
 uint32_t
@@ -195,8 +195,8 @@ oldest(struct rcd_neigh_table *table, enum state state, const struct rcd_session
 	struct neigh *neigh;
 
 	TAILQ_FOREACH(neigh, &table->lists[state], link)
-	if (owner == NULL || neigh->owner == owner)
-		return neigh;
+		if (owner == NULL || neigh->owner == owner)
+			return neigh;
 	return NULL;
 }
 

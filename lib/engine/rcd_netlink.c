@@ -108,8 +108,7 @@ has_program(const struct nlattr *nest)
 {
 	struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, nest)
-	{
+	mnl_attr_for_each_nested(attr, nest) {
 		if (mnl_attr_get_type(attr) == IFLA_XDP_ATTACHED)
 			return mnl_attr_get_u8(attr) != XDP_ATTACHED_NONE;
 	}
@@ -127,8 +126,7 @@ on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 		return;
 	}
 	dev->link_up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
-	mnl_attr_for_each(attr, nlh, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFLA_MTU)
 			rcd_dev_set_mtu(dev, mnl_attr_get_u32(attr));
 		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
@@ -149,8 +147,7 @@ on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	bool local = false;
 	int err;
 
-	mnl_attr_for_each(attr, nlh, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
 		if (mnl_attr_get_type(attr) == IFA_LOCAL)
 			local = found = take_addr(attr, info->ifa_family, &addr.gid);
@@ -176,8 +173,7 @@ on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	struct rcd_gid gid;
 	bool found = false;
 
-	mnl_attr_for_each(attr, nlh, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == NDA_DST)
 			found = take_addr(attr, info->ndm_family, &gid);
 		else if (mnl_attr_get_type(attr) == NDA_LLADDR &&
@@ -367,8 +363,7 @@ on_route(const struct nlmsghdr *nlh, void *arg)
 	if (nlh->nlmsg_type != RTM_NEWROUTE)
 		return MNL_CB_OK;
 	netlink->hop_found = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_MULTICAST;
-	mnl_attr_for_each(attr, nlh, sizeof(*info))
-	{
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		switch (mnl_attr_get_type(attr)) {
 		case RTA_GATEWAY:
 			take_addr(attr, info->rtm_family, &netlink->hop);

@@ -297,8 +297,8 @@ rcd_session_find(struct rcd_engine *engine, uint32_t serial)
 	struct rcd_session *session;
 
 	LIST_FOREACH(session, &engine->sessions, link)
-	if (session->serial == serial)
-		return session;
+		if (session->serial == serial)
+			return session;
 	return NULL;
 }
 

@@ -197,8 +197,7 @@ rcd_session_mem_check(struct rcd_engine *engine)
 	uintptr_t addr;
 
 	/* Those who gave the addresses back before anybody looked. */
-	LIST_FOREACH(session, &engine->sessions, link)
-	{
+	LIST_FOREACH(session, &engine->sessions, link) {
 		if (!session->umem.lost)
 			continue;
 		settle(session);
@@ -206,8 +205,7 @@ rcd_session_mem_check(struct rcd_engine *engine)
 	}
 	/* As many as the queue holds, and most are of one session: its queue pairs fail once. */
 	while (rcd_guard_fault(&addr)) {
-		LIST_FOREACH(session, &engine->sessions, link)
-		{
+		LIST_FOREACH(session, &engine->sessions, link) {
 			bool segment = rcd_segment_has(&session->segment, addr);
 
 			if (session->dev == NULL ||

@@ -295,9 +295,10 @@ rcd_ucopy_any(const struct rcd_lcore *lcore)
 	const struct rcd_ucopy *ucopy;
 
 	TAILQ_FOREACH(ucopy, &lcore->copying, link)
-	if (ucopy->broken || ucopy->more || rcd_shm_load(&ucopy->queue->done) != ucopy->taken ||
-		ucopy->taken == ucopy->posted)
-		return true;
+		if (ucopy->broken || ucopy->more ||
+			rcd_shm_load(&ucopy->queue->done) != ucopy->taken ||
+			ucopy->taken == ucopy->posted)
+			return true;
 	return !TAILQ_EMPTY(&lcore->ringing);
 }
 

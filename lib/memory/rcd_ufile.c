@@ -44,8 +44,8 @@ find(struct rcd_ufiles *files, const struct stat *stat)
 	struct rcd_ufile *file;
 
 	LIST_FOREACH(file, bucket_of(files, stat->st_ino), link)
-	if (file->dev == stat->st_dev && file->inode == stat->st_ino)
-		break;
+		if (file->dev == stat->st_dev && file->inode == stat->st_ino)
+			break;
 	return file;
 }
 
@@ -130,6 +130,6 @@ rcd_ufile_charged(const struct rcd_ufiles *files)
 
 	for (uint32_t i = 0; i < RCD_UFILE_BUCKETS; i++)
 		LIST_FOREACH(file, &files->buckets[i], link)
-	bytes += file->charged;
+			bytes += file->charged;
 	return bytes;
 }

@@ -58,8 +58,7 @@ rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
 		const struct rcd_umr *umr;
 
-		LIST_FOREACH(umr, &umem->umrs[i], hash_link)
-		{
+		LIST_FOREACH(umr, &umem->umrs[i], hash_link) {
 			if (!umr_has(umr, addr))
 				continue;
 			cut.keys[cut.count++] = umr->key;

@@ -26,8 +26,8 @@ find_umr(struct rcd_umem *umem, uint32_t key)
 	struct rcd_umr *umr;
 
 	LIST_FOREACH(umr, bucket(umem, key), hash_link)
-	if (umr->key.val == key)
-		return umr;
+		if (umr->key.val == key)
+			return umr;
 	return NULL;
 }
 
@@ -189,8 +189,7 @@ rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_
 {
 	const struct rcd_umr *umr;
 
-	LIST_FOREACH(umr, bucket(umem, handle << 8), hash_link)
-	{
+	LIST_FOREACH(umr, bucket(umem, handle << 8), hash_link) {
 		if (umr->key.val >> 8 != handle)
 			continue;
 		rep->len = umr->len;

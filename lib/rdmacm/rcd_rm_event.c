@@ -343,8 +343,8 @@ wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
 
 	pthread_mutex_lock(&channels_lock);
 	LIST_FOREACH(known, &channels, link)
-	if (known == channel)
-		break;
+		if (known == channel)
+			break;
 	pthread_mutex_unlock(&channels_lock);
 	while (known == NULL)
 		pause();

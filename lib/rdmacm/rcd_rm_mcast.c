@@ -14,8 +14,8 @@ rcd_rm_group_find(struct rcd_rm_id *id, uint32_t handle)
 	struct rcd_rm_group *group;
 
 	LIST_FOREACH(group, &id->groups, link)
-	if (group->handle == handle)
-		break;
+		if (group->handle == handle)
+			break;
 	return group;
 }
 
@@ -133,8 +133,8 @@ rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	pthread_mutex_lock(&channel->lock);
 	pthread_mutex_lock(&id->lock);
 	LIST_FOREACH(group, &id->groups, link)
-	if (same_addr((const struct sockaddr *)(const void *)&group->addr, addr))
-		break;
+		if (same_addr((const struct sockaddr *)(const void *)&group->addr, addr))
+			break;
 	if (group != NULL) {
 		req.second = group->handle;
 		err = rcd_rm_call(id, RCD_CTRL_CM_LEAVE, &req, &purged);

@@ -33,7 +33,7 @@ after_fork_child(void)
 	struct rcd_rm_session *session;
 
 	LIST_FOREACH(session, &sessions, link)
-	rcd_client_poison(&session->client);
+		rcd_client_poison(&session->client);
 	current = NULL;
 	pthread_mutex_unlock(&sessions_lock);
 }
@@ -177,8 +177,8 @@ rcd_rm_device_get(struct rcd_rm_session *session, uint32_t index)
 
 	pthread_mutex_lock(&session->lock);
 	LIST_FOREACH(device, &session->devices, link)
-	if (device->index == index)
-		break;
+		if (device->index == index)
+			break;
 	if (device == NULL)
 		device = add_device(session, index);
 	if (device != NULL && device->pd == NULL)

@@ -177,8 +177,7 @@ take_flushed(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 	uint32_t taken = 0;
 
 	pthread_mutex_lock(&vb->lock);
-	LIST_FOREACH(qp, &vb->qps, link)
-	{
+	LIST_FOREACH(qp, &vb->qps, link) {
 		while (taken < count && qp->qp.qp_base.send_cq == ibv &&
 			rcd_cl_flush(&qp->cl, false, &slots[taken]))
 			taken++;
@@ -259,8 +258,8 @@ find_cq(struct rcd_vb_context *vb, const struct ibv_comp_channel *channel, uint6
 	struct rcd_vb_cq *cq;
 
 	LIST_FOREACH(cq, &vb->cqs, link)
-	if (any ? cq->cq.channel == channel : (uintptr_t)cq == cookie)
-		return cq;
+		if (any ? cq->cq.channel == channel : (uintptr_t)cq == cookie)
+			return cq;
 	return NULL;
 }
 

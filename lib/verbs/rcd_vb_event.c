@@ -21,8 +21,8 @@ deliver(struct rcd_vb_context *vb, const struct rcd_ctrl_event *event, struct ib
 	switch ((enum rcd_ctrl_event_of)event->of) {
 	case RCD_CTRL_EVENT_QP:
 		LIST_FOREACH(qp, &vb->qps, link)
-		if ((uintptr_t)qp == event->cookie)
-			break;
+			if ((uintptr_t)qp == event->cookie)
+				break;
 		found = qp != NULL;
 		if (found) {
 			qp->delivered++;
@@ -31,8 +31,8 @@ deliver(struct rcd_vb_context *vb, const struct rcd_ctrl_event *event, struct ib
 		break;
 	case RCD_CTRL_EVENT_CQ:
 		LIST_FOREACH(cq, &vb->cqs, link)
-		if ((uintptr_t)cq == event->cookie)
-			break;
+			if ((uintptr_t)cq == event->cookie)
+				break;
 		found = cq != NULL;
 		if (found) {
 			cq->async_delivered++;
@@ -41,8 +41,8 @@ deliver(struct rcd_vb_context *vb, const struct rcd_ctrl_event *event, struct ib
 		break;
 	case RCD_CTRL_EVENT_SRQ:
 		LIST_FOREACH(srq, &vb->srqs, link)
-		if ((uintptr_t)srq == event->cookie)
-			break;
+			if ((uintptr_t)srq == event->cookie)
+				break;
 		found = srq != NULL;
 		if (found) {
 			srq->delivered++;

@@ -364,6 +364,7 @@ RULES = [
     (versions_agree, VERSIONS),
     (versions_agree, RELEASES),
     (formatting, {'a.c': 'int   a ;\n'}),
+    (formatting, {'a.c': 'void\nf(void)\n{\n\tLIST_FOREACH(a, b, c)\n\ta();\n}\n'}),
     (shell_syntax, {'a.sh': 'if\n'}),
 ]
 
