@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Requests of connection management: from messages of clients to identifiers and channels.
+ * Requests of connection management: from messages of clients to identifiers and channels. Those
+ * that are one call are rows of rcd_cma_serve.def.
  */
 #include "rcd_cma_client.h"
 
@@ -72,30 +73,6 @@ serve_cm_migrate(struct request *r)
 }
 
 static int
-serve_cm_bind(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_bind_req.id);
-
-	return id == NULL ? -ENOENT : rcd_cmid_bind(id, &r->in->cm_bind_req.addr);
-}
-
-static int
-serve_cm_resolve_addr(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_resolve_addr_req.id);
-
-	return id == NULL ? -ENOENT : rcd_cmid_resolve_addr(id, &r->in->cm_resolve_addr_req);
-}
-
-static int
-serve_cm_resolve_route(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_resolve_route_req.handle);
-
-	return id == NULL ? -ENOENT : rcd_cmid_resolve_route(id);
-}
-
-static int
 serve_cm_query(struct request *r)
 {
 	const struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_query_req.handle);
@@ -104,14 +81,6 @@ serve_cm_query(struct request *r)
 		return -ENOENT;
 	rcd_cmid_query(id, &r->out->cm_query_rep);
 	return 0;
-}
-
-static int
-serve_cm_listen(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_listen_req.id);
-
-	return id == NULL ? -ENOENT : rcd_cmid_listen(id, r->in->cm_listen_req.second);
 }
 
 static bool
@@ -141,14 +110,6 @@ serve_cm_accept(struct request *r)
 }
 
 static int
-serve_cm_establish(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_establish_req.handle);
-
-	return id == NULL ? -ENOENT : rcd_cmid_establish(id);
-}
-
-static int
 serve_cm_reject(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_reject_req.id);
@@ -158,58 +119,17 @@ serve_cm_reject(struct request *r)
 	return id == NULL ? -ENOENT : rcd_cmid_reject(id, &r->in->cm_reject_req);
 }
 
-static int
-serve_cm_disconnect(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_disconnect_req.handle);
-
-	return id == NULL ? -ENOENT : rcd_cmid_disconnect(id);
-}
-
-static int
-serve_cm_heard(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_heard_req.handle);
-
-	return id == NULL ? -ENOENT : rcd_cmid_heard(id);
-}
-
-static int
-serve_cm_qp_attr(struct request *r)
-{
-	const struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_qp_attr_req.id);
-
-	return id == NULL
-		? -ENOENT
-		: rcd_cmid_qp_attr(id, r->in->cm_qp_attr_req.second, &r->out->cm_qp_attr_rep);
-}
-
-static int
-serve_cm_set(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_set_req.id);
-
-	return id == NULL ? -ENOENT : rcd_cmid_set(id, &r->in->cm_set_req);
-}
-
-static int
-serve_cm_join(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_join_req.id);
-
-	return id == NULL ? -ENOENT
-			  : rcd_cmid_join(id, &r->in->cm_join_req, &r->out->cm_join_rep.handle);
-}
-
-static int
-serve_cm_leave(struct request *r)
-{
-	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_leave_req.id);
-
-	return id == NULL
-		? -ENOENT
-		: rcd_cmid_leave(id, r->in->cm_leave_req.second, &r->out->cm_leave_rep.count);
-}
+#define RCD_CMA_SERVE(name, key, call)                                                             \
+	static int serve_##name(struct request *r)                                                 \
+	{                                                                                          \
+		const __typeof__(r->in->name##_req) *in = &r->in->name##_req;                      \
+		__typeof__(r->out->name##_rep) *out = &r->out->name##_rep;                         \
+		struct rcd_cmid *id = rcd_cmid_get(r->client, in->key);                            \
+                                                                                                   \
+		(void)out;                                                                         \
+		return id == NULL ? -ENOENT : call;                                                \
+	}
+#include "rcd_cma_serve.def"
 
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
 #define RCD_CTRL(symbol, name, request, reply, fds, stage, description)
