@@ -16,6 +16,11 @@
 #define PACE_STEPS   200 /**< 10 ms and more */
 #define PACE_IN_VAIN 3
 
+/* The engine's events are handed on as they are. */
+#define RCD_CM_EVENT(symbol, number)                                                               \
+	static_assert((number) == (uint32_t)RDMA_CM_EVENT_##symbol, "RDMA_CM_EVENT_" #symbol);
+#include "rcd_number.def"
+
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, rcd_rm_channel) channels = LIST_HEAD_INITIALIZER(channels);
 
