@@ -116,7 +116,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=()
 broken=0
 
-# suites NAME [meson option...]: runs the suites of builds/NAME that the options choose; without
+# suites NAME [meson argument...]: runs the tests of builds/NAME that the arguments choose; without
 # any, all but those that boot a kernel, and those that do all again with engines of few rights
 suites() {
 	local dir=$builds/$1
@@ -172,9 +172,7 @@ rings() {
 	echo "rocade-test: building in $dir"
 	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race ||
 		return 1
-	logs+=("$dir/meson-logs/testlog.json")
-	rm -f "$dir/meson-logs/testlog.json"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs shmq security_race || broken=1
+	suites tsan shmq security_race
 }
 
 # The Debian that this is not, in the short form.

@@ -47,6 +47,7 @@ static int
 pool_open(void)
 {
 	struct stat stat;
+	int err;
 
 	if (pool.ready)
 		return 0;
@@ -55,15 +56,13 @@ pool_open(void)
 		return -errno;
 	if (ftruncate(pool.fd, POOL_BYTES) != 0 ||
 		fcntl(pool.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
-		fstat(pool.fd, &stat) != 0) {
-		int err = -errno;
-
+		fstat(pool.fd, &stat) != 0)
+		err = -errno;
+	else
+		err = rcd_ranges_init(&pool.free, POOL_HOLES);
+	if (err != 0) {
 		close(pool.fd);
 		return err;
-	}
-	if (rcd_ranges_init(&pool.free, POOL_HOLES) != 0) {
-		close(pool.fd);
-		return -ENOMEM;
 	}
 	rcd_ranges_give(&pool.free, 0, POOL_BYTES);
 	pool.dev = stat.st_dev;
