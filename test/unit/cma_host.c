@@ -5,27 +5,15 @@
  */
 #include "cma_host.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
+#include "gid_text.h"
 #include "rcd_tap.h"
 
 #define FIRST_SERIAL 100
 
 uint64_t cma_host_now_ns = 1000000000;
-
-struct rcd_gid
-cma_host_gid(const char *text)
-{
-	struct rcd_gid gid;
-	uint8_t v4[4];
-
-	if (inet_pton(AF_INET, text, v4) == 1)
-		return rcd_gid_from_ipv4(v4);
-	CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET6, text, gid.raw), 1);
-	return gid;
-}
 
 struct rcd_ctrl_cm_addr
 cma_host_addr(const char *text, uint16_t port)
@@ -35,7 +23,7 @@ cma_host_addr(const char *text, uint16_t port)
 
 	if (text == NULL)
 		return addr;
-	gid = cma_host_gid(text);
+	gid = gid_text(text);
 	memcpy(addr.addr, gid.raw, RCD_GID_LEN);
 	addr.family = rcd_gid_is_ipv4(&gid) ? 4 : 6;
 	return addr;
@@ -288,7 +276,7 @@ cma_host_address(struct cma_host *host, const char *text, uint8_t prefix_len, ui
 	struct rcd_gid_table *gids = &host->gids[host->dev_count - 1];
 	uint32_t at = gids->count++;
 
-	gids->entries[at].gid = cma_host_gid(text);
+	gids->entries[at].gid = gid_text(text);
 	gids->entries[at].prefix_len = prefix_len;
 	gids->entries[at].vlan_id = vlan_id;
 	gids->entries[at].used = true;

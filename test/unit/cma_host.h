@@ -47,10 +47,6 @@ struct cma_host {
 /** Clock of all hosts. */
 extern uint64_t cma_host_now_ns;
 
-/** A GID from text. */
-struct rcd_gid
-cma_host_gid(const char *text);
-
 /** An address from text; NULL: of no family. */
 struct rcd_ctrl_cm_addr
 cma_host_addr(const char *text, uint16_t port);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cma_host.h"
+#include "gid_text.h"
 #include "rcd_tap.h"
 
 #define PORT    7174
@@ -414,7 +415,7 @@ refusals(void)
 	setup_two(1, RCD_CTRL_QP_RC);
 	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
-	host.ways[0].remote = cma_host_gid("10.0.0.7");
+	host.ways[0].remote = gid_text("10.0.0.7");
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
 	teardown_two();

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cma_host.h"
+#include "gid_text.h"
 #include "rcd_cma_port.h"
 #include "rcd_tap.h"
 
@@ -256,7 +257,7 @@ who_listens(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rcd_gid dst = cma_host_gid(rows[i].dst);
+		struct rcd_gid dst = gid_text(rows[i].dst);
 
 		setup();
 		CU_ASSERT_EQUAL(take(&alice, &wants[rows[i].want], PORT), 0);

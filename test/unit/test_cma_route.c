@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "cma_host.h"
+#include "gid_text.h"
 #include "rcd_tap.h"
 
 static struct cma_host host;
@@ -41,7 +42,7 @@ ask(const struct row *rows, size_t count)
 		CU_ASSERT_EQUAL(err, 0);
 		if (err != 0)
 			continue;
-		sgid = cma_host_gid(rows[i].sgid);
+		sgid = gid_text(rows[i].sgid);
 		CU_ASSERT_EQUAL(dev.serial, host.devs[rows[i].place].serial);
 		CU_ASSERT(rcd_gid_eq(&dev.gids->entries[at].gid, &sgid));
 	}
@@ -128,11 +129,11 @@ by_the_kernel(void)
 	cma_host_address(&host, "fd00::7", 64, 0);
 	ASK(none);
 	host.kernel_ifindex = 6;
-	host.kernel_src = cma_host_gid("10.0.1.7");
+	host.kernel_src = gid_text("10.0.1.7");
 	ask(rows, 2);
 	ask(rows + 4, 1);
 	/* A source that is no address of ours: one of the same kind. */
-	host.kernel_src = cma_host_gid("2001:db8::77");
+	host.kernel_src = gid_text("2001:db8::77");
 	ask(rows + 2, 2);
 	host.kernel_ifindex = 9; /* no device of ours */
 	ASK(other);

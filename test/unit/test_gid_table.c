@@ -6,21 +6,8 @@
  */
 #include "rcd_gid_table.h"
 
-#include <arpa/inet.h>
-
+#include "gid_text.h"
 #include "rcd_tap.h"
-
-static struct rcd_gid
-gid_of(const char *text)
-{
-	struct rcd_gid gid;
-	uint8_t v4[4];
-
-	if (inet_pton(AF_INET, text, v4) == 1)
-		return rcd_gid_from_ipv4(v4);
-	CU_ASSERT_EQUAL_FATAL(inet_pton(AF_INET6, text, gid.raw), 1);
-	return gid;
-}
 
 static const struct {
 	const char *addr;
@@ -44,7 +31,7 @@ table_of(void)
 		table.count++;
 		if (entries[i].addr == NULL)
 			continue;
-		table.entries[i].gid = gid_of(entries[i].addr);
+		table.entries[i].gid = gid_text(entries[i].addr);
 		table.entries[i].prefix_len = entries[i].prefix_len;
 		table.entries[i].used = true;
 	}
@@ -69,7 +56,7 @@ finds_addresses(void)
 	struct rcd_gid_table table = table_of();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rcd_gid gid = gid_of(rows[i].addr);
+		struct rcd_gid gid = gid_text(rows[i].addr);
 
 		CU_ASSERT_EQUAL(rcd_gid_table_find(&table, &gid), rows[i].at);
 	}
@@ -103,7 +90,7 @@ finds_subnets(void)
 	const struct rcd_gid_table table = table_of();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rcd_gid gid = gid_of(rows[i].addr);
+		struct rcd_gid gid = gid_text(rows[i].addr);
 
 		CU_ASSERT_EQUAL(rcd_gid_table_on_link(&table, &gid), rows[i].at);
 	}
@@ -113,9 +100,9 @@ static void
 prefixes_of_nothing(void)
 {
 	struct rcd_gid_table table = { .count = 1 };
-	struct rcd_gid four = gid_of("8.8.8.8"), six = gid_of("2001:db8::1");
+	struct rcd_gid four = gid_text("8.8.8.8"), six = gid_text("2001:db8::1");
 
-	table.entries[0].gid = gid_of("10.0.0.1");
+	table.entries[0].gid = gid_text("10.0.0.1");
 	CU_ASSERT_FALSE(rcd_gid_table_covers(&table, 0, &four));
 	table.entries[0].used = true;
 	CU_ASSERT_TRUE(rcd_gid_table_covers(&table, 0, &four));
