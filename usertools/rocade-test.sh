@@ -86,20 +86,22 @@ fi
 "$root/usertools/rocade-setup.sh" "${purposes[@]}"
 mkdir -p "$builds"
 
-# compile NAME [meson option...]: configures or reconfigures builds/NAME and compiles it
+# compile NAME [meson option...]: configures or reconfigures builds/NAME and compiles it, or of it
+# what targets names
 compile() {
 	local dir=$builds/$1
 	shift
 	local mode=()
 	[ -e "$dir/build.ninja" ] && mode=(--reconfigure)
 	if ! meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" "$@" \
-		>"$builds/setup.log" 2>&1; then
-		cat "$builds/setup.log" >&2
+		>"$dir.setup.log" 2>&1; then
+		cat "$dir.setup.log" >&2
 		return 1
 	fi
 	echo "rocade-test: building in $dir"
-	ninja -C "$dir" --quiet
+	ninja -C "$dir" --quiet ${targets[@]+"${targets[@]}"}
 }
+targets=()
 if $symbols; then
 	compile release || exit 1
 	# Debian's own, which has pyelftools.
@@ -116,28 +118,28 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=()
 broken=0
 
-# suites NAME [meson argument...]: runs the tests of builds/NAME that the arguments choose; without
-# any, all but those that boot a kernel, and those that do all again with engines of few rights
+# suites NAME LOG [meson argument...]: runs the tests of builds/NAME that the arguments choose, and
+# logs under that name; without any, all but those that boot a kernel, and those that do all again
+# with engines of few rights
 suites() {
 	local dir=$builds/$1
-	shift
+	local log=$dir/meson-logs/$2
+	shift 2
 	[ $# -gt 0 ] || set -- --no-suite interop --no-suite confined
-	logs+=("$dir/meson-logs/testlog.json")
-	rm -f "$dir/meson-logs/testlog.json"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || broken=1
+	logs+=("$log.json")
+	rm -f "$log.json"
+	# What runs beside others may take its time.
+	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
+		--logbase "${log##*/}" "$@" || broken=1
 }
 
 # The short form of what a kernel's rxe is asked.
 interop() {
-	local dir=$builds/release
-	local log=$dir/meson-logs/interop
-	logs+=("$log.json")
-	rm -f "$log.json"
-	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --logbase interop \
-		interop_short || broken=1
-	if grep -q 'NO INTEROPERABILITY TESTS' "$log.txt"; then
+	local log=$builds/release/meson-logs/interop.txt
+	suites release interop interop_short
+	if grep -q 'NO INTEROPERABILITY TESTS' "$log"; then
 		echo "rocade-test: NOT TESTED WITH A KERNEL: $(sed -n \
-			's/.*NO INTEROPERABILITY TESTS: //p' "$log.txt" | head -1)"
+			's/.*NO INTEROPERABILITY TESTS: //p' "$log" | head -1)"
 	fi
 }
 
@@ -148,55 +150,118 @@ fetch_promtool() {
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	(cd "$folder" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb . &&
-		rm prometheus_*.deb usr/bin/prometheus) >"$builds/setup.log" 2>&1
+		rm prometheus_*.deb usr/bin/prometheus) >"$builds/promtool.log" 2>&1
 }
 
 if $ci && ! command -v promtool >/dev/null && ! fetch_promtool; then
 	echo "rocade-test: no promtool to be had: metrics are NOT judged by it"
 fi
+# Asked for a password once, while somebody may be looking.
+if $ci; then as_root true; fi
 
-if $short; then
-	compile release && suites release --suite unit --suite sim --suite symbols || broken=1
-else
-	compile release && suites release || broken=1
-	compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined &&
-		suites asan || broken=1
-fi
-# The rings between engine and client, and an engine with live clients, watched for races.
-rings() {
-	local dir=$builds/tsan
-	local mode=()
-	[ -e "$dir/build.ninja" ] && mode=(--reconfigure)
-	meson setup "${mode[@]}" "$dir" "$root" "${options[@]}" -Dbuildtype=debugoptimized \
-		-Db_sanitize=thread >"$builds/setup.log" 2>&1 || return 1
-	echo "rocade-test: building in $dir"
-	ninja -C "$dir" --quiet test/unit/test_shmq app/rocaded/rocaded test/security/test_race ||
-		return 1
-	suites tsan shmq security_race
+# What needs nobody's attention runs in the background, in processor time that the foreground leaves
+# over: steps that wait for a network or a disk, builds for suites that come later, fuzzing.
+declare -A pids=()
+end_background() {
+	for pid in "${pids[@]}"; do
+		kill -TERM -- "-$pid" 2>/dev/null || true
+	done
+}
+trap end_background EXIT
+trap 'exit 130' INT TERM
+
+# background NAME COMMAND...: begins it; what it says is kept
+background() {
+	local name=$1
+	shift
+	# A process group of its own, to be ended as a whole.
+	set -m
+	(
+		renice -n 5 "$BASHPID" >/dev/null 2>&1 || true
+		"$@"
+	) </dev/null >"$builds/$name.log" 2>&1 &
+	pids[$name]=$!
+	set +m
+}
+
+# behind NAME COMMAND...: within the background, when that one has ended
+behind() {
+	tail --pid="${pids[$1]}" -f /dev/null
+	shift
+	"$@"
+}
+
+# join NAME: waits for it and shows what it said. Its status
+join() {
+	local status=0
+	wait "${pids[$1]}" || status=$?
+	unset "pids[$1]"
+	cat "$builds/$1.log"
+	return $status
 }
 
 # The Debian that this is not, in the short form.
+other=trixie
+! grep -qx VERSION_CODENAME=trixie /etc/os-release || other=bookworm
 elsewhere() {
-	local other=trixie status=0
-	! grep -qx VERSION_CODENAME=trixie /etc/os-release || other=bookworm
-	local log=$builds/$other.json
-	rm -f "$log"
-	"$root/usertools/rocade-on.sh" "$other" --short --results "$log" || status=$?
+	rm -f "$builds/$other.json"
+	"$root/usertools/rocade-on.sh" "$other" --short --results "$builds/$other.json"
+}
+
+join_elsewhere() {
+	local status=0
+	join elsewhere || status=$?
 	if [ $status -eq 77 ]; then
 		echo "rocade-test: NOT TESTED ON $other"
 		return
 	fi
-	logs+=("$log")
+	logs+=("$builds/$other.json")
 	return $status
 }
 
-if $ci; then
-	interop
-	elsewhere || broken=1
-	rings || broken=1
+# Engines with live clients, and the rings between them, watched for races: a short form. Not the
+# test of links, which starts many engines (two minutes), and not what registers memory of all
+# kinds: the watcher has its own there.
+watched=(shmq security_race security_cm security_network semantics two_lcores hostile death fork)
+compile_tsan() {
+	targets=(app/rocaded/rocaded test/unit/test_shmq
+		test/engine/test_{semantics,wire,hostile,death,fork}
+		test/security/test_{race,cm,network})
+	compile tsan -Dbuildtype=debugoptimized -Db_sanitize=thread
+}
+
+fuzz() {
 	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
-		-Db_lundef=false -Dfuzz=true &&
-		"$root/test/fuzz/run.sh" "$builds/fuzz" 300000 || broken=1
+		-Db_lundef=false -Dfuzz=true && "$root/test/fuzz/run.sh" "$builds/fuzz" 300000 300
+}
+
+compile_asan() {
+	compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined
+}
+
+if $short; then
+	compile release && suites release testlog --suite unit --suite sim --suite symbols ||
+		broken=1
+elif $ci; then
+	# What looks at the machine as a whole waits until nobody else is there.
+	beside=(--no-suite interop --no-suite confined --no-suite alone)
+	background elsewhere elsewhere
+	compile release || broken=1
+	background asan compile_asan
+	background tsan behind asan compile_tsan
+	background fuzz behind tsan fuzz
+	suites release testlog "${beside[@]}"
+	interop
+	if join asan; then suites asan testlog "${beside[@]}"; else broken=1; fi
+	if join tsan; then suites tsan testlog "${watched[@]}"; else broken=1; fi
+	join fuzz || broken=1
+	join_elsewhere || broken=1
+	for build in release asan; do
+		suites $build alone --suite alone
+	done
+else
+	compile release && suites release testlog || broken=1
+	compile_asan && suites asan testlog || broken=1
 fi
 
 "$(command -v python3)" "$root/test/harness/totals.py" "${logs[@]}" || broken=1

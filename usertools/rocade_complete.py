@@ -19,12 +19,12 @@ import subprocess
 # engine, a DEV of the kernel. Help, complaints, the manual page and completion are made from it.
 GRAMMAR = {
     'link': ('show [LINK]',
-             'add NAME type wire peer NAME [impair ARGS]',
-             'add NAME type netdev DEV [mode auto|xdp|packet] [impair ARGS]',
-             'add NAME type port DEVARGS [impair ARGS]',
+             'add NAME type wire peer NAME [KEY VALUE]...',
+             'add NAME type netdev [netdev] DEV [KEY VALUE]...',
+             'add NAME type port [devargs] DEVARGS [KEY VALUE]...',
              'del LINK',
              'set LINK up|down',
-             'set LINK impair ARGS'),
+             'set LINK SETTING VALUE [SETTING VALUE]...'),
     'addr': ('show [LINK]',
              'add ADDRESS/LENGTH dev LINK [vlan ID]',
              'del ADDRESS dev LINK'),
@@ -35,6 +35,20 @@ GRAMMAR = {
     'statistic': ('show [link LINK] [COUNTER...]',),
     'run': ('-- COMMAND [ARGUMENT...]',),
 }
+
+# Keys of a link, with what each may be, and those that can be set while it is there: what
+# lib/engine/rcd_link_key.def has, which a test compares.
+LINK_KEYS = {
+    'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
+    'mode': 'auto|xdp|packet', 'address': 'ADDRESS/LENGTH[@VLAN], ...', 'gateway': 'ADDRESS',
+    'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mtu': 'BYTES', 'impair': 'ARGS',
+    'state': 'up|down',
+}
+LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'impair', 'state')
+# Elements of the grammar that stand for a key: there is no other word.
+KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}
+# The key that says what each type is attached to.
+LINK_TARGETS = {'wire': 'peer', 'netdev': 'netdev', 'port': 'devargs'}
 
 # In help, what an option wants: names of files, or keys of the daemon's configuration.
 FILES = ('FILE', 'PATH', 'FOLDER')
@@ -58,6 +72,10 @@ def split(line):
     return words
 
 
+class Again(list):
+    """What may come any number of times."""
+
+
 def elements(pattern):
     """A line of the grammar as a list; what is optional is a list in it."""
     stack = [[]]
@@ -67,6 +85,8 @@ def elements(pattern):
         elif token == ']':
             group = stack.pop()
             stack[-1].append(group)
+        elif token == '...':
+            stack[-1][-1] = Again(stack[-1][-1])
         else:
             stack[-1].append(token)
     return stack[0]
@@ -82,11 +102,14 @@ def follow(pattern, words):
         return set()
     head, rest = pattern[0], pattern[1:]
     if isinstance(head, list):
-        return follow(head + rest, words) | follow(rest, words)
+        more = [head] if isinstance(head, Again) else []
+        return follow(list(head) + more + rest, words) | follow(rest, words)
     element = head.removesuffix('...')
     if not words:
         return {element}
     if not is_name(element) and words[0] not in element.split('|'):
+        return set()
+    if element in KEYS and words[0] not in KEYS[element]:
         return set()
     again = follow(pattern, words[1:]) if element != head else set()
     return again | follow(rest, words[1:])
@@ -101,10 +124,10 @@ class Rocade:
         self.words = words
         self.socket = self.parser.get_default('socket')
 
-    def ask(self, *words):
+    def ask(self, op):
         """A listing of the engine; without one it is empty."""
         try:
-            return self.api.Engine(self.socket, PATIENCE).ask(*words)
+            return self.api.Engine(self.socket, PATIENCE).ask(op)
         except (self.api.Failure, OSError, ValueError):
             return []
 
@@ -119,6 +142,14 @@ class Rocade:
             return list(dict.fromkeys(name for link in links for name in link['counters']))
         if element == 'DEV':
             return os.listdir('/sys/class/net')
+        if element == 'KEY':
+            return [key for key in LINK_KEYS
+                    if key != 'type' and key not in LINK_TARGETS.values()]
+        if element == 'SETTING':
+            return list(LINK_SETTINGS)
+        if element == 'VALUE':
+            form = LINK_KEYS.get(self.words[-2], '')
+            return [word for word in form.split('|') if word.islower()]
         return [] if is_name(element) else element.split('|')
 
     def daemon(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A connection to a running engine: its control socket, which is asked in words and answers in
-JSON. What the words mean is the engine's business (lib/engine/rcd_admin.c)."""
+"""A connection to a running engine: its control socket, which is asked and answers in JSON. What
+can be asked is the engine's business (lib/engine/rcd_admin.c)."""
 import errno
 import json
 import os
@@ -9,7 +9,7 @@ import struct
 
 SOCKET = '/run/rocade/rocade.sock'
 
-# The control protocol's greeting and its one request in words (lib/ctrl/rcd_ctrl.h).
+# The control protocol's greeting, and its one request for people (lib/ctrl/rcd_ctrl.h).
 MAGIC, VERSION, ABI = 0x6c746352, 3, 2
 OP_HELLO, OP_ADMIN = 0, 31
 ADMIN_LEN = 1024
@@ -71,17 +71,21 @@ class Engine:
             raise Failure(os.strerror(-status))
         return fds
 
-    def ask(self, *words):
-        line = ' '.join(words).encode()
-        if len(line) >= ADMIN_LEN:
+    def ask(self, op, **members):
+        """The answer to a request; its members are texts."""
+        request = json.dumps({'op': op, **members}, ensure_ascii=False).encode()
+        if len(request) >= ADMIN_LEN:
             raise Failure('too long a command')
-        fds = self.call(OP_ADMIN, line.ljust(ADMIN_LEN, b'\0'))
+        fds = self.call(OP_ADMIN, request.ljust(ADMIN_LEN, b'\0'))
         if not fds:
             raise Failure(STRANGE_TEXT)
         with os.fdopen(fds[0], encoding='utf-8') as file:
             file.seek(0)
             answer = json.load(file)
         if isinstance(answer, dict) and 'error' in answer:
+            # One that takes words yet has read ours as one.
+            if answer['error'].startswith('no such command: {'):
+                raise Failure('the engine is of an older version than this command')
             raise Failure(answer['error'])
         return answer
 

@@ -119,7 +119,7 @@ def quotas(engine):
     most = Family('rocade_client_quota_limit', 'gauge', 'what the user may have of it')
     left_out = Family('rocade_clients_left_out', 'gauge', 'users without samples of their own')
     users = []
-    for entry in engine.ask('resource', 'quota'):
+    for entry in engine.ask('resource', kind='quota'):
         if entry['of'] == 'all':
             refused.add(entry['refusals'])
             for name, use in entry['quota'].items():

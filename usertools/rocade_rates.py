@@ -46,8 +46,8 @@ COLUMNS = {
 def take(engine):
     """A look at an engine. When it was: between question and answer, and nobody knows better."""
     begin = time.monotonic()
-    answers = [engine.ask(*words.split()) for words in
-               ('engine', 'link', 'statistic', 'resource quota', 'resource qp')]
+    answers = [engine.ask('engine'), engine.ask('link'), engine.ask('statistic'),
+               engine.ask('resource', kind='quota'), engine.ask('resource', kind='qp')]
     return Sample((begin + time.monotonic()) / 2, *answers)
 
 

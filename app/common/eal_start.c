@@ -40,7 +40,7 @@ struct given {
 };
 
 static unsigned long long
-read_count(const char *size, const char *what)
+eal_start_read_count(const char *size, const char *what)
 {
 	unsigned long long count = 0;
 	char path[512];
@@ -57,7 +57,7 @@ read_count(const char *size, const char *what)
 
 /* Hugepages of any size that are free, and promised to nobody, in bytes. */
 static uint64_t
-free_hugepages(void)
+eal_start_free_hugepages(void)
 {
 	DIR *dir = opendir("/sys/kernel/mm/hugepages");
 	struct dirent *entry;
@@ -68,8 +68,8 @@ free_hugepages(void)
 
 		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
 			continue;
-		count = read_count(entry->d_name, "free_hugepages");
-		promised = read_count(entry->d_name, "resv_hugepages");
+		count = eal_start_read_count(entry->d_name, "free_hugepages");
+		promised = eal_start_read_count(entry->d_name, "resv_hugepages");
 		if (count > promised)
 			bytes += (count - promised) * kib * 1024;
 	}
@@ -80,7 +80,7 @@ free_hugepages(void)
 
 /* Where hugetlbfs is mounted first. @return whether it is */
 static bool
-find_hugetlbfs(char *path, size_t path_len)
+eal_start_find_hugetlbfs(char *path, size_t path_len)
 {
 	FILE *mounts = fopen("/proc/mounts", "r");
 	char line[1024], where[256], type[64];
@@ -98,7 +98,7 @@ find_hugetlbfs(char *path, size_t path_len)
 
 /* @param arg outlives EAL */
 static void
-add_arg(struct eal_args *eal, const char *arg)
+eal_start_add_arg(struct eal_args *eal, const char *arg)
 {
 	if (eal->count < EAL_ARGS_MAX - 1)
 		eal->args[eal->count++] = (char *)(uintptr_t)arg;
@@ -106,7 +106,7 @@ add_arg(struct eal_args *eal, const char *arg)
 }
 
 static void
-look_at(int argc, char **argv, struct given *given)
+eal_start_look_at(int argc, char **argv, struct given *given)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
@@ -136,7 +136,7 @@ look_at(int argc, char **argv, struct given *given)
  * elsewhere. With more workers than cores they share.
  */
 static void
-default_lcores(struct eal_args *eal, struct eal_wish *wish)
+eal_start_default_lcores(struct eal_args *eal, struct eal_wish *wish)
 {
 	static char text[1024];
 	int cores[CPU_SETSIZE];
@@ -158,8 +158,8 @@ default_lcores(struct eal_args *eal, struct eal_wish *wish)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, ",%u@%d", i + 1,
 			cores[count - 1 - i % count]);
 	wish->cores_shared = wish->workers > count;
-	add_arg(eal, "--lcores");
-	add_arg(eal, text);
+	eal_start_add_arg(eal, "--lcores");
+	eal_start_add_arg(eal, text);
 }
 
 /*
@@ -167,12 +167,12 @@ default_lcores(struct eal_args *eal, struct eal_wish *wish)
  * any but in a folder of its own. @return false when hugepages are out of reach
  */
 static bool
-own_huge_dir(struct eal_args *eal, const struct given *given, const struct eal_wish *wish)
+eal_start_own_huge_dir(struct eal_args *eal, const struct given *given, const struct eal_wish *wish)
 {
 	char mount[256];
 	bool root = geteuid() == 0;
 
-	if (!find_hugetlbfs(mount, sizeof(mount)))
+	if (!eal_start_find_hugetlbfs(mount, sizeof(mount)))
 		return false;
 	if (given->huge_dir || (root && wish->owner == 0))
 		return true;
@@ -184,8 +184,8 @@ own_huge_dir(struct eal_args *eal, const struct given *given, const struct eal_w
 		huge_dir[0] = '\0';
 		return root || access(mount, W_OK | X_OK) == 0;
 	}
-	add_arg(eal, "--huge-dir");
-	add_arg(eal, huge_dir);
+	eal_start_add_arg(eal, "--huge-dir");
+	eal_start_add_arg(eal, huge_dir);
 	return true;
 }
 
@@ -196,28 +196,28 @@ eal_start(int argc, char **argv, struct eal_wish *wish)
 	struct eal_args eal = { .count = 0 };
 	struct given given = { .prefix = NULL };
 
-	look_at(argc, argv, &given);
+	eal_start_look_at(argc, argv, &given);
 	for (int i = 0; i < argc; i++)
-		add_arg(&eal, argv[i]);
+		eal_start_add_arg(&eal, argv[i]);
 	if (given.prefix != NULL) {
 		snprintf(wish->prefix, sizeof(wish->prefix), "%s", given.prefix);
 	} else {
 		if (wish->prefix[0] == '\0')
 			snprintf(wish->prefix, sizeof(wish->prefix), "%s.%d", wish->program,
 				(int)getpid());
-		add_arg(&eal, "--file-prefix");
-		add_arg(&eal, wish->prefix);
+		eal_start_add_arg(&eal, "--file-prefix");
+		eal_start_add_arg(&eal, wish->prefix);
 	}
 	if (!given.lcores)
-		default_lcores(&eal, wish);
+		eal_start_default_lcores(&eal, wish);
 	if (!given.devices) {
 		/* No PCI device but those that are asked for: this one does not exist. */
-		add_arg(&eal, "-a");
-		add_arg(&eal, "0000:00:00.0");
+		eal_start_add_arg(&eal, "-a");
+		eal_start_add_arg(&eal, "0000:00:00.0");
 	}
 	if (!given.no_huge &&
-		(free_hugepages() < (uint64_t)HUGE_MB_MIN << 20 ||
-			!own_huge_dir(&eal, &given, wish))) {
+		(eal_start_free_hugepages() < (uint64_t)HUGE_MB_MIN << 20 ||
+			!eal_start_own_huge_dir(&eal, &given, wish))) {
 		fprintf(stderr,
 			"%s: fewer than %d MB of free hugepages, or no hugetlbfs that we may use: "
 			"going on "
@@ -225,18 +225,18 @@ eal_start(int argc, char **argv, struct eal_wish *wish)
 			"%s: to have them: sysctl vm.nr_hugepages=512; mkdir -p /dev/hugepages; "
 			"mount -t hugetlbfs none /dev/hugepages\n",
 			wish->program, HUGE_MB_MIN, wish->program);
-		add_arg(&eal, "--no-huge");
+		eal_start_add_arg(&eal, "--no-huge");
 		given.no_huge = true;
 	}
 	/* Addresses of the hardware are root's to know, and none of these devices wants them. */
 	if (wish->owner != 0 && !given.no_huge && !given.iova && !given.devices) {
-		add_arg(&eal, "--iova-mode");
-		add_arg(&eal, "va");
+		eal_start_add_arg(&eal, "--iova-mode");
+		eal_start_add_arg(&eal, "va");
 	}
 	if (given.no_huge && !given.memory) {
 		snprintf(memory, sizeof(memory), "%u", wish->memory_mb);
-		add_arg(&eal, "-m");
-		add_arg(&eal, memory);
+		eal_start_add_arg(&eal, "-m");
+		eal_start_add_arg(&eal, memory);
 	}
 	if (rte_eal_init(eal.count, eal.args) < 0) {
 		fprintf(stderr, "%s: EAL does not start: %s\n", wish->program,
@@ -247,7 +247,7 @@ eal_start(int argc, char **argv, struct eal_wish *wish)
 }
 
 static void
-remove_matches(const char *pattern)
+eal_start_remove_matches(const char *pattern)
 {
 	glob_t found;
 
@@ -264,13 +264,13 @@ eal_remove_files(const struct eal_wish *wish)
 	char pattern[640];
 
 	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", wish->prefix);
-	remove_matches(pattern);
+	eal_start_remove_matches(pattern);
 	if (huge_dir[0] != '\0') {
 		snprintf(pattern, sizeof(pattern), "%s/%smap_*", huge_dir, wish->prefix);
-		remove_matches(pattern);
+		eal_start_remove_matches(pattern);
 		rmdir(huge_dir);
 	}
 	snprintf(pattern, sizeof(pattern), "%s/*", rte_eal_get_runtime_dir());
-	remove_matches(pattern);
+	eal_start_remove_matches(pattern);
 	rmdir(rte_eal_get_runtime_dir());
 }

@@ -34,7 +34,7 @@ options_table(const struct option_info *infos, size_t count, struct option_table
 
 /* Words from the given column on. @param at  the column that the line is at */
 static void
-print_wrapped(FILE *out, const char *text, int at)
+options_print_wrapped(FILE *out, const char *text, int at)
 {
 	/* What stands alone in the column before begins a line of its own. */
 	if (at >= COLUMN) {
@@ -71,7 +71,7 @@ options_print(FILE *out, const struct option_info *infos, size_t count)
 
 		if (info->argument != NULL)
 			at += fprintf(out, " %s", info->argument);
-		print_wrapped(out, info->what, at);
+		options_print_wrapped(out, info->what, at);
 	}
 }
 

@@ -12,7 +12,7 @@
 
 /* Behind the second point: 1.14.44.0 is 44.0. */
 static const char *
-release_of(const char *version)
+version_release_of(const char *version)
 {
 	for (int points = 0; points < 2; points++) {
 		const char *point = strchr(version, '.');
@@ -35,7 +35,8 @@ version_print(const char *program, const char *dpdk)
 	printf("DPDK: built with %s", ROCADE_DPDK_VERSION);
 	if (dpdk != NULL)
 		printf(", runs with %s", strncmp(dpdk, "DPDK ", 5) == 0 ? dpdk + 5 : dpdk);
-	printf("\nrdma-core: built with %s, installed is %s\n", release_of(ROCADE_VERBS_VERSION),
-		version != NULL ? release_of(version + sizeof(mark) - 1) : "none");
+	printf("\nrdma-core: built with %s, installed is %s\n",
+		version_release_of(ROCADE_VERBS_VERSION),
+		version != NULL ? version_release_of(version + sizeof(mark) - 1) : "none");
 	free(path);
 }

@@ -249,8 +249,8 @@ void
 bench_control_call(
 	struct bench *bench, void (*fn)(struct rcd_engine *engine, void *arg), void *arg);
 
-/** Change what net_impair does. */
-int
+/** Change what net_impair does. What is wrong is told on standard error. */
+void
 bench_rig_impair(struct bench *bench, const char *args);
 
 /* worker.c */

@@ -14,6 +14,7 @@
 
 #include "bench.h"
 #include "rcd_icrc.h"
+#include "rcd_clock.h"
 
 #define HDR_LEN       64 /**< the payload begins a cache line, as the engine has it */
 #define IP_OFFSET     14
@@ -30,28 +31,28 @@
 static volatile uint32_t sink;
 
 static bool
-still(const struct bench_worker *worker, enum bench_phase phase)
+ceiling_still(const struct bench_worker *worker, enum bench_phase phase)
 {
 	return __atomic_load_n(&worker->bench->phase, __ATOMIC_RELAXED) == (uint32_t)phase;
 }
 
 static void
-add_done(struct bench_worker *worker, uint64_t amount)
+ceiling_add_done(struct bench_worker *worker, uint64_t amount)
 {
 	__atomic_store_n(&worker->done, worker->done + amount, __ATOMIC_RELAXED);
 }
 
 static uint32_t
-packet_payload(const struct bench *bench)
+ceiling_packet_payload(const struct bench *bench)
 {
 	return RTE_MIN(bench->size, bench->path_mtu);
 }
 
 static void
-inject(const struct bench_worker *worker, uint16_t port, uint16_t peer)
+ceiling_inject(const struct bench_worker *worker, uint16_t port, uint16_t peer)
 {
 	const struct bench *bench = worker->bench;
-	uint16_t len = (uint16_t)RTE_MAX(HDR_LEN + packet_payload(bench), 60u);
+	uint16_t len = (uint16_t)RTE_MAX(HDR_LEN + ceiling_packet_payload(bench), 60u);
 
 	for (uint32_t i = 0; i < CIRCULATING; i++) {
 		struct rte_mbuf *mbuf = rte_pktmbuf_alloc(bench->pool);
@@ -70,7 +71,7 @@ inject(const struct bench_worker *worker, uint16_t port, uint16_t peer)
 }
 
 static void
-swap_addresses(struct rte_mbuf **mbufs, uint16_t count)
+ceiling_swap_addresses(struct rte_mbuf **mbufs, uint16_t count)
 {
 	for (uint16_t i = 0; i < count; i++) {
 		struct rte_ether_hdr *eth = rte_pktmbuf_mtod(mbufs[i], struct rte_ether_hdr *);
@@ -82,7 +83,7 @@ swap_addresses(struct rte_mbuf **mbufs, uint16_t count)
 }
 
 static uint16_t
-forward(struct bench_worker *worker, uint16_t port, bool swap)
+ceiling_forward(struct bench_worker *worker, uint16_t port, bool swap)
 {
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
 	uint16_t count = rte_eth_rx_burst(
@@ -92,7 +93,7 @@ forward(struct bench_worker *worker, uint16_t port, bool swap)
 	if (count == 0)
 		return 0;
 	if (swap)
-		swap_addresses(mbufs, count);
+		ceiling_swap_addresses(mbufs, count);
 	sent = rte_eth_tx_burst(port, (uint16_t)worker->index, mbufs, count);
 	if (sent < count)
 		rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
@@ -100,7 +101,7 @@ forward(struct bench_worker *worker, uint16_t port, bool swap)
 }
 
 static void
-drain(const struct bench_worker *worker)
+ceiling_drain(const struct bench_worker *worker)
 {
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
 
@@ -113,20 +114,20 @@ drain(const struct bench_worker *worker)
 }
 
 static void
-run_forward(struct bench_worker *worker, enum bench_phase phase)
+ceiling_run_forward(struct bench_worker *worker, enum bench_phase phase)
 {
 	const uint16_t *ports = worker->bench->port_ids;
 	bool swap = phase == BENCH_MACSWAP;
 
-	inject(worker, ports[0], ports[1]);
-	inject(worker, ports[1], ports[0]);
-	while (still(worker, phase)) {
-		uint64_t count = forward(worker, ports[0], swap);
+	ceiling_inject(worker, ports[0], ports[1]);
+	ceiling_inject(worker, ports[1], ports[0]);
+	while (ceiling_still(worker, phase)) {
+		uint64_t count = ceiling_forward(worker, ports[0], swap);
 
-		count += forward(worker, ports[1], swap);
-		add_done(worker, count);
+		count += ceiling_forward(worker, ports[1], swap);
+		ceiling_add_done(worker, count);
 	}
-	drain(worker);
+	ceiling_drain(worker);
 }
 
 /* Where a message of a queue pair is, and how far its packets are. */
@@ -138,7 +139,7 @@ struct walk {
 };
 
 static uint32_t
-step(struct walk *walk, const struct bench *bench, uint8_t **src, uint8_t **dst)
+ceiling_step(struct walk *walk, const struct bench *bench, uint8_t **src, uint8_t **dst)
 {
 	uint32_t len = RTE_MIN(bench->size - walk->offset, bench->path_mtu);
 
@@ -154,7 +155,7 @@ step(struct walk *walk, const struct bench *bench, uint8_t **src, uint8_t **dst)
 
 /* A burst: into buffers with the CRC behind, then the CRC again and out of the buffers. */
 static uint64_t
-copy_burst(const struct bench *bench, struct walk *walk, struct rte_mbuf **mbufs)
+ceiling_copy_burst(const struct bench *bench, struct walk *walk, struct rte_mbuf **mbufs)
 {
 	uint32_t burst = bench->opts.burst;
 	uint8_t *dst[RCD_BURST_MAX];
@@ -165,7 +166,7 @@ copy_burst(const struct bench *bench, struct walk *walk, struct rte_mbuf **mbufs
 		uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
 		uint8_t *src;
 
-		len[i] = step(walk, bench, &src, &dst[i]);
+		len[i] = ceiling_step(walk, bench, &src, &dst[i]);
 		memcpy(frame + HDR_LEN, src, len[i]);
 		sink += rcd_icrc_update(0, frame + IP_OFFSET, HDR_LEN - IP_OFFSET + len[i]);
 	}
@@ -180,47 +181,47 @@ copy_burst(const struct bench *bench, struct walk *walk, struct rte_mbuf **mbufs
 }
 
 static void
-run_copy(struct bench_worker *worker)
+ceiling_run_copy(struct bench_worker *worker)
 {
 	const struct bench *bench = worker->bench;
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
 	uint32_t part = worker->index % bench->part_count;
 	struct walk walk = { .from = &bench->parts[0][part], .to = &bench->parts[1][part] };
 
-	while (still(worker, BENCH_COPY)) {
+	while (ceiling_still(worker, BENCH_COPY)) {
 		if (rte_pktmbuf_alloc_bulk(bench->pool, mbufs, bench->opts.burst) != 0)
 			return;
-		add_done(worker, copy_burst(bench, &walk, mbufs));
+		ceiling_add_done(worker, ceiling_copy_burst(bench, &walk, mbufs));
 		rte_pktmbuf_free_bulk(mbufs, bench->opts.burst);
 	}
 }
 
 static void
-relay_wait(const struct bench_worker *worker, const uint64_t *word, uint64_t val)
+ceiling_relay_wait(const struct bench_worker *worker, const uint64_t *word, uint64_t val)
 {
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val && still(worker, BENCH_RELAY))
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val && ceiling_still(worker, BENCH_RELAY))
 		if (worker->bench->opts.yield)
 			sched_yield();
 }
 
 /* The first worker passes on what the last one sends; alone, it does both. */
 static void
-run_relay(struct bench_worker *worker)
+ceiling_run_relay(struct bench_worker *worker)
 {
 	struct bench *bench = worker->bench;
 	bool passes = worker->index == 0;
 	bool sends = worker->index == bench->worker_count - 1;
 
-	for (uint64_t val = 1; (passes || sends) && still(worker, BENCH_RELAY); val++) {
+	for (uint64_t val = 1; (passes || sends) && ceiling_still(worker, BENCH_RELAY); val++) {
 		if (sends)
 			__atomic_store_n(&bench->relay.there, val, __ATOMIC_RELEASE);
 		if (passes) {
-			relay_wait(worker, &bench->relay.there, val);
+			ceiling_relay_wait(worker, &bench->relay.there, val);
 			__atomic_store_n(&bench->relay.back, val, __ATOMIC_RELEASE);
 		}
 		if (sends) {
-			relay_wait(worker, &bench->relay.back, val);
-			add_done(worker, 1);
+			ceiling_relay_wait(worker, &bench->relay.back, val);
+			ceiling_add_done(worker, 1);
 		}
 	}
 }
@@ -234,14 +235,14 @@ bench_ceiling_main(struct bench_worker *worker, enum bench_phase phase)
 	case BENCH_IO:
 	case BENCH_MACSWAP:
 		if (polls)
-			run_forward(worker, phase);
+			ceiling_run_forward(worker, phase);
 		break;
 	case BENCH_COPY:
 		if (polls)
-			run_copy(worker);
+			ceiling_run_copy(worker);
 		break;
 	case BENCH_RELAY:
-		run_relay(worker);
+		ceiling_run_relay(worker);
 		break;
 	case BENCH_OFF:
 	case BENCH_PAUSE:
@@ -249,12 +250,12 @@ bench_ceiling_main(struct bench_worker *worker, enum bench_phase phase)
 	case BENCH_PINGPONG:
 		break;
 	}
-	while (still(worker, phase))
+	while (ceiling_still(worker, phase))
 		usleep(100);
 }
 
 static uint64_t
-sum_done(const struct bench *bench)
+ceiling_sum_done(const struct bench *bench)
 {
 	uint64_t sum = 0;
 
@@ -265,7 +266,7 @@ sum_done(const struct bench *bench)
 
 /* @return per second */
 static double
-measure(struct bench *bench, enum bench_phase phase)
+ceiling_measure(struct bench *bench, enum bench_phase phase)
 {
 	uint64_t begin_ns, begin;
 	double rate;
@@ -274,9 +275,10 @@ measure(struct bench *bench, enum bench_phase phase)
 	bench_phase_set(bench, phase);
 	usleep(20000);
 	begin_ns = rcd_clock_ns();
-	begin = sum_done(bench);
+	begin = ceiling_sum_done(bench);
 	usleep((useconds_t)(PHASE_SECONDS * 1e6));
-	rate = (double)(sum_done(bench) - begin) * 1e9 / (double)(rcd_clock_ns() - begin_ns);
+	rate = (double)(ceiling_sum_done(bench) - begin) * 1e9 /
+		(double)(rcd_clock_ns() - begin_ns);
 	bench_phase_set(bench, BENCH_PAUSE);
 	return rate;
 }
@@ -300,9 +302,9 @@ bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings)
 {
 	double relays;
 
-	ceilings->io_pps = measure(bench, BENCH_IO);
-	ceilings->macswap_pps = measure(bench, BENCH_MACSWAP);
-	ceilings->copy_bps = bench->size > 0 ? measure(bench, BENCH_COPY) : 0;
-	relays = measure(bench, BENCH_RELAY);
+	ceilings->io_pps = ceiling_measure(bench, BENCH_IO);
+	ceilings->macswap_pps = ceiling_measure(bench, BENCH_MACSWAP);
+	ceilings->copy_bps = bench->size > 0 ? ceiling_measure(bench, BENCH_COPY) : 0;
+	relays = ceiling_measure(bench, BENCH_RELAY);
 	ceilings->relay_ns = relays > 0 ? 1e9 / relays : 0;
 }

@@ -9,7 +9,7 @@
 
 /* Values below 2 * SUB have a bucket each; from there the buckets of an octave double in width. */
 static uint32_t
-bucket_of(uint64_t val)
+hist_bucket_of(uint64_t val)
 {
 	uint32_t octave;
 
@@ -21,7 +21,7 @@ bucket_of(uint64_t val)
 
 /* The largest value that falls into a bucket. */
 static uint64_t
-last_of(uint32_t bucket)
+hist_last_of(uint32_t bucket)
 {
 	uint32_t octave;
 
@@ -41,7 +41,7 @@ hist_add(struct hist *hist, uint64_t val)
 	if (val > hist->max)
 		hist->max = val;
 	hist->count++;
-	hist->buckets[bucket_of(val)]++;
+	hist->buckets[hist_bucket_of(val)]++;
 }
 
 void
@@ -67,7 +67,7 @@ hist_quantile(const struct hist *hist, double share)
 	for (uint32_t i = 0; i < HIST_BUCKETS; i++) {
 		seen += hist->buckets[i];
 		if (hist->buckets[i] > 0 && (double)seen >= wanted) {
-			uint64_t val = last_of(i);
+			uint64_t val = hist_last_of(i);
 
 			return val > hist->max ? hist->max : val < hist->min ? hist->min : val;
 		}

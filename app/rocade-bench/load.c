@@ -14,7 +14,7 @@
 
 /* One message's elements: all but the last of the same length. */
 static void
-split(const struct bench *bench, uint64_t addr, uint32_t lkey, struct rcd_sge *sges)
+load_split(const struct bench *bench, uint64_t addr, uint32_t lkey, struct rcd_sge *sges)
 {
 	uint32_t count = bench->opts.sges;
 	uint32_t part = bench->size / count;
@@ -64,7 +64,7 @@ bench_post(struct bench_part *part, struct bench_qp *qp, uint64_t wr_id, bool si
 		wr.inline_len = (uint16_t)bench->size;
 		wr.inline_data = (uint8_t *)(uintptr_t)qp->tx_addr;
 	} else {
-		split(bench, qp->tx_addr, part->mr.key, sges);
+		load_split(bench, qp->tx_addr, part->mr.key, sges);
 	}
 	return rcd_cl_post_send(&qp->cl, &wr);
 }
@@ -89,7 +89,7 @@ bench_post_recv(struct bench_part *part, struct bench_qp *qp)
 }
 
 static uint32_t
-fill(struct bench_part *part, struct bench_qp *qp)
+load_fill(struct bench_part *part, struct bench_qp *qp)
 {
 	uint32_t depth = part->bench->opts.depth;
 	uint32_t every = part->bench->opts.signal < depth ? part->bench->opts.signal : depth;
@@ -134,13 +134,13 @@ bench_load_prepare(struct bench_part *part)
 }
 
 static void
-add(uint64_t *sum, uint64_t amount)
+load_add(uint64_t *sum, uint64_t amount)
 {
 	__atomic_store_n(sum, *sum + amount, __ATOMIC_RELAXED);
 }
 
 static void
-fail(struct bench_part *part, const struct rcd_cq_slot *slot)
+load_fail(struct bench_part *part, const struct rcd_cq_slot *slot)
 {
 	if (part->stats.failed != 0)
 		return;
@@ -150,22 +150,22 @@ fail(struct bench_part *part, const struct rcd_cq_slot *slot)
 
 /* @return requests posted */
 static uint32_t
-take(struct bench_part *part, const struct rcd_cq_slot *slot, bool post)
+load_take(struct bench_part *part, const struct rcd_cq_slot *slot, bool post)
 {
 	struct bench_qp *qp = &part->qps[(uint32_t)slot->wr_id];
 	uint32_t covers = (uint32_t)((slot->wr_id & ~BENCH_RECV_WR) >> COVER_SHIFT);
 
 	if (slot->status != RCD_WC_SUCCESS) {
-		fail(part, slot);
+		load_fail(part, slot);
 		return 0;
 	}
 	if (slot->wr_id & BENCH_RECV_WR) {
-		add(&part->stats.received, 1);
+		load_add(&part->stats.received, 1);
 		return bench_post_recv(part, qp) == 0;
 	}
-	add(&part->stats.completed, covers);
+	load_add(&part->stats.completed, covers);
 	qp->in_flight -= covers;
-	return post ? fill(part, qp) : 0;
+	return post ? load_fill(part, qp) : 0;
 }
 
 uint32_t
@@ -177,11 +177,11 @@ bench_load_poll(struct bench_part *part, bool post)
 
 	post &= part->requester && part->stats.failed == 0;
 	for (uint32_t i = 0; i < count; i++)
-		done += take(part, &slots[i], post);
+		done += load_take(part, &slots[i], post);
 	if (post && !part->begun) {
 		part->begun = true;
 		for (uint32_t i = 0; i < part->qp_count; i++)
-			done += fill(part, &part->qps[i]);
+			done += load_fill(part, &part->qps[i]);
 	}
 	return done;
 }

@@ -19,7 +19,7 @@
 volatile sig_atomic_t bench_stop;
 
 static void
-on_signal(int signo)
+bench_main_on_signal(int signo)
 {
 	/* The second time it is meant. */
 	if (bench_stop)
@@ -28,7 +28,7 @@ on_signal(int signo)
 }
 
 static int
-compare(const void *a, const void *b)
+bench_main_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -37,7 +37,7 @@ compare(const void *a, const void *b)
 
 /* What reading the time-stamp counter twice shows when nothing is between: the median. */
 static double
-measure_clock(void)
+bench_main_measure_clock(void)
 {
 	static uint64_t samples[CLOCK_SAMPLES];
 	uint64_t sum = 0;
@@ -47,7 +47,7 @@ measure_clock(void)
 
 		samples[i] = rte_rdtsc() - begin;
 	}
-	qsort(samples, CLOCK_SAMPLES, sizeof(samples[0]), compare);
+	qsort(samples, CLOCK_SAMPLES, sizeof(samples[0]), bench_main_compare);
 	/* It counts in steps on some processors: the mean of the middle half is finer. */
 	for (int i = CLOCK_SAMPLES / 4; i < 3 * CLOCK_SAMPLES / 4; i++)
 		sum += samples[i];
@@ -55,7 +55,7 @@ measure_clock(void)
 }
 
 static int
-run_all(struct bench *bench)
+bench_main_run_all(struct bench *bench)
 {
 	static struct bench_result results[BENCH_SIZES_MAX];
 	uint32_t count = 0;
@@ -72,15 +72,15 @@ run_all(struct bench *bench)
 }
 
 static int
-run(struct bench *bench)
+bench_main_run(struct bench *bench)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = bench_main_on_signal };
 	int err;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	bench->clock_cycles = measure_clock();
+	bench->clock_cycles = bench_main_measure_clock();
 	err = bench_rig_init(bench);
 	if (err == 0)
 		err = bench_ceilings_init(bench);
@@ -91,7 +91,7 @@ run(struct bench *bench)
 		if (bench->opts.interactive)
 			bench_prompt(bench);
 		else
-			err = run_all(bench);
+			err = bench_main_run_all(bench);
 	}
 	if (bench->engine != NULL)
 		bench_rig_fini(bench);
@@ -128,7 +128,7 @@ main(int argc, char **argv)
 		return 1;
 	if (wish.cores_shared)
 		bench.opts.yield = true;
-	err = run(&bench);
+	err = bench_main_run(&bench);
 	rte_eal_cleanup();
 	eal_remove_files(&wish);
 	return err != 0;

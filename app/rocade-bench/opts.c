@@ -37,7 +37,7 @@ static const struct option_info option_list[] = {
 };
 
 static void
-usage(FILE *out)
+opts_usage(FILE *out)
 {
 	fputs("usage: rocade-bench [EAL options] -- [OPTIONS]\n"
 	      "\n"
@@ -79,14 +79,15 @@ bench_opts_init(struct bench_opts *opts)
 }
 
 static int
-bad(const char *name, const char *val, const char *what)
+opts_bad(const char *name, const char *val, const char *what)
 {
 	fprintf(stderr, "rocade-bench: %s %s: %s\n", name, val, what);
 	return -EINVAL;
 }
 
 static int
-parse_number(const char *name, const char *val, uint32_t least, uint32_t most, uint32_t *number)
+opts_parse_number(
+	const char *name, const char *val, uint32_t least, uint32_t most, uint32_t *number)
 {
 	char *end;
 	unsigned long long parsed;
@@ -101,14 +102,15 @@ parse_number(const char *name, const char *val, uint32_t least, uint32_t most, u
 	if (errno != 0 || end == val || *end != '\0' || val[0] == '-' || parsed < least ||
 		parsed > most) {
 		snprintf(range, sizeof(range), "a number from %u to %u is wanted", least, most);
-		return bad(name, val, range);
+		return opts_bad(name, val, range);
 	}
 	*number = (uint32_t)parsed;
 	return 0;
 }
 
 static int
-parse_name(const char *name, const char *val, const char *const *names, uint32_t count, int *index)
+opts_parse_name(
+	const char *name, const char *val, const char *const *names, uint32_t count, int *index)
 {
 	char text[128] = "known are";
 
@@ -119,11 +121,11 @@ parse_name(const char *name, const char *val, const char *const *names, uint32_t
 		}
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s", names[i]);
 	}
-	return bad(name, val, text);
+	return opts_bad(name, val, text);
 }
 
 static int
-parse_sizes(struct bench_opts *opts, const char *name, const char *val)
+opts_parse_sizes(struct bench_opts *opts, const char *name, const char *val)
 {
 	char text[512];
 	char *save = NULL;
@@ -136,91 +138,91 @@ parse_sizes(struct bench_opts *opts, const char *name, const char *val)
 		return 0;
 	}
 	if (strlen(val) >= sizeof(text))
-		return bad(name, val, "too long");
+		return opts_bad(name, val, "too long");
 	snprintf(text, sizeof(text), "%s", val);
 	for (char *word = strtok_r(text, ",", &save); word != NULL;
 		word = strtok_r(NULL, ",", &save)) {
 		if (count == BENCH_SIZES_MAX)
-			return bad(name, val, "too many sizes");
-		if (parse_number(name, word, 0, SIZE_MAX_BYTES, &sizes[count++]) != 0)
+			return opts_bad(name, val, "too many sizes");
+		if (opts_parse_number(name, word, 0, SIZE_MAX_BYTES, &sizes[count++]) != 0)
 			return -EINVAL;
 	}
 	if (count == 0)
-		return bad(name, val, "a size is wanted");
+		return opts_bad(name, val, "a size is wanted");
 	memcpy(opts->sizes, sizes, count * sizeof(sizes[0]));
 	opts->size_count = count;
 	return 0;
 }
 
 static int
-parse_seconds(struct bench_opts *opts, const char *name, const char *val)
+opts_parse_seconds(struct bench_opts *opts, const char *name, const char *val)
 {
 	char *end;
 	double parsed = strtod(val, &end);
 
 	if (end == val || *end != '\0' || !(parsed >= 0.01 && parsed <= 86400))
-		return bad(name, val, "seconds from 0.01 to 86400 are wanted");
+		return opts_bad(name, val, "seconds from 0.01 to 86400 are wanted");
 	opts->seconds = parsed;
 	return 0;
 }
 
 static int
-parse_text(const char *name, const char *val, char *text, size_t text_len)
+opts_parse_text(const char *name, const char *val, char *text, size_t text_len)
 {
 	if (strlen(val) >= text_len)
-		return bad(name, val, "too long");
+		return opts_bad(name, val, "too long");
 	snprintf(text, text_len, "%s", val);
 	return 0;
 }
 
 /* @param opt  a letter of the list */
 static int
-set(struct bench_opts *opts, int opt, const char *name, const char *val)
+opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 {
 	int index = 0;
 	int err;
 
 	switch (opt) {
 	case 'o':
-		err = parse_name(name, val, bench_op_names, BENCH_OP_COUNT, &index);
+		err = opts_parse_name(name, val, bench_op_names, BENCH_OP_COUNT, &index);
 		opts->op = err == 0 ? (enum bench_op)index : opts->op;
 		return err;
 	case 't':
-		err = parse_name(name, val, service_names, RTE_DIM(service_names), &index);
+		err = opts_parse_name(name, val, service_names, RTE_DIM(service_names), &index);
 		opts->service = err == 0 ? (enum rcd_ctrl_qp_type)index : opts->service;
 		return err;
 	case 'c':
-		err = parse_name(name, val, client_names, RTE_DIM(client_names), &index);
+		err = opts_parse_name(name, val, client_names, RTE_DIM(client_names), &index);
 		opts->client = err == 0 ? (enum bench_client)index : opts->client;
 		return err;
 	case 's':
-		return parse_sizes(opts, name, val);
+		return opts_parse_sizes(opts, name, val);
 	case 'd':
-		return parse_number(name, val, 1, 32768, &opts->depth);
+		return opts_parse_number(name, val, 1, 32768, &opts->depth);
 	case 'q':
-		return parse_number(name, val, 1, 16384, &opts->qps);
+		return opts_parse_number(name, val, 1, 16384, &opts->qps);
 	case 'e':
-		return parse_number(name, val, 1, RCD_SGE_MAX, &opts->sges);
+		return opts_parse_number(name, val, 1, RCD_SGE_MAX, &opts->sges);
 	case 'm':
-		return parse_number(name, val, 256, 4096, &opts->mtu);
+		return opts_parse_number(name, val, 256, 4096, &opts->mtu);
 	case 'b':
-		return parse_number(name, val, 1, RCD_BURST_MAX, &opts->burst);
+		return opts_parse_number(name, val, 1, RCD_BURST_MAX, &opts->burst);
 	case 'n':
-		return parse_number(name, val, 1, 32768, &opts->signal);
+		return opts_parse_number(name, val, 1, 32768, &opts->signal);
 	case 'I':
-		return parse_number(name, val, 0, RCD_INLINE_MAX, &opts->inline_max);
+		return opts_parse_number(name, val, 0, RCD_INLINE_MAX, &opts->inline_max);
 	case 'l':
-		return parse_number(name, val, 0, BENCH_PARTS_MAX / 2, &opts->lcores_per_side);
+		return opts_parse_number(name, val, 0, BENCH_PARTS_MAX / 2, &opts->lcores_per_side);
 	case 'r':
-		return parse_number(name, val, 1, 1000, &opts->rounds);
+		return opts_parse_number(name, val, 1, 1000, &opts->rounds);
 	case OPT_PORT_A:
-		return parse_text(name, val, opts->ports[0], sizeof(opts->ports[0]));
+		return opts_parse_text(name, val, opts->ports[0], sizeof(opts->ports[0]));
 	case OPT_PORT_B:
-		return parse_text(name, val, opts->ports[1], sizeof(opts->ports[1]));
+		return opts_parse_text(name, val, opts->ports[1], sizeof(opts->ports[1]));
 	case OPT_IMPAIR:
-		return parse_text(name, val, opts->impair, sizeof(opts->impair));
+		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
 	case 'D':
-		return parse_seconds(opts, name, val);
+		return opts_parse_seconds(opts, name, val);
 	case 'j':
 		opts->json = val;
 		return 0;
@@ -235,12 +237,12 @@ bench_opts_set(struct bench_opts *opts, const char *name, const char *val)
 {
 	for (size_t i = 0; i < RTE_DIM(option_list); i++)
 		if (strcmp(option_list[i].name, name) == 0 && option_list[i].argument != NULL)
-			return set(opts, option_list[i].letter, name, val);
-	return bad(name, val, "no such option");
+			return opts_set(opts, option_list[i].letter, name, val);
+	return opts_bad(name, val, "no such option");
 }
 
 static const char *
-name_of(int letter)
+opts_name_of(int letter)
 {
 	size_t i = 0;
 
@@ -275,16 +277,16 @@ bench_opts_parse(struct bench_opts *opts, int argc, char **argv)
 			opts->interactive = true;
 			break;
 		case 'h':
-			usage(stdout);
+			opts_usage(stdout);
 			return 1;
 		case '?':
-			usage(stderr);
+			opts_usage(stderr);
 			return -EINVAL;
 		case 'V':
 			version_print("rocade-bench", rte_version());
 			return 1;
 		default:
-			if (set(opts, opt, name_of(opt), optarg) != 0)
+			if (opts_set(opts, opt, opts_name_of(opt), optarg) != 0)
 				return -EINVAL;
 			break;
 		}
@@ -297,7 +299,7 @@ bench_opts_parse(struct bench_opts *opts, int argc, char **argv)
 }
 
 static int
-wrong(const char *what)
+opts_wrong(const char *what)
 {
 	fprintf(stderr, "rocade-bench: %s\n", what);
 	return -EINVAL;
@@ -309,23 +311,24 @@ bench_opts_check(const struct bench_opts *opts)
 	bool atomic = opts->op == BENCH_CAS || opts->op == BENCH_FAA;
 
 	if (opts->service == RCD_CTRL_QP_UD && opts->op != BENCH_SEND)
-		return wrong("ud can only send");
+		return opts_wrong("ud can only send");
 	if (opts->service == RCD_CTRL_QP_UC && (atomic || opts->op == BENCH_READ))
-		return wrong("uc can only send and write");
+		return opts_wrong("uc can only send and write");
 	for (uint32_t i = 0; i < opts->size_count; i++) {
 		if (atomic && opts->sizes[i] != 8)
-			return wrong("cas and faa work on 8 bytes (-s 8)");
+			return opts_wrong("cas and faa work on 8 bytes (-s 8)");
 		if (opts->latency && opts->op == BENCH_WRITE && opts->sizes[i] == 0)
-			return wrong("the receiver looks at the last byte: there must be one (-s)");
+			return opts_wrong(
+				"the receiver looks at the last byte: there must be one (-s)");
 	}
 	if (atomic && opts->sges != 1)
-		return wrong("cas and faa have one element (-e 1)");
+		return opts_wrong("cas and faa have one element (-e 1)");
 	if (opts->mtu != 0 && (opts->mtu & (opts->mtu - 1)) != 0)
-		return wrong("the path MTU is 256, 512, 1024, 2048 or 4096");
+		return opts_wrong("the path MTU is 256, 512, 1024, 2048 or 4096");
 	if ((opts->ports[0][0] == '\0') != (opts->ports[1][0] == '\0'))
-		return wrong("--port-a and --port-b go together");
+		return opts_wrong("--port-a and --port-b go together");
 	if (opts->latency && opts->bidirectional)
-		return wrong("latency is measured in both directions anyway");
+		return opts_wrong("latency is measured in both directions anyway");
 	return 0;
 }
 

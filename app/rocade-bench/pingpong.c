@@ -10,13 +10,13 @@
 #include "bench.h"
 
 static bool
-answered(const struct bench *bench)
+pingpong_answered(const struct bench *bench)
 {
 	return bench->opts.op < BENCH_READ;
 }
 
 static volatile uint8_t *
-last_byte(const struct bench *bench, uint64_t addr)
+pingpong_last_byte(const struct bench *bench, uint64_t addr)
 {
 	return (volatile uint8_t *)(uintptr_t)(addr + bench->size - 1);
 }
@@ -31,24 +31,24 @@ bench_pingpong_prepare(struct bench *bench)
 		part->stamp = 0;
 		memset(&part->hist, 0, sizeof(part->hist));
 		if (bench->opts.op == BENCH_WRITE)
-			*last_byte(bench, part->qps[0].rx_addr) = 0;
+			*pingpong_last_byte(bench, part->qps[0].rx_addr) = 0;
 	}
 }
 
 static void
-send_one(struct bench_part *part)
+pingpong_send_one(struct bench_part *part)
 {
 	struct bench_qp *qp = &part->qps[0];
 
 	if (part->bench->opts.op == BENCH_WRITE)
-		*last_byte(part->bench, qp->tx_addr) = ++part->stamp;
+		*pingpong_last_byte(part->bench, qp->tx_addr) = ++part->stamp;
 	if (bench_post(part, qp, 0, true) == 0)
 		rcd_cl_ring(&qp->cl);
 }
 
 /* Takes completions. @return messages that came */
 static uint32_t
-take(struct bench_part *part, bool *sent)
+pingpong_take(struct bench_part *part, bool *sent)
 {
 	struct rcd_cq_slot slots[BENCH_POLL_MAX];
 	uint32_t count = rcd_cl_poll(&part->cq, slots, BENCH_POLL_MAX);
@@ -68,11 +68,11 @@ take(struct bench_part *part, bool *sent)
 }
 
 static void
-measure(struct bench_part *part, uint64_t tsc)
+pingpong_measure(struct bench_part *part, uint64_t tsc)
 {
 	uint64_t cycles = tsc - part->begin_tsc;
 
-	hist_add(&part->hist, answered(part->bench) ? cycles / 2 : cycles);
+	hist_add(&part->hist, pingpong_answered(part->bench) ? cycles / 2 : cycles);
 	__atomic_store_n(&part->stats.completed, part->stats.completed + 1, __ATOMIC_RELAXED);
 	part->waiting = false;
 }
@@ -88,27 +88,27 @@ bench_pingpong_poll(struct bench_part *part)
 
 	if (part != &bench->parts[first ? 0 : 1][0] || part->stats.failed != 0)
 		return 0;
-	came = take(part, &sent);
+	came = pingpong_take(part, &sent);
 	if (bench->opts.op == BENCH_WRITE) {
 		/* What was awaited is one more than what was last sent; or the same, at the far end
 		 * of the first half. */
 		uint8_t wanted = (uint8_t)(first ? part->stamp : part->stamp + 1);
 
-		arrived = *last_byte(bench, part->qps[0].rx_addr) == wanted &&
+		arrived = *pingpong_last_byte(bench, part->qps[0].rx_addr) == wanted &&
 			(first ? part->waiting : true);
 	} else {
-		arrived = answered(bench) ? came > 0 : sent;
+		arrived = pingpong_answered(bench) ? came > 0 : sent;
 	}
 	if (first) {
 		if (part->waiting && arrived)
-			measure(part, rte_rdtsc());
+			pingpong_measure(part, rte_rdtsc());
 		if (!part->waiting) {
 			part->waiting = true;
 			part->begin_tsc = rte_rdtsc();
-			send_one(part);
+			pingpong_send_one(part);
 		}
-	} else if (arrived && answered(bench)) {
-		send_one(part);
+	} else if (arrived && pingpong_answered(bench)) {
+		pingpong_send_one(part);
 	}
 	return came + sent + arrived;
 }

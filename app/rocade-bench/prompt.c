@@ -28,7 +28,7 @@ struct words {
 };
 
 static void
-show_rates(struct cmdline *cl)
+prompt_show_rates(struct cmdline *cl)
 {
 	struct bench_mark now;
 	struct bench_rates recent, whole;
@@ -54,14 +54,14 @@ show_rates(struct cmdline *cl)
 }
 
 static void
-clear_stats(void)
+prompt_clear_stats(void)
 {
 	bench_mark(bench, &cleared);
 	last = cleared;
 }
 
 static void
-do_start(struct cmdline *cl)
+prompt_do_start(struct cmdline *cl)
 {
 	if (running) {
 		cmdline_printf(cl, "It is running.\n");
@@ -75,17 +75,17 @@ do_start(struct cmdline *cl)
 	if (bench_start(bench) != 0)
 		return;
 	running = true;
-	clear_stats();
+	prompt_clear_stats();
 }
 
 static void
-do_stop(struct cmdline *cl)
+prompt_do_stop(struct cmdline *cl)
 {
 	if (!running) {
 		cmdline_printf(cl, "It is not running.\n");
 		return;
 	}
-	show_rates(cl);
+	prompt_show_rates(cl);
 	running = false;
 	/* Failed queue pairs have to be made anew. */
 	if (bench_check_failed(bench) || bench_drain(bench) != 0)
@@ -102,15 +102,15 @@ do_stop(struct cmdline *cl)
 }
 
 static void
-verb_parsed(void *parsed, struct cmdline *cl, void *data)
+prompt_verb_parsed(void *parsed, struct cmdline *cl, void *data)
 {
 	const struct words *words = parsed;
 
 	(void)data;
 	if (strcmp(words->verb, "start") == 0)
-		do_start(cl);
+		prompt_do_start(cl);
 	else if (strcmp(words->verb, "stop") == 0)
-		do_stop(cl);
+		prompt_do_stop(cl);
 	else if (strcmp(words->verb, "quit") == 0)
 		cmdline_quit(cl);
 	else
@@ -122,19 +122,19 @@ verb_parsed(void *parsed, struct cmdline *cl, void *data)
 }
 
 static void
-stats_parsed(void *parsed, struct cmdline *cl, void *data)
+prompt_stats_parsed(void *parsed, struct cmdline *cl, void *data)
 {
 	const struct words *words = parsed;
 
 	(void)data;
 	if (strcmp(words->verb, "clear") == 0)
-		clear_stats();
+		prompt_clear_stats();
 	else
-		show_rates(cl);
+		prompt_show_rates(cl);
 }
 
 static void
-qp_parsed(void *parsed, struct cmdline *cl, void *data)
+prompt_qp_parsed(void *parsed, struct cmdline *cl, void *data)
 {
 	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 	uint32_t number = ((const struct words *)parsed)->number;
@@ -168,7 +168,7 @@ qp_parsed(void *parsed, struct cmdline *cl, void *data)
 }
 
 static void
-set_parsed(void *parsed, struct cmdline *cl, void *data)
+prompt_set_parsed(void *parsed, struct cmdline *cl, void *data)
 {
 	const struct words *words = parsed;
 	struct bench_opts opts = bench->opts;
@@ -209,22 +209,22 @@ static cmdline_parse_token_num_t token_number =
 	TOKEN_NUM_INITIALIZER(struct words, number, RTE_UINT32);
 
 static cmdline_parse_inst_t verb_inst = {
-	.f = verb_parsed,
+	.f = prompt_verb_parsed,
 	.help_str = "start, stop, quit, help",
 	.tokens = { (void *)&token_verb, NULL },
 };
 static cmdline_parse_inst_t stats_inst = {
-	.f = stats_parsed,
+	.f = prompt_stats_parsed,
 	.help_str = "show stats, clear stats",
 	.tokens = { (void *)&token_stats_verb, (void *)&token_stats, NULL },
 };
 static cmdline_parse_inst_t qp_inst = {
-	.f = qp_parsed,
+	.f = prompt_qp_parsed,
 	.help_str = "show qp NUMBER",
 	.tokens = { (void *)&token_show, (void *)&token_qp, (void *)&token_number, NULL },
 };
 static cmdline_parse_inst_t set_inst = {
-	.f = set_parsed,
+	.f = prompt_set_parsed,
 	.help_str = "set NAME VALUE",
 	.tokens = { (void *)&token_set, (void *)&token_name, (void *)&token_val, NULL },
 };
@@ -237,7 +237,7 @@ bench_prompt(struct bench *of)
 	struct cmdline *cl;
 
 	bench = of;
-	clear_stats();
+	prompt_clear_stats();
 	cl = cmdline_stdin_new(context, "rocade-bench> ");
 	if (cl == NULL) {
 		fprintf(stderr, "rocade-bench: no prompt\n");
@@ -245,6 +245,6 @@ bench_prompt(struct bench *of)
 	}
 	cmdline_interact(cl);
 	if (running)
-		do_stop(cl);
+		prompt_do_stop(cl);
 	cmdline_stdin_exit(cl);
 }

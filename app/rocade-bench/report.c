@@ -35,7 +35,7 @@ static const struct {
 
 /* Half of a round trip holds half of what reading the clock costs. */
 static double
-latency_us(const struct bench *bench, uint64_t cycles)
+report_latency_us(const struct bench *bench, uint64_t cycles)
 {
 	double clock = bench->clock_cycles / (bench->opts.op < BENCH_READ ? 2 : 1);
 	double net = (double)cycles - clock;
@@ -44,13 +44,13 @@ latency_us(const struct bench *bench, uint64_t cycles)
 }
 
 static double
-percent(double val, double ceiling)
+report_percent(double val, double ceiling)
 {
 	return ceiling > 0 ? 100 * val / ceiling : 0;
 }
 
 static void
-headline(const struct bench *bench, const struct bench_result *result)
+report_headline(const struct bench *bench, const struct bench_result *result)
 {
 	const struct bench_opts *opts = &bench->opts;
 
@@ -69,11 +69,11 @@ report_latency(const struct bench *bench, const struct bench_result *result)
 	const struct hist *hist = &result->hist;
 
 	printf("  %s us: min %.3f", bench->opts.op < BENCH_READ ? "half round trip" : "round trip",
-		latency_us(bench, hist->min));
+		report_latency_us(bench, hist->min));
 	for (size_t i = 0; i < RTE_DIM(quantiles); i++)
 		printf("  %s %.3f", quantiles[i].name,
-			latency_us(bench, hist_quantile(hist, quantiles[i].share)));
-	printf("  max %.3f\n", latency_us(bench, hist->max));
+			report_latency_us(bench, hist_quantile(hist, quantiles[i].share)));
+	printf("  max %.3f\n", report_latency_us(bench, hist->max));
 	printf("  %llu samples; reading the clock costs %.1f cycles (%.1f ns), subtracted\n",
 		(unsigned long long)hist->count, bench->clock_cycles,
 		bench->clock_cycles * 1e9 / (double)rte_get_tsc_hz());
@@ -81,7 +81,7 @@ report_latency(const struct bench *bench, const struct bench_result *result)
 		printf("  ceiling: an empty relay through shared memory takes %.3f us; p50 is %.1f "
 		       "times that\n",
 			result->ceilings.relay_ns / 1e3,
-			latency_us(bench, hist_quantile(hist, 0.5)) * 1e3 /
+			report_latency_us(bench, hist_quantile(hist, 0.5)) * 1e3 /
 				result->ceilings.relay_ns);
 }
 
@@ -109,13 +109,14 @@ report_throughput(const struct bench_result *result)
 		result->bytes * 8 / 1e9);
 	if (result->has_ceilings && ceilings->copy_bps > 0)
 		printf("   %.1f %% of copy + CRC on both sides (%.2f MB/s)",
-			percent(result->bytes, ceilings->copy_bps), ceilings->copy_bps / 1e6);
+			report_percent(result->bytes, ceilings->copy_bps),
+			ceilings->copy_bps / 1e6);
 	printf("\n  packets  %12.3f M/s", result->packets / 1e6);
 	if (result->has_ceilings)
 		printf("   %.1f %% of macswap (%.2f M/s), %.1f %% of io (%.2f M/s)",
-			percent(result->packets, ceilings->macswap_pps),
-			ceilings->macswap_pps / 1e6, percent(result->packets, ceilings->io_pps),
-			ceilings->io_pps / 1e6);
+			report_percent(result->packets, ceilings->macswap_pps),
+			ceilings->macswap_pps / 1e6,
+			report_percent(result->packets, ceilings->io_pps), ceilings->io_pps / 1e6);
 	printf("\n  TSC cycles: %.1f per message, %.1f per packet (%.2f packets per message)\n",
 		result->cycles, per_message > 0 ? result->cycles / per_message : 0, per_message);
 	if (result->sent_again > 0)
@@ -127,7 +128,7 @@ report_throughput(const struct bench_result *result)
 void
 bench_report(const struct bench *bench, const struct bench_result *result)
 {
-	headline(bench, result);
+	report_headline(bench, result);
 	if (bench->opts.rounds > 1)
 		printf("  medians of %u rounds\n", bench->opts.rounds);
 	if (result->has_latency)
@@ -138,7 +139,7 @@ bench_report(const struct bench *bench, const struct bench_result *result)
 }
 
 static json_t *
-options_json(const struct bench *bench)
+report_options_json(const struct bench *bench)
 {
 	const struct bench_opts *opts = &bench->opts;
 
@@ -157,28 +158,29 @@ options_json(const struct bench *bench)
 }
 
 static void
-add_latency(const struct bench *bench, const struct hist *hist, json_t *object)
+report_add_latency(const struct bench *bench, const struct hist *hist, json_t *object)
 {
 	json_object_set_new(object, "samples", json_integer((json_int_t)hist->count));
-	json_object_set_new(object, "min_us", json_real(latency_us(bench, hist->min)));
+	json_object_set_new(object, "min_us", json_real(report_latency_us(bench, hist->min)));
 	for (size_t i = 0; i < RTE_DIM(quantiles); i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "%s_us", quantiles[i].name);
 		json_object_set_new(object, name,
-			json_real(latency_us(bench, hist_quantile(hist, quantiles[i].share))));
+			json_real(
+				report_latency_us(bench, hist_quantile(hist, quantiles[i].share))));
 	}
-	json_object_set_new(object, "max_us", json_real(latency_us(bench, hist->max)));
+	json_object_set_new(object, "max_us", json_real(report_latency_us(bench, hist->max)));
 }
 
 static json_t *
-result_json(const struct bench *bench, const struct bench_result *result)
+report_result_json(const struct bench *bench, const struct bench_result *result)
 {
 	const struct bench_ceilings *ceilings = &result->ceilings;
 	json_t *object = json_pack("{s:i}", "size", (int)result->size);
 
 	if (result->has_latency) {
-		add_latency(bench, &result->hist, object);
+		report_add_latency(bench, &result->hist, object);
 	} else {
 		json_object_update_new(object,
 			json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "messages_per_s",
@@ -208,13 +210,13 @@ bench_report_json(const struct bench *bench, const struct bench_result *results,
 {
 	json_t *list = json_array();
 	json_t *root = json_pack("{s:s, s:o, s:f, s:f, s:o}", "program", "rocade-bench", "options",
-		options_json(bench), "tsc_hz", (double)rte_get_tsc_hz(), "clock_cycles",
+		report_options_json(bench), "tsc_hz", (double)rte_get_tsc_hz(), "clock_cycles",
 		bench->clock_cycles, "results", list);
 	const char *path = bench->opts.json;
 	int status;
 
 	for (uint32_t i = 0; i < count; i++)
-		json_array_append_new(list, result_json(bench, &results[i]));
+		json_array_append_new(list, report_result_json(bench, &results[i]));
 	if (strcmp(path, "-") == 0) {
 		status = json_dumpf(root, stdout, JSON_INDENT(2));
 		printf("\n");

@@ -27,14 +27,14 @@ static const char *const dev_names[2] = { "bench0", "bench1" };
 static const char *const dev_addrs[2] = { "10.77.0.1/24", "10.77.0.2/24" };
 
 static int
-say(int err, const char *what)
+rig_say(int err, const char *what)
 {
 	fprintf(stderr, "rocade-bench: %s: %s\n", what, strerror(-err));
 	return err;
 }
 
 static void *
-control_main(void *arg)
+rig_control_main(void *arg)
 {
 	struct bench *bench = arg;
 
@@ -63,7 +63,7 @@ bench_control_call(struct bench *bench, void (*fn)(struct rcd_engine *engine, vo
 }
 
 static int
-add_devices(struct bench *bench)
+rig_add_devices(struct bench *bench)
 {
 	char error[512] = "";
 
@@ -92,7 +92,7 @@ add_devices(struct bench *bench)
 }
 
 static int
-start_workers(struct bench *bench)
+rig_start_workers(struct bench *bench)
 {
 	uint32_t engine_lcores = rcd_engine_lcore_count(bench->engine);
 	unsigned int lcore_id;
@@ -120,7 +120,7 @@ start_workers(struct bench *bench)
 
 /* Which worker drives a part: the one of its lcore, or the application's that goes with it. */
 static void
-assign(struct bench *bench)
+rig_assign(struct bench *bench)
 {
 	uint32_t engine_lcores = rcd_engine_lcore_count(bench->engine);
 
@@ -172,16 +172,16 @@ bench_rig_init(struct bench *bench)
 			return -ENOMEM;
 		memset(bench->parts[side], 0, bench->part_count * sizeof(struct bench_part));
 	}
-	err = start_workers(bench);
+	err = rig_start_workers(bench);
 	if (err != 0)
-		return say(err, "workers");
-	assign(bench);
-	err = add_devices(bench);
+		return rig_say(err, "workers");
+	rig_assign(bench);
+	err = rig_add_devices(bench);
 	if (err != 0)
 		return err;
-	err = -pthread_create(&bench->control, NULL, control_main, bench);
+	err = -pthread_create(&bench->control, NULL, rig_control_main, bench);
 	if (err != 0)
-		return say(err, "control thread");
+		return rig_say(err, "control thread");
 	bench->control_runs = true;
 	return 0;
 }
@@ -205,7 +205,7 @@ bench_rig_fini(struct bench *bench)
 
 /* Hugepages where there are some, so that nobody measures the TLB. */
 static int
-make_memory(struct bench_part *part)
+rig_make_memory(struct bench_part *part)
 {
 	struct rcd_cl_mr_attr attr = { .pd = part->pd,
 		.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE };
@@ -246,9 +246,9 @@ make_memory(struct bench_part *part)
 	return rcd_cl_mr_reg(&part->client, &attr, &part->mr);
 }
 
-/* The IPv4 address that add_devices() gave. */
+/* The IPv4 address that rig_add_devices() gave. */
 static int
-find_gid(struct bench_part *part)
+rig_find_gid(struct bench_part *part)
 {
 	static const uint8_t prefix[] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77 };
 	struct rcd_ctrl_index_req req = { .index = 0 };
@@ -264,7 +264,7 @@ find_gid(struct bench_part *part)
 }
 
 static int
-open_device(struct bench *bench, struct bench_part *part, uint32_t side)
+rig_open_device(struct bench *bench, struct bench_part *part, uint32_t side)
 {
 	int err = rcd_client_connect(&part->client, bench->socket);
 
@@ -282,11 +282,11 @@ open_device(struct bench *bench, struct bench_part *part, uint32_t side)
 	if (err == 0)
 		err = rcd_client_open(&part->client, part->device.index);
 	part->client.yield = bench->opts.yield && bench->opts.client == BENCH_SHM;
-	return err == 0 ? find_gid(part) : err;
+	return err == 0 ? rig_find_gid(part) : err;
 }
 
 static int
-make_qps(struct bench *bench, struct bench_part *part)
+rig_make_qps(struct bench *bench, struct bench_part *part)
 {
 	bool receives = bench->opts.op == BENCH_SEND || bench->opts.op == BENCH_WRITE_IMM;
 	struct rcd_ctrl_qp_req req = {
@@ -314,7 +314,7 @@ make_qps(struct bench *bench, struct bench_part *part)
 }
 
 static int
-open_part(struct bench *bench, uint32_t side, uint32_t index)
+rig_open_part(struct bench *bench, uint32_t side, uint32_t index)
 {
 	struct bench_part *part = &bench->parts[side][index];
 	struct rcd_ctrl_cq_req cq = { .channel = RCD_CTRL_NO_HANDLE };
@@ -332,7 +332,7 @@ open_part(struct bench *bench, uint32_t side, uint32_t index)
 	part->qps = calloc(part->qp_count, sizeof(part->qps[0]));
 	if (part->qps == NULL)
 		return -ENOMEM;
-	err = open_device(bench, part, side);
+	err = rig_open_device(bench, part, side);
 	if (err != 0)
 		return err;
 	/* Room for all that can be complete at once, as far as a queue goes. */
@@ -345,14 +345,14 @@ open_part(struct bench *bench, uint32_t side, uint32_t index)
 	if (err == 0)
 		err = rcd_cl_cq_create(&part->client, &cq, &part->cq);
 	if (err == 0)
-		err = make_qps(bench, part);
+		err = rig_make_qps(bench, part);
 	if (err == 0)
-		err = make_memory(part);
+		err = rig_make_memory(part);
 	return err;
 }
 
 static int
-make_ah(struct bench_part *part, struct bench_qp *qp, const struct rcd_ctrl_av *av)
+rig_make_ah(struct bench_part *part, struct bench_qp *qp, const struct rcd_ctrl_av *av)
 {
 	struct rcd_ctrl_ah_req req = { .pd = part->pd, .av = *av };
 	struct rcd_ctrl_handle rep;
@@ -363,7 +363,7 @@ make_ah(struct bench_part *part, struct bench_qp *qp, const struct rcd_ctrl_av *
 }
 
 static int
-connect_qp(struct bench_part *part, uint32_t index)
+rig_connect_qp(struct bench_part *part, uint32_t index)
 {
 	struct bench *bench = part->bench;
 	struct bench_qp *qp = &part->qps[index];
@@ -409,13 +409,13 @@ connect_qp(struct bench_part *part, uint32_t index)
 		err = rcd_cl_qp_modify(&qp->cl, &attr, masks[i]);
 	}
 	if (err == 0 && ud && index == 0)
-		err = make_ah(part, qp, &attr.av);
+		err = rig_make_ah(part, qp, &attr.av);
 	qp->ah = part->qps[0].ah;
 	return err;
 }
 
 static int
-find_mtu(struct bench *bench)
+rig_find_mtu(struct bench *bench)
 {
 	bench->path_mtu = 4096;
 	for (uint32_t side = 0; side < 2; side++) {
@@ -441,20 +441,20 @@ find_mtu(struct bench *bench)
 }
 
 static int
-connect_all(struct bench *bench)
+rig_connect_all(struct bench *bench)
 {
 	int err = 0;
 
 	/* All of one side before the other: so sessions spread over the lcores in order. */
 	for (uint32_t side = 0; err == 0 && side < 2; side++)
 		for (uint32_t i = 0; err == 0 && i < bench->part_count; i++)
-			err = open_part(bench, side, i);
+			err = rig_open_part(bench, side, i);
 	if (err == 0)
-		err = find_mtu(bench);
+		err = rig_find_mtu(bench);
 	for (uint32_t side = 0; err == 0 && side < 2; side++)
 		for (uint32_t i = 0; err == 0 && i < bench->part_count; i++)
 			for (uint32_t k = 0; err == 0 && k < bench->parts[side][i].qp_count; k++)
-				err = connect_qp(&bench->parts[side][i], k);
+				err = rig_connect_qp(&bench->parts[side][i], k);
 	return err;
 }
 
@@ -467,11 +467,11 @@ bench_rig_connect(struct bench *bench)
 	bench->size_room = 0;
 	for (uint32_t i = 0; i < bench->opts.size_count; i++)
 		bench->size_room = RTE_MAX(bench->size_room, bench->opts.sizes[i]);
-	err = connect_all(bench);
+	err = rig_connect_all(bench);
 	bench->connected = true;
 	if (err != 0) {
 		bench_rig_disconnect(bench);
-		return say(err, "connecting");
+		return rig_say(err, "connecting");
 	}
 	bench_phase_set(bench, BENCH_PAUSE);
 	return 0;
@@ -502,20 +502,20 @@ bench_rig_disconnect(struct bench *bench)
 	}
 }
 
-int
+static void
+rig_set_impair(struct rcd_engine *engine, void *arg)
+{
+	const char *args = arg;
+	char error[300];
+
+	for (int i = 0; i < 2; i++)
+		if (rcd_engine_dev_set(
+			    engine, dev_names[i], "impair", args, error, sizeof(error)) != 0)
+			fprintf(stderr, "rocade-bench: %s\n", error);
+}
+
+void
 bench_rig_impair(struct bench *bench, const char *args)
 {
-	for (int i = 0; i < 2; i++) {
-		struct rcd_ctrl_admin_req req = { .line = "" };
-		struct rcd_ctrl_fds fds = { .count = 0 };
-		int err;
-
-		snprintf(req.line, sizeof(req.line), "link set %s impair %s", dev_names[i], args);
-		err = rcd_client_call(
-			&bench->parts[0][0].client, RCD_CTRL_ADMIN, &req, NULL, NULL, &fds);
-		rcd_ctrl_fds_close(&fds);
-		if (err != 0)
-			return say(err, "impair");
-	}
-	return 0;
+	bench_control_call(bench, rig_set_impair, (void *)(uintptr_t)args);
 }

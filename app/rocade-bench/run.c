@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "rcd_clock.h"
 
 #define WARM_UP_US 200000
 #define ROUNDS_MAX 1000
@@ -84,7 +85,7 @@ bench_check_failed(struct bench *bench)
 }
 
 static void
-live_line(double since, const struct bench_rates *rates, bool last)
+run_live_line(double since, const struct bench_rates *rates, bool last)
 {
 	bool tty = isatty(STDOUT_FILENO);
 
@@ -96,7 +97,7 @@ live_line(double since, const struct bench_rates *rates, bool last)
 
 /* Let it run, with a line each second. @return rates of the whole time */
 static struct bench_rates
-watch(struct bench *bench, double seconds, bool live)
+run_watch(struct bench *bench, double seconds, bool live)
 {
 	struct bench_mark begin, last, now;
 	struct bench_rates rates;
@@ -110,7 +111,7 @@ watch(struct bench *bench, double seconds, bool live)
 		gone = (double)(now.ns - begin.ns) / 1e9;
 		if (live && (now.ns - last.ns >= 1000000000u || gone >= seconds)) {
 			bench_rates(bench, &last, &now, &rates);
-			live_line(gone, &rates, gone >= seconds);
+			run_live_line(gone, &rates, gone >= seconds);
 			last = now;
 		}
 	} while (gone < seconds && !bench_stop && !bench_check_failed(bench));
@@ -119,7 +120,7 @@ watch(struct bench *bench, double seconds, bool live)
 }
 
 static int
-prepare(struct bench *bench)
+run_prepare(struct bench *bench)
 {
 	int err = bench_drain(bench);
 
@@ -136,7 +137,7 @@ prepare(struct bench *bench)
 int
 bench_start(struct bench *bench)
 {
-	int err = prepare(bench);
+	int err = run_prepare(bench);
 
 	if (err == 0)
 		bench_phase_set(bench, bench->opts.latency ? BENCH_PINGPONG : BENCH_LOAD);
@@ -144,7 +145,7 @@ bench_start(struct bench *bench)
 }
 
 static void
-measure_on(struct rcd_engine *engine, void *arg)
+run_measure_on(struct rcd_engine *engine, void *arg)
 {
 	struct rcd_stages *stages = arg;
 
@@ -165,9 +166,9 @@ run_stages(struct bench *bench, struct bench_result *result)
 	if (err != 0)
 		return err;
 	usleep(WARM_UP_US / 4);
-	bench_control_call(bench, measure_on, stages);
-	rates = watch(bench, BENCH_STAGE_SECONDS, false);
-	bench_control_call(bench, measure_on, NULL);
+	bench_control_call(bench, run_measure_on, stages);
+	rates = run_watch(bench, BENCH_STAGE_SECONDS, false);
+	bench_control_call(bench, run_measure_on, NULL);
 	if (rates.messages <= 0)
 		return 0;
 	for (int k = 0; k < RCD_STAGE_COUNT; k++) {
@@ -184,7 +185,7 @@ run_stages(struct bench *bench, struct bench_result *result)
 }
 
 static int
-compare(const void *a, const void *b)
+run_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -192,9 +193,9 @@ compare(const void *a, const void *b)
 }
 
 static double
-median(double *vals, uint32_t count)
+run_median(double *vals, uint32_t count)
 {
-	qsort(vals, count, sizeof(vals[0]), compare);
+	qsort(vals, count, sizeof(vals[0]), run_compare);
 	return count % 2 ? vals[count / 2] : (vals[count / 2 - 1] + vals[count / 2]) / 2;
 }
 
@@ -213,7 +214,7 @@ enum {
 };
 
 static void
-take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t rounds,
+run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t rounds,
 	struct bench_result *result)
 {
 	double *const members[KINDS] = {
@@ -229,7 +230,7 @@ take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t round
 	};
 
 	for (int i = 0; i < KINDS; i++)
-		*members[i] = median(vals[i], rounds);
+		*members[i] = run_median(vals[i], rounds);
 	if (result->messages > 0)
 		result->cycles = (double)rte_get_tsc_hz() * rcd_engine_lcore_count(bench->engine) /
 			result->messages;
@@ -245,7 +246,7 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 		return err;
 	bench_mark(bench, &before);
 	usleep(WARM_UP_US);
-	*rates = watch(bench, bench->opts.seconds, true);
+	*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);
 	result->sent_again += after.again - before.again;
 	if (bench->failed)
@@ -286,7 +287,7 @@ bench_run(struct bench *bench, struct bench_result *result)
 	}
 	if (round == 0)
 		return err;
-	take_medians(bench, vals, round, result);
+	run_take_medians(bench, vals, round, result);
 	result->has_ceilings = bench->opts.ceilings;
 	result->has_latency = bench->opts.latency;
 	if (err == 0 && !bench->opts.latency && !bench_stop)

@@ -11,13 +11,15 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "rcd_clock.h"
+#include "rcd_poll.h"
 
 #define SPIN_ROUNDS    64    /**< without work, before others may run */
 #define PAUSE_ROUNDS   20000 /**< likewise between runs, before a sleep */
 #define DRAIN_LIMIT_NS 20000000000u
 
 static uint32_t
-poll_part(struct bench_part *part, enum bench_phase phase)
+worker_poll_part(struct bench_part *part, enum bench_phase phase)
 {
 	switch (phase) {
 	case BENCH_LOAD:
@@ -37,7 +39,7 @@ poll_part(struct bench_part *part, enum bench_phase phase)
 }
 
 static bool
-is_ceiling(enum bench_phase phase)
+worker_is_ceiling(enum bench_phase phase)
 {
 	return phase >= BENCH_IO;
 }
@@ -57,14 +59,14 @@ bench_worker_main(void *arg)
 					  : __atomic_load_n(&bench->quit, __ATOMIC_RELAXED))
 			return 0;
 		__atomic_store_n(&worker->seen, (uint32_t)phase, __ATOMIC_RELEASE);
-		if (is_ceiling(phase)) {
+		if (worker_is_ceiling(phase)) {
 			bench_ceiling_main(worker, phase);
 			continue;
 		}
 		if (worker->lcore != NULL)
 			done = rcd_lcore_poll(worker->lcore, rcd_clock_ns(), bench->opts.burst);
 		for (uint32_t i = 0; i < worker->part_count; i++)
-			done += poll_part(worker->parts[i], phase);
+			done += worker_poll_part(worker->parts[i], phase);
 		if (done > 0)
 			empty = 0;
 		else if (phase <= BENCH_PAUSE && ++empty > PAUSE_ROUNDS)
@@ -86,7 +88,7 @@ bench_phase_set(struct bench *bench, enum bench_phase phase)
 }
 
 static bool
-is_drained(const struct bench_part *part)
+worker_is_drained(const struct bench_part *part)
 {
 	for (uint32_t i = 0; i < part->qp_count; i++)
 		if (rcd_cl_room(&part->qps[i].cl.sq) != part->qps[i].cl.sq.mask + 1)
@@ -105,7 +107,7 @@ bench_drain(struct bench *bench)
 		drained = true;
 		for (uint32_t side = 0; side < 2; side++)
 			for (uint32_t i = 0; i < bench->part_count; i++)
-				drained &= is_drained(&bench->parts[side][i]);
+				drained &= worker_is_drained(&bench->parts[side][i]);
 		if (!drained)
 			usleep(1000);
 	}

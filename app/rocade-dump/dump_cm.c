@@ -15,7 +15,7 @@
 
 /* Hexadecimal without the zeros at the end. @return its bytes */
 static uint32_t
-hex_of(const uint8_t *body, const struct rcd_cm_field *field, char text[HEX_SIZE])
+dump_cm_hex_of(const uint8_t *body, const struct rcd_cm_field *field, char text[HEX_SIZE])
 {
 	const uint8_t *bytes = body + field->at / 8;
 	uint32_t len = field->bits / 8;
@@ -29,19 +29,19 @@ hex_of(const uint8_t *body, const struct rcd_cm_field *field, char text[HEX_SIZE
 }
 
 static bool
-is_request(uint16_t attr_id)
+dump_cm_is_request(uint16_t attr_id)
 {
 	return attr_id == RCD_CM_REQ || attr_id == RCD_CM_SIDR_REQ;
 }
 
 /* The header of RDMA CM, when the service is one of its. */
 static bool
-find_cma(const uint8_t *body, uint16_t attr_id, enum rcd_cma_space *space, uint16_t *port,
+dump_cm_find_cma(const uint8_t *body, uint16_t attr_id, enum rcd_cma_space *space, uint16_t *port,
 	struct rcd_cma_hdr *hdr)
 {
 	struct rcd_cm cm;
 
-	if (!is_request(attr_id) || !rcd_cm_parse(body, attr_id, &cm))
+	if (!dump_cm_is_request(attr_id) || !rcd_cm_parse(body, attr_id, &cm))
 		return false;
 	return rcd_cma_service_parse(
 		       attr_id == RCD_CM_REQ ? cm.req.service_id : cm.sidr_req.service_id, space,
@@ -52,7 +52,7 @@ find_cma(const uint8_t *body, uint16_t attr_id, enum rcd_cma_space *space, uint1
 }
 
 static const char *
-space_name(enum rcd_cma_space space)
+dump_cm_space_name(enum rcd_cma_space space)
 {
 	switch (space) {
 	case RCD_CMA_SPACE_IPOIB:
@@ -68,7 +68,7 @@ space_name(enum rcd_cma_space space)
 }
 
 static void
-text_field(FILE *out, const uint8_t *body, const struct rcd_cm_field *field)
+dump_cm_text_field(FILE *out, const uint8_t *body, const struct rcd_cm_field *field)
 {
 	char text[HEX_SIZE];
 	struct rcd_gid gid;
@@ -93,7 +93,7 @@ text_field(FILE *out, const uint8_t *body, const struct rcd_cm_field *field)
 		return;
 	case RCD_CM_KIND_BYTES:
 	case RCD_CM_KIND_PRIVATE:
-		if (hex_of(body, field, text) > 0)
+		if (dump_cm_hex_of(body, field, text) > 0)
 			fprintf(out, " %s %s", field->name, text);
 		return;
 	}
@@ -110,20 +110,21 @@ dump_cm_text(FILE *out, const uint8_t *body, uint16_t attr_id)
 	char src[DUMP_ADDR_SIZE], dst[DUMP_ADDR_SIZE];
 
 	for (uint32_t i = 0; i < count; i++) {
-		text_field(out, body, &fields[i]);
+		dump_cm_text_field(out, body, &fields[i]);
 		if (attr_id == RCD_CM_REJ && strcmp(fields[i].name, "reason") == 0)
 			fprintf(out, " (%s)",
 				rcd_cm_rej_text((uint16_t)rcd_cm_get(body, &fields[i])));
 	}
-	if (!find_cma(body, attr_id, &space, &port, &hdr))
+	if (!dump_cm_find_cma(body, attr_id, &space, &port, &hdr))
 		return;
 	dump_addr_text(&hdr.src, src);
 	dump_addr_text(&hdr.dst, dst);
-	fprintf(out, " rdmacm %s [%s]:%u > [%s]:%u", space_name(space), src, hdr.port, dst, port);
+	fprintf(out, " rdmacm %s [%s]:%u > [%s]:%u", dump_cm_space_name(space), src, hdr.port, dst,
+		port);
 }
 
 static json_t *
-json_field(const uint8_t *body, const struct rcd_cm_field *field)
+dump_cm_json_field(const uint8_t *body, const struct rcd_cm_field *field)
 {
 	char text[HEX_SIZE];
 	struct rcd_gid gid;
@@ -139,7 +140,7 @@ json_field(const uint8_t *body, const struct rcd_cm_field *field)
 		return json_string(text);
 	case RCD_CM_KIND_BYTES:
 	case RCD_CM_KIND_PRIVATE:
-		hex_of(body, field, text);
+		dump_cm_hex_of(body, field, text);
 		return json_string(text);
 	}
 	return NULL;
@@ -157,17 +158,17 @@ dump_cm_json(const uint8_t *body, uint16_t attr_id)
 	char src[DUMP_ADDR_SIZE], dst[DUMP_ADDR_SIZE];
 
 	for (uint32_t i = 0; i < count; i++) {
-		json_object_set_new(obj, fields[i].name, json_field(body, &fields[i]));
+		json_object_set_new(obj, fields[i].name, dump_cm_json_field(body, &fields[i]));
 		if (attr_id == RCD_CM_REJ && strcmp(fields[i].name, "reason") == 0)
 			json_object_set_new(obj, "reason_text",
 				json_string(
 					rcd_cm_rej_text((uint16_t)rcd_cm_get(body, &fields[i]))));
 	}
-	if (find_cma(body, attr_id, &space, &port, &hdr)) {
+	if (dump_cm_find_cma(body, attr_id, &space, &port, &hdr)) {
 		dump_addr_text(&hdr.src, src);
 		dump_addr_text(&hdr.dst, dst);
 		json_object_set_new(obj, "rdmacm",
-			json_pack("{s:s,s:i,s:s,s:s,s:i,s:i}", "space", space_name(space),
+			json_pack("{s:s,s:i,s:s,s:s,s:i,s:i}", "space", dump_cm_space_name(space),
 				"ip_version", hdr.ip_version, "src", src, "dst", dst, "src_port",
 				hdr.port, "dst_port", port));
 	}

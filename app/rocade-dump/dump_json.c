@@ -12,51 +12,52 @@
 #include "rcd_aeth.h"
 #include "rcd_mad.h"
 
-/* Jansson passes NULL through: a failed allocation anywhere ends in a NULL at json_print(). */
+/* Jansson passes NULL through: a failed allocation anywhere ends in a NULL at dump_json_print(). */
 
 static json_t *
-json_hex64(uint64_t val)
+dump_json_hex64(uint64_t val)
 {
 	return json_sprintf("0x%016" PRIx64, val);
 }
 
 static json_t *
-json_xrceth(const struct rcd_xrceth *xrceth)
+dump_json_xrceth(const struct rcd_xrceth *xrceth)
 {
 	return json_pack("{s:I}", "srqn", (json_int_t)xrceth->srqn);
 }
 
 static json_t *
-json_deth(const struct rcd_deth *deth)
+dump_json_deth(const struct rcd_deth *deth)
 {
 	return json_pack("{s:I,s:I}", "qkey", (json_int_t)deth->qkey.val, "src_qp",
 		(json_int_t)deth->src_qpn.val);
 }
 
 static json_t *
-json_feth(const struct rcd_feth *feth)
+dump_json_feth(const struct rcd_feth *feth)
 {
 	return json_pack(
 		"{s:i,s:i}", "placement", feth->placement, "selectivity", feth->selectivity);
 }
 
 static json_t *
-json_reth(const struct rcd_reth *reth)
+dump_json_reth(const struct rcd_reth *reth)
 {
-	return json_pack("{s:o,s:I,s:I}", "va", json_hex64(reth->va), "rkey",
+	return json_pack("{s:o,s:I,s:I}", "va", dump_json_hex64(reth->va), "rkey",
 		(json_int_t)reth->rkey.val, "dma_len", (json_int_t)reth->dma_len);
 }
 
 static json_t *
-json_atomiceth(const struct rcd_atomiceth *atomiceth)
+dump_json_atomiceth(const struct rcd_atomiceth *atomiceth)
 {
-	return json_pack("{s:o,s:I,s:o,s:o}", "va", json_hex64(atomiceth->va), "rkey",
-		(json_int_t)atomiceth->rkey.val, "swap_or_add", json_hex64(atomiceth->swap_or_add),
-		"compare", json_hex64(atomiceth->compare));
+	return json_pack("{s:o,s:I,s:o,s:o}", "va", dump_json_hex64(atomiceth->va), "rkey",
+		(json_int_t)atomiceth->rkey.val, "swap_or_add",
+		dump_json_hex64(atomiceth->swap_or_add), "compare",
+		dump_json_hex64(atomiceth->compare));
 }
 
 static json_t *
-json_aeth(const struct rcd_aeth *aeth)
+dump_json_aeth(const struct rcd_aeth *aeth)
 {
 	char words[RCD_AETH_TEXT_SIZE];
 
@@ -66,32 +67,32 @@ json_aeth(const struct rcd_aeth *aeth)
 }
 
 static json_t *
-json_atomicacketh(const struct rcd_atomicacketh *atomicacketh)
+dump_json_atomicacketh(const struct rcd_atomicacketh *atomicacketh)
 {
-	return json_pack("{s:o}", "original", json_hex64(atomicacketh->original));
+	return json_pack("{s:o}", "original", dump_json_hex64(atomicacketh->original));
 }
 
 static json_t *
-json_immdt(const struct rcd_immdt *immdt)
+dump_json_immdt(const struct rcd_immdt *immdt)
 {
 	return json_pack("{s:I}", "data", (json_int_t)immdt->data);
 }
 
 static json_t *
-json_ieth(const struct rcd_ieth *ieth)
+dump_json_ieth(const struct rcd_ieth *ieth)
 {
 	return json_pack("{s:I}", "rkey", (json_int_t)ieth->rkey.val);
 }
 
 static json_t *
-json_cnp(const struct rcd_cnp *cnp)
+dump_json_cnp(const struct rcd_cnp *cnp)
 {
 	(void)cnp; /* reserved bytes only */
 	return json_object();
 }
 
 static json_t *
-json_bth(const struct rcd_bth *bth)
+dump_json_bth(const struct rcd_bth *bth)
 {
 	return json_pack("{s:i,s:s,s:b,s:b,s:i,s:i,s:i,s:b,s:b,s:I,s:b,s:I}", "opcode", bth->opcode,
 		"name", rcd_opcode_name(bth->opcode), "solicited", bth->solicited, "mig_req",
@@ -101,7 +102,7 @@ json_bth(const struct rcd_bth *bth)
 }
 
 static json_t *
-json_mad(const struct rcd_pkt *pkt)
+dump_json_mad(const struct rcd_pkt *pkt)
 {
 	struct rcd_mad mad;
 	enum rcd_verdict verdict = rcd_mad_parse(pkt->payload, pkt->payload_len, &mad);
@@ -112,7 +113,7 @@ json_mad(const struct rcd_pkt *pkt)
 		return json_pack("{s:s}", "verdict", rcd_verdict_name(verdict));
 	name = mad.mgmt_class == RCD_MAD_CLASS_CM ? rcd_cm_attr_name(mad.attr_id) : NULL;
 	obj = json_pack("{s:i,s:i,s:i,s:s?,s:o}", "class", mad.mgmt_class, "method", mad.method,
-		"attr_id", mad.attr_id, "cm", name, "tid", json_hex64(mad.tid));
+		"attr_id", mad.attr_id, "cm", name, "tid", dump_json_hex64(mad.tid));
 	if (name != NULL)
 		json_object_set_new(
 			obj, "fields", dump_cm_json(pkt->payload + RCD_MAD_HDR_LEN, mad.attr_id));
@@ -120,19 +121,19 @@ json_mad(const struct rcd_pkt *pkt)
 }
 
 static int
-set_roce(json_t *obj, const struct dump_packet *packet)
+dump_json_set_roce(json_t *obj, const struct dump_packet *packet)
 {
 	const struct rcd_pkt *pkt = &packet->pkt;
 	const struct rcd_roce *roce = &pkt->roce;
-	int err = json_object_set_new(obj, "bth", json_bth(&roce->bth));
+	int err = json_object_set_new(obj, "bth", dump_json_bth(&roce->bth));
 
 #define RCD_EXT_HEADER(symbol, field, length)                                                      \
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_##symbol))                                    \
-		err |= json_object_set_new(obj, #field, json_##field(&roce->field));
+		err |= json_object_set_new(obj, #field, dump_json_##field(&roce->field));
 #include "rcd_ext.def"
 #undef RCD_EXT_HEADER
 	if (dump_is_mad(packet))
-		err |= json_object_set_new(obj, "mad", json_mad(pkt));
+		err |= json_object_set_new(obj, "mad", dump_json_mad(pkt));
 	err |= json_object_set_new(obj, "payload_len", json_integer(pkt->payload_len));
 	err |= json_object_set_new(obj, "icrc", json_sprintf("0x%08x", packet->icrc_stored));
 	err |= json_object_set_new(obj, "icrc_ok", json_boolean(packet->verdict == RCD_VERDICT_OK));
@@ -140,7 +141,7 @@ set_roce(json_t *obj, const struct dump_packet *packet)
 }
 
 static int
-set_ip(json_t *obj, const struct rcd_pkt *pkt)
+dump_json_set_ip(json_t *obj, const struct rcd_pkt *pkt)
 {
 	char addr[DUMP_ADDR_SIZE];
 	int err;
@@ -161,7 +162,7 @@ set_ip(json_t *obj, const struct rcd_pkt *pkt)
 
 /* Print and release. @param obj may be NULL @param err not 0 when building it failed */
 static int
-json_print(FILE *out, json_t *obj, int err)
+dump_json_print(FILE *out, json_t *obj, int err)
 {
 	if (obj == NULL || err != 0 || json_dumpf(obj, out, JSON_COMPACT) != 0)
 		err = -ENOMEM;
@@ -185,10 +186,10 @@ dump_json_packet(FILE *out, const struct dump_packet *packet)
 		err |= json_object_set_new(
 			obj, "vlan", json_integer(packet->pkt.eth.vlan_tci & 0xfff));
 	if (packet->pkt.ip != NULL)
-		err |= set_ip(obj, &packet->pkt);
+		err |= dump_json_set_ip(obj, &packet->pkt);
 	if (dump_is_roce(packet))
-		err |= set_roce(obj, packet);
-	return json_print(out, obj, err);
+		err |= dump_json_set_roce(obj, packet);
+	return dump_json_print(out, obj, err);
 }
 
 int
@@ -209,5 +210,5 @@ dump_json_totals(FILE *out, const struct dump_totals *totals)
 				json_integer((json_int_t)val));
 	}
 	err |= json_object_set_new(obj, "counters", counters);
-	return json_print(out, obj == NULL ? NULL : json_pack("{s:o}", "totals", obj), err);
+	return dump_json_print(out, obj == NULL ? NULL : json_pack("{s:o}", "totals", obj), err);
 }

@@ -33,7 +33,7 @@ dump_link_known(int dlt)
 }
 
 static enum rcd_verdict
-parse_l3(uint16_t ethertype, struct dump_packet *packet)
+dump_link_parse_l3(uint16_t ethertype, struct dump_packet *packet)
 {
 	switch (ethertype) {
 	case RCD_ETHERTYPE_IPV4:
@@ -49,29 +49,29 @@ parse_l3(uint16_t ethertype, struct dump_packet *packet)
 
 /* A link header of fixed length with an EtherType in it. */
 static enum rcd_verdict
-parse_cooked(
+dump_link_parse_cooked(
 	const uint8_t *data, size_t hdr_len, size_t protocol_offset, struct dump_packet *packet)
 {
 	if (packet->cap_len < hdr_len)
 		return RCD_VERDICT_ETH_SHORT;
 	packet->l3 = data + hdr_len;
 	packet->l3_len = packet->cap_len - hdr_len;
-	return parse_l3(rcd_get_be16(data + protocol_offset), packet);
+	return dump_link_parse_l3(rcd_get_be16(data + protocol_offset), packet);
 }
 
 /* No link header: the IP version tells. */
 static enum rcd_verdict
-parse_raw(const uint8_t *data, struct dump_packet *packet)
+dump_link_parse_raw(const uint8_t *data, struct dump_packet *packet)
 {
 	bool v6 = packet->cap_len > 0 && data[0] >> 4 == 6;
 
 	packet->l3 = data;
 	packet->l3_len = packet->cap_len;
-	return parse_l3(v6 ? RCD_ETHERTYPE_IPV6 : RCD_ETHERTYPE_IPV4, packet);
+	return dump_link_parse_l3(v6 ? RCD_ETHERTYPE_IPV6 : RCD_ETHERTYPE_IPV4, packet);
 }
 
 static enum rcd_verdict
-parse_ethernet(const uint8_t *data, struct dump_packet *packet)
+dump_link_parse_ethernet(const uint8_t *data, struct dump_packet *packet)
 {
 	enum rcd_verdict verdict = rcd_pkt_parse(data, packet->cap_len, &packet->pkt);
 
@@ -92,16 +92,18 @@ dump_link_parse(int dlt, const uint8_t *data, struct dump_packet *packet)
 	packet->l3_len = 0;
 	switch (dlt) {
 	case DLT_EN10MB:
-		packet->verdict = parse_ethernet(data, packet);
+		packet->verdict = dump_link_parse_ethernet(data, packet);
 		break;
 	case DLT_LINUX_SLL:
-		packet->verdict = parse_cooked(data, SLL_LEN, SLL_PROTOCOL_OFFSET, packet);
+		packet->verdict =
+			dump_link_parse_cooked(data, SLL_LEN, SLL_PROTOCOL_OFFSET, packet);
 		break;
 	case DLT_LINUX_SLL2:
-		packet->verdict = parse_cooked(data, SLL2_LEN, SLL2_PROTOCOL_OFFSET, packet);
+		packet->verdict =
+			dump_link_parse_cooked(data, SLL2_LEN, SLL2_PROTOCOL_OFFSET, packet);
 		break;
 	default:
-		packet->verdict = parse_raw(data, packet);
+		packet->verdict = dump_link_parse_raw(data, packet);
 		break;
 	}
 	if (packet->verdict != RCD_VERDICT_OK)

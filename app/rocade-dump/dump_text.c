@@ -13,32 +13,32 @@
 #include "rcd_mad.h"
 
 static void
-text_xrceth(FILE *out, const struct rcd_xrceth *xrceth)
+dump_text_xrceth(FILE *out, const struct rcd_xrceth *xrceth)
 {
 	fprintf(out, " xrceth srq 0x%06x", xrceth->srqn);
 }
 
 static void
-text_deth(FILE *out, const struct rcd_deth *deth)
+dump_text_deth(FILE *out, const struct rcd_deth *deth)
 {
 	fprintf(out, " deth qkey 0x%08x srcqp 0x%06x", deth->qkey.val, deth->src_qpn.val);
 }
 
 static void
-text_feth(FILE *out, const struct rcd_feth *feth)
+dump_text_feth(FILE *out, const struct rcd_feth *feth)
 {
 	fprintf(out, " feth placement 0x%x selectivity %u", feth->placement, feth->selectivity);
 }
 
 static void
-text_reth(FILE *out, const struct rcd_reth *reth)
+dump_text_reth(FILE *out, const struct rcd_reth *reth)
 {
 	fprintf(out, " reth va 0x%016" PRIx64 " rkey 0x%08x dmalen %u", reth->va, reth->rkey.val,
 		reth->dma_len);
 }
 
 static void
-text_atomiceth(FILE *out, const struct rcd_atomiceth *atomiceth)
+dump_text_atomiceth(FILE *out, const struct rcd_atomiceth *atomiceth)
 {
 	fprintf(out,
 		" atomiceth va 0x%016" PRIx64 " rkey 0x%08x swap/add 0x%016" PRIx64
@@ -47,7 +47,7 @@ text_atomiceth(FILE *out, const struct rcd_atomiceth *atomiceth)
 }
 
 static void
-text_aeth(FILE *out, const struct rcd_aeth *aeth)
+dump_text_aeth(FILE *out, const struct rcd_aeth *aeth)
 {
 	char words[RCD_AETH_TEXT_SIZE];
 
@@ -56,44 +56,44 @@ text_aeth(FILE *out, const struct rcd_aeth *aeth)
 }
 
 static void
-text_atomicacketh(FILE *out, const struct rcd_atomicacketh *atomicacketh)
+dump_text_atomicacketh(FILE *out, const struct rcd_atomicacketh *atomicacketh)
 {
 	fprintf(out, " atomicacketh original 0x%016" PRIx64, atomicacketh->original);
 }
 
 static void
-text_immdt(FILE *out, const struct rcd_immdt *immdt)
+dump_text_immdt(FILE *out, const struct rcd_immdt *immdt)
 {
 	fprintf(out, " immdt 0x%08x", immdt->data);
 }
 
 static void
-text_ieth(FILE *out, const struct rcd_ieth *ieth)
+dump_text_ieth(FILE *out, const struct rcd_ieth *ieth)
 {
 	fprintf(out, " ieth rkey 0x%08x", ieth->rkey.val);
 }
 
 static void
-text_cnp(FILE *out, const struct rcd_cnp *cnp)
+dump_text_cnp(FILE *out, const struct rcd_cnp *cnp)
 {
 	(void)cnp; /* reserved bytes only */
 	fprintf(out, " cnp");
 }
 
 static void
-text_exts(FILE *out, const struct rcd_roce *roce)
+dump_text_exts(FILE *out, const struct rcd_roce *roce)
 {
 	uint8_t opcode = roce->bth.opcode;
 
 #define RCD_EXT_HEADER(symbol, field, length)                                                      \
 	if (rcd_opcode_has(opcode, RCD_EXT_##symbol))                                              \
-		text_##field(out, &roce->field);
+		dump_text_##field(out, &roce->field);
 #include "rcd_ext.def"
 #undef RCD_EXT_HEADER
 }
 
 static void
-text_mad(FILE *out, const struct rcd_pkt *pkt)
+dump_text_mad(FILE *out, const struct rcd_pkt *pkt)
 {
 	struct rcd_mad mad;
 	enum rcd_verdict verdict = rcd_mad_parse(pkt->payload, pkt->payload_len, &mad);
@@ -116,7 +116,7 @@ text_mad(FILE *out, const struct rcd_pkt *pkt)
 }
 
 static void
-text_addrs(FILE *out, const struct rcd_pkt *pkt)
+dump_text_addrs(FILE *out, const struct rcd_pkt *pkt)
 {
 	char src[DUMP_ADDR_SIZE];
 	char dst[DUMP_ADDR_SIZE];
@@ -134,7 +134,7 @@ text_addrs(FILE *out, const struct rcd_pkt *pkt)
 }
 
 static void
-text_roce(FILE *out, const struct dump_packet *packet)
+dump_text_roce(FILE *out, const struct dump_packet *packet)
 {
 	const struct rcd_pkt *pkt = &packet->pkt;
 	const struct rcd_bth *bth = &pkt->roce.bth;
@@ -144,9 +144,9 @@ text_roce(FILE *out, const struct dump_packet *packet)
 		bth->solicited ? " solicited" : "", bth->pkey.val);
 	if (bth->fecn || bth->becn)
 		fprintf(out, "%s%s", bth->fecn ? " fecn" : "", bth->becn ? " becn" : "");
-	text_exts(out, &pkt->roce);
+	dump_text_exts(out, &pkt->roce);
 	if (dump_is_mad(packet))
-		text_mad(out, pkt);
+		dump_text_mad(out, pkt);
 	fprintf(out, " len %u", pkt->payload_len);
 	if (packet->verdict == RCD_VERDICT_OK)
 		fprintf(out, " icrc ok");
@@ -156,7 +156,7 @@ text_roce(FILE *out, const struct dump_packet *packet)
 }
 
 static void
-text_arp(FILE *out, const struct dump_packet *packet)
+dump_text_arp(FILE *out, const struct dump_packet *packet)
 {
 	struct rcd_arp arp;
 	char sender[INET_ADDRSTRLEN];
@@ -177,7 +177,7 @@ text_arp(FILE *out, const struct dump_packet *packet)
 }
 
 static void
-text_icmp(FILE *out, const struct dump_packet *packet)
+dump_text_icmp(FILE *out, const struct dump_packet *packet)
 {
 	const struct rcd_pkt *pkt = &packet->pkt;
 	size_t hdr_len = pkt->l3 == RCD_L3_IPV4 ? (pkt->ip[0] & 0x0fu) * 4 : RCD_IPV6_LEN;
@@ -201,11 +201,11 @@ dump_text_packet(FILE *out, const struct dump_packet *packet)
 		packet->offset_ns % 1000000000);
 	if (pkt->eth.tagged)
 		fprintf(out, " vlan %u", pkt->eth.vlan_tci & 0xfff);
-	text_addrs(out, pkt);
+	dump_text_addrs(out, pkt);
 	switch (rcd_verdict_class(packet->verdict)) {
 	case RCD_VERDICT_CLASS_ROCE:
 	case RCD_VERDICT_CLASS_BAD_ICRC:
-		text_roce(out, packet);
+		dump_text_roce(out, packet);
 		break;
 	case RCD_VERDICT_CLASS_MALFORMED:
 		fprintf(out, " MALFORMED: %s", rcd_verdict_text(packet->verdict));
@@ -216,10 +216,10 @@ dump_text_packet(FILE *out, const struct dump_packet *packet)
 	case RCD_VERDICT_CLASS_OTHER:
 		fprintf(out, " %s", rcd_verdict_text(packet->verdict));
 		if (packet->verdict == RCD_VERDICT_ARP)
-			text_arp(out, packet);
+			dump_text_arp(out, packet);
 		else if (packet->verdict == RCD_VERDICT_ICMP ||
 			packet->verdict == RCD_VERDICT_ICMPV6)
-			text_icmp(out, packet);
+			dump_text_icmp(out, packet);
 		break;
 	}
 	fputc('\n', out);

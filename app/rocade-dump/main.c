@@ -35,7 +35,7 @@ static const struct option_info option_list[] = {
 #define OPTION_COUNT (sizeof(option_list) / sizeof(option_list[0]))
 
 static void
-usage(FILE *out)
+dump_main_usage(FILE *out)
 {
 	fputs("usage: rocade-dump [--json] [--quiet] FILE\n"
 	      "Prints one line per packet of a capture (pcap or pcapng; - for standard input)\n"
@@ -50,7 +50,7 @@ usage(FILE *out)
 }
 
 static void
-count_packet(struct dump_totals *totals, const struct dump_packet *packet)
+dump_main_count_packet(struct dump_totals *totals, const struct dump_packet *packet)
 {
 	totals->packets++;
 	rcd_verdict_count(&totals->counters, packet->verdict, packet->frame_len);
@@ -74,7 +74,7 @@ count_packet(struct dump_totals *totals, const struct dump_packet *packet)
 
 /* Open the capture; says on stderr why not. @return NULL on failure */
 static pcap_t *
-open_capture(const char *path)
+dump_main_open_capture(const char *path)
 {
 	char reason[PCAP_ERRBUF_SIZE] = "";
 	FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -115,7 +115,7 @@ open_capture(const char *path)
 }
 
 static int
-print_packet(const struct options *options, const struct dump_packet *packet)
+dump_main_print_packet(const struct options *options, const struct dump_packet *packet)
 {
 	if (options->quiet)
 		return 0;
@@ -127,7 +127,7 @@ print_packet(const struct options *options, const struct dump_packet *packet)
 
 /* @return 0, or a negative errno after a message on stderr */
 static int
-dump_capture(const struct options *options, pcap_t *pcap, struct dump_totals *totals)
+dump_main_capture(const struct options *options, pcap_t *pcap, struct dump_totals *totals)
 {
 	struct pcap_pkthdr *hdr;
 	const uint8_t *data;
@@ -150,8 +150,8 @@ dump_capture(const struct options *options, pcap_t *pcap, struct dump_totals *to
 		/* A capture's clock may step back. */
 		packet.offset_ns = packet.time_ns > first_ns ? packet.time_ns - first_ns : 0;
 		dump_link_parse(pcap_datalink(pcap), data, &packet);
-		count_packet(totals, &packet);
-		err = print_packet(options, &packet);
+		dump_main_count_packet(totals, &packet);
+		err = dump_main_print_packet(options, &packet);
 	}
 	if (err != 0) {
 		fprintf(stderr, "rocade-dump: %s\n", strerror(-err));
@@ -166,15 +166,15 @@ dump_capture(const struct options *options, pcap_t *pcap, struct dump_totals *to
 }
 
 static int
-run(const struct options *options)
+dump_main_run(const struct options *options)
 {
 	struct dump_totals totals = { .packets = 0 };
-	pcap_t *pcap = open_capture(options->path);
+	pcap_t *pcap = dump_main_open_capture(options->path);
 	int err;
 
 	if (pcap == NULL)
 		return STATUS_FAILED;
-	err = dump_capture(options, pcap, &totals);
+	err = dump_main_capture(options, pcap, &totals);
 	pcap_close(pcap);
 	if (options->json && dump_json_totals(stdout, &totals) != 0)
 		err = -ENOMEM;
@@ -206,21 +206,21 @@ main(int argc, char **argv)
 			options.quiet = true;
 			break;
 		case 'h':
-			usage(stdout);
+			dump_main_usage(stdout);
 			return STATUS_GOOD;
 		case 'V':
 			version_print("rocade-dump", NULL);
 			return STATUS_GOOD;
 		default:
-			usage(stderr);
+			dump_main_usage(stderr);
 			return STATUS_FAILED;
 		}
 	}
 	if (optind != argc - 1) {
 		fputs("rocade-dump: one FILE is needed\n", stderr);
-		usage(stderr);
+		dump_main_usage(stderr);
 		return STATUS_FAILED;
 	}
 	options.path = argv[optind];
-	return run(&options);
+	return dump_main_run(&options);
 }

@@ -7,6 +7,8 @@
 #ifndef CONF_H
 #define CONF_H
 
+#include <stdio.h>
+
 #include "filter.h"
 #include "rcd_engine.h"
 
@@ -34,12 +36,13 @@ void
 conf_embedded_wire(struct conf *conf);
 
 /**
- * Read a file over what is there. Each fault is a line on standard error: "FILE:LINE: what".
+ * Read a file over what is there; devices are the file's alone.
  *
+ * @param out  each fault is a line of it: "FILE:LINE: what"
  * @return number of faults; 0: all is well
  */
 int
-conf_load(struct conf *conf, const char *path);
+conf_load(struct conf *conf, const char *path, FILE *out);
 
 /** One key of [engine], as KEY=VALUE. @return what is wrong with it, or NULL */
 const char *

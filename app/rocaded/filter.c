@@ -78,7 +78,7 @@ static uint64_t told[NUMBERS / 64];
 static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_XDP };
 
 static int
-allow(scmp_filter_ctx ctx, const char *const *names, size_t count)
+filter_allow(scmp_filter_ctx ctx, const char *const *names, size_t count)
 {
 	int err = 0;
 
@@ -96,7 +96,7 @@ allow(scmp_filter_ctx ctx, const char *const *names, size_t count)
 
 /* Calls of which only some uses are allowed. Both lists have them. */
 static int
-allow_memory(scmp_filter_ctx ctx)
+filter_allow_memory(scmp_filter_ctx ctx)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	int err = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, &no_exec);
@@ -107,7 +107,7 @@ allow_memory(scmp_filter_ctx ctx)
 }
 
 static int
-allow_some(scmp_filter_ctx ctx)
+filter_allow_some(scmp_filter_ctx ctx)
 {
 	static const int prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_SET_NO_NEW_PRIVS,
 		PR_GET_DUMPABLE };
@@ -136,7 +136,7 @@ allow_some(scmp_filter_ctx ctx)
  * does not have it, and who it was is left for filter_tell(): an lcore must not write.
  */
 static void
-on_refused(int signo, siginfo_t *info, void *context)
+filter_on_refused(int signo, siginfo_t *info, void *context)
 {
 	ucontext_t *thread = context;
 	unsigned int number = (unsigned int)info->si_syscall % NUMBERS;
@@ -154,10 +154,10 @@ on_refused(int signo, siginfo_t *info, void *context)
 
 /* What becomes of a call of FILTER_ON. Where its result can't be set, nothing is told of it. */
 static uint32_t
-refuse(void)
+filter_refuse(void)
 {
 #if defined(__x86_64__) || defined(__aarch64__)
-	struct sigaction action = { .sa_sigaction = on_refused,
+	struct sigaction action = { .sa_sigaction = filter_on_refused,
 		.sa_flags = SA_SIGINFO | SA_RESTART };
 
 	if (sigaction(SIGSYS, &action, NULL) == 0)
@@ -192,12 +192,12 @@ filter_tell(void)
 
 /* @return the filter without rules, or NULL */
 static scmp_filter_ctx
-begin(enum filter_mode mode)
+filter_begin(enum filter_mode mode)
 {
 	/* ENOSYS: a C library that is newer than the lists does without what is not there. */
 	uint32_t action = mode == FILTER_KILL ? SCMP_ACT_KILL_PROCESS
 		: mode == FILTER_LOG          ? SCMP_ACT_LOG
-					      : refuse();
+					      : filter_refuse();
 	scmp_filter_ctx ctx = seccomp_init(action);
 
 	if (ctx == NULL)
@@ -210,10 +210,10 @@ begin(enum filter_mode mode)
 }
 
 static int
-load(scmp_filter_ctx ctx, int err)
+filter_load(scmp_filter_ctx ctx, int err)
 {
 	if (err == 0 && SANITIZED)
-		err = allow(
+		err = filter_allow(
 			ctx, sanitizer_calls, sizeof(sanitizer_calls) / sizeof(sanitizer_calls[0]));
 	if (err == 0)
 		err = seccomp_load(ctx);
@@ -232,19 +232,20 @@ filter_all(enum filter_mode mode)
 		return 0;
 	/* Threads that are cancelled are unwound by a library that is loaded when it is needed. */
 	backtrace(&frame, 1);
-	ctx = begin(mode);
+	ctx = filter_begin(mode);
 	if (ctx == NULL)
 		return -ENOMEM;
 	err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 	if (err == 0)
-		err = allow(ctx, lcore_calls, sizeof(lcore_calls) / sizeof(lcore_calls[0]));
+		err = filter_allow(ctx, lcore_calls, sizeof(lcore_calls) / sizeof(lcore_calls[0]));
 	if (err == 0)
-		err = allow(ctx, control_calls, sizeof(control_calls) / sizeof(control_calls[0]));
+		err = filter_allow(
+			ctx, control_calls, sizeof(control_calls) / sizeof(control_calls[0]));
 	if (err == 0)
-		err = allow_memory(ctx);
+		err = filter_allow_memory(ctx);
 	if (err == 0)
-		err = allow_some(ctx);
-	return load(ctx, err);
+		err = filter_allow_some(ctx);
+	return filter_load(ctx, err);
 }
 
 int
@@ -255,11 +256,11 @@ filter_lcore(enum filter_mode mode)
 
 	if (mode == FILTER_OFF)
 		return 0;
-	ctx = begin(mode);
+	ctx = filter_begin(mode);
 	if (ctx == NULL)
 		return -ENOMEM;
-	err = allow(ctx, lcore_calls, sizeof(lcore_calls) / sizeof(lcore_calls[0]));
+	err = filter_allow(ctx, lcore_calls, sizeof(lcore_calls) / sizeof(lcore_calls[0]));
 	if (err == 0)
-		err = allow_memory(ctx);
-	return load(ctx, err);
+		err = filter_allow_memory(ctx);
+	return filter_load(ctx, err);
 }

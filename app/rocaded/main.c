@@ -50,7 +50,7 @@ static volatile sig_atomic_t stop;
 static struct rcd_engine *running;
 
 static void
-on_signal(int signo)
+rocaded_main_on_signal(int signo)
 {
 	(void)signo;
 	stop = 1;
@@ -69,7 +69,7 @@ static const struct option_info option_list[] = {
 };
 
 static void
-usage(FILE *out)
+rocaded_main_usage(FILE *out)
 {
 	fputs("usage: rocaded [EAL options] [-- OPTIONS]\n\n", out);
 	options_print(out, option_list, RTE_DIM(option_list));
@@ -80,7 +80,7 @@ usage(FILE *out)
 }
 
 static int
-parse_options(int argc, char **argv, struct options *options)
+rocaded_main_parse_options(int argc, char **argv, struct options *options)
 {
 	struct option_table table;
 	int opt;
@@ -109,13 +109,13 @@ parse_options(int argc, char **argv, struct options *options)
 			options->embedded_wire = true;
 			break;
 		case 'h':
-			usage(stdout);
+			rocaded_main_usage(stdout);
 			exit(0);
 		case 'V':
 			version_print("rocaded", rte_version());
 			exit(0);
 		default:
-			usage(stderr);
+			rocaded_main_usage(stderr);
 			return -EINVAL;
 		}
 	}
@@ -128,7 +128,7 @@ parse_options(int argc, char **argv, struct options *options)
 
 /* Whom the daemon becomes, whom the socket belongs to, and who administers. */
 static int
-find_names(struct conf *conf, struct rights_user *user)
+rocaded_main_find_names(struct conf *conf, struct rights_user *user)
 {
 	struct rights_user admin;
 	gid_t gid;
@@ -155,7 +155,7 @@ find_names(struct conf *conf, struct rights_user *user)
 
 /* The folder of the socket. One that is made here belongs to whom the daemon becomes. */
 static void
-make_folder(const struct conf *conf, const struct rights_user *user)
+rocaded_main_make_folder(const struct conf *conf, const struct rights_user *user)
 {
 	char path[sizeof(conf->engine.socket)];
 	char *slash;
@@ -176,7 +176,7 @@ make_folder(const struct conf *conf, const struct rights_user *user)
 
 /* What must be removed in the end belongs to whom the daemon becomes. */
 static void
-hand_over(const struct conf *conf, const struct rights_user *user)
+rocaded_main_hand_over(const struct conf *conf, const struct rights_user *user)
 {
 	const char *const paths[] = { conf->engine.socket, rte_eal_get_runtime_dir() };
 	char path[512];
@@ -207,7 +207,7 @@ struct lcore_filter {
  * before 6.12 know no slices and pass over it.
  */
 static void
-shorten_slice(void *arg)
+rocaded_main_shorten_slice(void *arg)
 {
 	struct {
 		uint32_t size, policy;
@@ -225,7 +225,7 @@ shorten_slice(void *arg)
 }
 
 static void
-filter_on_lcore(void *arg)
+rocaded_main_filter_on_lcore(void *arg)
 {
 	struct lcore_filter *filter = arg;
 	int err = filter_lcore(filter->mode);
@@ -236,19 +236,20 @@ filter_on_lcore(void *arg)
 
 /* From here on the daemon can do what it takes to run, and no more. */
 static int
-confine(struct rcd_engine *engine, const struct conf *conf, const struct rights_user *user)
+rocaded_main_confine(
+	struct rcd_engine *engine, const struct conf *conf, const struct rights_user *user)
 {
 	struct lcore_filter filter = { .mode = conf->calls };
 
 	if (user != NULL)
-		hand_over(conf, user);
+		rocaded_main_hand_over(conf, user);
 	if (rights_drop(user, conf->core_dumps) != 0)
 		return -EPERM;
 	if (conf->engine.idle != RCD_IDLE_POLL)
-		rcd_engine_each_lcore(engine, shorten_slice, NULL);
+		rcd_engine_each_lcore(engine, rocaded_main_shorten_slice, NULL);
 	filter.err = filter_all(conf->calls);
 	if (filter.err == 0)
-		rcd_engine_each_lcore(engine, filter_on_lcore, &filter);
+		rcd_engine_each_lcore(engine, rocaded_main_filter_on_lcore, &filter);
 	if (filter.err != 0)
 		fprintf(stderr,
 			"rocaded: no filter of system calls: %s (seccomp = off does without)\n",
@@ -257,7 +258,7 @@ confine(struct rcd_engine *engine, const struct conf *conf, const struct rights_
 }
 
 static int
-add_devices(struct rcd_engine *engine, const struct conf *conf)
+rocaded_main_add_devices(struct rcd_engine *engine, const struct conf *conf)
 {
 	char error[512] = "";
 
@@ -271,9 +272,9 @@ add_devices(struct rcd_engine *engine, const struct conf *conf)
 }
 
 static int
-run(struct conf *conf, const struct rights_user *user)
+rocaded_main_run(struct conf *conf, const struct rights_user *user)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = rocaded_main_on_signal };
 	struct rcd_engine *engine;
 	char error[512] = "";
 	int status = 1;
@@ -281,7 +282,7 @@ run(struct conf *conf, const struct rights_user *user)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	make_folder(conf, user);
+	rocaded_main_make_folder(conf, user);
 #ifdef ROCADE_NET_IMPAIR
 	conf->engine.impair_set = rcd_pmd_impair_set;
 #endif
@@ -295,7 +296,8 @@ run(struct conf *conf, const struct rights_user *user)
 		fprintf(stderr, "rocaded: no packet capture: %s\n", rte_strerror(rte_errno));
 	if (rcd_engine_start(engine) != 0) {
 		fprintf(stderr, "rocaded: needs a worker lcore besides the main one (-l 0,1)\n");
-	} else if (add_devices(engine, conf) == 0 && confine(engine, conf, user) == 0) {
+	} else if (rocaded_main_add_devices(engine, conf) == 0 &&
+		rocaded_main_confine(engine, conf, user) == 0) {
 		sd_notify(0, "READY=1");
 		while (!stop && !rcd_engine_stopping(engine)) {
 			rcd_engine_step(engine, STEP_MS);
@@ -312,7 +314,7 @@ run(struct conf *conf, const struct rights_user *user)
 }
 
 static int
-take_keys(struct conf *conf, const struct options *options)
+rocaded_main_take_keys(struct conf *conf, const struct options *options)
 {
 	for (uint32_t i = 0; i < options->key_count; i++) {
 		const char *what = conf_option(conf, options->keys[i]);
@@ -327,7 +329,7 @@ take_keys(struct conf *conf, const struct options *options)
 
 /* Whether an option is one of ours. Of letters those alone that EAL has no other meaning for. */
 static bool
-is_own(const char *word)
+rocaded_main_is_own(const char *word)
 {
 	static const char *const letters[] = { "-h", "-V", "-s", "-o" };
 
@@ -355,14 +357,14 @@ main(int argc, char **argv)
 	/* EAL's options, "--", ours; ours alone may come without the "--". */
 	while (split < argc && strcmp(argv[split], "--") != 0)
 		split++;
-	if (split == argc && argc > 1 && is_own(argv[1]))
+	if (split == argc && argc > 1 && rocaded_main_is_own(argv[1]))
 		split = 0;
 	conf_init(&conf);
-	if (split < argc && parse_options(argc - split, argv + split, &options) != 0)
+	if (split < argc && rocaded_main_parse_options(argc - split, argv + split, &options) != 0)
 		return 2;
-	if (options.config != NULL && conf_load(&conf, options.config) != 0)
+	if (options.config != NULL && conf_load(&conf, options.config, stderr) != 0)
 		return 2;
-	if (take_keys(&conf, &options) != 0)
+	if (rocaded_main_take_keys(&conf, &options) != 0)
 		return 2;
 	if (options.check) {
 		printf("%s: fine\n", options.config != NULL ? options.config : "no configuration");
@@ -378,13 +380,13 @@ main(int argc, char **argv)
 		}
 		snprintf(conf.engine.socket, sizeof(conf.engine.socket), "%s", options.socket);
 	}
-	if (find_names(&conf, &user) != 0)
+	if (rocaded_main_find_names(&conf, &user) != 0)
 		return 2;
 	rights_begin(conf.core_dumps);
 	wish.owner = conf.user[0] != '\0' ? user.uid : 0;
 	if (eal_start(split == 0 ? 1 : split, argv, &wish) != 0)
 		return 1;
-	status = run(&conf, conf.user[0] != '\0' ? &user : NULL);
+	status = rocaded_main_run(&conf, conf.user[0] != '\0' ? &user : NULL);
 	rte_eal_cleanup();
 	eal_remove_files(&wish);
 	return status;

@@ -32,7 +32,7 @@
 static const unsigned int keep[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_IPC_LOCK };
 
 static bool
-memlock_unlimited(void)
+rights_memlock_unlimited(void)
 {
 	struct rlimit limit;
 
@@ -60,7 +60,7 @@ rights_begin(bool core_dumps)
 
 /* A number that may be a user or a group; -1 has a meaning of its own. */
 static bool
-parse_id(const char *name, uint32_t *id)
+rights_parse_id(const char *name, uint32_t *id)
 {
 	char *end;
 	unsigned long val;
@@ -80,7 +80,7 @@ rights_find_user(const char *name, struct rights_user *user)
 	uint32_t id;
 
 	memset(user, 0, sizeof(*user));
-	if (entry == NULL && parse_id(name, &id)) {
+	if (entry == NULL && rights_parse_id(name, &id)) {
 		user->uid = id;
 		user->gid = id;
 		entry = getpwuid(id);
@@ -102,7 +102,7 @@ rights_find_group(const char *name, gid_t *gid)
 	const struct group *entry = getgrnam(name);
 	uint32_t id;
 
-	if (entry == NULL && !parse_id(name, &id)) {
+	if (entry == NULL && !rights_parse_id(name, &id)) {
 		fprintf(stderr, "rocaded: there is no group %s\n", name);
 		return -EINVAL;
 	}
@@ -111,7 +111,7 @@ rights_find_group(const char *name, gid_t *gid)
 }
 
 static int
-capset(const struct __user_cap_data_struct data[2])
+rights_capset(const struct __user_cap_data_struct data[2])
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -120,19 +120,19 @@ capset(const struct __user_cap_data_struct data[2])
 
 /* Runs in each thread that is to have no capability. */
 static void
-on_strip(int signo)
+rights_on_strip(int signo)
 {
 	static const struct __user_cap_data_struct nothing[2];
 	int err = errno;
 
 	(void)signo;
-	capset(nothing);
+	rights_capset(nothing);
 	errno = err;
 }
 
 /* Whether a thread of ours has any capability; one that is gone has none. */
 static bool
-has_capabilities(const char *tid)
+rights_has_capabilities(const char *tid)
 {
 	unsigned long long permitted = 0;
 	char path[64], line[256];
@@ -151,7 +151,7 @@ has_capabilities(const char *tid)
 
 /* Signal the other threads that have capabilities. @return their number, or -1 */
 static int
-strip_round(int signo)
+rights_strip_round(int signo)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -162,7 +162,7 @@ strip_round(int signo)
 	while ((entry = readdir(dir)) != NULL) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid <= 0 || tid == gettid() || !has_capabilities(entry->d_name))
+		if (tid <= 0 || tid == gettid() || !rights_has_capabilities(entry->d_name))
 			continue;
 		syscall(SYS_tgkill, getpid(), tid, signo);
 		count++;
@@ -173,16 +173,16 @@ strip_round(int signo)
 
 /* Take all capabilities from all other threads: the lcores and the helpers of EAL need none. */
 static int
-strip_others(void)
+rights_strip_others(void)
 {
-	struct sigaction action = { .sa_handler = on_strip, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = rights_on_strip, .sa_flags = SA_RESTART };
 	struct timespec nap = { .tv_nsec = STRIP_NAP_NS };
 	int signo = SIGRTMIN;
 	int left = -1;
 
 	sigaction(signo, &action, NULL);
 	/* A round that finds nobody ends it: threads that they make have no more than they. */
-	for (int i = 0; i < STRIP_ROUNDS && (left = strip_round(signo)) > 0; i++)
+	for (int i = 0; i < STRIP_ROUNDS && (left = rights_strip_round(signo)) > 0; i++)
 		nanosleep(&nap, NULL);
 	signal(signo, SIG_IGN);
 	if (left == 0)
@@ -193,7 +193,7 @@ strip_others(void)
 
 /* Reduce this thread's capabilities to those that are kept. */
 static int
-keep_few(void)
+rights_keep_few(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
@@ -203,11 +203,11 @@ keep_few(void)
 		return -errno;
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
 		few[keep[i] / 32].permitted |= data[keep[i] / 32].permitted & 1u << (keep[i] % 32);
-	if (memlock_unlimited())
+	if (rights_memlock_unlimited())
 		few[CAP_IPC_LOCK / 32].permitted &= ~(1u << (CAP_IPC_LOCK % 32));
 	few[0].effective = few[0].permitted;
 	few[1].effective = few[1].permitted;
-	return capset(few) == 0 ? 0 : -errno;
+	return rights_capset(few) == 0 ? 0 : -errno;
 }
 
 int
@@ -227,11 +227,11 @@ rights_drop(const struct rights_user *user, bool core_dumps)
 		fprintf(stderr, "rocaded: can't become user %u: %s\n", user->uid, strerror(errno));
 		return -EPERM;
 	}
-	if (keep_few() != 0) {
+	if (rights_keep_few() != 0) {
 		fprintf(stderr, "rocaded: can't give up capabilities: %s\n", strerror(errno));
 		return -EPERM;
 	}
 	prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, core_dumps ? 1 : 0, 0, 0, 0);
-	return strip_others();
+	return rights_strip_others();
 }

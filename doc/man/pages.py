@@ -10,7 +10,8 @@ A line of the template that begins with @ is replaced:
     @options PROGRAM            app/PROGRAM/options.def
     @commands                   what rocade's parser and grammar say; "@about COMMAND" before a text
                                 of the template, "@end" behind the last, put it below that command
-    @keys ENGINE|DEVICE         app/rocaded/conf_key.def
+    @keys                       app/rocaded/conf_key.def
+    @linkkeys                   lib/engine/rcd_link_key.def
     @quotas                     lib/base/rcd_resource.def
     @counters                   lib/base/rcd_counter.def, its comments as headings
     @environment WHO            lib/base/rcd_env.def
@@ -109,10 +110,19 @@ def commands(about):
         raise SystemExit(f'pages.py: there is no command {", ".join(about)}')
 
 
-def keys(kind):
-    for key, form, start, what in entries('app/rocaded/conf_key.def', f'CONF_{kind}'):
-        yield from item(f'\\fB{escape(key)}\\fR = \\fI{escape(form)}\\fR', what,
-                        f'Default: {start}.' if start else '')
+def keyed(key, form, start, what):
+    return item(f'\\fB{escape(key)}\\fR = \\fI{escape(form)}\\fR', what,
+                f'Default: {start}.' if start else '')
+
+
+def keys():
+    for entry in entries('app/rocaded/conf_key.def', 'CONF_ENGINE'):
+        yield from keyed(*entry)
+
+
+def link_keys():
+    for _, key, _, _, *entry in entries('lib/engine/rcd_link_key.def', 'RCD_LINK_KEY'):
+        yield from keyed(key, *entry)
 
 
 def amount(text):
@@ -173,7 +183,8 @@ def page(template, release):
     lines, about = split_about(template.read_text(encoding='utf-8').splitlines())
     makers = {
         '@title': lambda name, section: [f'.TH {name} {section} "" "Rocade {release}" "Rocade"'],
-        '@options': options, '@commands': lambda: commands(about), '@keys': keys,
+        '@options': options, '@commands': lambda: commands(about),
+        '@keys': keys, '@linkkeys': link_keys,
         '@quotas': quotas, '@counters': counters, '@environment': environment,
     }
     for line in lines:

@@ -13,18 +13,18 @@
  * budgets, and clients take turns. A unit is about 0.1 us when its memory is at hand and 0.35 us
  * when it is not: a client's share delays others by some 10 us at worst, all shares by 50.
  */
-#define RCD_WORK_SESSION 32  /**< units of one client */
-#define RCD_WORK_AGAIN   8   /**< of one that used all of that in the poll before */
-#define RCD_WORK_ALL     128 /**< of all clients */
-#define RCD_WORK_EVENT   8   /**< units of an event: a system call of about 1 us */
-#define RCD_WORK_TIMERS  64  /**< timers of a poll: all clients' */
-#define RCD_WORK_CALLS   4   /**< commands of the control thread, which waits for each */
-#define RCD_WORK_TURNS   128 /**< queue pairs that are asked for a packet, and have none */
-#define RCD_WORK_RX      256 /**< what received packets cause: the rest of a burst waits */
-#define RCD_WORK_GROUPS  32  /**< copies of packets for groups, and their completions */
-#define RCD_WORK_PAUSED  16  /**< units of a queue pair that did its share of local operations */
-#define RCD_WORK_COPY    256 /**< completions that a command moves to a resized queue: 16 KiB */
-#define RCD_WORK_LEAVE   16  /**< queue pairs that a command takes from their lcore, or fails */
+#define RCD_WORK_CLIENT 32  /**< units of one client */
+#define RCD_WORK_AGAIN  8   /**< of one that used all of that in the poll before */
+#define RCD_WORK_ALL    128 /**< of all clients */
+#define RCD_WORK_EVENT  8   /**< units of an event: a system call of about 1 us */
+#define RCD_WORK_TIMERS 64  /**< timers of a poll: all clients' */
+#define RCD_WORK_CALLS  4   /**< commands of the control thread, which waits for each */
+#define RCD_WORK_TURNS  128 /**< queue pairs that are asked for a packet, and have none */
+#define RCD_WORK_RX     256 /**< what received packets cause: the rest of a burst waits */
+#define RCD_WORK_GROUPS 32  /**< copies of packets for groups, and their completions */
+#define RCD_WORK_PAUSED 16  /**< units of a queue pair that did its share of local operations */
+#define RCD_WORK_COPY   256 /**< completions that a command moves to a resized queue: 16 KiB */
+#define RCD_WORK_LEAVE  16  /**< queue pairs that a command takes from their lcore, or fails */
 
 /*
  * What the control thread does for one client before the next has its turn, in units: a page that

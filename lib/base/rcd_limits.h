@@ -31,6 +31,9 @@
  */
 #define RCD_BURST_MAX 64
 
+/** Address handles of an engine. */
+#define RCD_AHS_MAX (1u << 18)
+
 /** Addresses of a device: what a reply of the control protocol has room for. */
 #define RCD_GIDS_MAX 128
 

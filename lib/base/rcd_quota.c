@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The accounts of sessions and users. What the numbers stand for is their owners' business.
+ * The accounts of clients and users. What the numbers stand for is their owners' business.
  */
 #include "rcd_quota.h"
 
@@ -37,7 +37,7 @@ rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource)
 }
 
 static uint64_t
-at(const struct rcd_quota *quota, enum rcd_resource resource)
+quota_at(const struct rcd_quota *quota, enum rcd_resource resource)
 {
 	uint64_t val;
 
@@ -76,7 +76,7 @@ rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
 }
 
 static struct rcd_quota_user *
-user_get(struct rcd_quota_book *book, uid_t uid)
+quota_user_get(struct rcd_quota_book *book, uid_t uid)
 {
 	struct rcd_quota_user *user;
 
@@ -90,16 +90,22 @@ user_get(struct rcd_quota_book *book, uid_t uid)
 		user->uid = uid;
 		LIST_INSERT_HEAD(&book->users, user, link);
 	}
-	user->sessions++;
 	return user;
 }
 
-/* A session or an heir is no more, @param count  of them. */
+/* How many entries of its kind the user has. */
+static uint32_t *
+quota_kind_of(const struct rcd_quota_entry *entry)
+{
+	return entry->other ? &entry->user->others : &entry->user->sessions;
+}
+
+/* The user has an entry less. */
 static void
-user_put(struct rcd_quota_user *user, uint32_t *count)
+quota_user_put(struct rcd_quota_user *user, uint32_t *count)
 {
 	--*count;
-	if (user->sessions + user->heirs > 0)
+	if (user->sessions + user->others > 0)
 		return;
 	/* What is charged is an entry's, and they are gone. */
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
@@ -112,11 +118,19 @@ int
 rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t uid)
 {
 	memset(entry, 0, sizeof(*entry));
-	entry->user = user_get(book, uid);
+	entry->user = quota_user_get(book, uid);
 	if (entry->user == NULL)
 		return -ENOMEM;
 	entry->book = book;
+	++*quota_kind_of(entry);
 	return 0;
+}
+
+void
+rcd_quota_join_beside(struct rcd_quota_entry *entry, const struct rcd_quota_entry *of)
+{
+	*entry = (struct rcd_quota_entry){ .book = of->book, .user = of->user, .other = true };
+	++*quota_kind_of(entry);
 }
 
 void
@@ -126,7 +140,7 @@ rcd_quota_leave(struct rcd_quota_entry *entry)
 		return;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		rcd_quota_uncharge(entry, (enum rcd_resource)i, entry->used[i]);
-	user_put(entry->user, entry->heir ? &entry->user->heirs : &entry->user->sessions);
+	quota_user_put(entry->user, quota_kind_of(entry));
 	memset(entry, 0, sizeof(*entry));
 }
 
@@ -134,24 +148,30 @@ void
 rcd_quota_bequeath(
 	struct rcd_quota_entry *entry, struct rcd_quota_entry *heir, enum rcd_resource resource)
 {
-	*heir = (struct rcd_quota_entry){ .book = entry->book, .user = entry->user, .heir = true };
-	heir->used[resource] = entry->used[resource];
-	entry->used[resource] = 0;
-	entry->user->heirs++;
+	rcd_quota_join_beside(heir, entry);
+	rcd_quota_hand(entry, heir, resource, entry->used[resource]);
+}
+
+void
+rcd_quota_hand(struct rcd_quota_entry *from, struct rcd_quota_entry *to, enum rcd_resource resource,
+	uint64_t amount)
+{
+	RCD_CHECK(from->user == to->user && amount <= from->used[resource]);
+	from->used[resource] -= amount;
+	to->used[resource] += amount;
 }
 
 int
 rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t uid,
 	enum rcd_resource resource, uint64_t amount)
 {
-	struct rcd_quota_user *user = user_get(book, uid);
+	struct rcd_quota_user *user = quota_user_get(book, uid);
 
 	memset(heir, 0, sizeof(*heir));
 	if (user == NULL)
 		return -ENOMEM;
-	user->sessions--;
-	user->heirs++;
-	*heir = (struct rcd_quota_entry){ .book = book, .user = user, .heir = true };
+	*heir = (struct rcd_quota_entry){ .book = book, .user = user, .other = true };
+	++*quota_kind_of(heir);
 	heir->used[resource] = amount;
 	user->used[resource] += amount;
 	book->used[resource] += amount;
@@ -161,7 +181,7 @@ rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t u
 uint64_t
 rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource)
 {
-	uint64_t total = at(&book->total, resource);
+	uint64_t total = quota_at(&book->total, resource);
 
 	return total != 0 && book->used[resource] > total ? book->used[resource] - total : 0;
 }
@@ -169,7 +189,7 @@ rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource)
 bool
 rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource, uint64_t owed)
 {
-	uint64_t total = at(&book->total, resource);
+	uint64_t total = quota_at(&book->total, resource);
 
 	return total == 0 ||
 		(owed < total / OWED_PART + OWED_LEAST &&
@@ -179,16 +199,19 @@ rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource,
 int
 rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
 {
-	struct rcd_quota_user *user = user_get(entry->book, uid);
+	struct rcd_quota_user *user = quota_user_get(entry->book, uid);
+	struct rcd_quota_user *before = entry->user;
+	uint32_t *count = quota_kind_of(entry);
 
 	if (user == NULL)
 		return -ENOMEM;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
-		entry->user->used[i] -= entry->used[i];
+		before->used[i] -= entry->used[i];
 		user->used[i] += entry->used[i];
 	}
-	user_put(entry->user, &entry->user->sessions);
 	entry->user = user;
+	++*quota_kind_of(entry);
+	quota_user_put(before, count);
 	return 0;
 }
 
@@ -196,8 +219,8 @@ uint64_t
 rcd_quota_user_limit(
 	const struct rcd_quota_book *book, const struct rcd_quota_user *user, enum rcd_resource of)
 {
-	uint64_t limit = at(&book->user, of);
-	uint64_t total = at(&book->total, of);
+	uint64_t limit = quota_at(&book->user, of);
+	uint64_t total = quota_at(&book->total, of);
 	uint64_t others = book->used[of] - user->used[of];
 	uint64_t left;
 
@@ -213,7 +236,7 @@ rcd_quota_user_limit(
 uint64_t
 rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
 {
-	uint64_t own = at(&entry->book->session, resource);
+	uint64_t own = quota_at(&entry->book->session, resource);
 	uint64_t user = rcd_quota_user_limit(entry->book, entry->user, resource);
 
 	return own != 0 && own < user ? own : user;
@@ -221,7 +244,7 @@ rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
 
 /* Whether a limit leaves room for so much more. */
 static bool
-fits(uint64_t used, uint64_t amount, uint64_t limit)
+quota_fits(uint64_t used, uint64_t amount, uint64_t limit)
 {
 	return used <= limit && amount <= limit - used;
 }
@@ -229,10 +252,10 @@ fits(uint64_t used, uint64_t amount, uint64_t limit)
 bool
 rcd_quota_fits(const struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
 {
-	uint64_t own = at(&entry->book->session, resource);
+	uint64_t own = quota_at(&entry->book->session, resource);
 
-	return (own == 0 || fits(entry->used[resource], amount, own)) &&
-		fits(entry->user->used[resource], amount,
+	return (own == 0 || quota_fits(entry->used[resource], amount, own)) &&
+		quota_fits(entry->user->used[resource], amount,
 			rcd_quota_user_limit(entry->book, entry->user, resource));
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Quotas: what each session and each user has of what the engine can run out of. A book keeps the
- * accounts of all users; a session has an entry of its own, which counts for its user too.
+ * Quotas: what each client and each user has of what the engine can run out of. A book keeps the
+ * accounts of all users. A connection has an entry, and so has a context that connections share;
+ * each counts for its user too.
  *
  * It only counts: who takes something charges for it first, and uncharges when it is given back.
- * What a session still has at its end goes back as a whole. All functions belong to the control
+ * What an entry still has at its end goes back as a whole. All functions belong to the control
  * thread.
  */
 #ifndef RCD_QUOTA_H
@@ -29,7 +30,7 @@ struct rcd_quota {
 #include "rcd_resource.def"
 };
 
-/** Defaults of a session. */
+/** Defaults of a client. */
 void
 rcd_quota_init(struct rcd_quota *quota);
 
@@ -37,18 +38,20 @@ rcd_quota_init(struct rcd_quota *quota);
 uint64_t *
 rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource);
 
-/** Name of a resource, and the largest limit that may be set. */
+/** Name of a resource, as in the configuration. @return static string */
 const char *
 rcd_resource_name(enum rcd_resource resource);
+
+/** The largest limit that may be set. */
 uint64_t
 rcd_resource_most(enum rcd_resource resource);
 
-/** A user: all sessions with this uid. */
+/** A user: all entries with this uid. */
 struct rcd_quota_user {
 	LIST_ENTRY(rcd_quota_user) link;
 	uid_t uid;
-	uint32_t sessions;
-	uint32_t heirs; /**< entries of sessions that have ended */
+	uint32_t sessions; /**< connections */
+	uint32_t others;   /**< entries of contexts, and of what outlives a client */
 	uint64_t used[RCD_RESOURCE_COUNT];
 };
 
@@ -56,7 +59,7 @@ LIST_HEAD(rcd_quota_users, rcd_quota_user);
 
 /** The accounts of an engine. */
 struct rcd_quota_book {
-	struct rcd_quota session; /**< limits of each */
+	struct rcd_quota session; /**< limits of each entry */
 	struct rcd_quota user;    /**< limits of each; 0: a share of the total */
 	struct rcd_quota total;   /**< of all users together: the engine's own part is not in it */
 	uint64_t used[RCD_RESOURCE_COUNT];
@@ -64,30 +67,39 @@ struct rcd_quota_book {
 	struct rcd_quota_users users;
 };
 
-/** A session's entry. All zero: it has not joined. */
+/** What somebody has. All zero: it has not joined. */
 struct rcd_quota_entry {
 	struct rcd_quota_book *book;
 	struct rcd_quota_user *user;
-	bool heir; /**< of a session that has ended */
+	bool other; /**< of no connection: counted in the user's `others` */
 	uint64_t used[RCD_RESOURCE_COUNT];
 };
 
-/** Open a book: limits of sessions and users, and totals of which 0 is without end. */
+/** Open a book: limits of entries and users, and totals of which 0 is without end. */
 void
 rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
 	const struct rcd_quota *user, const struct rcd_quota *total);
 
-/** A session of this user begins. @return 0 or -ENOMEM */
+/** A connection of this user begins. @return 0 or -ENOMEM */
 int
 rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t uid);
+
+/**
+ * One more entry of a user that has one, with limits of its own: a context's, which may be another
+ * user's later (rcd_quota_move()).
+ *
+ * @param entry  set
+ */
+void
+rcd_quota_join_beside(struct rcd_quota_entry *entry, const struct rcd_quota_entry *of);
 
 /** It ends, and gives back what it still has. An entry that never joined is left alone. */
 void
 rcd_quota_leave(struct rcd_quota_entry *entry);
 
 /**
- * What a session has of a resource outlives it: another entry of its user has all of that from now
- * on. That one ends by rcd_quota_leave().
+ * What an entry has of a resource outlives it: another one of its user has all of that from now on.
+ * That one ends by rcd_quota_leave().
  *
  * @param heir  set
  */
@@ -96,8 +108,16 @@ rcd_quota_bequeath(
 	struct rcd_quota_entry *entry, struct rcd_quota_entry *heir, enum rcd_resource resource);
 
 /**
- * Another user has the session from now on, with all that it has. What the new user has may be
- * above the limit then; it gets no more.
+ * Give so much of what is charged to an entry to another of the same user. Limits do not matter:
+ * nothing is taken.
+ */
+void
+rcd_quota_hand(struct rcd_quota_entry *from, struct rcd_quota_entry *to, enum rcd_resource resource,
+	uint64_t amount);
+
+/**
+ * Another user has the entry from now on, with all that it has. What the new user has may be above
+ * the limit then; it gets no more.
  *
  * @return 0; -ENOMEM: it stays with the old one
  */
@@ -140,7 +160,7 @@ uint64_t
 rcd_quota_user_limit(
 	const struct rcd_quota_book *book, const struct rcd_quota_user *user, enum rcd_resource of);
 
-/** What a session may have: the smaller of its own limit and its user's. */
+/** What an entry may have: the smaller of its own limit and its user's. */
 uint64_t
 rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource);
 

@@ -28,7 +28,7 @@ rcd_ranges_fini(struct rcd_ranges *ranges)
 }
 
 static void
-remove_at(struct rcd_ranges *ranges, uint32_t at)
+ranges_remove_at(struct rcd_ranges *ranges, uint32_t at)
 {
 	memmove(&ranges->list[at], &ranges->list[at + 1],
 		(--ranges->count - at) * sizeof(ranges->list[0]));
@@ -46,7 +46,7 @@ rcd_ranges_take(struct rcd_ranges *ranges, uint64_t len)
 		range->start += len;
 		range->len -= len;
 		if (range->len == 0)
-			remove_at(ranges, i);
+			ranges_remove_at(ranges, i);
 		return start;
 	}
 	return RCD_RANGES_NONE;
@@ -54,7 +54,7 @@ rcd_ranges_take(struct rcd_ranges *ranges, uint64_t len)
 
 /* The first one behind a place. */
 static uint32_t
-place_of(const struct rcd_ranges *ranges, uint64_t start)
+ranges_place_of(const struct rcd_ranges *ranges, uint64_t start)
 {
 	uint32_t low = 0;
 	uint32_t high = ranges->count;
@@ -70,8 +70,9 @@ place_of(const struct rcd_ranges *ranges, uint64_t start)
 	return low;
 }
 
+/* @return whether there is room for one more range */
 static bool
-make_room(struct rcd_ranges *ranges)
+ranges_make_room(struct rcd_ranges *ranges)
 {
 	uint32_t room = ranges->room < 8 ? 16 : ranges->room * 2;
 	struct rcd_range *more;
@@ -89,7 +90,7 @@ make_room(struct rcd_ranges *ranges)
 int
 rcd_ranges_give(struct rcd_ranges *ranges, uint64_t start, uint64_t len)
 {
-	uint32_t at = place_of(ranges, start);
+	uint32_t at = ranges_place_of(ranges, start);
 	struct rcd_range *next = at < ranges->count ? &ranges->list[at] : NULL;
 	struct rcd_range *before = at > 0 ? &ranges->list[at - 1] : NULL;
 
@@ -99,7 +100,7 @@ rcd_ranges_give(struct rcd_ranges *ranges, uint64_t start, uint64_t len)
 		before->len += len;
 		if (next != NULL) {
 			before->len += next->len;
-			remove_at(ranges, at);
+			ranges_remove_at(ranges, at);
 		}
 		return 0;
 	}
@@ -108,7 +109,7 @@ rcd_ranges_give(struct rcd_ranges *ranges, uint64_t start, uint64_t len)
 		next->len += len;
 		return 0;
 	}
-	if (!make_room(ranges))
+	if (!ranges_make_room(ranges))
 		return -ENOMEM;
 	memmove(&ranges->list[at + 1], &ranges->list[at],
 		(ranges->count++ - at) * sizeof(ranges->list[0]));

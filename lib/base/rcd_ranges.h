@@ -12,6 +12,7 @@
 
 #define RCD_RANGES_NONE UINT64_MAX /**< the start of no range */
 
+/** What is free in one piece: addresses, bytes or numbers, as the owner counts. */
 struct rcd_range {
 	uint64_t start;
 	uint64_t len;

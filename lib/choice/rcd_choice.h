@@ -25,6 +25,8 @@ extern const char rcd_choice_system[];
 
 /** All symbols, in the order of rcd_choice_target[]. */
 extern const struct rcd_choice_symbol rcd_choice_symbol[];
+
+/** How many there are. */
 extern const size_t rcd_choice_count;
 
 /** Where the function of the same index jumps to. Written once, before anybody can call. */

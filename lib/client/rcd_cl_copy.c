@@ -51,7 +51,7 @@ struct rcd_cl_copy {
 };
 
 static void
-tell_engine(struct rcd_cl_copy *copy)
+cl_copy_tell_engine(struct rcd_cl_copy *copy)
 {
 	uint64_t one = 1;
 
@@ -65,7 +65,7 @@ tell_engine(struct rcd_cl_copy *copy)
 
 /* Where the first way is forbidden, in some sandboxes. */
 static ssize_t
-through_file(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to)
+cl_copy_through_file(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to)
 {
 	if (copy->mem_fd < 0)
 		copy->mem_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -77,7 +77,7 @@ through_file(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len,
 
 /* By the kernel, which says that memory is gone where a copy of our own would fault. */
 static int
-move(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to)
+cl_copy_move(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to)
 {
 	size_t tail = len < RCD_CACHE_LINE ? len : (addr + len - 1) % RCD_CACHE_LINE + 1;
 	struct iovec local = { .iov_base = here, .iov_len = len };
@@ -90,15 +90,15 @@ move(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to
 			   : process_vm_readv(copy->pid, &local, 1, remote, 2, 0);
 
 	if (count < 0 && (errno == EPERM || errno == ENOSYS))
-		count = through_file(copy, here, addr, len, to);
+		count = cl_copy_through_file(copy, here, addr, len, to);
 	return count == (ssize_t)len ? 0 : EFAULT;
 }
 
 static int
-exchange(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job, uint8_t *data)
+cl_copy_exchange(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job, uint8_t *data)
 {
 	uint64_t found, next;
-	int err = move(copy, data, job->addr, sizeof(found), false);
+	int err = cl_copy_move(copy, data, job->addr, sizeof(found), false);
 
 	if (err != 0)
 		return err;
@@ -106,11 +106,11 @@ exchange(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job, uint8_t *dat
 	if (job->op == RCD_COPYQ_SWAP && found != job->compare)
 		return 0;
 	next = job->op == RCD_COPYQ_ADD ? found + job->operand : job->operand;
-	return move(copy, (uint8_t *)&next, job->addr, sizeof(next), true);
+	return cl_copy_move(copy, (uint8_t *)&next, job->addr, sizeof(next), true);
 }
 
 static int
-carry_out(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job)
+cl_copy_carry_out(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job)
 {
 	uint8_t *data = copy->queue->arena + job->data;
 
@@ -120,19 +120,19 @@ carry_out(struct rcd_cl_copy *copy, const struct rcd_copyq_job *job)
 	case RCD_COPYQ_NOTHING:
 		return 0;
 	case RCD_COPYQ_READ:
-		return move(copy, data, job->addr, job->len, false);
+		return cl_copy_move(copy, data, job->addr, job->len, false);
 	case RCD_COPYQ_WRITE:
-		return move(copy, data, job->addr, job->len, true);
+		return cl_copy_move(copy, data, job->addr, job->len, true);
 	case RCD_COPYQ_ADD:
 	case RCD_COPYQ_SWAP:
-		return job->len == sizeof(uint64_t) ? exchange(copy, job, data) : EINVAL;
+		return job->len == sizeof(uint64_t) ? cl_copy_exchange(copy, job, data) : EINVAL;
 	}
 	return EINVAL;
 }
 
 /* Regions that went whose last job is behind us. With the lock. */
 static void
-sweep(struct rcd_cl_copy *copy)
+cl_copy_sweep(struct rcd_cl_copy *copy)
 {
 	uint32_t done = rcd_shm_load(&copy->queue->done);
 
@@ -143,12 +143,12 @@ sweep(struct rcd_cl_copy *copy)
 
 /* @return whether it may be carried out: its region is still there */
 static bool
-begin(struct rcd_cl_copy *copy, uint32_t key)
+cl_copy_begin(struct rcd_cl_copy *copy, uint32_t key)
 {
 	bool may = true;
 
 	pthread_mutex_lock(&copy->lock);
-	sweep(copy);
+	cl_copy_sweep(copy);
 	for (uint32_t i = 0; i < copy->gone_count; i++)
 		may = may && copy->gone[i].key != key;
 	copy->busy = may;
@@ -158,7 +158,7 @@ begin(struct rcd_cl_copy *copy, uint32_t key)
 }
 
 static void
-end(struct rcd_cl_copy *copy)
+cl_copy_end(struct rcd_cl_copy *copy)
 {
 	pthread_mutex_lock(&copy->lock);
 	copy->busy = false;
@@ -167,51 +167,53 @@ end(struct rcd_cl_copy *copy)
 }
 
 static bool
-stopping(const struct rcd_cl_copy *copy)
+cl_copy_stopping(const struct rcd_cl_copy *copy)
 {
 	return __atomic_load_n(&copy->stop, __ATOMIC_SEQ_CST) != 0;
 }
 
 static void
-work(struct rcd_cl_copy *copy)
+cl_copy_work(struct rcd_cl_copy *copy)
 {
-	while (copy->done != rcd_shm_load(&copy->queue->posted) && !stopping(copy)) {
+	while (copy->done != rcd_shm_load(&copy->queue->posted) && !cl_copy_stopping(copy)) {
 		struct rcd_copyq_job *slot = &copy->queue->jobs[copy->done & MASK];
 		struct rcd_copyq_job job = *slot;
 
-		slot->status = begin(copy, job.key) ? (uint32_t)carry_out(copy, &job) : ECANCELED;
+		slot->status = cl_copy_begin(copy, job.key)
+			? (uint32_t)cl_copy_carry_out(copy, &job)
+			: ECANCELED;
 		rcd_shm_store(&copy->queue->done, ++copy->done);
-		end(copy);
-		tell_engine(copy);
+		cl_copy_end(copy);
+		cl_copy_tell_engine(copy);
 	}
 }
 
 static void
-sleep_until_posted(struct rcd_cl_copy *copy)
+cl_copy_sleep_until_posted(struct rcd_cl_copy *copy)
 {
 	uint32_t *asleep = &copy->queue->asleep;
 
 	__atomic_store_n(asleep, 1, __ATOMIC_SEQ_CST);
 	if (copy->done == __atomic_load_n(&copy->queue->posted, __ATOMIC_SEQ_CST) &&
-		!stopping(copy))
+		!cl_copy_stopping(copy))
 		syscall(SYS_futex, asleep, FUTEX_WAIT, 1, NULL, NULL, 0);
 	__atomic_store_n(asleep, 0, __ATOMIC_SEQ_CST);
 }
 
 static void *
-run(void *arg)
+cl_copy_run(void *arg)
 {
 	struct rcd_cl_copy *copy = arg;
 	int spins = 0;
 
-	while (!stopping(copy)) {
+	while (!cl_copy_stopping(copy)) {
 		if (copy->done != rcd_shm_load(&copy->queue->posted)) {
-			work(copy);
+			cl_copy_work(copy);
 			spins = 0;
 		} else if (++spins < SPINS) {
 			sched_yield();
 		} else {
-			sleep_until_posted(copy);
+			cl_copy_sleep_until_posted(copy);
 			spins = 0;
 		}
 	}
@@ -219,7 +221,7 @@ run(void *arg)
 }
 
 static int
-make_thread(struct rcd_cl_copy *copy)
+cl_copy_make_thread(struct rcd_cl_copy *copy)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -230,7 +232,7 @@ make_thread(struct rcd_cl_copy *copy)
 	/* Signals are the application's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&copy->thread, &attr, run, copy);
+	err = pthread_create(&copy->thread, &attr, cl_copy_run, copy);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (err == 0)
@@ -241,7 +243,7 @@ make_thread(struct rcd_cl_copy *copy)
 /* The engine makes one queue for each client: one that is there is used, if no thread was to be had
  * for it before. */
 static int
-open_queue(struct rcd_client *client)
+cl_copy_open_queue(struct rcd_client *client)
 {
 	struct rcd_ctrl_copy_rep rep;
 	uint64_t segment = client->shm_bytes + client->huge_bytes;
@@ -271,7 +273,7 @@ rcd_cl_copy_start(struct rcd_client *client)
 	copy = calloc(1, sizeof(*copy));
 	if (copy == NULL)
 		return -ENOMEM;
-	err = open_queue(client);
+	err = cl_copy_open_queue(client);
 	if (err != 0) {
 		free(copy);
 		return err;
@@ -286,7 +288,7 @@ rcd_cl_copy_start(struct rcd_client *client)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&copy->idle, &attr);
 	pthread_condattr_destroy(&attr);
-	err = make_thread(copy);
+	err = cl_copy_make_thread(copy);
 	if (err != 0) {
 		pthread_mutex_destroy(&copy->lock);
 		pthread_cond_destroy(&copy->idle);
@@ -299,36 +301,36 @@ rcd_cl_copy_start(struct rcd_client *client)
 
 /* What may be waited for. */
 static bool
-is_idle(struct rcd_cl_copy *copy, const void *arg)
+cl_copy_is_idle(struct rcd_cl_copy *copy, const void *arg)
 {
 	(void)arg;
 	return !copy->busy;
 }
 
 static bool
-is_elsewhere(struct rcd_cl_copy *copy, const void *key)
+cl_copy_is_elsewhere(struct rcd_cl_copy *copy, const void *key)
 {
 	return !copy->busy || copy->key != *(const uint32_t *)key;
 }
 
 static bool
-is_behind(struct rcd_cl_copy *copy, const void *number)
+cl_copy_is_behind(struct rcd_cl_copy *copy, const void *number)
 {
 	return (int32_t)(rcd_shm_load(&copy->queue->done) - *(const uint32_t *)number) >= 0;
 }
 
 static bool
-has_room(struct rcd_cl_copy *copy, const void *arg)
+cl_copy_has_room(struct rcd_cl_copy *copy, const void *arg)
 {
 	(void)arg;
-	sweep(copy);
+	cl_copy_sweep(copy);
 	return copy->gone_count < GONE_MAX;
 }
 
 /* With the lock. @return whether it came to that */
 static bool
-wait_for(struct rcd_cl_copy *copy, bool (*reached)(struct rcd_cl_copy *copy, const void *arg),
-	const void *arg)
+cl_copy_wait_for(struct rcd_cl_copy *copy,
+	bool (*reached)(struct rcd_cl_copy *copy, const void *arg), const void *arg)
 {
 	struct timespec until;
 	int err = 0;
@@ -353,7 +355,7 @@ rcd_cl_copy_stop(struct rcd_client *client)
 	__atomic_store_n(&copy->queue->asleep, 0, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, &copy->queue->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 	pthread_mutex_lock(&copy->lock);
-	ended = wait_for(copy, is_idle, NULL);
+	ended = cl_copy_wait_for(copy, cl_copy_is_idle, NULL);
 	pthread_mutex_unlock(&copy->lock);
 	if (!ended) {
 		/* It has no use for the descriptor any more, which may be another file by then. */
@@ -379,11 +381,11 @@ rcd_cl_copy_forget(struct rcd_client *client, uint32_t key)
 	if (copy == NULL)
 		return 0;
 	pthread_mutex_lock(&copy->lock);
-	right = wait_for(copy, has_room, NULL);
+	right = cl_copy_wait_for(copy, cl_copy_has_room, NULL);
 	if (right) {
 		copy->gone[copy->gone_count++] =
 			(struct gone){ .key = key, .before = rcd_shm_load(&copy->queue->posted) };
-		right = wait_for(copy, is_elsewhere, &key);
+		right = cl_copy_wait_for(copy, cl_copy_is_elsewhere, &key);
 	}
 	pthread_mutex_unlock(&copy->lock);
 	return right ? 0 : -ETIMEDOUT;
@@ -400,7 +402,7 @@ rcd_cl_copy_drain(struct rcd_client *client)
 		return 0;
 	number = rcd_shm_load(&copy->queue->posted);
 	pthread_mutex_lock(&copy->lock);
-	right = wait_for(copy, is_behind, &number);
+	right = cl_copy_wait_for(copy, cl_copy_is_behind, &number);
 	pthread_mutex_unlock(&copy->lock);
 	return right ? 0 : -ETIMEDOUT;
 }

@@ -19,6 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "rcd_bits.h"
 #include "rcd_cl_copy.h"
 #include "rcd_cl_span.h"
 
@@ -57,20 +58,20 @@ struct plan {
 };
 
 static void
-before_fork(void)
+cl_mem_before_fork(void)
 {
 	pthread_mutex_lock(&lock);
 	rcd_cl_span_check();
 }
 
 static void
-after_fork_parent(void)
+cl_mem_after_fork_parent(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 static void
-after_fork_child(void)
+cl_mem_after_fork_child(void)
 {
 	rcd_cl_span_unshare();
 	for (size_t i = 0; i < client_count; i++)
@@ -80,7 +81,7 @@ after_fork_child(void)
 }
 
 static enum mode
-mode_now(void)
+cl_mem_mode_now(void)
 {
 	const char *text = getenv("ROCADE_MR");
 
@@ -92,12 +93,13 @@ mode_now(void)
 }
 
 static int
-remember_client(struct rcd_client *client)
+cl_mem_remember_client(struct rcd_client *client)
 {
 	struct rcd_client **more;
 
 	if (!handlers_set) {
-		if (pthread_atfork(before_fork, after_fork_parent, after_fork_child) != 0)
+		if (pthread_atfork(cl_mem_before_fork, cl_mem_after_fork_parent,
+			    cl_mem_after_fork_child) != 0)
 			return -ENOMEM;
 		handlers_set = true;
 	}
@@ -113,7 +115,7 @@ remember_client(struct rcd_client *client)
 }
 
 static int
-mem_add(struct rcd_client *client, int fd, uint64_t offset, uint64_t len, bool writable,
+cl_mem_add(struct rcd_client *client, int fd, uint64_t offset, uint64_t len, bool writable,
 	uint32_t *handle)
 {
 	struct rcd_ctrl_mem_req req = { .offset = offset, .len = len, .writable = writable };
@@ -127,7 +129,7 @@ mem_add(struct rcd_client *client, int fd, uint64_t offset, uint64_t len, bool w
 
 /* The session's handle of a span; it gets one the first time. */
 static int
-span_handle(struct rcd_client *client, struct rcd_cl_span *span, uint32_t *handle)
+cl_mem_span_handle(struct rcd_client *client, struct rcd_cl_span *span, uint32_t *handle)
 {
 	void *more;
 	int err;
@@ -142,7 +144,7 @@ span_handle(struct rcd_client *client, struct rcd_cl_span *span, uint32_t *handl
 	if (more == NULL)
 		return -ENOMEM;
 	span->known = more;
-	err = mem_add(
+	err = cl_mem_add(
 		client, rcd_cl_span_fd(), span->offset, span->end - span->start, true, handle);
 	if (err == 0) {
 		span->known[span->known_count].client = client;
@@ -152,14 +154,14 @@ span_handle(struct rcd_client *client, struct rcd_cl_span *span, uint32_t *handl
 }
 
 static void
-forget_span(struct rcd_cl_span *span)
+cl_mem_forget_span(struct rcd_cl_span *span)
 {
 	for (uint32_t i = 0; i < span->known_count; i++)
 		rcd_cl_destroy(span->known[i].client, RCD_CTRL_MEM_DEL, span->known[i].handle);
 }
 
 static int
-add_extent(struct plan *plan, uint32_t mem, uint64_t offset, uint64_t len)
+cl_mem_add_extent(struct plan *plan, uint32_t mem, uint64_t offset, uint64_t len)
 {
 	struct rcd_ctrl_mr_req *req = &plan->req;
 	struct rcd_ctrl_extent *last = &req->extents[req->extent_count - 1];
@@ -176,13 +178,13 @@ add_extent(struct plan *plan, uint32_t mem, uint64_t offset, uint64_t len)
 }
 
 static int
-add_span(struct plan *plan, struct rcd_cl_span *span, uintptr_t from, uintptr_t to)
+cl_mem_add_span(struct plan *plan, struct rcd_cl_span *span, uintptr_t from, uintptr_t to)
 {
 	uint32_t handle;
-	int err = span_handle(plan->client, span, &handle);
+	int err = cl_mem_span_handle(plan->client, span, &handle);
 
 	if (err == 0)
-		err = add_extent(plan, handle, from - span->start, to - from);
+		err = cl_mem_add_extent(plan, handle, from - span->start, to - from);
 	if (err != 0)
 		return err;
 	for (uint32_t i = 0; i < plan->span_count; i++)
@@ -196,7 +198,7 @@ add_span(struct plan *plan, struct rcd_cl_span *span, uintptr_t from, uintptr_t 
 }
 
 static bool
-same_file(int fd, const struct rcd_cl_vma *vma)
+cl_mem_same_file(int fd, const struct rcd_cl_vma *vma)
 {
 	struct stat stat;
 
@@ -205,11 +207,11 @@ same_file(int fd, const struct rcd_cl_vma *vma)
 }
 
 static int
-try_open(const char *path, const struct rcd_cl_vma *vma)
+cl_mem_try_open(const char *path, const struct rcd_cl_vma *vma)
 {
 	int fd = open(path, (vma->writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 
-	if (fd >= 0 && !same_file(fd, vma)) {
+	if (fd >= 0 && !cl_mem_same_file(fd, vma)) {
 		close(fd);
 		fd = -1;
 	}
@@ -218,7 +220,7 @@ try_open(const char *path, const struct rcd_cl_vma *vma)
 
 /* A descriptor of the file behind a shared mapping: an open one, or by name. @return -1: none */
 static int
-find_fd(const struct rcd_cl_vma *vma)
+cl_mem_find_fd(const struct rcd_cl_vma *vma)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -228,7 +230,7 @@ find_fd(const struct rcd_cl_vma *vma)
 	while (dir != NULL && found < 0 && (entry = readdir(dir)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (entry->d_name[0] == '.' || fd == dirfd(dir) || !same_file(fd, vma))
+		if (entry->d_name[0] == '.' || fd == dirfd(dir) || !cl_mem_same_file(fd, vma))
 			continue;
 		/* One that was opened to read won't do for memory that is written. */
 		if (!vma->writable || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR)
@@ -240,19 +242,19 @@ find_fd(const struct rcd_cl_vma *vma)
 		return found;
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)vma->start,
 		(unsigned long)vma->end);
-	found = try_open(path, vma);
-	return found >= 0 || vma->path[0] != '/' ? found : try_open(vma->path, vma);
+	found = cl_mem_try_open(path, vma);
+	return found >= 0 || vma->path[0] != '/' ? found : cl_mem_try_open(vma->path, vma);
 }
 
 /* Part of a file that is memory, by its descriptor. @return 0; 1: it is not; -errno */
 static int
-add_file(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintptr_t to)
+cl_mem_add_file(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintptr_t to)
 {
 	uint64_t page = PAGE;
 	struct statfs fs;
 	uint64_t first, last;
 	uint32_t handle;
-	int fd = find_fd(vma);
+	int fd = cl_mem_find_fd(vma);
 	int err;
 
 	if (fd < 0)
@@ -265,17 +267,18 @@ add_file(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintpt
 		page = (uint64_t)fs.f_bsize;
 	first = (vma->offset + (from - vma->start)) / page * page;
 	last = (vma->offset + (to - vma->start) + page - 1) / page * page;
-	err = mem_add(plan->client, fd, first, last - first, vma->writable, &handle);
+	err = cl_mem_add(plan->client, fd, first, last - first, vma->writable, &handle);
 	close(fd);
 	if (err != 0)
 		return err;
 	plan->mems[plan->mem_count++] = handle;
-	return add_extent(plan, handle, vma->offset + (from - vma->start) - first, to - from);
+	return cl_mem_add_extent(
+		plan, handle, vma->offset + (from - vma->start) - first, to - from);
 }
 
 /* Private anonymous memory of the heap, the .bss, or of mmap(). */
 static bool
-is_private(const struct rcd_cl_vma *vma)
+cl_mem_is_private(const struct rcd_cl_vma *vma)
 {
 	return !vma->shared && !vma->special && vma->inode == 0 && vma->readable && vma->writable;
 }
@@ -286,7 +289,7 @@ is_private(const struct rcd_cl_vma *vma)
  * @return 0 or -errno
  */
 static int
-add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintptr_t to,
+cl_mem_add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintptr_t to,
 	enum mode mode)
 {
 	int err = 1;
@@ -308,33 +311,33 @@ add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from, uintp
 					return -EFAULT;
 				continue;
 			}
-			err = add_span(plan, span, from, end);
+			err = cl_mem_add_span(plan, span, from, end);
 			if (err != 0)
 				return err;
 			from = end;
 		}
 		if (from == to)
 			return 0;
-		err = add_file(plan, vma, from, to);
-	} else if (mode != MODE_COPY && is_private(vma)) {
+		err = cl_mem_add_file(plan, vma, from, to);
+	} else if (mode != MODE_COPY && cl_mem_is_private(vma)) {
 		uintptr_t start = from / PAGE * PAGE;
-		uintptr_t end = (to + PAGE - 1) / PAGE * PAGE;
+		uintptr_t end = rcd_align_up(to, PAGE);
 		struct rcd_cl_span *span;
 
 		err = rcd_cl_span_make(start, end, &span);
 		if (err == 0)
-			return add_span(plan, span, from, to);
+			return cl_mem_add_span(plan, span, from, to);
 		err = err == -ENOMEM ? err : 1;
 	}
 	if (err <= 0)
 		return err;
 	if (mode == MODE_SHARE)
 		return -EOPNOTSUPP;
-	return add_extent(plan, RCD_CTRL_MEM_COPIED, from, to - from);
+	return cl_mem_add_extent(plan, RCD_CTRL_MEM_COPIED, from, to - from);
 }
 
 static int
-make_plan(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct plan *plan)
+cl_mem_make_plan(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct plan *plan)
 {
 	uintptr_t start = (uintptr_t)attr->addr;
 	uintptr_t end = start + attr->len;
@@ -359,15 +362,16 @@ make_plan(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct p
 		if (!vmas[i].readable || ((attr->access & WRITES) && !vmas[i].writable))
 			err = -EFAULT;
 	for (int i = 0; i < count && err == 0; i++)
-		err = add_piece(plan, &vmas[i], vmas[i].start > start ? vmas[i].start : start,
-			vmas[i].end < end ? vmas[i].end : end, mode_now());
+		err = cl_mem_add_piece(plan, &vmas[i],
+			vmas[i].start > start ? vmas[i].start : start,
+			vmas[i].end < end ? vmas[i].end : end, cl_mem_mode_now());
 	free(vmas);
 	return err;
 }
 
 /* What was passed for this registration alone is held by the region from now on. */
 static void
-end_plan(struct plan *plan, bool keep_spans)
+cl_mem_end_plan(struct plan *plan, bool keep_spans)
 {
 	for (uint32_t i = 0; i < plan->mem_count; i++)
 		rcd_cl_destroy(plan->client, RCD_CTRL_MEM_DEL, plan->mems[i]);
@@ -376,7 +380,7 @@ end_plan(struct plan *plan, bool keep_spans)
 }
 
 static void
-drop_spans(struct rcd_cl_mr *mr)
+cl_mem_drop_spans(struct rcd_cl_mr *mr)
 {
 	for (uint32_t i = 0; i < mr->span_count; i++)
 		rcd_cl_span_unref(mr->spans[i]);
@@ -386,7 +390,7 @@ drop_spans(struct rcd_cl_mr *mr)
 }
 
 static int
-submit(struct rcd_client *client, enum rcd_ctrl_op op, const struct rcd_cl_mr_attr *attr,
+cl_mem_submit(struct rcd_client *client, enum rcd_ctrl_op op, const struct rcd_cl_mr_attr *attr,
 	struct rcd_cl_mr *mr)
 {
 	struct plan *plan = malloc(sizeof(*plan));
@@ -396,11 +400,11 @@ submit(struct rcd_client *client, enum rcd_ctrl_op op, const struct rcd_cl_mr_at
 
 	if (plan == NULL)
 		return -ENOMEM;
-	rcd_cl_span_sweep(forget_span);
-	err = remember_client(client);
+	rcd_cl_span_sweep(cl_mem_forget_span);
+	err = cl_mem_remember_client(client);
 	plan->mem_count = plan->span_count = 0;
 	if (err == 0)
-		err = make_plan(client, attr, plan);
+		err = cl_mem_make_plan(client, attr, plan);
 	for (uint32_t i = 0; err == 0 && i < plan->req.extent_count; i++)
 		if (plan->req.extents[i].mem == RCD_CTRL_MEM_COPIED)
 			err = rcd_cl_copy_start(client);
@@ -412,9 +416,9 @@ submit(struct rcd_client *client, enum rcd_ctrl_op op, const struct rcd_cl_mr_at
 		plan->req.key = mr->key;
 		err = rcd_client_call(client, op, &plan->req, &rep, NULL, NULL);
 	}
-	end_plan(plan, err == 0);
+	cl_mem_end_plan(plan, err == 0);
 	if (err == 0) {
-		drop_spans(mr);
+		cl_mem_drop_spans(mr);
 		memcpy(spans, plan->spans, plan->span_count * sizeof(spans[0]));
 		mr->spans = spans;
 		mr->span_count = plan->span_count;
@@ -434,7 +438,7 @@ rcd_cl_mr_reg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, stru
 
 	memset(mr, 0, sizeof(*mr));
 	pthread_mutex_lock(&lock);
-	err = submit(client, RCD_CTRL_MR_REG, attr, mr);
+	err = cl_mem_submit(client, RCD_CTRL_MR_REG, attr, mr);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -445,7 +449,7 @@ rcd_cl_mr_rereg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, st
 	int err;
 
 	pthread_mutex_lock(&lock);
-	err = submit(client, RCD_CTRL_MR_REREG, attr, mr);
+	err = cl_mem_submit(client, RCD_CTRL_MR_REREG, attr, mr);
 	pthread_mutex_unlock(&lock);
 	return err == 0 ? rcd_cl_copy_drain(client) : err;
 }
@@ -463,7 +467,7 @@ rcd_cl_mr_dereg(struct rcd_client *client, struct rcd_cl_mr *mr)
 	if (rcd_cl_copy_forget(client, mr->key) != 0)
 		err = -ETIMEDOUT;
 	pthread_mutex_lock(&lock);
-	drop_spans(mr);
+	cl_mem_drop_spans(mr);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
@@ -487,7 +491,7 @@ rcd_cl_mem_fork_inited(void)
 }
 
 static void
-forget_client(struct rcd_cl_span *span, void *client)
+cl_mem_forget_client(struct rcd_cl_span *span, void *client)
 {
 	for (uint32_t i = 0; i < span->known_count; i++)
 		if (span->known[i].client == client)
@@ -501,6 +505,6 @@ rcd_cl_mem_client_gone(struct rcd_client *client)
 	for (size_t i = 0; i < client_count; i++)
 		if (clients[i] == client)
 			clients[i--] = clients[--client_count];
-	rcd_cl_span_each(forget_client, client);
+	rcd_cl_span_each(cl_mem_forget_client, client);
 	pthread_mutex_unlock(&lock);
 }

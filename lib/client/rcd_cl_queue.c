@@ -15,18 +15,18 @@
 #define CHECK_EVERY 16384
 
 static void *
-at(const struct rcd_client *client, uint64_t offset)
+cl_queue_at(const struct rcd_client *client, uint64_t offset)
 {
 	return (uint8_t *)client->shm + offset;
 }
 
 static void
-take_cq(struct rcd_client *client, const struct rcd_ctrl_cq_rep *rep, struct rcd_cl_cq *cq)
+cl_queue_take_cq(struct rcd_client *client, const struct rcd_ctrl_cq_rep *rep, struct rcd_cl_cq *cq)
 {
 	cq->client = client;
 	cq->handle = rep->handle;
-	cq->shm = at(client, rep->indices);
-	cq->slots = at(client, rep->slots);
+	cq->shm = cl_queue_at(client, rep->indices);
+	cq->slots = cl_queue_at(client, rep->slots);
 	cq->mask = rep->depth - 1;
 	cq->consumer = rep->consumer;
 }
@@ -39,7 +39,7 @@ rcd_cl_cq_create(struct rcd_client *client, const struct rcd_ctrl_cq_req *req, s
 
 	if (err != 0)
 		return err;
-	take_cq(client, &rep, cq);
+	cl_queue_take_cq(client, &rep, cq);
 	cq->arm = 0;
 	return 0;
 }
@@ -54,7 +54,7 @@ rcd_cl_cq_resize(struct rcd_cl_cq *cq, uint32_t depth)
 	rcd_shm_store(&cq->shm->consumer, cq->consumer);
 	err = rcd_client_call(cq->client, RCD_CTRL_CQ_RESIZE, &req, &rep, NULL, NULL);
 	if (err == 0)
-		take_cq(cq->client, &rep, cq);
+		cl_queue_take_cq(cq->client, &rep, cq);
 	return err;
 }
 
@@ -71,8 +71,8 @@ rcd_cl_srq_create(
 		.client = client,
 		.handle = rep.handle,
 		.max_sge = rep.max_sge,
-		.wq = { .shm = at(client, rep.indices),
-			.slots = at(client, rep.slots),
+		.wq = { .shm = cl_queue_at(client, rep.indices),
+			.slots = cl_queue_at(client, rep.slots),
 			.mask = rep.depth - 1,
 			.stride = rep.stride },
 	};
@@ -96,12 +96,12 @@ rcd_cl_qp_create(struct rcd_client *client, const struct rcd_ctrl_qp_req *req, s
 		.max_inline = rep.max_inline,
 		.datagram = req->type == RCD_CTRL_QP_UD,
 		.has_rq = rep.rq_depth > 0,
-		.sq = { .shm = at(client, rep.sq_indices),
-			.slots = at(client, rep.sq_slots),
+		.sq = { .shm = cl_queue_at(client, rep.sq_indices),
+			.slots = cl_queue_at(client, rep.sq_slots),
 			.mask = rep.sq_depth - 1,
 			.stride = rep.sq_stride },
-		.rq = { .shm = at(client, rep.rq_indices),
-			.slots = at(client, rep.rq_slots),
+		.rq = { .shm = cl_queue_at(client, rep.rq_indices),
+			.slots = cl_queue_at(client, rep.rq_slots),
 			.mask = rep.rq_depth - 1,
 			.stride = rep.rq_stride },
 	};
@@ -129,7 +129,7 @@ rcd_cl_destroy(struct rcd_client *client, enum rcd_ctrl_op op, uint32_t handle)
 }
 
 static enum rcd_wqe_form
-form_of(const struct rcd_cl_qp *qp, uint8_t opcode)
+cl_queue_form_of(const struct rcd_cl_qp *qp, uint8_t opcode)
 {
 	if (qp->datagram)
 		return RCD_WQE_DATAGRAM;
@@ -149,13 +149,13 @@ rcd_cl_post_send(struct rcd_cl_qp *qp, const struct rcd_send_wr *wr)
 	if (rcd_cl_room(sq) == 0)
 		return -ENOMEM;
 	rcd_sq_wqe_put(sq->slots + (size_t)(sq->producer & sq->mask) * sq->stride, wr,
-		form_of(qp, wr->opcode));
+		cl_queue_form_of(qp, wr->opcode));
 	sq->producer++;
 	return 0;
 }
 
 static void
-ring(struct rcd_client *client, uint32_t handle)
+cl_queue_ring(struct rcd_client *client, uint32_t handle)
 {
 	uint64_t one = 1;
 
@@ -170,11 +170,11 @@ rcd_cl_ring(struct rcd_cl_qp *qp)
 	if (rcd_client_dead(qp->client))
 		return;
 	rcd_shm_store(&qp->sq.shm->producer, qp->sq.producer);
-	ring(qp->client, qp->handle);
+	cl_queue_ring(qp->client, qp->handle);
 }
 
 static int
-post_recv(struct rcd_client *client, struct rcd_cl_wq *wq, uint32_t max_sge,
+cl_queue_post_recv(struct rcd_client *client, struct rcd_cl_wq *wq, uint32_t max_sge,
 	const struct rcd_recv_wr *wr)
 {
 	if (rcd_client_dead(client))
@@ -191,18 +191,19 @@ post_recv(struct rcd_client *client, struct rcd_cl_wq *wq, uint32_t max_sge,
 int
 rcd_cl_post_recv(struct rcd_cl_qp *qp, const struct rcd_recv_wr *wr, bool in_error)
 {
-	int err = qp->has_rq ? post_recv(qp->client, &qp->rq, qp->max_recv_sge, wr) : -EINVAL;
+	int err = qp->has_rq ? cl_queue_post_recv(qp->client, &qp->rq, qp->max_recv_sge, wr)
+			     : -EINVAL;
 
 	if (err == 0 &&
 		(in_error || __atomic_load_n(&qp->rq.shm->attention, __ATOMIC_RELAXED) != 0))
-		ring(qp->client, qp->handle);
+		cl_queue_ring(qp->client, qp->handle);
 	return err;
 }
 
 int
 rcd_cl_post_srq_recv(struct rcd_cl_srq *srq, const struct rcd_recv_wr *wr)
 {
-	return post_recv(srq->client, &srq->wq, srq->max_sge, wr);
+	return cl_queue_post_recv(srq->client, &srq->wq, srq->max_sge, wr);
 }
 
 uint32_t

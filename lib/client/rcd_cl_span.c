@@ -44,7 +44,7 @@ static struct {
 } pool;
 
 static int
-pool_open(void)
+cl_span_pool_open(void)
 {
 	struct stat stat;
 	int err;
@@ -78,14 +78,14 @@ rcd_cl_span_fd(void)
 }
 
 static bool
-pool_alloc(uint64_t len, uint64_t *offset)
+cl_span_pool_alloc(uint64_t len, uint64_t *offset)
 {
 	*offset = rcd_ranges_take(&pool.free, len);
 	return *offset != RCD_RANGES_NONE;
 }
 
 static void
-pool_free(uint64_t offset, uint64_t len)
+cl_span_pool_free(uint64_t offset, uint64_t len)
 {
 	fallocate(pool.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len);
 	/* Where there is no memory for the list, addresses of the memfd are lost. */
@@ -93,7 +93,7 @@ pool_free(uint64_t offset, uint64_t len)
 }
 
 static bool
-parse_vma(const char *line, struct rcd_cl_vma *vma)
+cl_span_parse_vma(const char *line, struct rcd_cl_vma *vma)
 {
 	char perms[8];
 	unsigned long long offset, inode;
@@ -131,7 +131,7 @@ rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas)
 		struct rcd_cl_vma vma;
 		struct rcd_cl_vma *more;
 
-		if (!parse_vma(line, &vma) || vma.end <= start)
+		if (!cl_span_parse_vma(line, &vma) || vma.end <= start)
 			continue;
 		if (vma.start > covered)
 			break;
@@ -152,14 +152,14 @@ rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas)
 }
 
 /*
- * From stop_writers() to the end of replace() this thread must not touch the memory in question,
- * or it would wait for itself. So there are no calls but system calls made by hand: no wrapper that
- * keeps state for its thread, no symbol that is bound at its first use.
+ * From cl_span_stop_writers() to the end of cl_span_replace() this thread must not touch the memory
+ * in question, or it would wait for itself. So there are no calls but system calls made by hand: no
+ * wrapper that keeps state for its thread, no symbol that is bound at its first use.
  */
 
 /* Copy the pages that are there into the memfd. Those that are not read as zeros on both sides. */
 static int
-copy_pages(int pagemap, uintptr_t start, uintptr_t end, uint64_t offset)
+cl_span_copy_pages(int pagemap, uintptr_t start, uintptr_t end, uint64_t offset)
 {
 	uint64_t entries[PAGEMAP_CHUNK];
 
@@ -191,7 +191,7 @@ copy_pages(int pagemap, uintptr_t start, uintptr_t end, uint64_t offset)
 
 /* Stop all writers of a range, and all who touch what is not there. */
 static int
-stop_writers(int uffd, uintptr_t start, uintptr_t end)
+cl_span_stop_writers(int uffd, uintptr_t start, uintptr_t end)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
 	struct uffdio_register reg = { .range = { .start = start, .len = end - start },
@@ -207,7 +207,7 @@ stop_writers(int uffd, uintptr_t start, uintptr_t end)
 }
 
 static bool
-single_threaded(void)
+cl_span_single_threaded(void)
 {
 	struct stat stat;
 
@@ -217,7 +217,7 @@ single_threaded(void)
 
 /* @return descriptor; -1 when none is needed; -errno below that */
 static int
-open_uffd(void)
+cl_span_open_uffd(void)
 {
 	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	int dev;
@@ -232,17 +232,17 @@ open_uffd(void)
 			return uffd;
 	}
 	/* Without other threads nobody writes while we copy. */
-	return single_threaded() ? -1 : -EPERM;
+	return cl_span_single_threaded() ? -1 : -EPERM;
 }
 
 static int
-replace(uintptr_t start, uintptr_t end, uint64_t offset)
+cl_span_replace(uintptr_t start, uintptr_t end, uint64_t offset)
 {
 	size_t len = end - start;
 	void *mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pool.fd,
 		(off_t)offset);
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	int uffd = open_uffd();
+	int uffd = cl_span_open_uffd();
 	sigset_t all, old;
 	int err = 0;
 
@@ -251,9 +251,9 @@ replace(uintptr_t start, uintptr_t end, uint64_t offset)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (err == 0 && uffd >= 0)
-		err = stop_writers(uffd, start, end);
+		err = cl_span_stop_writers(uffd, start, end);
 	if (err == 0)
-		err = copy_pages(pagemap, start, end, offset);
+		err = cl_span_copy_pages(pagemap, start, end, offset);
 	if (err == 0 &&
 		syscall(SYS_mremap, mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
 		err = -ENOMEM;
@@ -269,26 +269,27 @@ replace(uintptr_t start, uintptr_t end, uint64_t offset)
 }
 
 static bool
-overlaps(uintptr_t start, uintptr_t end, uintptr_t at, uintptr_t below, uintptr_t above)
+cl_span_overlaps(uintptr_t start, uintptr_t end, uintptr_t at, uintptr_t below, uintptr_t above)
 {
 	return at + above > start && at - below < end;
 }
 
 /*
- * Whether this thread itself stands on the range: on what the calls from stop_writers() on touch.
- * That is its stack below here, its descriptor with the stack guard, and errno; memory that merely
- * lies beside them, as mmap() likes to have it, is as good as any other.
+ * Whether this thread itself stands on the range: on what the calls from cl_span_stop_writers() on
+ * touch. That is its stack below here, its descriptor with the stack guard, and errno; memory that
+ * merely lies beside them, as mmap() likes to have it, is as good as any other.
  */
 static bool
-stands_on(uintptr_t start, uintptr_t end)
+cl_span_stands_on(uintptr_t start, uintptr_t end)
 {
 	const uintptr_t frames = 32768; /* of all these calls together */
 	const uintptr_t callers = 512;  /* this function's own, if it has one, and its caller's */
 	const uintptr_t descriptor = 1024; /* its beginning: the rest is for creating and joining */
 
-	return overlaps(start, end, (uintptr_t)__builtin_frame_address(0), frames, callers) ||
-		overlaps(start, end, (uintptr_t)pthread_self(), 0, descriptor) ||
-		overlaps(start, end, (uintptr_t)&errno, 0, sizeof(errno));
+	return cl_span_overlaps(
+		       start, end, (uintptr_t)__builtin_frame_address(0), frames, callers) ||
+		cl_span_overlaps(start, end, (uintptr_t)pthread_self(), 0, descriptor) ||
+		cl_span_overlaps(start, end, (uintptr_t)&errno, 0, sizeof(errno));
 }
 
 int
@@ -297,24 +298,24 @@ rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 	struct rcd_cl_span *made;
 	struct rcd_cl_span **more;
 	uint64_t offset;
-	int err = pool_open();
+	int err = cl_span_pool_open();
 
 	if (err != 0)
 		return err;
-	if (stands_on(start, end))
+	if (cl_span_stands_on(start, end))
 		return -EPERM;
 	/* All memory of our own first: the heap may be what is stopped. */
 	made = calloc(1, sizeof(*made));
 	more = realloc(pool.spans, (pool.count + 1) * sizeof(*more));
 	if (more != NULL)
 		pool.spans = more;
-	if (made == NULL || more == NULL || !pool_alloc(end - start, &offset)) {
+	if (made == NULL || more == NULL || !cl_span_pool_alloc(end - start, &offset)) {
 		free(made);
 		return -ENOMEM;
 	}
-	err = replace(start, end, offset);
+	err = cl_span_replace(start, end, offset);
 	if (err != 0) {
-		pool_free(offset, end - start);
+		cl_span_pool_free(offset, end - start);
 		free(made);
 		return err;
 	}
@@ -325,7 +326,7 @@ rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 }
 
 static int
-set_inherited(const struct rcd_cl_span *span, bool inherited)
+cl_span_set_inherited(const struct rcd_cl_span *span, bool inherited)
 {
 	/* Something else may be there by now. */
 	if (span->stale)
@@ -340,7 +341,7 @@ void
 rcd_cl_span_ref(struct rcd_cl_span *span)
 {
 	if (span->refs++ == 0 && pool.dontfork)
-		set_inherited(span, false);
+		cl_span_set_inherited(span, false);
 }
 
 void
@@ -349,7 +350,7 @@ rcd_cl_span_unref(struct rcd_cl_span *span)
 	if (--span->refs > 0 || !pool.dontfork)
 		return;
 	rcd_cl_span_check();
-	set_inherited(span, true);
+	cl_span_set_inherited(span, true);
 }
 
 struct rcd_cl_span *
@@ -374,7 +375,7 @@ rcd_cl_span_of(const struct rcd_cl_vma *vma)
 
 /* The bytes of a span that are still where they were put, by one mapping. */
 static size_t
-in_place(const struct rcd_cl_span *span, const struct rcd_cl_vma *vma)
+cl_span_in_place(const struct rcd_cl_span *span, const struct rcd_cl_vma *vma)
 {
 	uintptr_t start = vma->start > span->start ? vma->start : span->start;
 	uintptr_t end = vma->end < span->end ? vma->end : span->end;
@@ -401,11 +402,11 @@ rcd_cl_span_check(void)
 	while (fgets(line, sizeof(line), maps) != NULL) {
 		struct rcd_cl_vma vma;
 
-		if (strstr(line, "rocade-memory") == NULL || !parse_vma(line, &vma) ||
+		if (strstr(line, "rocade-memory") == NULL || !cl_span_parse_vma(line, &vma) ||
 			!vma.shared || vma.inode != pool.ino)
 			continue;
 		for (size_t i = 0; i < pool.count; i++)
-			pool.spans[i]->seen += in_place(pool.spans[i], &vma);
+			pool.spans[i]->seen += cl_span_in_place(pool.spans[i], &vma);
 	}
 	fclose(maps);
 	for (size_t i = 0; i < pool.count; i++) {
@@ -429,7 +430,7 @@ rcd_cl_span_sweep(void (*forget)(struct rcd_cl_span *span))
 			continue;
 		}
 		forget(span);
-		pool_free(span->offset, span->end - span->start);
+		cl_span_pool_free(span->offset, span->end - span->start);
 		free(span->known);
 		free(span);
 	}
@@ -491,7 +492,7 @@ rcd_cl_span_dontfork(void)
 {
 	pool.dontfork = true;
 	for (size_t i = 0; i < pool.count; i++) {
-		int err = pool.spans[i]->refs > 0 ? set_inherited(pool.spans[i], false) : 0;
+		int err = pool.spans[i]->refs > 0 ? cl_span_set_inherited(pool.spans[i], false) : 0;
 
 		if (err != 0)
 			return err;

@@ -58,9 +58,11 @@ rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas);
 int
 rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);
 
-/** A region uses a span, or no longer: children inherit what no region uses. */
+/** A region uses a span: after ibv_fork_init() children do not inherit it. */
 void
 rcd_cl_span_ref(struct rcd_cl_span *span);
+
+/** A region uses it no longer. When none does, children inherit it again. */
 void
 rcd_cl_span_unref(struct rcd_cl_span *span);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Sessions: connecting, requests, the segment, and how the engine's end is noticed.
+ * Sessions: connecting, opening a device and mapping its segment, and their end.
  */
 #include "rcd_client.h"
 
@@ -19,7 +19,7 @@
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
 static int
-hello(struct rcd_client *client)
+client_hello(struct rcd_client *client)
 {
 	struct rcd_ctrl_hello_req req = {
 		.magic = RCD_CTRL_MAGIC, .version = RCD_CTRL_VERSION, .abi = RCD_SHM_ABI
@@ -52,16 +52,10 @@ rcd_client_connect(struct rcd_client *client, const char *path)
 											 : -errno;
 	while (err == -EINTR);
 	if (err == 0)
-		err = hello(client);
+		err = client_hello(client);
 	if (err != 0)
 		rcd_client_close(client);
 	return err;
-}
-
-static void
-die(struct rcd_client *client)
-{
-	__atomic_store_n(&client->dead, 1, __ATOMIC_RELAXED);
 }
 
 void
@@ -83,69 +77,13 @@ rcd_client_close(struct rcd_client *client)
 	client->sock = client->seg_fd = client->wake_fd = client->events_fd = -1;
 	client->shm = NULL;
 	/* Who still asks for something hears that there is nobody. */
-	die(client);
+	rcd_client_lost(client);
 	pthread_mutex_destroy(&client->lock);
-}
-
-/* @return status of the reply, or -EIO */
-static int
-exchange(struct rcd_client *client, struct rcd_ctrl_msg *msg, const struct rcd_ctrl_fds *fds_in,
-	struct rcd_ctrl_fds *fds_out)
-{
-	uint32_t op = msg->hdr.op;
-	uint32_t number = msg->hdr.number;
-	long len;
-
-	if (rcd_ctrl_send(client->sock, msg, rcd_ctrl_req_len(op), fds_in, 0) != 0) {
-		/* A refusal may have come before the connection was closed. */
-		len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), NULL, MSG_DONTWAIT);
-		die(client);
-		return len == (long)sizeof(msg->hdr) && msg->hdr.status != 0 ? msg->hdr.status
-									     : -EIO;
-	}
-	len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), fds_out, 0);
-	/* Closed with our request unread: that is told first, and then what was sent before. */
-	if (len == -ECONNRESET)
-		len = rcd_ctrl_recv(client->sock, msg, sizeof(*msg), fds_out, MSG_DONTWAIT);
-	if (len < (long)sizeof(msg->hdr)) {
-		die(client);
-		return -EIO;
-	}
-	if (msg->hdr.status == -EUSERS && op == RCD_CTRL_HELLO)
-		return -EUSERS;
-	if (msg->hdr.op != op || msg->hdr.number != number ||
-		(msg->hdr.status == 0 && (size_t)len != rcd_ctrl_rep_len(op))) {
-		die(client);
-		return -EPROTO;
-	}
-	return msg->hdr.status;
-}
-
-int
-rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req, void *rep,
-	const struct rcd_ctrl_fds *fds_in, struct rcd_ctrl_fds *fds_out)
-{
-	struct rcd_ctrl_msg msg = { .hdr = { .op = op } };
-	int err;
-
-	if (fds_out != NULL)
-		fds_out->count = 0;
-	if (rcd_client_dead(client))
-		return -EIO;
-	if (req != NULL)
-		memcpy(&msg.body, req, rcd_ctrl_req_len(op) - sizeof(msg.hdr));
-	pthread_mutex_lock(&client->lock);
-	msg.hdr.number = ++client->number;
-	err = exchange(client, &msg, fds_in, fds_out);
-	pthread_mutex_unlock(&client->lock);
-	if (rep != NULL && (err == 0 || (err == -EPROTONOSUPPORT && op == RCD_CTRL_HELLO)))
-		memcpy(rep, &msg.body, rcd_ctrl_rep_len(op) - sizeof(msg.hdr));
-	return err;
 }
 
 /* Map small pages, and hugepages behind them. The mapping keeps these; their file is closed. */
 static int
-map_segment(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, int huge_fd)
+client_map_segment(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, int huge_fd)
 {
 	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
 	uint64_t bytes = rep->segment_bytes + rep->huge_bytes;
@@ -188,7 +126,8 @@ map_segment(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, int 
 
 /* Map the segment of a session that is open now. */
 static int
-enter(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd_ctrl_fds *fds)
+client_enter(
+	struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd_ctrl_fds *fds)
 {
 	int err;
 
@@ -201,7 +140,7 @@ enter(struct rcd_client *client, const struct rcd_ctrl_open_rep *rep, struct rcd
 	client->events_fd = fds->fds[2];
 	client->shm_bytes = rep->segment_bytes;
 	client->yield = rep->flags & RCD_CTRL_OPEN_YIELD;
-	err = map_segment(client, rep, rep->huge_bytes > 0 ? fds->fds[3] : -1);
+	err = client_map_segment(client, rep, rep->huge_bytes > 0 ? fds->fds[3] : -1);
 	if (err != 0)
 		return err;
 	if (client->shm->magic != RCD_SHM_MAGIC || client->shm->abi != RCD_SHM_ABI ||
@@ -218,7 +157,7 @@ rcd_client_open(struct rcd_client *client, uint32_t index)
 	struct rcd_ctrl_fds fds;
 	int err = rcd_client_call(client, RCD_CTRL_OPEN, &req, &rep, NULL, &fds);
 
-	return err != 0 ? err : enter(client, &rep, &fds);
+	return err != 0 ? err : client_enter(client, &rep, &fds);
 }
 
 int
@@ -232,43 +171,5 @@ rcd_client_import(struct rcd_client *client, int seg_fd, uint32_t *index)
 	if (err != 0)
 		return err;
 	*index = rep.device;
-	return enter(client, &rep, &fds);
-}
-
-void
-rcd_client_lost(struct rcd_client *client)
-{
-	die(client);
-}
-
-bool
-rcd_client_check(struct rcd_client *client)
-{
-	char byte;
-	ssize_t got;
-
-	if (rcd_client_dead(client))
-		return true;
-	if (client->shm != NULL &&
-		__atomic_load_n(&client->shm->state, __ATOMIC_RELAXED) == RCD_SHM_GONE) {
-		die(client);
-		return true;
-	}
-	got = recv(client->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-		die(client);
-	return rcd_client_dead(client);
-}
-
-void
-rcd_client_poison(struct rcd_client *client)
-{
-	die(client);
-	/* The segment is not mapped in a child, and no thread but one; the descriptors are the
-	 * parent's session. */
-	client->shm = NULL;
-	client->copy = NULL;
-	if (client->sock >= 0)
-		close(client->sock);
-	client->sock = -1;
+	return client_enter(client, &rep, &fds);
 }

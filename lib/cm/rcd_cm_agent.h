@@ -19,6 +19,7 @@
 #define RCD_CM_AGENT_H
 
 #include "rcd_cm.h"
+#include "rcd_cm_step.h"
 #include "rcd_eth.h"
 
 struct rcd_cm_agent;
@@ -38,21 +39,6 @@ struct rcd_cm_way {
 	 */
 	bool from_link;
 	uint8_t mac[RCD_MAC_LEN];
-};
-
-/** State of a connection (IBTA Vol. 1, 12.9.5); AWAITS_*: the host has to say something. */
-enum rcd_cm_state {
-	RCD_CM_STATE_FREE,
-	RCD_CM_STATE_REQ_SENT,
-	RCD_CM_STATE_AWAITS_REP, /**< a REQ came */
-	RCD_CM_STATE_REP_SENT,
-	RCD_CM_STATE_AWAITS_RTU, /**< a REP came */
-	RCD_CM_STATE_ESTABLISHED,
-	RCD_CM_STATE_DREQ_SENT,
-	RCD_CM_STATE_AWAITS_DREP, /**< a DREQ came */
-	RCD_CM_STATE_TIMEWAIT,
-	RCD_CM_STATE_SIDR_SENT,
-	RCD_CM_STATE_AWAITS_SIDR_REP, /**< a SIDR_REQ came */
 };
 
 /** What happened. */
@@ -128,6 +114,7 @@ rcd_cm_agent_destroy(struct rcd_cm_agent *agent);
 uint32_t
 rcd_cm_agent_used(const struct rcd_cm_agent *agent);
 
+/** What the agent has done so far: the agent's, read in its thread. */
 const struct rcd_cm_counts *
 rcd_cm_agent_counts(const struct rcd_cm_agent *agent);
 
@@ -208,20 +195,27 @@ rcd_cm_sidr_reply(struct rcd_cm_conn *conn, const struct rcd_cm_sidr_rep *rep, u
 void
 rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns);
 
+/** Where a connection stands. */
 enum rcd_cm_state
 rcd_cm_conn_state(const struct rcd_cm_conn *conn);
 
+/** The host's word on a connection. @return as it was set; NULL: never */
 void *
 rcd_cm_cookie(const struct rcd_cm_conn *conn);
+
+/** Set it. It says nothing to the agent. */
 void
 rcd_cm_set_cookie(struct rcd_cm_conn *conn, void *cookie);
 
 /** Another word of the host's, which it has until GONE. */
 void *
 rcd_cm_owner(const struct rcd_cm_conn *conn);
+
+/** Set that. */
 void
 rcd_cm_set_owner(struct rcd_cm_conn *conn, void *owner);
 
+/** The way to the peer: the connection's, valid until GONE. */
 const struct rcd_cm_way *
 rcd_cm_conn_way(const struct rcd_cm_conn *conn);
 

@@ -21,16 +21,16 @@ enum {
 
 /* A time that a peer asks for, within what we let it ask for. */
 static uint64_t
-peer_ns(uint64_t code, uint8_t most)
+cm_conn_peer_ns(uint64_t code, uint8_t most)
 {
 	return rcd_ack_timeout_ns(code < most ? (uint8_t)code : most);
 }
 
 /* Spec: IBTA 12.9.8.1 how long an answer may take: the peer's time and twice the network's */
 static uint64_t
-answer_ns(const struct rcd_cm_agent *agent, uint64_t code)
+cm_conn_answer_ns(const struct rcd_cm_agent *agent, uint64_t code)
 {
-	return peer_ns(code, RCD_CM_TIMEOUT_MAX) + 2 * agent->conf.life_ns;
+	return cm_conn_peer_ns(code, RCD_CM_TIMEOUT_MAX) + 2 * agent->conf.life_ns;
 }
 
 struct rcd_cm_conn *
@@ -43,10 +43,10 @@ rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 	if (conn == NULL)
 		return NULL;
 	conn->cookie = cookie;
-	conn->state = RCD_CM_STATE_REQ_SENT;
+	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_REQ_SENT));
 	conn->local_qpn = (uint32_t)req->local_qpn;
 	conn->retry_count = (uint8_t)req->max_cm_retries;
-	conn->timeout_ns = answer_ns(agent, req->remote_cm_response_timeout);
+	conn->timeout_ns = cm_conn_answer_ns(agent, req->remote_cm_response_timeout);
 	msg.req.local_comm_id = conn->local_id;
 	msg.req.local_ca_guid = agent->conf.guid;
 	rcd_cm_ask(conn, &msg, now_ns);
@@ -54,7 +54,7 @@ rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 }
 
 static void
-build_rej(struct rcd_cm *msg, const struct rcd_cm_conn *conn, enum rcd_cm_about about,
+cm_conn_build_rej(struct rcd_cm *msg, const struct rcd_cm_conn *conn, enum rcd_cm_about about,
 	uint16_t reason)
 {
 	*msg = (struct rcd_cm){ .attr = RCD_CM_REJ };
@@ -66,7 +66,7 @@ build_rej(struct rcd_cm *msg, const struct rcd_cm_conn *conn, enum rcd_cm_about 
 
 /* Refuse what there is no connection for. @param local_id  ours, as the peer says; 0: none yet */
 static void
-refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t local_id,
+cm_conn_refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t local_id,
 	uint64_t remote_id, enum rcd_cm_about about, uint16_t reason)
 {
 	struct rcd_cm msg = { .attr = RCD_CM_REJ };
@@ -85,7 +85,7 @@ refuse(struct rcd_cm_agent *agent, const struct rcd_cm_way *way, uint64_t local_
  * the peer has seen.
  */
 static void
-doubt(struct rcd_cm_conn *conn, uint64_t now_ns)
+cm_conn_doubt(struct rcd_cm_conn *conn, uint64_t now_ns)
 {
 	struct rcd_cm msg = { .attr = RCD_CM_DREQ };
 
@@ -100,7 +100,7 @@ doubt(struct rcd_cm_conn *conn, uint64_t now_ns)
 
 /* Spec: IBTA 12.9.8.3.1 what a repeated REQ is answered with */
 static void
-repeated_req(struct rcd_cm_conn *conn)
+cm_conn_repeated_req(struct rcd_cm_conn *conn)
 {
 	conn->agent->counts.duplicates++;
 	switch ((enum rcd_cm_state)conn->state) {
@@ -142,7 +142,7 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	uint16_t reason;
 
 	if (conn != NULL) {
-		repeated_req(conn);
+		cm_conn_repeated_req(conn);
 		return;
 	}
 	if (!rcd_cm_rate_ok(agent, now_ns))
@@ -151,25 +151,27 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	stale = rcd_cm_find_qpn(agent, req->local_qpn, &way->remote);
 	if (stale != NULL) {
 		agent->counts.stale++;
-		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
-		doubt(stale, now_ns);
+		cm_conn_refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
+		cm_conn_doubt(stale, now_ns);
 		return;
 	}
 	conn = rcd_cm_alloc(agent, way);
 	if (conn == NULL) {
 		agent->counts.dropped_full++;
-		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_NO_RESOURCES);
+		cm_conn_refuse(
+			agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_NO_RESOURCES);
 		return;
 	}
-	conn->state = RCD_CM_STATE_AWAITS_REP;
+	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_REQ_CAME));
 	conn->retry_count = (uint8_t)req->max_cm_retries;
-	conn->timeout_ns = answer_ns(agent, req->local_cm_response_timeout);
+	conn->timeout_ns = cm_conn_answer_ns(agent, req->local_cm_response_timeout);
 	rcd_cm_know(conn, (uint32_t)req->local_comm_id, (uint32_t)req->local_qpn);
 	reason = rcd_cm_tell(conn, RCD_CM_EVENT_REQ, msg);
 	if (reason == 0)
 		return;
 	if (reason != RCD_CM_DROP)
-		refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
+		cm_conn_refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, reason);
+	rcd_cm_step(conn, RCD_CM_STEP_REQ_DROPPED);
 	rcd_cm_free(conn);
 }
 
@@ -178,9 +180,8 @@ rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t no
 {
 	struct rcd_cm msg = { .attr = RCD_CM_REP, .rep = *rep };
 
-	if (conn->state != RCD_CM_STATE_AWAITS_REP)
+	if (!rcd_cm_step(conn, RCD_CM_STEP_REP_SENT))
 		return -EINVAL;
-	conn->state = RCD_CM_STATE_REP_SENT;
 	conn->local_qpn = (uint32_t)rep->local_qpn;
 	msg.rep.local_comm_id = conn->local_id;
 	msg.rep.remote_comm_id = conn->remote_id;
@@ -196,14 +197,13 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 
 	if (conn == NULL) {
 		agent->counts.dropped_nobody++;
-		refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
+		cm_conn_refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
 			RCD_CM_ABOUT_REP, REASON_INVALID_COMM_ID);
 		return;
 	}
-	if (conn->state == RCD_CM_STATE_REQ_SENT) {
+	if (rcd_cm_step(conn, RCD_CM_STEP_REP_CAME)) {
 		rcd_cm_wake_at(conn, 0);
 		rcd_cm_know(conn, (uint32_t)msg->rep.local_comm_id, (uint32_t)msg->rep.local_qpn);
-		conn->state = RCD_CM_STATE_AWAITS_RTU;
 		conn->mad[0] = 0;
 		rcd_cm_tell(conn, RCD_CM_EVENT_REP, msg);
 		return;
@@ -211,7 +211,7 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	agent->counts.duplicates++;
 	/* An RTU, a REJ or an MRA was lost; or a REP comes when all that was given up. */
 	if (!conn->known)
-		refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
+		cm_conn_refuse(agent, way, msg->rep.remote_comm_id, msg->rep.local_comm_id,
 			RCD_CM_ABOUT_REP, REASON_TIMEOUT);
 	else if ((conn->state == RCD_CM_STATE_ESTABLISHED ||
 			 conn->state == RCD_CM_STATE_AWAITS_RTU ||
@@ -225,12 +225,11 @@ rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t l
 {
 	struct rcd_cm msg = { .attr = RCD_CM_RTU };
 
-	if (conn->state != RCD_CM_STATE_AWAITS_RTU)
+	if (!rcd_cm_step(conn, RCD_CM_STEP_RTU_SENT))
 		return -EINVAL;
 	msg.rtu.local_comm_id = conn->local_id;
 	msg.rtu.remote_comm_id = conn->remote_id;
 	rcd_cm_put_private(msg.rtu.private_data, sizeof(msg.rtu.private_data), private_data, len);
-	conn->state = RCD_CM_STATE_ESTABLISHED;
 	rcd_cm_send(conn, &msg);
 	return 0;
 }
@@ -246,34 +245,33 @@ rcd_cm_rx_rtu(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	}
 	/* It has our number: it is there. What it is told later finds its own way. */
 	conn->way.from_link = false;
-	if (conn->state != RCD_CM_STATE_REP_SENT) {
+	if (!rcd_cm_step(conn, RCD_CM_STEP_RTU_CAME)) {
 		agent->counts.duplicates++;
 		return;
 	}
 	rcd_cm_wake_at(conn, 0);
-	conn->state = RCD_CM_STATE_ESTABLISHED;
 	rcd_cm_tell(conn, RCD_CM_EVENT_RTU, msg);
 }
 
 int
 rcd_cm_heard(struct rcd_cm_conn *conn)
 {
-	if (conn->state != RCD_CM_STATE_REP_SENT)
+	if (!rcd_cm_step(conn, RCD_CM_STEP_RTU_CAME))
 		return -EINVAL;
 	rcd_cm_wake_at(conn, 0);
-	conn->state = RCD_CM_STATE_ESTABLISHED;
 	rcd_cm_tell(conn, RCD_CM_EVENT_RTU, NULL);
 	return 0;
 }
 
 static void
-send_rej(struct rcd_cm_conn *conn, enum rcd_cm_about about, uint16_t reason, uint64_t now_ns)
+cm_conn_send_rej(struct rcd_cm_conn *conn, enum rcd_cm_step step, enum rcd_cm_about about,
+	uint16_t reason, uint64_t now_ns)
 {
 	struct rcd_cm msg;
 
-	build_rej(&msg, conn, about, reason);
+	cm_conn_build_rej(&msg, conn, about, reason);
 	rcd_cm_send(conn, &msg);
-	rcd_cm_timewait(conn, now_ns);
+	rcd_cm_timewait(conn, step, now_ns);
 }
 
 int
@@ -283,12 +281,12 @@ rcd_cm_reject(struct rcd_cm_conn *conn, uint16_t reason, const uint8_t *private_
 	bool req = conn->state == RCD_CM_STATE_AWAITS_REP;
 	struct rcd_cm msg;
 
-	if (!req && conn->state != RCD_CM_STATE_AWAITS_RTU)
+	if (!rcd_cm_may(conn, RCD_CM_STEP_REJ_SENT))
 		return -EINVAL;
-	build_rej(&msg, conn, req ? RCD_CM_ABOUT_REQ : RCD_CM_ABOUT_REP, reason);
+	cm_conn_build_rej(&msg, conn, req ? RCD_CM_ABOUT_REQ : RCD_CM_ABOUT_REP, reason);
 	rcd_cm_put_private(msg.rej.private_data, sizeof(msg.rej.private_data), private_data, len);
 	rcd_cm_send(conn, &msg);
-	rcd_cm_timewait(conn, now_ns);
+	rcd_cm_timewait(conn, RCD_CM_STEP_REJ_SENT, now_ns);
 	return 0;
 }
 
@@ -297,7 +295,7 @@ rcd_cm_reject(struct rcd_cm_conn *conn, uint16_t reason, const uint8_t *private_
  * told us. Before that it may have had none yet.
  */
 static bool
-knows(const struct rcd_cm_conn *conn, uint64_t remote_id)
+cm_conn_knows(const struct rcd_cm_conn *conn, uint64_t remote_id)
 {
 	return !conn->known || conn->remote_id == remote_id ||
 		(conn->state == RCD_CM_STATE_REP_SENT && remote_id == 0);
@@ -313,30 +311,17 @@ rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 		? rcd_cm_find_remote(agent, rej->local_comm_id, &way->remote, false)
 		: rcd_cm_find(agent, rej->remote_comm_id, &way->remote);
 
-	if (conn == NULL || !knows(conn, rej->local_comm_id)) {
+	if (conn == NULL || !cm_conn_knows(conn, rej->local_comm_id)) {
 		agent->counts.dropped_nobody++;
 		return;
 	}
-	switch ((enum rcd_cm_state)conn->state) {
-	case RCD_CM_STATE_REQ_SENT:
-	case RCD_CM_STATE_AWAITS_REP:
-	case RCD_CM_STATE_REP_SENT:
-	case RCD_CM_STATE_AWAITS_RTU:
-	case RCD_CM_STATE_ESTABLISHED:
-		rcd_cm_timewait(conn, now_ns);
-		/* It has nothing to say any more to who asks again. */
-		conn->mad[0] = 0;
-		rcd_cm_tell(conn, RCD_CM_EVENT_REJ, msg);
-		return;
-	case RCD_CM_STATE_FREE:
-	case RCD_CM_STATE_DREQ_SENT:
-	case RCD_CM_STATE_AWAITS_DREP:
-	case RCD_CM_STATE_TIMEWAIT:
-	case RCD_CM_STATE_SIDR_SENT:
-	case RCD_CM_STATE_AWAITS_SIDR_REP:
+	if (!rcd_cm_timewait(conn, RCD_CM_STEP_REJ_CAME, now_ns)) {
 		agent->counts.duplicates++;
 		return;
 	}
+	/* It has nothing to say any more to who asks again. */
+	conn->mad[0] = 0;
+	rcd_cm_tell(conn, RCD_CM_EVENT_REJ, msg);
 }
 
 int
@@ -345,7 +330,7 @@ rcd_cm_delay(struct rcd_cm_conn *conn, uint8_t service_timeout)
 	bool req = conn->state == RCD_CM_STATE_AWAITS_REP;
 	struct rcd_cm msg = { .attr = RCD_CM_MRA };
 
-	if (!req && conn->state != RCD_CM_STATE_AWAITS_RTU)
+	if (!rcd_cm_step(conn, RCD_CM_STEP_MRA_SENT))
 		return -EINVAL;
 	msg.mra.local_comm_id = conn->local_id;
 	msg.mra.remote_comm_id = conn->remote_id;
@@ -361,16 +346,16 @@ rcd_cm_rx_mra(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	uint64_t now_ns)
 {
 	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->mra.remote_comm_id, &way->remote);
+	enum rcd_cm_about about;
 
-	if (conn == NULL || !knows(conn, msg->mra.local_comm_id)) {
+	if (conn == NULL || !cm_conn_knows(conn, msg->mra.local_comm_id)) {
 		agent->counts.dropped_nobody++;
 		return;
 	}
-	if ((conn->state == RCD_CM_STATE_REQ_SENT && msg->mra.message_mraed == RCD_CM_ABOUT_REQ) ||
-		(conn->state == RCD_CM_STATE_REP_SENT &&
-			msg->mra.message_mraed == RCD_CM_ABOUT_REP))
+	about = conn->state == RCD_CM_STATE_REQ_SENT ? RCD_CM_ABOUT_REQ : RCD_CM_ABOUT_REP;
+	if (msg->mra.message_mraed == about && rcd_cm_step(conn, RCD_CM_STEP_MRA_CAME))
 		rcd_cm_wait(conn,
-			now_ns + peer_ns(msg->mra.service_timeout, RCD_CM_MRA_MAX) +
+			now_ns + cm_conn_peer_ns(msg->mra.service_timeout, RCD_CM_MRA_MAX) +
 				conn->timeout_ns);
 	else
 		agent->counts.duplicates++;
@@ -383,19 +368,18 @@ rcd_cm_disconnect(
 	struct rcd_cm msg = { .attr = RCD_CM_DREQ };
 
 	/* Whose RTU is awaited may have sent it, and so be connected. */
-	if (conn->state != RCD_CM_STATE_ESTABLISHED && conn->state != RCD_CM_STATE_REP_SENT)
+	if (!rcd_cm_step(conn, RCD_CM_STEP_DREQ_SENT))
 		return -EINVAL;
 	msg.dreq.local_comm_id = conn->local_id;
 	msg.dreq.remote_comm_id = conn->remote_id;
 	msg.dreq.remote_qpn = conn->remote_qpn;
 	rcd_cm_put_private(msg.dreq.private_data, sizeof(msg.dreq.private_data), private_data, len);
-	conn->state = RCD_CM_STATE_DREQ_SENT;
 	rcd_cm_ask(conn, &msg, now_ns);
 	return 0;
 }
 
 static void
-build_drep(struct rcd_cm *msg, uint64_t local_id, uint64_t remote_id)
+cm_conn_build_drep(struct rcd_cm *msg, uint64_t local_id, uint64_t remote_id)
 {
 	*msg = (struct rcd_cm){ .attr = RCD_CM_DREP };
 	msg->drep.local_comm_id = local_id;
@@ -408,12 +392,12 @@ rcd_cm_disconnected(
 {
 	struct rcd_cm msg;
 
-	if (conn->state != RCD_CM_STATE_AWAITS_DREP)
+	if (!rcd_cm_may(conn, RCD_CM_STEP_DREP_SENT))
 		return -EINVAL;
-	build_drep(&msg, conn->local_id, conn->remote_id);
+	cm_conn_build_drep(&msg, conn->local_id, conn->remote_id);
 	rcd_cm_put_private(msg.drep.private_data, sizeof(msg.drep.private_data), private_data, len);
 	rcd_cm_send(conn, &msg);
-	rcd_cm_timewait(conn, now_ns);
+	rcd_cm_timewait(conn, RCD_CM_STEP_DREP_SENT, now_ns);
 	return 0;
 }
 
@@ -428,7 +412,7 @@ rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 	if (conn == NULL || conn->remote_id != dreq->local_comm_id) {
 		/* Forgotten here: who asks shall not wait for it. */
 		agent->counts.dropped_nobody++;
-		build_drep(&drep, dreq->remote_comm_id, dreq->local_comm_id);
+		cm_conn_build_drep(&drep, dreq->remote_comm_id, dreq->local_comm_id);
 		rcd_cm_send_once(agent, way, &drep);
 		return;
 	}
@@ -437,38 +421,24 @@ rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 		agent->counts.dropped_nobody++;
 		return;
 	}
-	switch ((enum rcd_cm_state)conn->state) {
-	case RCD_CM_STATE_REP_SENT:
-	case RCD_CM_STATE_ESTABLISHED:
-	case RCD_CM_STATE_AWAITS_RTU:
+	if (rcd_cm_step(conn, RCD_CM_STEP_DREQ_CAME)) {
 		rcd_cm_wake_at(conn, 0);
-		conn->state = RCD_CM_STATE_AWAITS_DREP;
 		if (conn->released)
 			rcd_cm_disconnected(conn, NULL, 0, now_ns);
 		else
 			rcd_cm_tell(conn, RCD_CM_EVENT_DREQ, msg);
 		return;
-	case RCD_CM_STATE_DREQ_SENT:
-		/* Spec: IBTA 12.9.8.4 both at once: each answers the other */
-		build_drep(&drep, conn->local_id, conn->remote_id);
+	}
+	cm_conn_build_drep(&drep, conn->local_id, conn->remote_id);
+	/* Spec: IBTA 12.9.8.4 both at once: each answers the other */
+	if (rcd_cm_timewait(conn, RCD_CM_STEP_DREP_CAME, now_ns)) {
 		rcd_cm_send(conn, &drep);
-		rcd_cm_timewait(conn, now_ns);
 		rcd_cm_tell(conn, RCD_CM_EVENT_DREP, msg);
 		return;
-	case RCD_CM_STATE_TIMEWAIT:
-		agent->counts.duplicates++;
-		build_drep(&drep, conn->local_id, conn->remote_id);
-		rcd_cm_send(conn, &drep);
-		return;
-	case RCD_CM_STATE_FREE:
-	case RCD_CM_STATE_REQ_SENT:
-	case RCD_CM_STATE_AWAITS_REP:
-	case RCD_CM_STATE_AWAITS_DREP:
-	case RCD_CM_STATE_SIDR_SENT:
-	case RCD_CM_STATE_AWAITS_SIDR_REP:
-		agent->counts.duplicates++;
-		return;
 	}
+	agent->counts.duplicates++;
+	if (conn->state == RCD_CM_STATE_TIMEWAIT)
+		rcd_cm_send(conn, &drep);
 }
 
 void
@@ -481,17 +451,15 @@ rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 		agent->counts.dropped_nobody++;
 		return;
 	}
-	if (conn->state == RCD_CM_STATE_ESTABLISHED && conn->doubted_ns != 0) {
+	if (conn->doubted_ns != 0 && rcd_cm_timewait(conn, RCD_CM_STEP_PEER_FORGOT, now_ns)) {
 		/* The answer to our doubt: it has forgotten the connection. */
-		rcd_cm_timewait(conn, now_ns);
 		rcd_cm_tell(conn, RCD_CM_EVENT_STALE, NULL);
 		return;
 	}
-	if (conn->state != RCD_CM_STATE_DREQ_SENT) {
+	if (!rcd_cm_timewait(conn, RCD_CM_STEP_DREP_CAME, now_ns)) {
 		agent->counts.duplicates++;
 		return;
 	}
-	rcd_cm_timewait(conn, now_ns);
 	rcd_cm_tell(conn, RCD_CM_EVENT_DREP, msg);
 }
 
@@ -513,18 +481,18 @@ rcd_cm_give_up(struct rcd_cm_conn *conn, uint64_t now_ns)
 	case RCD_CM_STATE_REQ_SENT:
 	case RCD_CM_STATE_REP_SENT:
 		/* Spec: IBTA 12.9.8.1 the peer is told, so that it does not wait in its turn */
-		send_rej(conn,
+		cm_conn_send_rej(conn, RCD_CM_STEP_NO_ANSWER,
 			conn->state == RCD_CM_STATE_REQ_SENT ? RCD_CM_ABOUT_OTHER
 							     : RCD_CM_ABOUT_REP,
 			REASON_TIMEOUT, now_ns);
 		rcd_cm_tell(conn, RCD_CM_EVENT_TIMEOUT, NULL);
 		return;
 	case RCD_CM_STATE_DREQ_SENT:
-		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_timewait(conn, RCD_CM_STEP_DREP_CAME, now_ns);
 		rcd_cm_tell(conn, RCD_CM_EVENT_DREP, NULL);
 		return;
 	case RCD_CM_STATE_SIDR_SENT:
-		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_timewait(conn, RCD_CM_STEP_NO_ANSWER, now_ns);
 		rcd_cm_tell(conn, RCD_CM_EVENT_TIMEOUT, NULL);
 		return;
 	case RCD_CM_STATE_FREE:
@@ -546,13 +514,16 @@ rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns)
 	conn->released = true;
 	switch ((enum rcd_cm_state)conn->state) {
 	case RCD_CM_STATE_REQ_SENT:
-		send_rej(conn, RCD_CM_ABOUT_OTHER, REASON_TIMEOUT, now_ns);
+		cm_conn_send_rej(
+			conn, RCD_CM_STEP_NO_ANSWER, RCD_CM_ABOUT_OTHER, REASON_TIMEOUT, now_ns);
 		break;
 	case RCD_CM_STATE_AWAITS_REP:
-		send_rej(conn, RCD_CM_ABOUT_REQ, REASON_CONSUMER, now_ns);
+		cm_conn_send_rej(
+			conn, RCD_CM_STEP_REJ_SENT, RCD_CM_ABOUT_REQ, REASON_CONSUMER, now_ns);
 		break;
 	case RCD_CM_STATE_AWAITS_RTU:
-		send_rej(conn, RCD_CM_ABOUT_REP, REASON_CONSUMER, now_ns);
+		cm_conn_send_rej(
+			conn, RCD_CM_STEP_REJ_SENT, RCD_CM_ABOUT_REP, REASON_CONSUMER, now_ns);
 		break;
 	case RCD_CM_STATE_REP_SENT:
 	case RCD_CM_STATE_ESTABLISHED:
@@ -562,7 +533,7 @@ rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns)
 		rcd_cm_disconnected(conn, NULL, 0, now_ns);
 		break;
 	case RCD_CM_STATE_SIDR_SENT:
-		rcd_cm_timewait(conn, now_ns);
+		rcd_cm_timewait(conn, RCD_CM_STEP_NO_ANSWER, now_ns);
 		break;
 	case RCD_CM_STATE_AWAITS_SIDR_REP:
 		rcd_cm_sidr_reply(conn, &rep, now_ns);

@@ -3,18 +3,21 @@
  * @file
  * The inside of an agent, shared by the files that make it up:
  *
- *   rcd_cm_agent.c  pool, tables and timers; MADs in and out
+ *   rcd_cm_agent.c  making, MADs in, time
  *   rcd_cm_conn.c   connections
  *   rcd_cm_sidr.c   datagram services
+ *   rcd_cm_pool.c   pool, tables and timers; MADs out
  */
 #ifndef RCD_CM_PRIV_H
 #define RCD_CM_PRIV_H
 
+#include "rcd_bits.h"
 #include "rcd_check.h"
 #include "rcd_cm_agent.h"
+#include "rcd_heap.h"
 #include "rcd_timer.h"
 
-#define RCD_CM_NOWHERE UINT32_MAX /**< place in the heap of who waits for nothing */
+#define RCD_CM_INDEX_BITS 16 /**< of a communication ID: the place in the pool */
 
 /** The longest that a question is asked, or an answer waited for: the usual total is 77 s. */
 #define RCD_CM_ASK_NS UINT64_C(180000000000)
@@ -50,11 +53,10 @@ struct rcd_cm_conn {
 	uint8_t retries;     /**< left, of what was sent last */
 	uint8_t retry_count; /**< of each message */
 	uint16_t generation; /**< of the place in the pool */
-	uint32_t place;      /**< in the heap of timers */
 	uint64_t timeout_ns; /**< for an answer */
 	uint64_t limit_ns;   /**< for an answer, however often it is asked for and delayed */
 	uint64_t doubted_ns; /**< when the peer was asked whether it is still there; 0: never */
-	uint64_t deadline_ns;
+	struct rcd_heap_entry timer;  /**< by the time of what comes next, ns */
 	struct rcd_cm_conn *next;     /**< in the free list */
 	struct rcd_cm_conn *next_id;  /**< in the table by remote ID */
 	struct rcd_cm_conn *next_qpn; /**< in the table by remote QPN */
@@ -67,7 +69,7 @@ struct rcd_cm_agent {
 	struct rcd_cm_counts counts;
 	uint32_t used;
 	uint32_t bucket_mask;
-	uint32_t heap_count;
+	struct rcd_heap timers;
 	uint64_t next_tid;
 	uint64_t rate_ns; /**< when the second of req_count began */
 	uint32_t req_count;
@@ -75,7 +77,6 @@ struct rcd_cm_agent {
 	uint32_t fresh; /**< connections from here on were never used, nor their memory touched */
 	struct rcd_cm_conn **by_id;
 	struct rcd_cm_conn **by_qpn;
-	struct rcd_cm_conn **heap;
 	struct rcd_cm_conn conns[];
 };
 
@@ -83,7 +84,7 @@ struct rcd_cm_agent {
 struct rcd_cm_conn *
 rcd_cm_alloc(struct rcd_cm_agent *agent, const struct rcd_cm_way *way);
 
-/** Give it back: tables and timers forget it. */
+/** Give one back that is FREE: tables and timers forget it. */
 void
 rcd_cm_free(struct rcd_cm_conn *conn);
 
@@ -133,9 +134,27 @@ rcd_cm_repeat(struct rcd_cm_conn *conn);
 uint16_t
 rcd_cm_tell(struct rcd_cm_conn *conn, enum rcd_cm_event event, const struct rcd_cm *msg);
 
-/** Nothing more is to come but repeated questions. */
-void
-rcd_cm_timewait(struct rcd_cm_conn *conn, uint64_t now_ns);
+/** Whether a connection is in a state that permits a step. */
+static inline bool
+rcd_cm_may(const struct rcd_cm_conn *conn, enum rcd_cm_step step)
+{
+	return rcd_cm_move_may(&rcd_cm_rows[step].agent, conn->state);
+}
+
+/** Take a step. @return false: its state does not permit it, and stays */
+static inline bool
+rcd_cm_step(struct rcd_cm_conn *conn, enum rcd_cm_step step)
+{
+	return rcd_cm_move(&rcd_cm_rows[step].agent, &conn->state);
+}
+
+/**
+ * Take a step to timewait: nothing more is to come but repeated questions.
+ *
+ * @return false: its state does not permit it, and nothing is changed
+ */
+bool
+rcd_cm_timewait(struct rcd_cm_conn *conn, enum rcd_cm_step step, uint64_t now_ns);
 
 /** Whether another REQ may be taken now. */
 bool
@@ -153,31 +172,54 @@ rcd_cm_put_private(uint8_t *dst, size_t room, const uint8_t *src, uint32_t len)
 void
 rcd_cm_give_up(struct rcd_cm_conn *conn, uint64_t now_ns);
 
-/* Messages, by attribute. */
+/*
+ * Messages, by attribute: what they do to the connection that they name, as its state allows. What
+ * names none, or comes when it means nothing, is counted and dropped.
+ */
+
+/** A peer wants a connection: the host is asked, or it is refused or a repetition. */
 void
 rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns);
+
+/** The peer agrees. */
 void
 rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way);
+
+/** The peer knows that we agree. */
 void
 rcd_cm_rx_rtu(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way);
+
+/** The peer refuses, or gives up. */
 void
 rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns);
+
+/** The peer needs more time for its answer. */
 void
 rcd_cm_rx_mra(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns);
+
+/** The peer ends the connection; it is answered even if there is none. */
 void
 rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns);
+
+/** The peer knows that we have ended it. */
 void
 rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns);
+
+/** The peer has another path to offer: it is told that we take none. */
 void
 rcd_cm_rx_lap(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way);
+
+/** A peer asks for the queue pair of a datagram service. */
 void
 rcd_cm_rx_sidr_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	const struct rcd_cm_way *way, uint64_t now_ns);
+
+/** The answer to our question of that kind. */
 void
 rcd_cm_rx_sidr_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	const struct rcd_cm_way *way, uint64_t now_ns);

@@ -19,7 +19,7 @@ rcd_cm_sidr(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 		return NULL;
 	conn->cookie = cookie;
 	conn->sidr = true;
-	conn->state = RCD_CM_STATE_SIDR_SENT;
+	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_SIDR_REQ_SENT));
 	conn->retry_count = retries;
 	conn->timeout_ns = rcd_ack_timeout_ns(timeout) + 2 * agent->conf.life_ns;
 	msg.sidr_req.request_id = conn->local_id;
@@ -28,7 +28,7 @@ rcd_cm_sidr(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 }
 
 static void
-answer(struct rcd_cm *msg, const struct rcd_cm_sidr_rep *rep, uint64_t request_id)
+cm_sidr_answer(struct rcd_cm *msg, const struct rcd_cm_sidr_rep *rep, uint64_t request_id)
 {
 	*msg = (struct rcd_cm){ .attr = RCD_CM_SIDR_REP, .sidr_rep = *rep };
 	msg->sidr_rep.request_id = request_id;
@@ -59,29 +59,32 @@ rcd_cm_rx_sidr_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 		return;
 	}
 	conn->sidr = true;
-	conn->state = RCD_CM_STATE_AWAITS_SIDR_REP;
+	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_SIDR_REQ_CAME));
 	rcd_cm_know(conn, (uint32_t)req->request_id, 0);
 	status = rcd_cm_tell(conn, RCD_CM_EVENT_SIDR_REQ, msg);
 	if (status == 0)
 		return;
 	if (status != RCD_CM_DROP) {
 		rep.status = status;
-		answer(&reply, &rep, req->request_id);
+		cm_sidr_answer(&reply, &rep, req->request_id);
 		rcd_cm_send_once(agent, way, &reply);
 	}
+	rcd_cm_step(conn, RCD_CM_STEP_REQ_DROPPED);
 	rcd_cm_free(conn);
 }
 
 int
 rcd_cm_sidr_reply(struct rcd_cm_conn *conn, const struct rcd_cm_sidr_rep *rep, uint64_t now_ns)
 {
+	enum rcd_cm_step step =
+		rep->status == 0 ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_SIDR_NO_SENT;
 	struct rcd_cm msg;
 
-	if (conn->state != RCD_CM_STATE_AWAITS_SIDR_REP)
+	if (!rcd_cm_may(conn, step))
 		return -EINVAL;
-	answer(&msg, rep, conn->remote_id);
+	cm_sidr_answer(&msg, rep, conn->remote_id);
 	rcd_cm_send(conn, &msg);
-	rcd_cm_timewait(conn, now_ns);
+	rcd_cm_timewait(conn, step, now_ns);
 	return 0;
 }
 
@@ -90,12 +93,13 @@ rcd_cm_rx_sidr_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	const struct rcd_cm_way *way, uint64_t now_ns)
 {
 	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->sidr_rep.request_id, &way->remote);
+	enum rcd_cm_step step =
+		msg->sidr_rep.status == 0 ? RCD_CM_STEP_SIDR_REP_CAME : RCD_CM_STEP_SIDR_NO_CAME;
 
-	if (conn == NULL || conn->state != RCD_CM_STATE_SIDR_SENT) {
+	if (conn == NULL || !rcd_cm_timewait(conn, step, now_ns)) {
 		agent->counts.duplicates += conn != NULL;
 		agent->counts.dropped_nobody += conn == NULL;
 		return;
 	}
-	rcd_cm_timewait(conn, now_ns);
 	rcd_cm_tell(conn, RCD_CM_EVENT_SIDR_REP, msg);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_bits.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_tell.h"
 
@@ -18,19 +19,19 @@
 
 /* Counters of messages, by attribute. */
 static enum rcd_counter
-rx_counter(uint32_t attr)
+cma_rx_counter(uint32_t attr)
 {
 	return (enum rcd_counter)(RCD_COUNTER_CM_RX_REQ + (attr - RCD_CM_REQ));
 }
 
 static enum rcd_counter
-tx_counter(uint32_t attr)
+cma_tx_counter(uint32_t attr)
 {
 	return (enum rcd_counter)(RCD_COUNTER_CM_TX_REQ + (attr - RCD_CM_REQ));
 }
 
 static void
-count(const struct rcd_cma *cma, uint32_t serial, enum rcd_counter counter, uint64_t add)
+cma_count(const struct rcd_cma *cma, uint32_t serial, enum rcd_counter counter, uint64_t add)
 {
 	if (add > 0)
 		cma->ops->count(cma->arg, serial, counter, add);
@@ -38,7 +39,7 @@ count(const struct rcd_cma *cma, uint32_t serial, enum rcd_counter counter, uint
 
 /* What the agent has counted since, as the doing of this device. */
 static void
-settle(struct rcd_cma *cma, uint32_t serial)
+cma_settle(struct rcd_cma *cma, uint32_t serial)
 {
 	const struct rcd_cm_counts *now = rcd_cm_agent_counts(cma->agent);
 	struct rcd_cm_counts *told = &cma->told;
@@ -48,17 +49,19 @@ settle(struct rcd_cma *cma, uint32_t serial)
 	if (!rcd_cma_dev(cma, serial, &dev))
 		return;
 	for (uint32_t attr = RCD_CM_REQ; attr <= RCD_CM_APR; attr++) {
-		count(cma, serial, rx_counter(attr), now->received[attr] - told->received[attr]);
-		count(cma, serial, tx_counter(attr), now->sent[attr] - told->sent[attr]);
+		cma_count(cma, serial, cma_rx_counter(attr),
+			now->received[attr] - told->received[attr]);
+		cma_count(cma, serial, cma_tx_counter(attr), now->sent[attr] - told->sent[attr]);
 	}
-	count(cma, serial, RCD_COUNTER_CM_TX_AGAIN, now->sent_again - told->sent_again);
-	count(cma, serial, RCD_COUNTER_CM_RX_DUPLICATE, now->duplicates - told->duplicates);
-	count(cma, serial, RCD_COUNTER_CM_RX_DROP_CLASS, now->dropped_class - told->dropped_class);
-	count(cma, serial, RCD_COUNTER_CM_RX_DROP_RATE, now->dropped_rate - told->dropped_rate);
-	count(cma, serial, RCD_COUNTER_CM_RX_DROP_ROOM, now->dropped_full - told->dropped_full);
-	count(cma, serial, RCD_COUNTER_CM_RX_DROP_NOBODY,
+	cma_count(cma, serial, RCD_COUNTER_CM_TX_AGAIN, now->sent_again - told->sent_again);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DUPLICATE, now->duplicates - told->duplicates);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DROP_CLASS,
+		now->dropped_class - told->dropped_class);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DROP_RATE, now->dropped_rate - told->dropped_rate);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DROP_ROOM, now->dropped_full - told->dropped_full);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DROP_NOBODY,
 		now->dropped_nobody - told->dropped_nobody);
-	count(cma, serial, RCD_COUNTER_CM_RX_DROP_STALE, now->stale - told->stale);
+	cma_count(cma, serial, RCD_COUNTER_CM_RX_DROP_STALE, now->stale - told->stale);
 	*told = *now;
 }
 
@@ -66,57 +69,84 @@ void
 rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
 {
 	rcd_cm_rx(cma->agent, mad, way, rcd_cma_now_ns(cma));
-	settle(cma, way->dev);
+	cma_settle(cma, way->dev);
 }
 
-/* Keep it until the neighbour answers. Without room it is lost, as any packet may be. */
+/* A MAD that waits is sent, or lost. */
 static void
-park(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
+cma_parked_end(struct rcd_cma_parked *parked)
 {
+	struct rcd_cma *cma = parked->cma;
+
+	rcd_waiter_cancel(&parked->waiter);
+	rcd_alarm_cancel(cma->alarms, &parked->late);
+	SLIST_INSERT_HEAD(&cma->unparked, parked, link);
+	cma->parked_count--;
+}
+
+static void
+cma_parked_told(struct rcd_waiter *waiter)
+{
+	struct rcd_cma_parked *parked = RCD_OWNER(waiter, struct rcd_cma_parked, waiter);
+	const struct rcd_cma *cma = parked->cma;
+
+	if (cma->ops->send(cma->arg, &parked->way, parked->mad, waiter) != -EAGAIN)
+		cma_parked_end(parked);
+}
+
+static void
+cma_parked_late(struct rcd_alarm *alarm, uint64_t now_ns)
+{
+	(void)now_ns;
+	cma_parked_end(RCD_OWNER(alarm, struct rcd_cma_parked, late));
+}
+
+/* One whose neighbour is asked for waits. Without room it is lost, as any packet may be. */
+static void
+cma_on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
+{
+	struct rcd_cma *cma = arg;
+	struct rcd_cma_parked *parked = SLIST_FIRST(&cma->unparked);
+	struct rcd_waiter *waiter = parked != NULL ? &parked->waiter : NULL;
+
+	if (cma->ops->send(cma->arg, way, mad, waiter) == -EAGAIN && parked != NULL) {
+		SLIST_REMOVE_HEAD(&cma->unparked, link);
+		parked->way = *way;
+		memcpy(parked->mad, mad, RCD_MAD_LEN);
+		rcd_alarm_set(cma->alarms, &parked->late, rcd_cma_now_ns(cma) + PARKED_FOR_NS);
+		cma->parked_count++;
+	}
+	cma_settle(cma, way->dev);
+}
+
+static void
+cma_parked_init(struct rcd_cma *cma)
+{
+	SLIST_INIT(&cma->unparked);
 	for (uint32_t i = 0; i < RCD_CMA_PARKED; i++) {
 		struct rcd_cma_parked *parked = &cma->parked[i];
 
-		if (parked->used)
-			continue;
-		parked->used = true;
-		parked->until_ns = rcd_cma_now_ns(cma) + PARKED_FOR_NS;
-		parked->way = *way;
-		memcpy(parked->mad, mad, RCD_MAD_LEN);
-		cma->parked_count++;
-		return;
+		parked->cma = cma;
+		parked->waiter.fn = cma_parked_told;
+		parked->late.fn = cma_parked_late;
+		SLIST_INSERT_HEAD(&cma->unparked, parked, link);
 	}
 }
 
+/* What they wait for is others', and stays. */
 static void
-unpark(struct rcd_cma *cma, uint64_t now_ns)
+cma_parked_fini(struct rcd_cma *cma)
 {
-	for (uint32_t i = 0; i < RCD_CMA_PARKED && cma->parked_count > 0; i++) {
-		struct rcd_cma_parked *parked = &cma->parked[i];
-
-		if (!parked->used)
-			continue;
-		if (cma->ops->send(cma->arg, &parked->way, parked->mad) == -EAGAIN &&
-			now_ns < parked->until_ns)
-			continue;
-		parked->used = false;
-		cma->parked_count--;
+	for (uint32_t i = 0; i < RCD_CMA_PARKED; i++) {
+		rcd_waiter_cancel(&cma->parked[i].waiter);
+		rcd_alarm_cancel(cma->alarms, &cma->parked[i].late);
 	}
-}
-
-static void
-on_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
-{
-	struct rcd_cma *cma = arg;
-
-	if (cma->ops->send(cma->arg, way, mad) == -EAGAIN)
-		park(cma, way, mad);
-	settle(cma, way->dev);
 }
 
 struct rcd_cma *
 rcd_cma_create(const struct rcd_cma_conf *conf)
 {
-	static const struct rcd_cm_ops ops = { .send = on_send, .event = rcd_cma_on_event };
+	static const struct rcd_cm_ops ops = { .send = cma_on_send, .event = rcd_cma_on_event };
 	struct rcd_cma *cma = calloc(1, sizeof(*cma));
 	struct rcd_cm_conf agent = {
 		.connections = RCD_CMA_CONNECTIONS,
@@ -134,7 +164,8 @@ rcd_cma_create(const struct rcd_cma_conf *conf)
 		return NULL;
 	cma->ops = conf->ops;
 	cma->arg = conf->arg;
-	TAILQ_INIT(&cma->waiting);
+	cma->alarms = conf->alarms;
+	cma_parked_init(cma);
 	cma->agent = rcd_cm_agent_create(&agent);
 	if (cma->agent == NULL || rcd_cma_ports_init(cma) != 0) {
 		rcd_cma_destroy(cma);
@@ -148,6 +179,7 @@ rcd_cma_destroy(struct rcd_cma *cma)
 {
 	if (cma == NULL)
 		return;
+	cma_parked_fini(cma);
 	rcd_cm_agent_destroy(cma->agent);
 	rcd_cma_accounts_end(&cma->rests);
 	rcd_cma_ports_fini(cma);
@@ -157,19 +189,7 @@ rcd_cma_destroy(struct rcd_cma *cma)
 void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns)
 {
-	if (!TAILQ_EMPTY(&cma->waiting))
-		rcd_cmid_look(cma, now_ns);
-	unpark(cma, now_ns);
 	rcd_cm_expire(cma->agent, now_ns);
-}
-
-void
-rcd_cma_neighbours(struct rcd_cma *cma)
-{
-	uint64_t now_ns = rcd_cma_now_ns(cma);
-
-	unpark(cma, now_ns);
-	rcd_cmid_look(cma, now_ns);
 }
 
 uint32_t
@@ -187,7 +207,7 @@ rcd_cma_dev_gone(struct rcd_cma *cma, uint32_t serial)
 		if (id->dev != serial)
 			continue;
 		rcd_cmid_let_go(id);
-		id->state = RCD_CMA_DEVICE_REMOVAL;
+		rcd_cmid_step(id, RCD_CM_STEP_DEVICE_GONE);
 		id->dev = RCD_CMA_NO_DEV;
 		rcd_cma_event_tell(id, RCD_CMA_EVENT_DEVICE_REMOVAL, 0);
 	}

@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rcd_alarm.h"
 #include "rcd_cm_agent.h"
 #include "rcd_cma_account.h"
 #include "rcd_cma_dev.h"
@@ -37,6 +38,7 @@
 #include "rcd_cmid.h"
 #include "rcd_counter.h"
 #include "rcd_mad.h"
+#include "rcd_waiter.h"
 
 #define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
 #define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
@@ -50,7 +52,7 @@ struct rcd_cma_ops {
 	uint32_t (*random)(void *arg);
 
 	/**
-	 * The next device: a wire's end without the other is none.
+	 * The next device.
 	 *
 	 * @param place  0 for the first; set, for the next
 	 * @return whether there is one; dev is set then
@@ -66,10 +68,13 @@ struct rcd_cma_ops {
 	/**
 	 * Send a MAD of RCD_MAD_LEN bytes to QP1 of the way's remote end, now.
 	 *
+	 * @param waiter  is called when it pays to try again, if -EAGAIN is returned; NULL: nobody
+	 *                waits
 	 * @return 0, and it may be lost; -EAGAIN: the neighbour is being asked for; another
 	 *         -errno: it can't be sent
 	 */
-	int (*send)(void *arg, const struct rcd_cm_way *way, const uint8_t *mad);
+	int (*send)(void *arg, const struct rcd_cm_way *way, const uint8_t *mad,
+		struct rcd_waiter *waiter);
 
 	/** Tell routers of a membership of a device whose addresses are ours, or of its end. */
 	void (*membership)(void *arg, uint32_t serial, const struct rcd_gid *source,
@@ -78,16 +83,13 @@ struct rcd_cma_ops {
 	/**
 	 * Whether the MAC of the next hop towards an address is known.
 	 *
-	 * @param owner  the client's, on whose account it is asked for
-	 * @param hop    set, for look()
-	 * @return 0; -EAGAIN: asked for, look() again; -ENETUNREACH; -ETIMEDOUT: nobody answers;
-	 *         -ENOMEM: it has asked for too many that don't answer
+	 * @param owner   the client's, on whose account it is asked for
+	 * @param waiter  is called when it pays to look again, if -EAGAIN is returned
+	 * @return 0; -EAGAIN: asked for; -ENETUNREACH; -ETIMEDOUT: nobody answers; -ENOMEM: it has
+	 *         asked for too many that don't answer
 	 */
 	int (*resolve)(void *owner, uint32_t serial, int sgid_index, const struct rcd_gid *dgid,
-		struct rcd_cma_hop *hop);
-
-	/** The same for a next hop that resolve() has found. */
-	int (*look)(void *owner, uint32_t serial, int sgid_index, const struct rcd_cma_hop *hop);
+		struct rcd_waiter *waiter);
 
 	/** Whether there is a way, as far as is known without asking anybody on the link. */
 	bool (*reachable)(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid);
@@ -130,15 +132,18 @@ struct rcd_cma_conf {
 	uint64_t first_tid; /**< of transactions: goes out as it is, and so is no secret */
 	uint64_t guid;      /**< of the local adapter */
 	const struct rcd_cma_ops *ops;
-	void *arg; /**< of the ops */
+	void *arg;                 /**< of the ops */
+	struct rcd_alarms *alarms; /**< of the service's thread; outlive it */
 };
 
 /** A MAD that waits for a neighbour. */
 struct rcd_cma_parked {
+	SLIST_ENTRY(rcd_cma_parked) link; /**< of those without one */
+	struct rcd_waiter waiter;
+	struct rcd_alarm late;
+	struct rcd_cma *cma;
 	struct rcd_cm_way way;
 	uint8_t mad[RCD_MAD_LEN];
-	uint64_t until_ns;
-	bool used;
 };
 
 #define RCD_CMA_PARKED 128 /**< MADs that wait for a neighbour */
@@ -150,11 +155,12 @@ struct rcd_cma {
 	struct rcd_cm_agent *agent;
 	struct rcd_cm_counts told; /**< what the devices' counters have of the agent's counts */
 	struct rcd_cmid_list ids;
-	struct rcd_cma_accounts rests; /**< of sessions that have ended */
-	struct rcd_cmid_queue waiting; /**< in ADDR_QUERY; the next one to look at is the first */
+	struct rcd_cma_accounts rests; /**< of clients that have ended */
 	struct rcd_cma_space_ports spaces[RCD_CMA_SPACES];
 	uint32_t parked_count;
 	uint64_t reported_ns; /**< when groups were reported last, because of a query */
+	struct rcd_alarms *alarms;
+	SLIST_HEAD(, rcd_cma_parked) unparked;
 	struct rcd_cma_parked parked[RCD_CMA_PARKED];
 };
 
@@ -170,13 +176,9 @@ rcd_cma_destroy(struct rcd_cma *cma);
 void
 rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad);
 
-/** Let time pass. */
+/** Let time pass for connections. */
 void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns);
-
-/** Neighbours have answered. */
-void
-rcd_cma_neighbours(struct rcd_cma *cma);
 
 /** A router asks for the groups of a device. */
 void

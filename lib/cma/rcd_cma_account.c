@@ -32,7 +32,7 @@ rcd_cma_account_close(struct rcd_cma_accounts *rests, struct rcd_cma_account *ac
 }
 
 static void
-end(struct rcd_cma_account *account)
+cma_account_end(struct rcd_cma_account *account)
 {
 	rcd_quota_leave(&account->rest);
 	LIST_REMOVE(account, link);
@@ -51,12 +51,12 @@ rcd_cma_account_uncharge(struct rcd_cma_account *account)
 	rcd_quota_uncharge(account->entry, RCD_RESOURCE_CM_CONNECTIONS, 1);
 	if (account->entry == &account->rest &&
 		account->rest.used[RCD_RESOURCE_CM_CONNECTIONS] == 0)
-		end(account);
+		cma_account_end(account);
 }
 
 void
 rcd_cma_accounts_end(struct rcd_cma_accounts *rests)
 {
 	while (!LIST_EMPTY(rests))
-		end(LIST_FIRST(rests));
+		cma_account_end(LIST_FIRST(rests));
 }

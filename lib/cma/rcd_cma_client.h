@@ -33,6 +33,14 @@ struct rcd_cma_client {
 struct rcd_cma_client *
 rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *quota);
 
+/**
+ * Another one of the host's has it from now on.
+ *
+ * @param quota  has what the former one was charged for
+ */
+void
+rcd_cma_client_hand(struct rcd_cma_client *client, void *owner, struct rcd_quota_entry *quota);
+
 /** It ends: its peers are told. NULL is allowed. */
 void
 rcd_cma_client_destroy(struct rcd_cma_client *client);

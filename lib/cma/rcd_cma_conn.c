@@ -23,21 +23,21 @@
 #define REASON_CONSUMER  28     /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
 
 static struct rcd_cma *
-cma_of(const struct rcd_cmid *id)
+cma_conn_cma_of(const struct rcd_cmid *id)
 {
 	return id->client->cma;
 }
 
 static uint8_t
-at_most(uint8_t val, uint8_t most)
+cma_conn_at_most(uint8_t val, uint8_t most)
 {
 	return val < most ? val : most;
 }
 
 /* The header of RDMA CM, and the user's data behind it. @return 0 or -EINVAL when it is too long */
 static int
-put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked, uint8_t *dst,
-	size_t room)
+cma_conn_put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked,
+	uint8_t *dst, size_t room)
 {
 	struct rcd_cma_hdr hdr = {
 		.ip_version = id->dst.family,
@@ -54,7 +54,7 @@ put_private(const struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked
 }
 
 static void
-take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+cma_conn_take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	id->qpn = asked->qpn & 0xffffff;
 	id->responder_resources = asked->param.responder_resources;
@@ -65,17 +65,17 @@ take_param(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 
 /* Where the identifier's messages go: to the peer's address, by its own. */
 static int
-set_way(struct rcd_cmid *id)
+cma_conn_set_way(struct rcd_cmid *id)
 {
 	struct rcd_cma_dev dev;
 
-	if (!rcd_cma_dev(cma_of(id), id->dev, &dev))
+	if (!rcd_cma_dev(cma_conn_cma_of(id), id->dev, &dev))
 		return -EINVAL;
 	id->way = (struct rcd_cm_way){
 		.local = dev.gids->entries[id->sgid_index].gid,
 		.remote = rcd_cma_gid(&id->dst),
 		/* Paths of connections differ, so that they spread over links and queues. */
-		.flow_label = (rcd_cma_random(cma_of(id)) & 0xfffff) | 1,
+		.flow_label = (rcd_cma_random(cma_conn_cma_of(id)) & 0xfffff) | 1,
 		.dev = dev.serial,
 		.tclass = id->tos,
 		.hop_limit = HOP_LIMIT,
@@ -84,23 +84,23 @@ set_way(struct rcd_cmid *id)
 }
 
 static int
-connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+cma_conn_connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_sidr_req req = {
 		.pkey = RCD_PKEY_DEFAULT,
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 	};
-	int err = put_private(id, asked, req.private_data, sizeof(req.private_data));
+	int err = cma_conn_put_private(id, asked, req.private_data, sizeof(req.private_data));
 
 	if (err != 0)
 		return err;
-	id->conn = rcd_cm_sidr(cma_of(id)->agent, &id->way, &req, RESPONSE_TIMEOUT, CM_RETRIES, id,
-		rcd_cma_now_ns(cma_of(id)));
+	id->conn = rcd_cm_sidr(cma_conn_cma_of(id)->agent, &id->way, &req, RESPONSE_TIMEOUT,
+		CM_RETRIES, id, rcd_cma_now_ns(cma_conn_cma_of(id)));
 	return id->conn != NULL ? 0 : -ENOMEM;
 }
 
 static int
-connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_req req = {
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
@@ -127,12 +127,12 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.primary_hop_limit = HOP_LIMIT,
 		.primary_local_ack_timeout = id->timeout,
 	};
-	int err = put_private(id, asked, req.private_data, sizeof(req.private_data));
+	int err = cma_conn_put_private(id, asked, req.private_data, sizeof(req.private_data));
 
 	if (err != 0)
 		return err;
-	id->conn =
-		rcd_cm_connect(cma_of(id)->agent, &id->way, &req, id, rcd_cma_now_ns(cma_of(id)));
+	id->conn = rcd_cm_connect(cma_conn_cma_of(id)->agent, &id->way, &req, id,
+		rcd_cma_now_ns(cma_conn_cma_of(id)));
 	return id->conn != NULL ? 0 : -ENOMEM;
 }
 
@@ -141,9 +141,10 @@ connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
  * as the end of the one that it has. Without a queue pair there is nothing to take.
  */
 static bool
-may_name(const struct rcd_cmid *id, uint32_t qpn)
+cma_conn_may_name(const struct rcd_cmid *id, uint32_t qpn)
 {
-	return (qpn & 0xffffff) == 0 || cma_of(id)->ops->has_qpn(id->client->owner, qpn & 0xffffff);
+	return (qpn & 0xffffff) == 0 ||
+		cma_conn_cma_of(id)->ops->has_qpn(id->client->owner, qpn & 0xffffff);
 }
 
 int
@@ -152,31 +153,32 @@ rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	struct rcd_cma_account *account = id->client->account;
 	int err;
 
-	if (id->state != RCD_CMA_ROUTE_RESOLVED || !may_name(id, asked->qpn))
+	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || !cma_conn_may_name(id, asked->qpn))
 		return -EINVAL;
 	err = rcd_cma_account_charge(account);
 	if (err != 0)
 		return err;
-	take_param(id, asked);
-	id->psn = rcd_cma_random(cma_of(id)) & 0xffffff;
+	cma_conn_take_param(id, asked);
+	id->psn = rcd_cma_random(cma_conn_cma_of(id)) & 0xffffff;
 	id->timeout = id->ack_timeout != 0 ? id->ack_timeout : ACK_TIMEOUT;
-	id->retry_count = at_most(asked->param.retry_count, 7);
-	id->rnr_retry_count = at_most(asked->param.rnr_retry_count, 7);
-	err = set_way(id);
+	id->retry_count = cma_conn_at_most(asked->param.retry_count, 7);
+	id->rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7);
+	err = cma_conn_set_way(id);
 	if (err == 0)
-		err = id->qp_type == RCD_CTRL_QP_UD ? connect_datagram(id, asked)
-						    : connect_reliable(id, asked);
+		err = id->qp_type == RCD_CTRL_QP_UD ? cma_conn_connect_datagram(id, asked)
+						    : cma_conn_connect_reliable(id, asked);
 	if (err != 0) {
 		rcd_cma_account_uncharge(account);
 		return err;
 	}
 	rcd_cm_set_owner(id->conn, account);
-	id->state = RCD_CMA_CONNECT;
+	rcd_cmid_step(id,
+		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REQ_SENT : RCD_CM_STEP_REQ_SENT);
 	return 0;
 }
 
 static int
-accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+cma_conn_accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_sidr_rep rep = {
 		.status = RCD_CMA_SIDR_SUPPORTED,
@@ -188,7 +190,7 @@ accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
 	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
-	return rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
+	return rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_conn_cma_of(id)));
 }
 
 int
@@ -200,26 +202,27 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.initiator_depth = asked->param.initiator_depth,
 		.target_ack_delay = ACK_DELAY,
 		.end_to_end_flow_control = asked->param.flow_control != 0,
-		.rnr_retry_count = at_most(asked->param.rnr_retry_count, 7),
+		.rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7),
 		.srq = asked->param.srq != 0,
 	};
 
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL || !may_name(id, asked->qpn))
+	if (!rcd_cmid_may(id, RCD_CM_STEP_REP_SENT) || id->conn == NULL ||
+		!cma_conn_may_name(id, asked->qpn))
 		return -EINVAL;
-	take_param(id, asked);
+	cma_conn_take_param(id, asked);
 	if (id->qp_type == RCD_CTRL_QP_UD)
-		return accept_datagram(id, asked);
+		return cma_conn_accept_datagram(id, asked);
 	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
 	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
 	rep.starting_psn = id->psn;
-	return rcd_cm_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
+	return rcd_cm_reply(id->conn, &rep, rcd_cma_now_ns(cma_conn_cma_of(id)));
 }
 
 int
 rcd_cmid_establish(struct rcd_cmid *id)
 {
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
+	if (!rcd_cmid_may(id, RCD_CM_STEP_RTU_SENT) || id->conn == NULL)
 		return -EINVAL;
 	return rcd_cm_confirm(id->conn, NULL, 0);
 }
@@ -229,36 +232,38 @@ rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 {
 	uint16_t reason = req->reason != 0 ? req->reason : REASON_CONSUMER;
 	struct rcd_cm_sidr_rep rep = { .status = RCD_CMA_SIDR_REFUSED };
+	enum rcd_cm_step step =
+		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_NO_SENT : RCD_CM_STEP_REJ_SENT;
 	int err;
 
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
+	if (!rcd_cmid_may(id, step) || id->conn == NULL)
 		return -EINVAL;
-	if (id->qp_type == RCD_CTRL_QP_UD) {
+	if (step == RCD_CM_STEP_SIDR_NO_SENT) {
 		if (req->private_len > sizeof(rep.private_data))
 			return -EINVAL;
 		memcpy(rep.private_data, req->private_data, req->private_len);
-		err = rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_of(id)));
+		err = rcd_cm_sidr_reply(id->conn, &rep, rcd_cma_now_ns(cma_conn_cma_of(id)));
 	} else {
 		if (req->private_len > RCD_CM_REJ_PRIVATE_LEN)
 			return -EINVAL;
 		err = rcd_cm_reject(id->conn, reason, req->private_data, req->private_len,
-			rcd_cma_now_ns(cma_of(id)));
+			rcd_cma_now_ns(cma_conn_cma_of(id)));
 	}
 	if (err == 0)
-		id->state = RCD_CMA_DISCONNECT;
+		rcd_cmid_step(id, step);
 	return err;
 }
 
 int
 rcd_cmid_disconnect(struct rcd_cmid *id)
 {
-	/* Whose peer has disconnected, and was told that we know, is done. */
+	/* Refused, or ended by the peer, who was answered: there is nothing left to send. */
 	if (id->state == RCD_CMA_DISCONNECT)
 		return 0;
-	if (id->state != RCD_CMA_CONNECT || id->conn == NULL)
+	if (!rcd_cmid_may(id, RCD_CM_STEP_DREQ_SENT) || id->conn == NULL)
 		return -EINVAL;
 	/* In other states there is nothing to end: it is not an error, as with the kernel. */
-	rcd_cm_disconnect(id->conn, NULL, 0, rcd_cma_now_ns(cma_of(id)));
+	rcd_cm_disconnect(id->conn, NULL, 0, rcd_cma_now_ns(cma_conn_cma_of(id)));
 	return 0;
 }
 
@@ -281,7 +286,7 @@ rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
 }
 
 static void
-attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
+cma_conn_attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT;
 	rep->attr.port = 1;
@@ -299,7 +304,7 @@ attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 }
 
 static void
-attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
+cma_conn_attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE;
 	if (id->qp_type == RCD_CTRL_QP_UD)
@@ -314,12 +319,13 @@ attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	if (id->qp_type != RCD_CTRL_QP_RC)
 		return;
 	rep->mask |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
-	rep->attr.max_dest_rd_atomic = at_most(id->responder_resources, RCD_QP_RD_ATOMIC_MAX);
+	rep->attr.max_dest_rd_atomic =
+		cma_conn_at_most(id->responder_resources, RCD_QP_RD_ATOMIC_MAX);
 	rep->attr.min_rnr_timer = MIN_RNR_TIMER;
 }
 
 static void
-attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
+cma_conn_attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN;
 	rep->attr.sq_psn = id->remote_psn;
@@ -330,7 +336,7 @@ attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	rep->attr.timeout = id->timeout;
 	rep->attr.retry_cnt = id->retry_count;
 	rep->attr.rnr_retry = id->rnr_retry_count;
-	rep->attr.max_rd_atomic = at_most(id->initiator_depth, RCD_QP_RD_ATOMIC_MAX);
+	rep->attr.max_rd_atomic = cma_conn_at_most(id->initiator_depth, RCD_QP_RD_ATOMIC_MAX);
 }
 
 int
@@ -341,15 +347,15 @@ rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_a
 	rep->attr.state = (uint8_t)state;
 	switch (state) {
 	case RCD_QP_INIT:
-		attr_init(id, rep);
+		cma_conn_attr_init(id, rep);
 		return 0;
 	case RCD_QP_RTR:
 		if (id->qp_type != RCD_CTRL_QP_UD && id->remote_qpn == 0)
 			return -EINVAL;
-		attr_rtr(id, rep);
+		cma_conn_attr_rtr(id, rep);
 		return 0;
 	case RCD_QP_RTS:
-		attr_rts(id, rep);
+		cma_conn_attr_rts(id, rep);
 		return 0;
 	default:
 		return -EINVAL;

@@ -78,7 +78,7 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 
 /* Bytes that the client does not have yet, as many as there is room for. */
 static void
-tell(const struct rcd_cma *cma, struct rcd_cma_channel *channel)
+cma_event_tell(const struct rcd_cma *cma, struct rcd_cma_channel *channel)
 {
 	while (channel->untold > 0 && cma->ops->stream_send(channel->sock, "", 1) == 0)
 		channel->untold--;
@@ -86,7 +86,7 @@ tell(const struct rcd_cma *cma, struct rcd_cma_channel *channel)
 
 /* So many events are gone that the client did not take. @return bytes of theirs that it has */
 static uint32_t
-told(struct rcd_cma_channel *channel, uint32_t count)
+cma_event_told(struct rcd_cma_channel *channel, uint32_t count)
 {
 	uint32_t untold = channel->untold < count ? channel->untold : count;
 
@@ -102,7 +102,7 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 	STAILQ_INSERT_TAIL(&channel->events, event, link);
 	channel->count++;
 	channel->untold++;
-	tell(event->of->client->cma, channel);
+	cma_event_tell(event->of->client->cma, channel);
 }
 
 void
@@ -115,7 +115,7 @@ rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status
 }
 
 static void
-drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
+cma_event_drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
 {
 	STAILQ_REMOVE(&channel->events, event, rcd_cma_event, link);
 	channel->count--;
@@ -141,9 +141,9 @@ rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channe
 			child->listener = NULL;
 		}
 	}
-	drop(channel, event);
+	cma_event_drop(channel, event);
 	/* It has read a byte: there is room for one. */
-	tell(client->cma, channel);
+	cma_event_tell(client->cma, channel);
 	return 0;
 }
 
@@ -158,10 +158,10 @@ rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group)
 		next = STAILQ_NEXT(event, link);
 		if (event->of != id || (group != NULL && event->rep.group != group->handle))
 			continue;
-		drop(channel, event);
+		cma_event_drop(channel, event);
 		count++;
 	}
-	return told(channel, count);
+	return cma_event_told(channel, count);
 }
 
 uint32_t
@@ -186,7 +186,7 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 		rcd_cma_event_post(event);
 		count++;
 	}
-	count = told(from, count);
+	count = cma_event_told(from, count);
 	/* Requests that nobody has seen go with the listener. */
 	LIST_FOREACH(child, &id->children, child_link)
 		count += rcd_cma_event_migrate(child, channel);
@@ -202,7 +202,7 @@ rcd_cma_events_end(struct rcd_cma_client *client)
 		struct rcd_cma_channel *channel = channels->slots[i];
 
 		while (channel != NULL && !STAILQ_EMPTY(&channel->events))
-			drop(channel, STAILQ_FIRST(&channel->events));
+			cma_event_drop(channel, STAILQ_FIRST(&channel->events));
 	}
 }
 

@@ -9,25 +9,7 @@
 #include "rcd_cma_client.h"
 
 static const char *
-state_name(const struct rcd_cmid *id)
-{
-	static const char *const names[] = {
-		[RCD_CMA_IDLE] = "IDLE",
-		[RCD_CMA_BOUND] = "ADDR_BOUND",
-		[RCD_CMA_LISTEN] = "LISTEN",
-		[RCD_CMA_ADDR_QUERY] = "ADDR_QUERY",
-		[RCD_CMA_ADDR_RESOLVED] = "ADDR_RESOLVED",
-		[RCD_CMA_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-		[RCD_CMA_CONNECT] = "CONNECT",
-		[RCD_CMA_DISCONNECT] = "DISCONNECT",
-		[RCD_CMA_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-	};
-
-	return names[id->state];
-}
-
-static const char *
-space_name(uint16_t space)
+cma_list_space_name(uint16_t space)
 {
 	switch (space) {
 	case RCD_CMA_SPACE_TCP:
@@ -42,7 +24,7 @@ space_name(uint16_t space)
 }
 
 static void
-set_addr(json_t *entry, const char *addr_key, const char *port_key,
+cma_list_set_addr(json_t *entry, const char *addr_key, const char *port_key,
 	const struct rcd_ctrl_cm_addr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -70,13 +52,13 @@ rcd_cma_list(const struct rcd_cma *cma, json_t *list)
 		pid_t pid = cma->ops->name(id->client->owner, &comm);
 		json_t *entry = json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s}", "ifname",
 			has_dev ? dev.name : "-", "cm-idn", (int)id->handle, "pid", (int)pid,
-			"comm", comm, "state", state_name(id), "ps", space_name(id->space),
-			"qp-type", types[id->qp_type]);
+			"comm", comm, "state", rcd_cma_state_name((enum rcd_cma_state)id->state),
+			"ps", cma_list_space_name(id->space), "qp-type", types[id->qp_type]);
 
 		if (id->qpn != 0)
 			json_object_set_new(entry, "lqpn", json_integer(id->qpn));
-		set_addr(entry, "src-addr", "src-port", &id->src);
-		set_addr(entry, "dst-addr", "dst-port", &id->dst);
+		cma_list_set_addr(entry, "src-addr", "src-port", &id->src);
+		cma_list_set_addr(entry, "dst-addr", "dst-port", &id->dst);
 		json_array_append_new(list, entry);
 	}
 }

@@ -23,7 +23,7 @@
 
 /* MLD comes from link-local addresses, whatever else there is (RFC 2710, 3). */
 static struct rcd_gid
-speaker(const struct rcd_gid_table *gids, int sgid_index, const struct rcd_gid *group)
+cma_mcast_speaker(const struct rcd_gid_table *gids, int sgid_index, const struct rcd_gid *group)
 {
 	int at = rcd_gid_is_ipv4(group) ? -1 : rcd_cma_any_gid(gids, 6, true);
 
@@ -31,7 +31,7 @@ speaker(const struct rcd_gid_table *gids, int sgid_index, const struct rcd_gid *
 }
 
 static void
-say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
+cma_mcast_say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
 {
 	const struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_dev dev;
@@ -39,7 +39,7 @@ say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
 
 	if (group->send_only || !rcd_cma_dev(cma, id->dev, &dev) || !dev.answers)
 		return;
-	source = speaker(dev.gids, id->sgid_index, &group->gid);
+	source = cma_mcast_speaker(dev.gids, id->sgid_index, &group->gid);
 	cma->ops->membership(cma->arg, dev.serial, &source, &group->gid,
 		dev.gids->entries[id->sgid_index].vlan_id, leave);
 }
@@ -51,7 +51,7 @@ say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
  * @return 0 or -errno
  */
 static int
-join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gid, int *sock)
+cma_mcast_join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gid, int *sock)
 {
 	bool v4 = rcd_gid_is_ipv4(gid);
 	struct ip_mreqn mreq = { .imr_ifindex = (int)dev->ifindex };
@@ -77,7 +77,7 @@ join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gid, int *so
 
 /* Whether somebody else needs the group on this device. */
 static bool
-wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
+cma_mcast_wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
 {
 	const struct rcd_cmid *id;
 	const struct rcd_cma_group *group;
@@ -92,7 +92,7 @@ wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
 
 /* A membership, and the socket that has the kernel join, where there is one. */
 static int
-charge_group(struct rcd_quota_entry *quota)
+cma_mcast_charge_group(struct rcd_quota_entry *quota)
 {
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_GROUPS, 1);
 
@@ -105,7 +105,7 @@ charge_group(struct rcd_quota_entry *quota)
 }
 
 static void
-uncharge_group(struct rcd_quota_entry *quota)
+cma_mcast_uncharge_group(struct rcd_quota_entry *quota)
 {
 	rcd_quota_uncharge(quota, RCD_RESOURCE_GROUPS, 1);
 	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
@@ -130,13 +130,13 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 		return -EINVAL;
 	if (client->group_count == RCD_CMA_GROUPS_MAX)
 		return -ENOMEM;
-	err = charge_group(client->quota);
+	err = cma_mcast_charge_group(client->quota);
 	if (err != 0)
 		return err;
 	group = calloc(1, sizeof(*group));
 	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (event == NULL) {
-		uncharge_group(client->quota);
+		cma_mcast_uncharge_group(client->quota);
 		free(group);
 		return -ENOMEM;
 	}
@@ -144,16 +144,16 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	group->gid = gid;
 	group->send_only = req->send_only != 0;
 	group->sock = -1;
-	err = group->send_only ? 0 : join_by_kernel(&dev, &gid, &group->sock);
+	err = group->send_only ? 0 : cma_mcast_join_by_kernel(&dev, &gid, &group->sock);
 	if (err != 0) {
-		uncharge_group(client->quota);
+		cma_mcast_uncharge_group(client->quota);
 		free(event);
 		free(group);
 		return err;
 	}
 	client->group_count++;
 	LIST_INSERT_HEAD(&id->groups, group, link);
-	say(id, group, false);
+	cma_mcast_say(id, group, false);
 	event->rep.group = group->handle;
 	event->rep.qpn = MULTICAST_QPN;
 	event->rep.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
@@ -169,15 +169,15 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 }
 
 static void
-leave(struct rcd_cmid *id, struct rcd_cma_group *group)
+cma_mcast_leave(struct rcd_cmid *id, struct rcd_cma_group *group)
 {
-	if (id->dev != RCD_CMA_NO_DEV && !wanted(id->client->cma, id->dev, group))
-		say(id, group, true);
+	if (id->dev != RCD_CMA_NO_DEV && !cma_mcast_wanted(id->client->cma, id->dev, group))
+		cma_mcast_say(id, group, true);
 	if (group->sock >= 0)
 		close(group->sock);
 	LIST_REMOVE(group, link);
 	id->client->group_count--;
-	uncharge_group(id->client->quota);
+	cma_mcast_uncharge_group(id->client->quota);
 	free(group);
 }
 
@@ -192,7 +192,7 @@ rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged)
 	if (group == NULL)
 		return -ENOENT;
 	*purged = rcd_cma_event_purge(id, group);
-	leave(id, group);
+	cma_mcast_leave(id, group);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 	struct rcd_cma_group *group;
 
 	while ((group = LIST_FIRST(&id->groups)) != NULL)
-		leave(id, group);
+		cma_mcast_leave(id, group);
 }
 
 void
@@ -219,5 +219,5 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 	LIST_FOREACH(id, &cma->ids, all_link)
 		LIST_FOREACH(group, &id->groups, link)
 			if (id->dev == serial)
-				say(id, group, false);
+				cma_mcast_say(id, group, false);
 }

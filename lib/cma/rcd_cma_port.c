@@ -27,7 +27,7 @@ static const uint16_t spaces[RCD_CMA_SPACES] = {
 
 /* @return the last one for what is none */
 static uint32_t
-space_index(uint32_t space)
+cma_port_space_index(uint32_t space)
 {
 	uint32_t i = 0;
 
@@ -39,7 +39,7 @@ space_index(uint32_t space)
 bool
 rcd_cma_space_valid(uint32_t space)
 {
-	return spaces[space_index(space)] == space;
+	return spaces[cma_port_space_index(space)] == space;
 }
 
 int
@@ -66,16 +66,16 @@ rcd_cma_ports_fini(struct rcd_cma *cma)
 }
 
 static struct rcd_cma_port *
-port_of(const struct rcd_cma *cma, uint32_t space, uint16_t port)
+cma_port_of(const struct rcd_cma *cma, uint32_t space, uint16_t port)
 {
-	return &cma->spaces[space_index(space)].ports[port];
+	return &cma->spaces[cma_port_space_index(space)].ports[port];
 }
 
 /* A port has its first identifier, or has lost its last. */
 static void
-mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
+cma_port_mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
 {
-	uint64_t *words = cma->spaces[space_index(space)].taken;
+	uint64_t *words = cma->spaces[cma_port_space_index(space)].taken;
 	uint32_t at = port - RCD_CMA_EPHEMERAL_FIRST;
 	uint64_t bit = UINT64_C(1) << at % WORD_BITS;
 
@@ -89,7 +89,7 @@ mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
 
 /* Whether one packet could be for both. */
 static bool
-overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
+cma_port_overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 {
 	bool any_a = rcd_cma_addr_any(&a->src);
 	bool any_b = rcd_cma_addr_any(&b->src);
@@ -107,22 +107,22 @@ overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 }
 
 static bool
-is_free(const struct rcd_cmid *id, uint16_t port)
+cma_port_is_free(const struct rcd_cmid *id, uint16_t port)
 {
-	const struct rcd_cma_port *at = port_of(id->client->cma, id->space, port);
+	const struct rcd_cma_port *at = cma_port_of(id->client->cma, id->space, port);
 	const struct rcd_cmid *other;
 
 	if (at->count >= RCD_CMA_PORT_SHARE)
 		return false;
 	LIST_FOREACH(other, &at->ids, port_link)
-		if (overlap(id, other) &&
+		if (cma_port_overlap(id, other) &&
 			!(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
 			return false;
 	return true;
 }
 
 static uint32_t
-unprivileged_start(void)
+cma_port_unprivileged_start(void)
 {
 	FILE *file = fopen(UNPRIVILEGED_FILE, "re");
 	char line[16] = "1024";
@@ -137,10 +137,10 @@ unprivileged_start(void)
 
 /* A port that nobody has, the first from anywhere on: some hundred words are looked at. */
 static int
-choose(struct rcd_cmid *id)
+cma_port_choose(struct rcd_cmid *id)
 {
 	struct rcd_cma *cma = id->client->cma;
-	const uint64_t *words = cma->spaces[space_index(id->space)].taken;
+	const uint64_t *words = cma->spaces[cma_port_space_index(id->space)].taken;
 	uint32_t count = RCD_ARRAY_COUNT(cma->spaces[0].taken);
 	uint32_t start = rcd_cma_random(cma) % RCD_CMA_EPHEMERAL_COUNT;
 
@@ -168,20 +168,20 @@ rcd_cma_port_take(struct rcd_cmid *id)
 	int err = 0;
 
 	if (id->src.port == 0)
-		err = choose(id);
-	else if (id->src.port < 1024 && id->src.port < unprivileged_start() &&
+		err = cma_port_choose(id);
+	else if (id->src.port < 1024 && id->src.port < cma_port_unprivileged_start() &&
 		!cma->ops->may_bind(id->client->owner))
 		err = -EACCES;
-	else if (!is_free(id, id->src.port))
+	else if (!cma_port_is_free(id, id->src.port))
 		err = -EADDRINUSE;
 	if (err == 0)
 		err = rcd_quota_charge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
 	if (err != 0)
 		return err;
-	port = port_of(cma, id->space, id->src.port);
+	port = cma_port_of(cma, id->space, id->src.port);
 	LIST_INSERT_HEAD(&port->ids, id, port_link);
 	port->count++;
-	mark(cma, id->space, id->src.port, true);
+	cma_port_mark(cma, id->space, id->src.port, true);
 	id->on_port = true;
 	return 0;
 }
@@ -190,14 +190,14 @@ void
 rcd_cma_port_release(struct rcd_cmid *id)
 {
 	struct rcd_cma *cma = id->client->cma;
-	struct rcd_cma_port *port = port_of(cma, id->space, id->src.port);
+	struct rcd_cma_port *port = cma_port_of(cma, id->space, id->src.port);
 
 	if (!id->on_port)
 		return;
 	LIST_REMOVE(id, port_link);
 	port->count--;
 	if (port->count == 0)
-		mark(cma, id->space, id->src.port, false);
+		cma_port_mark(cma, id->space, id->src.port, false);
 	rcd_quota_uncharge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
 	id->on_port = false;
 }
@@ -207,8 +207,8 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 {
 	const struct rcd_cmid *other;
 
-	LIST_FOREACH(other, &port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
-		if (other != id && overlap(id, other))
+	LIST_FOREACH(other, &cma_port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
+		if (other != id && cma_port_overlap(id, other))
 			return -EADDRINUSE;
 	return 0;
 }
@@ -221,7 +221,7 @@ rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, u
 	struct rcd_cmid *best = NULL;
 	struct rcd_cmid *id;
 
-	LIST_FOREACH(id, &port_of(cma, space, port)->ids, port_link) {
+	LIST_FOREACH(id, &cma_port_of(cma, space, port)->ids, port_link) {
 		struct rcd_gid bound = rcd_cma_gid(&id->src);
 
 		if (id->state != RCD_CMA_LISTEN)

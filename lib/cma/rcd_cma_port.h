@@ -38,6 +38,8 @@ struct rcd_cma_space_ports {
 /** @return 0; -ENOMEM: what there is, rcd_cma_ports_fini() frees */
 int
 rcd_cma_ports_init(struct rcd_cma *cma);
+
+/** Free them. Nobody may have one. */
 void
 rcd_cma_ports_fini(struct rcd_cma *cma);
 

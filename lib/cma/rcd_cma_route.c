@@ -31,14 +31,14 @@ rcd_cma_addr_itself(const struct rcd_ctrl_cm_addr *addr)
 }
 
 static bool
-is_link_local(const struct rcd_gid *gid)
+cma_route_is_link_local(const struct rcd_gid *gid)
 {
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
 /* Whether a link-local address with this scope can be on the device. */
 static bool
-in_scope(const struct rcd_cma_dev *dev, uint32_t scope_id)
+cma_route_in_scope(const struct rcd_cma_dev *dev, uint32_t scope_id)
 {
 	return scope_id == 0 || dev->ifindex == 0 || dev->ifindex == scope_id;
 }
@@ -50,7 +50,7 @@ rcd_cma_owner(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *addr,
 	struct rcd_gid gid = rcd_cma_gid(addr);
 
 	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, dev);) {
-		if (!in_scope(dev, addr->scope_id))
+		if (!cma_route_in_scope(dev, addr->scope_id))
 			continue;
 		*sgid_index = rcd_gid_table_find(dev->gids, &gid);
 		if (*sgid_index >= 0)
@@ -66,7 +66,7 @@ rcd_cma_any_gid(const struct rcd_gid_table *gids, uint8_t family, bool link_loca
 		const struct rcd_gid *gid = &gids->entries[i].gid;
 
 		if (gids->entries[i].used && rcd_gid_is_ipv4(gid) == (family == 4) &&
-			is_link_local(gid) == link_local)
+			cma_route_is_link_local(gid) == link_local)
 			return (int)i;
 	}
 	return -1;
@@ -99,7 +99,7 @@ struct search {
 
 /* Take a device, with the wanted address or this one. @return whether that is possible */
 static bool
-take(struct search *search, const struct rcd_cma_dev *dev, int sgid_index)
+cma_route_take(struct search *search, const struct rcd_cma_dev *dev, int sgid_index)
 {
 	if (search->pinned)
 		sgid_index = rcd_gid_table_find(dev->gids, &search->src);
@@ -111,35 +111,35 @@ take(struct search *search, const struct rcd_cma_dev *dev, int sgid_index)
 }
 
 static bool
-reachable(const struct search *search, const struct rcd_cma_dev *dev, int sgid_index)
+cma_route_reachable(const struct search *search, const struct rcd_cma_dev *dev, int sgid_index)
 {
 	return search->cma->ops->reachable(search->cma->arg, dev->serial, sgid_index, &search->dst);
 }
 
 /* The other end of a wire is reached by the wire, though it is in this engine. */
 static bool
-by_wire(struct search *search)
+cma_route_by_wire(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
 	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);)
 		if (dev.peer_gids != NULL && rcd_gid_table_find(dev.peer_gids, &search->dst) >= 0 &&
-			take(search, &dev, rcd_gid_table_on_link(dev.gids, &search->dst)))
+			cma_route_take(search, &dev, rcd_gid_table_on_link(dev.gids, &search->dst)))
 			return true;
 	return false;
 }
 
 static bool
-by_itself(struct search *search)
+cma_route_by_itself(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
 	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
-		int at = in_scope(&dev, search->scope_id)
+		int at = cma_route_in_scope(&dev, search->scope_id)
 			? rcd_gid_table_find(dev.gids, &search->dst)
 			: -1;
 
-		if (at >= 0 && take(search, &dev, at))
+		if (at >= 0 && cma_route_take(search, &dev, at))
 			return true;
 	}
 	return false;
@@ -147,39 +147,39 @@ by_itself(struct search *search)
 
 /* The wanted address says the device, if there is a way from there. */
 static bool
-by_source(struct search *search)
+cma_route_by_source(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
 	for (uint32_t place = 0; search->pinned && rcd_cma_dev_next(search->cma, &place, &dev);) {
 		int at = rcd_gid_table_find(dev.gids, &search->src);
 
-		if (at >= 0 && reachable(search, &dev, at))
-			return take(search, &dev, at);
+		if (at >= 0 && cma_route_reachable(search, &dev, at))
+			return cma_route_take(search, &dev, at);
 	}
 	return false;
 }
 
 static bool
-by_subnet(struct search *search)
+cma_route_by_subnet(struct search *search)
 {
 	struct rcd_cma_dev dev;
 	uint32_t longest = 0;
 
 	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
-		int at = dev.answers && in_scope(&dev, search->scope_id)
+		int at = dev.answers && cma_route_in_scope(&dev, search->scope_id)
 			? rcd_gid_table_on_link(dev.gids, &search->dst)
 			: -1;
 
 		if (at >= 0 && dev.gids->entries[at].prefix_len + 1u > longest &&
-			take(search, &dev, at))
+			cma_route_take(search, &dev, at))
 			longest = dev.gids->entries[at].prefix_len + 1u;
 	}
 	return longest > 0;
 }
 
 static bool
-by_kernel(struct search *search)
+cma_route_by_kernel(struct search *search)
 {
 	const struct rcd_cma *cma = search->cma;
 	struct rcd_gid src = search->src;
@@ -195,34 +195,38 @@ by_kernel(struct search *search)
 			continue;
 		at = rcd_gid_table_find(dev.gids, &src);
 		if (at < 0)
-			at = rcd_cma_any_gid(dev.gids, search->family, is_link_local(&search->dst));
-		if (take(search, &dev, at))
+			at = rcd_cma_any_gid(
+				dev.gids, search->family, cma_route_is_link_local(&search->dst));
+		if (cma_route_take(search, &dev, at))
 			return true;
 	}
 	return false;
 }
 
 static bool
-by_gateway(struct search *search)
+cma_route_by_gateway(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
 	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
 		int at = dev.answers ? rcd_cma_any_gid(dev.gids, search->family, false) : -1;
 
-		if (at >= 0 && reachable(search, &dev, at) && take(search, &dev, at))
+		if (at >= 0 && cma_route_reachable(search, &dev, at) &&
+			cma_route_take(search, &dev, at))
 			return true;
 	}
 	return false;
 }
 
 static bool
-by_any(struct search *search)
+cma_route_by_any(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
 	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);)
-		if (dev.up && take(search, &dev, rcd_cma_any_gid(dev.gids, search->family, false)))
+		if (dev.up &&
+			cma_route_take(
+				search, &dev, rcd_cma_any_gid(dev.gids, search->family, false)))
 			return true;
 	return false;
 }
@@ -244,13 +248,16 @@ rcd_cma_route(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *src,
 	if (search.pinned && src->family != dst->family)
 		return -EINVAL;
 	if (rcd_cma_addr_itself(dst))
-		found = by_any(&search);
+		found = cma_route_by_any(&search);
 	else if (rcd_gid_is_multicast(&search.dst))
-		found = search.pinned ? by_any(&search) : by_kernel(&search) || by_any(&search);
+		found = search.pinned ? cma_route_by_any(&search)
+				      : cma_route_by_kernel(&search) || cma_route_by_any(&search);
 	else
-		found = by_wire(&search) || by_itself(&search) || by_source(&search) ||
+		found = cma_route_by_wire(&search) || cma_route_by_itself(&search) ||
+			cma_route_by_source(&search) ||
 			(!search.pinned &&
-				(by_subnet(&search) || by_kernel(&search) || by_gateway(&search)));
+				(cma_route_by_subnet(&search) || cma_route_by_kernel(&search) ||
+					cma_route_by_gateway(&search)));
 	if (!found)
 		return -ENETUNREACH;
 	*dev = search.dev;

@@ -19,19 +19,19 @@ struct request {
 };
 
 static int
-serve_cm_channel_create(struct request *r)
+cma_serve_cm_channel_create(struct request *r)
 {
 	return rcd_cma_channel_create(r->client, &r->out->cm_channel_create_rep.handle, r->fd);
 }
 
 static int
-serve_cm_channel_destroy(struct request *r)
+cma_serve_cm_channel_destroy(struct request *r)
 {
 	return rcd_cma_channel_destroy(r->client, r->in->cm_channel_destroy_req.handle);
 }
 
 static int
-serve_cm_event(struct request *r)
+cma_serve_cm_event(struct request *r)
 {
 	struct rcd_cma_channel *channel =
 		rcd_cma_channel_get(r->client, r->in->cm_event_req.handle);
@@ -43,13 +43,13 @@ serve_cm_event(struct request *r)
 }
 
 static int
-serve_cm_create(struct request *r)
+cma_serve_cm_create(struct request *r)
 {
 	return rcd_cmid_create(r->client, &r->in->cm_create_req, &r->out->cm_create_rep.handle);
 }
 
 static int
-serve_cm_destroy(struct request *r)
+cma_serve_cm_destroy(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_destroy_req.handle);
 
@@ -60,7 +60,7 @@ serve_cm_destroy(struct request *r)
 }
 
 static int
-serve_cm_migrate(struct request *r)
+cma_serve_cm_migrate(struct request *r)
 {
 	const struct rcd_ctrl_cm_pair *req = &r->in->cm_migrate_req;
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(r->client, req->second);
@@ -73,7 +73,7 @@ serve_cm_migrate(struct request *r)
 }
 
 static int
-serve_cm_query(struct request *r)
+cma_serve_cm_query(struct request *r)
 {
 	const struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_query_req.handle);
 
@@ -84,43 +84,43 @@ serve_cm_query(struct request *r)
 }
 
 static bool
-private_fits(uint32_t len)
+cma_serve_private_fits(uint32_t len)
 {
 	return len <= RCD_CTRL_CM_PRIVATE_MAX;
 }
 
 static int
-serve_cm_connect(struct request *r)
+cma_serve_cm_connect(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_connect_req.id);
 
-	if (!private_fits(r->in->cm_connect_req.param.private_len))
+	if (!cma_serve_private_fits(r->in->cm_connect_req.param.private_len))
 		return -EINVAL;
 	return id == NULL ? -ENOENT : rcd_cmid_connect(id, &r->in->cm_connect_req);
 }
 
 static int
-serve_cm_accept(struct request *r)
+cma_serve_cm_accept(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_accept_req.id);
 
-	if (!private_fits(r->in->cm_accept_req.param.private_len))
+	if (!cma_serve_private_fits(r->in->cm_accept_req.param.private_len))
 		return -EINVAL;
 	return id == NULL ? -ENOENT : rcd_cmid_accept(id, &r->in->cm_accept_req);
 }
 
 static int
-serve_cm_reject(struct request *r)
+cma_serve_cm_reject(struct request *r)
 {
 	struct rcd_cmid *id = rcd_cmid_get(r->client, r->in->cm_reject_req.id);
 
-	if (!private_fits(r->in->cm_reject_req.private_len))
+	if (!cma_serve_private_fits(r->in->cm_reject_req.private_len))
 		return -EINVAL;
 	return id == NULL ? -ENOENT : rcd_cmid_reject(id, &r->in->cm_reject_req);
 }
 
 #define RCD_CMA_SERVE(name, key, call)                                                             \
-	static int serve_##name(struct request *r)                                                 \
+	static int cma_serve_##name(struct request *r)                                             \
 	{                                                                                          \
 		const __typeof__(r->in->name##_req) *in = &r->in->name##_req;                      \
 		__typeof__(r->out->name##_rep) *out = &r->out->name##_rep;                         \
@@ -134,7 +134,7 @@ serve_cm_reject(struct request *r)
 static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
 #define RCD_CTRL(symbol, name, request, reply, fds, stage, description)
 #define RCD_CTRL_CM(symbol, name, request, reply, fds, stage, description)                         \
-	[RCD_CTRL_##symbol] = serve_##name,
+	[RCD_CTRL_##symbol] = cma_serve_##name,
 #include "rcd_ctrl.def"
 };
 
@@ -158,6 +158,14 @@ rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *
 		return NULL;
 	}
 	return client;
+}
+
+void
+rcd_cma_client_hand(struct rcd_cma_client *client, void *owner, struct rcd_quota_entry *quota)
+{
+	client->owner = owner;
+	client->quota = quota;
+	client->account->entry = quota;
 }
 
 int

@@ -21,7 +21,7 @@ enum {
 };
 
 static void
-post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
+cma_tell_post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
 {
 	if (event == NULL)
 		return;
@@ -31,7 +31,7 @@ post_private(struct rcd_cma_event *event, const uint8_t *data, size_t len)
 }
 
 static void
-set_addr(struct rcd_ctrl_cm_addr *addr, const struct rcd_gid *gid, uint16_t port)
+cma_tell_set_addr(struct rcd_ctrl_cm_addr *addr, const struct rcd_gid *gid, uint16_t port)
 {
 	*addr = (struct rcd_ctrl_cm_addr){
 		.port = port,
@@ -44,8 +44,8 @@ set_addr(struct rcd_ctrl_cm_addr *addr, const struct rcd_gid *gid, uint16_t port
  * A request finds its listener. @return NULL: none; full is set when its backlog is
  */
 static struct rcd_cmid *
-request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, const uint8_t *data,
-	bool datagram, bool *full)
+cma_tell_new_id(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id,
+	const uint8_t *data, bool datagram, bool *full)
 {
 	const struct rcd_cm_way *way = rcd_cm_conn_way(conn);
 	struct rcd_cma_dev dev;
@@ -78,8 +78,8 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 		*full = true;
 		return NULL;
 	}
-	set_addr(&id->src, &hdr.dst, port);
-	set_addr(&id->dst, &hdr.src, hdr.port);
+	cma_tell_set_addr(&id->src, &hdr.dst, port);
+	cma_tell_set_addr(&id->dst, &hdr.src, hdr.port);
 	id->dev = dev.serial;
 	id->sgid_index = at;
 	id->way = *way;
@@ -91,7 +91,7 @@ request(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_id, cons
 
 /* A request is refused after all, and the agent forgets it without another word. */
 static void
-forget(struct rcd_cmid *id)
+cma_tell_forget(struct rcd_cmid *id)
 {
 	rcd_cma_account_uncharge(rcd_cm_owner(id->conn));
 	id->conn = NULL;
@@ -100,24 +100,25 @@ forget(struct rcd_cmid *id)
 
 /* Tell the listener of a request. @return 0, or RCD_CM_DROP when there is no room */
 static uint16_t
-tell_request(struct rcd_cmid *id, struct rcd_cma_event *event, const uint8_t *data, size_t len)
+cma_tell_request(struct rcd_cmid *id, struct rcd_cma_event *event, const uint8_t *data, size_t len)
 {
 	struct rcd_cmid *listener = id->listener;
 
 	if (event == NULL) {
-		forget(id);
+		cma_tell_forget(id);
 		return RCD_CM_DROP;
 	}
 	event->of = listener;
 	event->rep.listen = listener->handle;
 	event->rep.id = id->handle;
 	listener->waiting++;
-	post_private(event, data + RCD_CMA_HDR_LEN, len - RCD_CMA_HDR_LEN);
+	cma_tell_post_private(event, data + RCD_CMA_HDR_LEN, len - RCD_CMA_HDR_LEN);
 	return 0;
 }
 
 static uint16_t
-no_listener(struct rcd_cma *cma, const struct rcd_cm_conn *conn, bool full, uint16_t reason)
+cma_tell_no_listener(
+	struct rcd_cma *cma, const struct rcd_cm_conn *conn, bool full, uint16_t reason)
 {
 	if (!full)
 		return reason;
@@ -127,7 +128,7 @@ no_listener(struct rcd_cma *cma, const struct rcd_cm_conn *conn, bool full, uint
 
 /* What fits on the device. @return 0: it has gone */
 static uint32_t
-path_mtu_bytes(const struct rcd_cmid *id)
+cma_tell_path_mtu_bytes(const struct rcd_cmid *id)
 {
 	struct rcd_cma_dev dev;
 
@@ -135,7 +136,7 @@ path_mtu_bytes(const struct rcd_cmid *id)
 }
 
 static uint16_t
-on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *req)
+cma_tell_on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *req)
 {
 	struct rcd_cma_event *event;
 	struct rcd_cmid *id;
@@ -143,12 +144,12 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 
 	if (req->transport_service_type > 1)
 		return REASON_TRANSPORT;
-	id = request(cma, conn, req->service_id, req->private_data, false, &full);
+	id = cma_tell_new_id(cma, conn, req->service_id, req->private_data, false, &full);
 	if (id == NULL)
-		return no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
+		return cma_tell_no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
 	id->path_mtu_bytes = rcd_mtu_bytes(req->path_mtu);
-	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > path_mtu_bytes(id)) {
-		forget(id);
+	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > cma_tell_path_mtu_bytes(id)) {
+		cma_tell_forget(id);
 		return REASON_PATH_MTU;
 	}
 	id->qp_type = req->transport_service_type == 1 ? RCD_CTRL_QP_UC : RCD_CTRL_QP_RC;
@@ -174,28 +175,29 @@ on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *r
 		event->rep.param.rnr_retry_count = id->rnr_retry_count;
 		event->rep.param.srq = (uint8_t)req->srq;
 	}
-	return tell_request(id, event, req->private_data, sizeof(req->private_data));
+	return cma_tell_request(id, event, req->private_data, sizeof(req->private_data));
 }
 
 static uint16_t
-on_sidr_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_sidr_req *req)
+cma_tell_on_sidr_req(
+	struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_sidr_req *req)
 {
 	struct rcd_cma_event *event;
 	struct rcd_cmid *id;
 	bool full;
 
-	id = request(cma, conn, req->service_id, req->private_data, true, &full);
+	id = cma_tell_new_id(cma, conn, req->service_id, req->private_data, true, &full);
 	if (id == NULL)
-		return no_listener(cma, conn, full, RCD_CMA_SIDR_NOT_SUPPORTED);
-	id->path_mtu_bytes = path_mtu_bytes(id);
+		return cma_tell_no_listener(cma, conn, full, RCD_CMA_SIDR_NOT_SUPPORTED);
+	id->path_mtu_bytes = cma_tell_path_mtu_bytes(id);
 	event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_REQUEST, 0);
 	if (event != NULL)
 		rcd_cmid_av(id, &event->rep.av);
-	return tell_request(id, event, req->private_data, sizeof(req->private_data));
+	return cma_tell_request(id, event, req->private_data, sizeof(req->private_data));
 }
 
 static void
-on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
+cma_tell_on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 {
 	struct rcd_cma_event *event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_RESPONSE, 0);
 
@@ -212,18 +214,18 @@ on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 	event->rep.param.flow_control = (uint8_t)rep->end_to_end_flow_control;
 	event->rep.param.rnr_retry_count = id->rnr_retry_count;
 	event->rep.param.srq = (uint8_t)rep->srq;
-	post_private(event, rep->private_data, sizeof(rep->private_data));
+	cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 }
 
 static void
-on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
+cma_tell_on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
 {
 	struct rcd_cma_event *event;
 
 	if (rep->status != RCD_CMA_SIDR_SUPPORTED) {
-		id->state = RCD_CMA_DISCONNECT;
+		rcd_cmid_step(id, RCD_CM_STEP_SIDR_NO_CAME);
 		event = rcd_cma_event(id, RCD_CMA_EVENT_UNREACHABLE, (int)rep->status);
-		post_private(event, rep->private_data, sizeof(rep->private_data));
+		cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 		return;
 	}
 	event = rcd_cma_event(id, RCD_CMA_EVENT_ESTABLISHED, 0);
@@ -232,21 +234,20 @@ on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
 	event->rep.qpn = (uint32_t)rep->qpn;
 	event->rep.qkey = (uint32_t)rep->qkey;
 	rcd_cmid_av(id, &event->rep.av);
-	post_private(event, rep->private_data, sizeof(rep->private_data));
+	cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 }
 
 /* The connection ends, by whomever. */
 static void
-on_end(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
+cma_tell_on_end(
+	struct rcd_cmid *id, enum rcd_cm_step step, enum rcd_cma_event_type type, int status)
 {
-	if (id->state != RCD_CMA_CONNECT)
-		return;
-	id->state = RCD_CMA_DISCONNECT;
-	rcd_cma_event_tell(id, type, status);
+	if (rcd_cmid_step(id, step))
+		rcd_cma_event_tell(id, type, status);
 }
 
 static void
-on_gone(struct rcd_cmid *id)
+cma_tell_on_gone(struct rcd_cmid *id)
 {
 	id->conn = NULL;
 	/* Of a datagram service only the question is over. */
@@ -262,9 +263,9 @@ rcd_cma_on_event(
 	struct rcd_cmid *id = rcd_cm_cookie(conn);
 
 	if (event == RCD_CM_EVENT_REQ)
-		return on_req(cma, conn, &msg->req);
+		return cma_tell_on_req(cma, conn, &msg->req);
 	if (event == RCD_CM_EVENT_SIDR_REQ)
-		return on_sidr_req(cma, conn, &msg->sidr_req);
+		return cma_tell_on_sidr_req(cma, conn, &msg->sidr_req);
 	if (event == RCD_CM_EVENT_GONE)
 		rcd_cma_account_uncharge(rcd_cm_owner(conn));
 	if (id == NULL)
@@ -274,33 +275,36 @@ rcd_cma_on_event(
 	case RCD_CM_EVENT_SIDR_REQ:
 		break;
 	case RCD_CM_EVENT_REP:
-		on_rep(id, &msg->rep);
+		cma_tell_on_rep(id, &msg->rep);
 		break;
 	case RCD_CM_EVENT_RTU:
 		rcd_cma_event_tell(id, RCD_CMA_EVENT_ESTABLISHED, 0);
 		break;
 	case RCD_CM_EVENT_REJ:
-		id->state = RCD_CMA_DISCONNECT;
-		post_private(rcd_cma_event(id, RCD_CMA_EVENT_REJECTED, (int)msg->rej.reason),
+		rcd_cmid_step(id, RCD_CM_STEP_REJ_CAME);
+		cma_tell_post_private(
+			rcd_cma_event(id, RCD_CMA_EVENT_REJECTED, (int)msg->rej.reason),
 			msg->rej.private_data, sizeof(msg->rej.private_data));
 		break;
 	case RCD_CM_EVENT_DREQ:
 		/* The peer need not wait for the client to look. */
 		rcd_cm_disconnected(conn, NULL, 0, rcd_cma_now_ns(cma));
-		on_end(id, RCD_CMA_EVENT_DISCONNECTED, 0);
+		cma_tell_on_end(id, RCD_CM_STEP_DREP_SENT, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_DREP:
+		cma_tell_on_end(id, RCD_CM_STEP_DREP_CAME, RCD_CMA_EVENT_DISCONNECTED, 0);
+		break;
 	case RCD_CM_EVENT_STALE:
-		on_end(id, RCD_CMA_EVENT_DISCONNECTED, 0);
+		cma_tell_on_end(id, RCD_CM_STEP_PEER_FORGOT, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_TIMEOUT:
-		on_end(id, RCD_CMA_EVENT_UNREACHABLE, -ETIMEDOUT);
+		cma_tell_on_end(id, RCD_CM_STEP_NO_ANSWER, RCD_CMA_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	case RCD_CM_EVENT_SIDR_REP:
-		on_sidr_rep(id, &msg->sidr_rep);
+		cma_tell_on_sidr_rep(id, &msg->sidr_rep);
 		break;
 	case RCD_CM_EVENT_GONE:
-		on_gone(id);
+		cma_tell_on_gone(id);
 		break;
 	}
 	return 0;

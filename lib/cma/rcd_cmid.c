@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_bits.h"
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_route.h"
-
-#define LOOKS_AT_ONCE 1024
 
 struct rcd_cmid *
 rcd_cmid_get(const struct rcd_cma_client *client, uint32_t handle)
@@ -21,8 +20,55 @@ rcd_cmid_get(const struct rcd_cma_client *client, uint32_t handle)
 	return rcd_table_get(&client->ids, handle);
 }
 
+static void
+cmid_stop_waiting(struct rcd_cmid *id)
+{
+	rcd_waiter_cancel(&id->waiter);
+	rcd_alarm_cancel(id->client->cma->alarms, &id->patience);
+}
+
+/* Whether the peer's MAC is known. @return -EAGAIN: not yet, and it waits */
+static int
+cmid_look(struct rcd_cmid *id)
+{
+	const struct rcd_cma *cma = id->client->cma;
+	struct rcd_gid gid = rcd_cma_gid(&id->dst);
+
+	return cma->ops->resolve(id->client->owner, id->dev, id->sgid_index, &gid, &id->waiter);
+}
+
+/* It is, or will never be. */
+static void
+cmid_resolved(struct rcd_cmid *id, int err)
+{
+	cmid_stop_waiting(id);
+	rcd_cmid_step(id, err == 0 ? RCD_CM_STEP_ADDR_FOUND : RCD_CM_STEP_ADDR_FAILED);
+	rcd_cma_event_tell(
+		id, err == 0 ? RCD_CMA_EVENT_ADDR_RESOLVED : RCD_CMA_EVENT_ADDR_ERROR, err);
+}
+
+static void
+cmid_told(struct rcd_waiter *waiter)
+{
+	struct rcd_cmid *id = RCD_OWNER(waiter, struct rcd_cmid, waiter);
+	int err = cmid_look(id);
+
+	if (err != -EAGAIN)
+		cmid_resolved(id, err);
+}
+
+static void
+cmid_impatient(struct rcd_alarm *alarm, uint64_t now_ns)
+{
+	struct rcd_cmid *id = RCD_OWNER(alarm, struct rcd_cmid, patience);
+	int err = cmid_look(id);
+
+	(void)now_ns;
+	cmid_resolved(id, err == -EAGAIN ? -ETIMEDOUT : err);
+}
+
 static struct rcd_cmid *
-new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
+cmid_new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
 {
 	struct rcd_cmid *id;
 
@@ -34,6 +80,8 @@ new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
 		free(id);
 		return NULL;
 	}
+	id->waiter.fn = cmid_told;
+	id->patience.fn = cmid_impatient;
 	id->client = client;
 	id->channel = channel;
 	channel->users++;
@@ -54,7 +102,7 @@ rcd_cmid_create(
 		return -ENOENT;
 	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_CTRL_QP_UD)
 		return -EPROTONOSUPPORT;
-	id = new_id(client, channel);
+	id = cmid_new_id(client, channel);
 	if (id == NULL)
 		return -ENOMEM;
 	id->space = req->space;
@@ -66,7 +114,7 @@ rcd_cmid_create(
 struct rcd_cmid *
 rcd_cmid_child(struct rcd_cmid *listener)
 {
-	struct rcd_cmid *id = new_id(listener->client, listener->channel);
+	struct rcd_cmid *id = cmid_new_id(listener->client, listener->channel);
 
 	if (id == NULL)
 		return NULL;
@@ -74,7 +122,8 @@ rcd_cmid_child(struct rcd_cmid *listener)
 	id->qp_type = listener->qp_type;
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
-	id->state = RCD_CMA_CONNECT;
+	rcd_cmid_step(id,
+		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REQ_CAME : RCD_CM_STEP_REQ_CAME);
 	id->listener = listener;
 	LIST_INSERT_HEAD(&listener->children, id, child_link);
 	return id;
@@ -89,8 +138,7 @@ rcd_cmid_let_go(struct rcd_cmid *id)
 		rcd_cm_release(id->conn, rcd_cma_now_ns(id->client->cma));
 		id->conn = NULL;
 	}
-	if (id->state == RCD_CMA_ADDR_QUERY)
-		TAILQ_REMOVE(&id->client->cma->waiting, id, wait_link);
+	cmid_stop_waiting(id);
 }
 
 uint32_t
@@ -117,7 +165,7 @@ rcd_cmid_destroy(struct rcd_cmid *id)
 }
 
 static bool
-addr_valid(const struct rcd_ctrl_cm_addr *addr)
+cmid_addr_valid(const struct rcd_ctrl_cm_addr *addr)
 {
 	struct rcd_gid gid = rcd_cma_gid(addr);
 
@@ -133,7 +181,7 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 	int sgid_index = 0;
 	int err;
 
-	if (id->state != RCD_CMA_IDLE || !addr_valid(addr))
+	if (!rcd_cmid_may(id, RCD_CM_STEP_BIND) || !cmid_addr_valid(addr))
 		return -EINVAL;
 	if (!rcd_cma_addr_any(addr)) {
 		/* As the kernel has it: 127.0.0.1 can be bound to, and leads nowhere. */
@@ -150,7 +198,7 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 	}
 	id->dev = dev.serial;
 	id->sgid_index = sgid_index;
-	id->state = RCD_CMA_BOUND;
+	rcd_cmid_step(id, RCD_CM_STEP_BIND);
 	return 0;
 }
 
@@ -161,57 +209,22 @@ rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
 	int err;
 
 	/* Who has not bound listens on any address, and a port that is free. */
-	err = id->state == RCD_CMA_IDLE ? rcd_cmid_bind(id, &any) : 0;
+	err = rcd_cmid_may(id, RCD_CM_STEP_BIND) ? rcd_cmid_bind(id, &any) : 0;
 	if (err != 0)
 		return err;
-	if (id->state != RCD_CMA_BOUND)
+	if (!rcd_cmid_may(id, RCD_CM_STEP_LISTEN))
 		return -EINVAL;
 	err = rcd_cma_port_listen(id);
 	if (err != 0)
 		return err;
 	id->backlog = backlog > 0 && backlog < RCD_CMA_BACKLOG_MAX ? backlog : RCD_CMA_BACKLOG_MAX;
-	id->state = RCD_CMA_LISTEN;
+	rcd_cmid_step(id, RCD_CM_STEP_LISTEN);
 	return 0;
-}
-
-/* The peer's MAC is known, or will never be. @return false: not yet */
-static bool
-resolved(struct rcd_cmid *id, int err, uint64_t now_ns)
-{
-	if (err == -EAGAIN && now_ns < id->until_ns)
-		return false;
-	if (err == 0) {
-		id->state = RCD_CMA_ADDR_RESOLVED;
-		rcd_cma_event_tell(id, RCD_CMA_EVENT_ADDR_RESOLVED, 0);
-	} else {
-		id->state = RCD_CMA_BOUND;
-		rcd_cma_event_tell(id, RCD_CMA_EVENT_ADDR_ERROR, err == -EAGAIN ? -ETIMEDOUT : err);
-	}
-	return true;
-}
-
-void
-rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns)
-{
-	struct rcd_cmid *id, *last = TAILQ_LAST(&cma->waiting, rcd_cmid_queue);
-
-	/* Once around at most; the others' turn comes with the next tick. */
-	for (uint32_t i = 0; i < LOOKS_AT_ONCE && !TAILQ_EMPTY(&cma->waiting); i++) {
-		int err;
-
-		id = TAILQ_FIRST(&cma->waiting);
-		err = cma->ops->look(id->client->owner, id->dev, id->sgid_index, &id->hop);
-		TAILQ_REMOVE(&cma->waiting, id, wait_link);
-		if (!resolved(id, err, now_ns))
-			TAILQ_INSERT_TAIL(&cma->waiting, id, wait_link);
-		if (id == last)
-			break;
-	}
 }
 
 /* Put an address of the device in, without its port. */
 static void
-set_gid(struct rcd_ctrl_cm_addr *addr, uint8_t family, const struct rcd_gid *gid)
+cmid_set_gid(struct rcd_ctrl_cm_addr *addr, uint8_t family, const struct rcd_gid *gid)
 {
 	memcpy(addr->addr, gid->raw, RCD_GID_LEN);
 	addr->family = family;
@@ -221,17 +234,15 @@ int
 rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req)
 {
 	struct rcd_cma *cma = id->client->cma;
-	uint64_t now_ns = rcd_cma_now_ns(cma);
 	struct rcd_ctrl_cm_addr src = req->src;
 	struct rcd_ctrl_cm_addr dst = req->dst;
 	struct rcd_cma_dev dev;
-	struct rcd_gid gid;
 	int sgid_index;
 	int err;
 
-	if (!addr_valid(&dst) || (src.family != 0 && !addr_valid(&src)))
+	if (!cmid_addr_valid(&dst) || (src.family != 0 && !cmid_addr_valid(&src)))
 		return -EINVAL;
-	if (id->state == RCD_CMA_IDLE) {
+	if (rcd_cmid_may(id, RCD_CM_STEP_BIND)) {
 		/* Bound to any address: the right one comes with the route. */
 		if (src.family == 0) {
 			src.family = dst.family;
@@ -242,24 +253,25 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 		if (err != 0)
 			return err;
 	}
-	if (id->state != RCD_CMA_BOUND)
+	if (!rcd_cmid_may(id, RCD_CM_STEP_ADDR_ASKED))
 		return -EINVAL;
 	err = rcd_cma_route(cma, &id->src, &dst, &dev, &sgid_index);
 	if (err != 0)
 		return err;
 	id->dev = dev.serial;
 	id->sgid_index = sgid_index;
-	set_gid(&id->src, dst.family, &dev.gids->entries[sgid_index].gid);
+	cmid_set_gid(&id->src, dst.family, &dev.gids->entries[sgid_index].gid);
 	/* To itself, by a name that is no address of a device. */
 	if (rcd_cma_addr_itself(&dst))
-		set_gid(&dst, dst.family, &dev.gids->entries[sgid_index].gid);
+		cmid_set_gid(&dst, dst.family, &dev.gids->entries[sgid_index].gid);
 	id->dst = dst;
-	id->until_ns = now_ns + (uint64_t)req->timeout_ms * 1000000;
-	id->state = RCD_CMA_ADDR_QUERY;
-	gid = rcd_cma_gid(&dst);
-	err = cma->ops->resolve(id->client->owner, dev.serial, sgid_index, &gid, &id->hop);
-	if (!resolved(id, err, now_ns))
-		TAILQ_INSERT_TAIL(&cma->waiting, id, wait_link);
+	rcd_cmid_step(id, RCD_CM_STEP_ADDR_ASKED);
+	err = cmid_look(id);
+	if (err == -EAGAIN)
+		rcd_alarm_set(cma->alarms, &id->patience,
+			rcd_cma_now_ns(cma) + (uint64_t)req->timeout_ms * 1000000);
+	else
+		cmid_resolved(id, err);
 	return 0;
 }
 
@@ -268,9 +280,9 @@ rcd_cmid_resolve_route(struct rcd_cmid *id)
 {
 	struct rcd_cma_dev dev;
 
-	if (id->state != RCD_CMA_ADDR_RESOLVED || !rcd_cma_dev(id->client->cma, id->dev, &dev))
+	if (!rcd_cma_dev(id->client->cma, id->dev, &dev) ||
+		!rcd_cmid_step(id, RCD_CM_STEP_ROUTE_FOUND))
 		return -EINVAL;
-	id->state = RCD_CMA_ROUTE_RESOLVED;
 	id->path_mtu_bytes = dev.path_mtu_bytes;
 	rcd_cma_event_tell(id, RCD_CMA_EVENT_ROUTE_RESOLVED, 0);
 	return 0;

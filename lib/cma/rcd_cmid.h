@@ -16,26 +16,16 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rcd_alarm.h"
 #include "rcd_cm_agent.h"
+#include "rcd_cm_step.h"
 #include "rcd_ctrl.h"
 #include "rcd_gid.h"
+#include "rcd_waiter.h"
 
 #define RCD_CMA_GROUPS_MAX  1024 /**< of a client */
 #define RCD_CMA_BACKLOG_MAX 1024 /**< requests that wait at a listener */
 #define RCD_CMA_UDP_QKEY    0x01234567u
-
-/** State of an identifier. */
-enum rcd_cma_state {
-	RCD_CMA_IDLE,
-	RCD_CMA_BOUND,
-	RCD_CMA_LISTEN,
-	RCD_CMA_ADDR_QUERY,
-	RCD_CMA_ADDR_RESOLVED,
-	RCD_CMA_ROUTE_RESOLVED,
-	RCD_CMA_CONNECT, /**< from the first message until the end; the agent knows more */
-	RCD_CMA_DISCONNECT,
-	RCD_CMA_DEVICE_REMOVAL,
-};
 
 /** Status of SIDR_REP (IBTA Vol. 1, 12.11.2.2). */
 enum {
@@ -47,12 +37,6 @@ enum {
 struct rcd_cma;
 struct rcd_cma_channel;
 struct rcd_cma_client;
-
-/** A neighbour that was asked for. */
-struct rcd_cma_hop {
-	struct rcd_gid gid;
-	uint16_t vlan_id; /**< 0: untagged */
-};
 
 /** A group that an identifier has joined. */
 struct rcd_cma_group {
@@ -67,7 +51,6 @@ struct rcd_cma_group {
 struct rcd_cmid {
 	LIST_ENTRY(rcd_cmid) all_link; /**< of the service */
 	LIST_ENTRY(rcd_cmid) port_link;
-	TAILQ_ENTRY(rcd_cmid) wait_link; /**< of those in ADDR_QUERY */
 	struct rcd_cma_client *client;
 	struct rcd_cma_channel *channel;
 	uint32_t handle;
@@ -83,8 +66,8 @@ struct rcd_cmid {
 	uint8_t ack_timeout; /**< 0: the usual one */
 	uint32_t dev;        /**< number of the device; RCD_CMA_NO_DEV: none yet, or gone */
 	int sgid_index;
-	uint64_t until_ns;      /**< ADDR_QUERY: the end of its patience */
-	struct rcd_cma_hop hop; /**< ADDR_QUERY: who was asked for */
+	struct rcd_waiter waiter;  /**< ADDR_QUERY: for the neighbour */
+	struct rcd_alarm patience; /**< ADDR_QUERY: its end */
 
 	/* Of a listener. */
 	uint32_t backlog;
@@ -111,7 +94,20 @@ struct rcd_cmid {
 };
 
 LIST_HEAD(rcd_cmid_list, rcd_cmid);
-TAILQ_HEAD(rcd_cmid_queue, rcd_cmid);
+
+/** Whether an identifier is in a state that permits a step. */
+static inline bool
+rcd_cmid_may(const struct rcd_cmid *id, enum rcd_cm_step step)
+{
+	return rcd_cm_move_may(&rcd_cm_rows[step].service, id->state);
+}
+
+/** Take a step. @return false: its state does not permit it, and stays */
+static inline bool
+rcd_cmid_step(struct rcd_cmid *id, enum rcd_cm_step step)
+{
+	return rcd_cm_move(&rcd_cm_rows[step].service, &id->state);
+}
 
 /* rcd_cmid.c */
 
@@ -147,18 +143,18 @@ rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog);
 /** Begin to; an event tells what came of it. @return 0; -EINVAL; as rcd_cmid_bind(), _route() */
 int
 rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req);
+
+/** Ask for the route to the address that was resolved; an event tells. @return 0 or -EINVAL */
 int
 rcd_cmid_resolve_route(struct rcd_cmid *id);
 
 /** Set an option. @return 0; -EINVAL; -ENOSYS: there is no such option */
 int
 rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req);
+
+/** What is known of its addresses, device and path. */
 void
 rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep);
-
-/** Neighbours may have answered, and time has passed. */
-void
-rcd_cmid_look(struct rcd_cma *cma, uint64_t now_ns);
 
 /** Identifiers of a device. @param serial  RCD_CMA_NO_DEV: all of the service */
 uint32_t
@@ -173,16 +169,27 @@ rcd_cma_gid(const struct rcd_ctrl_cm_addr *addr)
 
 /* rcd_cma_conn.c */
 
+/** Ask the peer for a connection; an event tells what came of it. @return 0 or -errno */
 int
 rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
+
+/** Agree to the request of a peer. @return 0 or -errno; -EINVAL: none waits for an answer */
 int
 rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
+
+/** Tell the peer that we know that it agrees: an RTU. @return 0 or -EINVAL */
 int
 rcd_cmid_establish(struct rcd_cmid *id);
+
+/** Refuse a peer's request. @return 0 or -EINVAL */
 int
 rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req);
+
+/** End a connection; one that the peer has ended is no error. @return 0 or -EINVAL */
 int
 rcd_cmid_disconnect(struct rcd_cmid *id);
+
+/** The peer has sent before its RTU came: connected. @return 0; -EINVAL: none is awaited */
 int
 rcd_cmid_heard(struct rcd_cmid *id);
 
@@ -203,6 +210,8 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 /** @param purged  set: events that its channel lost. @return 0 or -ENOENT */
 int
 rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged);
+
+/** Leave all groups that the identifier has joined. */
 void
 rcd_cmid_leave_all(struct rcd_cmid *id);
 

@@ -71,7 +71,7 @@ rcd_ctrl_req_check(const struct rcd_ctrl_msg *msg, size_t len, unsigned int fd_c
 		msg->body.mr_reg_req.extent_count > RCD_CTRL_EXTENTS_MAX)
 		return -EPROTO;
 	if (op == RCD_CTRL_ADMIN &&
-		memchr(msg->body.admin_req.line, '\0', sizeof(msg->body.admin_req.line)) == NULL)
+		memchr(msg->body.admin_req.json, '\0', sizeof(msg->body.admin_req.json)) == NULL)
 		return -EPROTO;
 	return 0;
 }
@@ -106,7 +106,7 @@ rcd_ctrl_send(int sock, const void *msg, size_t len, const struct rcd_ctrl_fds *
 
 /* Keeps as many as there is room for and drops the rest. */
 static void
-take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds, const struct rcd_ctrl_drop *drop)
+ctrl_take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds, const struct rcd_ctrl_drop *drop)
 {
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(hdr); cmsg != NULL;
 		cmsg = CMSG_NXTHDR(hdr, cmsg)) {
@@ -128,17 +128,17 @@ take_fds(struct msghdr *hdr, struct rcd_ctrl_fds *fds, const struct rcd_ctrl_dro
 }
 
 static void
-close_one(void *arg, int fd)
+ctrl_close_one(void *arg, int fd)
 {
 	(void)arg;
 	close(fd);
 }
 
-static const struct rcd_ctrl_drop closes = { .fn = close_one };
+static const struct rcd_ctrl_drop closes = { .fn = ctrl_close_one };
 
 /* @param patient  a signal does not end the wait */
 static long
-receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, bool patient,
+ctrl_receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, bool patient,
 	const struct rcd_ctrl_drop *drop)
 {
 	union {
@@ -160,7 +160,7 @@ receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, b
 	} while (got < 0 && errno == EINTR && patient);
 	if (got < 0)
 		return -errno;
-	take_fds(&hdr, fds, drop);
+	ctrl_take_fds(&hdr, fds, drop);
 	/* A message of no bytes looks like the end, and may bring descriptors all the same. */
 	if (fds != NULL && (got == 0 || (hdr.msg_flags & MSG_TRUNC)))
 		while (fds->count > 0)
@@ -171,20 +171,20 @@ receive(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags, b
 long
 rcd_ctrl_recv(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds, int flags)
 {
-	return receive(sock, msg, size, fds, flags, true, &closes);
+	return ctrl_receive(sock, msg, size, fds, flags, true, &closes);
 }
 
 long
 rcd_ctrl_recv_drop(int sock, void *msg, size_t size, struct rcd_ctrl_fds *fds,
 	const struct rcd_ctrl_drop *drop)
 {
-	return receive(sock, msg, size, fds, MSG_DONTWAIT, true, drop);
+	return ctrl_receive(sock, msg, size, fds, MSG_DONTWAIT, true, drop);
 }
 
 long
 rcd_ctrl_recv_event(int sock, struct rcd_ctrl_event *event)
 {
-	return receive(sock, event, sizeof(*event), NULL, 0, false, &closes);
+	return ctrl_receive(sock, event, sizeof(*event), NULL, 0, false, &closes);
 }
 
 void

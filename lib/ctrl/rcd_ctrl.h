@@ -64,25 +64,30 @@ struct rcd_ctrl_hdr {
 	uint32_t reserved;
 };
 
+/** Of requests and replies that have nothing to say. */
 struct rcd_ctrl_none {
 	uint32_t reserved[2];
 };
 
+/** An object of the context, by the number that it was made with. */
 struct rcd_ctrl_handle {
 	uint32_t handle;
 	uint32_t reserved;
 };
 
+/** A region or a window. */
 struct rcd_ctrl_key {
 	uint32_t key;
 	uint32_t reserved;
 };
 
+/** A device, by its place in the list. */
 struct rcd_ctrl_index_req {
 	uint32_t index;
 	uint32_t reserved;
 };
 
+/** The first request: who does not speak our version hears nothing else. */
 struct rcd_ctrl_hello_req {
 	uint32_t magic;
 	uint32_t version; /**< RCD_CTRL_VERSION of the client */
@@ -139,6 +144,7 @@ struct rcd_ctrl_open_rep {
 /** Cores are scarce: pollers shall yield after an empty poll. */
 #define RCD_CTRL_OPEN_YIELD (1u << 0)
 
+/** A port as it is now. */
 struct rcd_ctrl_port_rep {
 	uint32_t state;            /**< verbs: 1 down, 4 active */
 	uint32_t max_mtu_bytes;    /**< path MTU that the device could do */
@@ -148,6 +154,7 @@ struct rcd_ctrl_port_rep {
 	uint32_t reserved;
 };
 
+/** An entry of the GID table. */
 struct rcd_ctrl_gid {
 	uint8_t raw[16];   /**< all zero: unused */
 	uint32_t ifindex;  /**< of the kernel's netdev; 0: none */
@@ -156,6 +163,7 @@ struct rcd_ctrl_gid {
 
 #define RCD_CTRL_GIDS_MAX 128
 
+/** The GID table, from the index that was asked for. */
 struct rcd_ctrl_gids_rep {
 	uint32_t total; /**< entries of the table */
 	uint32_t count; /**< entries that follow */
@@ -182,6 +190,7 @@ struct rcd_ctrl_extent {
 #define RCD_CTRL_MEM_COPIED  UINT32_MAX
 #define RCD_CTRL_EXTENTS_MAX 128
 
+/** A region to register, or to register anew. */
 struct rcd_ctrl_mr_req {
 	uint32_t pd;
 	uint32_t access; /**< RCD_ACCESS_* */
@@ -193,6 +202,7 @@ struct rcd_ctrl_mr_req {
 	struct rcd_ctrl_extent extents[RCD_CTRL_EXTENTS_MAX];
 };
 
+/** Its key, L_Key and R_Key in one. */
 struct rcd_ctrl_mr_rep {
 	uint32_t key;
 	uint32_t reserved;
@@ -214,11 +224,13 @@ struct rcd_ctrl_mr_query_rep {
 	uint32_t reserved;
 };
 
+/** A window to allocate. */
 struct rcd_ctrl_mw_req {
 	uint32_t pd;
 	uint32_t type; /**< 1 or 2 */
 };
 
+/** A completion queue to make. */
 struct rcd_ctrl_cq_req {
 	uint32_t depth;   /**< completions */
 	uint32_t channel; /**< handle; RCD_CTRL_NO_HANDLE: none */
@@ -238,6 +250,7 @@ struct rcd_ctrl_cq_modify_req {
 #define RCD_CTRL_CQ_COUNT_MAX  UINT16_MAX
 #define RCD_CTRL_CQ_PERIOD_MAX UINT16_MAX
 
+/** Where it lies in the segment. */
 struct rcd_ctrl_cq_rep {
 	uint32_t handle;
 	uint32_t depth;    /**< slots, a power of two */
@@ -247,11 +260,13 @@ struct rcd_ctrl_cq_rep {
 	uint32_t producer;
 };
 
+/** Another depth for it. */
 struct rcd_ctrl_cq_resize_req {
 	uint32_t handle;
 	uint32_t depth;
 };
 
+/** A shared receive queue to make. */
 struct rcd_ctrl_srq_req {
 	uint32_t pd;
 	uint32_t depth; /**< work requests */
@@ -260,6 +275,7 @@ struct rcd_ctrl_srq_req {
 	uint64_t cookie;
 };
 
+/** Where it lies in the segment. */
 struct rcd_ctrl_srq_rep {
 	uint32_t handle;
 	uint32_t depth; /**< slots, a power of two */
@@ -269,16 +285,19 @@ struct rcd_ctrl_srq_rep {
 	uint64_t slots;   /**< offset */
 };
 
+/** Arm its limit event. */
 struct rcd_ctrl_srq_modify_req {
 	uint32_t handle;
 	uint32_t limit;
 };
 
+/** What it has now, in work requests. */
 struct rcd_ctrl_srq_query_rep {
 	uint32_t limit;
 	uint32_t depth;
 };
 
+/** A queue pair to make. Depths are work requests. */
 struct rcd_ctrl_qp_req {
 	uint32_t pd;
 	uint32_t type; /**< enum rcd_ctrl_qp_type */
@@ -301,6 +320,7 @@ enum rcd_ctrl_qp_type {
 #include "rcd_number.def"
 };
 
+/** Where its queues lie in the segment. */
 struct rcd_ctrl_qp_rep {
 	uint32_t handle; /**< its doorbell bit too */
 	uint32_t qpn;
@@ -349,23 +369,27 @@ struct rcd_ctrl_qp_attr {
 static_assert(sizeof(struct rcd_ctrl_av) == 24, "no padding that is not named");
 static_assert(sizeof(struct rcd_ctrl_qp_attr) == 64, "no padding that is not named");
 
+/** Attributes to set, and which of them. */
 struct rcd_ctrl_qp_modify_req {
 	uint32_t handle;
 	uint32_t mask; /**< RCD_QP_ATTR_* */
 	struct rcd_ctrl_qp_attr attr;
 };
 
+/** An address handle to make. */
 struct rcd_ctrl_ah_req {
 	uint32_t pd;
 	uint32_t reserved;
 	struct rcd_ctrl_av av;
 };
 
+/** An address handle, by its protection domain and number. */
 struct rcd_ctrl_ah_handle {
 	uint32_t pd;
 	uint32_t handle;
 };
 
+/** A queue pair and a group, to attach or detach. */
 struct rcd_ctrl_mcast_req {
 	uint32_t qp;
 	uint32_t reserved;
@@ -388,6 +412,7 @@ struct rcd_ctrl_cm_addr {
 	uint8_t reserved;
 };
 
+/** How many bytes the stream of a channel has for events that are gone. */
 struct rcd_ctrl_cm_count {
 	uint32_t count;
 	uint32_t reserved;
@@ -399,6 +424,7 @@ struct rcd_ctrl_cm_pair {
 	uint32_t second;
 };
 
+/** An identifier to make. */
 struct rcd_ctrl_cm_create_req {
 	uint32_t channel;
 	uint16_t space;  /**< port space, numbers of RDMA CM */
@@ -406,12 +432,14 @@ struct rcd_ctrl_cm_create_req {
 	uint8_t reserved;
 };
 
+/** An address to bind an identifier to. */
 struct rcd_ctrl_cm_addr_req {
 	uint32_t id;
 	uint32_t reserved;
 	struct rcd_ctrl_cm_addr addr;
 };
 
+/** An address to find the device for, and the way to it. */
 struct rcd_ctrl_cm_resolve_req {
 	uint32_t id;
 	uint32_t timeout_ms;
@@ -419,6 +447,7 @@ struct rcd_ctrl_cm_resolve_req {
 	struct rcd_ctrl_cm_addr dst;
 };
 
+/** What is known of an identifier. */
 struct rcd_ctrl_cm_query_rep {
 	struct rcd_ctrl_cm_addr src;
 	struct rcd_ctrl_cm_addr dst;
@@ -452,6 +481,7 @@ struct rcd_ctrl_cm_param_req {
 	struct rcd_ctrl_cm_param param;
 };
 
+/** A refusal, with the reason that the peer is told. */
 struct rcd_ctrl_cm_reject_req {
 	uint32_t id;
 	uint16_t reason; /**< of IBTA 12.6.7.2; 0: the consumer's */
@@ -475,6 +505,7 @@ enum rcd_ctrl_cm_option {
 	RCD_CTRL_CM_ACK_TIMEOUT,
 };
 
+/** An option to set. */
 struct rcd_ctrl_cm_set_req {
 	uint32_t id;
 	uint32_t option; /**< enum rcd_ctrl_cm_option */
@@ -482,6 +513,7 @@ struct rcd_ctrl_cm_set_req {
 	uint32_t reserved;
 };
 
+/** A group to join. */
 struct rcd_ctrl_cm_join_req {
 	uint32_t id;
 	uint32_t send_only;
@@ -501,9 +533,13 @@ struct rcd_ctrl_cm_event_rep {
 	struct rcd_ctrl_cm_param param;
 };
 
-/** The reply comes with one descriptor: a file that holds a JSON document. */
+/**
+ * Requests of administration and their answers are JSON, and what is in them is not of this
+ * protocol's version: a request that makes no sense is answered by one that says so. The reply
+ * comes with one descriptor: a file that holds the answer.
+ */
 struct rcd_ctrl_admin_req {
-	char line[1024]; /**< terminated; rcd_admin.h lists the commands */
+	char json[1024]; /**< terminated; rcd_admin_req.h says how it is read */
 };
 
 /** What an asynchronous event is about. */

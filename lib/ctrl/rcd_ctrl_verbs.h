@@ -74,6 +74,7 @@ rcd_ctrl_av_of_verbs(const struct ibv_ah_attr *from, struct rcd_ctrl_av *to)
 	return 0;
 }
 
+/** As the verbs have it. All of @p to is set. */
 static inline void
 rcd_ctrl_av_to_verbs(const struct rcd_ctrl_av *from, struct ibv_ah_attr *to)
 {

@@ -9,9 +9,14 @@
 struct json_t;
 struct rcd_engine;
 
-/** Carry out a command line. @return a file that holds JSON, or -errno */
+/**
+ * Carry out a request.
+ *
+ * @param text  JSON, terminated, as rcd_admin_req.h has it; rcd_admin.c lists what can be asked
+ * @return a file that holds the answer, JSON, which is the caller's; or -errno
+ */
 int
-rcd_admin(struct rcd_engine *engine, const char *line);
+rcd_admin(struct rcd_engine *engine, const char *text);
 
 /* rcd_admin_list.c */
 

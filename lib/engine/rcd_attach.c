@@ -40,11 +40,11 @@ say(char *error, size_t error_len, const char *format, ...)
 
 /* Rings of a wire: one for each queue and direction, named by the end that sends. */
 static struct rte_ring *
-wire_ring(const struct rcd_dev *sender, uint16_t queue, bool make)
+attach_wire_ring(const struct rcd_dev *sender, uint16_t queue, bool make)
 {
 	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "rcdw_%u_%u", sender->serial, queue);
+	snprintf(name, sizeof(name), "rcdw_%u_%u", sender->lport.serial, queue);
 	if (make)
 		return rte_ring_create(name, WIRE_RING, sender->socket_id, RING_F_EXACT_SZ);
 	return rte_ring_lookup(name);
@@ -57,19 +57,19 @@ attach_wire_end(struct rcd_dev *dev, char *error, size_t error_len)
 	char name[32];
 	int port;
 
-	for (uint16_t i = 0; i < dev->queues; i++) {
-		rx[i] = wire_ring(dev->peer, i, false);
-		tx[i] = wire_ring(dev, i, false);
+	for (uint16_t i = 0; i < dev->lport.queues; i++) {
+		rx[i] = attach_wire_ring(dev->peer, i, false);
+		tx[i] = attach_wire_ring(dev, i, false);
 	}
-	snprintf(name, sizeof(name), "rocade%u", dev->serial);
+	snprintf(name, sizeof(name), "rocade%u", dev->lport.serial);
 	port = rte_eth_from_rings(
-		name, rx, dev->queues, tx, dev->queues, (unsigned int)dev->socket_id);
+		name, rx, dev->lport.queues, tx, dev->lport.queues, (unsigned int)dev->socket_id);
 	if (port < 0) {
 		say(error, error_len, "%s: no ring port: %s", dev->conf.name,
 			rte_strerror(rte_errno));
 		return -ENODEV;
 	}
-	dev->port_id = (uint16_t)port;
+	dev->lport.port_id = (uint16_t)port;
 	snprintf(dev->vdev, sizeof(dev->vdev), "net_ring_%s", name);
 	return 0;
 }
@@ -77,10 +77,11 @@ attach_wire_end(struct rcd_dev *dev, char *error, size_t error_len)
 int
 rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	uint16_t queues = (uint16_t)dev->engine->lcore_count;
+	uint16_t queues = (uint16_t)dev->engine->lcores.count;
 
 	for (uint16_t i = 0; i < queues; i++) {
-		if (wire_ring(dev, i, true) == NULL || wire_ring(dev->peer, i, true) == NULL) {
+		if (attach_wire_ring(dev, i, true) == NULL ||
+			attach_wire_ring(dev->peer, i, true) == NULL) {
 			say(error, error_len, "%s: no memory for the wire", dev->conf.name);
 			return -ENOMEM;
 		}
@@ -92,7 +93,7 @@ void
 rcd_detach_wire_rings(const struct rcd_dev *dev)
 {
 	for (uint16_t i = 0; i < RCD_LCORES_MAX; i++) {
-		struct rte_ring *ring = wire_ring(dev, i, false);
+		struct rte_ring *ring = attach_wire_ring(dev, i, false);
 		void *mbuf;
 
 		while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
@@ -106,7 +107,7 @@ rcd_detach_wire_rings(const struct rcd_dev *dev)
  * engine takes too; a filter throws away what the kernel would queue there.
  */
 static int
-hold_port(struct rcd_dev *dev, char *error, size_t error_len)
+attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -144,13 +145,13 @@ hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 }
 
 static int
-probe(struct rcd_dev *dev, const char *driver, const char *args)
+attach_probe(struct rcd_dev *dev, const char *driver, const char *args)
 {
 	int err;
 
-	snprintf(dev->vdev, sizeof(dev->vdev), "%s_rocade%u", driver, dev->serial);
+	snprintf(dev->vdev, sizeof(dev->vdev), "%s_rocade%u", driver, dev->lport.serial);
 	err = rte_eal_hotplug_add("vdev", dev->vdev, args);
-	if (err == 0 && rte_eth_dev_get_port_by_name(dev->vdev, &dev->port_id) == 0)
+	if (err == 0 && rte_eth_dev_get_port_by_name(dev->vdev, &dev->lport.port_id) == 0)
 		return 0;
 	if (err == 0)
 		rte_eal_hotplug_remove("vdev", dev->vdev);
@@ -171,13 +172,13 @@ attach_packet(struct rcd_dev *dev)
 	unsigned int block = large ? 143360 : 65536;
 
 	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u",
-		dev->conf.target, dev->queues, frame, block, 1024u);
-	return probe(dev, "net_af_packet", args);
+		dev->conf.target, dev->lport.queues, frame, block, 1024u);
+	return attach_probe(dev, "net_af_packet", args);
 }
 
 /* Beside the program, or where it is installed: below the same folder as the program, or /usr. */
 static const char *
-xdp_program(char *path, size_t path_len)
+attach_xdp_program(char *path, size_t path_len)
 {
 	static const char *const places[] = { "rocade_xdp.o", "../lib/rocade/rocade_xdp.o" };
 	const char *given = getenv("ROCADE_XDP_PROG");
@@ -211,7 +212,7 @@ attach_xdp(struct rcd_dev *dev)
 	char args[900];
 
 	/* Without the program all packets of the netdev would be ours: the kernel keeps it. */
-	if (xdp_program(path, sizeof(path)) == NULL)
+	if (attach_xdp_program(path, sizeof(path)) == NULL)
 		return -ENOENT;
 	/*
 	 * The kernel takes buffers of a page at most, each with all that DPDK puts before the data.
@@ -221,15 +222,15 @@ attach_xdp(struct rcd_dev *dev)
 	if (dev->pool == NULL) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "rocade_xdp_%u", dev->serial);
+		snprintf(name, sizeof(name), "rocade_xdp_%u", dev->lport.serial);
 		dev->pool =
 			rte_pktmbuf_pool_create(name, 16383, 64, 0, XDP_MBUF_ROOM, dev->socket_id);
 		if (dev->pool == NULL)
 			return -ENOMEM;
 	}
 	snprintf(args, sizeof(args), "iface=%s,start_queue=0,queue_count=%u,xdp_prog=%s",
-		dev->conf.target, dev->queues, path);
-	return probe(dev, "net_af_xdp", args);
+		dev->conf.target, dev->lport.queues, path);
+	return attach_probe(dev, "net_af_xdp", args);
 }
 
 static int
@@ -245,7 +246,7 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	err = rcd_netlink_sync(dev);
 	if (err == 0)
-		err = hold_port(dev, error, error_len);
+		err = attach_hold_port(dev, error, error_len);
 	else
 		say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
 			dev->conf.target, strerror(-err));
@@ -255,14 +256,14 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 }
 
 static int
-start_port(struct rcd_dev *dev, char *error, size_t error_len);
+attach_start_port(struct rcd_dev *dev, char *error, size_t error_len);
 
 static void
-close_port(struct rcd_dev *dev);
+attach_close_port(struct rcd_dev *dev);
 
 /* A virtual netdev has no driver that could do more for AF_XDP than AF_PACKET does without. */
 static bool
-wants_xdp(const struct rcd_dev *dev)
+attach_wants_xdp(const struct rcd_dev *dev)
 {
 	char path[320];
 
@@ -273,31 +274,31 @@ wants_xdp(const struct rcd_dev *dev)
 
 /* A port on the netdev by the first driver that works. */
 static int
-open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
+attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	uint32_t mtu = dev->mtu;
 	int err = -ENOTSUP;
 
-	if (wants_xdp(dev)) {
+	if (attach_wants_xdp(dev)) {
 		dev->mtu_max = XDP_MTU_MAX;
 		err = rcd_xdp_begin(dev);
 		if (err == 0)
 			err = attach_xdp(dev);
 		if (err == 0)
-			err = start_port(dev, error, error_len);
+			err = attach_start_port(dev, error, error_len);
 		if (err == 0)
 			err = rcd_xdp_hold(dev);
 		if (err == 0)
 			return 0;
 		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using AF_PACKET", dev->conf.name,
 			dev->conf.target, strerror(-err));
-		close_port(dev);
+		attach_close_port(dev);
 		dev->mtu = mtu;
 	}
 	dev->mtu_max = 0;
 	err = attach_packet(dev);
 	if (err == 0)
-		return start_port(dev, error, error_len);
+		return attach_start_port(dev, error, error_len);
 	say(error, error_len, "%s: no driver takes %s: %s", dev->conf.name, dev->conf.target,
 		strerror(-err));
 	return err;
@@ -311,10 +312,10 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
-	if (rte_eth_dev_get_port_by_name(name, &dev->port_id) == 0)
+	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0)
 		return 0; /* EAL made it from its own options */
 	err = rte_dev_probe(dev->conf.target);
-	if (err == 0 && rte_eth_dev_get_port_by_name(name, &dev->port_id) == 0) {
+	if (err == 0 && rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
 		snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
 		return 0;
 	}
@@ -324,11 +325,11 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 
 /* Put net_impair before the port. */
 static int
-wrap(struct rcd_dev *dev, char *error, size_t error_len)
+attach_wrap(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	char name[RTE_ETH_NAME_MAX_LEN], vdev[64];
 	char args[RTE_ETH_NAME_MAX_LEN + sizeof(dev->conf.impair) + 8];
-	uint16_t inner = dev->port_id;
+	uint16_t inner = dev->lport.port_id;
 	struct rte_eth_dev_info info;
 	int err = rte_eth_dev_get_name_by_port(inner, name);
 
@@ -338,7 +339,7 @@ wrap(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	snprintf(args, sizeof(args), "port=%s,%s", name, dev->conf.impair);
 	memcpy(vdev, dev->vdev, sizeof(vdev));
-	err = probe(dev, "net_impair", args);
+	err = attach_probe(dev, "net_impair", args);
 	if (err != 0) {
 		memcpy(dev->vdev, vdev, sizeof(vdev));
 		say(error, error_len, "%s: %s", dev->conf.name,
@@ -352,37 +353,38 @@ wrap(struct rcd_dev *dev, char *error, size_t error_len)
 }
 
 static int
-start_port(struct rcd_dev *dev, char *error, size_t error_len)
+attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
 	struct rte_eth_dev_info info;
 	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
 	struct rte_mempool *pool =
 		dev->pool != NULL ? dev->pool : dev->engine->pools[dev->socket_id];
-	int err = dev->conf.impair[0] != '\0' ? wrap(dev, error, error_len) : 0;
+	int err = dev->conf.impair[0] != '\0' ? attach_wrap(dev, error, error_len) : 0;
 
 	if (err == 0)
-		err = rte_eth_dev_info_get(dev->port_id, &info);
+		err = rte_eth_dev_info_get(dev->lport.port_id, &info);
 	if (err != 0)
 		return err;
-	if (dev->queues > info.max_rx_queues)
-		dev->queues = info.max_rx_queues;
-	if (dev->queues > info.max_tx_queues)
-		dev->queues = info.max_tx_queues;
-	if (dev->queues > 1 && info.flow_type_rss_offloads != 0) {
+	if (dev->lport.queues > info.max_rx_queues)
+		dev->lport.queues = info.max_rx_queues;
+	if (dev->lport.queues > info.max_tx_queues)
+		dev->lport.queues = info.max_tx_queues;
+	if (dev->lport.queues > 1 && info.flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf =
 			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
 	}
-	err = rte_eth_dev_configure(dev->port_id, dev->queues, dev->queues, &conf);
+	err = rte_eth_dev_configure(
+		dev->lport.port_id, dev->lport.queues, dev->lport.queues, &conf);
 	if (err == 0)
-		err = rte_eth_dev_adjust_nb_rx_tx_desc(dev->port_id, &rx_desc, &tx_desc);
-	for (uint16_t i = 0; err == 0 && i < dev->queues; i++) {
+		err = rte_eth_dev_adjust_nb_rx_tx_desc(dev->lport.port_id, &rx_desc, &tx_desc);
+	for (uint16_t i = 0; err == 0 && i < dev->lport.queues; i++) {
 		err = rte_eth_rx_queue_setup(
-			dev->port_id, i, rx_desc, (unsigned int)dev->socket_id, NULL, pool);
+			dev->lport.port_id, i, rx_desc, (unsigned int)dev->socket_id, NULL, pool);
 		if (err == 0)
 			err = rte_eth_tx_queue_setup(
-				dev->port_id, i, tx_desc, (unsigned int)dev->socket_id, NULL);
+				dev->lport.port_id, i, tx_desc, (unsigned int)dev->socket_id, NULL);
 	}
 	if (err != 0) {
 		say(error, error_len, "%s: the port can't be configured: %s", dev->conf.name,
@@ -395,12 +397,12 @@ start_port(struct rcd_dev *dev, char *error, size_t error_len)
 
 		if (mtu > info.max_mtu)
 			mtu = info.max_mtu;
-		if (rte_eth_dev_set_mtu(dev->port_id, mtu) == 0 || dev->wire)
+		if (rte_eth_dev_set_mtu(dev->lport.port_id, mtu) == 0 || dev->lport.wire)
 			dev->mtu = mtu;
-		else if (rte_eth_dev_get_mtu(dev->port_id, &mtu) == 0)
+		else if (rte_eth_dev_get_mtu(dev->lport.port_id, &mtu) == 0)
 			dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
 	}
-	err = rte_eth_dev_start(dev->port_id);
+	err = rte_eth_dev_start(dev->lport.port_id);
 	if (err != 0) {
 		say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
 			strerror(-err));
@@ -408,14 +410,14 @@ start_port(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	dev->started = true;
 	/* Not every driver can, and not every one needs to be told. */
-	rte_eth_allmulticast_enable(dev->port_id);
+	rte_eth_allmulticast_enable(dev->lport.port_id);
 	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
 	return 0;
 }
 
 /* Two ends of a wire need different addresses, the same ones at each start. */
 static void
-make_mac(struct rcd_dev *dev)
+attach_make_mac(struct rcd_dev *dev)
 {
 	uint32_t hash = 2166136261u; /* FNV-1a */
 
@@ -432,9 +434,9 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	struct rte_ether_addr mac;
 	int err = -EINVAL;
 
-	dev->answers = dev->conf.attach != RCD_ATTACH_NETDEV;
-	dev->queues = (uint16_t)dev->engine->lcore_count;
-	dev->socket_id = dev->engine->lcores[0]->socket_id;
+	dev->lport.answers = dev->conf.attach != RCD_ATTACH_NETDEV;
+	dev->lport.queues = (uint16_t)dev->engine->lcores.count;
+	dev->socket_id = dev->engine->lcores.lcore[0]->socket_id;
 	switch (dev->conf.attach) {
 	case RCD_ATTACH_WIRE:
 		err = attach_wire_end(dev, error, error_len);
@@ -442,7 +444,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	case RCD_ATTACH_NETDEV:
 		err = attach_netdev(dev, error, error_len);
 		if (err == 0)
-			err = open_netdev(dev, error, error_len);
+			err = attach_open_netdev(dev, error, error_len);
 		break;
 	case RCD_ATTACH_PORT:
 		err = attach_port(dev, error, error_len);
@@ -450,33 +452,33 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	if (err != 0)
 		return err;
-	if (rte_eth_dev_socket_id(dev->port_id) >= 0)
-		dev->socket_id = rte_eth_dev_socket_id(dev->port_id);
+	if (rte_eth_dev_socket_id(dev->lport.port_id) >= 0)
+		dev->socket_id = rte_eth_dev_socket_id(dev->lport.port_id);
 	if (dev->engine->pools[dev->socket_id] == NULL)
-		dev->socket_id = dev->engine->lcores[0]->socket_id;
+		dev->socket_id = dev->engine->lcores.lcore[0]->socket_id;
 	if (dev->conf.attach != RCD_ATTACH_NETDEV)
-		err = start_port(dev, error, error_len);
+		err = attach_start_port(dev, error, error_len);
 	if (err != 0)
 		return err;
-	if (dev->wire)
-		make_mac(dev);
+	if (dev->lport.wire)
+		attach_make_mac(dev);
 	else if (dev->conf.attach == RCD_ATTACH_PORT &&
-		rte_eth_macaddr_get(dev->port_id, &mac) == 0)
+		rte_eth_macaddr_get(dev->lport.port_id, &mac) == 0)
 		memcpy(dev->mac, mac.addr_bytes, RCD_MAC_LEN);
 	return 0;
 }
 
 static void
-close_port(struct rcd_dev *dev)
+attach_close_port(struct rcd_dev *dev)
 {
 	struct rte_eth_dev_info info;
 
 	if (dev->started)
-		rte_eth_dev_stop(dev->port_id);
+		rte_eth_dev_stop(dev->lport.port_id);
 	dev->started = false;
 	rcd_xdp_release(dev);
-	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->port_id, &info) == 0) {
-		rte_eth_dev_close(dev->port_id);
+	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->lport.port_id, &info) == 0) {
+		rte_eth_dev_close(dev->lport.port_id);
 		rte_dev_remove(info.device);
 	}
 	if (dev->wrapped != NULL)
@@ -491,7 +493,7 @@ close_port(struct rcd_dev *dev)
 void
 rcd_detach(struct rcd_dev *dev)
 {
-	close_port(dev);
+	attach_close_port(dev);
 	for (int i = 0; i < 2; i++)
 		if (dev->hold[i] >= 0)
 			close(dev->hold[i]);

@@ -24,7 +24,7 @@
 
 /* And into one. */
 #define SHOW_access(to, from) (to) = (from)
-#define SHOW_av(to, from)     show_av(&(from), &(to))
+#define SHOW_av(to, from)     attr_show_av(&(from), &(to))
 #define SHOW_flag(to, from)   (to) = (from)
 #define SHOW_flow(to, from)   (to) = (from)
 #define SHOW_gid(to, from)    memcpy((to), (from).raw, sizeof(to))
@@ -54,7 +54,7 @@ rcd_attr_take(const struct rcd_ctrl_qp_attr *from, struct rcd_qp_attr *to)
 }
 
 static void
-show_av(const struct rcd_av *from, struct rcd_ctrl_av *to)
+attr_show_av(const struct rcd_av *from, struct rcd_ctrl_av *to)
 {
 #define RCD_AV_FIELD(kind, field, verbs_field) SHOW_##kind(to->field, from->field);
 #include "rcd_qp_attr.def"

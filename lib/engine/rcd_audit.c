@@ -22,9 +22,16 @@
 /* An object, and the addresses that were reserved for it, if any. */
 struct item {
 	const void *object;
-	const struct rcd_session *owner;
+	const void *owner; /**< connection or context */
+	uint32_t client;   /**< serial of the connection, or of the context's first */
 	uintptr_t start;
 	uint64_t len;
+};
+
+/* Whose objects are looked at. */
+struct owner {
+	const void *who;
+	uint32_t client;
 };
 
 struct audit {
@@ -32,7 +39,7 @@ struct audit {
 	struct item *items;
 	size_t count;
 	size_t room;
-	size_t first; /**< item of the session that is looked at */
+	size_t first; /**< item of the owner that is looked at */
 	uint32_t clients, parked, qps;
 	int err;
 	char *error;
@@ -53,7 +60,7 @@ wrong(struct audit *audit, const char *format, ...)
 }
 
 static void
-add_item(struct audit *audit, const struct rcd_session *owner, const void *object,
+audit_add_item(struct audit *audit, const struct owner *owner, const void *object,
 	const void *start, uint64_t len)
 {
 	if (audit->count == audit->room) {
@@ -67,12 +74,13 @@ add_item(struct audit *audit, const struct rcd_session *owner, const void *objec
 		audit->items = more;
 		audit->room = room;
 	}
-	audit->items[audit->count++] = (struct item){ object, owner, (uintptr_t)start, len };
+	audit->items[audit->count++] =
+		(struct item){ object, owner->who, owner->client, (uintptr_t)start, len };
 }
 
 /* All objects of a table; numbers are given from the lowest. */
 static void
-add_table(struct audit *audit, const struct rcd_session *owner, const struct rcd_table *table,
+audit_add_table(struct audit *audit, const struct owner *owner, const struct rcd_table *table,
 	const char *what)
 {
 	uint32_t found = 0;
@@ -80,47 +88,48 @@ add_table(struct audit *audit, const struct rcd_session *owner, const struct rcd
 	for (uint32_t i = 0; i < table->capacity && found < table->used; i++) {
 		if (table->slots[i] == NULL)
 			continue;
-		add_item(audit, owner, table->slots[i], NULL, 0);
+		audit_add_item(audit, owner, table->slots[i], NULL, 0);
 		found++;
 	}
 	if (found != table->used)
-		wrong(audit, "client %u has %u of %u %s", owner->serial, found, table->used, what);
+		wrong(audit, "client %u has %u of %u %s", owner->client, found, table->used, what);
 }
 
 static void
-add_mem(struct audit *audit, const struct rcd_session *owner, const struct rcd_mem *mem)
+audit_add_mem(struct audit *audit, const struct owner *owner, const struct rcd_mem *mem)
 {
 	if (mem != NULL)
-		add_item(audit, owner, mem, mem->base, mem->len);
+		audit_add_item(audit, owner, mem, mem->base, mem->len);
 }
 
 static void
-check_memory(struct audit *audit, const struct rcd_session *session)
+audit_check_memory(
+	struct audit *audit, const struct owner *owner, const struct rcd_context *context)
 {
 	uint32_t umrs = 0, mems = 0;
 
-	for (uint32_t i = 0; i < session->umem.mems.capacity && mems < session->umem.mems.used;
+	for (uint32_t i = 0; i < context->umem.mems.capacity && mems < context->umem.mems.used;
 		i++) {
-		mems += session->umem.mems.slots[i] != NULL;
-		add_mem(audit, session, session->umem.mems.slots[i]);
+		mems += context->umem.mems.slots[i] != NULL;
+		audit_add_mem(audit, owner, context->umem.mems.slots[i]);
 	}
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < session->umem.umr_count; i++) {
+	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < context->umem.umr_count; i++) {
 		const struct rcd_umr *umr;
 
-		LIST_FOREACH(umr, &session->umem.umrs[i], hash_link) {
+		LIST_FOREACH(umr, &context->umem.umrs[i], hash_link) {
 			umrs++;
-			add_item(audit, session, umr, umr->reserved, umr->reserved_len);
+			audit_add_item(audit, owner, umr, umr->reserved, umr->reserved_len);
 			for (uint32_t k = 0; k < umr->mem_count; k++)
-				add_mem(audit, session, umr->mems[k]);
+				audit_add_mem(audit, owner, umr->mems[k]);
 		}
 	}
-	if (umrs != session->umem.umr_count)
-		wrong(audit, "client %u has %u of %u regions", session->serial, umrs,
-			session->umem.umr_count);
+	if (umrs != context->umem.umr_count)
+		wrong(audit, "client %u has %u of %u regions", owner->client, umrs,
+			context->umem.umr_count);
 }
 
 static void
-check_mr(void *arg, const struct rcd_mr *mr)
+audit_check_mr(void *arg, const struct rcd_mr *mr)
 {
 	struct audit *audit = arg;
 	uint64_t len = mr->len;
@@ -143,46 +152,50 @@ check_mr(void *arg, const struct rcd_mr *mr)
 }
 
 static bool
-has(const struct rcd_table *table, uint32_t handle, const void *object)
+audit_has(const struct rcd_table *table, uint32_t handle, const void *object)
 {
 	return rcd_table_get(table, handle) == object;
 }
 
 static void
-check_queues(struct audit *audit, const struct rcd_session *session)
+audit_check_queues(struct audit *audit, const struct rcd_context *context)
 {
 	uint32_t found = 0;
 
-	for (uint32_t i = 0; i < session->hqps.capacity && found < session->hqps.used; i++) {
-		const struct rcd_hqp *hqp = session->hqps.slots[i];
+	for (uint32_t i = 0; i < context->hqps.capacity && found < context->hqps.used; i++) {
+		const struct rcd_hqp *hqp = context->hqps.slots[i];
 
 		if (hqp == NULL)
 			continue;
 		found++;
-		if (hqp->session != session || session->qps[hqp->index] != hqp ||
-			!has(&session->cqs, hqp->send_cq->handle, hqp->send_cq) ||
-			!has(&session->cqs, hqp->recv_cq->handle, hqp->recv_cq) ||
-			(hqp->srq != NULL && !has(&session->srqs, hqp->srq->handle, hqp->srq)) ||
+		if (hqp->client != &context->client || context->client.qps[hqp->index] != hqp ||
+			!audit_has(&context->cqs, hqp->send_cq->handle, hqp->send_cq) ||
+			!audit_has(&context->cqs, hqp->recv_cq->handle, hqp->recv_cq) ||
+			(hqp->srq != NULL &&
+				!audit_has(&context->srqs, hqp->srq->handle, hqp->srq)) ||
 			hqp->lcore->qps[hqp->qpn % RCD_QP_SLOTS] != hqp ||
-			session->engine->qp_owner[hqp->qpn % RCD_QP_SLOTS] != hqp->lcore->index + 1)
+			context->engine->lcores.qp_owner[hqp->qpn % RCD_QP_SLOTS] !=
+				hqp->lcore->index + 1)
 			wrong(audit, "queue pair %u refers to what is not its client's", hqp->qpn);
 	}
 	audit->qps += found;
 }
 
 static void
-check_cm(struct audit *audit, const struct rcd_session *session)
+audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_cm_user *user)
 {
-	const struct rcd_cma_client *cma = session->cma;
+	const struct rcd_cma_client *cma = user->cma;
 	uint32_t found = 0, ports = 0;
 
+	if (user->quota->used[RCD_RESOURCE_CM_IDS] != (cma != NULL ? cma->ids.used : 0))
+		wrong(audit, "client %u is charged for other identifiers than it has",
+			owner->client);
 	if (cma == NULL)
 		return;
-	if (cma->cma != audit->engine->cma || cma->owner != session ||
-		cma->quota != &session->quota)
-		wrong(audit, "client %u is charged and told by another one's CM", session->serial);
-	add_table(audit, session, &cma->ids, "identifiers");
-	add_table(audit, session, &cma->channels, "CM channels");
+	if (cma->cma != audit->engine->cma || cma->owner != user || cma->quota != user->quota)
+		wrong(audit, "client %u is charged and told by another one's CM", owner->client);
+	audit_add_table(audit, owner, &cma->ids, "identifiers");
+	audit_add_table(audit, owner, &cma->channels, "CM channels");
 	for (uint32_t i = 0; i < cma->ids.capacity && found < cma->ids.used; i++) {
 		const struct rcd_cmid *id = cma->ids.slots[i];
 
@@ -190,81 +203,101 @@ check_cm(struct audit *audit, const struct rcd_session *session)
 			continue;
 		found++;
 		ports += id->on_port;
-		if (id->client != cma || !has(&cma->channels, id->channel->handle, id->channel) ||
+		if (id->client != cma ||
+			!audit_has(&cma->channels, id->channel->handle, id->channel) ||
 			(id->listener != NULL && id->listener->client != cma))
 			wrong(audit, "identifier %u refers to what is not its client's",
 				id->handle);
 	}
-	if (session->quota.used[RCD_RESOURCE_CM_PORTS] != ports)
-		wrong(audit, "client %u has %u ports and is charged for %llu", session->serial,
-			ports, (unsigned long long)session->quota.used[RCD_RESOURCE_CM_PORTS]);
+	if (user->quota->used[RCD_RESOURCE_CM_PORTS] != ports)
+		wrong(audit, "client %u has %u ports and is charged for %llu", owner->client, ports,
+			(unsigned long long)user->quota->used[RCD_RESOURCE_CM_PORTS]);
 }
 
 static void
-check_session(struct audit *audit, const struct rcd_session *session)
+audit_check_context(struct audit *audit, const struct rcd_context *context)
 {
-	audit->clients++;
-	audit->parked += session->parked;
-	add_item(audit, session, session, session->shm,
-		session->segment.bytes + session->segment.huge_bytes);
+	const struct rcd_lclient *client = &context->client;
+	struct owner owner = { context, rcd_context_first(context)->serial };
+
+	audit_add_item(audit, &owner, context, client->shm,
+		context->segment.bytes + context->segment.huge_bytes);
 	audit->first = audit->count;
-	check_cm(audit, session);
-	if (session->shm == NULL || session->mrs == NULL)
-		return;
-	add_table(audit, session, &session->pds, "protection domains");
-	add_table(audit, session, &session->channels, "channels");
-	add_table(audit, session, &session->cqs, "completion queues");
-	add_table(audit, session, &session->srqs, "shared receive queues");
-	add_table(audit, session, &session->hqps, "queue pairs");
-	check_memory(audit, session);
-	check_queues(audit, session);
+	audit_check_cm(audit, &owner, &context->cm);
+	audit_add_table(audit, &owner, &context->pds, "protection domains");
+	audit_add_table(audit, &owner, &context->channels, "channels");
+	audit_add_table(audit, &owner, &context->cqs, "completion queues");
+	audit_add_table(audit, &owner, &context->srqs, "shared receive queues");
+	audit_add_table(audit, &owner, &context->hqps, "queue pairs");
+	audit_check_memory(audit, &owner, context);
+	audit_check_queues(audit, context);
 	if (audit->err == 0)
-		rcd_mr_table_each(session->mrs, check_mr, audit);
+		rcd_mr_table_each(client->mrs, audit_check_mr, audit);
 }
 
-static bool
-is_session(const struct rcd_engine *engine, const struct rcd_session *wanted)
-{
-	const struct rcd_session *session;
-
-	LIST_FOREACH(session, &engine->sessions, link)
-		if (session == wanted)
-			return true;
-	return false;
-}
-
-static bool
-is_client(const struct rcd_engine *engine, const struct rcd_cma_client *wanted)
-{
-	const struct rcd_session *session;
-
-	LIST_FOREACH(session, &engine->sessions, link)
-		if (session->cma == wanted)
-			return true;
-	return false;
-}
-
-/* Nothing may name a session that is gone. */
 static void
-check_lists(struct audit *audit)
+audit_check_conn(struct audit *audit, const struct rcd_conn *conn)
+{
+	struct owner owner = { conn, conn->serial };
+
+	audit->clients++;
+	audit->parked += conn->parked;
+	audit_add_item(audit, &owner, conn, NULL, 0);
+	audit_check_cm(audit, &owner, &conn->cm);
+	if (rcd_conn_find(audit->engine, conn->serial) != conn)
+		wrong(audit, "client %u is not found", conn->serial);
+}
+
+static bool
+audit_is_client(const struct rcd_engine *engine, const struct rcd_cma_client *wanted)
+{
+	const struct rcd_context *context;
+	const struct rcd_conn *conn;
+
+	LIST_FOREACH(conn, &engine->conns, link)
+		if (conn->cm.cma == wanted)
+			return true;
+	LIST_FOREACH(context, &engine->contexts, link)
+		if (context->cm.cma == wanted)
+			return true;
+	return false;
+}
+
+/* Connections of a context are those that say so. */
+static void
+audit_check_shares(struct audit *audit)
 {
 	const struct rcd_engine *engine = audit->engine;
-	const struct rcd_session *session;
+	const struct rcd_context *context;
+	const struct rcd_conn *conn;
+	uint32_t listed = 0;
+
+	LIST_FOREACH(context, &engine->contexts, link) {
+		if (rcd_context_first(context) == NULL)
+			wrong(audit, "a context is nobody's");
+		LIST_FOREACH(conn, &context->conns, context_link) {
+			listed++;
+			if (conn->context != context || conn->cm.cma != NULL || conn->ended)
+				wrong(audit, "client %u is not where its context has it",
+					conn->serial);
+		}
+	}
+	LIST_FOREACH(conn, &engine->conns, link)
+		listed -= conn->context != NULL;
+	if (listed != 0)
+		wrong(audit, "contexts have more connections than there are, or fewer");
+}
+
+/* Nothing may name a client that is gone. */
+static void
+audit_check_lists(struct audit *audit)
+{
+	const struct rcd_engine *engine = audit->engine;
 	const struct rcd_cmid *id;
 
-	LIST_FOREACH(session, &engine->sessions, link) {
-		const struct rcd_session *guest;
-
-		if (session->host != NULL && !is_session(engine, session->host))
-			wrong(audit, "the host of client %u is gone", session->serial);
-		LIST_FOREACH(guest, &session->guests, guest_link)
-			if (!is_session(engine, guest) || guest->host != session) {
-				wrong(audit, "a guest of client %u is gone", session->serial);
-				break;
-			}
-	}
 	LIST_FOREACH(id, &engine->cma->ids, all_link)
-		if (!is_client(engine, id->client) || !has(&id->client->ids, id->handle, id)) {
+		if (!audit_is_client(engine, id->client) ||
+			!audit_has(&id->client->ids, id->handle, id)) {
 			wrong(audit, "identifier %u belongs to nobody", id->handle);
 			break;
 		}
@@ -275,60 +308,77 @@ check_lists(struct audit *audit)
 			engine->client_count, engine->parked_count);
 }
 
-/* What is charged to a session is what it has, where the audit can count it. */
+/* What is charged to somebody is what it has, where the audit can count it. */
 static void
-check_account(struct audit *audit, const struct rcd_session *session)
+audit_check_accounts(struct audit *audit)
 {
-	const uint64_t *used = session->quota.used;
+	const struct rcd_context *context;
+	const struct rcd_conn *conn;
 
-	/* One that has ended is charged until its connection is closed. */
-	if (session->quota.book == NULL || session->ended)
-		return;
-	if (session->quota.user->uid != session->uid)
-		wrong(audit, "client %u is charged to another user", session->serial);
-	if (used[RCD_RESOURCE_CLIENTS] != 1 || used[RCD_RESOURCE_QPS] != session->hqps.used ||
-		used[RCD_RESOURCE_SRQS] != session->srqs.used ||
-		used[RCD_RESOURCE_PDS] != session->pds.used ||
-		used[RCD_RESOURCE_AHS] != session->ah_count ||
-		used[RCD_RESOURCE_SHARED] != rcd_ufile_charged(&session->umem.files) ||
-		used[RCD_RESOURCE_CM_IDS] != (session->cma != NULL ? session->cma->ids.used : 0))
-		wrong(audit, "client %u is charged for what it does not have", session->serial);
+	LIST_FOREACH(conn, &audit->engine->conns, link) {
+		if (conn->quota.user->uid != conn->uid)
+			wrong(audit, "client %u is charged to another user", conn->serial);
+		if (conn->quota.used[RCD_RESOURCE_CLIENTS] != 1 ||
+			(conn->context != NULL &&
+				conn->quota.used[RCD_RESOURCE_DESCRIPTORS] !=
+					rcd_conn_descriptors(conn)))
+			wrong(audit, "client %u is charged for what it does not have",
+				conn->serial);
+	}
+	LIST_FOREACH(context, &audit->engine->contexts, link) {
+		const uint64_t *used = context->quota.used;
+		const struct rcd_conn *first = rcd_context_first(context);
+
+		if (context->quota.user->uid != first->uid)
+			wrong(audit, "the context of client %u is charged to another user",
+				first->serial);
+		if (used[RCD_RESOURCE_CLIENTS] != 0 ||
+			used[RCD_RESOURCE_QPS] != context->hqps.used ||
+			used[RCD_RESOURCE_SRQS] != context->srqs.used ||
+			used[RCD_RESOURCE_PDS] != context->pds.used ||
+			used[RCD_RESOURCE_AHS] != context->ah_count ||
+			used[RCD_RESOURCE_SHARED] != rcd_ufile_charged(&context->umem.files))
+			wrong(audit,
+				"the context of client %u is charged for what it does not have",
+				first->serial);
+	}
 }
 
 static void
-check_book(struct audit *audit)
+audit_check_book(struct audit *audit)
 {
 	const struct rcd_quota_book *book = &audit->engine->book;
 	const struct rcd_quota_user *user;
 	const struct rcd_cma_account *rest;
-	const struct rcd_session *session;
+	const struct rcd_context *context;
+	const struct rcd_conn *conn;
 
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
-		uint64_t sessions = 0, users = 0;
+		uint64_t clients = 0, users = 0;
 
-		LIST_FOREACH(session, &audit->engine->sessions, link)
-			sessions += session->quota.book != NULL ? session->quota.used[i] : 0;
+		LIST_FOREACH(conn, &audit->engine->conns, link)
+			clients += conn->quota.used[i];
+		LIST_FOREACH(context, &audit->engine->contexts, link)
+			clients += context->quota.used[i];
 		LIST_FOREACH(rest, &audit->engine->cma->rests, link)
-			sessions += rest->rest.used[i];
-		sessions +=
+			clients += rest->rest.used[i];
+		clients +=
 			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
 		LIST_FOREACH(user, &book->users, link)
 			users += user->used[i];
-		if (sessions != book->used[i] || users != book->used[i])
-			wrong(audit, "%s: sessions have %llu, users %llu, all %llu",
+		if (clients != book->used[i] || users != book->used[i])
+			wrong(audit, "%s: clients have %llu, users %llu, all %llu",
 				rcd_resource_name((enum rcd_resource)i),
-				(unsigned long long)sessions, (unsigned long long)users,
+				(unsigned long long)clients, (unsigned long long)users,
 				(unsigned long long)book->used[i]);
 	}
 	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cma_connections(audit->engine->cma))
 		wrong(audit, "%llu connections are charged for",
 			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
-	LIST_FOREACH(session, &audit->engine->sessions, link)
-		check_account(audit, session);
 }
 
 static int
-by_object(const void *a, const void *b)
+audit_by_object(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -336,7 +386,7 @@ by_object(const void *a, const void *b)
 }
 
 static int
-by_start(const void *a, const void *b)
+audit_by_start(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -344,7 +394,7 @@ by_start(const void *a, const void *b)
 }
 
 static bool
-in_window(const struct item *item)
+audit_in_window(const struct item *item)
 {
 	for (int part = RCD_GUARD_SHARED; part <= RCD_GUARD_COPIED; part++) {
 		uintptr_t start;
@@ -359,19 +409,19 @@ in_window(const struct item *item)
 }
 
 static void
-check_items(struct audit *audit)
+audit_check_items(struct audit *audit)
 {
 	uintptr_t end = 0;
 	uint64_t used = rcd_guard_nowhere() != NULL ? RCD_MSG_MAX_BYTES : 0;
 	const void *last = NULL;
 
-	qsort(audit->items, audit->count, sizeof(audit->items[0]), by_object);
+	qsort(audit->items, audit->count, sizeof(audit->items[0]), audit_by_object);
 	for (size_t i = 1; i < audit->count; i++)
 		if (audit->items[i].object == audit->items[i - 1].object &&
 			audit->items[i].owner != audit->items[i - 1].owner)
 			wrong(audit, "an object belongs to clients %u and %u",
-				audit->items[i].owner->serial, audit->items[i - 1].owner->serial);
-	qsort(audit->items, audit->count, sizeof(audit->items[0]), by_start);
+				audit->items[i].client, audit->items[i - 1].client);
+	qsort(audit->items, audit->count, sizeof(audit->items[0]), audit_by_start);
 	for (size_t i = 0; i < audit->count; i++) {
 		const struct item *item = &audit->items[i];
 
@@ -379,10 +429,9 @@ check_items(struct audit *audit)
 		if (item->start == 0 || item->object == last)
 			continue;
 		last = item->object;
-		if (item->start < end || !in_window(item)) {
-			wrong(audit, "client %u: %llu bytes at %p are not its own",
-				item->owner->serial, (unsigned long long)item->len,
-				(void *)item->start);
+		if (item->start < end || !audit_in_window(item)) {
+			wrong(audit, "client %u: %llu bytes at %p are not its own", item->client,
+				(unsigned long long)item->len, (void *)item->start);
 			return;
 		}
 		end = item->start + item->len;
@@ -397,15 +446,22 @@ int
 rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 {
 	struct audit audit = { .engine = engine, .error = error, .error_len = error_len };
-	const struct rcd_session *session;
+	const struct rcd_context *context;
+	const struct rcd_conn *conn;
 
 	error[0] = '\0';
-	LIST_FOREACH(session, &engine->sessions, link)
-		check_session(&audit, session);
-	check_lists(&audit);
-	check_book(&audit);
+	audit_check_shares(&audit);
+	if (audit.err != 0)
+		return audit.err;
+	LIST_FOREACH(conn, &engine->conns, link)
+		audit_check_conn(&audit, conn);
+	LIST_FOREACH(context, &engine->contexts, link)
+		audit_check_context(&audit, context);
+	audit_check_lists(&audit);
+	audit_check_accounts(&audit);
+	audit_check_book(&audit);
 	if (audit.err == 0 && audit.count > 0)
-		check_items(&audit);
+		audit_check_items(&audit);
 	free(audit.items);
 	return audit.err;
 }

@@ -17,8 +17,8 @@ struct rcd_engine;
  * Check that
  *  - every region and window of a client's table lies within addresses that were reserved for it,
  *    and no two reservations overlap or lie outside the window of client memory;
- *  - every object belongs to one session, refers to objects of the same one, and the lists of the
- *    engine name sessions that are there;
+ *  - every object belongs to one context or connection, refers to objects of the same one, and the
+ *    lists of the engine name those that are there;
  *  - the counts that the engine keeps, and what users are charged for, are those of what is there.
  *
  * @param error  set to a sentence about the first thing that is wrong

@@ -13,6 +13,7 @@
 
 #include "rcd_closer.h"
 #include "rcd_cma_port.h"
+#include "rcd_limits.h"
 
 /** Descriptors kept for devices, requests on their way, and administration. */
 #define DESCRIPTORS_OWN 128
@@ -41,7 +42,7 @@
 #define HUGEPAGES_LARGE "/sys/kernel/mm/hugepages/hugepages-1048576kB/"
 
 static uint64_t
-read_number(const char *path)
+capacity_read_number(const char *path)
 {
 	unsigned long long number = 0;
 	FILE *file = fopen(path, "r");
@@ -55,7 +56,7 @@ read_number(const char *path)
 }
 
 static uint64_t
-count_mappings(void)
+capacity_count_mappings(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
 	uint64_t count = 0;
@@ -69,7 +70,7 @@ count_mappings(void)
 }
 
 static uint64_t
-count_descriptors(void)
+capacity_count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	uint64_t count = 0;
@@ -83,13 +84,13 @@ count_descriptors(void)
 
 /* What is left of a number; 1 rather than 0, which would be without end. */
 static uint64_t
-left(uint64_t all, uint64_t kept)
+capacity_left(uint64_t all, uint64_t kept)
 {
 	return all > kept ? all - kept : 1;
 }
 
 static uint64_t
-descriptors(void)
+capacity_descriptors(void)
 {
 	struct rlimit limit;
 
@@ -103,18 +104,18 @@ descriptors(void)
 	}
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return 0;
-	return left(limit.rlim_cur, count_descriptors() + DESCRIPTORS_KEPT);
+	return capacity_left(limit.rlim_cur, capacity_count_descriptors() + DESCRIPTORS_KEPT);
 }
 
 /* The machine's memory, but what hugepages have of it. */
 static uint64_t
-memory(void)
+capacity_memory(void)
 {
 	uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return left(ram,
-		(read_number(HUGEPAGES "nr_hugepages") << 21) +
-			(read_number(HUGEPAGES_LARGE "nr_hugepages") << 30));
+	return capacity_left(ram,
+		(capacity_read_number(HUGEPAGES "nr_hugepages") << 21) +
+			(capacity_read_number(HUGEPAGES_LARGE "nr_hugepages") << 30));
 }
 
 /*
@@ -122,7 +123,7 @@ memory(void)
  * more than the machine has beside queues; unless somebody who knows better wants more for a user.
  */
 static uint64_t
-shared(uint64_t ram, uint64_t user)
+capacity_shared(uint64_t ram, uint64_t user)
 {
 	uint64_t part = ram / MEMORY_PARTS * (MEMORY_PARTS - MEMORY_KEPT - MEMORY_QUEUES);
 
@@ -132,28 +133,28 @@ shared(uint64_t ram, uint64_t user)
 void
 rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_quota *total)
 {
-	uint64_t huge = read_number(HUGEPAGES "free_hugepages");
-	uint64_t reserved = read_number(HUGEPAGES "resv_hugepages");
-	uint64_t mappings = read_number("/proc/sys/vm/max_map_count");
-	uint64_t ram = memory();
+	uint64_t huge = capacity_read_number(HUGEPAGES "free_hugepages");
+	uint64_t reserved = capacity_read_number(HUGEPAGES "resv_hugepages");
+	uint64_t mappings = capacity_read_number("/proc/sys/vm/max_map_count");
+	uint64_t ram = capacity_memory();
 
 	*total = (struct rcd_quota){
 		.clients = clients,
-		.descriptors = descriptors(),
-		.mappings = left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
-			count_mappings() + MAPPINGS_KEPT),
+		.descriptors = capacity_descriptors(),
+		.mappings = capacity_left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
+			capacity_count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = WINDOW_HALF,
-		.shared_bytes = shared(ram, user->shared_bytes),
+		.shared_bytes = capacity_shared(ram, user->shared_bytes),
 		.queue_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES,
 		/* Half of what is free: the next engine starts, and others have some. */
-		.hugepages = left((huge > reserved ? huge - reserved : 0) / 2, 0),
+		.hugepages = capacity_left((huge > reserved ? huge - reserved : 0) / 2, 0),
 		.qps = 65536 - 16,
 		.cqs = 1u << 18,
 		.cq_slots = 1u << 28,
 		.srqs = 1u << 16,
 		.mrs = 1u << 20,
 		.pds = 1u << 16,
-		.ahs = 1u << 18,
+		.ahs = RCD_AHS_MAX,
 		.groups = 1024,
 		.cm_ids = 1u << 18,
 		/*

@@ -63,7 +63,7 @@ struct rcd_closer {
 };
 
 static struct user *
-user_of(const struct rcd_closer *closer, uid_t uid)
+closer_user_of(const struct rcd_closer *closer, uid_t uid)
 {
 	struct user *user;
 
@@ -75,7 +75,7 @@ user_of(const struct rcd_closer *closer, uid_t uid)
 
 /* Whose turn it is, of users who have threads left to hang. @return NULL: nobody's */
 static struct user *
-next_user(struct rcd_closer *closer)
+closer_next_user(struct rcd_closer *closer)
 {
 	struct user *user;
 
@@ -86,7 +86,7 @@ next_user(struct rcd_closer *closer)
 }
 
 static void
-close_one(struct rcd_closer *closer, struct user *user)
+closer_close_one(struct rcd_closer *closer, struct user *user)
 {
 	struct item *item = STAILQ_FIRST(&user->waiting);
 
@@ -104,19 +104,19 @@ close_one(struct rcd_closer *closer, struct user *user)
 }
 
 static void *
-run(void *arg)
+closer_run(void *arg)
 {
 	struct rcd_closer *closer = arg;
 
 	pthread_mutex_lock(&closer->lock);
 	while (!closer->stop) {
-		struct user *user = next_user(closer);
+		struct user *user = closer_next_user(closer);
 
 		if (user == NULL) {
 			pthread_cond_wait(&closer->work, &closer->lock);
 			continue;
 		}
-		close_one(closer, user);
+		closer_close_one(closer, user);
 		/* Its user may have more, which another thread passed over. */
 		pthread_cond_signal(&closer->work);
 	}
@@ -126,7 +126,7 @@ run(void *arg)
 
 /* Whoever has no item can't close: there are some before there are descriptors. */
 static bool
-have_spares(struct rcd_closer *closer, uint32_t count)
+closer_have_spares(struct rcd_closer *closer, uint32_t count)
 {
 	while (closer->spares < count) {
 		struct item *item = calloc(1, sizeof(*item));
@@ -146,7 +146,7 @@ have_spares(struct rcd_closer *closer, uint32_t count)
 bool
 rcd_closer_is_ready(struct rcd_closer *closer)
 {
-	return have_spares(closer, closer->sockets + RCD_CLOSER_MESSAGE + 1);
+	return closer_have_spares(closer, closer->sockets + RCD_CLOSER_MESSAGE + 1);
 }
 
 struct rcd_closer *
@@ -167,7 +167,7 @@ rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	while (closer->started < THREADS &&
-		pthread_create(&closer->threads[closer->started], &attr, run, closer) == 0) {
+		pthread_create(&closer->threads[closer->started], &attr, closer_run, closer) == 0) {
 		pthread_setname_np(closer->threads[closer->started], "rocade-closer");
 		closer->started++;
 	}
@@ -247,9 +247,9 @@ rcd_closer_open_to_fds(int sock, bool open)
 
 /* The user's entry, which the item brings if there is none. */
 static struct user *
-get_user(struct rcd_closer *closer, uid_t uid, struct item *item)
+closer_get_user(struct rcd_closer *closer, uid_t uid, struct item *item)
 {
-	struct user *user = user_of(closer, uid);
+	struct user *user = closer_user_of(closer, uid);
 
 	if (user != NULL)
 		return user;
@@ -263,7 +263,7 @@ get_user(struct rcd_closer *closer, uid_t uid, struct item *item)
 
 /* Without memory nobody is charged, but it is closed. */
 static void
-add(struct rcd_closer *closer, int fd, uid_t uid)
+closer_add(struct rcd_closer *closer, int fd, uid_t uid)
 {
 	struct item *item = STAILQ_FIRST(&closer->spare);
 	struct user *user;
@@ -276,7 +276,7 @@ add(struct rcd_closer *closer, int fd, uid_t uid)
 	rcd_quota_owe(closer->book, &item->quota, uid, RCD_RESOURCE_DESCRIPTORS, 1);
 	closer->owed += item->quota.used[RCD_RESOURCE_DESCRIPTORS];
 	pthread_mutex_lock(&closer->lock);
-	user = get_user(closer, uid, item);
+	user = closer_get_user(closer, uid, item);
 	STAILQ_INSERT_TAIL(&user->waiting, item, link);
 	user->count++;
 	closer->count++;
@@ -290,7 +290,7 @@ rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid)
 	if (rcd_ufile_is_memory(fd))
 		close(fd);
 	else
-		add(closer, fd, uid);
+		closer_add(closer, fd, uid);
 }
 
 /*
@@ -300,7 +300,7 @@ rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid)
  * @return whether it is empty
  */
 static bool
-drain(int sock)
+closer_drain(int sock)
 {
 	if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) != 0)
 		return false;
@@ -340,22 +340,22 @@ rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid)
 	closer->sockets--;
 	epoll_ctl(closer->epoll_fd, EPOLL_CTL_DEL, sock, NULL);
 	shutdown(sock, SHUT_RDWR);
-	if (drain(sock))
+	if (closer_drain(sock))
 		close(sock);
 	else
-		add(closer, sock, uid);
+		closer_add(closer, sock, uid);
 }
 
 /* How many of a user wait. */
 static uint32_t
-count_of(struct rcd_closer *closer, uid_t uid)
+closer_count_of(struct rcd_closer *closer, uid_t uid)
 {
 	const struct user *user;
 	uint32_t count;
 
 	rcd_closer_reap(closer);
 	pthread_mutex_lock(&closer->lock);
-	user = user_of(closer, uid);
+	user = closer_user_of(closer, uid);
 	count = user != NULL ? user->count : 0;
 	pthread_mutex_unlock(&closer->lock);
 	return count;
@@ -374,11 +374,11 @@ rcd_closer_owed(const struct rcd_closer *closer)
  * @return 0; -EMFILE: what waits is the user's, or there is no memory; -EBUSY: it is others'
  */
 static int
-find_room(struct rcd_closer *closer, uid_t uid)
+closer_find_room(struct rcd_closer *closer, uid_t uid)
 {
 	bool room;
 
-	if (count_of(closer, uid) >= RCD_CLOSER_USER || !rcd_closer_is_ready(closer))
+	if (closer_count_of(closer, uid) >= RCD_CLOSER_USER || !rcd_closer_is_ready(closer))
 		return -EMFILE;
 	if (uid == 0)
 		room = rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS) <= RCD_CLOSER_OVER;
@@ -391,7 +391,7 @@ int
 rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 {
 	struct msghdr hdr = { .msg_iovlen = 0 };
-	int err = find_room(closer, uid);
+	int err = closer_find_room(closer, uid);
 
 	if (err == 0)
 		return 0;
@@ -404,7 +404,7 @@ rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 bool
 rcd_closer_may_stay(struct rcd_closer *closer, uid_t uid)
 {
-	return count_of(closer, uid) < RCD_CLOSER_USER;
+	return closer_count_of(closer, uid) < RCD_CLOSER_USER;
 }
 
 bool

@@ -12,9 +12,12 @@
 
 #include "rcd_cma_client.h"
 #include "rcd_gsi.h"
+#include "rcd_clock.h"
+#include "rcd_request.h"
+#include "rcd_stream.h"
 
 static uint32_t
-host_random(void *arg)
+cm_host_random(void *arg)
 {
 	struct rcd_engine *engine = arg;
 
@@ -22,48 +25,48 @@ host_random(void *arg)
 }
 
 static void
-describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
+cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 {
 	*out = (struct rcd_cma_dev){
-		.serial = dev->serial,
+		.serial = dev->lport.serial,
 		.name = dev->conf.name,
 		.gids = dev->gids,
 		.peer_gids = dev->peer != NULL ? dev->peer->gids : NULL,
 		.ifindex = dev->ifindex,
 		.path_mtu_bytes = dev->path_mtu,
-		.answers = dev->answers,
+		.answers = dev->lport.answers,
 		.up = dev->up,
 	};
 }
 
 static bool
-dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
+cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 {
 	const struct rcd_engine *engine = arg;
 
 	while (*place < RCD_DEVS_MAX) {
 		const struct rcd_dev *dev = engine->devs[(*place)++];
 
-		if (dev == NULL || dev->wire_waits)
+		if (dev == NULL)
 			continue;
-		describe(dev, out);
+		cm_host_describe(dev, out);
 		return true;
 	}
 	return false;
 }
 
 static bool
-dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *out)
+cm_host_dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *out)
 {
 	const struct rcd_dev *dev = rcd_dev_by_serial(arg, serial);
 
 	if (dev != NULL)
-		describe(dev, out);
+		cm_host_describe(dev, out);
 	return dev != NULL;
 }
 
 static void
-host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add)
+cm_host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add)
 {
 	struct rcd_engine *engine = arg;
 	const struct rcd_dev *dev;
@@ -74,13 +77,13 @@ host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add)
 	}
 	dev = rcd_dev_by_serial(engine, serial);
 	if (dev != NULL)
-		rcd_counter_add(&dev->counters[engine->lcore_count], counter, add);
+		rcd_counter_add(rcd_lport_control_counters(&dev->lport), counter, add);
 }
 
 static int
-host_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
+cm_host_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad, struct rcd_waiter *waiter)
 {
-	return rcd_gsi_send(arg, way, mad);
+	return rcd_gsi_send(arg, way, mad, waiter);
 }
 
 /* What an lcore has to say. */
@@ -92,18 +95,19 @@ struct saying {
 	bool leave;
 };
 
-static void
-say_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+cm_host_say_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	const struct saying *saying = arg;
 
-	rcd_link_membership(
-		lcore, saying->dev, saying->source, saying->group, saying->vlan_id, saying->leave);
+	rcd_link_membership(lcore, &saying->dev->lport, saying->source, saying->group,
+		saying->vlan_id, saying->leave);
+	return 0;
 }
 
 static void
-membership(void *arg, uint32_t serial, const struct rcd_gid *source, const struct rcd_gid *group,
-	uint16_t vlan_id, bool leave)
+cm_host_membership(void *arg, uint32_t serial, const struct rcd_gid *source,
+	const struct rcd_gid *group, uint16_t vlan_id, bool leave)
 {
 	struct rcd_engine *engine = arg;
 	struct saying saying = {
@@ -115,81 +119,78 @@ membership(void *arg, uint32_t serial, const struct rcd_gid *source, const struc
 	};
 
 	if (saying.dev != NULL)
-		rcd_lcore_call(engine->lcores[0], say_on_lcore, &saying);
+		rcd_lcore_call(engine->lcores.lcore[0], cm_host_say_on_lcore, &saying);
 }
 
 static int
-resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_gid *dgid,
-	struct rcd_cma_hop *hop)
+cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_gid *dgid,
+	struct rcd_waiter *waiter)
 {
-	struct rcd_session *session = owner;
-	struct rcd_dev *dev = rcd_dev_by_serial(session->engine, serial);
-	struct rcd_next next;
-	int err;
+	const struct rcd_cm_user *user = owner;
+	struct rcd_dev *dev = rcd_dev_by_serial(user->engine, serial);
+	uint8_t mac[RCD_MAC_LEN];
+	uint32_t hop;
 
 	if (dev == NULL)
 		return -ENETUNREACH;
-	err = rcd_neigh_resolve(session, dev, sgid_index, dgid, &next);
-	hop->gid = next.gid;
-	hop->vlan_id = next.vlan_id;
-	return err;
-}
-
-static int
-look(void *owner, uint32_t serial, int sgid_index, const struct rcd_cma_hop *hop)
-{
-	struct rcd_session *session = owner;
-	struct rcd_dev *dev = rcd_dev_by_serial(session->engine, serial);
-	struct rcd_next next = { .gid = hop->gid, .vlan_id = hop->vlan_id, .neighbour = true };
-
-	return dev != NULL ? rcd_neigh_look(session, dev, sgid_index, &next) : -ENETUNREACH;
+	return rcd_route_resolve(dev, sgid_index, dgid, user->quota, waiter, mac, &hop);
 }
 
 static bool
-reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid)
+cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid)
 {
 	struct rcd_dev *dev = rcd_dev_by_serial(arg, serial);
 
-	return dev != NULL && rcd_neigh_reachable(dev, sgid_index, dgid);
+	return dev != NULL && rcd_route_reachable(dev, sgid_index, dgid);
 }
 
 static int
-source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
+cm_host_source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
 {
 	return rcd_netlink_source(arg, dgid, ifindex, src);
 }
 
 static bool
-may_bind(const void *owner)
+cm_host_may_bind(const void *owner)
 {
-	return rcd_cred_may(owner, RCD_CAP_NET_BIND_SERVICE);
+	const struct rcd_cm_user *user = owner;
+
+	return rcd_cred_may(user->asks, RCD_CAP_NET_BIND_SERVICE);
 }
 
 static bool
-has_qpn(const void *owner, uint32_t qpn)
+cm_host_has_qpn(const void *owner, uint32_t qpn)
 {
-	return rcd_verbs_qpn_is_of(owner, qpn);
+	const struct rcd_cm_user *user = owner;
+
+	return rcd_verbs_qpn_is_of(user->asks, qpn);
 }
 
 static pid_t
-client_name(const void *owner, const char **comm)
+cm_host_client_name(const void *owner, const char **comm)
 {
-	const struct rcd_session *session = owner;
+	const struct rcd_cm_user *user = owner;
+	const struct rcd_conn *conn =
+		user->context != NULL ? rcd_context_first(user->context) : user->conn;
 
-	*comm = session->comm;
-	return session->pid;
+	*comm = conn->comm;
+	return conn->pid;
 }
 
 static int
-stream(void *owner, int ends[2])
+cm_host_stream(void *owner, int ends[2])
 {
-	return rcd_session_stream(owner, ends);
+	const struct rcd_cm_user *user = owner;
+
+	return rcd_stream_open(user->quota, ends);
 }
 
 static void
-stream_close(void *owner, int sock)
+cm_host_stream_close(void *owner, int sock)
 {
-	rcd_session_stream_close(owner, sock);
+	const struct rcd_cm_user *user = owner;
+
+	rcd_stream_close(user->quota, sock);
 }
 
 int
@@ -197,21 +198,20 @@ rcd_cm_host_create(struct rcd_engine *engine)
 {
 	static const struct rcd_cma_ops ops = {
 		.now_ns = rcd_clock_ns,
-		.random = host_random,
-		.dev_next = dev_next,
-		.dev_of = dev_of,
-		.count = host_count,
-		.send = host_send,
-		.membership = membership,
-		.resolve = resolve,
-		.look = look,
-		.reachable = reachable,
-		.source = source_of,
-		.may_bind = may_bind,
-		.has_qpn = has_qpn,
-		.name = client_name,
-		.stream = stream,
-		.stream_close = stream_close,
+		.random = cm_host_random,
+		.dev_next = cm_host_dev_next,
+		.dev_of = cm_host_dev_of,
+		.count = cm_host_count,
+		.send = cm_host_send,
+		.membership = cm_host_membership,
+		.resolve = cm_host_resolve,
+		.reachable = cm_host_reachable,
+		.source = cm_host_source_of,
+		.may_bind = cm_host_may_bind,
+		.has_qpn = cm_host_has_qpn,
+		.name = cm_host_client_name,
+		.stream = cm_host_stream,
+		.stream_close = cm_host_stream_close,
 		.stream_send = rcd_ctrl_stream_send,
 	};
 	struct rcd_cma_conf conf = {
@@ -220,6 +220,7 @@ rcd_cm_host_create(struct rcd_engine *engine)
 		.guid = engine->generation,
 		.ops = &ops,
 		.arg = engine,
+		.alarms = &engine->alarms,
 	};
 
 	engine->cma = rcd_cma_create(&conf);
@@ -235,19 +236,33 @@ rcd_cm_host_destroy(struct rcd_engine *engine)
 }
 
 int
-rcd_cm_host_serve(struct rcd_session *session, uint32_t op, const union rcd_ctrl_body *in,
-	union rcd_ctrl_body *out, int *fd)
+rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 {
+	struct rcd_cm_user *user = r->context != NULL ? &r->context->cm : &r->conn->cm;
+	int err = -ENOMEM;
+
 	/* What a client has of this is made when it first asks. */
-	if (session->cma == NULL)
-		session->cma =
-			rcd_cma_client_create(session->engine->cma, session, &session->quota);
-	return session->cma != NULL ? rcd_cma_serve(session->cma, op, in, out, fd) : -ENOMEM;
+	if (user->cma == NULL)
+		user->cma = rcd_cma_client_create(user->engine->cma, user, user->quota);
+	user->asks = r->conn;
+	if (user->cma != NULL)
+		err = rcd_cma_serve(user->cma, r->op, r->in, r->out, fd);
+	user->asks = NULL;
+	return err;
 }
 
 void
-rcd_cm_host_end(struct rcd_session *session)
+rcd_cm_host_hand(struct rcd_cm_user *from, struct rcd_cm_user *to)
 {
-	rcd_cma_client_destroy(session->cma);
-	session->cma = NULL;
+	to->cma = from->cma;
+	from->cma = NULL;
+	if (to->cma != NULL)
+		rcd_cma_client_hand(to->cma, to, to->quota);
+}
+
+void
+rcd_cm_host_end(struct rcd_cm_user *user)
+{
+	rcd_cma_client_destroy(user->cma);
+	user->cma = NULL;
 }

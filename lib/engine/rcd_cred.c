@@ -18,7 +18,7 @@
 
 /* A file of a process, or of ourselves. @return bytes read, with a zero behind; 0: can't be read */
 static size_t
-read_file(pid_t pid, const char *name, char *text, size_t size)
+cred_read_file(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
 	size_t len = 0;
@@ -46,7 +46,7 @@ read_file(pid_t pid, const char *name, char *text, size_t size)
  * which it is, the mapping of its users tells: nobody without privilege makes one like ours.
  */
 static bool
-same_user_namespace(pid_t pid)
+cred_same_user_namespace(pid_t pid)
 {
 	char path[64], ours_map[MAP_BYTES], theirs_map[MAP_BYTES];
 	struct stat ours, theirs;
@@ -56,8 +56,8 @@ same_user_namespace(pid_t pid)
 		return false;
 	if (stat(path, &theirs) == 0)
 		return ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
-	return read_file(0, "uid_map", ours_map, sizeof(ours_map)) > 0 &&
-		read_file(pid, "uid_map", theirs_map, sizeof(theirs_map)) > 0 &&
+	return cred_read_file(0, "uid_map", ours_map, sizeof(ours_map)) > 0 &&
+		cred_read_file(pid, "uid_map", theirs_map, sizeof(theirs_map)) > 0 &&
 		strcmp(ours_map, theirs_map) == 0;
 }
 
@@ -66,7 +66,7 @@ same_user_namespace(pid_t pid)
  * groups before these may be of any length, up to 65536 numbers.
  */
 static bool
-read_status(pid_t pid, unsigned long uids[4], uint64_t *caps)
+cred_read_status(pid_t pid, unsigned long uids[4], uint64_t *caps)
 {
 	bool begins = true, has_uids = false, has_caps = false;
 	char path[64], part[256];
@@ -100,7 +100,7 @@ read_status(pid_t pid, unsigned long uids[4], uint64_t *caps)
  * read that). In all such doubt it has no rights.
  */
 static uint64_t
-read_caps(pid_t pid, uid_t uid)
+cred_read_caps(pid_t pid, uid_t uid)
 {
 	unsigned long ids[4];
 	struct stat stat_of;
@@ -109,8 +109,8 @@ read_caps(pid_t pid, uid_t uid)
 
 	/* First what it may, then whose it is: one that gained rights in between is root's. */
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (pid <= 0 || !read_status(pid, ids, &caps) || stat(path, &stat_of) != 0 ||
-		stat_of.st_uid != uid || !same_user_namespace(pid))
+	if (pid <= 0 || !cred_read_status(pid, ids, &caps) || stat(path, &stat_of) != 0 ||
+		stat_of.st_uid != uid || !cred_same_user_namespace(pid))
 		return 0;
 	for (int i = 0; i < 4; i++)
 		if (ids[i] != uid)
@@ -120,58 +120,45 @@ read_caps(pid_t pid, uid_t uid)
 
 /* Its name is its own choice: for listings and terminals it is made of printable ASCII. */
 static void
-read_comm(struct rcd_session *session)
+cred_read_comm(struct rcd_conn *conn)
 {
-	size_t len = read_file(session->pid, "comm", session->comm, sizeof(session->comm));
+	size_t len = cred_read_file(conn->pid, "comm", conn->comm, sizeof(conn->comm));
 
-	if (session->pid <= 0)
+	if (conn->pid <= 0)
 		len = 0;
 	for (size_t i = 0; i < len; i++)
-		if (!isascii(session->comm[i]) || !isprint(session->comm[i]))
-			session->comm[i] = '?';
+		if (!isascii(conn->comm[i]) || !isprint(conn->comm[i]))
+			conn->comm[i] = '?';
 	/* The line ends with a newline. */
-	session->comm[len > 0 ? len - 1 : 0] = '\0';
+	conn->comm[len > 0 ? len - 1 : 0] = '\0';
 }
 
 void
-rcd_cred_read(struct rcd_session *session)
+rcd_cred_read(struct rcd_conn *conn)
 {
-	read_comm(session);
-	session->caps = read_caps(session->pid, session->uid);
-}
-
-static const struct rcd_session *
-via(const struct rcd_session *session)
-{
-	const struct rcd_session *connection = rcd_session_find(session->engine, session->via);
-
-	return connection != NULL ? connection : session;
+	cred_read_comm(conn);
+	conn->caps = cred_read_caps(conn->pid, conn->uid);
 }
 
 bool
-rcd_cred_may(const struct rcd_session *session, enum rcd_cap cap)
+rcd_cred_may(const struct rcd_conn *conn, enum rcd_cap cap)
 {
-	const struct rcd_session *asks = via(session);
-
 	/* What it has given up since, it has not. */
-	return asks->caps >> cap & 1 && read_caps(asks->pid, asks->uid) >> cap & 1;
+	return conn->caps >> cap & 1 && cred_read_caps(conn->pid, conn->uid) >> cap & 1;
 }
 
 bool
-rcd_cred_same_process(const struct rcd_session *session, const struct rcd_session *context)
+rcd_cred_same_process(const struct rcd_conn *conn, const struct rcd_context *context)
 {
-	const struct rcd_session *asks = via(session);
-	const struct rcd_session *guest;
+	const struct rcd_conn *user;
 
-	if (asks == context || asks->host == context)
+	if (conn->context == context)
 		return true;
 	/* All processes that this one's PID namespace can't see have the number 0. */
-	if (asks->pid <= 0)
+	if (conn->pid <= 0)
 		return false;
-	if (asks->uid == context->uid && asks->pid == context->pid)
-		return true;
-	LIST_FOREACH(guest, &context->guests, guest_link)
-		if (asks->uid == guest->uid && asks->pid == guest->pid)
+	LIST_FOREACH(user, &context->conns, context_link)
+		if (conn->uid == user->uid && conn->pid == user->pid)
 			return true;
 	return false;
 }

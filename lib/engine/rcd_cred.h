@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-struct rcd_session;
+struct rcd_conn;
+struct rcd_context;
 
 /** Capabilities that requests may need, numbers as in capabilities(7). */
 enum rcd_cap {
@@ -18,20 +19,18 @@ enum rcd_cap {
 
 /** Read the name and the rights of the process that has connected. */
 void
-rcd_cred_read(struct rcd_session *session);
+rcd_cred_read(struct rcd_conn *conn);
 
-/** Whether the connection whose request is served has a capability, and had it from the start. */
+/** Whether a connection has a capability, and had it from the start. */
 bool
-rcd_cred_may(const struct rcd_session *session, enum rcd_cap cap);
+rcd_cred_may(const struct rcd_conn *conn, enum rcd_cap cap);
 
 /**
- * Whether the connection whose request is served shares a context, or is of a process that does: as
- * librdmacm's connection is. A process of a PID namespace that we can't see has no number here, and
- * shares with nobody but by the context itself.
- *
- * @param session  whose request is served
+ * Whether a connection uses a context, or is of a process that does by another: as librdmacm's
+ * connection is. A process of a PID namespace that we can't see has no number here, and shares with
+ * nobody but by the context itself.
  */
 bool
-rcd_cred_same_process(const struct rcd_session *session, const struct rcd_session *context);
+rcd_cred_same_process(const struct rcd_conn *conn, const struct rcd_context *context);
 
 #endif /* RCD_CRED_H */

@@ -7,12 +7,10 @@
 
 #include <errno.h>
 #include <rte_ethdev.h>
-#include <rte_malloc.h>
 #include <stdlib.h>
 
 #include "rcd_cma.h"
 #include "rcd_kaddr.h"
-#include "rcd_rx.h"
 
 struct rcd_dev *
 rcd_dev_find(struct rcd_engine *engine, const char *name)
@@ -27,8 +25,7 @@ struct rcd_dev *
 rcd_dev_by_serial(const struct rcd_engine *engine, uint32_t serial)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits &&
-			engine->devs[i]->serial == serial)
+		if (engine->devs[i] != NULL && engine->devs[i]->lport.serial == serial)
 			return engine->devs[i];
 	return NULL;
 }
@@ -36,21 +33,11 @@ rcd_dev_by_serial(const struct rcd_engine *engine, uint32_t serial)
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 {
-	struct rcd_session *session;
+	struct rcd_context *context;
 
-	LIST_FOREACH(session, &dev->engine->sessions, link)
-		if (session->dev == dev)
-			rcd_guest_event(session, type, RCD_CTRL_EVENT_PORT, 1);
-}
-
-uint64_t
-rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i <= dev->engine->lcore_count; i++)
-		total += rcd_counter_get(&dev->counters[i], counter);
-	return total;
+	LIST_FOREACH(context, &dev->engine->contexts, link)
+		if (context->dev == dev)
+			rcd_context_event(context, type, RCD_CTRL_EVENT_PORT, 1);
 }
 
 uint64_t
@@ -58,7 +45,7 @@ rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_count
 {
 	const struct rcd_dev *dev = rcd_dev_find(engine, name);
 
-	return dev != NULL ? rcd_dev_sum(dev, counter) : 0;
+	return dev != NULL ? rcd_lport_sum(&dev->lport, counter) : 0;
 }
 
 int
@@ -66,37 +53,117 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 {
 	const struct rcd_dev *dev = rcd_dev_find(engine, name);
 
-	if (dev == NULL || dev->wire_waits)
+	if (dev == NULL)
 		return -ENOENT;
-	*port_id = dev->port_id;
+	*port_id = dev->lport.port_id;
 	return 0;
 }
 
-static void
-nothing(struct rcd_lcore *lcore, void *arg)
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 {
-	(void)lcore;
-	(void)arg;
+	return rcd_gid_table_find(dev->gids, gid);
+}
+
+/* Whether packets of a device get to another without a port: the end of a wire is for the wire. */
+static bool
+dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
+{
+	return other == dev || (!dev->lport.wire && !other->lport.wire && !dev->conf.no_shortcut);
+}
+
+/* What lcores are to see of a device now. @return NULL: no memory */
+static struct rcd_lport_view *
+dev_view(const struct rcd_dev *dev, const struct rcd_gid_table *gids)
+{
+	struct rcd_lport_view *view = calloc(1, sizeof(*view));
+
+	if (view == NULL)
+		return NULL;
+	memcpy(view->mac, dev->mac, RCD_MAC_LEN);
+	/* Who came last stands first, if two have a MAC. */
+	for (uint32_t i = RCD_DEVS_MAX; i-- > 0;) {
+		const struct rcd_dev *other = dev->engine->devs[i];
+
+		if (other == NULL || !other->shown || !dev_reaches(dev, other) ||
+			rcd_lport_view_local(view, other->mac) >= 0)
+			continue;
+		memcpy(view->locals[view->local_count].mac, other->mac, RCD_MAC_LEN);
+		view->locals[view->local_count++].index = (uint16_t)i;
+	}
+	view->gids = *gids;
+	view->gids.count = 0;
+	for (uint32_t i = 0; i < RCD_GIDS_MAX; i++)
+		if (view->gids.entries[i].used)
+			view->gids.count = i + 1;
+	return view;
+}
+
+/* The one before, for free(). */
+static void *
+dev_show_view(struct rcd_dev *dev, const struct rcd_lport_view *view)
+{
+	const struct rcd_lport_view *before = rcd_lport_set_view(&dev->lport, view);
+
+	dev->gids = &view->gids;
+	return (void *)(uintptr_t)before;
+}
+
+/* The view of each device tells the MACs of others: make all of them anew. @return 0 or -ENOMEM */
+static int
+dev_show_all(struct rcd_engine *engine)
+{
+	void *views[RCD_DEVS_MAX] = { NULL };
+	int err = 0;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX && err == 0; i++) {
+		const struct rcd_dev *dev = engine->devs[i];
+
+		if (dev == NULL || !dev->shown)
+			continue;
+		views[i] = dev_view(dev, dev->gids);
+		if (views[i] == NULL)
+			err = -ENOMEM;
+	}
+	for (uint32_t i = 0; i < RCD_DEVS_MAX && err == 0; i++)
+		if (views[i] != NULL)
+			views[i] = dev_show_view(engine->devs[i], views[i]);
+	if (err == 0)
+		rcd_lcores_synchronize(&engine->lcores);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		free(views[i]);
+	return err;
 }
 
 int
-rcd_dev_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
+rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
-	struct rcd_gid_table *copy = malloc(sizeof(*copy));
-	const struct rcd_gid_table *old = dev->gids;
+	uint8_t before[RCD_MAC_LEN];
+	int err;
 
-	if (copy == NULL)
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return 0;
+	memcpy(before, dev->mac, RCD_MAC_LEN);
+	memcpy(dev->mac, mac, RCD_MAC_LEN);
+	err = dev->shown ? dev_show_all(dev->engine) : 0;
+	if (err != 0)
+		memcpy(dev->mac, before, RCD_MAC_LEN);
+	return err;
+}
+
+/* Replace the table of addresses of a device that lcores see. */
+static int
+dev_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
+{
+	const struct rcd_lport_view *view = dev_view(dev, table);
+	void *before;
+
+	if (view == NULL)
 		return -ENOMEM;
-	*copy = *table;
-	copy->count = 0;
-	for (uint32_t i = 0; i < RCD_GIDS_MAX; i++)
-		if (copy->entries[i].used)
-			copy->count = i + 1;
-	__atomic_store_n(&dev->gids, copy, __ATOMIC_RELEASE);
-	/* Each lcore begins a new round: none looks at the old table any more. */
-	rcd_lcore_call_all(dev->engine, nothing, NULL);
-	free((void *)(uintptr_t)old);
-	if (dev->wire)
+	before = dev_show_view(dev, view);
+	rcd_lcores_synchronize(&dev->engine->lcores);
+	free(before);
+	if (dev->lport.wire)
 		rcd_kaddr_sync(dev->engine);
 	return 0;
 }
@@ -115,7 +182,7 @@ rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
 		table.entries[i].prefix_len = addr->prefix_len;
 		table.entries[i].vlan_id = addr->vlan_id;
 		table.entries[i].used = true;
-		return rcd_dev_set_gids(dev, &table);
+		return dev_set_gids(dev, &table);
 	}
 	return -ENOSPC;
 }
@@ -129,12 +196,12 @@ rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
 	if (index < 0)
 		return -ENOENT;
 	memset(&table.entries[index], 0, sizeof(table.entries[0]));
-	return rcd_dev_set_gids(dev, &table);
+	return dev_set_gids(dev, &table);
 }
 
 /* The address that every interface has (RFC 4291, appendix A); GID 0, as verbs users expect. */
 static struct rcd_gid
-link_local(const uint8_t *mac)
+dev_link_local(const uint8_t *mac)
 {
 	struct rcd_gid gid = { { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3],
 		mac[4], mac[5] } };
@@ -149,6 +216,8 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 
 	if (dev->mtu_max != 0 && mtu > dev->mtu_max)
 		mtu = dev->mtu_max;
+	if (dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mtu != 0 && mtu > dev->conf.mtu)
+		mtu = dev->conf.mtu;
 	dev->mtu = mtu;
 	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + 80 > mtu)
 		path_mtu /= 2;
@@ -164,7 +233,7 @@ rcd_dev_check_link(struct rcd_dev *dev)
 	if (dev->conf.attach == RCD_ATTACH_NETDEV)
 		up = dev->link_up;
 	else
-		up = rte_eth_link_get_nowait(dev->port_id, &link) == 0 && link.link_status;
+		up = rte_eth_link_get_nowait(dev->lport.port_id, &link) == 0 && link.link_status;
 	if (dev->peer != NULL)
 		up = up && !dev->peer->admin_down;
 	up = up && !dev->admin_down;
@@ -174,7 +243,7 @@ rcd_dev_check_link(struct rcd_dev *dev)
 	RCD_LOG(NOTICE, "%s: link %s", dev->conf.name, up ? "up" : "down");
 	if (!up)
 		rcd_counter_add(
-			&dev->counters[dev->engine->lcore_count], RCD_COUNTER_LINK_DOWNED, 1);
+			rcd_lport_control_counters(&dev->lport), RCD_COUNTER_LINK_DOWNED, 1);
 	rcd_dev_event(dev, up ? RCD_EVENT_PORT_ACTIVE : RCD_EVENT_PORT_ERR);
 }
 
@@ -185,61 +254,21 @@ rcd_dev_speed_mbps(const struct rcd_dev *dev)
 
 	/* What the drivers of wires and netdevs say is made up. */
 	if (dev->conf.attach != RCD_ATTACH_PORT ||
-		rte_eth_link_get_nowait(dev->port_id, &link) != 0 ||
+		rte_eth_link_get_nowait(dev->lport.port_id, &link) != 0 ||
 		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
 		return 0;
 	return link.link_speed;
 }
 
-struct join {
-	struct rcd_dev *dev;
-	struct rcd_txq *txqs; /**< one for each lcore */
-};
-
-static void
-join(struct rcd_lcore *lcore, void *arg)
-{
-	const struct join *what = arg;
-	struct rcd_txq *txq = &what->txqs[lcore->index];
-
-	txq->dev = what->dev;
-	TAILQ_INIT(&txq->blocked);
-	lcore->txq_of[what->dev->index] = txq;
-	lcore->txqs[lcore->txq_count++] = txq;
-}
-
-static void
-leave(struct rcd_lcore *lcore, void *arg)
-{
-	const struct rcd_dev *dev = arg;
-	struct rcd_txq *txq = lcore->txq_of[dev->index];
-
-	if (txq == NULL)
-		return;
-	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (lcore->txqs[i] == txq)
-			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
-	lcore->txq_of[dev->index] = NULL;
-	for (uint16_t i = 0; i < txq->count; i++)
-		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
-	rcd_mcast_table_destroy(lcore->mcast[dev->index]);
-	lcore->mcast[dev->index] = NULL;
-}
-
-/* Buffers may be the device's own, and another device may have its number next. */
-static void
-forget(struct rcd_lcore *lcore, void *arg)
-{
-	rcd_rx_forget(lcore, ((const struct rcd_dev *)arg)->index);
-}
-
+/* The addresses that it begins with, and lcores may see it. @return 0 or -ENOMEM */
 static int
-first_gids(struct rcd_dev *dev)
+dev_show_first(struct rcd_dev *dev)
 {
 	struct rcd_gid_table table = { .count = 0 };
+	const struct rcd_lport_view *view;
 	uint32_t count = 0;
 
-	table.entries[count].gid = link_local(dev->mac);
+	table.entries[count].gid = dev_link_local(dev->mac);
 	table.entries[count].prefix_len = 64;
 	table.entries[count++].used = true;
 	for (uint32_t i = 0; i < dev->conf.addr_count; i++) {
@@ -252,14 +281,21 @@ first_gids(struct rcd_dev *dev)
 		table.entries[count].vlan_id = addr->vlan_id;
 		table.entries[count++].used = true;
 	}
-	return rcd_dev_set_gids(dev, &table);
+	dev->engine->devs[dev->lport.index] = dev;
+	dev->shown = true;
+	view = dev_view(dev, &table);
+	if (view == NULL)
+		return -ENOMEM;
+	dev_show_view(dev, view);
+	return dev_show_all(dev->engine);
 }
 
+/* @param index  the first place that it may have */
 static struct rcd_dev *
-new_dev(struct rcd_engine *engine, const struct rcd_dev_conf *conf)
+dev_new(struct rcd_engine *engine, const struct rcd_dev_conf *conf, uint32_t index, uint32_t serial)
 {
+	static const struct rcd_gid_table no_gids;
 	struct rcd_dev *dev;
-	uint32_t index = 0;
 
 	while (index < RCD_DEVS_MAX && engine->devs[index] != NULL)
 		index++;
@@ -268,64 +304,60 @@ new_dev(struct rcd_engine *engine, const struct rcd_dev_conf *conf)
 	dev = calloc(1, sizeof(*dev));
 	if (dev == NULL)
 		return NULL;
-	/* One set for each lcore, and one for the control thread. */
-	dev->counters = rte_zmalloc("rocade_counters",
-		(engine->lcore_count + 1) * sizeof(dev->counters[0]), RCD_CACHE_LINE);
-	dev->txqs = rte_zmalloc(
-		"rocade_txqs", engine->lcore_count * sizeof(dev->txqs[0]), RCD_CACHE_LINE);
-	dev->gids = calloc(1, sizeof(*dev->gids));
 	dev->engine = engine;
-	dev->index = index;
 	dev->conf = *conf;
-	dev->wire = conf->attach == RCD_ATTACH_WIRE;
-	dev->serial = engine->next_serial++;
+	dev->gids = &no_gids;
+	dev->lport = (struct rcd_lport){
+		.index = index,
+		.serial = serial,
+		.wire = conf->attach == RCD_ATTACH_WIRE,
+		.answers = conf->attach != RCD_ATTACH_NETDEV,
+		.impaired = conf->impair[0] != '\0',
+	};
 	dev->hold[0] = dev->hold[1] = -1;
 	dev->link_up = true;
+	dev->admin_down = conf->down;
 	return dev;
 }
 
 static void
-free_one(struct rcd_dev *dev)
+dev_free_one(struct rcd_dev *dev)
 {
-	rcd_telemetry_lock();
-	rcd_dev_show(dev->engine, dev->index, NULL);
-	rcd_telemetry_unlock();
+	if (dev->engine->devs[dev->lport.index] == dev)
+		dev->engine->devs[dev->lport.index] = NULL;
 	if (dev->conf.attach == RCD_ATTACH_WIRE)
 		rcd_detach_wire_rings(dev);
-	rte_free(dev->counters);
-	rte_free(dev->txqs);
-	free((void *)(uintptr_t)dev->gids);
+	rcd_lport_fini(&dev->lport);
 	free(dev);
 }
 
 static void
-take_down(struct rcd_dev *dev);
+dev_take_down(struct rcd_dev *dev);
 
 /* Take a device away, and the other end of its wire with it. */
 static void
-remove_dev(struct rcd_dev *dev)
+dev_remove(struct rcd_dev *dev)
 {
 	struct rcd_dev *peer = dev->peer;
 
-	take_down(dev);
+	dev_take_down(dev);
 	if (peer != NULL)
-		take_down(peer);
+		dev_take_down(peer);
 	rcd_detach(dev);
 	if (peer != NULL) {
 		rcd_detach(peer);
-		free_one(peer);
+		dev_free_one(peer);
 	}
-	free_one(dev);
+	dev_free_one(dev);
 }
 
 /* Attach one device and show it to the lcores. */
 static int
-bring_up(struct rcd_dev *dev, char *error, size_t error_len)
+dev_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	struct join what = { .dev = dev, .txqs = dev->txqs };
 	int err;
 
-	if (dev->counters == NULL || dev->txqs == NULL || dev->gids == NULL) {
+	if (rcd_lport_init(&dev->lport, &dev->engine->lcores) != 0) {
 		snprintf(error, error_len, "%s: no memory", dev->conf.name);
 		return -ENOMEM;
 	}
@@ -333,67 +365,111 @@ bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 	if (err != 0)
 		return err;
 	rcd_dev_set_mtu(dev, dev->mtu);
-	err = first_gids(dev);
+	err = dev_show_first(dev);
 	if (err != 0)
 		return err;
-	rcd_dev_show(dev->engine, dev->index, dev);
-	rcd_lcore_call_all(dev->engine, join, &what);
-	if (dev->wire)
+	rcd_lport_show(&dev->lport);
+	if (dev->lport.wire)
 		rcd_kaddr_sync(dev->engine);
 	if (dev->conf.attach == RCD_ATTACH_NETDEV)
 		rcd_netlink_sync(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u", dev->conf.name, dev->driver,
-		dev->port_id, dev->path_mtu);
+		dev->lport.port_id, dev->path_mtu);
 	return 0;
 }
 
 static void
-take_down(struct rcd_dev *dev)
+dev_take_down(struct rcd_dev *dev)
 {
 	struct rcd_engine *engine = dev->engine;
-	struct rcd_session *session, *next;
+	struct rcd_context *context, *next;
 
-	for (session = LIST_FIRST(&engine->sessions); session != NULL; session = next) {
-		next = LIST_NEXT(session, link);
-		if (session->dev != dev)
+	for (context = LIST_FIRST(&engine->contexts); context != NULL; context = next) {
+		next = LIST_NEXT(context, link);
+		if (context->dev != dev)
 			continue;
-		rcd_guest_event(session, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
-		rcd_session_end(session);
+		rcd_context_event(context, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_context_end(context);
 	}
-	if (engine->devs[dev->index] == dev) {
-		rcd_cma_dev_gone(engine->cma, dev->serial);
-		rcd_neigh_flush(dev);
-		rcd_lcore_call_all(engine, leave, dev);
-		rcd_dev_show(engine, dev->index, NULL);
-		/* A last round: nobody passes packets on any more, and none is left in hand. */
-		rcd_lcore_call_all(engine, forget, dev);
-		if (dev->wire)
+	if (dev->shown) {
+		rcd_cma_dev_gone(engine->cma, dev->lport.serial);
+		rcd_neigh_flush(engine->neighs, dev->lport.serial);
+		rcd_lport_hide(&dev->lport);
+		dev->shown = false;
+		engine->devs[dev->lport.index] = NULL;
+		/* Without memory the others know a MAC too much: a place that no device has. */
+		dev_show_all(engine);
+		if (dev->lport.wire)
 			rcd_kaddr_sync(engine);
 		RCD_LOG(NOTICE, "%s: removed", dev->conf.name);
 	}
 }
 
-/* A wire has two ends, which come and go together; the peer's addresses come with its own conf. */
+/* A wire has two ends, which come and go together, each with its own conf. */
 static int
-add_wire(struct rcd_dev *dev, char *error, size_t error_len)
+dev_add_wire(struct rcd_dev *dev, struct rcd_dev *peer, char *error, size_t error_len)
 {
-	struct rcd_dev *peer = rcd_dev_find(dev->engine, dev->conf.target);
+	int err;
 
-	if (peer == NULL)
-		return 0;
-	if (!peer->wire_waits || strcmp(peer->conf.target, dev->conf.name) != 0) {
-		snprintf(error, error_len, "%s: %s is no free end of a wire to it", dev->conf.name,
-			peer->conf.name);
-		return -EINVAL;
-	}
 	dev->peer = peer;
 	peer->peer = dev;
-	return 0;
+	err = rcd_attach_wire_rings(dev, error, error_len);
+	if (err == 0)
+		err = dev_bring_up(peer, error, error_len);
+	return err;
+}
+
+/* The first end waits for the second, named but without a port. */
+static int
+dev_add_end(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+{
+	int err = rcd_wire_end_add(&engine->wire_ends, conf, engine->next_serial);
+
+	if (err == 0)
+		engine->next_serial++;
+	else
+		snprintf(error, error_len, "%s: no memory", conf->name);
+	return err;
+}
+
+/* The end that waits for this one, or NULL. @return 0, or -EINVAL: the name is another's */
+static int
+dev_find_end(struct rcd_engine *engine, const struct rcd_dev_conf *conf, struct rcd_wire_end **end,
+	char *error, size_t error_len)
+{
+	*end = NULL;
+	if (conf->attach != RCD_ATTACH_WIRE)
+		return 0;
+	*end = rcd_wire_end_find(&engine->wire_ends, conf->target);
+	if (*end == NULL ? rcd_dev_find(engine, conf->target) == NULL
+			 : strcmp((*end)->conf.target, conf->name) == 0)
+		return 0;
+	snprintf(error, error_len, "%s: %s is no free end of a wire to it", conf->name,
+		conf->target);
+	return -EINVAL;
 }
 
 static bool
-name_valid(const char *name)
+dev_name_taken(struct rcd_engine *engine, const char *name)
+{
+	return rcd_dev_find(engine, name) != NULL ||
+		rcd_wire_end_find(&engine->wire_ends, name) != NULL;
+}
+
+static uint32_t
+dev_places(const struct rcd_engine *engine)
+{
+	uint32_t places = RCD_DEVS_MAX - engine->wire_ends.count;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		places -= engine->devs[i] != NULL;
+	return places;
+}
+
+static bool
+dev_name_valid(const char *name)
 {
 	size_t len = strnlen(name, RCD_NAME_LEN);
 
@@ -407,58 +483,86 @@ name_valid(const char *name)
 }
 
 int
-rcd_engine_dev_add(
+rcd_dev_add(
 	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
 {
-	struct rcd_dev *dev;
+	struct rcd_wire_end *end;
+	struct rcd_dev *dev, *peer = NULL;
 	int err;
 
-	if (!name_valid(conf->name)) {
+	if (!dev_name_valid(conf->name)) {
 		snprintf(error, error_len, "a device's name has letters, digits and _-. only");
 		return -EINVAL;
 	}
-	if (rcd_dev_find(engine, conf->name) != NULL) {
+	if (dev_name_taken(engine, conf->name)) {
 		snprintf(error, error_len, "%s: there is a device of this name", conf->name);
 		return -EEXIST;
 	}
-	dev = new_dev(engine, conf);
-	if (dev == NULL) {
+	err = dev_find_end(engine, conf, &end, error, error_len);
+	if (err != 0)
+		return err;
+	if (dev_places(engine) == 0) {
 		snprintf(error, error_len, "%s: no room for another device", conf->name);
 		return -ENOSPC;
 	}
-	if (conf->attach == RCD_ATTACH_WIRE) {
-		err = add_wire(dev, error, error_len);
-		if (err == 0 && dev->peer == NULL) {
-			/* The first end waits for the second, named but without a port. */
-			dev->wire_waits = true;
-			rcd_dev_show(engine, dev->index, dev);
-			return 0;
-		}
-		if (err == 0)
-			err = rcd_attach_wire_rings(dev, error, error_len);
-		if (err == 0)
-			err = bring_up(dev->peer, error, error_len);
-		if (err == 0)
-			dev->peer->wire_waits = false;
-	} else {
-		err = 0;
+	if (conf->attach == RCD_ATTACH_WIRE && end == NULL)
+		return dev_add_end(engine, conf, error, error_len);
+	if (end != NULL) {
+		peer = dev_new(engine, &end->conf, 0, end->serial);
+		rcd_wire_end_del(&engine->wire_ends, end);
 	}
+	dev = dev_new(
+		engine, conf, peer != NULL ? peer->lport.index + 1 : 0, engine->next_serial++);
+	if (dev == NULL || (peer == NULL && conf->attach == RCD_ATTACH_WIRE)) {
+		snprintf(error, error_len, "%s: no memory", conf->name);
+		if (dev != NULL || peer != NULL)
+			dev_free_one(dev != NULL ? dev : peer);
+		return -ENOMEM;
+	}
+	err = peer != NULL ? dev_add_wire(dev, peer, error, error_len) : 0;
 	if (err == 0)
-		err = bring_up(dev, error, error_len);
+		err = dev_bring_up(dev, error, error_len);
 	if (err != 0)
-		remove_dev(dev);
+		dev_remove(dev);
+	return err;
+}
+
+int
+rcd_dev_del(struct rcd_engine *engine, const char *name)
+{
+	struct rcd_wire_end *end = rcd_wire_end_find(&engine->wire_ends, name);
+	struct rcd_dev *dev = rcd_dev_find(engine, name);
+
+	if (end != NULL)
+		rcd_wire_end_del(&engine->wire_ends, end);
+	else if (dev != NULL)
+		dev_remove(dev);
+	else
+		return -ENOENT;
+	return 0;
+}
+
+int
+rcd_engine_dev_add(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+{
+	int err;
+
+	rcd_telemetry_lock();
+	err = rcd_dev_add(engine, conf, error, error_len);
+	rcd_telemetry_unlock();
 	return err;
 }
 
 int
 rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
 {
-	struct rcd_dev *dev = rcd_dev_find(engine, name);
+	int err;
 
-	if (dev == NULL)
-		return -ENOENT;
-	remove_dev(dev);
-	return 0;
+	rcd_telemetry_lock();
+	err = rcd_dev_del(engine, name);
+	rcd_telemetry_unlock();
+	return err;
 }
 
 void
@@ -466,5 +570,6 @@ rcd_dev_del_all(struct rcd_engine *engine)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (engine->devs[i] != NULL)
-			remove_dev(engine->devs[i]);
+			dev_remove(engine->devs[i]);
+	rcd_wire_ends_fini(&engine->wire_ends);
 }

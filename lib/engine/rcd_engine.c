@@ -15,7 +15,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,21 +28,25 @@
 #include "rcd_cma.h"
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
+#include "rcd_inbox.h"
 #include "rcd_kaddr.h"
 #include "rcd_poll.h"
+#include "rcd_clock.h"
+#include "rcd_stage.h"
 
-#define NOTES          4096
-#define TICK_NS        20000000u /**< between looks at links, neighbours and faults */
-#define EVENTS_AT_ONCE 32
-#define NOTES_AT_ONCE  1024
+#define TICK_NS         20000000u /**< between looks at links, neighbours and faults */
+#define EVENTS_AT_ONCE  32
+#define NOTES_AT_ONCE   1024
+#define ALARMS_AT_ONCE  256
+#define WAITERS_AT_ONCE 64 /**< each may be a request that is served */
 
 /** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
 #define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
 #define MBUF_CACHE 256
 
-/* What an epoll event is of: the high half of its data; the low half is a session's serial. */
+/* What an epoll event is of: the high half of its data; the low half is a connection's serial. */
 enum source {
-	SOURCE_SESSION,
+	SOURCE_CONN,
 	SOURCE_LISTEN,
 	SOURCE_NOTES,
 	SOURCE_NETLINK,
@@ -51,23 +54,8 @@ enum source {
 
 RTE_LOG_REGISTER(rcd_logtype, lib.rocade.engine, NOTICE);
 
-void
-rcd_engine_conf_init(struct rcd_engine_conf *conf)
-{
-	*conf = (struct rcd_engine_conf){
-		.socket = RCD_CTRL_SOCKET,
-		.socket_mode = 0660,
-		.socket_gid = -1,
-		.admin_uid = -1,
-		.admin_gid = -1,
-		.clients = 1024,
-		.idle = RCD_IDLE_AUTO,
-	};
-	rcd_quota_init(&conf->quota);
-}
-
 static int
-watch(struct rcd_engine *engine, int fd, enum source source)
+engine_watch(struct rcd_engine *engine, int fd, enum source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)source << 32 };
 
@@ -76,7 +64,7 @@ watch(struct rcd_engine *engine, int fd, enum source source)
 
 /* Whether an engine answers at this address. */
 static bool
-in_use(const struct sockaddr_un *addr)
+engine_in_use(const struct sockaddr_un *addr)
 {
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	bool used = sock >= 0 && connect(sock, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
@@ -97,7 +85,7 @@ engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
 	if (path[0] == '\0')
 		return 0;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-	if (in_use(&addr)) {
+	if (engine_in_use(&addr)) {
 		snprintf(error, error_len, "another engine answers on %s", path);
 		return -EADDRINUSE;
 	}
@@ -118,12 +106,12 @@ engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
 	if (err != 0)
 		snprintf(error, error_len, "can't listen on %s: %s", path, strerror(-err));
 	else
-		err = watch(engine, engine->listen_fd, SOURCE_LISTEN);
+		err = engine_watch(engine, engine->listen_fd, SOURCE_LISTEN);
 	return err;
 }
 
 static int
-make_pool(struct rcd_engine *engine, int socket_id)
+engine_make_pool(struct rcd_engine *engine, int socket_id)
 {
 	uint32_t count = engine->conf.mbufs != 0 ? engine->conf.mbufs : 16383;
 	char name[32];
@@ -138,40 +126,60 @@ make_pool(struct rcd_engine *engine, int socket_id)
 	return engine->pools[socket_id] != NULL ? 0 : -ENOMEM;
 }
 
-static int
-make_lcores(struct rcd_engine *engine)
+static bool
+engine_wants_neighbour(
+	void *arg, const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
 {
-	static const struct rcd_lcore_ops ops = { rcd_gsi_rx, rcd_neigh_wanted };
+	const struct rcd_engine *engine = arg;
+	struct rcd_hop_key key = rcd_route_key(lport, vlan_id, gid);
+
+	return rcd_neigh_wanted(engine->neighs, &key);
+}
+
+static const struct rcd_lcore_ops lcore_ops = {
+	.rx_gsi = rcd_gsi_rx,
+	.wants_neighbour = engine_wants_neighbour,
+};
+
+/* An lcore with buffers near it. */
+static int
+engine_add_lcore(struct rcd_engine *engine, unsigned int lcore_id)
+{
+	int socket_id = (int)rte_lcore_to_socket_id(lcore_id);
+	int err = engine_make_pool(engine, socket_id);
+
+	if (err != 0)
+		return err;
+	return rcd_lcores_add(&engine->lcores, lcore_id, engine->pools[socket_id]);
+}
+
+static int
+engine_make_lcores(struct rcd_engine *engine)
+{
+	uint32_t most = engine->conf.lcores != 0 ? engine->conf.lcores : RCD_LCORES_MAX;
 	unsigned int lcore_id;
-	int err;
+	int err = 0;
 
 	RTE_LCORE_FOREACH_WORKER(lcore_id) {
-		if (engine->lcore_count == RCD_LCORES_MAX ||
-			(engine->conf.lcores != 0 && engine->lcore_count == engine->conf.lcores))
+		if (err != 0 || engine->lcores.count == RTE_MIN(most, (uint32_t)RCD_LCORES_MAX))
 			break;
-		err = make_pool(engine, (int)rte_lcore_to_socket_id(lcore_id));
-		if (err == 0)
-			err = rcd_lcore_create(engine, engine->lcore_count++, lcore_id, &ops);
-		if (err != 0)
-			return err;
+		err = engine_add_lcore(engine, lcore_id);
 	}
-	if (engine->lcore_count > 0)
-		return 0;
+	if (err != 0 || engine->lcores.count > 0)
+		return err;
 	/* Nobody to poll but the program itself. */
-	engine->lcore_count = 1;
-	err = make_pool(engine, (int)rte_lcore_to_socket_id(rte_get_main_lcore()));
-	return err != 0 ? err : rcd_lcore_create(engine, 0, rte_get_main_lcore(), &ops);
+	return engine_add_lcore(engine, rte_get_main_lcore());
 }
 
 /* Applications that poll want cores too: two for each lcore, and one for everything else. */
 static bool
-cores_scarce(const struct rcd_engine *engine)
+engine_cores_scarce(const struct rcd_engine *engine)
 {
-	return sysconf(_SC_NPROCESSORS_ONLN) < 2 * (long)engine->lcore_count + 1;
+	return sysconf(_SC_NPROCESSORS_ONLN) < 2 * (long)engine->lcores.count + 1;
 }
 
 static int
-setup(struct rcd_engine *engine, char *error, size_t error_len)
+engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
 	struct rcd_quota total;
 	int err = rcd_guard_init();
@@ -183,38 +191,35 @@ setup(struct rcd_engine *engine, char *error, size_t error_len)
 	if (getentropy(engine->secret, sizeof(engine->secret)) != 0 ||
 		getentropy(&engine->generation, sizeof(engine->generation)) != 0)
 		return -errno;
-	engine->qp_owner = calloc(RCD_QP_SLOTS, sizeof(engine->qp_owner[0]));
 	engine->qp_high = calloc(RCD_QP_SLOTS, sizeof(engine->qp_high[0]));
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	engine->note_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	engine->notes = rte_ring_create_elem(
-		"rocade_notes", sizeof(struct rcd_note), NOTES, SOCKET_ID_ANY, RING_F_SC_DEQ);
-	engine->neighs = rcd_neigh_create(engine);
 	engine->closer = rcd_closer_create(engine->epoll_fd, &engine->book);
-	if (engine->qp_owner == NULL || engine->qp_high == NULL || engine->epoll_fd < 0 ||
-		engine->note_fd < 0 || engine->notes == NULL || engine->neighs == NULL ||
-		engine->closer == NULL) {
+	if (engine->qp_high == NULL || engine->epoll_fd < 0 || engine->closer == NULL ||
+		rcd_route_open(engine) != 0 ||
+		rcd_lcores_init(&engine->lcores, &lcore_ops, engine) != 0) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
+	engine->lcores.hop_macs = rcd_hops_macs(engine->hops);
 	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rcd_cm_host_create(engine) != 0) {
 		snprintf(error, error_len, "not enough memory for connection management");
 		return -ENOMEM;
 	}
-	err = make_lcores(engine);
+	err = engine_make_lcores(engine);
 	if (err != 0) {
 		snprintf(error, error_len,
 			"not enough memory for buffers; give EAL more (-m), or hugepages");
 		return err;
 	}
-	engine->yield = cores_scarce(engine);
+	engine->yield = engine_cores_scarce(engine);
 	if (engine->conf.idle == RCD_IDLE_AUTO)
 		engine->conf.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
-	watch(engine, engine->note_fd, SOURCE_NOTES);
+	engine->lcores.idle = engine->conf.idle;
+	engine_watch(engine, engine->lcores.note_fd, SOURCE_NOTES);
 	err = rcd_netlink_open(engine);
 	if (err == 0)
-		watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
+		engine_watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
 	else
 		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
 	err = rcd_kaddr_open(engine);
@@ -236,12 +241,15 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	}
 	engine->conf = *conf;
 	engine->creator = geteuid();
-	engine->epoll_fd = engine->note_fd = engine->listen_fd = engine->spare_fd = -1;
+	rcd_lcores_clear(&engine->lcores);
+	engine->epoll_fd = engine->listen_fd = engine->spare_fd = -1;
 	engine->next_serial = 1;
 	engine->started_ns = rcd_clock_ns();
-	LIST_INIT(&engine->sessions);
+	LIST_INIT(&engine->conns);
+	LIST_INIT(&engine->contexts);
 	TAILQ_INIT(&engine->parked);
-	if (setup(engine, error, error_len) != 0) {
+	rcd_alarms_init(&engine->alarms, engine->started_ns);
+	if (engine_setup(engine, error, error_len) != 0) {
 		rcd_engine_destroy(engine);
 		return NULL;
 	}
@@ -249,29 +257,10 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	return engine;
 }
 
-static void
-stop_lcores(struct rcd_engine *engine)
-{
-	uint64_t one = 1;
-
-	for (uint32_t i = 0; engine->started && i < engine->lcore_count; i++) {
-		struct rcd_lcore *lcore = engine->lcores[i];
-
-		if (!lcore->running)
-			continue;
-		__atomic_store_n(&lcore->stop, true, __ATOMIC_SEQ_CST);
-		if (write(lcore->wake_fd, &one, sizeof(one)) < 0) {
-			/* Full: it is going to wake up anyway. */
-		}
-		rte_eal_wait_lcore(lcore->lcore_id);
-		lcore->running = false;
-	}
-}
-
 void
 rcd_engine_destroy(struct rcd_engine *engine)
 {
-	struct rcd_session *session;
+	struct rcd_context *context;
 
 	if (engine == NULL)
 		return;
@@ -280,32 +269,28 @@ rcd_engine_destroy(struct rcd_engine *engine)
 		unlink(engine->conf.socket);
 		close(engine->listen_fd);
 	}
-	while ((session = LIST_FIRST(&engine->sessions)) != NULL) {
-		rcd_guest_event(session, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
-		rcd_session_end(session);
-		rcd_session_close(session);
+	while ((context = LIST_FIRST(&engine->contexts)) != NULL) {
+		rcd_context_event(context, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_context_end(context);
 	}
-	if (engine->lcore_count > 0 && engine->neighs != NULL)
+	while (!LIST_EMPTY(&engine->conns))
+		rcd_inbox_close(LIST_FIRST(&engine->conns));
+	if (engine->lcores.count > 0 && engine->neighs != NULL)
 		rcd_dev_del_all(engine);
-	stop_lcores(engine);
-	for (uint32_t i = 0; i < engine->lcore_count; i++)
-		rcd_lcore_destroy(engine->lcores[i]);
+	rcd_lcores_stop(&engine->lcores);
+	rcd_lcores_fini(&engine->lcores);
 	rcd_closer_destroy(engine->closer);
 	rcd_cm_host_destroy(engine);
 	rcd_kaddr_close(engine);
 	rcd_netlink_close(engine);
-	rcd_neigh_destroy(engine->neighs);
+	rcd_route_close(engine);
 	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
 		rte_mempool_free(engine->pools[i]);
-	rte_ring_free(engine->notes);
-	if (engine->note_fd >= 0)
-		close(engine->note_fd);
 	if (engine->epoll_fd >= 0)
 		close(engine->epoll_fd);
 	if (engine->spare_fd >= 0)
 		close(engine->spare_fd);
 	rcd_guard_fini();
-	free(engine->qp_owner);
 	free(engine->qp_high);
 	free(engine);
 }
@@ -313,18 +298,13 @@ rcd_engine_destroy(struct rcd_engine *engine)
 int
 rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg)
 {
-	struct rcd_lcore *lcore = engine->lcores[index];
-	int err;
+	return rcd_lcores_launch(&engine->lcores, index, loop, arg);
+}
 
-	if (lcore->lcore_id == rte_get_main_lcore())
-		return -ENOTSUP;
-	lcore->running = true;
-	err = rte_eal_remote_launch(loop, arg, lcore->lcore_id);
-	if (err != 0)
-		lcore->running = false;
-	else
-		engine->started = true;
-	return err;
+void
+rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages)
+{
+	rcd_stage_measure(engine->lcores.lcore[index], stages);
 }
 
 int
@@ -332,8 +312,8 @@ rcd_engine_start(struct rcd_engine *engine)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; err == 0 && i < engine->lcore_count; i++)
-		err = rcd_engine_launch(engine, i, rcd_poll_main, engine->lcores[i]);
+	for (uint32_t i = 0; err == 0 && i < engine->lcores.count; i++)
+		err = rcd_engine_launch(engine, i, rcd_poll_main, engine->lcores.lcore[i]);
 	return err;
 }
 
@@ -342,13 +322,14 @@ struct each {
 	void *arg;
 };
 
-static void
-run_each(struct rcd_lcore *lcore, void *arg)
+static int
+engine_run_each(struct rcd_lcore *lcore, void *arg)
 {
 	const struct each *each = arg;
 
 	(void)lcore;
 	each->fn(each->arg);
+	return 0;
 }
 
 void
@@ -356,36 +337,47 @@ rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *ar
 {
 	struct each each = { .fn = fn, .arg = arg };
 
-	rcd_lcore_call_all(engine, run_each, &each);
+	rcd_lcores_call(&engine->lcores, engine_run_each, &each);
+}
+
+/* A neighbour was seen on a link. */
+static void
+engine_learn(struct rcd_engine *engine, const struct rcd_note *note)
+{
+	const struct rcd_dev *dev = note->whom < RCD_DEVS_MAX ? engine->devs[note->whom] : NULL;
+	struct rcd_hop_key key;
+
+	if (dev == NULL)
+		return;
+	key = rcd_route_key(&dev->lport, note->vlan_id, &note->gid);
+	rcd_neigh_learn(engine->neighs, &key, note->mac);
 }
 
 static void
-take_notes(struct rcd_engine *engine)
+engine_take_notes(struct rcd_engine *engine)
 {
 	struct rcd_note note;
 	uint64_t count;
-	bool neighbours = false;
 
-	if (read(engine->note_fd, &count, sizeof(count)) < 0) {
+	if (read(engine->lcores.note_fd, &count, sizeof(count)) < 0) {
 		/* Read before: the ring tells. */
 	}
-	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->notes, &note, sizeof(note)) == 0; i++) {
+	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->lcores.notes, &note, sizeof(note)) == 0;
+		i++) {
 		switch ((enum rcd_note_kind)note.kind) {
 		case RCD_NOTE_EVENT: {
-			struct rcd_session *session = rcd_session_find(engine, note.session);
+			struct rcd_conn *conn = rcd_conn_find(engine, note.whom);
 
-			if (session != NULL)
-				rcd_session_event(session, note.type, note.of, note.cookie);
+			if (conn != NULL)
+				rcd_conn_event(conn, note.type, note.of, note.cookie);
 			break;
 		}
 		case RCD_NOTE_NEIGH:
-			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
-				neighbours |= rcd_neigh_learn(engine->devs[note.session],
-					note.vlan_id, &note.gid, note.mac);
+			engine_learn(engine, &note);
 			break;
 		case RCD_NOTE_QUERY:
-			if (note.session < RCD_DEVS_MAX && engine->devs[note.session] != NULL)
-				rcd_cma_queried(engine->cma, engine->devs[note.session]->serial);
+			if (note.whom < RCD_DEVS_MAX && engine->devs[note.whom] != NULL)
+				rcd_cma_queried(engine->cma, engine->devs[note.whom]->lport.serial);
 			break;
 		}
 		/* The rest another time: lcores wake only for a ring that was empty. */
@@ -394,15 +386,11 @@ take_notes(struct rcd_engine *engine)
 			break;
 		}
 	}
-	if (neighbours) {
-		rcd_session_unpark(engine);
-		rcd_cma_neighbours(engine->cma);
-	}
 }
 
 /* One that is refused would have to be closed, with the descriptors that it may have brought. */
 static bool
-may_accept(const struct rcd_engine *engine)
+engine_may_accept(const struct rcd_engine *engine)
 {
 	return rcd_closer_is_ready(engine->closer) &&
 		(engine->guarded || rcd_closer_may_accept(engine->closer));
@@ -410,7 +398,7 @@ may_accept(const struct rcd_engine *engine)
 
 /* Leave new connections alone, or no longer. */
 static void
-accept_later(struct rcd_engine *engine, bool later)
+engine_accept_later(struct rcd_engine *engine, bool later)
 {
 	struct epoll_event event = { .events = later ? 0 : EPOLLIN,
 		.data.u64 = (uint64_t)SOURCE_LISTEN << 32 };
@@ -420,36 +408,7 @@ accept_later(struct rcd_engine *engine, bool later)
 }
 
 static void
-read_later(struct rcd_session *session, bool later)
-{
-	struct epoll_event event = { .events = EPOLLRDHUP | (later ? 0 : EPOLLIN),
-		.data.u64 = session->serial };
-
-	session->read_later = later;
-	epoll_ctl(session->engine->epoll_fd, EPOLL_CTL_MOD, session->sock, &event);
-}
-
-void
-rcd_engine_read_later(struct rcd_session *session)
-{
-	session->engine->read_later = true;
-	read_later(session, true);
-}
-
-/* Who waited for the closer looks again. */
-static void
-read_again(struct rcd_engine *engine)
-{
-	struct rcd_session *session;
-
-	engine->read_later = false;
-	LIST_FOREACH(session, &engine->sessions, link)
-		if (session->read_later)
-			read_later(session, false);
-}
-
-static void
-tick(struct rcd_engine *engine)
+engine_tick(struct rcd_engine *engine)
 {
 	uint64_t now_ns = rcd_clock_ns();
 
@@ -457,22 +416,20 @@ tick(struct rcd_engine *engine)
 		return;
 	engine->next_tick_ns = now_ns + TICK_NS;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL && !engine->devs[i]->wire_waits)
+		if (engine->devs[i] != NULL)
 			rcd_dev_check_link(engine->devs[i]);
-	rcd_neigh_tick(engine, now_ns);
+	rcd_neigh_tick(engine->neighs, now_ns);
 	rcd_kaddr_tick(engine, now_ns);
-	rcd_follow(engine, now_ns);
-	rcd_session_mem_check(engine);
-	if (engine->accept_later && may_accept(engine))
-		accept_later(engine, false);
+	rcd_context_check_memory(engine);
+	if (engine->accept_later && engine_may_accept(engine))
+		engine_accept_later(engine, false);
 	if (engine->read_later)
-		read_again(engine);
-	rcd_session_unpark(engine);
+		rcd_inbox_read_again(engine);
 	rcd_cma_tick(engine->cma, now_ns);
 }
 
 static uint64_t
-thread_ns(void)
+engine_thread_ns(void)
 {
 	struct timespec used;
 
@@ -482,7 +439,7 @@ thread_ns(void)
 
 /* Clients that ask without end do not have the core of others by way of us. */
 static void
-rest(struct rcd_engine *engine)
+engine_rest(struct rcd_engine *engine)
 {
 	uint64_t rest_ns = rcd_pace_spend(&engine->pace, rcd_clock_ns(), engine->used_ns);
 	struct timespec timeout = { .tv_nsec = (long)rest_ns };
@@ -504,96 +461,82 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	int count;
 
 	if (engine->yield && timeout_ms > 0)
-		rest(engine);
-	began_ns = engine->yield ? thread_ns() : 0;
+		engine_rest(engine);
+	began_ns = engine->yield ? engine_thread_ns() : 0;
 	if (timeout_ms > (int)(TICK_NS / 1000000) &&
 		(engine->client_count > 0 || engine->accept_later ||
 			rcd_cma_connections(engine->cma) > 0))
 		timeout_ms = TICK_NS / 1000000;
-	if (engine->unfinished_count > 0)
+	/* Who sets thousands of alarms for one moment does not hold up those of others. */
+	if (engine->unfinished_count > 0 || engine->told_left ||
+		rcd_alarms_left(&engine->alarms, rcd_clock_ns()))
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
+	rcd_telemetry_lock();
 	/* First, so that nobody has two turns in a step. */
-	rcd_session_go_on(engine);
+	rcd_inbox_go_on(engine);
 	for (int i = 0; i < count; i++) {
 		uint32_t serial = (uint32_t)events[i].data.u64;
-		struct rcd_session *session;
+		struct rcd_conn *conn;
 
 		switch ((enum source)(events[i].data.u64 >> 32)) {
-		case SOURCE_SESSION:
+		case SOURCE_CONN:
 			/* It may have ended because of an event before this one. */
-			session = rcd_session_find(engine, serial);
-			if (session == NULL)
+			conn = rcd_conn_find(engine, serial);
+			if (conn == NULL)
 				break;
-			if ((events[i].events & EPOLLIN) && !session->parked)
-				rcd_session_ready(session);
+			if ((events[i].events & EPOLLIN) && !conn->parked)
+				rcd_inbox_ready(conn);
 			else if (events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
-				rcd_session_close(session);
+				rcd_inbox_close(conn);
 			break;
 		case SOURCE_LISTEN:
-			if (may_accept(engine))
-				rcd_session_accept(engine);
+			if (engine_may_accept(engine))
+				rcd_conn_accept(engine);
 			else
-				accept_later(engine, true);
+				engine_accept_later(engine, true);
 			break;
 		case SOURCE_NOTES:
-			take_notes(engine);
+			engine_take_notes(engine);
 			break;
 		case SOURCE_NETLINK:
 			rcd_netlink_ready(engine);
-			rcd_session_unpark(engine);
-			rcd_cma_neighbours(engine->cma);
 			break;
 		}
 	}
 	rcd_gsi_take(engine);
-	if (engine->follow_soon)
-		rcd_follow(engine, rcd_clock_ns());
-	tick(engine);
+	engine_tick(engine);
+	rcd_alarms_run(&engine->alarms, rcd_clock_ns(), ALARMS_AT_ONCE);
+	engine->told_left = rcd_neigh_call(engine->neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
+	rcd_telemetry_unlock();
 	if (engine->yield)
-		engine->used_ns += thread_ns() - began_ns;
+		engine->used_ns += engine_thread_ns() - began_ns;
 }
 
 void
 rcd_engine_wake(struct rcd_engine *engine)
 {
-	uint64_t one = 1;
-
-	if (write(engine->note_fd, &one, sizeof(one)) < 0) {
-		/* Full: it does not wait. */
-	}
+	rcd_lcores_wake_control(&engine->lcores);
 }
 
 uint32_t
 rcd_engine_lcore_count(const struct rcd_engine *engine)
 {
-	return engine->lcore_count;
+	return engine->lcores.count;
 }
 
 struct rcd_lcore *
 rcd_engine_lcore(struct rcd_engine *engine, uint32_t index)
 {
-	return index < engine->lcore_count ? engine->lcores[index] : NULL;
+	return index < engine->lcores.count ? engine->lcores.lcore[index] : NULL;
 }
 
 bool
 rcd_engine_stopping(const struct rcd_engine *engine)
 {
 	return engine->stopping;
-}
-
-uint32_t
-rcd_engine_clients(const struct rcd_engine *engine)
-{
-	return engine->client_count;
-}
-
-uint32_t
-rcd_engine_qps(const struct rcd_engine *engine)
-{
-	return engine->qp_used;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine: devices, lcores and client sessions, as one object for programs to run.
+ * The engine: devices, lcores and clients, as one object for programs to run.
  *
  * A program initialises EAL, creates an engine, adds devices, and calls rcd_engine_step() from one
  * thread, the control thread. Polling is done either by EAL worker lcores that the engine starts
@@ -18,58 +18,10 @@
 #include <stdint.h>
 
 #include "rcd_counter.h"
-#include "rcd_gid.h"
+#include "rcd_dev_conf.h"
+#include "rcd_idle.h"
 #include "rcd_quota.h"
 #include "rcd_stage.h"
-
-#define RCD_NAME_LEN 64
-
-/** What an lcore does when there is nothing to do. */
-enum rcd_idle {
-	RCD_IDLE_AUTO,  /**< yield when there are fewer than two cores per lcore, else poll */
-	RCD_IDLE_POLL,  /**< poll on: for a core of its own */
-	RCD_IDLE_YIELD, /**< poll for a moment, then let others run between polls */
-	RCD_IDLE_SLEEP, /**< poll for a moment, then block until something happens */
-};
-
-/** How a device is attached. */
-enum rcd_attach {
-	RCD_ATTACH_WIRE,   /**< one end of an embedded wire; the peer is another device */
-	RCD_ATTACH_NETDEV, /**< a kernel netdev that the kernel keeps */
-	RCD_ATTACH_PORT,   /**< any DPDK port */
-};
-
-/** Which driver reaches a kernel netdev. */
-enum rcd_netdev_mode {
-	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
-	RCD_NETDEV_XDP,
-	RCD_NETDEV_PACKET,
-};
-
-#define RCD_DEV_ADDRS_MAX 16
-
-/** An address of a device that the engine owns. */
-struct rcd_addr {
-	struct rcd_gid gid; /**< IPv4 in its mapped form */
-	uint8_t prefix_len; /**< of the subnet: up to 32, or up to 128 */
-	uint16_t vlan_id;   /**< 0: untagged */
-};
-
-/** What a device is to be. */
-struct rcd_dev_conf {
-	char name[RCD_NAME_LEN];
-	enum rcd_attach attach;
-	char target
-		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
-	enum rcd_netdev_mode mode;
-	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
-	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
-	bool no_shortcut; /**< packets for other devices of this engine leave by the port, too */
-	uint32_t addr_count;
-	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
-	struct rcd_gid gateway4;                  /**< all zero: none */
-	struct rcd_gid gateway6;
-};
 
 /** What an engine is to be. */
 struct rcd_engine_conf {
@@ -81,9 +33,9 @@ struct rcd_engine_conf {
 	int64_t admin_gid; /**< likewise, who has this group */
 	uint32_t clients;  /**< most at once */
 	enum rcd_idle idle;
-	uint32_t mbufs;         /**< per NUMA node; 0: from the number of ports */
+	uint32_t mbufs;         /**< per NUMA node; 0: 16383, and fewer where memory is short */
 	uint32_t lcores;        /**< of the EAL worker lcores, so many at most; 0: all of them */
-	struct rcd_quota quota; /**< what each session may have at most */
+	struct rcd_quota quota; /**< what each client may have at most */
 	struct rcd_quota user_quota; /**< each user; 0: a share of what there is */
 	bool kernel_addresses;       /**< give addresses of embedded wires to the kernel */
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
@@ -106,7 +58,7 @@ struct rcd_lcore;
 struct rcd_engine *
 rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_len);
 
-/** Close sessions, remove devices, free everything. Worker lcores are stopped. */
+/** Close connections, remove devices, free everything. Worker lcores are stopped. */
 void
 rcd_engine_destroy(struct rcd_engine *engine);
 
@@ -163,6 +115,18 @@ rcd_engine_dev_add(
 int
 rcd_engine_dev_del(struct rcd_engine *engine, const char *name);
 
+/**
+ * Change a key of a device that is there, as "rocade link set" does.
+ *
+ * @param key, val  of rcd_link_key.def, one that is LIVE
+ * @param error     set to a sentence, unless 0 is returned
+ * @return 0; -ENOENT: no such device or key; -EINVAL: not such a value, or not of this device; or
+ *         what its driver said, as -errno
+ */
+int
+rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
+	char *error, size_t error_len);
+
 /** The DPDK port of a device. @return 0 or -ENOENT */
 int
 rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_id);
@@ -171,40 +135,15 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 uint64_t
 rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter);
 
-/** Parse ADDRESS or ADDRESS/LENGTH, IPv4 or IPv6. @return 0 or -EINVAL */
-int
-rcd_addr_parse(const char *text, struct rcd_addr *addr);
-
 /** Number of lcores, and one of them. */
 uint32_t
 rcd_engine_lcore_count(const struct rcd_engine *engine);
 struct rcd_lcore *
 rcd_engine_lcore(struct rcd_engine *engine, uint32_t index);
 
-/** Sessions at present, and queue pairs of them all. */
-uint32_t
-rcd_engine_clients(const struct rcd_engine *engine);
-uint32_t
-rcd_engine_qps(const struct rcd_engine *engine);
-
 /** Whether a client asked the engine to stop. */
 bool
 rcd_engine_stopping(const struct rcd_engine *engine);
-
-/**
- * Do one round of an lcore's work. Never blocks, allocates or logs. Called by the thread that the
- * lcore belongs to.
- *
- * @param now_ns  CLOCK_MONOTONIC in nanoseconds, never goes backwards
- * @param budget  most packets to receive and to send
- * @return packets, doorbells, timers and commands handled; 0: there was nothing to do
- */
-uint32_t
-rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget);
-
-/** Whether the engine wants this lcore's thread back. The thread of the lcore. */
-bool
-rcd_lcore_stopping(const struct rcd_lcore *lcore);
 
 /**
  * Measure where the time goes from now on: into the stages of rcd_stage.h.
@@ -213,16 +152,5 @@ rcd_lcore_stopping(const struct rcd_lcore *lcore);
  */
 void
 rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages);
-
-/** The clock for rcd_lcore_poll(), from the time-stamp counter. Any thread. */
-uint64_t
-rcd_clock_ns(void);
-
-/**
- * Let time pass at once: the clock is ahead by this much more from now on. For tests that poll an
- * engine themselves; no other thread may look at the clock meanwhile.
- */
-void
-rcd_clock_advance(uint64_t ns);
 
 #endif /* RCD_ENGINE_H */

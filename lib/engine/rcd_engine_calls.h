@@ -9,14 +9,7 @@
 
 /* rcd_dev.c */
 
-/** Counters of a device on this lcore. */
-static inline struct rcd_counters *
-rcd_dev_counters(const struct rcd_dev *dev, const struct rcd_lcore *lcore)
-{
-	return &dev->counters[lcore->index];
-}
-
-/** Whether the address belongs to the device now. @return its place in rcd_dev_gids(); -1: no */
+/** Whether the address belongs to the device now. @return its place in the table; -1: no */
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 
@@ -27,13 +20,9 @@ rcd_dev_find(struct rcd_engine *engine, const char *name);
 struct rcd_dev *
 rcd_dev_by_serial(const struct rcd_engine *engine, uint32_t serial);
 
-/** A counter of a device: of all lcores and of the control thread. */
-uint64_t
-rcd_dev_sum(const struct rcd_dev *dev, enum rcd_counter counter);
-
-/** Replace the GID table. */
+/** Another MAC from now on. @return 0; -ENOMEM: it has the old one */
 int
-rcd_dev_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table);
+rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac);
 
 /** Add or remove an address; the others keep their places. @return 0, -EEXIST, -ENOENT, -ENOSPC */
 int
@@ -56,6 +45,18 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu);
 /** Tell all clients of a device. */
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type);
+
+/** As rcd_engine_dev_add() and rcd_engine_dev_del(), from within a step. */
+int
+rcd_dev_add(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len);
+int
+rcd_dev_del(struct rcd_engine *engine, const char *name);
+
+/** As rcd_engine_dev_set(), from within a step. */
+int
+rcd_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
+	char *error, size_t error_len);
 
 /** Remove all devices, at the end. */
 void
@@ -119,203 +120,68 @@ int
 rcd_netlink_source(struct rcd_engine *engine, const struct rcd_gid *dgid, uint32_t *ifindex,
 	struct rcd_gid *src);
 
-/* rcd_session.c */
-
-void
-rcd_session_accept(struct rcd_engine *engine);
-
-/** The socket of a session can be read. */
-void
-rcd_session_ready(struct rcd_session *session);
-
-/** Destroy all that a session has, and tell its client. It may be the one that is being served. */
-void
-rcd_session_end(struct rcd_session *session);
-
-/** Destroy a session and all that it has. */
-void
-rcd_session_close(struct rcd_session *session);
-
-/** Open a device for a session: segment and tables. @return 0 or -errno */
-int
-rcd_session_open(struct rcd_session *session, struct rcd_dev *dev);
-
-/** A session's request waits for a neighbour, or no more. */
-void
-rcd_session_park(struct rcd_session *session, bool parked);
-
-/** Go on with requests that are not finished, of a few sessions in turns. */
-void
-rcd_session_go_on(struct rcd_engine *engine);
-
-/** Try parked requests again. */
-void
-rcd_session_unpark(struct rcd_engine *engine);
-
-/** Memory for what an lcore touches, near it, zeroed; free() gives it back. */
-void *
-rcd_session_zalloc(const struct rcd_session *session, size_t bytes);
-
-/**
- * A stream for events: the client reads the first end, and we send to the second without ever
- * blocking. A socket and no pipe: who reads a pipe holds its lock while the page that he reads into
- * comes, and who writes waits for that lock however it was opened. Our end is charged.
- *
- * @return 0 or -errno
- */
-int
-rcd_session_stream(struct rcd_session *session, int ends[2]);
-
-/** Close our end of one. */
-void
-rcd_session_stream_close(struct rcd_session *session, int sock);
-
-struct rcd_session *
-rcd_session_find(struct rcd_engine *engine, uint32_t serial);
-
-/** Send an asynchronous event; one that does not fit is counted. */
-void
-rcd_session_event(struct rcd_session *session, uint32_t type, uint32_t of, uint64_t cookie);
-
-/* rcd_guest.c */
-
-/** A new connection joins the context whose segment this is. @return 0; -EBADF: of none */
-int
-rcd_guest_join(struct rcd_session *guest, int fd);
-
-/** A connection has ended. @return whether a guest took its place, and the session lives on */
-bool
-rcd_guest_leave(struct rcd_session *session);
-
-/** A context ends: so do the connections of its guests. */
-void
-rcd_guest_end_all(struct rcd_session *host);
-
-/** Tell all connections of a context something about its device. */
-void
-rcd_guest_event(struct rcd_session *host, uint32_t type, uint32_t of, uint64_t cookie);
-
-/* rcd_serve.c */
-
-/** A reply's fields and descriptors. */
-struct rcd_reply {
-	struct rcd_ctrl_msg msg;
-	struct rcd_ctrl_fds fds;
-	uint32_t keep; /**< bits of descriptors that are not to be closed after sending */
-};
-
-/**
- * Serve a request that passed rcd_ctrl_req_check().
- *
- * @param via  the connection that it came by
- * @param fds  of the request; what is kept is set to -1
- * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour; -EINPROGRESS: serve it
- *         again in the next round
- */
-int
-rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
-	struct rcd_reply *reply);
-
 /* rcd_hcq.c */
 
 int
-rcd_verbs_cq_create(struct rcd_session *session, const struct rcd_ctrl_cq_req *req,
-	struct rcd_ctrl_cq_rep *rep);
+rcd_verbs_cq_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep);
 int
-rcd_verbs_cq_resize(struct rcd_session *session, const struct rcd_ctrl_cq_resize_req *req,
-	struct rcd_ctrl_cq_rep *rep);
+rcd_verbs_cq_resize(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_cq_resize_req *req, struct rcd_ctrl_cq_rep *rep);
 int
-rcd_verbs_cq_destroy(struct rcd_session *session, uint32_t handle);
+rcd_verbs_cq_destroy(struct rcd_context *context, uint32_t handle);
 int
-rcd_verbs_cq_modify(struct rcd_session *session, const struct rcd_ctrl_cq_modify_req *req);
+rcd_verbs_cq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req *req);
 /* rcd_verbs.c */
 
 int
-rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
-	struct rcd_ctrl_srq_rep *rep);
+rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep);
 int
-rcd_verbs_srq_modify(struct rcd_session *session, const struct rcd_ctrl_srq_modify_req *req);
+rcd_verbs_srq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_req *req);
 int
 rcd_verbs_srq_query(
-	struct rcd_session *session, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);
+	struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);
 int
-rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle);
+rcd_verbs_srq_destroy(struct rcd_context *context, uint32_t handle);
 int
-rcd_verbs_qp_create(struct rcd_session *session, const struct rcd_ctrl_qp_req *req,
-	struct rcd_ctrl_qp_rep *rep);
+rcd_verbs_qp_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep);
 
 /**
- * Whether a queue pair is of the process whose request is served: of its context, or of one that
- * the process has by another connection, as with librdmacm's identifiers.
+ * Whether a queue pair is of a connection's process: of its context, or of one that the process has
+ * by another connection, as with librdmacm's identifiers.
  */
 bool
-rcd_verbs_qpn_is_of(const struct rcd_session *session, uint32_t qpn);
+rcd_verbs_qpn_is_of(const struct rcd_conn *conn, uint32_t qpn);
 
 int
-rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify_req *req);
+rcd_verbs_qp_modify(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req);
 int
-rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
+rcd_verbs_qp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
 int
-rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle);
+rcd_verbs_qp_destroy(struct rcd_context *context, uint32_t handle);
 
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void
 rcd_verbs_unbind(struct rcd_hqp *hqp);
 
 int
-rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *req, bool attach);
+rcd_verbs_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach);
 int
-rcd_verbs_ah_create(
-	struct rcd_session *session, const struct rcd_ctrl_ah_req *req, uint32_t *handle);
+rcd_verbs_ah_create(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_ah_req *req, uint32_t *handle);
 int
-rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handle *req);
+rcd_verbs_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req);
 
-/** Take a session and all its queue pairs from its lcore; their memory stays. */
+/** Take a context and all its queue pairs from its lcore; their memory stays. */
 void
-rcd_verbs_end(struct rcd_session *session);
+rcd_verbs_end(struct rcd_context *context);
 
-/** Take all queue pairs of a session to ERR: its memory or its device went away. */
+/** Take all queue pairs of a context to ERR: its memory or its device went away. */
 void
-rcd_verbs_fail_all(struct rcd_session *session);
-
-/* rcd_session_mem.c */
-
-/** Make and map a segment. What fails halfway is for rcd_session_end(). @return 0 or -errno */
-int
-rcd_session_mem_make(struct rcd_session *session);
-
-/** Make the tables of its memory, behind the segment and the table of keys. @return 0; -ENOMEM */
-int
-rcd_session_mem_open(struct rcd_session *session);
-
-/**
- * Make the queue of copies of a session. Control thread.
- *
- * @return 0; -EOPNOTSUPP: an imported connection asks; -EBUSY: there is one; -EPERM: its maker
- *         is gone; -ENOMEM; -EINPROGRESS: as rcd_segment_alloc()
- */
-int
-rcd_session_mem_copy(struct rcd_session *session, struct rcd_ctrl_copy_rep *rep);
-
-/** Nobody makes copies any more: what is out fails, and what comes. Control thread. */
-void
-rcd_session_mem_break(struct rcd_session *session);
-
-/** Why its next request may have no bytes reached by copies; 0: it may. */
-int
-rcd_session_mem_copies(const struct rcd_session *session);
-
-/** It ends: unmap all that it shared, and tell what is untold of what it took away. */
-void
-rcd_session_mem_close(struct rcd_session *session);
-
-/** Unmap its segment, and free what is left of its memory. */
-void
-rcd_session_mem_end(struct rcd_session *session);
-
-/** Reports of the guard: whose memory went away, and what ends by it. Each tick. */
-void
-rcd_session_mem_check(struct rcd_engine *engine);
+rcd_verbs_fail_all(struct rcd_context *context);
 
 /* rcd_telemetry.c */
 
@@ -323,7 +189,7 @@ rcd_session_mem_check(struct rcd_engine *engine);
 void
 rcd_telemetry_init(struct rcd_engine *engine);
 
-/** Held while the list of devices changes. */
+/** Held while the control thread works: telemetry reads what it likes when it rests. */
 void
 rcd_telemetry_lock(void);
 void

@@ -60,20 +60,20 @@ rcd_gsi_destroy(struct rcd_engine *engine)
 }
 
 void
-rcd_gsi_rx(
-	struct rcd_lcore *lcore, struct rcd_dev *dev, const struct rcd_pkt *pkt, uint16_t vlan_id)
+rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+	const struct rcd_pkt *pkt, uint16_t vlan_id)
 {
 	const struct rcd_roce *roce = &pkt->roce;
-	const struct rcd_gid_table *gids = rcd_dev_gids(dev);
+	const struct rcd_gid_table *gids = &rcd_lport_view(lport)->gids;
 	int at = rcd_gid_table_find(gids, &pkt->dgid);
-	struct rte_ring *ring = lcore->engine->gsi->mads;
-	uint64_t one = 1;
+	const struct rcd_engine *engine = arg;
+	struct rte_ring *ring = engine->gsi->mads;
 	struct mad mad = {
 		.way = {
 			.local = pkt->dgid,
 			.remote = pkt->sgid,
 			.flow_label = pkt->flow_label,
-			.dev = dev->serial,
+			.dev = lport->serial,
 			.tclass = pkt->tclass & 0xfc,
 			.hop_limit = 64,
 			.from_link = true,
@@ -81,40 +81,35 @@ rcd_gsi_rx(
 	};
 
 	if (roce->bth.opcode != RCD_OPCODE_UD_SEND_ONLY || pkt->payload_len != RCD_MAD_LEN) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
 		return;
 	}
 	/* Management speaks from QP1 to QP1; other queue pairs are users'. */
 	if (roce->deth.src_qpn.val != RCD_QPN_GSI) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
 		return;
 	}
 	if (roce->deth.qkey.val != RCD_QKEY_GSI || (roce->bth.pkey.val & PKEY_BASE) != PKEY_BASE ||
 		at < 0) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_QKEY, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_QKEY, 1);
 		return;
 	}
 	if (gids->entries[at].vlan_id != vlan_id) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_RX_DROP_VLAN, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_VLAN, 1);
 		return;
 	}
 	/* An answer goes to one station, whatever was put there. */
 	if (pkt->eth.src[0] & 1) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_SOURCE, 1);
 		return;
 	}
 	memcpy(mad.way.mac, pkt->eth.src, RCD_MAC_LEN);
 	memcpy(mad.mad, pkt->payload, RCD_MAD_LEN);
 	if (rte_ring_enqueue_elem(ring, &mad, sizeof(mad)) != 0) {
-		rcd_counter_add(rcd_dev_counters(dev, lcore), RCD_COUNTER_CM_RX_DROP_FULL, 1);
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_FULL, 1);
 		return;
 	}
-	/* Who takes them empties the ring: those that were first wake. */
-	if (rte_ring_count(ring) > lcore->engine->lcore_count)
-		return;
-	if (write(lcore->engine->note_fd, &one, sizeof(one)) < 0) {
-		/* Full: it is read before long. */
-	}
+	rcd_lcores_told(&engine->lcores, ring);
 }
 
 void
@@ -136,13 +131,13 @@ rcd_gsi_take(struct rcd_engine *engine)
 /* A MAD to send, with all that an lcore needs. */
 struct sending {
 	struct rcd_gsi *gsi;
-	struct rcd_dev *dev;
+	const struct rcd_lport *lport;
 	struct rcd_av av;
 	const uint8_t *mad;
 };
 
-static void
-send_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	const struct sending *sending = arg;
 	struct rcd_roce roce = {
@@ -155,15 +150,15 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 		.deth = { .qkey = { RCD_QKEY_GSI }, .src_qpn = { RCD_QPN_GSI } },
 	};
 	struct rte_mbuf *mbuf =
-		lcore->txq_of[sending->dev->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
+		lcore->txq_of[sending->lport->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
 	struct rcd_path path;
-	const struct rcd_dev *loop;
+	const struct rcd_lport *loop;
 	uint8_t *frame;
 	size_t len;
 
 	if (mbuf == NULL)
-		return;
-	rcd_tx_path(sending->dev, &sending->av, RCD_QPN_GSI, RCD_QPN_GSI, &path, &loop);
+		return 0;
+	loop = rcd_tx_path(lcore, sending->lport, &sending->av, RCD_QPN_GSI, RCD_QPN_GSI, &path);
 	path.ipv4_id = lcore->ipv4_id++;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
 	len = rcd_pkt_build(frame, &path, &roce, RCD_MAD_LEN);
@@ -172,24 +167,25 @@ send_on_lcore(struct rcd_lcore *lcore, void *arg)
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
 	if (loop != NULL)
-		rcd_tx_loop(lcore, sending->dev, loop, mbuf);
+		rcd_tx_loop(lcore, sending->lport, loop, mbuf);
 	else
-		rcd_tx_frame(lcore, sending->dev, mbuf);
+		rcd_tx_frame(lcore, sending->lport, mbuf);
+	return 0;
 }
 
 int
-rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad)
+rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad,
+	struct rcd_waiter *waiter)
 {
-	struct sending sending = {
-		.gsi = engine->gsi,
-		.dev = rcd_dev_by_serial(engine, way->dev),
-	};
-	int at = sending.dev != NULL ? rcd_dev_gid_find(sending.dev, &way->local) : -1;
-	struct rcd_next next;
+	struct rcd_dev *dev = rcd_dev_by_serial(engine, way->dev);
+	int at = dev != NULL ? rcd_dev_gid_find(dev, &way->local) : -1;
+	struct sending sending = { .gsi = engine->gsi };
+	uint32_t hop;
 	int err = 0;
 
 	if (at < 0)
 		return -ENODEV;
+	sending.lport = &dev->lport;
 	sending.mad = mad;
 	sending.av = (struct rcd_av){
 		.sgid = way->local,
@@ -199,18 +195,17 @@ rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint
 		.tclass = way->tclass,
 		.hop_limit = way->hop_limit,
 	};
-	memcpy(next.mac, way->mac, RCD_MAC_LEN);
+	memcpy(sending.av.dmac, way->mac, RCD_MAC_LEN);
 	/*
 	 * Who wrote to us is answered where that came from: strangers have us ask for nobody, and
 	 * need no neighbour here. One that is known is at home where it is known to be.
 	 */
 	if (way->from_link)
-		rcd_neigh_known(sending.dev, at, &way->remote, next.mac);
+		rcd_route_known(dev, at, &way->remote, sending.av.dmac);
 	else
-		err = rcd_neigh_resolve(NULL, sending.dev, at, &way->remote, &next);
+		err = rcd_route_resolve(dev, at, &way->remote, NULL, waiter, sending.av.dmac, &hop);
 	if (err != 0)
 		return err;
-	memcpy(sending.av.dmac, next.mac, RCD_MAC_LEN);
-	rcd_lcore_call(engine->lcores[0], send_on_lcore, &sending);
+	rcd_lcore_call(engine->lcores.lcore[0], gsi_send_on_lcore, &sending);
 	return 0;
 }

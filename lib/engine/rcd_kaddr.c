@@ -39,7 +39,7 @@ struct rcd_kaddr {
 };
 
 static int
-request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool add, bool renew)
+kaddr_request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool add, bool renew)
 {
 	const struct rcd_kaddr *kaddr = engine->kaddr;
 	bool v4 = rcd_gid_is_ipv4(gid);
@@ -71,7 +71,7 @@ request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool add, boo
 
 /* Bring the TUN device up. */
 static int
-set_up(struct rcd_engine *engine)
+kaddr_set_up(struct rcd_engine *engine)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
@@ -98,7 +98,7 @@ set_up(struct rcd_engine *engine)
 
 /* @return 0; -errno when there is no such device to be had, or no right to it */
 static int
-make_tun(struct rcd_engine *engine)
+kaddr_make_tun(struct rcd_engine *engine)
 {
 	struct rcd_kaddr *kaddr = engine->kaddr;
 	struct ifreq request = { .ifr_name = IFNAME, .ifr_flags = IFF_TUN | IFF_NO_PI };
@@ -112,7 +112,7 @@ make_tun(struct rcd_engine *engine)
 	} else {
 		memcpy(kaddr->ifname, request.ifr_name, sizeof(kaddr->ifname));
 		kaddr->ifindex = if_nametoindex(kaddr->ifname);
-		err = set_up(engine);
+		err = kaddr_set_up(engine);
 	}
 	if (err != 0) {
 		close(kaddr->tun);
@@ -123,10 +123,10 @@ make_tun(struct rcd_engine *engine)
 
 /* Decide where addresses go, when the first is to be given. */
 static void
-choose_netdev(struct rcd_engine *engine)
+kaddr_choose_netdev(struct rcd_engine *engine)
 {
 	struct rcd_kaddr *kaddr = engine->kaddr;
-	int err = make_tun(engine);
+	int err = kaddr_make_tun(engine);
 
 	if (err == 0)
 		return;
@@ -138,17 +138,17 @@ choose_netdev(struct rcd_engine *engine)
 }
 
 static bool
-is_wanted(const struct rcd_engine *engine, const struct rcd_gid *gid)
+kaddr_is_wanted(const struct rcd_engine *engine, const struct rcd_gid *gid)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL && engine->devs[i]->wire &&
+		if (engine->devs[i] != NULL && engine->devs[i]->lport.wire &&
 			rcd_dev_gid_find(engine->devs[i], gid) >= 0)
 			return true;
 	return false;
 }
 
 static bool
-is_lent(const struct rcd_kaddr *kaddr, const struct rcd_gid *gid)
+kaddr_is_lent(const struct rcd_kaddr *kaddr, const struct rcd_gid *gid)
 {
 	for (uint32_t i = 0; i < kaddr->count; i++)
 		if (rcd_gid_eq(&kaddr->lent[i], gid))
@@ -157,20 +157,20 @@ is_lent(const struct rcd_kaddr *kaddr, const struct rcd_gid *gid)
 }
 
 static void
-lend(struct rcd_engine *engine, const struct rcd_gid *gid)
+kaddr_lend(struct rcd_engine *engine, const struct rcd_gid *gid)
 {
 	struct rcd_kaddr *kaddr = engine->kaddr;
 	int err;
 
 	/* Link-local addresses are each interface's own. */
-	if ((gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80) || is_lent(kaddr, gid) ||
+	if ((gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80) || kaddr_is_lent(kaddr, gid) ||
 		kaddr->count == LENT_MAX)
 		return;
 	if (kaddr->ifindex == 0)
-		choose_netdev(engine);
+		kaddr_choose_netdev(engine);
 	if (kaddr->missing[0] != '\0')
 		return;
-	err = request_addr(engine, gid, true, false);
+	err = kaddr_request_addr(engine, gid, true, false);
 	if (err == 0)
 		kaddr->lent[kaddr->count++] = *gid;
 	else if (err == -EPERM)
@@ -187,19 +187,19 @@ rcd_kaddr_sync(struct rcd_engine *engine)
 	if (kaddr == NULL || engine->netlink == NULL)
 		return;
 	for (uint32_t i = 0; i < kaddr->count;) {
-		if (is_wanted(engine, &kaddr->lent[i])) {
+		if (kaddr_is_wanted(engine, &kaddr->lent[i])) {
 			i++;
 			continue;
 		}
-		request_addr(engine, &kaddr->lent[i], false, false);
+		kaddr_request_addr(engine, &kaddr->lent[i], false, false);
 		kaddr->lent[i] = kaddr->lent[--kaddr->count];
 	}
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		const struct rcd_dev *dev = engine->devs[i];
 
-		for (uint32_t k = 0; dev != NULL && dev->wire && k < dev->gids->count; k++)
+		for (uint32_t k = 0; dev != NULL && dev->lport.wire && k < dev->gids->count; k++)
 			if (dev->gids->entries[k].used)
-				lend(engine, &dev->gids->entries[k].gid);
+				kaddr_lend(engine, &dev->gids->entries[k].gid);
 	}
 }
 
@@ -212,7 +212,7 @@ rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns)
 		return;
 	kaddr->renew_ns = now_ns + RENEW_NS;
 	for (uint32_t i = 0; i < kaddr->count; i++)
-		request_addr(engine, &kaddr->lent[i], true, true);
+		kaddr_request_addr(engine, &kaddr->lent[i], true, true);
 	/* What another engine left behind may have run out by now. */
 	rcd_kaddr_sync(engine);
 }
@@ -237,25 +237,31 @@ rcd_kaddr_close(struct rcd_engine *engine)
 	if (kaddr == NULL)
 		return;
 	for (uint32_t i = 0; kaddr->tun < 0 && engine->netlink != NULL && i < kaddr->count; i++)
-		request_addr(engine, &kaddr->lent[i], false, false);
+		kaddr_request_addr(engine, &kaddr->lent[i], false, false);
 	if (kaddr->tun >= 0)
 		close(kaddr->tun);
 	free(kaddr);
 	engine->kaddr = NULL;
 }
 
-json_t *
-rcd_kaddr_json(const struct rcd_engine *engine)
+void
+rcd_kaddr_show(const struct rcd_show *show, const char *name, const struct rcd_engine *engine)
 {
 	const struct rcd_kaddr *kaddr = engine->kaddr;
-	json_t *addresses;
 
-	if (kaddr == NULL)
-		return json_null();
-	if (kaddr->missing[0] != '\0')
-		return json_pack("{s:s}", "missing", kaddr->missing);
-	addresses = json_array();
-	for (uint32_t i = 0; i < kaddr->count; i++)
-		json_array_append_new(addresses, rcd_gid_json(&kaddr->lent[i]));
-	return json_pack("{s:s, s:o}", "netdev", kaddr->ifname, "addresses", addresses);
+	if (kaddr == NULL) {
+		show->ops->none(show->out, name);
+		return;
+	}
+	show->ops->object(show->out, name);
+	if (kaddr->missing[0] != '\0') {
+		show->ops->text(show->out, "missing", kaddr->missing);
+	} else {
+		show->ops->text(show->out, "netdev", kaddr->ifname);
+		show->ops->list(show->out, "addresses");
+		for (uint32_t i = 0; i < kaddr->count; i++)
+			rcd_show_gid(show, NULL, &kaddr->lent[i]);
+		show->ops->end(show->out);
+	}
+	show->ops->end(show->out);
 }

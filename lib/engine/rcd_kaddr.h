@@ -7,9 +7,8 @@
 #ifndef RCD_KADDR_H
 #define RCD_KADDR_H
 
-#include <jansson.h>
-
 #include "rcd_engine_priv.h"
+#include "rcd_show.h"
 
 /** Begin, when the configuration wants it. @return 0 or -ENOMEM */
 int
@@ -27,12 +26,8 @@ rcd_kaddr_sync(struct rcd_engine *engine);
 void
 rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns);
 
-/** What the kernel has, or why it has nothing; null when it was not asked for. */
-json_t *
-rcd_kaddr_json(const struct rcd_engine *engine);
-
-/** An address as text (rcd_admin.c). */
-json_t *
-rcd_gid_json(const struct rcd_gid *gid);
+/** Show what the kernel has, or why it has nothing; nothing at all when it was not asked for. */
+void
+rcd_kaddr_show(const struct rcd_show *show, const char *name, const struct rcd_engine *engine);
 
 #endif /* RCD_KADDR_H */

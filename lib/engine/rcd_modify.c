@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Attributes of queue pairs, address handles and multicast of a session: what needs the way to a
+ * Attributes of queue pairs, address handles and multicast of a context: what needs the way to a
  * peer.
  */
 #include "rcd_engine_priv.h"
@@ -11,16 +11,21 @@
 
 #include "rcd_attr.h"
 #include "rcd_host.h"
+#include "rcd_near.h"
 #include "rcd_tx.h"
+#include "rcd_clock.h"
 
 #define QKEY_PRIVILEGED 0x80000000u
 
-/* @return 0; -EAGAIN while the neighbour is being asked for; -errno */
+/*
+ * @param av  has its next hop counted, when 0 is returned
+ * @return 0; -EAGAIN while the neighbour is being asked for; -errno
+ */
 static int
-make_av(struct rcd_session *session, const struct rcd_ctrl_av *from, struct rcd_av *av,
-	struct rcd_next *next)
+modify_make_av(struct rcd_context *context, struct rcd_conn *conn, const struct rcd_ctrl_av *from,
+	struct rcd_av *av)
 {
-	struct rcd_dev *dev = session->dev;
+	struct rcd_dev *dev = context->dev;
 	const struct rcd_gid_table *gids = dev->gids;
 	int err;
 
@@ -31,18 +36,11 @@ make_av(struct rcd_session *session, const struct rcd_ctrl_av *from, struct rcd_
 	/* Both ends of a packet speak the same IP. */
 	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
-	err = rcd_neigh_resolve(session, dev, from->sgid_index, &av->dgid, next);
-	memcpy(av->dmac, next->mac, RCD_MAC_LEN);
+	err = rcd_route_resolve(dev, from->sgid_index, &av->dgid, &context->quota, &conn->waiter,
+		av->dmac, &av->hop);
+	if (err == 0)
+		rcd_hop_get(context->engine->hops, av->hop);
 	return err;
-}
-
-/* A queue pair or address handle has a next hop now. */
-static void
-have_next(struct rcd_session *session, struct rcd_next *to, const struct rcd_next *from)
-{
-	*to = *from;
-	if (to->neighbour)
-		rcd_neigh_moved(session->dev, to, rcd_clock_ns());
 }
 
 struct modify {
@@ -55,7 +53,7 @@ struct modify {
 
 /* The client's indices begin anew with the numbers of the work requests. */
 static void
-reset_rings(struct rcd_hqp *hqp)
+modify_reset_rings(struct rcd_hqp *hqp)
 {
 	hqp->sq_limit = hqp->sq_published = 0;
 	hqp->rq_limit = hqp->rq_published = 0;
@@ -84,19 +82,22 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
 		rcd_ucopy_forget(hqp);
 		rcd_host_publish(lcore);
-		reset_rings(hqp);
+		modify_reset_rings(hqp);
 		hqp->path_valid = false;
 	}
 	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
-		const struct rcd_dev *loop;
+		const struct rcd_lport *loop;
 		struct rcd_qp_attr now;
 		struct rcd_path path;
 
 		rcd_qp_query(hqp->qp, &now);
-		rcd_tx_path(hqp->dev, &now.av, hqp->qpn, now.dest_qpn.val, &path, &loop);
+		loop = rcd_tx_path(lcore, hqp->lport, &now.av, hqp->qpn, now.dest_qpn.val, &path);
 		hqp->loop_index = loop != NULL ? loop->index : 0;
 		hqp->loop_serial = loop != NULL ? loop->serial : 0;
 		rcd_pkt_hdr_init(&hqp->hdr, &path);
+		/* Of no MAC that a place has: the first packet looks. */
+		hqp->hop = now.av.hop;
+		hqp->hop_word = 0;
 		hqp->vlan_id = path.vlan_tci;
 		hqp->path_valid = true;
 	}
@@ -108,20 +109,22 @@ modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 /* Memory for more responder resources than the usual number. */
 static void *
-more_resources(const struct rcd_session *session, uint32_t count)
+modify_more_resources(const struct rcd_context *context, uint32_t count)
 {
 	if (count > RCD_QP_RD_ATOMIC_MAX)
 		return NULL;
-	return rcd_session_zalloc(session, rcd_qp_resources_size((uint8_t)count));
+	return rcd_near_zalloc(
+		context->client.lcore->socket_id, rcd_qp_resources_size((uint8_t)count));
 }
 
 int
-rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify_req *req)
+rcd_verbs_qp_modify(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req)
 {
 	const struct rcd_ctrl_qp_attr *from = &req->attr;
-	struct modify modify = { .hqp = rcd_table_get(&session->hqps, req->handle),
+	struct modify modify = { .hqp = rcd_table_get(&context->hqps, req->handle),
 		.mask = req->mask };
-	struct rcd_next next = { .neighbour = false };
+	struct rcd_hops *hops = context->engine->hops;
 	int err;
 
 	if (modify.hqp == NULL)
@@ -129,31 +132,37 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	if (((req->mask & RCD_QP_ATTR_PORT) && from->port != 1) ||
 		((req->mask & RCD_QP_ATTR_PKEY_INDEX) && from->pkey_index != 0) ||
 		((req->mask & RCD_QP_ATTR_PATH_MTU) &&
-			from->path_mtu_bytes > session->dev->path_mtu))
+			from->path_mtu_bytes > context->dev->path_mtu))
 		return -EINVAL;
 	/* Spec: IBTA 10.2.5 Q_Keys of managers, by which QP1 is reached too, take privilege */
 	if ((req->mask & RCD_QP_ATTR_QKEY) && (from->qkey & QKEY_PRIVILEGED) &&
-		!rcd_cred_may(session, RCD_CAP_NET_RAW))
+		!rcd_cred_may(conn, RCD_CAP_NET_RAW))
 		return -EPERM;
 	rcd_attr_take(from, &modify.attr);
 	if (req->mask & RCD_QP_ATTR_AV) {
-		err = make_av(session, &from->av, &modify.attr.av, &next);
+		err = modify_make_av(context, conn, &from->av, &modify.attr.av);
 		if (err != 0)
 			return err;
 	}
 	if ((req->mask & RCD_QP_ATTR_MAX_DEST_RD_ATOMIC) &&
 		from->max_dest_rd_atomic > modify.hqp->resource_count) {
-		modify.resources = more_resources(session, from->max_dest_rd_atomic);
-		if (modify.resources == NULL)
+		modify.resources = modify_more_resources(context, from->max_dest_rd_atomic);
+		if (modify.resources == NULL) {
+			rcd_hop_put(hops, modify.attr.av.hop);
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
+		}
 	}
-	err = rcd_lcore_ask(session->lcore, modify_on_lcore, &modify);
+	err = rcd_lcore_call(context->client.lcore, modify_on_lcore, &modify);
 	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);
 		rcd_verbs_unbind(modify.hqp);
 	}
-	if (err == 0 && (req->mask & RCD_QP_ATTR_AV))
-		have_next(session, &modify.hqp->next, &next);
+	if (err == 0 && (req->mask & RCD_QP_ATTR_AV)) {
+		rcd_hop_put(hops, modify.hqp->hop_held);
+		modify.hqp->hop_held = modify.attr.av.hop;
+	} else {
+		rcd_hop_put(hops, modify.attr.av.hop);
+	}
 	/* The queue pair has left the old ones behind. */
 	if (modify.taken) {
 		free(modify.hqp->resources);
@@ -162,99 +171,106 @@ rcd_verbs_qp_modify(struct rcd_session *session, const struct rcd_ctrl_qp_modify
 	} else {
 		free(modify.resources);
 	}
-	return err;
+	/* Its requests are being flushed: it is tried again. */
+	return err == -EAGAIN ? -EALREADY : err;
 }
 
-static void
-query_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+modify_query_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct modify *query = arg;
 
 	(void)lcore;
 	rcd_qp_query(query->hqp->qp, &query->attr);
+	return 0;
 }
 
 int
-rcd_verbs_qp_query(struct rcd_session *session, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
+rcd_verbs_qp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
 {
-	struct modify query = { .hqp = rcd_table_get(&session->hqps, handle) };
+	struct modify query = { .hqp = rcd_table_get(&context->hqps, handle) };
 
 	if (query.hqp == NULL)
 		return -ENOENT;
-	rcd_lcore_call(session->lcore, query_on_lcore, &query);
+	rcd_lcore_call(context->client.lcore, modify_query_on_lcore, &query);
 	rcd_attr_show(&query.attr, attr);
 	return 0;
 }
 
 struct ah_change {
-	struct rcd_session *session;
+	struct rcd_context *context;
 	uint32_t pd;
 	struct rcd_av av;
 	uint32_t handle;
 };
 
 static int
-ah_create_on_lcore(struct rcd_lcore *lcore, void *arg)
+modify_ah_create_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct ah_change *change = arg;
 
 	(void)lcore;
-	return rcd_ah_create(change->session->ahs, change->pd, &change->av, &change->handle);
+	return rcd_ah_create(change->context->client.ahs, change->pd, &change->av, &change->handle);
 }
 
 int
-rcd_verbs_ah_create(
-	struct rcd_session *session, const struct rcd_ctrl_ah_req *req, uint32_t *handle)
+rcd_verbs_ah_create(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_ah_req *req, uint32_t *handle)
 {
-	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
-	struct ah_change change = { .session = session, .pd = req->pd };
-	struct rcd_next next;
+	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
+	struct ah_change change = { .context = context, .pd = req->pd };
 	int err;
 
 	if (pd == NULL)
 		return -ENOENT;
-	err = make_av(session, &req->av, &change.av, &next);
+	err = modify_make_av(context, conn, &req->av, &change.av);
 	if (err != 0)
 		return err;
-	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_AHS, 1);
-	if (err != 0)
-		return err;
-	err = rcd_lcore_ask(session->lcore, ah_create_on_lcore, &change);
+	err = rcd_quota_charge(&context->quota, RCD_RESOURCE_AHS, 1);
+	if (err == 0) {
+		err = rcd_lcore_call(context->client.lcore, modify_ah_create_on_lcore, &change);
+		if (err != 0)
+			rcd_quota_uncharge(&context->quota, RCD_RESOURCE_AHS, 1);
+	}
 	if (err != 0) {
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
+		rcd_hop_put(context->engine->hops, change.av.hop);
 		return err;
 	}
 	pd->users++;
-	session->ah_count++;
-	have_next(session, &session->ah_next[change.handle], &next);
+	context->ah_count++;
 	*handle = change.handle;
 	return 0;
 }
 
 static int
-ah_destroy_on_lcore(struct rcd_lcore *lcore, void *arg)
+modify_ah_destroy_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct ah_change *change = arg;
+	const struct rcd_av *av =
+		rcd_ah_get(change->context->client.ahs, change->pd, change->handle);
 
 	(void)lcore;
-	return rcd_ah_destroy(change->session->ahs, change->pd, change->handle);
+	if (av == NULL)
+		return -ENOENT;
+	change->av = *av;
+	return rcd_ah_destroy(change->context->client.ahs, change->pd, change->handle);
 }
 
 int
-rcd_verbs_ah_destroy(struct rcd_session *session, const struct rcd_ctrl_ah_handle *req)
+rcd_verbs_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req)
 {
-	struct ah_change change = { .session = session, .pd = req->pd, .handle = req->handle };
-	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct ah_change change = { .context = context, .pd = req->pd, .handle = req->handle };
+	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
 	int err;
 
 	if (pd == NULL)
 		return -ENOENT;
-	err = rcd_lcore_ask(session->lcore, ah_destroy_on_lcore, &change);
+	err = rcd_lcore_call(context->client.lcore, modify_ah_destroy_on_lcore, &change);
 	if (err == 0) {
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_AHS, 1);
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_AHS, 1);
 		pd->users--;
-		session->ah_count--;
-		session->ah_next[req->handle].neighbour = false;
+		context->ah_count--;
+		rcd_hop_put(context->engine->hops, change.av.hop);
 	}
 	return err;
 }
@@ -267,10 +283,10 @@ struct mcast {
 };
 
 static int
-mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
+modify_mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct mcast *mcast = arg;
-	struct rcd_mcast_table *table = lcore->mcast[mcast->hqp->dev->index];
+	struct rcd_mcast_table *table = lcore->mcast[mcast->hqp->lport->index];
 	int err;
 
 	mcast->had = rcd_mcast_has(table, &mcast->group, mcast->hqp->qp);
@@ -284,11 +300,11 @@ mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *req, bool attach)
+rcd_verbs_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach)
 {
-	struct mcast mcast = { .hqp = rcd_table_get(&session->hqps, req->qp), .attach = attach };
-	struct rcd_lcore *lcore = session->lcore;
-	uint32_t index = session->dev->index;
+	struct mcast mcast = { .hqp = rcd_table_get(&context->hqps, req->qp), .attach = attach };
+	struct rcd_lcore *lcore = context->client.lcore;
+	uint32_t index = context->dev->lport.index;
 	int err;
 
 	if (mcast.hqp == NULL)
@@ -302,13 +318,13 @@ rcd_verbs_mcast(struct rcd_session *session, const struct rcd_ctrl_mcast_req *re
 		__atomic_store_n(&lcore->mcast[index], table, __ATOMIC_RELEASE);
 	}
 	if (attach) {
-		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_GROUPS, 1);
+		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_GROUPS, 1);
 		if (err != 0)
 			return err;
 	}
-	err = rcd_lcore_ask(lcore, mcast_on_lcore, &mcast);
+	err = rcd_lcore_call(lcore, modify_mcast_on_lcore, &mcast);
 	/* Given back: what was left, and what was not entered, or had been before. */
 	if (attach ? err != 0 || mcast.had : err == 0)
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, 1);
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
 	return err;
 }

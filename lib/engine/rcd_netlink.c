@@ -28,7 +28,7 @@ struct rcd_netlink {
 };
 
 static struct mnl_socket *
-open_socket(unsigned int groups)
+netlink_open_socket(unsigned int groups)
 {
 	struct mnl_socket *sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -47,9 +47,9 @@ rcd_netlink_open(struct rcd_engine *engine)
 	if (netlink == NULL)
 		return -ENOMEM;
 	netlink->engine = engine;
-	netlink->changes =
-		open_socket(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
-	netlink->questions = open_socket(0);
+	netlink->changes = netlink_open_socket(
+		RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH);
+	netlink->questions = netlink_open_socket(0);
 	engine->netlink = netlink;
 	if (netlink->changes == NULL || netlink->questions == NULL)
 		return -errno;
@@ -78,7 +78,7 @@ rcd_netlink_fd(const struct rcd_engine *engine)
 }
 
 static struct rcd_dev *
-dev_of(struct rcd_engine *engine, uint32_t ifindex)
+netlink_dev_of(struct rcd_engine *engine, uint32_t ifindex)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (engine->devs[i] != NULL && ifindex != 0 && engine->devs[i]->ifindex == ifindex)
@@ -88,7 +88,7 @@ dev_of(struct rcd_engine *engine, uint32_t ifindex)
 
 /* An IPv4 or IPv6 address as a GID. @return false for anything else */
 static bool
-take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid)
+netlink_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid)
 {
 	const uint8_t *bytes = mnl_attr_get_payload(attr);
 	uint16_t len = mnl_attr_get_payload_len(attr);
@@ -104,7 +104,7 @@ take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid)
 
 /* Whether a netdev has a program of XDP, in any mode. */
 static bool
-has_program(const struct nlattr *nest)
+netlink_has_program(const struct nlattr *nest)
 {
 	struct nlattr *attr;
 
@@ -116,7 +116,14 @@ has_program(const struct nlattr *nest)
 }
 
 static void
-on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	if (rcd_dev_set_mac(dev, mac) != 0)
+		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
+}
+
+static void
+netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *attr;
@@ -131,14 +138,14 @@ on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 			rcd_dev_set_mtu(dev, mnl_attr_get_u32(attr));
 		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
-			rcd_dev_set_mac(dev, mnl_attr_get_payload(attr));
+			netlink_take_mac(dev, mnl_attr_get_payload(attr));
 		else if (mnl_attr_get_type(attr) == IFLA_XDP)
-			dev->xdp_taken = has_program(attr);
+			dev->xdp_taken = netlink_has_program(attr);
 	}
 }
 
 static void
-on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
 	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
 	struct rcd_addr addr = { .prefix_len = info->ifa_prefixlen };
@@ -150,9 +157,9 @@ on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
 		if (mnl_attr_get_type(attr) == IFA_LOCAL)
-			local = found = take_addr(attr, info->ifa_family, &addr.gid);
+			local = found = netlink_take_addr(attr, info->ifa_family, &addr.gid);
 		else if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
-			found = take_addr(attr, info->ifa_family, &addr.gid);
+			found = netlink_take_addr(attr, info->ifa_family, &addr.gid);
 	}
 	if (!found)
 		return;
@@ -165,31 +172,33 @@ on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 }
 
 static void
-on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+netlink_on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
 	const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *attr;
 	const uint8_t *mac = NULL;
+	struct rcd_hop_key key;
 	struct rcd_gid gid;
 	bool found = false;
 
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == NDA_DST)
-			found = take_addr(attr, info->ndm_family, &gid);
+			found = netlink_take_addr(attr, info->ndm_family, &gid);
 		else if (mnl_attr_get_type(attr) == NDA_LLADDR &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
 			mac = mnl_attr_get_payload(attr);
 	}
 	if (!found)
 		return;
+	key = rcd_route_key(&dev->lport, 0, &gid);
 	if (nlh->nlmsg_type == RTM_DELNEIGH || (info->ndm_state & NUD_FAILED))
-		rcd_neigh_forget(dev, &gid);
+		rcd_neigh_forget(dev->engine->neighs, &key);
 	else if (mac != NULL && !(info->ndm_state & (NUD_INCOMPLETE | NUD_NONE)))
-		rcd_neigh_learn(dev, 0, &gid, mac);
+		rcd_neigh_learn(dev->engine->neighs, &key, mac);
 }
 
 static int
-on_message(const struct nlmsghdr *nlh, void *arg)
+netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 {
 	struct rcd_netlink *netlink = arg;
 	struct rcd_dev *dev;
@@ -199,9 +208,9 @@ on_message(const struct nlmsghdr *nlh, void *arg)
 	case RTM_DELLINK: {
 		const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = dev_of(netlink->engine, (uint32_t)info->ifi_index);
+		dev = netlink_dev_of(netlink->engine, (uint32_t)info->ifi_index);
 		if (dev != NULL) {
-			on_link(dev, nlh);
+			netlink_on_link(dev, nlh);
 			if (dev->started)
 				rcd_dev_check_link(dev);
 		}
@@ -211,18 +220,18 @@ on_message(const struct nlmsghdr *nlh, void *arg)
 	case RTM_DELADDR: {
 		const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = dev_of(netlink->engine, info->ifa_index);
+		dev = netlink_dev_of(netlink->engine, info->ifa_index);
 		if (dev != NULL)
-			on_addr(dev, nlh);
+			netlink_on_addr(dev, nlh);
 		break;
 	}
 	case RTM_NEWNEIGH:
 	case RTM_DELNEIGH: {
 		const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = dev_of(netlink->engine, (uint32_t)info->ndm_ifindex);
+		dev = netlink_dev_of(netlink->engine, (uint32_t)info->ndm_ifindex);
 		if (dev != NULL)
-			on_neigh(dev, nlh);
+			netlink_on_neigh(dev, nlh);
 		break;
 	}
 	default:
@@ -239,7 +248,7 @@ rcd_netlink_ready(struct rcd_engine *engine)
 	ssize_t got;
 
 	while ((got = mnl_socket_recvfrom(netlink->changes, buffer, sizeof(buffer))) > 0)
-		mnl_cb_run(buffer, (size_t)got, 0, 0, on_message, netlink);
+		mnl_cb_run(buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
 	if (got < 0 && errno == ENOBUFS) {
 		/* Changes were lost: ask for everything. */
 		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
@@ -250,7 +259,7 @@ rcd_netlink_ready(struct rcd_engine *engine)
 
 /* Send a request and feed all answers to a function. */
 static int
-ask(struct rcd_netlink *netlink, struct nlmsghdr *nlh, mnl_cb_t callback, void *arg)
+netlink_ask(struct rcd_netlink *netlink, struct nlmsghdr *nlh, mnl_cb_t callback, void *arg)
 {
 	static char buffer[BUFFER_BYTES];
 	unsigned int port = mnl_socket_get_portid(netlink->questions);
@@ -271,9 +280,9 @@ ask(struct rcd_netlink *netlink, struct nlmsghdr *nlh, mnl_cb_t callback, void *
 	return run < 0 ? -errno : 0;
 }
 
-/* A list of one kind; entries of other netdevs are passed over by on_message(). */
+/* A list of one kind; entries of other netdevs are passed over by netlink_on_message(). */
 static int
-dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
+netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
@@ -283,13 +292,13 @@ dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
 	gen->rtgen_family = family;
-	return ask(netlink, nlh, on_message, netlink);
+	return netlink_ask(netlink, nlh, netlink_on_message, netlink);
 }
 
 static int
-on_first_link(const struct nlmsghdr *nlh, void *arg)
+netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
 {
-	on_link(arg, nlh);
+	netlink_on_link(arg, nlh);
 	return MNL_CB_OK;
 }
 
@@ -298,7 +307,7 @@ rcd_netlink_request(struct rcd_engine *engine, struct nlmsghdr *nlh)
 {
 	if (engine->netlink == NULL || engine->netlink->questions == NULL)
 		return -ENOTCONN;
-	return ask(engine->netlink, nlh, NULL, NULL);
+	return netlink_ask(engine->netlink, nlh, NULL, NULL);
 }
 
 int
@@ -314,19 +323,19 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
-	err = ask(netlink, nlh, on_first_link, dev);
+	err = netlink_ask(netlink, nlh, netlink_on_first_link, dev);
 	/* Addresses find the device by its place, which it has not yet the first time. */
 	if (err == 0 && dev->started) {
-		err = dump(netlink, RTM_GETADDR, AF_UNSPEC);
+		err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
 		if (err == 0)
-			err = dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
+			err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
 	}
 	return err;
 }
 
 /* A request about one neighbour. What the kernel answers is learned. @return 0 or -errno */
 static int
-ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
+netlink_ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
 	const struct rcd_gid *gid)
 {
 	char buffer[256] = { 0 };
@@ -342,19 +351,19 @@ ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
 	info->ndm_state = NUD_NONE;
 	info->ndm_flags = ndm_flags;
 	mnl_attr_put(nlh, NDA_DST, v4 ? 4 : 16, v4 ? gid->raw + 12 : gid->raw);
-	return ask(dev->engine->netlink, nlh, on_message, dev->engine->netlink);
+	return netlink_ask(dev->engine->netlink, nlh, netlink_on_message, dev->engine->netlink);
 }
 
 void
 rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
 {
 	/* An entry in use has the kernel resolve it; one that exists is told of if it is known. */
-	ask_neigh(dev, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, gid);
-	ask_neigh(dev, RTM_GETNEIGH, 0, 0, gid);
+	netlink_ask_neigh(dev, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, gid);
+	netlink_ask_neigh(dev, RTM_GETNEIGH, 0, 0, gid);
 }
 
 static int
-on_route(const struct nlmsghdr *nlh, void *arg)
+netlink_on_route(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct rtmsg *info = mnl_nlmsg_get_payload(nlh);
 	struct rcd_netlink *netlink = arg;
@@ -366,10 +375,10 @@ on_route(const struct nlmsghdr *nlh, void *arg)
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		switch (mnl_attr_get_type(attr)) {
 		case RTA_GATEWAY:
-			take_addr(attr, info->rtm_family, &netlink->hop);
+			netlink_take_addr(attr, info->rtm_family, &netlink->hop);
 			break;
 		case RTA_PREFSRC:
-			take_addr(attr, info->rtm_family, &netlink->source);
+			netlink_take_addr(attr, info->rtm_family, &netlink->source);
 			break;
 		case RTA_OIF:
 			netlink->ifindex = mnl_attr_get_u32(attr);
@@ -383,7 +392,7 @@ on_route(const struct nlmsghdr *nlh, void *arg)
 
 /* @param ifindex  to leave by; 0: any */
 static int
-ask_route(struct rcd_netlink *netlink, const struct rcd_gid *dgid, uint32_t ifindex)
+netlink_ask_route(struct rcd_netlink *netlink, const struct rcd_gid *dgid, uint32_t ifindex)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
@@ -400,7 +409,7 @@ ask_route(struct rcd_netlink *netlink, const struct rcd_gid *dgid, uint32_t ifin
 		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
 	netlink->hop = *dgid;
 	netlink->hop_found = false;
-	if (ask(netlink, nlh, on_route, netlink) != 0 || !netlink->hop_found)
+	if (netlink_ask(netlink, nlh, netlink_on_route, netlink) != 0 || !netlink->hop_found)
 		return -ENETUNREACH;
 	return 0;
 }
@@ -408,7 +417,7 @@ ask_route(struct rcd_netlink *netlink, const struct rcd_gid *dgid, uint32_t ifin
 int
 rcd_netlink_route(struct rcd_dev *dev, const struct rcd_gid *dgid, struct rcd_gid *hop)
 {
-	int err = ask_route(dev->engine->netlink, dgid, dev->ifindex);
+	int err = netlink_ask_route(dev->engine->netlink, dgid, dev->ifindex);
 
 	if (err == 0)
 		*hop = dev->engine->netlink->hop;
@@ -426,7 +435,7 @@ rcd_netlink_source(struct rcd_engine *engine, const struct rcd_gid *dgid, uint32
 		return -ENETUNREACH;
 	netlink->ifindex = 0;
 	netlink->source = *src;
-	err = ask_route(netlink, dgid, *ifindex);
+	err = netlink_ask_route(netlink, dgid, *ifindex);
 	if (err == 0) {
 		*ifindex = netlink->ifindex;
 		*src = netlink->source;

@@ -5,7 +5,6 @@
  * rcd_ctrl.def, and which are one call by rcd_serve.def.
  */
 #include "rcd_engine_priv.h"
-#include "rcd_ushare.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,25 +15,18 @@
 #include "rcd_admin.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
+#include "rcd_request.h"
+#include "rcd_stream.h"
+#include "rcd_ushare.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 
 static_assert(RCD_GIDS_MAX == RCD_CTRL_GIDS_MAX, "a reply has room for all of them");
 
-struct request {
-	struct rcd_session *session; /**< whose context it is about */
-	struct rcd_session *via;     /**< whose connection it came by */
-	uint32_t op;
-	const union rcd_ctrl_body *in;
-	union rcd_ctrl_body *out;
-	struct rcd_ctrl_fds *fds_in;
-	struct rcd_reply *reply;
-};
-
 static int
-serve_hello(struct request *r)
+serve_hello(struct rcd_request *r)
 {
-	struct rcd_engine *engine = r->session->engine;
+	struct rcd_engine *engine = r->engine;
 	struct rcd_ctrl_hello_rep *rep = &r->out->hello_rep;
 
 	rep->version = RCD_CTRL_VERSION;
@@ -42,19 +34,19 @@ serve_hello(struct request *r)
 	rep->generation = engine->generation;
 	snprintf(rep->release, sizeof(rep->release), "%s", RCD_RELEASE);
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		rep->device_count += engine->devs[i] != NULL && !engine->devs[i]->wire_waits;
+		rep->device_count += engine->devs[i] != NULL;
 	if (r->in->hello_req.magic != RCD_CTRL_MAGIC)
 		return -EPROTO;
 	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
 		return -EPROTONOSUPPORT;
-	r->via->greeted = true;
-	rcd_closer_open_to_fds(r->via->sock, true);
+	r->conn->greeted = true;
+	rcd_closer_open_to_fds(r->conn->sock, true);
 	return 0;
 }
 
 /* The device at this place of the list, which is in the order of their making. */
 static struct rcd_dev *
-dev_at(struct rcd_engine *engine, uint32_t place)
+serve_dev_at(struct rcd_engine *engine, uint32_t place)
 {
 	uint32_t serial = 0;
 	struct rcd_dev *best = NULL;
@@ -64,19 +56,19 @@ dev_at(struct rcd_engine *engine, uint32_t place)
 		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 			struct rcd_dev *dev = engine->devs[i];
 
-			if (dev != NULL && !dev->wire_waits && dev->serial >= serial &&
-				(best == NULL || dev->serial < best->serial))
+			if (dev != NULL && dev->lport.serial >= serial &&
+				(best == NULL || dev->lport.serial < best->lport.serial))
 				best = dev;
 		}
 		if (best != NULL)
-			serial = best->serial + 1;
+			serial = best->lport.serial + 1;
 	} while (best != NULL && place-- > 0);
 	return best;
 }
 
 /* What this client gets to see of a limit: its own or its user's, and not more than fits. */
 static uint32_t
-limit_of(const struct rcd_quota_entry *quota, enum rcd_resource resource, uint32_t most)
+serve_limit_of(const struct rcd_quota_entry *quota, enum rcd_resource resource, uint32_t most)
 {
 	uint64_t limit = rcd_quota_limit(quota, resource);
 
@@ -84,11 +76,12 @@ limit_of(const struct rcd_quota_entry *quota, enum rcd_resource resource, uint32
 }
 
 static int
-serve_device(struct request *r)
+serve_device(struct rcd_request *r)
 {
-	struct rcd_engine *engine = r->session->engine;
-	const struct rcd_quota_entry *quota = &r->session->quota;
-	struct rcd_dev *dev = dev_at(engine, r->in->device_req.index);
+	struct rcd_engine *engine = r->engine;
+	const struct rcd_quota_entry *quota =
+		r->context != NULL ? &r->context->quota : &r->conn->quota;
+	struct rcd_dev *dev = serve_dev_at(engine, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
 	const uint8_t *mac;
 
@@ -100,19 +93,19 @@ serve_device(struct request *r)
 			(uint64_t)mac[2] << 40 | UINT64_C(0xfffe) << 24 | (uint64_t)mac[3] << 16 |
 			(uint64_t)mac[4] << 8 | mac[5],
 		.max_mr_size = RCD_MR_MAX_BYTES,
-		.index = dev->serial,
-		.max_qp = limit_of(quota, RCD_RESOURCE_QPS, RCD_DB_BITS),
+		.index = dev->lport.serial,
+		.max_qp = serve_limit_of(quota, RCD_RESOURCE_QPS, RCD_DB_BITS),
 		.max_qp_wr = 1u << 16,
 		.max_sge = RCD_SGE_MAX,
 		.max_inline = RCD_INLINE_MAX,
-		.max_cq = limit_of(quota, RCD_RESOURCE_CQS, INT32_MAX),
-		.max_cqe = limit_of(quota, RCD_RESOURCE_CQ_SLOTS, 1u << 22),
-		.max_mr = limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
-		.max_mw = limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
-		.max_pd = limit_of(quota, RCD_RESOURCE_PDS, INT32_MAX),
-		.max_srq = limit_of(quota, RCD_RESOURCE_SRQS, INT32_MAX),
+		.max_cq = serve_limit_of(quota, RCD_RESOURCE_CQS, INT32_MAX),
+		.max_cqe = serve_limit_of(quota, RCD_RESOURCE_CQ_SLOTS, 1u << 22),
+		.max_mr = serve_limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
+		.max_mw = serve_limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
+		.max_pd = serve_limit_of(quota, RCD_RESOURCE_PDS, INT32_MAX),
+		.max_srq = serve_limit_of(quota, RCD_RESOURCE_SRQS, INT32_MAX),
 		.max_srq_wr = 1u << 16,
-		.max_ah = limit_of(quota, RCD_RESOURCE_AHS, INT32_MAX),
+		.max_ah = serve_limit_of(quota, RCD_RESOURCE_AHS, INT32_MAX),
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_MAX,
 		.max_mcast_groups = RCD_MCAST_GROUPS,
 		.max_mcast_qps = RCD_MCAST_QPS_MAX,
@@ -127,84 +120,76 @@ serve_device(struct request *r)
 
 /* What a connection gets of an open context. @param events  its end of the event stream */
 static void
-describe_context(struct request *r, const struct rcd_session *session, int events)
+serve_describe_context(struct rcd_request *r, const struct rcd_context *context, int events)
 {
-	r->out->open_rep.segment_bytes = session->segment.bytes;
-	r->out->open_rep.generation = session->engine->generation;
-	r->out->open_rep.huge_bytes = session->segment.huge_bytes;
-	r->out->open_rep.flags = session->engine->yield ? RCD_CTRL_OPEN_YIELD : 0;
-	r->out->open_rep.device = session->dev->serial;
-	r->reply->fds.fds[0] = session->segment.fd;
-	r->reply->fds.fds[1] = session->wake_fd;
+	r->out->open_rep.segment_bytes = context->segment.bytes;
+	r->out->open_rep.generation = r->engine->generation;
+	r->out->open_rep.huge_bytes = context->segment.huge_bytes;
+	r->out->open_rep.flags = r->engine->yield ? RCD_CTRL_OPEN_YIELD : 0;
+	r->out->open_rep.device = context->dev->lport.serial;
+	r->reply->fds.fds[0] = context->segment.fd;
+	r->reply->fds.fds[1] = context->wake_fd;
 	r->reply->fds.fds[2] = events;
 	r->reply->fds.count = 3;
 	r->reply->keep = 3;
-	if (session->segment.huge_bytes > 0) {
-		r->reply->fds.fds[3] = session->segment.huge_fd;
+	if (context->segment.huge_bytes > 0) {
+		r->reply->fds.fds[3] = context->segment.huge_fd;
 		r->reply->fds.count = 4;
 		r->reply->keep |= 1u << 3;
 	}
 }
 
 static int
-serve_import(struct request *r)
+serve_import(struct rcd_request *r)
 {
-	struct rcd_quota_entry *quota = &r->via->quota;
-	int events[2];
-	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
-
-	if (err != 0)
-		return err;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0) {
-		err = -errno;
-		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
-		return err;
-	}
-	shutdown(events[0], SHUT_RD);
-	err = rcd_guest_join(r->via, r->fds_in->fds[0]);
-	if (err != 0) {
-		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
-		close(events[0]);
-		close(events[1]);
-		return err;
-	}
-	r->via->events = events[0];
-	describe_context(r, r->via->host, events[1]);
-	return 0;
-}
-
-static int
-serve_open(struct request *r)
-{
-	struct rcd_session *session = r->session;
-	struct rcd_dev *dev;
-	int events[2];
+	int events;
 	int err;
 
-	if (session->dev != NULL || session->shm != NULL)
+	if (r->context != NULL)
 		return -EINVAL;
-	dev = rcd_dev_by_serial(session->engine, r->in->open_req.index);
-	if (dev == NULL)
-		return -ENODEV;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) != 0)
-		return -errno;
-	shutdown(events[0], SHUT_RD);
-	session->engine->work += RCD_ROUND_OPEN;
-	err = rcd_session_open(session, dev);
+	err = rcd_conn_events_open(r->conn, &events);
+	if (err != 0)
+		return err;
+	err = rcd_context_join(r->conn, r->fds_in->fds[0]);
 	if (err != 0) {
-		close(events[0]);
-		close(events[1]);
+		rcd_conn_events_close(r->conn);
+		close(events);
 		return err;
 	}
-	session->events = events[0];
-	describe_context(r, session, events[1]);
+	serve_describe_context(r, r->conn->context, events);
 	return 0;
 }
 
 static int
-serve_port(struct request *r)
+serve_open(struct rcd_request *r)
 {
-	const struct rcd_dev *dev = r->session->dev;
+	struct rcd_dev *dev;
+	int events;
+	int err;
+
+	if (r->context != NULL)
+		return -EINVAL;
+	dev = rcd_dev_by_serial(r->engine, r->in->open_req.index);
+	if (dev == NULL)
+		return -ENODEV;
+	err = rcd_conn_events_open(r->conn, &events);
+	if (err != 0)
+		return err;
+	r->engine->work += RCD_ROUND_OPEN;
+	err = rcd_context_open(r->conn, dev);
+	if (err != 0) {
+		rcd_conn_events_close(r->conn);
+		close(events);
+		return err;
+	}
+	serve_describe_context(r, r->conn->context, events);
+	return 0;
+}
+
+static int
+serve_port(struct rcd_request *r)
+{
+	const struct rcd_dev *dev = r->context->dev;
 
 	r->out->port_rep = (struct rcd_ctrl_port_rep){
 		.state = dev->up ? 4 : 1,
@@ -217,9 +202,9 @@ serve_port(struct request *r)
 }
 
 static int
-serve_gids(struct request *r)
+serve_gids(struct rcd_request *r)
 {
-	const struct rcd_dev *dev = r->session->dev;
+	const struct rcd_dev *dev = r->context->dev;
 	struct rcd_ctrl_gids_rep *rep = &r->out->gids_rep;
 	uint32_t first = r->in->gids_req.index;
 
@@ -240,16 +225,16 @@ serve_gids(struct request *r)
 }
 
 static int
-serve_pd_create(struct request *r)
+serve_pd_create(struct rcd_request *r)
 {
-	struct rcd_quota_entry *quota = &r->session->quota;
+	struct rcd_quota_entry *quota = &r->context->quota;
 	struct rcd_pd *pd;
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_PDS, 1);
 
 	if (err != 0)
 		return err;
 	pd = calloc(1, sizeof(*pd));
-	if (pd == NULL || rcd_table_add(&r->session->pds, pd, &pd->handle) != 0) {
+	if (pd == NULL || rcd_table_add(&r->context->pds, pd, &pd->handle) != 0) {
 		free(pd);
 		rcd_quota_uncharge(quota, RCD_RESOURCE_PDS, 1);
 		return -ENOMEM;
@@ -259,24 +244,24 @@ serve_pd_create(struct request *r)
 }
 
 static int
-serve_pd_destroy(struct request *r)
+serve_pd_destroy(struct rcd_request *r)
 {
-	struct rcd_pd *pd = rcd_table_get(&r->session->pds, r->in->pd_destroy_req.handle);
+	struct rcd_pd *pd = rcd_table_get(&r->context->pds, r->in->pd_destroy_req.handle);
 
 	if (pd == NULL)
 		return -ENOENT;
 	if (pd->users > 0)
 		return -EBUSY;
-	rcd_table_del(&r->session->pds, pd->handle);
-	rcd_quota_uncharge(&r->session->quota, RCD_RESOURCE_PDS, 1);
+	rcd_table_del(&r->context->pds, pd->handle);
+	rcd_quota_uncharge(&r->context->quota, RCD_RESOURCE_PDS, 1);
 	free(pd);
 	return 0;
 }
 
 static int
-serve_mem_add(struct request *r)
+serve_mem_add(struct rcd_request *r)
 {
-	int err = rcd_ushare_add(&r->session->umem, r->session->via, &r->in->mem_add_req,
+	int err = rcd_ushare_add(&r->context->umem, r->conn->serial, &r->in->mem_add_req,
 		r->fds_in->fds[0], &r->out->mem_add_rep.handle);
 
 	if (err == 0 || err == -EINPROGRESS)
@@ -285,18 +270,18 @@ serve_mem_add(struct request *r)
 }
 
 static int
-serve_channel_create(struct request *r)
+serve_channel_create(struct rcd_request *r)
 {
 	struct rcd_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_session_stream(r->session, ends) : -ENOMEM;
+	int err = channel != NULL ? rcd_stream_open(&r->context->quota, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);
 		return err;
 	}
-	if (rcd_table_add(&r->session->channels, channel, &channel->handle) != 0) {
-		rcd_session_stream_close(r->session, ends[1]);
+	if (rcd_table_add(&r->context->channels, channel, &channel->handle) != 0) {
+		rcd_stream_close(&r->context->quota, ends[1]);
 		close(ends[0]);
 		free(channel);
 		return -ENOMEM;
@@ -310,31 +295,31 @@ serve_channel_create(struct request *r)
 }
 
 static int
-serve_channel_destroy(struct request *r)
+serve_channel_destroy(struct rcd_request *r)
 {
 	struct rcd_channel *channel =
-		rcd_table_get(&r->session->channels, r->in->channel_destroy_req.handle);
+		rcd_table_get(&r->context->channels, r->in->channel_destroy_req.handle);
 
 	if (channel == NULL)
 		return -ENOENT;
 	if (channel->users > 0)
 		return -EBUSY;
-	rcd_table_del(&r->session->channels, channel->handle);
-	rcd_session_stream_close(r->session, channel->sock);
+	rcd_table_del(&r->context->channels, channel->handle);
+	rcd_stream_close(&r->context->quota, channel->sock);
 	free(channel);
 	return 0;
 }
 
 /* Whether the process at the other end of a socket has a group, by itself or as one of several. */
 static bool
-has_group(const struct rcd_session *session, gid_t gid)
+serve_has_group(const struct rcd_conn *conn, gid_t gid)
 {
 	gid_t groups[ADMIN_GROUPS_MAX];
 	socklen_t len = sizeof(groups);
 
-	if (session->gid == gid)
+	if (conn->gid == gid)
 		return true;
-	if (getsockopt(session->sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0)
+	if (getsockopt(conn->sock, SOL_SOCKET, SO_PEERGROUPS, groups, &len) != 0)
 		return false;
 	for (size_t i = 0; i < len / sizeof(groups[0]); i++)
 		if (groups[i] == gid)
@@ -347,24 +332,24 @@ has_group(const struct rcd_session *session, gid_t gid)
  * other services, and clients may have it.
  */
 static bool
-may_administer(const struct rcd_session *session)
+serve_may_administer(const struct rcd_conn *conn)
 {
-	const struct rcd_engine *engine = session->engine;
+	const struct rcd_engine *engine = conn->engine;
 	const struct rcd_engine_conf *conf = &engine->conf;
 
-	return session->uid == 0 || session->uid == engine->creator ||
-		(conf->admin_uid >= 0 && session->uid == (uid_t)conf->admin_uid) ||
-		(conf->admin_gid >= 0 && has_group(session, (gid_t)conf->admin_gid));
+	return conn->uid == 0 || conn->uid == engine->creator ||
+		(conf->admin_uid >= 0 && conn->uid == (uid_t)conf->admin_uid) ||
+		(conf->admin_gid >= 0 && serve_has_group(conn, (gid_t)conf->admin_gid));
 }
 
 static int
-serve_admin(struct request *r)
+serve_admin(struct rcd_request *r)
 {
 	int fd;
 
-	if (!may_administer(r->via))
+	if (!serve_may_administer(r->conn))
 		return -EPERM;
-	fd = rcd_admin(r->session->engine, r->in->admin_req.line);
+	fd = rcd_admin(r->engine, r->in->admin_req.json);
 	if (fd < 0)
 		return fd;
 	r->reply->fds.fds[0] = fd;
@@ -373,12 +358,12 @@ serve_admin(struct request *r)
 }
 
 static int
-serve_cm(struct request *r)
+serve_cm(struct rcd_request *r)
 {
 	int fd = -1;
-	int err = rcd_cm_host_serve(r->session, r->op, r->in, r->out, &fd);
+	int err = rcd_cm_host_serve(r, &fd);
 
-	r->session->engine->work += RCD_ROUND_CM;
+	r->engine->work += RCD_ROUND_CM;
 	if (fd >= 0) {
 		r->reply->fds.fds[0] = fd;
 		r->reply->fds.count = 1;
@@ -387,19 +372,20 @@ serve_cm(struct request *r)
 }
 
 #define RCD_SERVE(name, call)                                                                      \
-	static int serve_##name(struct request *r)                                                 \
+	static int serve_##name(struct rcd_request *r)                                             \
 	{                                                                                          \
-		struct rcd_session *session = r->session;                                          \
-		struct rcd_umem *umem = &session->umem;                                            \
+		struct rcd_context *context = r->context;                                          \
+		struct rcd_conn *conn = r->conn;                                                   \
+		struct rcd_umem *umem = &context->umem;                                            \
 		const __typeof__(r->in->name##_req) *in = &r->in->name##_req;                      \
 		__typeof__(r->out->name##_rep) *out = &r->out->name##_rep;                         \
                                                                                                    \
-		(void)umem, (void)in, (void)out;                                                   \
+		(void)conn, (void)umem, (void)in, (void)out;                                       \
 		return call;                                                                       \
 	}
 #include "rcd_serve.def"
 
-static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
+static int (*const functions[RCD_CTRL_OP_COUNT])(struct rcd_request *r) = {
 #define RCD_CTRL_CM(symbol, name, request, reply, fds, stage, description)                         \
 	[RCD_CTRL_##symbol] = serve_cm,
 
@@ -409,24 +395,23 @@ static int (*const functions[RCD_CTRL_OP_COUNT])(struct request *r) = {
 };
 
 int
-rcd_serve(struct rcd_session *via, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
 	struct rcd_reply *reply)
 {
-	struct rcd_session *session = via->host != NULL ? via->host : via;
-	struct request request = { .session = session,
-		.via = via,
+	struct rcd_request request = { .engine = conn->engine,
+		.conn = conn,
+		.context = conn->context,
 		.op = req->hdr.op,
 		.in = &req->body,
 		.out = &reply->msg.body,
 		.fds_in = fds,
 		.reply = reply };
-	enum rcd_ctrl_stage reached = session->dev != NULL ? RCD_CTRL_STAGE_OPEN
-		: via->greeted                             ? RCD_CTRL_STAGE_GREETED
-							   : RCD_CTRL_STAGE_NEW;
+	enum rcd_ctrl_stage reached = conn->context != NULL ? RCD_CTRL_STAGE_OPEN
+		: conn->greeted                             ? RCD_CTRL_STAGE_GREETED
+							    : RCD_CTRL_STAGE_NEW;
 
-	if (via->ended || session->ended)
+	if (conn->ended)
 		return -EIO;
-	session->via = via->serial;
 	if (rcd_ctrl_op_stage(req->hdr.op) > reached)
 		return -EPROTO;
 	memset(&reply->msg, 0, sizeof(reply->msg));

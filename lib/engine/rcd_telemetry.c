@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * rte_telemetry: /rocade/links, /rocade/link,NAME, /rocade/statistic,NAME, /rocade/engine. Called
- * in telemetry's thread: it reads what may be read by any thread, under a lock that keeps the
+ * rte_telemetry: /rocade/links, /rocade/link,NAME, /rocade/statistic,NAME, /rocade/engine, with
+ * what rcd_show.h has for any thread. Called in telemetry's thread, under a lock that keeps the
  * devices where they are.
  */
 #include "rcd_engine_priv.h"
@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
+
+#include "rcd_show.h"
 
 /* Its name since 23.03, which calls the older one deprecated. */
 #if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
@@ -33,104 +35,149 @@ rcd_telemetry_unlock(void)
 }
 
 static int
-links(const char *cmd, const char *params, struct rte_tel_data *data)
+telemetry_links(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	(void)cmd;
 	(void)params;
 	rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
 	rcd_telemetry_lock();
 	for (uint32_t i = 0; the_engine != NULL && i < RCD_DEVS_MAX; i++)
-		if (the_engine->devs[i] != NULL && !the_engine->devs[i]->wire_waits)
+		if (the_engine->devs[i] != NULL)
 			rte_tel_data_add_array_string(data, the_engine->devs[i]->conf.name);
 	rcd_telemetry_unlock();
 	return 0;
 }
 
-static struct rcd_dev *
-named(const char *params)
-{
-	struct rcd_dev *dev = NULL;
+/* A flat dictionary: what is in an item has the item's name and number before its own. */
+struct telemetry_out {
+	struct rte_tel_data *data;
+	char prefix[32]; /* of the item at hand; items do not nest */
+};
 
-	if (the_engine != NULL && params != NULL)
-		dev = rcd_dev_find(the_engine, params);
-	return dev != NULL && !dev->wire_waits ? dev : NULL;
+static const char *
+telemetry_name(const struct telemetry_out *to, char *text, size_t size, const char *name)
+{
+	snprintf(text, size, "%s%s", to->prefix, name);
+	return text;
 }
 
-static int
-link_info(const char *cmd, const char *params, struct rte_tel_data *data)
+static void
+telemetry_text(void *out, const char *name, const char *val)
 {
-	const struct rcd_dev *dev;
-	int err = -ENOENT;
+	const struct telemetry_out *to = out;
+	char text[RTE_TEL_MAX_STRING_LEN];
 
-	(void)cmd;
+	rte_tel_data_add_dict_string(to->data, telemetry_name(to, text, sizeof(text), name), val);
+}
+
+static void
+telemetry_number(void *out, const char *name, uint64_t val)
+{
+	const struct telemetry_out *to = out;
+	char text[RTE_TEL_MAX_STRING_LEN];
+
+	rte_tel_data_add_dict_uint(to->data, telemetry_name(to, text, sizeof(text), name), val);
+}
+
+static void
+telemetry_flag(void *out, const char *name, bool val)
+{
+	telemetry_number(out, name, val);
+}
+
+static void
+telemetry_none(void *out, const char *name)
+{
+	(void)out;
+	(void)name;
+}
+
+static void
+telemetry_enter(void *out, const char *name)
+{
+	(void)out;
+	(void)name;
+}
+
+static void
+telemetry_item(void *out, const char *name, uint32_t number)
+{
+	struct telemetry_out *to = out;
+
+	snprintf(to->prefix, sizeof(to->prefix), "%s%u_", name, number);
+}
+
+static void
+telemetry_end(void *out)
+{
+	struct telemetry_out *to = out;
+
+	to->prefix[0] = '\0';
+}
+
+static const struct rcd_show_ops telemetry_ops = {
+	.text = telemetry_text,
+	.number = telemetry_number,
+	.flag = telemetry_flag,
+	.none = telemetry_none,
+	.list = telemetry_enter,
+	.object = telemetry_enter,
+	.item = telemetry_item,
+	.end = telemetry_end,
+};
+
+static int
+telemetry_dev(const char *name, struct rte_tel_data *data,
+	void (*fn)(const struct rcd_show *show, const struct rcd_dev *dev))
+{
+	struct telemetry_out out = { .data = data };
+	const struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
+	const struct rcd_dev *dev;
+
 	rcd_telemetry_lock();
-	dev = named(params);
+	dev = the_engine != NULL && name != NULL ? rcd_dev_find(the_engine, name) : NULL;
 	if (dev != NULL) {
 		rte_tel_data_start_dict(data);
-		rte_tel_data_add_dict_string(data, "name", dev->conf.name);
-		rte_tel_data_add_dict_string(data, "state", dev->up ? "ACTIVE" : "DOWN");
-		rte_tel_data_add_dict_string(data, "driver", dev->driver);
-		rte_tel_data_add_dict_int(data, "dpdk_port", dev->port_id);
-		rte_tel_data_add_dict_int(data, "mtu", (int)dev->mtu);
-		rte_tel_data_add_dict_int(data, "active_mtu", (int)dev->path_mtu);
-		err = 0;
+		fn(&show, dev);
 	}
 	rcd_telemetry_unlock();
-	return err;
+	return dev != NULL ? 0 : -ENOENT;
+}
+
+/* Its name by both names: "name" is from before there was one list of what is shown. */
+static void
+telemetry_show_link(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	show->ops->text(show->out, "name", dev->conf.name);
+	rcd_show_link(show, dev);
 }
 
 static int
-statistic(const char *cmd, const char *params, struct rte_tel_data *data)
+telemetry_link_info(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	const struct rcd_dev *dev;
-	int err = -ENOENT;
-
 	(void)cmd;
-	rcd_telemetry_lock();
-	dev = named(params);
-	if (dev != NULL) {
-		rte_tel_data_start_dict(data);
-		for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
-			enum rcd_counter id = (enum rcd_counter)i;
-
-			rte_tel_data_add_dict_uint(
-				data, rcd_counter_name(id), rcd_dev_sum(dev, id));
-		}
-		err = 0;
-	}
-	rcd_telemetry_unlock();
-	return err;
+	return telemetry_dev(params, data, telemetry_show_link);
 }
 
 static int
-engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
+telemetry_statistic(const char *cmd, const char *params, struct rte_tel_data *data)
 {
+	(void)cmd;
+	return telemetry_dev(params, data, rcd_show_statistic);
+}
+
+static int
+telemetry_engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	struct telemetry_out out = { .data = data };
+	const struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
+
 	(void)cmd;
 	(void)params;
 	rte_tel_data_start_dict(data);
 	rcd_telemetry_lock();
-	if (the_engine != NULL) {
-		rte_tel_data_add_dict_string(data, "version", RCD_RELEASE);
-		rte_tel_data_add_dict_int(data, "clients", (int)the_engine->client_count);
-		rte_tel_data_add_dict_int(data, "queue_pairs", (int)the_engine->qp_used);
-		rte_tel_data_add_dict_uint(data, "longest_step_work", the_engine->longest_work);
-		for (uint32_t i = 0; i < the_engine->lcore_count; i++) {
-			char name[40];
-
-			snprintf(name, sizeof(name), "lcore%u_polls",
-				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_uint(
-				data, name, rcd_lcore_tally(&the_engine->lcores[i]->polls));
-			snprintf(name, sizeof(name), "lcore%u_busy_polls",
-				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_uint(
-				data, name, rcd_lcore_tally(&the_engine->lcores[i]->busy_polls));
-			snprintf(name, sizeof(name), "lcore%u_longest_poll_work",
-				the_engine->lcores[i]->lcore_id);
-			rte_tel_data_add_dict_uint(
-				data, name, rcd_lcore_tally(&the_engine->lcores[i]->longest_work));
-		}
-	}
+	if (the_engine != NULL)
+		rcd_show_engine(&show, the_engine);
 	rcd_telemetry_unlock();
 	return 0;
 }
@@ -146,9 +193,12 @@ rcd_telemetry_init(struct rcd_engine *engine)
 	if (registered || engine == NULL)
 		return;
 	registered = true;
-	rte_telemetry_register_cmd("/rocade/links", links, "Names of the links. No parameters");
-	rte_telemetry_register_cmd("/rocade/link", link_info, "A link. Parameter: its name");
 	rte_telemetry_register_cmd(
-		"/rocade/statistic", statistic, "Counters of a link. Parameter: its name");
-	rte_telemetry_register_cmd("/rocade/engine", engine_info, "The engine. No parameters");
+		"/rocade/links", telemetry_links, "Names of the links. No parameters");
+	rte_telemetry_register_cmd(
+		"/rocade/link", telemetry_link_info, "A link. Parameter: its name");
+	rte_telemetry_register_cmd("/rocade/statistic", telemetry_statistic,
+		"Counters of a link. Parameter: its name");
+	rte_telemetry_register_cmd(
+		"/rocade/engine", telemetry_engine_info, "The engine. No parameters");
 }

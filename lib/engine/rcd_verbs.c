@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Shared receive queues and queue pairs of a session: made and freed by the control thread, shown
+ * Shared receive queues and queue pairs of a context: made and freed by the control thread, shown
  * to and taken from the lcore by commands.
  */
 #include "rcd_engine_priv.h"
@@ -9,25 +9,27 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bits.h"
 #include "rcd_late.h"
 #include "rcd_event.h"
 #include "rcd_host.h"
+#include "rcd_near.h"
 
 #define WR_MAX        (1u << 16)
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
 static void
-srq_free(struct rcd_session *session, struct rcd_hsrq *srq)
+verbs_srq_free(struct rcd_context *context, struct rcd_hsrq *srq)
 {
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SRQS, 1);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_SRQS, 1);
 	free(srq);
 }
 
 int
-rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req *req,
-	struct rcd_ctrl_srq_rep *rep)
+rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep)
 {
-	struct rcd_pd *pd = rcd_table_get(&session->pds, req->pd);
+	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
 	struct rcd_hsrq *srq;
 	uint32_t depth;
 	int err;
@@ -38,34 +40,34 @@ rcd_verbs_srq_create(struct rcd_session *session, const struct rcd_ctrl_srq_req 
 		req->limit > req->depth)
 		return -EINVAL;
 	depth = rcd_power_up(req->depth);
-	err = rcd_quota_charge(&session->quota, RCD_RESOURCE_SRQS, 1);
+	err = rcd_quota_charge(&context->quota, RCD_RESOURCE_SRQS, 1);
 	if (err != 0)
 		return err;
-	srq = rcd_session_zalloc(session, sizeof(*srq));
+	srq = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*srq));
 	if (srq == NULL) {
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_SRQS, 1);
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_SRQS, 1);
 		return -ENOMEM;
 	}
 	srq->max_sge = req->max_sge > 0 ? req->max_sge : 1;
-	srq->session = session;
+	srq->client = &context->client;
 	srq->cookie = req->cookie;
-	srq->via = session->via;
+	srq->via = conn->serial;
 	srq->pd = req->pd;
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
 	srq->bytes = sizeof(*srq->shm) + (uint64_t)depth * srq->stride;
-	err = rcd_segment_alloc(&session->segment, session->via, srq->bytes, &srq->offset);
+	err = rcd_segment_alloc(&context->segment, conn->serial, srq->bytes, &srq->offset);
 	if (err != 0) {
-		srq_free(session, srq);
+		verbs_srq_free(context, srq);
 		return err;
 	}
-	srq->shm = (struct rcd_shm_wq *)(void *)((uint8_t *)session->shm + srq->offset);
+	srq->shm = (struct rcd_shm_wq *)(void *)((uint8_t *)context->client.shm + srq->offset);
 	srq->slots = (uint8_t *)(srq->shm + 1);
 	rcd_srq_init(&srq->srq, depth, (uint8_t)srq->max_sge, &rcd_host_srq_ops, srq);
 	rcd_srq_set_limit(&srq->srq, req->limit);
-	if (rcd_table_add(&session->srqs, srq, &srq->handle) != 0) {
-		rcd_segment_free(&session->segment, srq->offset, srq->bytes);
-		srq_free(session, srq);
+	if (rcd_table_add(&context->srqs, srq, &srq->handle) != 0) {
+		rcd_segment_free(&context->segment, srq->offset, srq->bytes);
+		verbs_srq_free(context, srq);
 		return -ENOMEM;
 	}
 	pd->users++;
@@ -86,7 +88,7 @@ struct srq_limit {
 };
 
 static int
-srq_limit_on_lcore(struct rcd_lcore *lcore, void *arg)
+verbs_srq_limit_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	const struct srq_limit *what = arg;
 
@@ -95,21 +97,21 @@ srq_limit_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_srq_modify(struct rcd_session *session, const struct rcd_ctrl_srq_modify_req *req)
+rcd_verbs_srq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_req *req)
 {
-	struct srq_limit what = { .srq = rcd_table_get(&session->srqs, req->handle),
+	struct srq_limit what = { .srq = rcd_table_get(&context->srqs, req->handle),
 		.limit = req->limit };
 
 	if (what.srq == NULL)
 		return -ENOENT;
-	return rcd_lcore_ask(session->lcore, srq_limit_on_lcore, &what);
+	return rcd_lcore_call(context->client.lcore, verbs_srq_limit_on_lcore, &what);
 }
 
 int
 rcd_verbs_srq_query(
-	struct rcd_session *session, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep)
+	struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep)
 {
-	const struct rcd_hsrq *srq = rcd_table_get(&session->srqs, handle);
+	const struct rcd_hsrq *srq = rcd_table_get(&context->srqs, handle);
 
 	if (srq == NULL)
 		return -ENOENT;
@@ -119,29 +121,30 @@ rcd_verbs_srq_query(
 	return 0;
 }
 
-static void
-publish_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_publish_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	(void)arg;
 	rcd_host_publish(lcore);
+	return 0;
 }
 
 int
-rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
+rcd_verbs_srq_destroy(struct rcd_context *context, uint32_t handle)
 {
-	struct rcd_hsrq *srq = rcd_table_get(&session->srqs, handle);
+	struct rcd_hsrq *srq = rcd_table_get(&context->srqs, handle);
 	struct rcd_pd *pd;
 
 	if (srq == NULL)
 		return -ENOENT;
 	if (srq->users > 0)
 		return -EBUSY;
-	rcd_lcore_call(session->lcore, publish_on_lcore, NULL);
-	pd = rcd_table_get(&session->pds, srq->pd);
+	rcd_lcore_call(context->client.lcore, verbs_publish_on_lcore, NULL);
+	pd = rcd_table_get(&context->pds, srq->pd);
 	pd->users--;
-	rcd_table_del(&session->srqs, handle);
-	rcd_segment_free(&session->segment, srq->offset, srq->bytes);
-	srq_free(session, srq);
+	rcd_table_del(&context->srqs, handle);
+	rcd_segment_free(&context->segment, srq->offset, srq->bytes);
+	verbs_srq_free(context, srq);
 	return 0;
 }
 
@@ -152,7 +155,7 @@ rcd_verbs_srq_destroy(struct rcd_session *session, uint32_t handle)
  * Nobody can know which one it will be: who names a queue pair has been told of it.
  */
 static int
-take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
+verbs_take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
 {
 	uint32_t random = rcd_random_u32(&engine->random);
 
@@ -162,10 +165,11 @@ take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
 		uint32_t number = high * RCD_QP_SLOTS + slot;
 
 		/* Numbers below 16 and the one of multicast have meanings of their own. */
-		if (number < 16 || number == RCD_QPN_MULTICAST || engine->qp_owner[slot] != 0)
+		if (number < 16 || number == RCD_QPN_MULTICAST ||
+			engine->lcores.qp_owner[slot] != 0)
 			continue;
-		__atomic_store_n(
-			&engine->qp_owner[slot], (uint8_t)(lcore_index + 1), __ATOMIC_RELAXED);
+		__atomic_store_n(&engine->lcores.qp_owner[slot], (uint8_t)(lcore_index + 1),
+			__ATOMIC_RELAXED);
 		engine->qp_high[slot] = high;
 		engine->qp_used++;
 		*qpn = number;
@@ -175,34 +179,35 @@ take_qpn(struct rcd_engine *engine, uint32_t lcore_index, uint32_t *qpn)
 }
 
 bool
-rcd_verbs_qpn_is_of(const struct rcd_session *session, uint32_t qpn)
+rcd_verbs_qpn_is_of(const struct rcd_conn *conn, uint32_t qpn)
 {
-	const struct rcd_engine *engine = session->engine;
-	uint8_t owner = engine->qp_owner[qpn % RCD_QP_SLOTS];
+	const struct rcd_engine *engine = conn->engine;
+	uint8_t owner = engine->lcores.qp_owner[qpn % RCD_QP_SLOTS];
 	const struct rcd_hqp *hqp =
-		owner != 0 ? engine->lcores[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
+		owner != 0 ? engine->lcores.lcore[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
 
-	return hqp != NULL && hqp->qpn == qpn && rcd_cred_same_process(session, hqp->session);
+	return hqp != NULL && hqp->qpn == qpn &&
+		rcd_cred_same_process(conn, rcd_context_of(hqp->client));
 }
 
 static int
-qp_check(struct rcd_session *session, const struct rcd_ctrl_qp_req *req)
+verbs_qp_check(struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
 	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > WR_MAX || req->rq_depth > WR_MAX ||
 		req->max_send_sge > RCD_SGE_MAX || req->max_recv_sge > RCD_SGE_MAX ||
 		req->max_inline > RCD_INLINE_MAX)
 		return -EINVAL;
-	if (rcd_table_get(&session->pds, req->pd) == NULL ||
-		rcd_table_get(&session->cqs, req->send_cq) == NULL ||
-		rcd_table_get(&session->cqs, req->recv_cq) == NULL ||
-		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&session->srqs, req->srq) == NULL))
+	if (rcd_table_get(&context->pds, req->pd) == NULL ||
+		rcd_table_get(&context->cqs, req->send_cq) == NULL ||
+		rcd_table_get(&context->cqs, req->recv_cq) == NULL ||
+		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&context->srqs, req->srq) == NULL))
 		return -ENOENT;
 	return 0;
 }
 
 /* Its rings in the segment: indices of both, then the slots of both. */
 static int
-qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
+verbs_qp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_hqp *hqp)
 {
 	uint64_t sq_bytes, rq_bytes, bytes;
 	uint8_t *base;
@@ -215,11 +220,11 @@ qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 	sq_bytes = (uint64_t)hqp->sq_depth * hqp->sq_stride;
 	rq_bytes = (uint64_t)hqp->rq_depth * hqp->rq_stride;
 	bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
-	err = rcd_segment_alloc(&session->segment, session->via, bytes, &hqp->offset);
+	err = rcd_segment_alloc(&context->segment, conn->serial, bytes, &hqp->offset);
 	if (err != 0)
 		return err;
 	hqp->bytes = bytes;
-	base = (uint8_t *)session->shm + hqp->offset;
+	base = (uint8_t *)context->client.shm + hqp->offset;
 	hqp->sq_shm = (struct rcd_shm_wq *)(void *)base;
 	hqp->rq_shm = hqp->sq_shm + 1;
 	hqp->sq_slots = base + 2 * sizeof(struct rcd_shm_wq);
@@ -228,9 +233,9 @@ qp_rings(struct rcd_session *session, struct rcd_hqp *hqp)
 }
 
 static int
-qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
+verbs_qp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
 {
-	struct rcd_dev *dev = session->dev;
+	struct rcd_dev *dev = context->dev;
 	struct rcd_qp_init init = {
 		.type = (enum rcd_qp_type)req->type,
 		.qpn = { hqp->qpn },
@@ -243,11 +248,11 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 		.port_mtu_bytes = (uint16_t)dev->path_mtu,
 		.signal_all = req->signal_all != 0,
 		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
-		.mrs = session->mrs,
+		.mrs = context->client.mrs,
 		.windows = &hqp->windows,
-		.ahs = session->ahs,
-		.reorder = session->ucopy != NULL ? NULL : session->lcore->reorder,
-		.counters = rcd_dev_counters(dev, session->lcore),
+		.ahs = context->client.ahs,
+		.reorder = context->client.ucopy != NULL ? NULL : context->client.lcore->reorder,
+		.counters = rcd_lcore_counters(context->client.lcore, &dev->lport),
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,
 	};
@@ -256,7 +261,7 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 
 	if (bytes == 0)
 		return -EINVAL;
-	mem = rcd_session_zalloc(session, bytes);
+	mem = rcd_near_zalloc(context->client.lcore->socket_id, bytes);
 	if (mem == NULL)
 		return -ENOMEM;
 	hqp->qp = rcd_qp_init(mem, &init);
@@ -264,19 +269,20 @@ qp_make(struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct r
 	return 0;
 }
 
-static void
-qp_join(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_qp_join(struct rcd_lcore *lcore, void *arg)
 {
 	struct rcd_hqp *hqp = arg;
 
-	hqp->session->qps[hqp->index] = hqp;
+	hqp->client->qps[hqp->index] = hqp;
 	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = hqp;
+	return 0;
 }
 
 static void
-qp_refer(struct rcd_session *session, struct rcd_hqp *hqp, int by)
+verbs_qp_refer(struct rcd_context *context, struct rcd_hqp *hqp, int by)
 {
-	struct rcd_pd *pd = rcd_table_get(&session->pds, hqp->pd);
+	struct rcd_pd *pd = rcd_table_get(&context->pds, hqp->pd);
 
 	pd->users += (uint32_t)by;
 	hqp->send_cq->users += (uint32_t)by;
@@ -286,50 +292,51 @@ qp_refer(struct rcd_session *session, struct rcd_hqp *hqp, int by)
 }
 
 static void
-qp_free(struct rcd_session *session, struct rcd_hqp *hqp)
+verbs_qp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 {
 	if (hqp->qpn != 0) {
-		__atomic_store_n(
-			&session->engine->qp_owner[hqp->qpn % RCD_QP_SLOTS], 0, __ATOMIC_RELAXED);
-		session->engine->qp_used--;
+		__atomic_store_n(&context->engine->lcores.qp_owner[hqp->qpn % RCD_QP_SLOTS], 0,
+			__ATOMIC_RELAXED);
+		context->engine->qp_used--;
 	}
 	if (hqp->bytes != 0)
-		rcd_segment_free(&session->segment, hqp->offset, hqp->bytes);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
-	rcd_quota_uncharge(&session->quota, RCD_RESOURCE_GROUPS, hqp->groups);
+		rcd_segment_free(&context->segment, hqp->offset, hqp->bytes);
+	rcd_hop_put(context->engine->hops, hqp->hop_held);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, hqp->groups);
 	free(hqp->resources);
 	free(hqp->qp);
 	free(hqp);
 }
 
 int
-rcd_verbs_qp_create(
-	struct rcd_session *session, const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep)
+rcd_verbs_qp_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep)
 {
 	struct rcd_hqp *hqp;
-	int err = qp_check(session, req);
+	int err = verbs_qp_check(context, req);
 
 	if (err == 0)
-		err = rcd_quota_charge(&session->quota, RCD_RESOURCE_QPS, 1);
+		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
 	if (err != 0)
 		return err;
-	hqp = rcd_session_zalloc(session, sizeof(*hqp));
+	hqp = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*hqp));
 	if (hqp == NULL) {
-		rcd_quota_uncharge(&session->quota, RCD_RESOURCE_QPS, 1);
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
 		return -ENOMEM;
 	}
-	hqp->session = session;
-	hqp->lcore = session->lcore;
-	hqp->dev = session->dev;
+	hqp->client = &context->client;
+	hqp->lcore = context->client.lcore;
+	hqp->lport = &context->dev->lport;
 	hqp->datagram = req->type == RCD_CTRL_QP_UD;
 	hqp->reliable = req->type == RCD_CTRL_QP_RC;
 	hqp->cookie = req->cookie;
-	hqp->via = session->via;
+	hqp->via = conn->serial;
 	hqp->pd = req->pd;
-	hqp->ucopy = session->ucopy;
-	hqp->send_cq = rcd_table_get(&session->cqs, req->send_cq);
-	hqp->recv_cq = rcd_table_get(&session->cqs, req->recv_cq);
-	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&session->srqs, req->srq) : NULL;
+	hqp->ucopy = context->client.ucopy;
+	hqp->send_cq = rcd_table_get(&context->cqs, req->send_cq);
+	hqp->recv_cq = rcd_table_get(&context->cqs, req->recv_cq);
+	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&context->srqs, req->srq) : NULL;
 	hqp->sq_depth = rcd_power_up(req->sq_depth > 0 ? req->sq_depth : 1);
 	hqp->rq_depth = hqp->srq != NULL || req->rq_depth == 0 ? 0 : rcd_power_up(req->rq_depth);
 	hqp->max_send_sge = req->max_send_sge > 0 ? req->max_send_sge : 1;
@@ -337,19 +344,19 @@ rcd_verbs_qp_create(
 		: req->max_recv_sge > 0      ? req->max_recv_sge
 					     : 1;
 	hqp->max_inline = req->max_inline;
-	err = take_qpn(session->engine, session->lcore->index, &hqp->qpn);
+	err = verbs_take_qpn(context->engine, context->client.lcore->index, &hqp->qpn);
 	if (err == 0)
-		err = qp_rings(session, hqp);
+		err = verbs_qp_rings(context, conn, hqp);
 	if (err == 0)
-		err = qp_make(session, req, hqp);
+		err = verbs_qp_make(context, req, hqp);
 	if (err == 0)
-		err = rcd_table_add(&session->hqps, hqp, &hqp->index);
+		err = rcd_table_add(&context->hqps, hqp, &hqp->index);
 	if (err != 0) {
-		qp_free(session, hqp);
+		verbs_qp_free(context, hqp);
 		return err;
 	}
-	qp_refer(session, hqp, 1);
-	rcd_lcore_call(session->lcore, qp_join, hqp);
+	verbs_qp_refer(context, hqp, 1);
+	rcd_lcore_call(context->client.lcore, verbs_qp_join, hqp);
 	*rep = (struct rcd_ctrl_qp_rep){
 		.handle = hqp->index,
 		.qpn = hqp->qpn,
@@ -370,143 +377,163 @@ rcd_verbs_qp_create(
 }
 
 /* Take a queue pair from its lcore. What it has completed is shown first. */
-static void
-qp_leave(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_qp_leave(struct rcd_lcore *lcore, void *arg)
 {
 	struct rcd_hqp *hqp = arg;
-	struct rcd_shm_hdr *shm = hqp->session->shm;
-	struct rcd_doorbells *bells = &hqp->session->doorbells;
+	struct rcd_shm_hdr *shm = hqp->client->shm;
+	struct rcd_doorbells *bells = &hqp->client->doorbells;
 
 	rcd_ucopy_forget(hqp);
 	rcd_host_publish(lcore);
 	if (hqp->groups > 0)
-		rcd_mcast_detach_all(lcore->mcast[hqp->dev->index], hqp->qp);
+		rcd_mcast_detach_all(lcore->mcast[hqp->lport->index], hqp->qp);
 	rcd_late_forget(hqp);
 	rcd_turn_end(&hqp->turn);
 	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
 	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
-	hqp->session->qps[hqp->index] = NULL;
+	hqp->client->qps[hqp->index] = NULL;
 	/* A doorbell that it left behind would look like an offence. */
 	__atomic_fetch_and(&shm->db_words[hqp->index / 64], ~(UINT64_C(1) << (hqp->index % 64)),
 		__ATOMIC_SEQ_CST);
 	if (bells->word == hqp->index / 64)
 		bells->bits &= ~(UINT64_C(1) << (hqp->index % 64));
 	rcd_qp_fini(hqp->qp);
+	return 0;
 }
 
-struct unbinding {
-	struct rcd_hqp *hqp;
-	bool more;
-};
-
-static void
-unbind_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_unbind_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct unbinding *unbinding = arg;
+	struct rcd_hqp *hqp = arg;
 
 	(void)lcore;
-	unbinding->more = rcd_mw_unbind_some(
-		unbinding->hqp->session->mrs, &unbinding->hqp->windows, UNBIND_BUDGET);
+	return rcd_mw_unbind_some(hqp->client->mrs, &hqp->windows, UNBIND_BUDGET);
 }
 
 void
 rcd_verbs_unbind(struct rcd_hqp *hqp)
 {
-	struct unbinding unbinding = { .hqp = hqp };
-
-	do
-		rcd_lcore_call(hqp->lcore, unbind_on_lcore, &unbinding);
-	while (unbinding.more);
+	while (rcd_lcore_call(hqp->lcore, verbs_unbind_on_lcore, hqp)) {
+	}
 }
 
 int
-rcd_verbs_qp_destroy(struct rcd_session *session, uint32_t handle)
+rcd_verbs_qp_destroy(struct rcd_context *context, uint32_t handle)
 {
-	struct rcd_hqp *hqp = rcd_table_get(&session->hqps, handle);
+	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, handle);
 
 	if (hqp == NULL)
 		return -ENOENT;
-	rcd_lcore_call(session->lcore, qp_leave, hqp);
+	rcd_lcore_call(context->client.lcore, verbs_qp_leave, hqp);
 	rcd_ucopy_void(hqp);
 	rcd_verbs_unbind(hqp);
-	qp_refer(session, hqp, -1);
-	rcd_table_del(&session->hqps, handle);
-	qp_free(session, hqp);
+	verbs_qp_refer(context, hqp, -1);
+	rcd_table_del(&context->hqps, handle);
+	verbs_qp_free(context, hqp);
 	return 0;
 }
 
-/* A walk over the objects of a session by several commands, each of them short. */
+/* A walk over the objects of a context by several commands, each of them short. */
 struct walk {
-	struct rcd_session *session;
+	struct rcd_context *context;
 	uint32_t next; /**< place to go on at */
 	uint32_t end;
 };
 
 static void
-walk_all(struct rcd_session *session, uint32_t end, void (*fn)(struct rcd_lcore *, void *))
+verbs_walk_all(struct rcd_context *context, uint32_t end, int (*fn)(struct rcd_lcore *, void *))
 {
-	struct walk walk = { .session = session, .end = end };
+	struct walk walk = { .context = context, .end = end };
 
 	while (walk.next < end)
-		rcd_lcore_call(session->lcore, fn, &walk);
+		rcd_lcore_call(context->client.lcore, fn, &walk);
 }
 
-static void
-hide_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	rcd_host_session_del(lcore, arg);
+	rcd_host_client_del(lcore, arg);
 	rcd_ucopy_end(arg);
+	return 0;
 }
 
-static void
-leave_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct walk *walk = arg;
 	uint32_t done = 0;
 
 	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
-		if (walk->session->hqps.slots[walk->next] == NULL)
+		if (walk->context->hqps.slots[walk->next] == NULL)
 			continue;
-		qp_leave(lcore, walk->session->hqps.slots[walk->next]);
+		verbs_qp_leave(lcore, walk->context->hqps.slots[walk->next]);
 		done++;
 	}
 	rcd_host_publish(lcore);
 	lcore->work += done;
+	return 0;
 }
 
-static void
-forget_on_lcore(struct rcd_lcore *lcore, void *arg)
+static int
+verbs_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct walk *walk = arg;
 	uint32_t done = 0;
 
 	for (; walk->next < walk->end && done < RCD_WORK_ALL; walk->next++) {
-		if (walk->session->cqs.slots[walk->next] == NULL)
+		if (walk->context->cqs.slots[walk->next] == NULL)
 			continue;
-		rcd_event_forget(lcore, walk->session->cqs.slots[walk->next]);
+		rcd_event_forget(lcore, walk->context->cqs.slots[walk->next]);
 		done++;
 	}
 	lcore->work += done;
-}
-
-void
-rcd_verbs_end(struct rcd_session *session)
-{
-	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
-	rcd_lcore_call(session->lcore, hide_on_lcore, session);
-	walk_all(session, session->hqps.fresh, leave_on_lcore);
-	walk_all(session, session->cqs.fresh, forget_on_lcore);
-	rcd_lcore_call(session->lcore, hide_on_lcore, session);
+	return 0;
 }
 
 static void
-fail_on_lcore(struct rcd_lcore *lcore, void *arg)
+verbs_put_hop(const struct rcd_av *av, void *arg)
+{
+	rcd_hop_put(arg, av->hop);
+}
+
+/* No lcore looks at them any more. */
+static void
+verbs_put_hops(struct rcd_context *context)
+{
+	struct rcd_hops *hops = context->engine->hops;
+
+	for (uint32_t i = 0; i < context->hqps.fresh; i++) {
+		struct rcd_hqp *hqp = context->hqps.slots[i];
+
+		if (hqp == NULL)
+			continue;
+		rcd_hop_put(hops, hqp->hop_held);
+		hqp->hop_held = RCD_HOP_NONE;
+	}
+	if (context->ah_count > 0)
+		rcd_ah_each(context->client.ahs, verbs_put_hop, hops);
+}
+
+void
+rcd_verbs_end(struct rcd_context *context)
+{
+	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
+	rcd_lcore_call(context->client.lcore, verbs_hide_on_lcore, &context->client);
+	verbs_walk_all(context, context->hqps.fresh, verbs_leave_on_lcore);
+	verbs_walk_all(context, context->cqs.fresh, verbs_forget_on_lcore);
+	rcd_lcore_call(context->client.lcore, verbs_hide_on_lcore, &context->client);
+	verbs_put_hops(context);
+}
+
+static int
+verbs_fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	struct walk *walk = arg;
 	uint32_t done = 0;
 
 	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
-		struct rcd_hqp *hqp = walk->session->qps[walk->next];
+		struct rcd_hqp *hqp = walk->context->client.qps[walk->next];
 
 		if (hqp == NULL)
 			continue;
@@ -515,10 +542,11 @@ fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 		done++;
 	}
 	lcore->work += done;
+	return 0;
 }
 
 void
-rcd_verbs_fail_all(struct rcd_session *session)
+rcd_verbs_fail_all(struct rcd_context *context)
 {
-	walk_all(session, session->hqps.fresh, fail_on_lcore);
+	verbs_walk_all(context, context->hqps.fresh, verbs_fail_on_lcore);
 }

@@ -23,6 +23,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -62,13 +63,13 @@ struct rcd_xdp {
 };
 
 static int
-bpf(enum bpf_cmd command, union bpf_attr *attr)
+xdp_bpf(enum bpf_cmd command, union bpf_attr *attr)
 {
 	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
 static enum kind
-kind_of_bpf(int fd)
+xdp_kind_of_bpf(int fd)
 {
 	static const struct {
 		const char *name;
@@ -94,7 +95,7 @@ kind_of_bpf(int fd)
 
 /* The kernel's number of a BPF object. @return 0: it does not say */
 static uint32_t
-bpf_id(int fd, enum kind kind)
+xdp_bpf_id(int fd, enum kind kind)
 {
 	struct bpf_prog_info program = { 0 };
 	struct bpf_map_info map = { 0 };
@@ -107,21 +108,26 @@ bpf_id(int fd, enum kind kind)
 	attr.info.info_len = kind == KIND_PROGRAM ? sizeof(program)
 		: kind == KIND_MAP                ? sizeof(map)
 						  : sizeof(btf);
-	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) != 0)
+	if (xdp_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) != 0)
 		return 0;
 	return kind == KIND_PROGRAM ? program.id : kind == KIND_MAP ? map.id : btf.id;
 }
 
-/* @return false: nothing that the driver could have made */
+/*
+ * By the name of a descriptor, since EAL's threads may be making one of this number just now.
+ * @return false: nothing that the driver could have made
+ */
 static bool
-identify(int fd, struct held *held)
+xdp_identify(int fd, struct held *held)
 {
 	struct stat status;
 	int domain = 0;
 	socklen_t len = sizeof(domain);
+	char path[32];
 
 	*held = (struct held){ .fd = fd };
-	if (fstat(fd, &status) != 0)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (stat(path, &status) != 0)
 		return false;
 	if (S_ISSOCK(status.st_mode)) {
 		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_XDP)
@@ -130,14 +136,14 @@ identify(int fd, struct held *held)
 		held->id = status.st_ino;
 		return true;
 	}
-	held->kind = kind_of_bpf(fd);
+	held->kind = xdp_kind_of_bpf(fd);
 	if (held->kind != KIND_OTHER)
-		held->id = bpf_id(fd, held->kind);
+		held->id = xdp_bpf_id(fd, held->kind);
 	return held->id != 0;
 }
 
 static bool
-has(const struct held_list *list, const struct held *held)
+xdp_has(const struct held_list *list, const struct held *held)
 {
 	for (uint32_t i = 0; i < list->count; i++)
 		if (list->entries[i].fd == held->fd && list->entries[i].kind == held->kind &&
@@ -148,7 +154,7 @@ has(const struct held_list *list, const struct held *held)
 
 /* List all that the driver could have made, but for what is in another list. */
 static int
-look(struct held_list *list, const struct held_list *except)
+xdp_look(struct held_list *list, const struct held_list *except)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -159,8 +165,8 @@ look(struct held_list *list, const struct held_list *except)
 		return -errno;
 	while (err == 0 && (entry = readdir(dir)) != NULL) {
 		if (entry->d_name[0] == '.' ||
-			!identify((int)strtol(entry->d_name, NULL, 10), &held) ||
-			(except != NULL && has(except, &held)))
+			!xdp_identify((int)strtol(entry->d_name, NULL, 10), &held) ||
+			(except != NULL && xdp_has(except, &held)))
 			continue;
 		if (list->count % HELD_STEP == 0) {
 			struct held *more = realloc(
@@ -194,7 +200,7 @@ rcd_xdp_begin(struct rcd_dev *dev)
 		return -ENOMEM;
 	xdp->link = -1;
 	dev->xdp = xdp;
-	err = look(&xdp->before, NULL);
+	err = xdp_look(&xdp->before, NULL);
 	if (err != 0)
 		rcd_xdp_end(dev);
 	return err;
@@ -202,7 +208,7 @@ rcd_xdp_begin(struct rcd_dev *dev)
 
 /* Put a program on the netdev by netlink, in place of another. Either may be -1: none. */
 static int
-replace_program(struct rcd_dev *dev, int fd, int expected)
+xdp_replace_program(struct rcd_dev *dev, int fd, int expected)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
@@ -230,26 +236,26 @@ rcd_xdp_hold(struct rcd_dev *dev)
 	union bpf_attr attr = { .link_create.target_ifindex = dev->ifindex,
 		.link_create.attach_type = BPF_XDP };
 	int program = -1;
-	int err = look(&xdp->ours, &xdp->before);
+	int err = xdp_look(&xdp->ours, &xdp->before);
 
 	for (uint32_t i = 0; i < xdp->ours.count; i++)
 		if (xdp->ours.entries[i].kind == KIND_PROGRAM)
 			program = xdp->ours.entries[i].fd;
 	/* A kernel that can't tell whose program it takes away has no links either. */
 	if (err == 0)
-		err = program < 0 ? -ENOENT : replace_program(dev, -1, program);
+		err = program < 0 ? -ENOENT : xdp_replace_program(dev, -1, program);
 	if (err != 0) {
 		RCD_LOG(NOTICE, "%s: the program on %s may outlive the engine: %s", dev->conf.name,
 			dev->conf.target, strerror(-err));
 		return 0;
 	}
 	attr.link_create.prog_fd = (uint32_t)program;
-	xdp->link = bpf(BPF_LINK_CREATE, &attr);
+	xdp->link = xdp_bpf(BPF_LINK_CREATE, &attr);
 	if (xdp->link >= 0)
 		return 0;
 	RCD_LOG(NOTICE, "%s: no BPF link on %s: %s", dev->conf.name, dev->conf.target,
 		strerror(errno));
-	return replace_program(dev, program, -1);
+	return xdp_replace_program(dev, program, -1);
 }
 
 void
@@ -264,7 +270,7 @@ rcd_xdp_release(struct rcd_dev *dev)
 	xdp->link = -1;
 	/* It could not be set up: what was made until then. */
 	if (xdp->ours.count == 0)
-		look(&xdp->ours, &xdp->before);
+		xdp_look(&xdp->ours, &xdp->before);
 }
 
 void
@@ -278,7 +284,7 @@ rcd_xdp_end(struct rcd_dev *dev)
 	for (uint32_t i = 0; i < xdp->ours.count; i++) {
 		const struct held *held = &xdp->ours.entries[i];
 
-		if (identify(held->fd, &now) && now.kind == held->kind && now.id == held->id)
+		if (xdp_identify(held->fd, &now) && now.kind == held->kind && now.id == held->id)
 			close(held->fd);
 	}
 	free(xdp->before.entries);

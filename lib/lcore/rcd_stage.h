@@ -33,4 +33,15 @@ struct rcd_stages {
 	uint64_t marks[RCD_STAGE_COUNT];  /**< how often each was left */
 };
 
+struct rcd_lclient;
+struct rcd_lcore;
+
+/** Measure where the time of an lcore goes from now on; NULL: no more. Control thread. */
+void
+rcd_stage_measure(struct rcd_lcore *lcore, struct rcd_stages *stages);
+
+/** Let a client's copies be measured, or no more. On its lcore. */
+void
+rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_lclient *client);
+
 #endif /* RCD_STAGE_H */

@@ -6,7 +6,7 @@
 #include "rcd_turn.h"
 
 static void
-move(struct rcd_turn *turn, struct rcd_turn_list *list)
+turn_move(struct rcd_turn *turn, struct rcd_turn_list *list)
 {
 	if (turn->list != NULL)
 		TAILQ_REMOVE(turn->list, turn, link);
@@ -27,19 +27,19 @@ void
 rcd_turn_enter(struct rcd_turns *turns, struct rcd_turn *turn)
 {
 	turn->until = turn->sent + RCD_TURN_QUANTUM;
-	move(turn, &turns->fresh);
+	turn_move(turn, &turns->fresh);
 }
 
 void
 rcd_turn_end(struct rcd_turn *turn)
 {
-	move(turn, NULL);
+	turn_move(turn, NULL);
 }
 
 void
 rcd_turn_block(struct rcd_turn *turn, struct rcd_turn_list *blocked)
 {
-	move(turn, blocked);
+	turn_move(turn, blocked);
 }
 
 void
@@ -48,7 +48,7 @@ rcd_turn_unblock(struct rcd_turns *turns, struct rcd_turn_list *blocked, uint32_
 	struct rcd_turn *turn;
 
 	for (uint32_t i = 0; i < most && (turn = TAILQ_FIRST(blocked)) != NULL; i++)
-		move(turn, &turns->old);
+		turn_move(turn, &turns->old);
 }
 
 struct rcd_turn *
@@ -65,6 +65,6 @@ rcd_turn_next(struct rcd_turns *turns)
 		if ((int64_t)(turn->until - turn->sent) > 0)
 			return turn;
 		turn->until += RCD_TURN_QUANTUM;
-		move(turn, &turns->old);
+		turn_move(turn, &turns->old);
 	}
 }

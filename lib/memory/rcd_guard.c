@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "rcd_bits.h"
 #include "rcd_limits.h"
 #include "rcd_ranges.h"
 
@@ -54,13 +55,13 @@ static struct {
 } guard;
 
 static size_t
-round_up(size_t len)
+guard_round_up(size_t len)
 {
-	return (len + ALIGN - 1) & ~(ALIGN - 1);
+	return rcd_align_up(len, ALIGN);
 }
 
 static size_t
-granule(uintptr_t addr)
+guard_granule(uintptr_t addr)
 {
 	return addr / ALIGN - guard.start / ALIGN;
 }
@@ -70,9 +71,9 @@ granule(uintptr_t addr)
  * time: 8192 steps for the longest region.
  */
 static const struct cover *
-cover_of(uintptr_t addr)
+guard_cover_of(uintptr_t addr)
 {
-	size_t at = granule(addr);
+	size_t at = guard_granule(addr);
 	size_t word = at / 64;
 	uint64_t bits = __atomic_load_n(&guard.marks[word], __ATOMIC_ACQUIRE) &
 		(UINT64_MAX >> (63 - at % 64));
@@ -87,10 +88,10 @@ cover_of(uintptr_t addr)
 }
 
 static bool
-patch(uintptr_t addr)
+guard_patch(uintptr_t addr)
 {
 	static const size_t sizes[] = { PAGE, (size_t)2 << 20, (size_t)1 << 30 };
-	const struct cover *cover = cover_of(addr);
+	const struct cover *cover = guard_cover_of(addr);
 	const int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 	if (cover == NULL)
@@ -111,11 +112,11 @@ patch(uintptr_t addr)
 }
 
 static void
-on_sigbus(int signo, siginfo_t *info, void *context)
+guard_on_sigbus(int signo, siginfo_t *info, void *context)
 {
 	uintptr_t addr = (uintptr_t)info->si_addr;
 
-	if (addr - guard.start < guard.len && patch(addr)) {
+	if (addr - guard.start < guard.len && guard_patch(addr)) {
 		uint32_t slot = __atomic_fetch_add(&guard.fault_count, 1, __ATOMIC_RELAXED);
 
 		__atomic_store_n(&guard.faults[slot % FAULTS], addr, __ATOMIC_RELEASE);
@@ -131,7 +132,7 @@ on_sigbus(int signo, siginfo_t *info, void *context)
 }
 
 static void
-give_back(void)
+guard_give_back(void)
 {
 	munmap((void *)guard.start, guard.len);
 	munmap(guard.covers, (GRANULES + 1) * sizeof(struct cover));
@@ -144,7 +145,7 @@ give_back(void)
 int
 rcd_guard_init(void)
 {
-	struct sigaction action = { .sa_sigaction = on_sigbus,
+	struct sigaction action = { .sa_sigaction = guard_on_sigbus,
 		.sa_flags = SA_SIGINFO | SA_NODEFER };
 	void *window;
 
@@ -171,10 +172,10 @@ rcd_guard_init(void)
 	for (int i = 0; i < 2; i++) {
 		struct pool *pool = &guard.pools[i];
 
-		pool->start = round_up(guard.start + (size_t)i * (guard.len / 2));
+		pool->start = guard_round_up(guard.start + (size_t)i * (guard.len / 2));
 		pool->len = guard.len / 2 - ALIGN;
 		if (rcd_ranges_init(&pool->free, RANGES) != 0) {
-			give_back();
+			guard_give_back();
 			return -ENOMEM;
 		}
 		rcd_ranges_give(&pool->free, pool->start, pool->len);
@@ -191,7 +192,7 @@ rcd_guard_fini(void)
 	if (guard.len == 0)
 		return;
 	sigaction(SIGBUS, &guard.old, NULL);
-	give_back();
+	guard_give_back();
 }
 
 void *
@@ -202,14 +203,14 @@ rcd_guard_reserve(enum rcd_guard_part part, size_t len)
 
 	if (len == 0 || len > pool->len)
 		return NULL;
-	start = rcd_ranges_take(&pool->free, round_up(len));
+	start = rcd_ranges_take(&pool->free, guard_round_up(len));
 	return start != RCD_RANGES_NONE ? (void *)(uintptr_t)start : NULL;
 }
 
 void
 rcd_guard_cover(const void *reserved, void *start, size_t len)
 {
-	size_t at = granule((uintptr_t)reserved);
+	size_t at = guard_granule((uintptr_t)reserved);
 
 	guard.covers[at] = (struct cover){ (uintptr_t)start, len };
 	__atomic_fetch_or(&guard.marks[at / 64], UINT64_C(1) << (at % 64), __ATOMIC_RELEASE);
@@ -218,7 +219,7 @@ rcd_guard_cover(const void *reserved, void *start, size_t len)
 void
 rcd_guard_discard(uintptr_t addr)
 {
-	const struct cover *cover = cover_of(addr);
+	const struct cover *cover = guard_cover_of(addr);
 
 	if (cover != NULL)
 		madvise((void *)cover->start, cover->len, MADV_DONTNEED);
@@ -229,7 +230,7 @@ rcd_guard_discard(uintptr_t addr)
  * comes next to these addresses has done nothing. @return whether there were some
  */
 static bool
-void_reports(uintptr_t start, size_t len)
+guard_void_reports(uintptr_t start, size_t len)
 {
 	bool some = false;
 
@@ -250,13 +251,13 @@ rcd_guard_release(void *start, size_t len)
 	uintptr_t at = (uintptr_t)start;
 	bool lost;
 
-	len = round_up(len);
-	lost = void_reports(at, len);
+	len = guard_round_up(len);
+	lost = guard_void_reports(at, len);
 	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		    0) == MAP_FAILED)
 		return lost; /* the addresses stay taken, which harms nobody */
-	__atomic_fetch_and(&guard.marks[granule(at) / 64], ~(UINT64_C(1) << (granule(at) % 64)),
-		__ATOMIC_RELEASE);
+	__atomic_fetch_and(&guard.marks[guard_granule(at) / 64],
+		~(UINT64_C(1) << (guard_granule(at) % 64)), __ATOMIC_RELEASE);
 	/* Without memory for the list the addresses stay taken, which harms nobody. */
 	rcd_ranges_give(&guard.pools[at >= guard.pools[1].start].free, at, len);
 	return lost;

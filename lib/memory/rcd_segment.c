@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_guard.h"
 
@@ -22,7 +23,7 @@
 
 /* Queues come into hugepages, or leave: the last one takes the page along. */
 static void
-use_hugepages(struct rcd_segment *segment, uint64_t offset, uint64_t bytes, int by)
+segment_use_hugepages(struct rcd_segment *segment, uint64_t offset, uint64_t bytes, int by)
 {
 	uint64_t first = (offset - segment->bytes) / HUGE_PAGE;
 	uint64_t last = (offset - segment->bytes + bytes - 1) / HUGE_PAGE;
@@ -40,7 +41,7 @@ use_hugepages(struct rcd_segment *segment, uint64_t offset, uint64_t bytes, int 
  * cleared.
  */
 static int
-take_extent(struct rcd_segment *segment, uint64_t bytes, bool huge, uint64_t *offset)
+segment_take_extent(struct rcd_segment *segment, uint64_t bytes, bool huge, uint64_t *offset)
 {
 	int err = rcd_quota_charge(segment->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 
@@ -48,7 +49,7 @@ take_extent(struct rcd_segment *segment, uint64_t bytes, bool huge, uint64_t *of
 		return err;
 	*offset = huge ? rcd_ranges_take(&segment->huge_free, bytes) : RCD_RANGES_NONE;
 	if (*offset != RCD_RANGES_NONE)
-		use_hugepages(segment, *offset, bytes, 1);
+		segment_use_hugepages(segment, *offset, bytes, 1);
 	else
 		*offset = rcd_ranges_take(&segment->small_free, bytes);
 	if (*offset == RCD_RANGES_NONE) {
@@ -60,7 +61,7 @@ take_extent(struct rcd_segment *segment, uint64_t bytes, bool huge, uint64_t *of
 
 /* Memory that is not there is found out here, not by a fault on an lcore. */
 static int
-back(const struct rcd_segment *segment, uint64_t at, uint64_t bytes)
+segment_back(const struct rcd_segment *segment, uint64_t at, uint64_t bytes)
 {
 	uint64_t first = (at - segment->bytes) / HUGE_PAGE;
 	uint64_t last = (at - segment->bytes + bytes - 1) / HUGE_PAGE;
@@ -73,14 +74,14 @@ back(const struct rcd_segment *segment, uint64_t at, uint64_t bytes)
 
 /* @return 0; -EINPROGRESS: there is more; -ENOMEM */
 static int
-clear_some(struct rcd_segment *segment, struct rcd_clearing *clearing)
+segment_clear_some(struct rcd_segment *segment, struct rcd_clearing *clearing)
 {
 	uint64_t at = clearing->offset + clearing->done;
 	uint64_t bytes = clearing->bytes - clearing->done;
 
 	if (bytes > RCD_ROUND_SLICE * PAGE)
 		bytes = RCD_ROUND_SLICE * PAGE;
-	if (back(segment, at, bytes) != 0)
+	if (segment_back(segment, at, bytes) != 0)
 		return -ENOMEM;
 	memset((uint8_t *)segment->shm + at, 0, bytes);
 	*segment->work += (uint32_t)(bytes / PAGE);
@@ -89,10 +90,10 @@ clear_some(struct rcd_segment *segment, struct rcd_clearing *clearing)
 }
 
 static int
-begin(struct rcd_segment *segment, uint32_t via, uint64_t bytes, bool huge)
+segment_begin(struct rcd_segment *segment, uint32_t via, uint64_t bytes, bool huge)
 {
 	struct rcd_clearing *clearing = &segment->clearing;
-	int err = take_extent(segment, bytes, huge, &clearing->offset);
+	int err = segment_take_extent(segment, bytes, huge, &clearing->offset);
 
 	if (err != 0)
 		return err;
@@ -108,24 +109,24 @@ rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uin
 	struct rcd_clearing *clearing = &segment->clearing;
 	int err = 0;
 
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	bytes = rcd_align_up(bytes, PAGE);
 	/* One at a time: another connection's comes first. */
 	if (clearing->bytes != 0 && clearing->via != via)
 		return -EINPROGRESS;
 	if (clearing->bytes != bytes) {
 		rcd_segment_settle(segment, via);
-		err = begin(segment, via, bytes, true);
+		err = segment_begin(segment, via, bytes, true);
 		if (err != 0)
 			return err;
 	}
-	err = clear_some(segment, clearing);
+	err = segment_clear_some(segment, clearing);
 	if (err == -ENOMEM && clearing->offset >= segment->bytes) {
 		/* Others have the hugepages by now: then it lies in ordinary ones. */
 		rcd_segment_settle(segment, via);
-		err = begin(segment, via, bytes, false);
+		err = segment_begin(segment, via, bytes, false);
 		if (err != 0)
 			return err;
-		err = clear_some(segment, clearing);
+		err = segment_clear_some(segment, clearing);
 	}
 	if (err == 0) {
 		*offset = clearing->offset;
@@ -150,10 +151,10 @@ rcd_segment_settle(struct rcd_segment *segment, uint32_t via)
 void
 rcd_segment_free(struct rcd_segment *segment, uint64_t offset, uint64_t bytes)
 {
-	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	bytes = rcd_align_up(bytes, PAGE);
 	rcd_quota_uncharge(segment->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 	if (offset >= segment->bytes) {
-		use_hugepages(segment, offset, bytes, -1);
+		segment_use_hugepages(segment, offset, bytes, -1);
 		rcd_ranges_give(&segment->huge_free, offset, bytes);
 		return;
 	}
@@ -164,7 +165,7 @@ rcd_segment_free(struct rcd_segment *segment, uint64_t offset, uint64_t bytes)
 
 /* A sealed memfd of this kind. @return descriptor or -errno */
 static int
-make_memfd(uint64_t bytes, unsigned int flags)
+segment_make_memfd(uint64_t bytes, unsigned int flags)
 {
 	int fd = memfd_create("rocade-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 	int err;
@@ -180,7 +181,7 @@ make_memfd(uint64_t bytes, unsigned int flags)
 }
 
 static void
-give_up_hugepages(struct rcd_segment *segment, uint64_t pages)
+segment_give_up_hugepages(struct rcd_segment *segment, uint64_t pages)
 {
 	rcd_quota_uncharge(segment->quota, RCD_RESOURCE_HUGEPAGES, pages);
 	if (segment->huge_fd >= 0)
@@ -191,31 +192,31 @@ give_up_hugepages(struct rcd_segment *segment, uint64_t pages)
 }
 
 /*
- * Hugepages of a session are counted when it opens, all that its file has room for: a client with
+ * Hugepages of a context are counted when it opens, all that its file has room for: a client with
  * its descriptor could take them without asking. They are taken one by one, as its queues grow.
  */
 static uint64_t
-charge_hugepages(struct rcd_segment *segment, uint64_t pages)
+segment_charge_hugepages(struct rcd_segment *segment, uint64_t pages)
 {
 	/* Without them it has ordinary ones: nothing is refused. */
 	if (pages == 0 || !rcd_quota_fits(segment->quota, RCD_RESOURCE_HUGEPAGES, pages) ||
 		rcd_quota_charge(segment->quota, RCD_RESOURCE_HUGEPAGES, pages) != 0)
 		return 0;
-	segment->huge_fd = make_memfd(pages * HUGE_PAGE, MFD_HUGETLB | MFD_HUGE_2MB);
+	segment->huge_fd = segment_make_memfd(pages * HUGE_PAGE, MFD_HUGETLB | MFD_HUGE_2MB);
 	segment->huge_users = calloc(pages, sizeof(segment->huge_users[0]));
 	if (segment->huge_fd >= 0 && segment->huge_users != NULL)
 		return pages * HUGE_PAGE;
-	give_up_hugepages(segment, pages);
+	segment_give_up_hugepages(segment, pages);
 	return 0;
 }
 
 /* Map the file of small pages, and that of hugepages behind it. @return 0 or -errno */
 static int
-map_segment(struct rcd_segment *segment, uint8_t *addr, int socket_id)
+segment_map(struct rcd_segment *segment, uint8_t *addr, int socket_id)
 {
 	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
 
-	segment->fd = make_memfd(segment->bytes, 0);
+	segment->fd = segment_make_memfd(segment->bytes, 0);
 	if (segment->fd < 0)
 		return segment->fd;
 	if (mmap(addr, segment->bytes, PROT_READ | PROT_WRITE, flags, segment->fd, 0) == MAP_FAILED)
@@ -232,7 +233,7 @@ map_segment(struct rcd_segment *segment, uint8_t *addr, int socket_id)
 
 /* Lists of what is free, with room for a hole behind each object. @return 0 or -ENOMEM */
 static int
-make_lists(struct rcd_segment *segment, const struct rcd_quota *quota)
+segment_make_lists(struct rcd_segment *segment, const struct rcd_quota *quota)
 {
 	uint32_t room = (uint32_t)(2 + quota->qps + quota->cqs + quota->srqs);
 
@@ -248,30 +249,30 @@ make_lists(struct rcd_segment *segment, const struct rcd_quota *quota)
 int
 rcd_segment_make(struct rcd_segment *segment, const struct rcd_segment_conf *conf)
 {
-	uint64_t bytes = (conf->quota->queue_bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	uint64_t bytes = rcd_align_up(conf->quota->queue_bytes, HUGE_PAGE);
 	void *addr = NULL;
 	uint64_t huge;
 	int err;
 
 	segment->quota = conf->entry;
 	segment->work = conf->work;
-	huge = charge_hugepages(segment, conf->quota->hugepages);
+	huge = segment_charge_hugepages(segment, conf->quota->hugepages);
 	err = rcd_quota_charge(segment->quota, RCD_RESOURCE_WINDOW, bytes + huge);
 	if (err == 0)
 		addr = rcd_guard_reserve(RCD_GUARD_SHARED, bytes + huge);
 	if (addr == NULL) {
 		if (err == 0)
 			rcd_quota_uncharge(segment->quota, RCD_RESOURCE_WINDOW, bytes + huge);
-		give_up_hugepages(segment, huge / HUGE_PAGE);
+		segment_give_up_hugepages(segment, huge / HUGE_PAGE);
 		return err != 0 ? err : -ENOMEM;
 	}
 	rcd_guard_cover(addr, addr, bytes + huge);
 	segment->shm = addr;
 	segment->bytes = bytes;
 	segment->huge_bytes = huge;
-	err = map_segment(segment, addr, conf->socket_id);
+	err = segment_map(segment, addr, conf->socket_id);
 	if (err == 0)
-		err = make_lists(segment, conf->quota);
+		err = segment_make_lists(segment, conf->quota);
 	if (err != 0)
 		return err;
 	if (fallocate(segment->fd, 0, 0, PAGE) != 0)
@@ -291,7 +292,7 @@ rcd_segment_make(struct rcd_segment *segment, const struct rcd_segment_conf *con
  * has kept the descriptor would keep them. What it writes there from now on is its own.
  */
 static void
-close_file(int fd, uint64_t bytes)
+segment_close_file(int fd, uint64_t bytes)
 {
 	if (fd < 0)
 		return;
@@ -311,8 +312,8 @@ rcd_segment_end(struct rcd_segment *segment, bool pages_go)
 	rcd_ranges_fini(&segment->small_free);
 	rcd_ranges_fini(&segment->huge_free);
 	free(segment->huge_users);
-	close_file(segment->fd, pages_go ? segment->bytes : 0);
-	close_file(segment->huge_fd, pages_go ? segment->huge_bytes : 0);
+	segment_close_file(segment->fd, pages_go ? segment->bytes : 0);
+	segment_close_file(segment->huge_fd, pages_go ? segment->huge_bytes : 0);
 	segment->fd = segment->huge_fd = -1;
 	segment->huge_users = NULL;
 	segment->shm = NULL;

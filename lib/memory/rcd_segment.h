@@ -40,7 +40,7 @@ struct rcd_segment {
 
 /** What a segment is made by. */
 struct rcd_segment_conf {
-	const struct rcd_quota *quota; /**< limits of a session: what there is to be room for */
+	const struct rcd_quota *quota; /**< limits of a client: what there is to be room for */
 	uint64_t generation;           /**< of the engine */
 	int socket_id;                 /**< NUMA node that its memory is to be on */
 	struct rcd_quota_entry *entry; /**< who is charged; outlives the segment */

@@ -33,7 +33,7 @@ rcd_ucopied_place(const struct rcd_ucopied *copied, uintptr_t addr)
 
 /* The list before this one has room for all but one of those that are in this. */
 static int
-make_room(struct rcd_ucopied *copied, uint32_t count)
+ucopied_make_room(struct rcd_ucopied *copied, uint32_t count)
 {
 	uint32_t room = count < 16 ? 16 : count + count / 2;
 
@@ -47,7 +47,7 @@ make_room(struct rcd_ucopied *copied, uint32_t count)
 
 /* Where the one that leaves is; the end when it is not there. */
 static uint32_t
-find(const struct rcd_ucopied *copied, const struct rcd_umr *leaves)
+ucopied_find(const struct rcd_ucopied *copied, const struct rcd_umr *leaves)
 {
 	uint32_t place = rcd_ucopied_place(copied, (uintptr_t)leaves->base);
 
@@ -61,11 +61,11 @@ int
 rcd_ucopied_prepare(struct rcd_ucopied *copied, const struct rcd_umr *leaves,
 	struct rcd_umr *enters, uint32_t *work)
 {
-	uint32_t gap = leaves != NULL ? find(copied, leaves) : copied->count;
+	uint32_t gap = leaves != NULL ? ucopied_find(copied, leaves) : copied->count;
 	struct rcd_ucopied made = { .count = copied->count - (gap < copied->count) };
 	uint32_t place;
 
-	if (make_room(copied, made.count + (enters != NULL)) != 0)
+	if (ucopied_make_room(copied, made.count + (enters != NULL)) != 0)
 		return -ENOMEM;
 	made.umrs = copied->next;
 	for (uint32_t i = 0; i < made.count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What sessions are charged for the files that they share.
+ * What clients are charged for the files that they share.
  */
 #include "rcd_ufile.h"
 
@@ -21,29 +21,29 @@ rcd_ufile_is_memory(int fd)
 }
 
 static uint64_t
-floor_of(uint64_t offset)
+ufile_floor_of(uint64_t offset)
 {
 	return offset & ~(LARGE - 1);
 }
 
 static uint64_t
-ceiling_of(uint64_t offset)
+ufile_ceiling_of(uint64_t offset)
 {
-	return floor_of(offset + LARGE - 1);
+	return ufile_floor_of(offset + LARGE - 1);
 }
 
 static struct rcd_ufile_list *
-bucket_of(struct rcd_ufiles *files, ino_t inode)
+ufile_bucket_of(struct rcd_ufiles *files, ino_t inode)
 {
 	return &files->buckets[(uint64_t)inode % RCD_UFILE_BUCKETS];
 }
 
 static struct rcd_ufile *
-find(struct rcd_ufiles *files, const struct stat *stat)
+ufile_find(struct rcd_ufiles *files, const struct stat *stat)
 {
 	struct rcd_ufile *file;
 
-	LIST_FOREACH(file, bucket_of(files, stat->st_ino), link)
+	LIST_FOREACH(file, ufile_bucket_of(files, stat->st_ino), link)
 		if (file->dev == stat->st_dev && file->inode == stat->st_ino)
 			break;
 	return file;
@@ -51,7 +51,7 @@ find(struct rcd_ufiles *files, const struct stat *stat)
 
 /* No more than all parts together, and than from the first byte to the last. */
 static uint64_t
-most_of(const struct rcd_ufile *file)
+ufile_most_of(const struct rcd_ufile *file)
 {
 	uint64_t range = file->end - file->start;
 
@@ -59,7 +59,7 @@ most_of(const struct rcd_ufile *file)
 }
 
 static int
-grow(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t start, uint64_t end)
+ufile_grow(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t start, uint64_t end)
 {
 	struct rcd_ufile more = *file;
 	int err;
@@ -68,10 +68,10 @@ grow(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t start, uint
 	more.end = file->parts == 0 || end > file->end ? end : file->end;
 	more.bytes += end - start;
 	more.parts++;
-	err = rcd_quota_charge(quota, RCD_RESOURCE_SHARED, most_of(&more) - file->charged);
+	err = rcd_quota_charge(quota, RCD_RESOURCE_SHARED, ufile_most_of(&more) - file->charged);
 	if (err != 0)
 		return err;
-	more.charged = most_of(&more);
+	more.charged = ufile_most_of(&more);
 	*file = more;
 	return 0;
 }
@@ -80,24 +80,24 @@ int
 rcd_ufile_get(struct rcd_ufiles *files, struct rcd_quota_entry *quota, int fd, uint64_t offset,
 	uint64_t len, struct rcd_ufile **file)
 {
-	uint64_t start = floor_of(offset);
-	uint64_t end = ceiling_of(offset + len);
+	uint64_t start = ufile_floor_of(offset);
+	uint64_t end = ufile_ceiling_of(offset + len);
 	struct rcd_ufile *of;
 	struct stat stat;
 	int err;
 
 	if (fstat(fd, &stat) != 0)
 		return -errno;
-	of = find(files, &stat);
+	of = ufile_find(files, &stat);
 	if (of == NULL) {
 		of = calloc(1, sizeof(*of));
 		if (of == NULL)
 			return -ENOMEM;
 		of->dev = stat.st_dev;
 		of->inode = stat.st_ino;
-		LIST_INSERT_HEAD(bucket_of(files, of->inode), of, link);
+		LIST_INSERT_HEAD(ufile_bucket_of(files, of->inode), of, link);
 	}
-	err = grow(quota, of, start, end);
+	err = ufile_grow(quota, of, start, end);
 	if (of->parts == 0) {
 		LIST_REMOVE(of, link);
 		free(of);
@@ -111,9 +111,9 @@ rcd_ufile_put(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t of
 {
 	uint64_t most;
 
-	file->bytes -= ceiling_of(offset + len) - floor_of(offset);
+	file->bytes -= ufile_ceiling_of(offset + len) - ufile_floor_of(offset);
 	file->parts--;
-	most = most_of(file);
+	most = ufile_most_of(file);
 	rcd_quota_uncharge(quota, RCD_RESOURCE_SHARED, file->charged - most);
 	file->charged = most;
 	if (file->parts > 0)

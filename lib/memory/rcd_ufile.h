@@ -4,7 +4,7 @@
  * Files that clients share as memory, and what the engine may come to take for them. A page of such
  * a file that is not there is made by who touches it first, also by an lcore that places a peer's
  * data; the kernel charges it to the engine then, and its owner can take pages away as often as it
- * likes. So a session is charged for as much as could ever be there, and not for what is.
+ * likes. So a client is charged for as much as could ever be there, and not for what is.
  *
  * Parts of a file that lie over each other count once. Hugepages come from a pool that was laid
  * aside for them, and are not counted. All functions belong to the control thread.
@@ -19,7 +19,7 @@
 
 #include "rcd_quota.h"
 
-/** A file of which a session has parts. */
+/** A file of which a client has parts. */
 struct rcd_ufile {
 	LIST_ENTRY(rcd_ufile) link;
 	dev_t dev;
@@ -34,7 +34,7 @@ LIST_HEAD(rcd_ufile_list, rcd_ufile);
 
 #define RCD_UFILE_BUCKETS 256
 
-/** The files of a session. All zero: it has none. */
+/** The files of a client. All zero: it has none. */
 struct rcd_ufiles {
 	struct rcd_ufile_list buckets[RCD_UFILE_BUCKETS];
 };
@@ -44,7 +44,7 @@ bool
 rcd_ufile_is_memory(int fd);
 
 /**
- * A session gets a part of a file of small pages.
+ * A client gets a part of a file of small pages.
  *
  * @param quota  who is charged
  * @param fd     the file, which is memory

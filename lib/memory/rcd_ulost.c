@@ -13,7 +13,7 @@
 #define CUT_AT_ONCE 64
 
 static bool
-umr_has(const struct rcd_umr *umr, uintptr_t addr)
+ulost_umr_has(const struct rcd_umr *umr, uintptr_t addr)
 {
 	if (umr->reserved != NULL && addr - (uintptr_t)umr->reserved < umr->reserved_len)
 		return true;
@@ -32,7 +32,7 @@ struct cut {
 };
 
 static int
-cut_on_lcore(void *arg)
+ulost_cut_on_lcore(void *arg)
 {
 	const struct cut *cut = arg;
 
@@ -59,18 +59,18 @@ rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 		const struct rcd_umr *umr;
 
 		LIST_FOREACH(umr, &umem->umrs[i], hash_link) {
-			if (!umr_has(umr, addr))
+			if (!ulost_umr_has(umr, addr))
 				continue;
 			cut.keys[cut.count++] = umr->key;
 			if (cut.count == CUT_AT_ONCE) {
-				umem->ops->on_lcore(umem->owner, cut_on_lcore, &cut);
+				umem->ops->on_lcore(umem->owner, ulost_cut_on_lcore, &cut);
 				cut.count = 0;
 			}
 			found = true;
 		}
 	}
 	if (cut.count > 0)
-		umem->ops->on_lcore(umem->owner, cut_on_lcore, &cut);
+		umem->ops->on_lcore(umem->owner, ulost_cut_on_lcore, &cut);
 	return found;
 }
 

@@ -15,17 +15,17 @@
 #include "rcd_ushare.h"
 
 static struct rcd_umr_list *
-bucket(struct rcd_umem *umem, uint32_t key)
+umem_bucket(struct rcd_umem *umem, uint32_t key)
 {
 	return &umem->umrs[(key >> 8) % RCD_UMR_BUCKETS];
 }
 
 static struct rcd_umr *
-find_umr(struct rcd_umem *umem, uint32_t key)
+umem_find_umr(struct rcd_umem *umem, uint32_t key)
 {
 	struct rcd_umr *umr;
 
-	LIST_FOREACH(umr, bucket(umem, key), hash_link)
+	LIST_FOREACH(umr, umem_bucket(umem, key), hash_link)
 		if (umr->key.val == key)
 			return umr;
 	return NULL;
@@ -42,7 +42,7 @@ struct change {
 };
 
 static int
-on_lcore(struct change *change, int (*fn)(void *arg))
+umem_on_lcore(struct change *change, int (*fn)(void *arg))
 {
 	const struct rcd_umem *umem = change->umem;
 
@@ -51,13 +51,13 @@ on_lcore(struct change *change, int (*fn)(void *arg))
 
 /* Whether it is reached by rcd_ucopy.c. */
 static bool
-is_foreign(const struct rcd_umr *umr)
+umem_is_foreign(const struct rcd_umr *umr)
 {
 	return umr->copies != NULL || umr->null;
 }
 
 static struct rcd_mr_attr
-attr_of(const struct rcd_umr *umr)
+umem_attr_of(const struct rcd_umr *umr)
 {
 	/* A region of no bytes has no memory; no access ever gets that far. */
 	static uint8_t nothing[1];
@@ -70,11 +70,11 @@ attr_of(const struct rcd_umr *umr)
 }
 
 static int
-reg_on_lcore(void *arg)
+umem_reg_on_lcore(void *arg)
 {
 	struct change *change = arg;
 	struct rcd_umem *umem = change->umem;
-	struct rcd_mr_attr attr = attr_of(change->umr);
+	struct rcd_mr_attr attr = umem_attr_of(change->umr);
 	int err;
 
 	if (change->old != NULL)
@@ -91,7 +91,7 @@ reg_on_lcore(void *arg)
 
 /* A region leaves the tables of the control thread. */
 static void
-leave(struct rcd_umem *umem, struct rcd_umr *umr)
+umem_leave(struct rcd_umem *umem, struct rcd_umr *umr)
 {
 	struct rcd_pd *pd = rcd_table_get(umem->pds, umr->pd);
 
@@ -103,7 +103,7 @@ leave(struct rcd_umem *umem, struct rcd_umr *umr)
 
 /* A region that was made enters the tables, perhaps for another one; it is freed when it can't. */
 static int
-enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint32_t *key)
+umem_enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint32_t *key)
 {
 	struct change change = { .umem = umem, .umr = umr, .old = old };
 	struct rcd_pd *pd = rcd_table_get(umem->pds, umr->pd);
@@ -111,21 +111,21 @@ enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint32_t 
 
 	if (old != NULL)
 		change.key = old->key;
-	change.foreign = is_foreign(umr) || (old != NULL && is_foreign(old));
+	change.foreign = umem_is_foreign(umr) || (old != NULL && umem_is_foreign(old));
 	if (change.foreign)
 		err = rcd_ucopied_prepare(&umem->copied,
-			old != NULL && is_foreign(old) ? old : NULL, is_foreign(umr) ? umr : NULL,
-			umem->work);
+			old != NULL && umem_is_foreign(old) ? old : NULL,
+			umem_is_foreign(umr) ? umr : NULL, umem->work);
 	if (err == 0)
-		err = on_lcore(&change, reg_on_lcore);
+		err = umem_on_lcore(&change, umem_reg_on_lcore);
 	if (err != 0) {
 		rcd_uregion_free(umem, umr);
 		return err;
 	}
 	if (old != NULL)
-		leave(umem, old);
+		umem_leave(umem, old);
 	umr->key = change.key;
-	LIST_INSERT_HEAD(bucket(umem, change.key.val), umr, hash_link);
+	LIST_INSERT_HEAD(umem_bucket(umem, change.key.val), umr, hash_link);
 	umem->umr_count++;
 	pd->users++;
 	*key = change.key.val;
@@ -133,7 +133,7 @@ enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint32_t 
 }
 
 static int
-charge_key(struct rcd_umem *umem, uint32_t pd)
+umem_charge_key(struct rcd_umem *umem, uint32_t pd)
 {
 	if (rcd_table_get(umem->pds, pd) == NULL)
 		return -ENOENT;
@@ -142,7 +142,7 @@ charge_key(struct rcd_umem *umem, uint32_t pd)
 
 /* What was charged for goes on, or is given back. */
 static int
-charged(struct rcd_umem *umem, int err)
+umem_charged(struct rcd_umem *umem, int err)
 {
 	if (err != 0)
 		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
@@ -157,31 +157,31 @@ rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copie
 
 	if (req->access & RCD_ACCESS_NULL)
 		return -EINVAL;
-	err = charge_key(umem, req->pd);
+	err = umem_charge_key(umem, req->pd);
 	if (err != 0)
 		return err;
 	err = rcd_uregion_make(umem, req, copies, &umr);
-	return charged(umem, err == 0 ? enter(umem, umr, NULL, key) : err);
+	return umem_charged(umem, err == 0 ? umem_enter(umem, umr, NULL, key) : err);
 }
 
 int
 rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
 {
-	int err = charge_key(umem, pd);
+	int err = umem_charge_key(umem, pd);
 	struct rcd_umr *umr;
 
 	if (err != 0)
 		return err;
 	umr = calloc(1, sizeof(*umr));
 	if (umr == NULL)
-		return charged(umem, -ENOMEM);
+		return umem_charged(umem, -ENOMEM);
 	/* Addresses for the longest message with nothing behind them, the same for everybody. */
 	umr->base = rcd_guard_nowhere();
 	umr->pd = pd;
 	umr->len = RCD_MSG_MAX_BYTES;
 	umr->access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_NULL;
 	umr->null = true;
-	return charged(umem, enter(umem, umr, NULL, key));
+	return umem_charged(umem, umem_enter(umem, umr, NULL, key));
 }
 
 int
@@ -189,7 +189,7 @@ rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_
 {
 	const struct rcd_umr *umr;
 
-	LIST_FOREACH(umr, bucket(umem, handle << 8), hash_link) {
+	LIST_FOREACH(umr, umem_bucket(umem, handle << 8), hash_link) {
 		if (umr->key.val >> 8 != handle)
 			continue;
 		rep->len = umr->len;
@@ -204,7 +204,7 @@ rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_
 int
 rcd_umem_rereg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key)
 {
-	struct rcd_umr *old = find_umr(umem, req->key);
+	struct rcd_umr *old = umem_find_umr(umem, req->key);
 	struct rcd_umr *umr;
 	int err;
 
@@ -213,11 +213,11 @@ rcd_umem_rereg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int cop
 	if (old->null || (req->access & RCD_ACCESS_NULL))
 		return -EINVAL;
 	err = rcd_uregion_make(umem, req, copies, &umr);
-	return err == 0 ? enter(umem, umr, old, key) : err;
+	return err == 0 ? umem_enter(umem, umr, old, key) : err;
 }
 
 static int
-dereg_on_lcore(void *arg)
+umem_dereg_on_lcore(void *arg)
 {
 	struct change *change = arg;
 	int err = rcd_mr_deregister(change->umem->mrs, change->key);
@@ -230,32 +230,32 @@ dereg_on_lcore(void *arg)
 int
 rcd_umem_dereg(struct rcd_umem *umem, uint32_t key)
 {
-	struct change change = { .umem = umem, .umr = find_umr(umem, key), .key = { key } };
+	struct change change = { .umem = umem, .umr = umem_find_umr(umem, key), .key = { key } };
 	int err = 0;
 
 	if (change.umr == NULL)
 		return -ENOENT;
-	change.foreign = is_foreign(change.umr);
+	change.foreign = umem_is_foreign(change.umr);
 	if (change.foreign)
 		err = rcd_ucopied_prepare(&umem->copied, change.umr, NULL, umem->work);
 	if (err == 0)
-		err = on_lcore(&change, dereg_on_lcore);
+		err = umem_on_lcore(&change, umem_dereg_on_lcore);
 	if (err == 0) {
-		leave(umem, change.umr);
+		umem_leave(umem, change.umr);
 		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
 	}
 	return err;
 }
 
 static int
-mw_alloc_on_lcore(void *arg)
+umem_mw_alloc_on_lcore(void *arg)
 {
 	struct change *change = arg;
 
 	return rcd_mw_alloc(change->umem->mrs, change->kind, change->pd, &change->key);
 }
 
-/* A window keeps its protection domain busy, and is counted by it, until the session ends. */
+/* A window keeps its protection domain busy, and is counted by it, until the context ends. */
 int
 rcd_umem_mw_alloc(struct rcd_umem *umem, const struct rcd_ctrl_mw_req *req, uint32_t *key)
 {
@@ -266,19 +266,19 @@ rcd_umem_mw_alloc(struct rcd_umem *umem, const struct rcd_ctrl_mw_req *req, uint
 
 	if (req->type != 1 && req->type != 2)
 		return -EINVAL;
-	err = charge_key(umem, req->pd);
+	err = umem_charge_key(umem, req->pd);
 	if (err != 0)
 		return err;
-	err = on_lcore(&change, mw_alloc_on_lcore);
+	err = umem_on_lcore(&change, umem_mw_alloc_on_lcore);
 	if (err == 0) {
 		umem->mw_count++;
 		*key = change.key.val;
 	}
-	return charged(umem, err);
+	return umem_charged(umem, err);
 }
 
 static int
-mw_free_on_lcore(void *arg)
+umem_mw_free_on_lcore(void *arg)
 {
 	struct change *change = arg;
 
@@ -289,7 +289,7 @@ int
 rcd_umem_mw_free(struct rcd_umem *umem, uint32_t key)
 {
 	struct change change = { .umem = umem, .key = { key } };
-	int err = on_lcore(&change, mw_free_on_lcore);
+	int err = umem_on_lcore(&change, umem_mw_free_on_lcore);
 
 	if (err == 0) {
 		umem->mw_count--;

@@ -36,7 +36,7 @@ rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 
 /* Whether a range lies in another. No sum of two numbers from a client is ever formed. */
 static bool
-inside(const uint8_t *start, uint64_t len, const uint8_t *room, uint64_t room_len)
+uregion_inside(const uint8_t *start, uint64_t len, const uint8_t *room, uint64_t room_len)
 {
 	uint64_t at = (uint64_t)(uintptr_t)start - (uint64_t)(uintptr_t)room;
 
@@ -45,7 +45,7 @@ inside(const uint8_t *start, uint64_t len, const uint8_t *room, uint64_t room_le
 
 /* Map a piece of shared memory at its place in a region's own addresses. */
 static int
-map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent,
+uregion_map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent,
 	uint64_t at, uint32_t access)
 {
 	uint8_t *start = umr->base + at;
@@ -57,7 +57,7 @@ map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent
 	if (offset % mem->page != slack)
 		return -EINVAL;
 	/* Whole pages of the file, and nothing of a neighbour's addresses. */
-	RCD_CHECK(inside(start - slack, len, umr->reserved, umr->reserved_len));
+	RCD_CHECK(uregion_inside(start - slack, len, umr->reserved, umr->reserved_len));
 	if (mmap(start - slack, len, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, mem->fd,
 		    (off_t)(offset - slack)) == MAP_FAILED)
 		return -errno;
@@ -65,7 +65,7 @@ map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent
 }
 
 static int
-check_extent(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req,
+uregion_check_extent(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req,
 	const struct rcd_ctrl_extent *extent, int copies, struct rcd_mem **mem)
 {
 	*mem = NULL;
@@ -88,7 +88,7 @@ check_extent(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req,
 
 /* One piece of one file: it is mapped already. */
 static int
-make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent)
+uregion_make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_extent *extent)
 {
 	umr->base = mem->base + extent->offset;
 	umr->mems[umr->mem_count++] = mem;
@@ -98,7 +98,7 @@ make_single(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctrl_exte
 
 /* Of all files that it is made of, 2 MiB at least. The extents have been checked. */
 static uint64_t
-largest_page(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req)
+uregion_largest_page(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req)
 {
 	uint64_t page = HUGE;
 
@@ -113,7 +113,7 @@ largest_page(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req)
 
 /* Its addresses; and a mapping for each piece or gap between pieces, and around them. */
 static int
-charge_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+uregion_charge_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
 {
 	uint32_t mappings = req->extent_count + 2;
 	int err = rcd_quota_charge(umem->quota, RCD_RESOURCE_WINDOW, umr->reserved_len);
@@ -129,10 +129,10 @@ charge_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct r
 
 /* Several pieces, or copies: contiguous addresses of its own. */
 static int
-make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+uregion_make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
 {
 	enum rcd_guard_part part = umr->copies != NULL ? RCD_GUARD_COPIED : RCD_GUARD_SHARED;
-	uint64_t page = largest_page(umem, req);
+	uint64_t page = uregion_largest_page(umem, req);
 	/* As the application's addresses lie within a hugepage, so do these. */
 	uint64_t pad = req->addr % page;
 	uint64_t at = 0;
@@ -140,7 +140,7 @@ make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd
 
 	/* Reservations begin at a hugepage of 2 MiB; larger ones want room to be aligned in. */
 	umr->reserved_len = req->len + pad + page + (page > HUGE ? page : 0);
-	err = charge_pieces(umem, req, umr);
+	err = uregion_charge_pieces(umem, req, umr);
 	if (err != 0)
 		return err;
 	umr->reserved = rcd_guard_reserve(part, umr->reserved_len);
@@ -153,14 +153,14 @@ make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd
 		const struct rcd_ctrl_extent *extent = &req->extents[i];
 		struct rcd_mem *mem;
 
-		err = check_extent(umem, req, extent, 0, &mem);
+		err = uregion_check_extent(umem, req, extent, 0, &mem);
 		if (err != 0)
 			return err;
 		if (mem == NULL) {
 			umr->copies[umr->copy_count++] =
 				(struct rcd_copy){ at, extent->len, extent->offset };
 		} else {
-			err = map_piece(umr, mem, extent, at, req->access);
+			err = uregion_map_piece(umr, mem, extent, at, req->access);
 			if (err != 0)
 				return err;
 			umr->mems[umr->mem_count++] = mem;
@@ -173,14 +173,14 @@ make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd
 
 /* What keys are translated to lies in addresses that are the region's own. */
 static bool
-holds(const struct rcd_umr *umr)
+uregion_holds(const struct rcd_umr *umr)
 {
 	if (umr->len == 0)
 		return true;
 	if (umr->reserved != NULL)
-		return inside(umr->base, umr->len, umr->reserved, umr->reserved_len);
+		return uregion_inside(umr->base, umr->len, umr->reserved, umr->reserved_len);
 	return umr->mem_count == 1 &&
-		inside(umr->base, umr->len, umr->mems[0]->base, umr->mems[0]->len);
+		uregion_inside(umr->base, umr->len, umr->mems[0]->base, umr->mems[0]->len);
 }
 
 int
@@ -201,7 +201,7 @@ rcd_uregion_make(
 		struct rcd_mem *mem;
 
 		/* At most RCD_CTRL_EXTENTS_MAX times RCD_MR_MAX_BYTES: it can't wrap. */
-		err = check_extent(umem, req, &req->extents[i], copies, &mem);
+		err = uregion_check_extent(umem, req, &req->extents[i], copies, &mem);
 		if (err == 0)
 			sum += req->extents[i].len;
 		copied += req->extents[i].mem == RCD_CTRL_MEM_COPIED;
@@ -214,10 +214,10 @@ rcd_uregion_make(
 	if (err == 0 && (umr->mems == NULL || (copied > 0 && umr->copies == NULL)))
 		err = -ENOMEM;
 	if (err == 0 && req->extent_count == 1 && copied == 0)
-		err = make_single(
+		err = uregion_make_single(
 			umr, rcd_table_get(&umem->mems, req->extents[0].mem), &req->extents[0]);
 	else if (err == 0 && req->extent_count > 0)
-		err = make_pieces(umem, req, umr);
+		err = uregion_make_pieces(umem, req, umr);
 	if (err != 0) {
 		rcd_uregion_free(umem, umr);
 		return err;
@@ -226,7 +226,7 @@ rcd_uregion_make(
 	umr->start = req->start;
 	umr->len = req->len;
 	umr->access = req->access;
-	RCD_CHECK(holds(umr));
+	RCD_CHECK(uregion_holds(umr));
 	*made = umr;
 	return 0;
 }

@@ -26,7 +26,7 @@
  * client's choice, and an lcore never waits.
  */
 static int
-check_file(int fd, uint64_t *page)
+ushare_check_file(int fd, uint64_t *page)
 {
 	struct statfs fs;
 
@@ -43,7 +43,7 @@ check_file(int fd, uint64_t *page)
 
 /* Enter pages that follow one another. */
 static void
-enter_pages(const struct rcd_mem *mem, uint32_t from, uint32_t to)
+ushare_enter_pages(const struct rcd_mem *mem, uint32_t from, uint32_t to)
 {
 	madvise(mem->base + mem->filled + (uint64_t)from * PAGE, (size_t)(to - from) * PAGE,
 		mem->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
@@ -60,7 +60,7 @@ enter_pages(const struct rcd_mem *mem, uint32_t from, uint32_t to)
  * @return 0; -EINPROGRESS: there is more
  */
 static int
-populate(struct rcd_umem *umem, struct rcd_mem *mem)
+ushare_populate(struct rcd_umem *umem, struct rcd_mem *mem)
 {
 	unsigned char there[RCD_ROUND_SLICE];
 	uint32_t count = RCD_ROUND_SLICE, from = 0;
@@ -79,25 +79,25 @@ populate(struct rcd_umem *umem, struct rcd_mem *mem)
 		if (there[i] & 1)
 			continue;
 		if (i > from)
-			enter_pages(mem, from, i);
+			ushare_enter_pages(mem, from, i);
 		from = i + 1;
 	}
 	if (count > from)
-		enter_pages(mem, from, count);
+		ushare_enter_pages(mem, from, count);
 	mem->filled += (uint64_t)count * PAGE;
 	*umem->work += count;
 	return mem->filled < mem->len ? -EINPROGRESS : 0;
 }
 
-/* One at a time in a session: the memory of another connection is entered by use. */
+/* One at a time in a context: the memory of another connection is entered by use. */
 static int
-fill(struct rcd_umem *umem, uint32_t via, struct rcd_mem *mem, uint32_t *handle)
+ushare_fill(struct rcd_umem *umem, uint32_t via, struct rcd_mem *mem, uint32_t *handle)
 {
 	int err = 0;
 
 	*handle = mem->handle;
 	if (umem->filling == NULL || umem->filling == mem)
-		err = populate(umem, mem);
+		err = ushare_populate(umem, mem);
 	umem->filling_via = err != 0 ? via : umem->filling_via;
 	if (err != 0)
 		umem->filling = mem;
@@ -115,7 +115,7 @@ rcd_ushare_settle(struct rcd_umem *umem, uint32_t via)
 
 /* Its addresses, and what may come to be there. */
 static int
-charge_bytes(struct rcd_umem *umem, struct rcd_mem *mem)
+ushare_charge_bytes(struct rcd_umem *umem, struct rcd_mem *mem)
 {
 	int err = rcd_quota_charge(umem->quota, RCD_RESOURCE_WINDOW, mem->len);
 
@@ -129,7 +129,7 @@ charge_bytes(struct rcd_umem *umem, struct rcd_mem *mem)
 
 /* Its descriptor, its mapping with the gap behind it, and its bytes. */
 static int
-charge_mem(struct rcd_umem *umem, struct rcd_mem *mem)
+ushare_charge_mem(struct rcd_umem *umem, struct rcd_mem *mem)
 {
 	struct rcd_quota_entry *quota = umem->quota;
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
@@ -138,7 +138,7 @@ charge_mem(struct rcd_umem *umem, struct rcd_mem *mem)
 		return err;
 	err = rcd_quota_charge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
 	if (err == 0) {
-		err = charge_bytes(umem, mem);
+		err = ushare_charge_bytes(umem, mem);
 		if (err == 0)
 			return 0;
 		rcd_quota_uncharge(quota, RCD_RESOURCE_MAPPINGS, MEM_MAPPINGS);
@@ -148,7 +148,7 @@ charge_mem(struct rcd_umem *umem, struct rcd_mem *mem)
 }
 
 static void
-uncharge_mem(struct rcd_umem *umem, const struct rcd_mem *mem)
+ushare_uncharge_mem(struct rcd_umem *umem, const struct rcd_mem *mem)
 {
 	struct rcd_quota_entry *quota = umem->quota;
 
@@ -170,8 +170,8 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 
 	/* The same request again, which has its descriptor no more. */
 	if (umem->filling != NULL && umem->filling_via == via)
-		return fill(umem, via, umem->filling, handle);
-	err = check_file(fd, &page);
+		return ushare_fill(umem, via, umem->filling, handle);
+	err = ushare_check_file(fd, &page);
 	if (err != 0)
 		return err;
 	if (req->len == 0 || req->len % page != 0 || req->offset % page != 0 ||
@@ -186,7 +186,7 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 		.page = page,
 		.writable = req->writable != 0,
 		.refs = 1 };
-	err = charge_mem(umem, mem);
+	err = ushare_charge_mem(umem, mem);
 	if (err != 0) {
 		free(mem);
 		return err;
@@ -195,7 +195,7 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 	if (mem->base == NULL || rcd_table_add(&umem->mems, mem, &mem->handle) != 0) {
 		if (mem->base != NULL)
 			rcd_guard_release(mem->base, req->len);
-		uncharge_mem(umem, mem);
+		ushare_uncharge_mem(umem, mem);
 		free(mem);
 		return -ENOMEM;
 	}
@@ -205,11 +205,11 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 		err = -errno;
 		rcd_table_del(&umem->mems, mem->handle);
 		rcd_guard_release(mem->base, req->len);
-		uncharge_mem(umem, mem);
+		ushare_uncharge_mem(umem, mem);
 		free(mem);
 		return err;
 	}
-	return fill(umem, via, mem, handle);
+	return ushare_fill(umem, via, mem, handle);
 }
 
 void
@@ -217,7 +217,7 @@ rcd_ushare_put(struct rcd_umem *umem, struct rcd_mem *mem)
 {
 	if (--mem->refs > 0)
 		return;
-	uncharge_mem(umem, mem);
+	ushare_uncharge_mem(umem, mem);
 	rcd_ulost_release(umem, mem->base, mem->len);
 	close(mem->fd);
 	free(mem);

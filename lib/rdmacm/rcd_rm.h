@@ -28,6 +28,7 @@
 #include <sys/queue.h>
 
 #include "rcd_client.h"
+#include "rcd_cm_step.h"
 #include "rcd_ctrl_verbs.h"
 
 /** A device that identifiers use: opened once for each session. */
@@ -77,9 +78,8 @@ struct rcd_rm_id {
 	struct rcd_rm_session *session;
 	struct rcd_rm_device *device;
 	uint32_t handle;
-	bool sync;          /**< has a channel of its own, and waits for events itself */
-	bool connect_error; /**< was told; what follows from it need not be */
-	uint32_t looked_at; /**< of a request: the application has done something with it; atomic */
+	bool sync;             /**< has a channel of its own, and waits for events itself */
+	uint8_t state;         /**< enum rcd_rm_state; changed by rcd_rm_step() from any thread */
 	uint32_t last_request; /**< of a listener: handle */
 	uint32_t in_vain;      /**< waits for that to be looked at, one after the other */
 	uint8_t responder_resources;
@@ -103,12 +103,14 @@ struct rcd_rm_event {
 	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
 };
 
+/** Our identifier of the one that applications have. */
 static inline struct rcd_rm_id *
 rcd_rm_id(struct rdma_cm_id *id)
 {
 	return (struct rcd_rm_id *)(void *)id;
 }
 
+/** Our channel, likewise. */
 static inline struct rcd_rm_channel *
 rcd_rm_channel(struct rdma_event_channel *channel)
 {
@@ -130,14 +132,20 @@ rcd_rm_ret(int err)
 /** The current session, with a reference for the caller. @return NULL and errno */
 struct rcd_rm_session *
 rcd_rm_session_get(void);
+
+/** One more reference. */
 void
 rcd_rm_session_hold(struct rcd_rm_session *session);
+
+/** A reference less; the last one closes the session. */
 void
 rcd_rm_session_put(struct rcd_rm_session *session);
 
 /** A device by its index, with a reference. @return NULL and errno */
 struct rcd_rm_device *
 rcd_rm_device_get(struct rcd_rm_session *session, uint32_t index);
+
+/** Give the reference back. */
 void
 rcd_rm_device_put(struct rcd_rm_session *session, struct rcd_rm_device *device);
 
@@ -148,6 +156,8 @@ rcd_rm_session_add(struct rcd_rm_session *session, struct rcd_rm_id *id);
 /** Know it no more; nothing happens when its handle is another one's by now. */
 void
 rcd_rm_session_del(struct rcd_rm_session *session, const struct rcd_rm_id *id);
+
+/** The identifier with this handle. @return NULL: there is none */
 struct rcd_rm_id *
 rcd_rm_session_find(struct rcd_rm_session *session, uint32_t handle);
 
@@ -183,11 +193,27 @@ rcd_rm_id_query(struct rcd_rm_id *id);
 int
 rcd_rm_addr(const struct sockaddr *from, struct rcd_ctrl_cm_addr *to);
 
+/** Take a step. Any thread. @return false: its state does not permit it, and stays */
+static inline bool
+rcd_rm_step(struct rcd_rm_id *id, enum rcd_cm_step step)
+{
+	uint8_t state = __atomic_load_n(&id->state, __ATOMIC_RELAXED);
+	uint8_t next;
+
+	do {
+		next = state;
+		if (!rcd_cm_move(&rcd_cm_rows[step].library, &next))
+			return false;
+	} while (!__atomic_compare_exchange_n(
+		&id->state, &state, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return true;
+}
+
 /** The application does something with an identifier. */
 static inline void
 rcd_rm_look(struct rcd_rm_id *id)
 {
-	__atomic_store_n(&id->looked_at, 1, __ATOMIC_RELAXED);
+	rcd_rm_step(id, RCD_CM_STEP_LOOKED_AT);
 }
 
 /* rcd_rm_event.c */
@@ -227,6 +253,8 @@ rcd_rm_group_find(struct rcd_rm_id *id, uint32_t handle);
 /** Attach the queue pair. @return 0 or -errno */
 int
 rcd_rm_group_attach(struct rcd_rm_id *id, struct rcd_rm_group *group);
+
+/** Forget its groups, when the engine has: the identifier is about to go. */
 void
 rcd_rm_groups_free(struct rcd_rm_id *id);
 

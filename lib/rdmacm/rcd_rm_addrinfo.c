@@ -10,14 +10,15 @@
 #include <string.h>
 
 static int
-socktype_of(enum rdma_port_space ps)
+rm_addrinfo_socktype_of(enum rdma_port_space ps)
 {
 	return ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? SOCK_DGRAM : SOCK_STREAM;
 }
 
 /* @return 0 or EAI_MEMORY */
 static int
-copy_addr(const struct sockaddr *from, socklen_t len, struct sockaddr **to, socklen_t *to_len)
+rm_addrinfo_copy_addr(
+	const struct sockaddr *from, socklen_t len, struct sockaddr **to, socklen_t *to_len)
 {
 	*to = malloc(len);
 	if (*to == NULL)
@@ -28,7 +29,7 @@ copy_addr(const struct sockaddr *from, socklen_t len, struct sockaddr **to, sock
 }
 
 static void
-defaults(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
+rm_addrinfo_defaults(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 {
 	if (hints != NULL) {
 		rai->ai_flags = hints->ai_flags;
@@ -40,19 +41,19 @@ defaults(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints)
 	if (rai->ai_port_space == 0)
 		rai->ai_port_space = rai->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
 	if (rai->ai_qp_type == 0)
-		rai->ai_qp_type =
-			socktype_of((enum rdma_port_space)rai->ai_port_space) == SOCK_DGRAM
+		rai->ai_qp_type = rm_addrinfo_socktype_of(
+					  (enum rdma_port_space)rai->ai_port_space) == SOCK_DGRAM
 			? IBV_QPT_UD
 			: IBV_QPT_RC;
 }
 
 /* Ask the resolver. @return 0 or EAI_* */
 static int
-resolve(const char *node, const char *service, struct rdma_addrinfo *rai)
+rm_addrinfo_resolve(const char *node, const char *service, struct rdma_addrinfo *rai)
 {
 	struct addrinfo hints = {
 		.ai_family = rai->ai_family,
-		.ai_socktype = socktype_of((enum rdma_port_space)rai->ai_port_space),
+		.ai_socktype = rm_addrinfo_socktype_of((enum rdma_port_space)rai->ai_port_space),
 	};
 	struct addrinfo *res;
 	int err;
@@ -68,11 +69,13 @@ resolve(const char *node, const char *service, struct rdma_addrinfo *rai)
 		return err;
 	rai->ai_family = res->ai_family;
 	if (rai->ai_flags & RAI_PASSIVE) {
-		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_src_addr, &rai->ai_src_len);
+		err = rm_addrinfo_copy_addr(
+			res->ai_addr, res->ai_addrlen, &rai->ai_src_addr, &rai->ai_src_len);
 		if (err == 0 && res->ai_canonname != NULL)
 			rai->ai_src_canonname = strdup(res->ai_canonname);
 	} else {
-		err = copy_addr(res->ai_addr, res->ai_addrlen, &rai->ai_dst_addr, &rai->ai_dst_len);
+		err = rm_addrinfo_copy_addr(
+			res->ai_addr, res->ai_addrlen, &rai->ai_dst_addr, &rai->ai_dst_len);
 		if (err == 0 && res->ai_canonname != NULL)
 			rai->ai_dst_canonname = strdup(res->ai_canonname);
 	}
@@ -92,15 +95,15 @@ rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrin
 	rai = calloc(1, sizeof(*rai));
 	if (rai == NULL)
 		return EAI_MEMORY;
-	defaults(rai, hints);
+	rm_addrinfo_defaults(rai, hints);
 	if (node != NULL || service != NULL)
-		err = resolve(node, service, rai);
+		err = rm_addrinfo_resolve(node, service, rai);
 	else if (hints->ai_dst_len > 0)
-		err = copy_addr(
+		err = rm_addrinfo_copy_addr(
 			hints->ai_dst_addr, hints->ai_dst_len, &rai->ai_dst_addr, &rai->ai_dst_len);
 	/* An address of its own is the application's to say. */
 	if (err == 0 && rai->ai_src_len == 0 && hints != NULL && hints->ai_src_len > 0)
-		err = copy_addr(
+		err = rm_addrinfo_copy_addr(
 			hints->ai_src_addr, hints->ai_src_len, &rai->ai_src_addr, &rai->ai_src_len);
 	if (err != 0) {
 		rdma_freeaddrinfo(rai);

@@ -17,7 +17,7 @@
 
 /* @return 0 or -errno */
 static int
-init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
+rm_conn_init_attr(struct rcd_rm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	struct rcd_ctrl_cm_pair req = { .id = id->handle, .second = attr->qp_state };
 	struct rcd_ctrl_cm_attr_rep rep;
@@ -37,7 +37,7 @@ rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *mask)
 	if (base == NULL || attr == NULL || mask == NULL)
 		return rcd_rm_ret(-EINVAL);
 	rcd_rm_look(rcd_rm_id(base));
-	return rcd_rm_ret(init_attr(rcd_rm_id(base), attr, mask));
+	return rcd_rm_ret(rm_conn_init_attr(rcd_rm_id(base), attr, mask));
 }
 
 int
@@ -45,7 +45,7 @@ rcd_rm_qp_to(struct rcd_rm_id *id, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask = 0;
-	int err = init_attr(id, &attr, &mask);
+	int err = rm_conn_init_attr(id, &attr, &mask);
 
 	if (err != 0)
 		return err;
@@ -59,7 +59,7 @@ rcd_rm_qp_to(struct rcd_rm_id *id, enum ibv_qp_state state)
 
 /* INIT again: rights follow from what was agreed on. */
 static int
-qp_to_rts(struct rcd_rm_id *id)
+rm_conn_qp_to_rts(struct rcd_rm_id *id)
 {
 	int err = rcd_rm_qp_to(id, IBV_QPS_INIT);
 
@@ -81,7 +81,7 @@ rcd_rm_qp_error(struct rcd_rm_id *id)
 }
 
 static uint8_t
-at_most(uint8_t val, uint8_t most)
+rm_conn_at_most(uint8_t val, uint8_t most)
 {
 	return val < most ? val : most;
 }
@@ -92,9 +92,10 @@ rcd_rm_confirm(struct rcd_rm_id *id)
 	struct rcd_ctrl_cm_reject_req refuse = { .id = id->handle };
 	int err;
 
-	id->responder_resources = at_most(id->responder_resources, id->device->max_rd_atomic);
-	id->initiator_depth = at_most(id->initiator_depth, id->device->max_rd_atomic);
-	err = qp_to_rts(id);
+	id->responder_resources =
+		rm_conn_at_most(id->responder_resources, id->device->max_rd_atomic);
+	id->initiator_depth = rm_conn_at_most(id->initiator_depth, id->device->max_rd_atomic);
+	err = rm_conn_qp_to_rts(id);
 	if (err == 0)
 		err = rcd_rm_call_handle(id, RCD_CTRL_CM_ESTABLISH, NULL);
 	if (err != 0) {
@@ -106,18 +107,18 @@ rcd_rm_confirm(struct rcd_rm_id *id)
 
 /* @return 0, or -EINVAL for more than the device has */
 static int
-take_depths(struct rcd_rm_id *id, const struct rdma_conn_param *param)
+rm_conn_take_depths(struct rcd_rm_id *id, const struct rdma_conn_param *param)
 {
 	uint8_t most = id->device->max_rd_atomic;
 
 	if (param == NULL || param->responder_resources == RDMA_MAX_RESP_RES)
-		id->responder_resources = at_most(id->responder_resources, most);
+		id->responder_resources = rm_conn_at_most(id->responder_resources, most);
 	else if (param->responder_resources <= most)
 		id->responder_resources = param->responder_resources;
 	else
 		return -EINVAL;
 	if (param == NULL || param->initiator_depth == RDMA_MAX_INIT_DEPTH)
-		id->initiator_depth = at_most(id->initiator_depth, most);
+		id->initiator_depth = rm_conn_at_most(id->initiator_depth, most);
 	else if (param->initiator_depth <= most)
 		id->initiator_depth = param->initiator_depth;
 	else
@@ -127,7 +128,7 @@ take_depths(struct rcd_rm_id *id, const struct rdma_conn_param *param)
 
 /* @return 0, or -EINVAL for more private data than any message has room for */
 static int
-fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
+rm_conn_fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 	struct rcd_ctrl_cm_param_req *req)
 {
 	const struct rdma_cm_id *base = &id->base;
@@ -175,9 +176,9 @@ rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 		return rcd_rm_ret(-EINVAL);
 	id->responder_resources = id->initiator_depth = id->device->max_rd_atomic;
 	if (base->qp_type != IBV_QPT_UD)
-		err = take_depths(id, param);
+		err = rm_conn_take_depths(id, param);
 	if (err == 0)
-		err = fill(id, param, &req);
+		err = rm_conn_fill(id, param, &req);
 	if (err == 0)
 		err = rcd_rm_call(id, RCD_CTRL_CM_CONNECT, &req, NULL);
 	if (err != 0)
@@ -197,11 +198,11 @@ rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	rcd_rm_look(id);
 	if (id->device == NULL)
 		return rcd_rm_ret(-EINVAL);
-	err = datagram ? 0 : take_depths(id, param);
+	err = datagram ? 0 : rm_conn_take_depths(id, param);
 	if (err == 0 && base->qp != NULL && !datagram)
-		err = qp_to_rts(id);
+		err = rm_conn_qp_to_rts(id);
 	if (err == 0)
-		err = fill(id, param, &req);
+		err = rm_conn_fill(id, param, &req);
 	if (err == 0)
 		err = rcd_rm_call(id, RCD_CTRL_CM_ACCEPT, &req, NULL);
 	if (err != 0) {
@@ -221,7 +222,8 @@ rdma_establish(struct rdma_cm_id *base)
 }
 
 static int
-reject(struct rdma_cm_id *base, uint16_t reason, const void *private_data, uint8_t private_len)
+rm_conn_reject(
+	struct rdma_cm_id *base, uint16_t reason, const void *private_data, uint8_t private_len)
 {
 	struct rcd_ctrl_cm_reject_req req = { .id = rcd_rm_id(base)->handle, .reason = reason };
 
@@ -238,14 +240,14 @@ reject(struct rdma_cm_id *base, uint16_t reason, const void *private_data, uint8
 int
 rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
 {
-	return reject(id, 0, private_data, private_data_len);
+	return rm_conn_reject(id, 0, private_data, private_data_len);
 }
 
 int
 rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
 {
 	/* Reason 35: the vendor's options are not supported. */
-	return reject(id, 35, private_data, private_data_len);
+	return rm_conn_reject(id, 35, private_data, private_data_len);
 }
 
 int

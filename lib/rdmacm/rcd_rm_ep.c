@@ -11,7 +11,7 @@
 #define TIMEOUT_MS 2000
 
 static int
-make_passive(struct rcd_rm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+rm_ep_make_passive(struct rcd_rm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 	struct ibv_qp_init_attr *attr)
 {
 	if (rdma_bind_addr(&id->base, res->ai_src_addr) != 0)
@@ -29,7 +29,7 @@ make_passive(struct rcd_rm_id *id, const struct rdma_addrinfo *res, struct ibv_p
 }
 
 static int
-make_active(struct rcd_rm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
+rm_ep_make_active(struct rcd_rm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 	struct ibv_qp_init_attr *attr)
 {
 	if (rdma_resolve_addr(&id->base, res->ai_src_addr, res->ai_dst_addr, TIMEOUT_MS) != 0 ||
@@ -61,9 +61,9 @@ rdma_create_ep(struct rdma_cm_id **given, struct rdma_addrinfo *res, struct ibv_
 		    (enum ibv_qp_type)res->ai_qp_type) != 0)
 		return -1;
 	if (res->ai_flags & RAI_PASSIVE)
-		err = make_passive(rcd_rm_id(base), res, pd, attr);
+		err = rm_ep_make_passive(rcd_rm_id(base), res, pd, attr);
 	else
-		err = make_active(rcd_rm_id(base), res, pd, attr);
+		err = rm_ep_make_active(rcd_rm_id(base), res, pd, attr);
 	if (err != 0) {
 		err = errno;
 		rdma_destroy_ep(base);

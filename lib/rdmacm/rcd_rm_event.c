@@ -98,7 +98,7 @@ rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count)
 
 /* The application is given an event of an identifier, or has done with it. */
 static void
-count_event(struct rcd_rm_id *id, uint32_t *counter)
+rm_event_count(struct rcd_rm_id *id, uint32_t *counter)
 {
 	pthread_mutex_lock(&id->lock);
 	(*counter)++;
@@ -114,7 +114,8 @@ count_event(struct rcd_rm_id *id, uint32_t *counter)
  * @return 0; -EAGAIN: it is gone, its identifier went or has moved; -errno
  */
 static int
-take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
+rm_event_take(
+	struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
 {
 	struct rcd_ctrl_handle req = { .handle = channel->handle };
 	int err;
@@ -125,13 +126,13 @@ take(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct r
 		       : rcd_rm_session_find(channel->session,
 				 rep->listen != RCD_CTRL_NO_HANDLE ? rep->listen : rep->id);
 	if (*id != NULL)
-		count_event(*id, &(*id)->events_given);
+		rm_event_count(*id, &(*id)->events_given);
 	pthread_mutex_unlock(&channel->lock);
 	return err == -ENODATA ? -EAGAIN : err;
 }
 
 static void
-conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
+rm_event_conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rdma_conn_param *conn = &event->base.param.conn;
 
@@ -147,7 +148,7 @@ conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 }
 
 static void
-ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
+rm_event_ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rdma_ud_param *ud = &event->base.param.ud;
 
@@ -159,18 +160,18 @@ ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 }
 
 static void
-any_param(struct rcd_rm_event *event, const struct rcd_rm_id *id,
+rm_event_any_param(struct rcd_rm_event *event, const struct rcd_rm_id *id,
 	const struct rcd_ctrl_cm_event_rep *rep)
 {
 	if (id->base.qp_type == IBV_QPT_UD)
-		ud_param(event, rep);
+		rm_event_ud_param(event, rep);
 	else
-		conn_param(event, rep);
+		rm_event_conn_param(event, rep);
 }
 
 /* Whether the application has done something with the last request, or it is there no more. */
 static bool
-last_looked_at(struct rcd_rm_id *listener)
+rm_event_last_looked_at(struct rcd_rm_id *listener)
 {
 	struct rcd_rm_session *session = listener->session;
 	const struct rcd_rm_id *last;
@@ -179,7 +180,7 @@ last_looked_at(struct rcd_rm_id *listener)
 	pthread_mutex_lock(&session->lock);
 	last = listener->last_request < session->id_room ? session->ids[listener->last_request]
 							 : NULL;
-	looked = last == NULL || __atomic_load_n(&last->looked_at, __ATOMIC_RELAXED) != 0;
+	looked = last == NULL || __atomic_load_n(&last->state, __ATOMIC_RELAXED) != RCD_RM_UNSEEN;
 	pthread_mutex_unlock(&session->lock);
 	return looked;
 }
@@ -191,7 +192,7 @@ last_looked_at(struct rcd_rm_id *listener)
  * a server that collects requests is found out, and not kept waiting any more.
  */
 static void
-pace(const struct rcd_rm_channel *channel, struct rcd_rm_id *listener)
+rm_event_pace(const struct rcd_rm_channel *channel, struct rcd_rm_id *listener)
 {
 	const struct timespec step = { .tv_nsec = PACE_STEP_NS };
 	int flags = fcntl(channel->base.fd, F_GETFL);
@@ -199,7 +200,7 @@ pace(const struct rcd_rm_channel *channel, struct rcd_rm_id *listener)
 	if (listener->in_vain == PACE_IN_VAIN || (flags & O_NONBLOCK))
 		return;
 	for (uint32_t i = 0; i < PACE_STEPS; i++) {
-		if (last_looked_at(listener)) {
+		if (rm_event_last_looked_at(listener)) {
 			listener->in_vain = 0;
 			return;
 		}
@@ -210,18 +211,19 @@ pace(const struct rcd_rm_channel *channel, struct rcd_rm_id *listener)
 
 /* The engine has made an identifier: make ours. @return 0, or -errno: it was refused */
 static int
-new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
+rm_event_new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 	const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rcd_ctrl_handle refused = { .handle = rep->id };
 	struct rcd_rm_id *id;
 	int err;
 
-	pace(rcd_rm_channel(listener->base.channel), listener);
+	rm_event_pace(rcd_rm_channel(listener->base.channel), listener);
 	id = rcd_rm_id_make(listener->session, listener->base.channel, listener->base.context,
 		listener->base.ps, listener->base.qp_type);
 	err = id == NULL ? -ENOMEM : 0;
 	if (err == 0) {
+		rcd_rm_step(id, RCD_CM_STEP_REQ_CAME);
 		id->handle = rep->id;
 		err = rcd_rm_session_add(listener->session, id);
 	}
@@ -241,17 +243,17 @@ new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 	id->initiator_depth = rep->param.initiator_depth;
 	event->base.listen_id = &listener->base;
 	event->base.id = &id->base;
-	any_param(event, id, rep);
+	rm_event_any_param(event, id, rep);
 	return 0;
 }
 
 static void
-on_response(
+rm_event_on_response(
 	struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	int err;
 
-	conn_param(event, rep);
+	rm_event_conn_param(event, rep);
 	id->responder_resources = rep->param.responder_resources;
 	id->initiator_depth = rep->param.initiator_depth;
 	/* Without a queue pair of its own the application confirms: rdma_establish(). */
@@ -260,12 +262,14 @@ on_response(
 	err = rcd_rm_confirm(id);
 	event->base.event = err == 0 ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_ERROR;
 	event->base.status = err;
-	id->connect_error = err != 0;
+	if (err != 0)
+		rcd_rm_step(id, RCD_CM_STEP_CONFIRM_FAILED);
 }
 
 /* @return false: it is of a group that was left */
 static bool
-on_join(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+rm_event_on_join(
+	struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	struct rcd_rm_group *group;
 	int err = 0;
@@ -273,7 +277,7 @@ on_join(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_
 	pthread_mutex_lock(&id->lock);
 	group = rcd_rm_group_find(id, rep->group);
 	if (group != NULL) {
-		ud_param(event, rep);
+		rm_event_ud_param(event, rep);
 		event->base.param.ud.private_data = group->context;
 		err = rcd_rm_group_attach(id, group);
 	}
@@ -287,7 +291,8 @@ on_join(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_
 
 /* What an event means. @return false: nothing for the application */
 static bool
-handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+rm_event_handle(
+	struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
 {
 	int err = 0;
 
@@ -303,23 +308,23 @@ handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_c
 			event->base.event = RDMA_CM_EVENT_ROUTE_ERROR;
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return new_request(event, id, rep) == 0;
+		return rm_event_new_request(event, id, rep) == 0;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		on_response(event, id, rep);
+		rm_event_on_response(event, id, rep);
 		return true;
 	case RDMA_CM_EVENT_REJECTED:
-		if (id->connect_error)
+		if (!rcd_rm_step(id, RCD_CM_STEP_REJ_CAME))
 			return false;
-		any_param(event, id, rep);
+		rm_event_any_param(event, id, rep);
 		rcd_rm_qp_error(id);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		if (id->connect_error)
+		if (!rcd_rm_step(id, RCD_CM_STEP_DREP_CAME))
 			return false;
-		any_param(event, id, rep);
+		rm_event_any_param(event, id, rep);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		return on_join(event, id, rep);
+		return rm_event_on_join(event, id, rep);
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -329,7 +334,7 @@ handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_c
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-		any_param(event, id, rep);
+		rm_event_any_param(event, id, rep);
 		break;
 	}
 	if (err != 0)
@@ -342,7 +347,7 @@ handle(struct rcd_rm_event *event, struct rcd_rm_id *id, const struct rcd_ctrl_c
  * kernel a thread that waits in a channel then waits on, and programs end while it does.
  */
 static void
-wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
+rm_event_wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
 {
 	const struct rcd_rm_channel *known;
 
@@ -362,7 +367,7 @@ wait_for_ever_if_destroyed(const struct rcd_rm_channel *channel)
  * @return 0 or -errno; -EAGAIN: it shall not wait; -EIO: the engine is gone
  */
 static int
-wait_channel(const struct rcd_rm_channel *channel)
+rm_event_wait_channel(const struct rcd_rm_channel *channel)
 {
 	char byte;
 	ssize_t got = read(channel->base.fd, &byte, 1);
@@ -372,17 +377,18 @@ wait_channel(const struct rcd_rm_channel *channel)
 
 /* Take an event, waiting as the channel does. @return 0 or -errno */
 static int
-next_event(struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
+rm_event_next(
+	struct rcd_rm_channel *channel, struct rcd_ctrl_cm_event_rep *rep, struct rcd_rm_id **id)
 {
 	int err;
 
 	do {
-		err = wait_channel(channel);
+		err = rm_event_wait_channel(channel);
 		if (err == -EIO)
-			wait_for_ever_if_destroyed(channel);
+			rm_event_wait_for_ever_if_destroyed(channel);
 		if (err != 0)
 			return err;
-		err = take(channel, rep, id);
+		err = rm_event_take(channel, rep, id);
 	} while (err == -EAGAIN || (err == 0 && *id == NULL));
 	return err;
 }
@@ -397,7 +403,7 @@ rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
 		return rcd_rm_ret(given != NULL ? -ENOMEM : -EINVAL);
 	for (;;) {
 		struct rcd_rm_id *id;
-		int err = next_event(rcd_rm_channel(base), &rep, &id);
+		int err = rm_event_next(rcd_rm_channel(base), &rep, &id);
 
 		if (err != 0) {
 			free(event);
@@ -409,11 +415,11 @@ rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **given)
 		event->base.id = &id->base;
 		event->counted = id;
 		memcpy(event->private_data, rep.param.private_data, sizeof(rep.param.private_data));
-		if (handle(event, id, &rep)) {
+		if (rm_event_handle(event, id, &rep)) {
 			*given = &event->base;
 			return 0;
 		}
-		count_event(id, &id->events_acked);
+		rm_event_count(id, &id->events_acked);
 	}
 }
 
@@ -424,7 +430,7 @@ rdma_ack_cm_event(struct rdma_cm_event *base)
 
 	if (base == NULL)
 		return rcd_rm_ret(-EINVAL);
-	count_event(event->counted, &event->counted->events_acked);
+	rm_event_count(event->counted, &event->counted->events_acked);
 	free(event);
 	return 0;
 }

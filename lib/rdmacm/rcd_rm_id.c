@@ -41,7 +41,7 @@ rcd_rm_addr(const struct sockaddr *from, struct rcd_ctrl_cm_addr *to)
 }
 
 static void
-set_sockaddr(struct sockaddr_storage *to, const struct rcd_ctrl_cm_addr *from)
+rm_id_set_sockaddr(struct sockaddr_storage *to, const struct rcd_ctrl_cm_addr *from)
 {
 	struct sockaddr_in *sin = (void *)to;
 	struct sockaddr_in6 *sin6 = (void *)to;
@@ -63,7 +63,7 @@ set_sockaddr(struct sockaddr_storage *to, const struct rcd_ctrl_cm_addr *from)
 
 /* What there is of a path where there is no subnet manager. */
 static void
-set_path(struct rcd_rm_id *id, const struct rcd_ctrl_cm_query_rep *rep)
+rm_id_set_path(struct rcd_rm_id *id, const struct rcd_ctrl_cm_query_rep *rep)
 {
 	struct ibv_sa_path_rec *path = &id->path;
 
@@ -95,8 +95,8 @@ rcd_rm_id_query(struct rcd_rm_id *id)
 
 	if (err != 0)
 		return err;
-	set_sockaddr(&addr->src_storage, &rep.src);
-	set_sockaddr(&addr->dst_storage, &rep.dst);
+	rm_id_set_sockaddr(&addr->src_storage, &rep.src);
+	rm_id_set_sockaddr(&addr->dst_storage, &rep.dst);
 	if (rep.device == RCD_CTRL_NO_HANDLE)
 		return 0;
 	if (id->device == NULL) {
@@ -111,7 +111,7 @@ rcd_rm_id_query(struct rcd_rm_id *id)
 	memcpy(&addr->addr.ibaddr.dgid, rep.av.dgid, 16);
 	addr->addr.ibaddr.pkey = 0xffff;
 	if (rep.av.hop_limit != 0)
-		set_path(id, &rep);
+		rm_id_set_path(id, &rep);
 	return 0;
 }
 
@@ -150,7 +150,7 @@ rcd_rm_id_free(struct rcd_rm_id *id)
 }
 
 static int
-create_on(struct rdma_event_channel *channel, struct rdma_cm_id **given, void *context,
+rm_id_create_on(struct rdma_event_channel *channel, struct rdma_cm_id **given, void *context,
 	enum rdma_port_space ps, enum ibv_qp_type type)
 {
 	struct rcd_ctrl_cm_create_req req = {
@@ -194,7 +194,7 @@ rcd_rm_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **given, 
 		channel = rdma_create_event_channel();
 	if (channel == NULL)
 		return -1;
-	err = create_on(channel, given, context, ps, type);
+	err = rm_id_create_on(channel, given, context, ps, type);
 	if (err != 0) {
 		if (sync)
 			rdma_destroy_event_channel(channel);
@@ -215,7 +215,7 @@ rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void 
 
 /* Until the application has acknowledged all that it was given. */
 static void
-wait_acks(struct rcd_rm_id *id)
+rm_id_wait_acks(struct rcd_rm_id *id)
 {
 	pthread_mutex_lock(&id->lock);
 	while (id->events_acked != id->events_given)
@@ -240,7 +240,7 @@ rdma_destroy_id(struct rdma_cm_id *base)
 	pthread_mutex_unlock(&channel->lock);
 	if (base->event != NULL)
 		rdma_ack_cm_event(base->event);
-	wait_acks(id);
+	rm_id_wait_acks(id);
 	if (id->sync)
 		rdma_destroy_event_channel(base->channel);
 	rcd_rm_id_free(id);
@@ -283,7 +283,7 @@ rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *to)
 			rdma_destroy_event_channel(to);
 		return rcd_rm_ret(err);
 	}
-	wait_acks(id);
+	rm_id_wait_acks(id);
 	if (id->sync)
 		rdma_destroy_event_channel(base->channel);
 	base->channel = to;
@@ -306,7 +306,7 @@ rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 }
 
 static size_t
-addr_len(const struct sockaddr *addr)
+rm_id_addr_len(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
 					  : sizeof(struct sockaddr_in6);
@@ -327,7 +327,7 @@ rdma_resolve_addr(
 		err = rcd_rm_call(id, RCD_CTRL_CM_RESOLVE_ADDR, &req, NULL);
 	if (err != 0)
 		return rcd_rm_ret(err);
-	memcpy(&base->route.addr.dst_storage, dst, addr_len(dst));
+	memcpy(&base->route.addr.dst_storage, dst, rm_id_addr_len(dst));
 	return rcd_rm_complete(id);
 }
 
@@ -356,7 +356,7 @@ rdma_listen(struct rdma_cm_id *base, int backlog)
 
 /* A path that was found elsewhere: there is but one here, so that it only has to be well formed. */
 static int
-set_ib_path(struct rcd_rm_id *id, const void *val, size_t len)
+rm_id_set_ib_path(struct rcd_rm_id *id, const void *val, size_t len)
 {
 	const struct ibv_path_data *data = val;
 
@@ -373,7 +373,7 @@ rdma_set_option(struct rdma_cm_id *base, int level, int optname, void *optval, s
 	bool byte = optname == RDMA_OPTION_ID_TOS || optname == RDMA_OPTION_ID_ACK_TIMEOUT;
 
 	if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
-		return rcd_rm_ret(set_ib_path(id, optval, optlen));
+		return rcd_rm_ret(rm_id_set_ib_path(id, optval, optlen));
 	if (level != RDMA_OPTION_ID)
 		return rcd_rm_ret(-ENOSYS);
 	if (optval == NULL || optlen != (byte ? sizeof(uint8_t) : sizeof(int)))
@@ -402,7 +402,7 @@ rdma_set_option(struct rdma_cm_id *base, int level, int optname, void *optval, s
 }
 
 static __be16
-port_of(const struct sockaddr_storage *addr)
+rm_id_port_of(const struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET)
 		return ((const struct sockaddr_in *)(const void *)addr)->sin_port;
@@ -414,11 +414,11 @@ port_of(const struct sockaddr_storage *addr)
 __be16
 rdma_get_src_port(struct rdma_cm_id *id)
 {
-	return port_of(&id->route.addr.src_storage);
+	return rm_id_port_of(&id->route.addr.src_storage);
 }
 
 __be16
 rdma_get_dst_port(struct rdma_cm_id *id)
 {
-	return port_of(&id->route.addr.dst_storage);
+	return rm_id_port_of(&id->route.addr.dst_storage);
 }

@@ -32,7 +32,7 @@ rcd_rm_group_attach(struct rcd_rm_id *id, struct rcd_rm_group *group)
 }
 
 static void
-detach(struct rcd_rm_id *id, struct rcd_rm_group *group)
+rm_mcast_detach(struct rcd_rm_id *id, struct rcd_rm_group *group)
 {
 	if (group->attached && id->base.qp != NULL)
 		ibv_detach_mcast(id->base.qp, &group->gid, 0);
@@ -53,7 +53,7 @@ rcd_rm_groups_free(struct rcd_rm_id *id)
 }
 
 static int
-join(struct rcd_rm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
+rm_mcast_join(struct rcd_rm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
 {
 	struct rcd_ctrl_cm_join_req req = { .id = id->handle,
 		.send_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER };
@@ -94,20 +94,20 @@ rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *
 		!(attr->comp_mask & RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS) ||
 		attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return rcd_rm_ret(-EINVAL);
-	err = join(rcd_rm_id(base), attr->addr, attr->join_flags, context);
+	err = rm_mcast_join(rcd_rm_id(base), attr->addr, attr->join_flags, context);
 	return err != 0 ? rcd_rm_ret(err) : rcd_rm_complete(rcd_rm_id(base));
 }
 
 int
 rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *context)
 {
-	int err = join(rcd_rm_id(base), addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
+	int err = rm_mcast_join(rcd_rm_id(base), addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context);
 
 	return err != 0 ? rcd_rm_ret(err) : rcd_rm_complete(rcd_rm_id(base));
 }
 
 static bool
-same_addr(const struct sockaddr *a, const struct sockaddr *b)
+rm_mcast_same_addr(const struct sockaddr *a, const struct sockaddr *b)
 {
 	if (a->sa_family != b->sa_family)
 		return false;
@@ -133,14 +133,14 @@ rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	pthread_mutex_lock(&channel->lock);
 	pthread_mutex_lock(&id->lock);
 	LIST_FOREACH(group, &id->groups, link)
-		if (same_addr((const struct sockaddr *)(const void *)&group->addr, addr))
+		if (rm_mcast_same_addr((const struct sockaddr *)(const void *)&group->addr, addr))
 			break;
 	if (group != NULL) {
 		req.second = group->handle;
 		err = rcd_rm_call(id, RCD_CTRL_CM_LEAVE, &req, &purged);
 		if (err == 0)
 			rcd_rm_channel_drain(channel, purged.count);
-		detach(id, group);
+		rm_mcast_detach(id, group);
 	}
 	pthread_mutex_unlock(&id->lock);
 	pthread_mutex_unlock(&channel->lock);

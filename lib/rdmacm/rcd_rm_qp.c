@@ -9,7 +9,7 @@
 #include <string.h>
 
 static void
-destroy_cqs(struct rdma_cm_id *id)
+rm_qp_destroy_cqs(struct rdma_cm_id *id)
 {
 	if (id->qp_type == IBV_QPT_XRC_RECV && id->srq != NULL)
 		return;
@@ -31,7 +31,7 @@ destroy_cqs(struct rdma_cm_id *id)
 
 /* Queues for what the attributes ask, and channels for their events. @return 0 or -errno */
 static int
-create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
+rm_qp_create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
 {
 	if (recv_size > 0) {
 		id->recv_cq_channel = ibv_create_comp_channel(id->verbs);
@@ -54,7 +54,7 @@ create_cqs(struct rdma_cm_id *id, uint32_t send_size, uint32_t recv_size)
 
 /* To the state that a queue pair has before anybody is connected. */
 static int
-prepare(struct rcd_rm_id *id)
+rm_qp_prepare(struct rcd_rm_id *id)
 {
 	int err = rcd_rm_qp_to(id, IBV_QPS_INIT);
 
@@ -65,7 +65,7 @@ prepare(struct rcd_rm_id *id)
 }
 
 static int
-create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
+rm_qp_create(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *base = &id->base;
 	bool own_send = attr->send_cq == NULL;
@@ -83,11 +83,11 @@ create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 	}
 	if (attr->srq == NULL && base->srq != NULL)
 		attr->srq = base->srq;
-	err = create_cqs(base, own_send ? attr->cap.max_send_wr : 0,
+	err = rm_qp_create_cqs(base, own_send ? attr->cap.max_send_wr : 0,
 		own_recv && (attr->srq == NULL || attr->cap.max_recv_wr > 0) ? attr->cap.max_recv_wr
 									     : 0);
 	if (err != 0) {
-		destroy_cqs(base);
+		rm_qp_destroy_cqs(base);
 		return err;
 	}
 	/* A side that has nothing to do takes part in the other's queue. */
@@ -98,12 +98,12 @@ create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 	if (own_recv)
 		attr->recv_cq = base->recv_cq != NULL ? base->recv_cq : attr->send_cq;
 	base->qp = ibv_create_qp_ex(base->verbs, attr);
-	err = base->qp == NULL ? -errno : prepare(id);
+	err = base->qp == NULL ? -errno : rm_qp_prepare(id);
 	if (err != 0) {
 		if (base->qp != NULL)
 			ibv_destroy_qp(base->qp);
 		base->qp = NULL;
-		destroy_cqs(base);
+		rm_qp_destroy_cqs(base);
 		return err;
 	}
 	base->pd = attr->pd;
@@ -113,7 +113,7 @@ create_qp(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 int
 rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
-	return rcd_rm_ret(create_qp(rcd_rm_id(id), attr));
+	return rcd_rm_ret(rm_qp_create(rcd_rm_id(id), attr));
 }
 
 int
@@ -140,7 +140,7 @@ rdma_destroy_qp(struct rdma_cm_id *id)
 	if (id->qp != NULL)
 		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
-	destroy_cqs(id);
+	rm_qp_destroy_cqs(id);
 }
 
 int

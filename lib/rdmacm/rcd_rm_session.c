@@ -15,20 +15,20 @@ static LIST_HEAD(, rcd_rm_session) sessions = LIST_HEAD_INITIALIZER(sessions);
 static struct rcd_rm_session *current;
 
 static void
-before_fork(void)
+rm_session_before_fork(void)
 {
 	pthread_mutex_lock(&sessions_lock);
 }
 
 static void
-after_fork_parent(void)
+rm_session_after_fork_parent(void)
 {
 	pthread_mutex_unlock(&sessions_lock);
 }
 
 /* The identifiers are the parent's; the child begins with a connection of its own. */
 static void
-after_fork_child(void)
+rm_session_after_fork_child(void)
 {
 	struct rcd_rm_session *session;
 
@@ -39,13 +39,14 @@ after_fork_child(void)
 }
 
 static void
-watch_forks(void)
+rm_session_watch_forks(void)
 {
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(
+		rm_session_before_fork, rm_session_after_fork_parent, rm_session_after_fork_child);
 }
 
 static void
-free_session(struct rcd_rm_session *session)
+rm_session_free(struct rcd_rm_session *session)
 {
 	struct rcd_rm_device *device;
 
@@ -64,19 +65,19 @@ free_session(struct rcd_rm_session *session)
 
 /* With sessions_lock held. */
 static void
-put_locked(struct rcd_rm_session *session)
+rm_session_put_locked(struct rcd_rm_session *session)
 {
 	if (--session->refs > 0)
 		return;
 	LIST_REMOVE(session, link);
-	free_session(session);
+	rm_session_free(session);
 }
 
 void
 rcd_rm_session_put(struct rcd_rm_session *session)
 {
 	pthread_mutex_lock(&sessions_lock);
-	put_locked(session);
+	rm_session_put_locked(session);
 	pthread_mutex_unlock(&sessions_lock);
 }
 
@@ -89,7 +90,7 @@ rcd_rm_session_hold(struct rcd_rm_session *session)
 }
 
 static struct rcd_rm_session *
-connect_locked(void)
+rm_session_connect_locked(void)
 {
 	struct rcd_rm_session *session = calloc(1, sizeof(*session));
 	int err;
@@ -115,14 +116,14 @@ rcd_rm_session_get(void)
 {
 	struct rcd_rm_session *session;
 
-	pthread_once(&fork_once, watch_forks);
+	pthread_once(&fork_once, rm_session_watch_forks);
 	pthread_mutex_lock(&sessions_lock);
 	if (current != NULL && rcd_client_check(&current->client)) {
-		put_locked(current);
+		rm_session_put_locked(current);
 		current = NULL;
 	}
 	if (current == NULL)
-		current = connect_locked();
+		current = rm_session_connect_locked();
 	session = current;
 	if (session != NULL)
 		session->refs++;
@@ -132,7 +133,7 @@ rcd_rm_session_get(void)
 
 /* The engine's devices by the number that it gave them. @return NULL and errno */
 static struct ibv_context *
-open_device(uint32_t index)
+rm_session_open_device(uint32_t index)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *verbs = NULL;
@@ -150,14 +151,14 @@ open_device(uint32_t index)
 }
 
 static struct rcd_rm_device *
-add_device(struct rcd_rm_session *session, uint32_t index)
+rm_session_add_device(struct rcd_rm_session *session, uint32_t index)
 {
 	struct rcd_rm_device *device = calloc(1, sizeof(*device));
 	struct ibv_device_attr attr;
 
 	if (device == NULL)
 		return NULL;
-	device->verbs = open_device(index);
+	device->verbs = rm_session_open_device(index);
 	if (device->verbs == NULL) {
 		free(device);
 		return NULL;
@@ -180,7 +181,7 @@ rcd_rm_device_get(struct rcd_rm_session *session, uint32_t index)
 		if (device->index == index)
 			break;
 	if (device == NULL)
-		device = add_device(session, index);
+		device = rm_session_add_device(session, index);
 	if (device != NULL && device->pd == NULL)
 		device->pd = ibv_alloc_pd(device->verbs);
 	if (device != NULL && device->pd == NULL)

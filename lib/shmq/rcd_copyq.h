@@ -42,6 +42,7 @@ enum rcd_copyq_op {
 	RCD_COPYQ_SWAP,    /**< likewise, if what was there equals `compare`: `operand` */
 };
 
+/** A job: written by the engine before it posts, but for the status. */
 struct rcd_copyq_job {
 	uint64_t addr; /**< in the client */
 	uint64_t data; /**< offset in the arena */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static void
-put_sges(struct rcd_wqe_sge *dst, const struct rcd_sge *src, uint32_t count)
+wqe_put_sges(struct rcd_wqe_sge *dst, const struct rcd_sge *src, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		dst[i] = (struct rcd_wqe_sge){ src[i].addr, src[i].len, src[i].lkey.val };
@@ -16,7 +16,7 @@ put_sges(struct rcd_wqe_sge *dst, const struct rcd_sge *src, uint32_t count)
 
 /* The slot may change under us: each element is copied whole before a member is looked at. */
 static void
-get_sges(struct rcd_sge *dst, const uint8_t *src, uint32_t count)
+wqe_get_sges(struct rcd_sge *dst, const uint8_t *src, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		struct rcd_wqe_sge sge;
@@ -59,7 +59,7 @@ rcd_sq_wqe_put(void *slot, const struct rcd_send_wr *wr, enum rcd_wqe_form form)
 	if (wr->flags & RCD_SEND_INLINE)
 		memcpy(wqe + 1, wr->inline_data, wr->inline_len);
 	else
-		put_sges((struct rcd_wqe_sge *)(void *)(wqe + 1), wr->sges, wr->sge_count);
+		wqe_put_sges((struct rcd_wqe_sge *)(void *)(wqe + 1), wr->sges, wr->sge_count);
 }
 
 void
@@ -98,7 +98,8 @@ rcd_sq_wqe_get(const void *slot, bool datagram, struct rcd_send_wr *wr)
 		memcpy(wr->inline_data, tail,
 			wqe.inline_len < wr->inline_max ? wqe.inline_len : wr->inline_max);
 	else
-		get_sges(wr->sges, tail, wqe.sge_count < wr->sge_max ? wqe.sge_count : wr->sge_max);
+		wqe_get_sges(
+			wr->sges, tail, wqe.sge_count < wr->sge_max ? wqe.sge_count : wr->sge_max);
 }
 
 void
@@ -108,7 +109,7 @@ rcd_rq_wqe_put(void *slot, const struct rcd_recv_wr *wr)
 
 	wqe->wr_id = wr->wr_id;
 	wqe->sge_count = wr->sge_count;
-	put_sges((struct rcd_wqe_sge *)(void *)(wqe + 1), wr->sges, wr->sge_count);
+	wqe_put_sges((struct rcd_wqe_sge *)(void *)(wqe + 1), wr->sges, wr->sge_count);
 }
 
 void
@@ -121,6 +122,6 @@ rcd_rq_wqe_get(const void *slot, struct rcd_recv_wr *wr)
 	wr->wr_id = wqe.wr_id;
 	/* A count of 256 must not become 0. */
 	wr->sge_count = wqe.sge_count > UINT8_MAX ? UINT8_MAX : (uint8_t)wqe.sge_count;
-	get_sges(wr->sges, (const uint8_t *)slot + sizeof(wqe),
+	wqe_get_sges(wr->sges, (const uint8_t *)slot + sizeof(wqe),
 		wr->sge_count < wr->sge_max ? wr->sge_count : wr->sge_max);
 }

@@ -83,10 +83,12 @@ rcd_ah_destroy(struct rcd_ah_table *table, uint32_t pd, uint32_t number)
 }
 
 void
-rcd_ah_move(struct rcd_ah_table *table, uint32_t number, const uint8_t *dmac)
+rcd_ah_each(
+	const struct rcd_ah_table *table, void (*fn)(const struct rcd_av *av, void *arg), void *arg)
 {
-	if (number < table->capacity && table->slots[number].used)
-		memcpy(table->slots[number].av.dmac, dmac, sizeof(table->slots[number].av.dmac));
+	for (uint32_t i = 0; i < table->capacity; i++)
+		if (table->slots[i].used)
+			fn(&table->slots[i].av, arg);
 }
 
 const struct rcd_av *

@@ -21,9 +21,10 @@ rcd_ah_table_destroy(struct rcd_ah_table *table);
 int
 rcd_ah_create(struct rcd_ah_table *table, uint32_t pd, const struct rcd_av *av, uint32_t *number);
 
-/** Packets by a handle go to another MAC from now on. Without the handle nothing happens. */
+/** Hand each handle's address vector to a function, which leaves the table alone. */
 void
-rcd_ah_move(struct rcd_ah_table *table, uint32_t number, const uint8_t *dmac);
+rcd_ah_each(const struct rcd_ah_table *table, void (*fn)(const struct rcd_av *av, void *arg),
+	void *arg);
 
 /** Remove a handle. @return 0, or -ENOENT when there is none of this number and domain */
 int

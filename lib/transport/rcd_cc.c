@@ -6,21 +6,21 @@
 #include "rcd_cc.h"
 
 static void
-none_init(struct rcd_cc *cc, uint64_t now_ns)
+cc_none_init(struct rcd_cc *cc, uint64_t now_ns)
 {
 	(void)cc;
 	(void)now_ns;
 }
 
 static void
-none_on_cnp(struct rcd_cc *cc, uint64_t now_ns)
+cc_none_on_cnp(struct rcd_cc *cc, uint64_t now_ns)
 {
 	(void)cc;
 	(void)now_ns;
 }
 
 static void
-none_on_ack(struct rcd_cc *cc, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
+cc_none_on_ack(struct rcd_cc *cc, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
 {
 	(void)cc;
 	(void)packets;
@@ -29,14 +29,14 @@ none_on_ack(struct rcd_cc *cc, uint32_t packets, uint64_t rtt_ns, uint64_t now_n
 }
 
 static void
-none_on_loss(struct rcd_cc *cc, uint64_t now_ns)
+cc_none_on_loss(struct rcd_cc *cc, uint64_t now_ns)
 {
 	(void)cc;
 	(void)now_ns;
 }
 
 static uint64_t
-none_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
+cc_none_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 {
 	(void)cc;
 	(void)bytes;
@@ -46,9 +46,9 @@ none_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 
 const struct rcd_cc_ops rcd_cc_none = {
 	.name = "none",
-	.init = none_init,
-	.on_cnp = none_on_cnp,
-	.on_ack = none_on_ack,
-	.on_loss = none_on_loss,
-	.send_at = none_send_at,
+	.init = cc_none_init,
+	.on_cnp = cc_none_on_cnp,
+	.on_ack = cc_none_on_ack,
+	.on_loss = cc_none_on_loss,
+	.send_at = cc_none_send_at,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Congestion control behind one table of functions. Algorithms live in drivers/cc; here is only
- * the table and `none`, which never waits.
+ * Congestion control behind one table of functions. Here are the table and `none`, which never
+ * waits; there is no other algorithm so far.
  */
 #ifndef RCD_CC_H
 #define RCD_CC_H

@@ -12,7 +12,7 @@
 
 /* The oldest outstanding request made progress. */
 static void
-note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
+comp_note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t packets = (uint32_t)rcd_psn_diff(una, hot->psn_una);
@@ -54,7 +54,7 @@ note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
  * @return whether a READ or atomic stopped it: its responses are missing
  */
 static bool
-acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
+comp_acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -79,11 +79,11 @@ acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 			if (rcd_psn_diff(end, hot->psn_una) <= 0)
 				break;
 			if (rcd_psn_before(hot->psn_una, rcd_rec_psn(rec)))
-				note_progress(qp, rcd_rec_psn(rec), now_ns);
+				comp_note_progress(qp, rcd_rec_psn(rec), now_ns);
 			return true;
 		}
 		if (rcd_psn_before(hot->psn_una, whole ? rec_end : end))
-			note_progress(qp, whole ? rec_end : end, now_ns);
+			comp_note_progress(qp, whole ? rec_end : end, now_ns);
 		if (!whole)
 			break;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
@@ -94,7 +94,7 @@ acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 
 /* Takes the queue pair down because the oldest request failed. */
 static enum rcd_rx_verdict
-fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
+comp_fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
 {
 	if (qp->hot.sq_head != qp->hot.sq_next)
 		rcd_qp_complete_head(qp, status);
@@ -104,7 +104,7 @@ fail_head(struct rcd_qp *qp, enum rcd_wc_status status)
 }
 
 static void
-note_again(struct rcd_qp *qp, uint64_t now_ns)
+comp_note_again(struct rcd_qp *qp, uint64_t now_ns)
 {
 	qp->again_psn = qp->hot.psn_una;
 	qp->again_ns = now_ns;
@@ -116,9 +116,9 @@ note_again(struct rcd_qp *qp, uint64_t now_ns)
 }
 
 static void
-send_again(struct rcd_qp *qp, uint64_t now_ns)
+comp_send_again(struct rcd_qp *qp, uint64_t now_ns)
 {
-	note_again(qp, now_ns);
+	comp_note_again(qp, now_ns);
 	rcd_req_go_back(qp, qp->hot.psn_una);
 }
 
@@ -128,21 +128,21 @@ send_again(struct rcd_qp *qp, uint64_t now_ns)
  * remembered for a while.
  */
 static void
-repair(struct rcd_qp *qp, uint64_t now_ns)
+comp_repair(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (qp->peer_drops > 0) {
 		qp->peer_drops--;
-		send_again(qp, now_ns);
+		comp_send_again(qp, now_ns);
 		return;
 	}
-	note_again(qp, now_ns);
+	comp_note_again(qp, now_ns);
 	qp->hot.repair = true;
 	qp->repair_probe = false;
 }
 
 /* Whether what was sent again alone is acknowledged, and nothing of what went before behind it. */
 static bool
-repaired_alone(const struct rcd_qp *qp)
+comp_repaired_alone(const struct rcd_qp *qp)
 {
 	return qp->repaired && rcd_psn_eq(qp->hot.psn_una, qp->repair_end) &&
 		rcd_psn_before(qp->repair_end, qp->repair_high);
@@ -150,12 +150,12 @@ repaired_alone(const struct rcd_qp *qp)
 
 /* The peer kept nothing behind the gap, or nothing came there: all of it goes again. */
 static void
-give_up_repair(struct rcd_qp *qp, uint64_t now_ns)
+comp_give_up_repair(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (!qp->repair_probe)
 		qp->peer_drops = RCD_PEER_DROPS;
 	qp->repair_steps = 0;
-	send_again(qp, now_ns);
+	comp_send_again(qp, now_ns);
 }
 
 void
@@ -168,11 +168,11 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 	/* Spec: IBTA 9.7.6.1.3 a count of 7 means seven times, not without end */
 	if (hot->retry_left == 0) {
 		rcd_qp_count(qp, RCD_COUNTER_RETRY_EXCEEDED_ERR, 1);
-		fail_head(qp, status);
+		comp_fail_head(qp, status);
 		return;
 	}
 	hot->retry_left--;
-	send_again(qp, now_ns);
+	comp_send_again(qp, now_ns);
 }
 
 /*
@@ -184,7 +184,7 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
  * further is given up on all the same.
  */
 static void
-retry_gap(struct rcd_qp *qp, uint64_t now_ns)
+comp_retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 {
 	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 
@@ -198,7 +198,7 @@ retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 		return;
 	}
 	qp->gap_tries++;
-	repair(qp, now_ns);
+	comp_repair(qp, now_ns);
 }
 
 /*
@@ -207,18 +207,18 @@ retry_gap(struct rcd_qp *qp, uint64_t now_ns)
  * the answer to that request, or late.
  */
 static void
-retry_read(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
+comp_retry_read(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 {
 	bool asked = qp->again_valid && rcd_psn_eq(qp->again_psn, qp->hot.psn_una);
 	bool onward = rcd_psn_before(qp->ahead_psn, psn);
 
 	qp->ahead_psn = psn;
 	if (!asked || !onward)
-		retry_gap(qp, now_ns);
+		comp_retry_gap(qp, now_ns);
 }
 
 static enum rcd_rx_verdict
-rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
+comp_rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -229,7 +229,7 @@ rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 	if (qp->attr.rnr_retry != 7) {
 		if (hot->rnr_left == 0) {
 			rcd_qp_count(qp, RCD_COUNTER_RETRY_RNR_EXCEEDED_ERR, 1);
-			return fail_head(qp, RCD_WC_RNR_RETRY_EXC_ERR);
+			return comp_fail_head(qp, RCD_WC_RNR_RETRY_EXC_ERR);
 		}
 		hot->rnr_left--;
 	}
@@ -243,7 +243,7 @@ rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 }
 
 static enum rcd_rx_verdict
-rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
+comp_rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -256,17 +256,17 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
 		if (qp->rnr_until > now_ns)
 			return RCD_RX_EXECUTED;
-		if (repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
-			give_up_repair(qp, now_ns);
+		if (comp_repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
+			comp_give_up_repair(qp, now_ns);
 		else
-			retry_gap(qp, now_ns);
+			comp_retry_gap(qp, now_ns);
 		return RCD_RX_EXECUTED;
 	case RCD_NAK_INVALID_REQUEST:
-		return fail_head(qp, RCD_WC_REM_INV_REQ_ERR);
+		return comp_fail_head(qp, RCD_WC_REM_INV_REQ_ERR);
 	case RCD_NAK_REMOTE_ACCESS:
-		return fail_head(qp, RCD_WC_REM_ACCESS_ERR);
+		return comp_fail_head(qp, RCD_WC_REM_ACCESS_ERR);
 	case RCD_NAK_REMOTE_OPERATION:
-		return fail_head(qp, RCD_WC_REM_OP_ERR);
+		return comp_fail_head(qp, RCD_WC_REM_OP_ERR);
 	case RCD_NAK_INVALID_RD_REQUEST:
 		break;
 	}
@@ -275,28 +275,28 @@ rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 
 /* Spec: IBTA 9.7.5.1, 9.7.5.2 an ACK covers all before it; over an unanswered READ it is a NAK */
 static enum rcd_rx_verdict
-rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
+comp_rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 {
 	enum rcd_aeth_kind kind = rcd_aeth_kind(roce->aeth.syndrome);
 	struct rcd_psn psn = roce->bth.psn;
 
-	if (acknowledge(qp, kind == RCD_AETH_ACK ? rcd_psn_add(psn, 1) : psn, now_ns)) {
-		retry_gap(qp, now_ns);
+	if (comp_acknowledge(qp, kind == RCD_AETH_ACK ? rcd_psn_add(psn, 1) : psn, now_ns)) {
+		comp_retry_gap(qp, now_ns);
 		return RCD_RX_EXECUTED;
 	}
 	if (qp->hot.state == RCD_QP_ERR)
 		return RCD_RX_EXECUTED;
 	switch (kind) {
 	case RCD_AETH_ACK:
-		if (rcd_psn_eq(rcd_psn_add(psn, 1), qp->repair_end) && repaired_alone(qp))
-			give_up_repair(qp, now_ns);
+		if (rcd_psn_eq(rcd_psn_add(psn, 1), qp->repair_end) && comp_repaired_alone(qp))
+			comp_give_up_repair(qp, now_ns);
 		return RCD_RX_EXECUTED;
 	case RCD_AETH_RNR_NAK:
 		if (!rcd_psn_eq(qp->hot.psn_una, psn))
 			return RCD_RX_STALE;
-		return rx_rnr_nak(qp, rcd_aeth_value(roce->aeth.syndrome), now_ns);
+		return comp_rx_rnr_nak(qp, rcd_aeth_value(roce->aeth.syndrome), now_ns);
 	case RCD_AETH_NAK:
-		return rx_nak(qp, roce, now_ns);
+		return comp_rx_nak(qp, roce, now_ns);
 	case RCD_AETH_RESERVED:
 		break;
 	}
@@ -305,7 +305,7 @@ rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 
 /* Whether the opcode fits the place of the response: the last PSN of a READ ends it. */
 static bool
-response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expected_len)
+comp_response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expected_len)
 {
 	uint8_t opcode = pkt->roce.bth.opcode;
 
@@ -317,7 +317,7 @@ response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expect
 
 /* The response for psn_una. */
 static enum rcd_rx_verdict
-take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+comp_take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t number = hot->sq_head;
@@ -330,8 +330,8 @@ take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	const uint8_t *src = pkt->payload;
 	uint8_t original[RCD_ATOMIC_LEN];
 
-	if (!response_fits(pkt, atomic, last, expected))
-		return fail_head(qp, RCD_WC_BAD_RESP_ERR);
+	if (!comp_response_fits(pkt, atomic, last, expected))
+		return comp_fail_head(qp, RCD_WC_BAD_RESP_ERR);
 	if (!rcd_req_load(qp, &qp->read, number))
 		return RCD_RX_EXECUTED;
 	if (atomic) {
@@ -340,13 +340,13 @@ take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		src = original;
 	}
 	if (rcd_sg_scatter(qp, qp->read.wr.sges, qp->read.wr.sge_count, offset, src, expected) != 0)
-		return fail_head(qp, RCD_WC_LOC_PROT_ERR);
-	note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
+		return comp_fail_head(qp, RCD_WC_LOC_PROT_ERR);
+	comp_note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
 	if (last) {
 		hot->reads_out--;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 		/* Local operations behind it are done: they were waiting for their turn. */
-		acknowledge(qp, hot->psn_una, now_ns);
+		comp_acknowledge(qp, hot->psn_una, now_ns);
 	}
 	rcd_req_skip_acked(qp);
 	return RCD_RX_EXECUTED;
@@ -354,7 +354,7 @@ take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 
 /* Responses that were kept and whose turn it is now. */
 static void
-drain_answers(struct rcd_qp *qp, uint64_t now_ns)
+comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -366,15 +366,15 @@ drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 			.payload_len = kept->payload_len };
 
 		qp->answers.first = kept->next;
-		if (acknowledge(qp, rcd_psn_add(kept->roce.bth.psn, 1), now_ns) &&
+		if (comp_acknowledge(qp, rcd_psn_add(kept->roce.bth.psn, 1), now_ns) &&
 			rcd_psn_eq(kept->roce.bth.psn, hot->psn_una))
-			take_response(qp, &pkt, now_ns);
+			comp_take_response(qp, &pkt, now_ns);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
 	/* The last of all is there, and the next one missing: nothing more comes to tell of it. */
 	if (qp->answers.first != NULL &&
 		rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next))
-		retry_gap(qp, now_ns);
+		comp_retry_gap(qp, now_ns);
 }
 
 /*
@@ -382,7 +382,7 @@ drain_answers(struct rcd_qp *qp, uint64_t now_ns)
  * waiting for a while. When it is not, it is asked for before time is up.
  */
 static enum rcd_rx_verdict
-rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+comp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_psn psn = pkt->roce.bth.psn;
 	bool kept = rcd_psn_in(psn, qp->hot.psn_una, RCD_REORDER_WINDOW) &&
@@ -390,29 +390,29 @@ rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	bool last = rcd_psn_eq(rcd_psn_add(psn, 1), qp->hot.psn_next);
 
 	if (!kept || last || ++qp->ahead_count >= RCD_AHEAD_MAX)
-		retry_read(qp, psn, now_ns);
+		comp_retry_read(qp, psn, now_ns);
 	return kept ? RCD_RX_KEPT : RCD_RX_STALE;
 }
 
 static enum rcd_rx_verdict
-rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
 	enum rcd_rx_verdict verdict;
 
 	/* Spec: IBTA 9.7.5.1 a response acknowledges what was asked before it */
-	if (!acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
+	if (!comp_acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
 		/* A response where a SEND or WRITE is outstanding, which is acknowledged now. */
 		return hot->state == RCD_QP_ERR ? RCD_RX_EXECUTED : RCD_RX_STALE;
 	}
 	if (hot->state == RCD_QP_ERR)
 		return RCD_RX_EXECUTED;
 	if (!rcd_psn_eq(psn, hot->psn_una))
-		return rx_ahead(qp, pkt, now_ns);
-	verdict = take_response(qp, pkt, now_ns);
+		return comp_rx_ahead(qp, pkt, now_ns);
+	verdict = comp_take_response(qp, pkt, now_ns);
 	if (qp->answers.first != NULL)
-		drain_answers(qp, now_ns);
+		comp_drain_answers(qp, now_ns);
 	return verdict;
 }
 
@@ -429,10 +429,10 @@ rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) &&
 		pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE &&
 		pkt->roce.aeth.syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
-		return rx_acknowledge(qp, &pkt->roce, now_ns);
+		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);
 	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
 		return RCD_RX_STALE;
 	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
-		return rx_acknowledge(qp, &pkt->roce, now_ns);
-	return rx_response(qp, pkt, now_ns);
+		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);
+	return comp_rx_response(qp, pkt, now_ns);
 }

@@ -3,27 +3,8 @@
  * @file
  * What an error leaves in the queues of a queue pair: flushed piece by piece, as the host calls. It
  * does not decide when a queue pair fails.
- *
- * Spec: IBTA 10.3.1, 11.4.2 each work request completes once, in the order of its queue
  */
 #include "rcd_qp_priv.h"
-
-void
-rcd_flush_begin(struct rcd_qp *qp)
-{
-	struct rcd_qp_hot *hot = &qp->hot;
-
-	qp->hot.flushing = true;
-	qp->tx[0].loaded = qp->tx[1].loaded = qp->read.loaded = false;
-	hot->sq_tx = hot->sq_next;
-	hot->psn_una = hot->psn_tx = hot->psn_next;
-	hot->reads_out = 0;
-	hot->sq_failed = 0;
-	hot->rto_deadline = hot->wait_until = qp->rnr_until = 0;
-	hot->repair = false;
-	qp->repaired = false;
-	qp->sent_unreliable = false;
-}
 
 /* Send work requests that were begun, then those that were only posted. @return whether one was */
 static bool
@@ -78,6 +59,7 @@ rcd_qp_flushing(const struct rcd_qp *qp)
 	return qp->hot.flushing;
 }
 
+/* Spec: IBTA 10.3.1, 11.4.2 each work request completes once, in the order of its queue */
 uint32_t
 rcd_qp_flush(struct rcd_qp *qp, uint32_t budget)
 {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bits.h"
 #include "rcd_qp_priv.h"
 
 #define GROUPS_MAX 8192
@@ -35,12 +36,11 @@ struct rcd_mcast_table *
 rcd_mcast_table_create(uint32_t groups)
 {
 	struct rcd_mcast_table *table;
-	uint32_t slots = 2;
+	uint32_t slots;
 
 	if (groups == 0 || groups > GROUPS_MAX)
 		return NULL;
-	while (slots < 2 * groups)
-		slots *= 2;
+	slots = rcd_power_up(2 * groups);
 	table = calloc(1, sizeof(*table));
 	if (table == NULL)
 		return NULL;
@@ -63,7 +63,7 @@ rcd_mcast_table_destroy(struct rcd_mcast_table *table)
 }
 
 static uint32_t
-home_slot(const struct rcd_mcast_table *table, const struct rcd_gid *gid)
+mcast_home_slot(const struct rcd_mcast_table *table, const struct rcd_gid *gid)
 {
 	uint64_t high, low;
 
@@ -74,9 +74,9 @@ home_slot(const struct rcd_mcast_table *table, const struct rcd_gid *gid)
 
 /* The group's slot, or the free one where it would go. */
 static struct group *
-find_slot(struct rcd_mcast_table *table, const struct rcd_gid *gid)
+mcast_find_slot(struct rcd_mcast_table *table, const struct rcd_gid *gid)
 {
-	uint32_t i = home_slot(table, gid);
+	uint32_t i = mcast_home_slot(table, gid);
 
 	while (table->slots[i].count > 0 && !rcd_gid_eq(&table->slots[i].gid, gid))
 		i = (i + 1) & table->mask;
@@ -86,7 +86,7 @@ find_slot(struct rcd_mcast_table *table, const struct rcd_gid *gid)
 bool
 rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *gid, const struct rcd_qp *qp)
 {
-	const struct group *group = find_slot(table, gid);
+	const struct group *group = mcast_find_slot(table, gid);
 	bool has = false;
 
 	for (uint32_t i = 0; i < group->count; i++)
@@ -97,13 +97,13 @@ rcd_mcast_has(struct rcd_mcast_table *table, const struct rcd_gid *gid, const st
 uint32_t
 rcd_mcast_members(struct rcd_mcast_table *table, const struct rcd_gid *gid)
 {
-	return find_slot(table, gid)->count;
+	return mcast_find_slot(table, gid)->count;
 }
 
 int
 rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struct rcd_qp *qp)
 {
-	struct group *group = find_slot(table, gid);
+	struct group *group = mcast_find_slot(table, gid);
 
 	if (qp->init.type != RCD_QP_UD || !rcd_gid_is_multicast(gid))
 		return -EINVAL;
@@ -122,12 +122,12 @@ rcd_mcast_attach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struc
 
 /* Moves what stands behind a freed slot to where a search finds it. */
 static void
-close_hole(struct rcd_mcast_table *table, uint32_t hole)
+mcast_close_hole(struct rcd_mcast_table *table, uint32_t hole)
 {
 	table->used--;
 	for (uint32_t i = (hole + 1) & table->mask; table->slots[i].count > 0;
 		i = (i + 1) & table->mask) {
-		uint32_t home = home_slot(table, &table->slots[i].gid);
+		uint32_t home = mcast_home_slot(table, &table->slots[i].gid);
 
 		/* It may move unless its home lies behind the hole. */
 		if (((i - home) & table->mask) < ((i - hole) & table->mask))
@@ -141,14 +141,14 @@ close_hole(struct rcd_mcast_table *table, uint32_t hole)
 int
 rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struct rcd_qp *qp)
 {
-	struct group *group = find_slot(table, gid);
+	struct group *group = mcast_find_slot(table, gid);
 
 	for (uint32_t i = 0; i < group->count; i++) {
 		if (group->qps[i] != qp)
 			continue;
 		group->qps[i] = group->qps[--group->count];
 		if (group->count == 0)
-			close_hole(table, (uint32_t)(group - table->slots));
+			mcast_close_hole(table, (uint32_t)(group - table->slots));
 		return 0;
 	}
 	return -EINVAL;
@@ -170,7 +170,7 @@ uint32_t
 rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns,
 	bool (*admits)(void *arg))
 {
-	struct group *group = find_slot(table, &pkt->dgid);
+	struct group *group = mcast_find_slot(table, &pkt->dgid);
 	uint32_t count = group->count;
 
 	for (uint32_t i = 0; i < count; i++)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_sequence.h"
+
 /*
  * A key is permute(slot << 4 | generation) << 8 | variant: 24 bits that are permuted, 20 of them
  * for the slot, and 8 that the owner of a type 2 window chooses (IBTA Vol. 1, 10.6.3).
@@ -48,7 +50,7 @@ struct rcd_mr_table {
 
 /* Mixes half a value; any function will do for a Feistel network to be a permutation. */
 static inline uint32_t
-round_function(uint32_t half, uint32_t round_key)
+mr_round_function(uint32_t half, uint32_t round_key)
 {
 	uint32_t mixed = (half ^ round_key) * 0x9e3779b1u;
 
@@ -57,13 +59,13 @@ round_function(uint32_t half, uint32_t round_key)
 }
 
 static inline uint32_t
-permute(const struct rcd_mr_table *table, uint32_t val)
+mr_permute(const struct rcd_mr_table *table, uint32_t val)
 {
 	uint32_t left = val >> HALF_BITS;
 	uint32_t right = val & HALF_MASK;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		uint32_t next = left ^ round_function(right, table->round_keys[i]);
+		uint32_t next = left ^ mr_round_function(right, table->round_keys[i]);
 
 		left = right;
 		right = next;
@@ -72,13 +74,13 @@ permute(const struct rcd_mr_table *table, uint32_t val)
 }
 
 static inline uint32_t
-unpermute(const struct rcd_mr_table *table, uint32_t val)
+mr_unpermute(const struct rcd_mr_table *table, uint32_t val)
 {
 	uint32_t left = val >> HALF_BITS;
 	uint32_t right = val & HALF_MASK;
 
 	for (unsigned int i = ROUNDS; i-- > 0;) {
-		uint32_t before = right ^ round_function(left, table->round_keys[i]);
+		uint32_t before = right ^ mr_round_function(left, table->round_keys[i]);
 
 		right = left;
 		left = before;
@@ -87,20 +89,20 @@ unpermute(const struct rcd_mr_table *table, uint32_t val)
 }
 
 static uint32_t
-make_key(const struct rcd_mr_table *table, uint32_t slot)
+mr_make_key(const struct rcd_mr_table *table, uint32_t slot)
 {
 	uint8_t generation = table->slots[slot].generation;
 	uint32_t val = slot << GENERATION_BITS | (generation & ((1u << GENERATION_BITS) - 1));
 	/* Until an owner chooses one, the variant is as hard to guess as the rest. */
-	uint32_t variant = round_function(val ^ (uint32_t)generation << 24,
+	uint32_t variant = mr_round_function(val ^ (uint32_t)generation << 24,
 		table->round_keys[0] ^ table->round_keys[ROUNDS - 1]);
 
-	return permute(table, val) << VARIANT_BITS | (variant & 0xff);
+	return mr_permute(table, val) << VARIANT_BITS | (variant & 0xff);
 }
 
 /* The slot whose valid key this is, or NULL. */
 static inline struct rcd_mr *
-find(struct rcd_mr_table *table, struct rcd_key key)
+mr_find(struct rcd_mr_table *table, struct rcd_key key)
 {
 	uint32_t *hint = &table->hints[key.val >> VARIANT_BITS & (HINTS - 1)];
 	struct rcd_mr *mr = &table->slots[*hint];
@@ -109,7 +111,7 @@ find(struct rcd_mr_table *table, struct rcd_key key)
 	/* A slot is found by its key alone: the permutation only says where to look. */
 	if (mr->key == key.val && mr->kind != RCD_MR_FREE)
 		return mr;
-	slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 	if (slot >= table->capacity)
 		return NULL;
 	mr = &table->slots[slot];
@@ -123,6 +125,7 @@ struct rcd_mr_table *
 rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
 {
 	uint32_t capacity = UINT32_C(1) << (capacity_log2 & 31);
+	struct rcd_sequence keys = { secret };
 	struct rcd_mr_table *table;
 
 	if (capacity_log2 < 1 || capacity_log2 > SLOT_BITS)
@@ -140,14 +143,8 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
 		return NULL;
 	}
 	table->capacity = capacity;
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		/* splitmix64 (Steele, Lea, Flood, OOPSLA 2014) */
-		uint64_t mixed = secret += UINT64_C(0x9e3779b97f4a7c15);
-
-		mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-		mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-		table->round_keys[i] = (uint32_t)(mixed >> 32);
-	}
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		table->round_keys[i] = (uint32_t)(rcd_sequence_next(&keys) >> 32);
 	for (uint32_t slot = 0; slot < capacity; slot++)
 		table->slots[slot].region = slot + 1 < capacity ? slot + 1 : NO_SLOT;
 	table->last_free = capacity - 1;
@@ -184,7 +181,7 @@ rcd_mr_table_each(
 
 /* Gives the slot that has been free for longest, so that generations last. */
 static struct rcd_mr *
-take_slot(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd)
+mr_take_slot(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd)
 {
 	uint32_t slot = table->first_free;
 	struct rcd_mr *mr;
@@ -202,13 +199,13 @@ take_slot(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd)
 	};
 	/* A key of 0 marks a slot without one, and 0 is what programs pass by mistake. */
 	do
-		mr->key = make_key(table, slot);
+		mr->key = mr_make_key(table, slot);
 	while (mr->key == 0 && ++mr->generation);
 	return mr;
 }
 
 static void
-give_slot(struct rcd_mr_table *table, struct rcd_mr *mr)
+mr_give_slot(struct rcd_mr_table *table, struct rcd_mr *mr)
 {
 	uint32_t slot = (uint32_t)(mr - table->slots);
 
@@ -226,7 +223,7 @@ give_slot(struct rcd_mr_table *table, struct rcd_mr *mr)
 }
 
 static int
-check_attr(const struct rcd_mr_attr *attr)
+mr_check_attr(const struct rcd_mr_attr *attr)
 {
 	uint32_t writers = RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC;
 
@@ -241,7 +238,7 @@ check_attr(const struct rcd_mr_attr *attr)
 }
 
 static void
-set_attr(struct rcd_mr *mr, const struct rcd_mr_attr *attr)
+mr_set_attr(struct rcd_mr *mr, const struct rcd_mr_attr *attr)
 {
 	mr->pd = attr->pd;
 	mr->access = (uint8_t)attr->access;
@@ -253,15 +250,15 @@ set_attr(struct rcd_mr *mr, const struct rcd_mr_attr *attr)
 int
 rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key *key)
 {
-	int err = check_attr(attr);
+	int err = mr_check_attr(attr);
 	struct rcd_mr *mr;
 
 	if (err != 0)
 		return err;
-	mr = take_slot(table, RCD_MR_REGION, attr->pd);
+	mr = mr_take_slot(table, RCD_MR_REGION, attr->pd);
 	if (mr == NULL)
 		return -ENOMEM;
-	set_attr(mr, attr);
+	mr_set_attr(mr, attr);
 	key->val = mr->key;
 	return 0;
 }
@@ -269,8 +266,8 @@ rcd_mr_register(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, stru
 int
 rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, struct rcd_key key)
 {
-	struct rcd_mr *mr = find(table, key);
-	int err = check_attr(attr);
+	struct rcd_mr *mr = mr_find(table, key);
+	int err = mr_check_attr(attr);
 
 	if (mr == NULL || mr->kind != RCD_MR_REGION)
 		return -ENOENT;
@@ -278,40 +275,40 @@ rcd_mr_reregister(struct rcd_mr_table *table, const struct rcd_mr_attr *attr, st
 		return -EBUSY;
 	if (err != 0)
 		return err;
-	set_attr(mr, attr);
+	mr_set_attr(mr, attr);
 	return 0;
 }
 
 int
 rcd_mr_deregister(struct rcd_mr_table *table, struct rcd_key key)
 {
-	struct rcd_mr *mr = find(table, key);
+	struct rcd_mr *mr = mr_find(table, key);
 
 	if (mr == NULL || mr->kind != RCD_MR_REGION)
 		return -ENOENT;
 	if (mr->windows > 0)
 		return -EBUSY;
-	give_slot(table, mr);
+	mr_give_slot(table, mr);
 	return 0;
 }
 
 void
 rcd_mr_cut(struct rcd_mr_table *table, struct rcd_key key)
 {
-	struct rcd_mr *mr = find(table, key);
+	struct rcd_mr *mr = mr_find(table, key);
 
 	if (mr != NULL && mr->kind == RCD_MR_REGION)
 		mr->len = 0;
 }
 
 static bool
-is_window(const struct rcd_mr *mr)
+mr_is_window(const struct rcd_mr *mr)
 {
 	return mr->kind == RCD_MR_WINDOW_1 || mr->kind == RCD_MR_WINDOW_2;
 }
 
 static void
-list_join(struct rcd_mr_table *table, struct rcd_mw_list *list, struct rcd_mr *mw)
+mr_list_join(struct rcd_mr_table *table, struct rcd_mw_list *list, struct rcd_mr *mw)
 {
 	uint32_t number = (uint32_t)(mw - table->slots) + 1;
 
@@ -324,7 +321,7 @@ list_join(struct rcd_mr_table *table, struct rcd_mw_list *list, struct rcd_mr *m
 }
 
 static void
-list_leave(struct rcd_mr_table *table, struct rcd_mr *mw)
+mr_list_leave(struct rcd_mr_table *table, struct rcd_mr *mw)
 {
 	if (mw->list == NULL)
 		return;
@@ -338,9 +335,9 @@ list_leave(struct rcd_mr_table *table, struct rcd_mr *mw)
 }
 
 static void
-unbind(struct rcd_mr_table *table, struct rcd_mr *mw)
+mr_unbind(struct rcd_mr_table *table, struct rcd_mr *mw)
 {
-	list_leave(table, mw);
+	mr_list_leave(table, mw);
 	if (mw->bound)
 		table->slots[mw->region].windows--;
 	mw->bound = false;
@@ -356,7 +353,7 @@ rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, str
 
 	if (kind != RCD_MR_WINDOW_1 && kind != RCD_MR_WINDOW_2)
 		return -EINVAL;
-	mw = take_slot(table, kind, pd);
+	mw = mr_take_slot(table, kind, pd);
 	if (mw == NULL)
 		return -ENOMEM;
 	key->val = mw->key;
@@ -366,27 +363,27 @@ rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, str
 int
 rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key)
 {
-	uint32_t slot = unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	uint32_t slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 	struct rcd_mr *mw = slot < table->capacity ? &table->slots[slot] : NULL;
 
 	/* The variant is whatever the last bind, carried out or not, has made of it. */
-	if (mw == NULL || !is_window(mw) || (mw->key ^ key.val) >> VARIANT_BITS != 0)
+	if (mw == NULL || !mr_is_window(mw) || (mw->key ^ key.val) >> VARIANT_BITS != 0)
 		return -ENOENT;
-	unbind(table, mw);
-	give_slot(table, mw);
+	mr_unbind(table, mw);
+	mr_give_slot(table, mw);
 	return 0;
 }
 
 /* Whether a range lies in another, without computing an end that may wrap. */
 static inline bool
-within(uint64_t addr, uint64_t len, uint64_t start, uint64_t room)
+mr_within(uint64_t addr, uint64_t len, uint64_t start, uint64_t room)
 {
 	return addr >= start && addr - start <= room && len <= room - (addr - start);
 }
 
 /* Spec: IBTA 10.6.7 what a bind is checked for */
 static int
-check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd_mw_bind *bind)
+mr_check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd_mw_bind *bind)
 {
 	if (mw->pd != bind->pd || mr->pd != bind->pd || mr->kind != RCD_MR_REGION)
 		return -EINVAL;
@@ -399,27 +396,27 @@ check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd_mw
 	if ((bind->access & (RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)) &&
 		!(mr->access & RCD_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	return within(bind->addr, bind->len, mr->start, mr->len) ? 0 : -EINVAL;
+	return mr_within(bind->addr, bind->len, mr->start, mr->len) ? 0 : -EINVAL;
 }
 
 int
 rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct rcd_key *key)
 {
-	struct rcd_mr *mw = find(table, bind->mw);
-	struct rcd_mr *mr = find(table, bind->mr);
+	struct rcd_mr *mw = mr_find(table, bind->mw);
+	struct rcd_mr *mr = mr_find(table, bind->mr);
 	bool unbinds = mw != NULL && mw->kind == RCD_MR_WINDOW_1 && bind->len == 0;
 	int err;
 
-	if (mw == NULL || !is_window(mw) || (mr == NULL && !unbinds))
+	if (mw == NULL || !mr_is_window(mw) || (mr == NULL && !unbinds))
 		return -ENOENT;
 	if (!unbinds) {
-		err = check_bind(mw, mr, bind);
+		err = mr_check_bind(mw, mr, bind);
 		if (err != 0)
 			return err;
 	} else if (mw->pd != bind->pd) {
 		return -EINVAL;
 	}
-	unbind(table, mw);
+	mr_unbind(table, mw);
 	if (!unbinds) {
 		mw->bound = true;
 		mw->access = (uint8_t)bind->access;
@@ -430,7 +427,7 @@ rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct r
 		mw->base = mr->base + (bind->addr - mr->start);
 		mr->windows++;
 		if (mw->kind == RCD_MR_WINDOW_2 && bind->list != NULL)
-			list_join(table, bind->list, mw);
+			mr_list_join(table, bind->list, mw);
 	}
 	mw->key = (mw->key & ~(uint32_t)0xff) | bind->variant;
 	key->val = mw->key;
@@ -440,13 +437,13 @@ rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct r
 int
 rcd_mw_invalidate(struct rcd_mr_table *table, struct rcd_key key, uint32_t pd, uint32_t qpn)
 {
-	struct rcd_mr *mw = find(table, key);
+	struct rcd_mr *mw = mr_find(table, key);
 
 	if (mw == NULL)
 		return -ENOENT;
 	if (mw->kind != RCD_MR_WINDOW_2 || !mw->bound || mw->pd != pd || mw->qpn != qpn)
 		return -EINVAL;
-	unbind(table, mw);
+	mr_unbind(table, mw);
 	return 0;
 }
 
@@ -454,7 +451,7 @@ bool
 rcd_mw_unbind_some(struct rcd_mr_table *table, struct rcd_mw_list *list, uint32_t budget)
 {
 	for (; list->first != 0 && budget > 0; budget--)
-		unbind(table, &table->slots[list->first - 1]);
+		mr_unbind(table, &table->slots[list->first - 1]);
 	return list->first != 0;
 }
 
@@ -466,7 +463,7 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 
 	if (len == 0)
 		return nothing;
-	mr = find(table, key);
+	mr = mr_find(table, key);
 	if (mr == NULL || mr->pd != use->pd || (mr->access & use->access) != use->access)
 		return NULL;
 	if (mr->kind != RCD_MR_REGION) {
@@ -478,7 +475,7 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 		if (table->slots[mr->region].len == 0)
 			return NULL;
 	}
-	if (!within(addr, len, mr->start, mr->len))
+	if (!mr_within(addr, len, mr->start, mr->len))
 		return NULL;
 	if (mr->access & RCD_ACCESS_NULL)
 		return mr->base;
@@ -536,7 +533,7 @@ typedef uint16_t __attribute__((may_alias)) word16;
  * in the last cache line is stored behind the rest, upwards, in words that are not torn.
  */
 static inline void
-copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
+mr_copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	size_t tail;
 
@@ -568,13 +565,13 @@ copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 static int
-write_memory(
+mr_write_memory(
 	const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src, size_t len)
 {
 	if (len > 0 && rcd_mr_is_foreign(table, base))
 		return table->foreign.write(table->foreign.arg, user, base, src, len);
 	if (len > 0)
-		copy_upwards(base, src, len);
+		mr_copy_upwards(base, src, len);
 	return 0;
 }
 
@@ -592,9 +589,9 @@ rcd_mr_write(
 	int err;
 
 	if (__builtin_expect(table->watch == NULL, 1))
-		return write_memory(table, user, base, src, len);
+		return mr_write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, true);
-	err = write_memory(table, user, base, src, len);
+	err = mr_write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, false);
 	return err;
 }

@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "rcd_bits.h"
+
 #define SQ_DEPTH_MAX (UINT32_C(1) << 20)
 
 static_assert(sizeof(struct rcd_qp_hot) <= 128, "two cache lines, and a wire burst stays in L1");
@@ -38,7 +40,7 @@ struct layout {
 };
 
 static int
-make_layout(const struct rcd_qp_init *init, struct layout *layout)
+qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 {
 	uint32_t sge_count = 3u * init->max_send_sge + init->max_recv_sge;
 
@@ -49,9 +51,7 @@ make_layout(const struct rcd_qp_init *init, struct layout *layout)
 		return -EINVAL;
 	if (!rcd_mtu_valid(init->port_mtu_bytes, RCD_PATH_MTU_MAX_BYTES))
 		return -EINVAL;
-	layout->sq_depth = 1;
-	while (layout->sq_depth < init->sq_depth)
-		layout->sq_depth *= 2;
+	layout->sq_depth = rcd_power_up(init->sq_depth);
 	layout->sq = sizeof(struct rcd_qp);
 	layout->resources = layout->sq + layout->sq_depth * sizeof(struct rcd_sq_rec);
 	layout->sges = layout->resources + init->max_rd_atomic * sizeof(struct rcd_resource);
@@ -66,7 +66,7 @@ rcd_qp_size(const struct rcd_qp_init *init)
 {
 	struct layout layout;
 
-	return make_layout(init, &layout) == 0 ? layout.size : 0;
+	return qp_make_layout(init, &layout) == 0 ? layout.size : 0;
 }
 
 struct rcd_qp *
@@ -77,7 +77,7 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 	struct layout layout;
 	struct rcd_sge *sges;
 
-	if (make_layout(init, &layout) != 0)
+	if (qp_make_layout(init, &layout) != 0)
 		return NULL;
 	memset(mem, 0, layout.size);
 	qp->init = *init;
@@ -128,7 +128,7 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count)
 void
 rcd_qp_fini(struct rcd_qp *qp)
 {
-	rcd_resp_drop_kept(qp);
+	rcd_qp_drop_kept(qp);
 	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 }
 
@@ -137,7 +137,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
-	rcd_resp_drop_kept(qp);
+	rcd_qp_drop_kept(qp);
 	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 	*hot = (struct rcd_qp_hot){
 		.ops = hot->ops,
@@ -168,134 +168,6 @@ rcd_qp_clear(struct rcd_qp *qp)
 }
 
 void
-rcd_qp_check_drained(struct rcd_qp *qp)
-{
-	if (qp->hot.state != RCD_QP_SQD || qp->drained || qp->hot.sq_head != qp->hot.sq_next)
-		return;
-	qp->drained = true;
-	if (qp->attr.sqd_notify)
-		rcd_qp_raise(qp, RCD_EVENT_SQ_DRAINED);
-}
-
-static const uint8_t wc_opcodes[RCD_WR_OPCODE_COUNT] = {
-	[RCD_WR_RDMA_WRITE] = RCD_WC_RDMA_WRITE,
-	[RCD_WR_RDMA_WRITE_WITH_IMM] = RCD_WC_RDMA_WRITE,
-	[RCD_WR_SEND] = RCD_WC_SEND,
-	[RCD_WR_SEND_WITH_IMM] = RCD_WC_SEND,
-	[RCD_WR_RDMA_READ] = RCD_WC_RDMA_READ,
-	[RCD_WR_COMPARE_SWAP] = RCD_WC_COMP_SWAP,
-	[RCD_WR_FETCH_ADD] = RCD_WC_FETCH_ADD,
-	[RCD_WR_LOCAL_INV] = RCD_WC_LOCAL_INV,
-	[RCD_WR_BIND_MW] = RCD_WC_BIND_MW,
-	[RCD_WR_SEND_WITH_INV] = RCD_WC_SEND,
-};
-
-void
-rcd_qp_complete_send(
-	struct rcd_qp *qp, uint64_t wr_id, uint8_t opcode, uint32_t len, enum rcd_wc_status status)
-{
-	struct rcd_cqe cqe = {
-		.wr_id = wr_id,
-		.status = (uint8_t)status,
-		.opcode = opcode < RCD_WR_OPCODE_COUNT ? wc_opcodes[opcode] : RCD_WC_SEND,
-		/* Spec: IBTA 11.4.2 an error wakes those who wait for solicited completions */
-		.solicited = status != RCD_WC_SUCCESS,
-		.byte_len = len,
-		.qpn = qp->init.qpn,
-	};
-
-	qp->hot.ops->complete(qp->hot.arg, &cqe);
-}
-
-void
-rcd_qp_error(struct rcd_qp *qp, enum rcd_event event)
-{
-	if (qp->hot.state == RCD_QP_ERR)
-		return;
-	rcd_qp_set_state(&qp->hot, RCD_QP_ERR);
-	if (event != 0)
-		rcd_qp_raise(qp, event);
-	rcd_resp_drop_kept(qp);
-	rcd_reorder_drop(qp->init.reorder, &qp->answers);
-	rcd_flush_begin(qp);
-}
-
-void
-rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
-{
-	struct rcd_qp_hot *hot = &qp->hot;
-	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
-
-	if (status != RCD_WC_SUCCESS || (rec->psn_flags & RCD_REC_SIGNALED))
-		rcd_qp_complete_send(qp, rec->wr_id, rcd_rec_opcode(rec), rec->len, status);
-	rcd_qp_set_sq_head(hot, hot->sq_head + 1);
-	if (status == RCD_WC_SUCCESS) {
-		rcd_qp_check_drained(qp);
-		return;
-	}
-	/* Spec: IBTA 10.3.1 unreliable services go on receiving after an error of the send queue */
-	if (hot->type == RCD_QP_RC) {
-		rcd_qp_error(qp, 0);
-	} else {
-		rcd_qp_set_state(hot, RCD_QP_SQE);
-		rcd_flush_begin(qp);
-	}
-}
-
-int
-rcd_qp_need_recv(struct rcd_qp *qp)
-{
-	int err;
-
-	if (qp->recv_valid)
-		return 0;
-	if (qp->init.srq != NULL) {
-		err = rcd_srq_fetch(qp->init.srq, &qp->recv);
-	} else {
-		err = qp->hot.ops->fetch_recv(qp->hot.arg, qp->rq_next, &qp->recv);
-		if (err == 0)
-			qp->rq_next++;
-	}
-	qp->recv_valid = err == 0;
-	return err;
-}
-
-void
-rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe)
-{
-	cqe->wr_id = qp->recv.wr_id;
-	cqe->recv = true;
-	cqe->qpn = qp->init.qpn;
-	if (cqe->opcode == 0)
-		cqe->opcode = RCD_WC_RECV;
-	if (cqe->status != RCD_WC_SUCCESS)
-		cqe->solicited = true;
-	qp->recv_valid = false;
-	if (cqe->status == RCD_WC_SUCCESS)
-		rcd_qp_count(qp, RCD_COUNTER_RDMA_RECVS, 1);
-	qp->hot.ops->complete(qp->hot.arg, cqe);
-}
-
-void
-rcd_qp_complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode)
-{
-	struct rcd_cqe cqe = {
-		.opcode = (uint8_t)opcode,
-		.solicited = roce->bth.solicited,
-		.byte_len = qp->hot.in_len,
-	};
-
-	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT)) {
-		cqe.flags = RCD_WC_WITH_IMM;
-		cqe.imm = roce->immdt.data;
-	} else if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_IETH)) {
-		cqe.flags = RCD_WC_WITH_INV;
-		cqe.imm = roce->ieth.rkey.val;
-	}
-	rcd_qp_complete_recv(qp, &cqe);
-}
-
-void
 rcd_qp_fail(struct rcd_qp *qp)
 {
 	if (qp->hot.state != RCD_QP_RESET)
@@ -303,7 +175,7 @@ rcd_qp_fail(struct rcd_qp *qp)
 }
 
 static bool
-service_matches(const struct rcd_qp *qp, uint8_t opcode)
+qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 {
 	enum rcd_service service = (enum rcd_service)rcd_opcode_info(opcode)->service;
 
@@ -321,13 +193,13 @@ service_matches(const struct rcd_qp *qp, uint8_t opcode)
 
 /* Spec: IBTA 9.6 what every packet is checked for before its service looks at it */
 static enum rcd_rx_verdict
-check_common(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
+qp_check_common(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	uint8_t state = qp->hot.state;
 	uint8_t opcode = pkt->roce.bth.opcode;
 	bool connected = qp->hot.type == RCD_QP_RC || qp->hot.type == RCD_QP_UC;
 
-	if (!service_matches(qp, opcode))
+	if (!qp_service_matches(qp, opcode))
 		return RCD_RX_SERVICE;
 	if (state < RCD_QP_RTR || state == RCD_QP_ERR)
 		return RCD_RX_STATE;
@@ -345,7 +217,7 @@ check_common(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 
 /* Spec: Annex A17 a receiver of a packet marked "congestion experienced" tells the sender */
 static void
-note_congestion(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+qp_note_congestion(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	if ((pkt->tclass & 3) != 3)
 		return;
@@ -357,9 +229,9 @@ note_congestion(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 }
 
 static enum rcd_rx_verdict
-dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
-	enum rcd_rx_verdict verdict = check_common(qp, pkt);
+	enum rcd_rx_verdict verdict = qp_check_common(qp, pkt);
 
 	if (verdict != RCD_RX_EXECUTED)
 		return verdict;
@@ -369,7 +241,7 @@ dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	}
 	if (qp->hot.type == RCD_QP_UD || qp->hot.type == RCD_QP_GSI)
 		return rcd_ud_rx(qp, pkt);
-	note_congestion(qp, pkt, now_ns);
+	qp_note_congestion(qp, pkt, now_ns);
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode))
 		return rcd_comp_rx(qp, pkt, now_ns);
 	if (qp->hot.state == RCD_QP_RTR && !qp->comm_est) {
@@ -383,7 +255,7 @@ dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
-	enum rcd_rx_verdict verdict = dispatch(qp, pkt, now_ns);
+	enum rcd_rx_verdict verdict = qp_dispatch(qp, pkt, now_ns);
 
 	rcd_qp_count(qp, RCD_COUNTER_RCVD_PKTS, 1);
 	rcd_qp_count(qp, RCD_COUNTER_RCVD_BYTES, pkt->payload_len);
@@ -392,7 +264,7 @@ rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 }
 
 static void
-build_cnp(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+qp_build_cnp(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	qp->hot.cnp_pending = false;
 	rcd_qp_start_pkt(qp, pkt, RCD_OPCODE_CNP, rcd_psn(0));
@@ -410,7 +282,7 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	if (hot->state < RCD_QP_RTR || (hot->state == RCD_QP_ERR && !hot->nak_pending))
 		return false;
 	if (hot->cnp_pending) {
-		build_cnp(qp, pkt);
+		qp_build_cnp(qp, pkt);
 		return true;
 	}
 	if (rcd_reply_next(qp, pkt))
@@ -440,8 +312,9 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
 		qp->hot.wait_until = 0;
-	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline)
-		rcd_rto_expire(qp, now_ns);
+	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
+		rcd_rto_expire(qp, now_ns))
+		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
 }
 
 struct rcd_qpn

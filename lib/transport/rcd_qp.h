@@ -46,6 +46,7 @@ struct rcd_av {
 #define RCD_AV_FIELD(kind, field, verbs_field) RCD_QP_AS_##kind(field);
 #include "rcd_qp_attr.def"
 	uint8_t dmac[RCD_MAC_LEN];
+	uint32_t hop; /**< the host's: where it finds the MAC; 0: it is that one */
 };
 
 /** Attributes of a queue pair: those of rcd_qp_attr.def. */

@@ -9,14 +9,14 @@
 void
 rcd_qp_keep_nothing(struct rcd_qp *qp)
 {
-	rcd_resp_drop_kept(qp);
+	rcd_qp_drop_kept(qp);
 	rcd_reorder_drop(qp->init.reorder, &qp->answers);
 	qp->init.reorder = NULL;
 }
 
 /* Of a peer, or our answer to it: it is told, and so is who posted the receive that was in use. */
 static void
-refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
+qp_copy_refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 {
 	struct rcd_cqe cqe = { .status = RCD_WC_LOC_PROT_ERR };
 
@@ -32,7 +32,7 @@ refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 
 /* The request of our own that a packet is of. */
 static void
-fail_request(struct rcd_qp *qp, struct rcd_psn psn)
+qp_copy_fail_request(struct rcd_qp *qp, struct rcd_psn psn)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 
@@ -49,9 +49,9 @@ rcd_qp_copy_failed(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 	if (qp->hot.state < RCD_QP_RTR || qp->hot.state == RCD_QP_ERR)
 		return;
 	if (late->own && !late->response)
-		fail_request(qp, late->psn);
+		qp_copy_fail_request(qp, late->psn);
 	else if (late->own || !late->response)
-		refuse_request(qp, late);
+		qp_copy_refuse_request(qp, late);
 	else if (!late->told && qp->hot.sq_head != qp->hot.sq_next)
 		rcd_qp_complete_head(qp, RCD_WC_LOC_PROT_ERR);
 	else

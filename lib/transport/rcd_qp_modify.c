@@ -34,7 +34,7 @@ static const struct transition transitions[RCD_QP_STATE_COUNT][RCD_QP_STATE_COUN
 					  };
 
 static int
-check_transition(const struct rcd_qp *qp, enum rcd_qp_state to, uint32_t mask)
+qp_modify_check_transition(const struct rcd_qp *qp, enum rcd_qp_state to, uint32_t mask)
 {
 	const struct transition *transition = &transitions[qp->hot.state][to][qp->hot.type];
 
@@ -48,7 +48,7 @@ check_transition(const struct rcd_qp *qp, enum rcd_qp_state to, uint32_t mask)
 }
 
 static int
-check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
+qp_modify_check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & CUR) && attr->cur_state != qp->hot.state)
 		return -EINVAL;
@@ -78,7 +78,7 @@ check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t m
 }
 
 static void
-set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t mask)
+qp_modify_set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t mask)
 {
 	struct rcd_qp_attr *to = &qp->attr;
 
@@ -105,7 +105,7 @@ set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t mask)
 }
 
 static void
-enter(struct rcd_qp *qp, enum rcd_qp_state to)
+qp_modify_enter(struct rcd_qp *qp, enum rcd_qp_state to)
 {
 	uint8_t from = qp->hot.state;
 
@@ -127,6 +127,22 @@ enter(struct rcd_qp *qp, enum rcd_qp_state to)
 	}
 }
 
+/* Spec: IBTA 10.3.1 the address vector may change once the send queue is drained */
+static int
+qp_modify_check_drained(const struct rcd_qp *qp, uint8_t to, uint32_t mask)
+{
+	bool draining = qp->hot.state == RCD_QP_SQD && to == RCD_QP_SQD && !qp->drained;
+
+	return draining && (mask & ~(uint32_t)RCD_QP_ATTR_STATE) != 0 ? -EINVAL : 0;
+}
+
+/* Spec: IBTA 10.3.1 what was posted before the error is flushed, and not sent after it */
+static int
+qp_modify_check_flushed(const struct rcd_qp *qp, uint8_t to)
+{
+	return qp->hot.state == RCD_QP_SQE && to == RCD_QP_RTS && qp->hot.flushing ? -EAGAIN : 0;
+}
+
 int
 rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 {
@@ -135,21 +151,18 @@ rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask)
 
 	if (to >= RCD_QP_STATE_COUNT)
 		return -EINVAL;
-	err = check_transition(qp, (enum rcd_qp_state)to, mask);
+	err = qp_modify_check_transition(qp, (enum rcd_qp_state)to, mask);
 	if (err == 0)
-		err = check_values(qp, attr, mask);
+		err = qp_modify_check_values(qp, attr, mask);
+	if (err == 0)
+		err = qp_modify_check_drained(qp, to, mask);
+	if (err == 0)
+		err = qp_modify_check_flushed(qp, to);
 	if (err != 0)
 		return err;
-	/* Spec: IBTA 10.3.1 the address vector may change once the send queue is drained */
-	if (qp->hot.state == RCD_QP_SQD && to == RCD_QP_SQD && !qp->drained &&
-		(mask & ~(uint32_t)RCD_QP_ATTR_STATE) != 0)
-		return -EINVAL;
-	/* Spec: IBTA 10.3.1 what was posted before the error is flushed, and not sent after it */
-	if (qp->hot.state == RCD_QP_SQE && to == RCD_QP_RTS && qp->hot.flushing)
-		return -EAGAIN;
-	set_values(qp, attr, mask);
+	qp_modify_set_values(qp, attr, mask);
 	if (mask & RCD_QP_ATTR_STATE)
-		enter(qp, (enum rcd_qp_state)to);
+		qp_modify_enter(qp, (enum rcd_qp_state)to);
 	return 0;
 }
 

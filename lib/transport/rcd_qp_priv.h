@@ -3,17 +3,18 @@
  * @file
  * The inside of a queue pair, shared by the files that make it up:
  *
- *   rcd_qp.c         creation, the way of a packet in and out
- *   rcd_flush.c      what is left in the queues after an error, piece by piece
- *   rcd_qp_modify.c  states and attributes
- *   rcd_req.c        requester: work requests to packets
- *   rcd_rto.c        requester: how long it waits
- *   rcd_comp.c       completer: acknowledges and responses to completions
- *   rcd_resp.c       responder of RC: checks and execution of requests
- *   rcd_reply.c      responder of RC: acknowledges and responses to send
- *   rcd_unrel.c      receivers of UC and UD
- *   rcd_qp_copy.c    what comes later than its packet: copies into foreign memory
- *   rcd_sg.c         scatter and gather
+ *   rcd_qp.c           creation, the way of a packet in and out
+ *   rcd_qp_complete.c  completions, and the error that begins the end
+ *   rcd_flush.c        what is left in the queues after an error, piece by piece
+ *   rcd_qp_modify.c    states and attributes
+ *   rcd_req.c          requester: work requests to packets
+ *   rcd_rto.c          requester: how long it waits
+ *   rcd_comp.c         completer: acknowledges and responses to completions
+ *   rcd_resp.c         responder of RC: checks and execution of requests
+ *   rcd_reply.c        responder of RC: acknowledges and responses to send
+ *   rcd_unrel.c        receivers of UC and UD
+ *   rcd_qp_copy.c      what comes later than its packet: copies into foreign memory
+ *   rcd_sg.c           scatter and gather
  */
 #ifndef RCD_QP_PRIV_H
 #define RCD_QP_PRIV_H
@@ -247,6 +248,7 @@ rcd_qp_set_state(struct rcd_qp_hot *hot, enum rcd_qp_state state)
 	__atomic_store_n(&hot->state, (uint8_t)state, __ATOMIC_RELAXED);
 }
 
+/** The first work request that is not complete, likewise. */
 static inline void
 rcd_qp_set_sq_head(struct rcd_qp_hot *hot, uint32_t number)
 {
@@ -267,24 +269,28 @@ rcd_sq_rec(struct rcd_qp *qp, uint32_t number)
 	return &qp->sq[number & qp->sq_mask];
 }
 
+/** Its opcode. */
 static inline enum rcd_wr_opcode
 rcd_rec_opcode(const struct rcd_sq_rec *rec)
 {
 	return (enum rcd_wr_opcode)((rec->psn_flags & RCD_REC_OPCODE_MASK) >> RCD_REC_OPCODE_SHIFT);
 }
 
+/** Its first PSN. */
 static inline struct rcd_psn
 rcd_rec_psn(const struct rcd_sq_rec *rec)
 {
 	return rcd_psn(rec->psn_flags);
 }
 
+/** Whether it is done without a packet. */
 static inline bool
 rcd_wr_is_local(enum rcd_wr_opcode opcode)
 {
 	return opcode == RCD_WR_LOCAL_INV || opcode == RCD_WR_BIND_MW;
 }
 
+/** Whether it is an atomic. */
 static inline bool
 rcd_wr_is_atomic(enum rcd_wr_opcode opcode)
 {
@@ -349,6 +355,12 @@ rcd_qp_raise(struct rcd_qp *qp, enum rcd_event event)
 	qp->hot.ops->event(qp->hot.arg, event);
 }
 
+/** Forget everything that belongs to packets: for RESET. */
+void
+rcd_qp_clear(struct rcd_qp *qp);
+
+/* rcd_qp_complete.c */
+
 /** Hand over the completion of a send work request. @param opcode  enum rcd_wr_opcode, or any */
 void
 rcd_qp_complete_send(
@@ -366,6 +378,10 @@ rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe);
 void
 rcd_qp_complete_message(struct rcd_qp *qp, const struct rcd_roce *roce, enum rcd_wc_opcode opcode);
 
+/** Give back all packets that are kept out of order. */
+void
+rcd_qp_drop_kept(struct rcd_qp *qp);
+
 /** Go to ERR; what is in the queues is to be flushed. @param event what to raise, or 0 */
 void
 rcd_qp_error(struct rcd_qp *qp, enum rcd_event event);
@@ -374,19 +390,13 @@ rcd_qp_error(struct rcd_qp *qp, enum rcd_event event);
 int
 rcd_qp_need_recv(struct rcd_qp *qp);
 
-/** Forget everything that belongs to packets: for RESET. */
-void
-rcd_qp_clear(struct rcd_qp *qp);
-
 /** Raise SQ_DRAINED when in SQD and all that was begun is complete. */
 void
 rcd_qp_check_drained(struct rcd_qp *qp);
 
-/* rcd_flush.c */
-
 /** In ERR or SQE: the requester forgets what is outstanding, and all requests are to be flushed. */
 void
-rcd_flush_begin(struct rcd_qp *qp);
+rcd_qp_flush_begin(struct rcd_qp *qp);
 
 /* rcd_req.c */
 
@@ -424,8 +434,8 @@ rcd_req_drain(struct rcd_qp *qp);
 void
 rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns);
 
-/** The retransmission timeout came, or the time for a probe. */
-void
+/** The retransmission timeout came, or the time for a probe. @return whether to send again */
+bool
 rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns);
 
 /* rcd_comp.c */
@@ -447,10 +457,6 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status);
 /** A request of an RC peer. */
 enum rcd_rx_verdict
 rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
-
-/** Give back all packets that are kept out of order. */
-void
-rcd_resp_drop_kept(struct rcd_qp *qp);
 
 /* rcd_reply.c */
 
@@ -476,9 +482,11 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce);
 
 /* rcd_unrel.c */
 
+/** A packet for a UC queue pair that passed the common checks. */
 enum rcd_rx_verdict
 rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
 
+/** Likewise for UD, QP1 included. */
 enum rcd_rx_verdict
 rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
 

@@ -12,7 +12,7 @@
 #include "rcd_qp_priv.h"
 
 static void
-start_reply(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
+reply_start(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
 {
 	rcd_qp_start_pkt(qp, pkt, opcode, psn);
 	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
@@ -48,7 +48,7 @@ rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource)
 }
 
 static void
-remove_first(struct rcd_qp *qp)
+reply_remove_first(struct rcd_qp *qp)
 {
 	qp->resources[qp->replies[qp->reply_first]].pending = false;
 	qp->reply_first = (uint8_t)((qp->reply_first + 1) % qp->init.max_rd_atomic);
@@ -74,7 +74,7 @@ rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource)
 
 /* @return false when the memory may not be read any more: the queue pair goes to ERR */
 static bool
-build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd_tx_pkt *pkt)
+reply_build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_mr_use use = { .pd = qp->init.pd,
 		.qpn = qp->init.qpn.val,
@@ -96,7 +96,7 @@ build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd
 	else
 		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST
 			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
-	start_reply(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
+	reply_start(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
 	pkt->payload_len = len;
 	pkt->pieces[0] = (struct rcd_piece){ base, len };
 	pkt->piece_count = len > 0;
@@ -104,20 +104,20 @@ build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd
 	resource->first = false;
 	resource->next++;
 	if (last)
-		remove_first(qp);
+		reply_remove_first(qp);
 	return true;
 }
 
 static bool
-build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+reply_build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
 	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
-		return build_read_response(qp, resource, pkt);
-	start_reply(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
+		return reply_build_read_response(qp, resource, pkt);
+	reply_start(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
 	pkt->roce.atomicacketh.original = resource->original;
-	remove_first(qp);
+	reply_remove_first(qp);
 	return true;
 }
 
@@ -127,14 +127,14 @@ rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
 	/* What is still to be answered is void; the NAK acknowledges what came before. */
 	qp->hot.epsn = psn;
 	while (qp->hot.reply_count > 0)
-		remove_first(qp);
+		reply_remove_first(qp);
 	qp->hot.nak_pending = true;
 	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, (uint8_t)code);
 }
 
 /* The memory of a READ went away while it was being answered. */
 static void
-refuse_response(struct rcd_qp *qp)
+reply_refuse_response(struct rcd_qp *qp)
 {
 	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
@@ -148,20 +148,20 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	struct rcd_qp_hot *hot = &qp->hot;
 
 	if (hot->reply_count > 0) {
-		if (build_response(qp, pkt))
+		if (reply_build_response(qp, pkt))
 			return true;
-		refuse_response(qp);
+		reply_refuse_response(qp);
 	}
 	if (hot->nak_pending) {
 		/* It acknowledges all before it. */
 		hot->nak_pending = hot->ack_pending = false;
-		start_reply(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
+		reply_start(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
 		pkt->roce.aeth.syndrome = hot->nak_syndrome;
 		return true;
 	}
 	if (hot->ack_pending) {
 		hot->ack_pending = false;
-		start_reply(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->ack_psn);
+		reply_start(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->ack_psn);
 		return true;
 	}
 	return false;
@@ -169,7 +169,7 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 
 /* The saved request that a duplicate repeats, or NULL. */
 static struct rcd_resource *
-find_resource(struct rcd_qp *qp, struct rcd_psn psn)
+reply_find_resource(struct rcd_qp *qp, struct rcd_psn psn)
 {
 	/* The newest first: PSNs come round again. */
 	for (uint32_t i = 1; i <= qp->attr.max_dest_rd_atomic; i++) {
@@ -191,7 +191,7 @@ find_resource(struct rcd_qp *qp, struct rcd_psn psn)
  * and may know nothing of what the peer is waiting for.
  */
 static enum rcd_rx_verdict
-repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
+reply_repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
 {
 	uint32_t packet = (uint32_t)rcd_psn_diff(roce->bth.psn, rcd_psn(resource->psn));
 	uint32_t offset = packet << qp->hot.mtu_shift;
@@ -233,11 +233,11 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 		}
 		return RCD_RX_DUPLICATE;
 	}
-	resource = find_resource(qp, roce->bth.psn);
+	resource = reply_find_resource(qp, roce->bth.psn);
 	if (resource == NULL)
 		return RCD_RX_STALE;
 	if (op == RCD_OP_RDMA_READ)
-		return repeat_read(qp, resource, roce);
+		return reply_repeat_read(qp, resource, roce);
 	/* Spec: IBTA 9.4.5 the result was saved; executing it twice is what must never happen */
 	if (resource->opcode != roce->bth.opcode || resource->va != roce->atomiceth.va ||
 		resource->rkey != roce->atomiceth.rkey.val)

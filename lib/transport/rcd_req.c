@@ -23,7 +23,7 @@ struct wire_form {
 #define CONNECTED ((1 << RCD_QP_RC) | (1 << RCD_QP_UC))
 #define RC_ONLY   (1 << RCD_QP_RC)
 
-/* Spec: IBTA 10.8.2 which operations each service offers */
+/* Which operations each service offers, and how they look on the wire. */
 static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 	[RCD_WR_RDMA_WRITE] = { RCD_OPCODE_RC_RDMA_WRITE_FIRST, RCD_OPCODE_RC_RDMA_WRITE_MIDDLE,
 		RCD_OPCODE_RC_RDMA_WRITE_LAST, RCD_OPCODE_RC_RDMA_WRITE_ONLY, true, CONNECTED },
@@ -47,7 +47,7 @@ static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 
 /* Asks the host for a work request and measures it. @return 0, or -EAGAIN */
 static int
-fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
+req_fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 {
 	struct rcd_send_wr *wr = &slot->wr;
 	uint64_t len = 0;
@@ -63,7 +63,7 @@ fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 		len = rcd_sg_len(wr->sges, wr->sge_count);
 	slot->number = number;
 	slot->loaded = true;
-	/* Too long is found by check_wr(); only what fits is ever used. */
+	/* Too long is found by req_check_wr(); only what fits is ever used. */
 	slot->len = len > RCD_MSG_MAX_BYTES ? RCD_MSG_MAX_BYTES + 1 : (uint32_t)len;
 	return 0;
 }
@@ -73,7 +73,7 @@ fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
  * from, whose inline data the caller may not have copied yet.
  */
 static struct rcd_wr_slot *
-slot_of(struct rcd_qp *qp, uint32_t number)
+req_slot_of(struct rcd_qp *qp, uint32_t number)
 {
 	struct rcd_wr_slot *built = &qp->tx[qp->hot.tx_built];
 
@@ -88,7 +88,7 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 	if (slot->loaded && slot->number == number)
 		return true;
 	/* The client may have written over a request that is outstanding. */
-	if (fetch(qp, slot, number) == 0 && slot->wr.opcode == rcd_rec_opcode(rec) &&
+	if (req_fetch(qp, slot, number) == 0 && slot->wr.opcode == rcd_rec_opcode(rec) &&
 		slot->len == rec->len &&
 		((slot->wr.flags & RCD_SEND_INLINE) ? slot->wr.inline_len <= qp->init.max_inline
 						    : slot->wr.sge_count <= qp->init.max_send_sge))
@@ -98,9 +98,9 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 	return false;
 }
 
-/* Spec: IBTA 10.8.2 what makes a send work request invalid */
+/* Spec: IBTA 10.8.2 what makes a send work request invalid, for its service or altogether */
 static enum rcd_wc_status
-check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
+req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 {
 	const struct rcd_send_wr *wr = &slot->wr;
 	bool with_data = wr->opcode < RCD_WR_OPCODE_COUNT &&
@@ -135,7 +135,7 @@ check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 
 /* Spec: IBTA 10.6.7, 10.8.3 local operations are done when their turn comes */
 static enum rcd_wc_status
-do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
+req_do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
 {
 	struct rcd_key key = { wr->imm };
 
@@ -162,7 +162,7 @@ do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
 
 /* Packets before this PSN expected more to follow and did not ask for an acknowledge: ask. */
 static void
-ask_again(struct rcd_qp *qp, struct rcd_psn end)
+req_ask_again(struct rcd_qp *qp, struct rcd_psn end)
 {
 	if (qp->hot.type == RCD_QP_RC && qp->hot.since_ack_req > 0 &&
 		rcd_psn_before(qp->hot.psn_una, end))
@@ -179,12 +179,12 @@ rcd_req_fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status)
 	if (qp->hot.sq_head == number)
 		rcd_qp_complete_head(qp, status);
 	else
-		ask_again(qp, start);
+		req_ask_again(qp, start);
 }
 
 /* Whether a READ, an atomic or a fence has to wait. */
 static bool
-must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
+req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
@@ -205,7 +205,7 @@ must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
  * @return whether psn_tx now is a packet to send
  */
 static bool
-begin(struct rcd_qp *qp)
+req_begin(struct rcd_qp *qp)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t first = hot->sq_next;
@@ -213,7 +213,7 @@ begin(struct rcd_qp *qp)
 	hot->paused = false;
 	while (hot->state == RCD_QP_RTS && hot->sq_failed == 0) {
 		uint32_t number = hot->sq_next;
-		struct rcd_wr_slot *slot = slot_of(qp, number);
+		struct rcd_wr_slot *slot = req_slot_of(qp, number);
 		struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
 		const struct rcd_send_wr *wr = &slot->wr;
 		enum rcd_wc_status status;
@@ -223,10 +223,10 @@ begin(struct rcd_qp *qp)
 		hot->paused = number - first >= RCD_REQ_LOCAL;
 		if (hot->paused)
 			return false;
-		if (!(slot->loaded && slot->number == number) && fetch(qp, slot, number) != 0)
+		if (!(slot->loaded && slot->number == number) && req_fetch(qp, slot, number) != 0)
 			return false;
-		status = check_wr(qp, slot);
-		if (status == RCD_WC_SUCCESS && must_wait(qp, slot))
+		status = req_check_wr(qp, slot);
+		if (status == RCD_WC_SUCCESS && req_must_wait(qp, slot))
 			return false;
 		*rec = (struct rcd_sq_rec){
 			.wr_id = wr->wr_id,
@@ -241,7 +241,7 @@ begin(struct rcd_qp *qp)
 		if (status == RCD_WC_SUCCESS && !rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode))
 			return true;
 		if (status == RCD_WC_SUCCESS)
-			status = do_local(qp, wr);
+			status = req_do_local(qp, wr);
 		hot->sq_tx = hot->sq_next;
 		if (status != RCD_WC_SUCCESS)
 			rcd_req_fail_at(qp, number, status);
@@ -253,7 +253,7 @@ begin(struct rcd_qp *qp)
 
 /* Whether a packet could be sent now: begins a work request if need be. */
 static bool
-ready(struct rcd_qp *qp, uint64_t now_ns)
+req_ready(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn from = hot->psn_una;
@@ -267,7 +267,7 @@ ready(struct rcd_qp *qp, uint64_t now_ns)
 	/* Going back may have brought us to a local operation: it was carried out long ago. */
 	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
 		hot->sq_tx++;
-	if (hot->sq_tx == hot->sq_next && !begin(qp))
+	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
 	if (hot->type != RCD_QP_RC)
 		return true;
@@ -278,7 +278,7 @@ ready(struct rcd_qp *qp, uint64_t now_ns)
 
 /* @return false when local memory does not allow it */
 static bool
-set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32_t len,
+req_set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32_t len,
 	struct rcd_tx_pkt *pkt)
 {
 	struct rcd_send_wr *wr = &slot->wr;
@@ -298,7 +298,7 @@ set_payload(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t offset, uint32
 
 /* SEND and WRITE. @return false when the work request failed */
 static bool
-build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+req_build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 {
 	const struct wire_form *form = &wire_forms[slot->wr.opcode];
 	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
@@ -321,11 +321,11 @@ build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 	};
 	pkt->roce.immdt.data = slot->wr.imm;
 	pkt->roce.ieth.rkey.val = slot->wr.imm;
-	return set_payload(qp, slot, offset, len, pkt);
+	return req_set_payload(qp, slot, offset, len, pkt);
 }
 
 static bool
-build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+req_build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 {
 	const struct rcd_send_wr *wr = &slot->wr;
 	bool imm = wr->opcode == RCD_WR_SEND_WITH_IMM;
@@ -342,12 +342,12 @@ build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *p
 	pkt->roce.deth.qkey = wr->ud.qkey.val >> 31 ? qp->attr.qkey : wr->ud.qkey;
 	pkt->roce.deth.src_qpn = qp->init.qpn;
 	pkt->roce.immdt.data = wr->imm;
-	return set_payload(qp, slot, 0, slot->len, pkt);
+	return req_set_payload(qp, slot, 0, slot->len, pkt);
 }
 
 /* READ: from the first response that is missing. Atomics. */
 static void
-build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+req_build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
 	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
@@ -371,7 +371,7 @@ build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 
 /* Moves on behind the packet that was just built. */
 static void
-advance(struct rcd_qp *qp, bool read)
+req_advance(struct rcd_qp *qp, bool read)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
@@ -394,7 +394,7 @@ advance(struct rcd_qp *qp, bool read)
 }
 
 static void
-count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
+req_count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
 {
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, pkt->payload_len);
@@ -412,11 +412,11 @@ count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
  * Spec: IBTA 9.7.3 the requester chooses where
  */
 static void
-set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pkt *pkt)
+req_set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn sent = pkt->roce.bth.psn;
-	bool more = ready(qp, now_ns);
+	bool more = req_ready(qp, now_ns);
 
 	if (!more || ++hot->since_ack_req >= RCD_ACK_REQ_EVERY)
 		pkt->roce.bth.ack_req = true;
@@ -432,31 +432,32 @@ set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pkt *p
 
 /* The packet for psn_tx. @return false when local memory does not allow it: its request failed */
 static bool
-build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
+req_build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
 {
 	if (read) {
-		build_read(qp, slot, pkt);
-	} else if (!build_data(qp, slot, pkt)) {
+		req_build_read(qp, slot, pkt);
+	} else if (!req_build_data(qp, slot, pkt)) {
 		rcd_req_fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
 		return false;
 	}
-	advance(qp, read);
+	req_advance(qp, read);
 	return true;
 }
 
 static bool
-next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+req_next_reliable(
+	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	bool read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
 	bool again = !rcd_psn_eq(hot->psn_tx, hot->psn_next);
 
-	if (!build_request(qp, slot, read, pkt))
+	if (!req_build_request(qp, slot, read, pkt))
 		return false;
 	if (hot->rto_deadline == 0)
 		rcd_rto_arm(qp, now_ns);
-	count_sent(qp, pkt, again);
-	set_ack_req(qp, now_ns, again, pkt);
+	req_count_sent(qp, pkt, again);
+	req_set_ack_req(qp, now_ns, again, pkt);
 	return true;
 }
 
@@ -465,7 +466,7 @@ next_reliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint64_t now_ns, stru
  * change by it.
  */
 static bool
-next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn_tx = hot->psn_tx;
@@ -483,11 +484,11 @@ next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	rcd_req_go_back(qp, hot->psn_una);
 	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
 		hot->sq_tx++;
-	slot = slot_of(qp, hot->sq_tx);
+	slot = req_slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
-	if (!build_request(qp, slot, read, pkt))
+	if (!req_build_request(qp, slot, read, pkt))
 		return false;
 	qp->repaired = true;
 	qp->repair_end = hot->psn_tx;
@@ -499,23 +500,23 @@ next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	hot->psn_read = psn_read;
 	hot->since_ack_req = since_ack_req;
 	pkt->roce.bth.ack_req = true;
-	count_sent(qp, pkt, true);
+	req_count_sent(qp, pkt, true);
 	return true;
 }
 
 static bool
-next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+req_next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 {
-	bool built = qp->hot.type == RCD_QP_UC ? build_data(qp, slot, pkt)
-					       : build_datagram(qp, slot, pkt);
+	bool built = qp->hot.type == RCD_QP_UC ? req_build_data(qp, slot, pkt)
+					       : req_build_datagram(qp, slot, pkt);
 	uint32_t before = qp->hot.sq_tx;
 
 	if (!built) {
 		rcd_qp_complete_head(qp, RCD_WC_LOC_PROT_ERR);
 		return false;
 	}
-	advance(qp, false);
-	count_sent(qp, pkt, false);
+	req_advance(qp, false);
+	req_count_sent(qp, pkt, false);
 	qp->sent_unreliable = qp->hot.sq_tx != before;
 	return true;
 }
@@ -530,19 +531,19 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp->sent_unreliable = false;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
-	if (hot->repair && hot->wait_until <= now_ns && next_repair(qp, pkt))
+	if (hot->repair && hot->wait_until <= now_ns && req_next_repair(qp, pkt))
 		return true;
-	if (!ready(qp, now_ns))
+	if (!req_ready(qp, now_ns))
 		return false;
-	slot = slot_of(qp, hot->sq_tx);
+	slot = req_slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	hot->wait_until = qp->init.cc->send_at(&qp->cc, hot->mtu, now_ns);
 	if (hot->wait_until > now_ns)
 		return false;
 	hot->wait_until = 0;
-	return hot->type == RCD_QP_RC ? next_reliable(qp, slot, now_ns, pkt)
-				      : next_unreliable(qp, slot, pkt);
+	return hot->type == RCD_QP_RC ? req_next_reliable(qp, slot, now_ns, pkt)
+				      : req_next_unreliable(qp, slot, pkt);
 }
 
 uint32_t
@@ -588,5 +589,5 @@ rcd_req_drain(struct rcd_qp *qp)
 	struct rcd_qp_hot *hot = &qp->hot;
 
 	if (hot->sq_tx == hot->sq_next)
-		ask_again(qp, hot->psn_next);
+		req_ask_again(qp, hot->psn_next);
 }

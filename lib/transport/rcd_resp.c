@@ -4,8 +4,6 @@
  * Responder of RC, the receiving half: checks a request in the order of the specification and
  * executes it.
  *
- * Spec: IBTA 9.7.4 order of the checks
- *
  * Each check looks and says what is wrong; only execution and refusal change anything. Packets
  * ahead of the expected PSN are kept, if there is a pool, and go through the same checks when
  * their turn comes.
@@ -25,16 +23,16 @@ enum check {
 };
 
 static enum rcd_op
-op_of(const struct rcd_roce *roce)
+resp_op_of(const struct rcd_roce *roce)
 {
 	return (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
 }
 
 /* Spec: IBTA 9.7.4.1 what may follow what within messages */
 static enum check
-check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
+resp_check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
 {
-	enum rcd_op op = op_of(roce);
+	enum rcd_op op = resp_op_of(roce);
 	bool begins = rcd_opcode_begins(roce->bth.opcode);
 
 	switch ((enum rcd_in_progress)qp->hot.in_progress) {
@@ -50,12 +48,12 @@ check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
 
 /* Spec: IBTA 9.7.4.1 operations that this queue pair does not offer to its peer */
 static enum check
-check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
+resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 {
 	uint32_t access = qp->attr.access;
 	bool offered = false;
 
-	switch (op_of(roce)) {
+	switch (resp_op_of(roce)) {
 	case RCD_OP_SEND:
 		offered = true;
 		break;
@@ -82,7 +80,7 @@ check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 
 /* Spec: IBTA 9.7.4.1 packet lengths within a message, and what a RETH may announce */
 static enum check
-check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
+resp_check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 	const struct rcd_opcode_info *info = rcd_opcode_info(roce->bth.opcode);
@@ -93,9 +91,9 @@ check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 
 	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH) && total > RCD_MSG_MAX_BYTES)
 		return CHECK_INVALID_REQUEST;
-	if (op_of(roce) == RCD_OP_COMPARE_SWAP || op_of(roce) == RCD_OP_FETCH_ADD)
+	if (resp_op_of(roce) == RCD_OP_COMPARE_SWAP || resp_op_of(roce) == RCD_OP_FETCH_ADD)
 		return roce->atomiceth.va % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_INVALID_REQUEST;
-	if (op_of(roce) == RCD_OP_RDMA_READ)
+	if (resp_op_of(roce) == RCD_OP_RDMA_READ)
 		return CHECK_OK;
 	if (whole ? len != hot->mtu : len > hot->mtu)
 		return CHECK_INVALID_REQUEST;
@@ -103,7 +101,7 @@ check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 		return CHECK_INVALID_REQUEST;
 	if (before + len > RCD_MSG_MAX_BYTES)
 		return CHECK_INVALID_REQUEST;
-	if (op_of(roce) == RCD_OP_RDMA_WRITE &&
+	if (resp_op_of(roce) == RCD_OP_RDMA_WRITE &&
 		(whole ? before + len >= total : before + len != total))
 		return CHECK_INVALID_REQUEST;
 	return CHECK_OK;
@@ -111,13 +109,13 @@ check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 
 /* Spec: IBTA 9.7.4.1 R_Key, range, rights and protection domain */
 static enum check
-check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len, uint8_t **at)
+resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len, uint8_t **at)
 {
 	struct rcd_mr_use use = { .pd = qp->init.pd, .qpn = qp->init.qpn.val, .remote = true };
 	struct rcd_mr_table *mrs = qp->hot.mrs;
 
 	*at = NULL;
-	switch (op_of(roce)) {
+	switch (resp_op_of(roce)) {
 	case RCD_OP_RDMA_WRITE:
 		use.access = RCD_ACCESS_REMOTE_WRITE;
 		if (rcd_opcode_begins(roce->bth.opcode)) {
@@ -156,9 +154,9 @@ check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len,
 
 /* Spec: IBTA 9.7.4.1, 9.7.5.2.8 a receive work request, or room for a READ or atomic */
 static enum check
-check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
+resp_check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 {
-	enum rcd_op op = op_of(roce);
+	enum rcd_op op = resp_op_of(roce);
 	bool send = op == RCD_OP_SEND;
 
 	if (op == RCD_OP_RDMA_READ || op == RCD_OP_COMPARE_SWAP || op == RCD_OP_FETCH_ADD) {
@@ -184,7 +182,8 @@ check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 }
 
 static enum check
-execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
+resp_execute_send(
+	struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -208,8 +207,8 @@ execute_send(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 }
 
 static enum check
-execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len,
-	uint8_t *at)
+resp_execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload,
+	uint32_t len, uint8_t *at)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -239,10 +238,10 @@ execute_write(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *pay
  * come later (rcd_qp_atomic_done()), but before its answer leaves.
  */
 static enum check
-atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
+resp_atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
 {
 	struct rcd_mr_atomic what = {
-		.add = op_of(roce) == RCD_OP_FETCH_ADD,
+		.add = resp_op_of(roce) == RCD_OP_FETCH_ADD,
 		.operand = roce->atomiceth.swap_or_add,
 		.compare = roce->atomiceth.compare,
 	};
@@ -254,14 +253,14 @@ atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint
 
 /* Other cores and the application may use the same memory: one atomic instruction. */
 static enum check
-execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
+resp_execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
 {
 	uint64_t *target = (uint64_t *)(void *)at;
 	uint64_t compare = roce->atomiceth.compare;
 
 	if (rcd_mr_is_foreign(qp->hot.mrs, at))
-		return atomic_foreign(qp, roce, at, original);
-	if (op_of(roce) == RCD_OP_FETCH_ADD) {
+		return resp_atomic_foreign(qp, roce, at, original);
+	if (resp_op_of(roce) == RCD_OP_FETCH_ADD) {
 		*original =
 			__atomic_fetch_add(target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
 		return CHECK_OK;
@@ -275,13 +274,13 @@ execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint
 
 /* READ: to be answered. Atomic: done, and to be answered. */
 static enum check
-execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32_t *psns)
+resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32_t *psns)
 {
 	struct rcd_resource *resource = &qp->resources[qp->resource_next];
-	bool read = op_of(roce) == RCD_OP_RDMA_READ;
+	bool read = resp_op_of(roce) == RCD_OP_RDMA_READ;
 	uint64_t original = 0;
 
-	if (!read && execute_atomic(qp, roce, at, &original) != CHECK_OK)
+	if (!read && resp_execute_atomic(qp, roce, at, &original) != CHECK_OK)
 		return CHECK_REMOTE_ACCESS;
 	if (resource->pending)
 		rcd_reply_cancel(qp, resource);
@@ -309,7 +308,7 @@ execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32
 
 /* Something was wrong with the request for the expected PSN. */
 static enum rcd_rx_verdict
-refuse(struct rcd_qp *qp, enum check check)
+resp_refuse(struct rcd_qp *qp, enum check check)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_cqe cqe = { .status = RCD_WC_SUCCESS };
@@ -324,7 +323,7 @@ refuse(struct rcd_qp *qp, enum check check)
 		hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, qp->attr.min_rnr_timer);
 		qp->nak_seen = 0;
 		/* What was kept behind it comes again after the wait. */
-		rcd_resp_drop_kept(qp);
+		rcd_qp_drop_kept(qp);
 		return RCD_RX_RNR;
 	case CHECK_INVALID_REQUEST:
 		event = RCD_EVENT_QP_REQ_ERR;
@@ -351,40 +350,44 @@ refuse(struct rcd_qp *qp, enum check check)
 	return RCD_RX_REFUSED;
 }
 
-/* The request for the expected PSN. */
+/*
+ * The request for the expected PSN.
+ *
+ * Spec: IBTA 9.7.4 order of the checks
+ */
 static enum rcd_rx_verdict
-execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
+resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t psns = 1;
 	uint8_t *at = NULL;
-	enum check check = check_sequence(qp, roce);
+	enum check check = resp_check_sequence(qp, roce);
 
 	if (check == CHECK_OK)
-		check = check_offered(qp, roce);
+		check = resp_check_offered(qp, roce);
 	if (check == CHECK_OK)
-		check = check_length(qp, roce, len);
+		check = resp_check_length(qp, roce, len);
 	if (check == CHECK_OK)
-		check = check_remote(qp, roce, len, &at);
+		check = resp_check_remote(qp, roce, len, &at);
 	if (check == CHECK_OK)
-		check = check_resources(qp, roce, len);
+		check = resp_check_resources(qp, roce, len);
 	if (check != CHECK_OK)
-		return refuse(qp, check);
+		return resp_refuse(qp, check);
 	/* Before anything completes: who is told of the completion may already ask again. */
 	if (hot->nak_state == RCD_NAK_STATE_SENT) {
 		/* What was missing came before the NAK could leave: it would ask for nothing. */
 		hot->nak_pending = false;
 	}
 	hot->nak_state = RCD_NAK_STATE_NONE;
-	if (op_of(roce) == RCD_OP_SEND)
-		check = execute_send(qp, roce, payload, len);
-	else if (op_of(roce) == RCD_OP_RDMA_WRITE)
-		check = execute_write(qp, roce, payload, len, at);
+	if (resp_op_of(roce) == RCD_OP_SEND)
+		check = resp_execute_send(qp, roce, payload, len);
+	else if (resp_op_of(roce) == RCD_OP_RDMA_WRITE)
+		check = resp_execute_write(qp, roce, payload, len, at);
 	else
-		check = execute_read(qp, roce, at, &psns);
+		check = resp_execute_read(qp, roce, at, &psns);
 	if (check != CHECK_OK)
-		return refuse(qp, check);
-	if (psns == 1 && op_of(roce) <= RCD_OP_RDMA_WRITE) {
+		return resp_refuse(qp, check);
+	if (psns == 1 && resp_op_of(roce) <= RCD_OP_RDMA_WRITE) {
 		if (roce->bth.ack_req && hot->ack_pending)
 			rcd_qp_count(qp, RCD_COUNTER_ACK_DEFERRED, 1);
 		hot->ack_pending |= roce->bth.ack_req;
@@ -397,16 +400,9 @@ execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, 
 	return RCD_RX_EXECUTED;
 }
 
-void
-rcd_resp_drop_kept(struct rcd_qp *qp)
-{
-	rcd_reorder_drop(qp->init.reorder, &qp->kept);
-	qp->kept_count = 0;
-}
-
 /* @return whether the packet was kept */
 static bool
-keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+resp_keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	if (!rcd_psn_in(pkt->roce.bth.psn, qp->hot.epsn, RCD_REORDER_WINDOW) ||
 		!rcd_reorder_keep(qp->init.reorder, &qp->kept, pkt))
@@ -416,7 +412,7 @@ keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 }
 
 static void
-ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
+resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -432,7 +428,7 @@ ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
  * and the peer would learn nothing before its timeout.
  */
 static void
-repeat_rnr(struct rcd_qp *qp)
+resp_repeat_rnr(struct rcd_qp *qp)
 {
 	if (qp->hot.nak_pending || ++qp->nak_seen < RCD_NAK_AGAIN_PACKETS)
 		return;
@@ -447,27 +443,27 @@ repeat_rnr(struct rcd_qp *qp)
  * again and the missing packet was lost once more, or when many have come behind it.
  */
 static enum rcd_rx_verdict
-rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+resp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
 	enum rcd_rx_verdict verdict;
 
 	if (hot->nak_state == RCD_NAK_STATE_RNR_SENT) {
-		repeat_rnr(qp);
+		resp_repeat_rnr(qp);
 		return RCD_RX_OUT_OF_SEQUENCE;
 	}
-	verdict = keep(qp, pkt) ? RCD_RX_KEPT : RCD_RX_OUT_OF_SEQUENCE;
+	verdict = resp_keep(qp, pkt) ? RCD_RX_KEPT : RCD_RX_OUT_OF_SEQUENCE;
 	if (hot->nak_state == RCD_NAK_STATE_NONE || !rcd_psn_before(qp->nak_high, psn) ||
 		++qp->nak_seen >= RCD_NAK_AGAIN_PACKETS)
-		ask_for_missing(qp, psn);
+		resp_ask_for_missing(qp, psn);
 	qp->nak_high = psn;
 	return verdict;
 }
 
 /* Packets that were kept and whose turn it is now. */
 static void
-drain_kept(struct rcd_qp *qp)
+resp_drain_kept(struct rcd_qp *qp)
 {
 	while (qp->kept.first != NULL &&
 		!rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
@@ -477,12 +473,12 @@ drain_kept(struct rcd_qp *qp)
 		qp->kept_count--;
 		/* Others have come again meanwhile and were executed. */
 		if (rcd_psn_eq(qp->hot.epsn, kept->roce.bth.psn))
-			execute(qp, &kept->roce, kept->payload, kept->payload_len);
+			resp_execute(qp, &kept->roce, kept->payload, kept->payload_len);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
 	/* The next gap is known already. */
 	if (qp->kept.first != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE)
-		ask_for_missing(qp, qp->kept.first->roce.bth.psn);
+		resp_ask_for_missing(qp, qp->kept.first->roce.bth.psn);
 }
 
 enum rcd_rx_verdict
@@ -492,11 +488,11 @@ rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	enum rcd_rx_verdict verdict;
 
 	if (ahead > 0)
-		return rx_ahead(qp, pkt);
+		return resp_rx_ahead(qp, pkt);
 	if (ahead < 0)
 		return rcd_reply_duplicate(qp, &pkt->roce);
-	verdict = execute(qp, &pkt->roce, pkt->payload, pkt->payload_len);
+	verdict = resp_execute(qp, &pkt->roce, pkt->payload, pkt->payload_len);
 	if (verdict == RCD_RX_EXECUTED && qp->kept.first != NULL)
-		drain_kept(qp);
+		resp_drain_kept(qp);
 	return verdict;
 }

@@ -10,7 +10,7 @@
 
 /* Spec: IBTA 9.8 after a gap, everything up to the next message is dropped */
 static enum rcd_rx_verdict
-skip(struct rcd_qp *qp, enum rcd_rx_verdict verdict)
+unrel_skip(struct rcd_qp *qp, enum rcd_rx_verdict verdict)
 {
 	/* A receive work request that was begun is used again from its start. */
 	qp->hot.in_progress = RCD_IN_NOTHING;
@@ -25,7 +25,7 @@ skip(struct rcd_qp *qp, enum rcd_rx_verdict verdict)
  * Spec: IBTA 9.9.3 errors that are the responder's own
  */
 static enum rcd_rx_verdict
-fail_recv(struct rcd_qp *qp, enum rcd_wc_status status)
+unrel_fail_recv(struct rcd_qp *qp, enum rcd_wc_status status)
 {
 	struct rcd_cqe cqe = { .status = (uint8_t)status };
 
@@ -39,10 +39,10 @@ fail_recv(struct rcd_qp *qp, enum rcd_wc_status status)
  * of a shared receive queue completes what it has taken from there with the error; that and the
  * rest are what rxe does as well.
  *
- * Spec: IBTA 9.9.3 neither stops the queue pair; 11.6.2 what the status is
+ * Spec: IBTA 9.9.3, 11.6.2 neither stops the queue pair; what the status is
  */
 static enum rcd_rx_verdict
-too_long(struct rcd_qp *qp)
+unrel_too_long(struct rcd_qp *qp)
 {
 	struct rcd_cqe cqe = { .status = RCD_WC_LOC_LEN_ERR };
 
@@ -52,7 +52,7 @@ too_long(struct rcd_qp *qp)
 }
 
 static bool
-lengths_right(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
+unrel_lengths_right(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	const struct rcd_opcode_info *info = rcd_opcode_info(pkt->roce.bth.opcode);
 	bool whole = info->position == RCD_POS_FIRST || info->position == RCD_POS_MIDDLE;
@@ -70,20 +70,20 @@ lengths_right(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 }
 
 static enum rcd_rx_verdict
-uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+unrel_uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
 	if (rcd_qp_need_recv(qp) != 0)
-		return skip(qp, RCD_RX_NO_RECV);
+		return unrel_skip(qp, RCD_RX_NO_RECV);
 	if (qp->recv.sge_count > qp->init.max_recv_sge)
-		return fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
+		return unrel_fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
 	if ((uint64_t)hot->in_len + pkt->payload_len >
 		rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
-		return skip(qp, too_long(qp));
+		return unrel_skip(qp, unrel_too_long(qp));
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, hot->in_len, pkt->payload,
 		    pkt->payload_len) != 0)
-		return fail_recv(qp, RCD_WC_LOC_PROT_ERR);
+		return unrel_fail_recv(qp, RCD_WC_LOC_PROT_ERR);
 	hot->in_len += pkt->payload_len;
 	if (rcd_opcode_ends(pkt->roce.bth.opcode))
 		rcd_qp_complete_message(qp, &pkt->roce, RCD_WC_RECV);
@@ -91,7 +91,7 @@ uc_send(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 }
 
 static enum rcd_rx_verdict
-uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+unrel_uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	struct rcd_mr_use use = { .pd = qp->init.pd,
 		.qpn = qp->init.qpn.val,
@@ -106,11 +106,11 @@ uc_write(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 			rcd_opcode_begins(pkt->roce.bth.opcode) ? hot->in_total : pkt->payload_len,
 			&use);
 	if (at == NULL)
-		return skip(qp, RCD_RX_MESSAGE);
+		return unrel_skip(qp, RCD_RX_MESSAGE);
 	if (imm && rcd_qp_need_recv(qp) != 0)
-		return skip(qp, RCD_RX_NO_RECV);
+		return unrel_skip(qp, RCD_RX_NO_RECV);
 	if (rcd_mr_write(hot->mrs, hot->arg, at, pkt->payload, pkt->payload_len) != 0)
-		return skip(qp, RCD_RX_MESSAGE);
+		return unrel_skip(qp, RCD_RX_MESSAGE);
 	hot->in_len += pkt->payload_len;
 	if (imm)
 		rcd_qp_complete_message(qp, &pkt->roce, RCD_WC_RECV_RDMA_WITH_IMM);
@@ -138,11 +138,11 @@ rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 			qp->write_va = pkt->roce.reth.va;
 		}
 	} else if (gap || qp->skip_message || hot->in_progress != kind) {
-		return skip(qp, RCD_RX_MESSAGE);
+		return unrel_skip(qp, RCD_RX_MESSAGE);
 	}
-	if (!lengths_right(qp, pkt))
-		return skip(qp, RCD_RX_MESSAGE);
-	verdict = send ? uc_send(qp, pkt) : uc_write(qp, pkt);
+	if (!unrel_lengths_right(qp, pkt))
+		return unrel_skip(qp, RCD_RX_MESSAGE);
+	verdict = send ? unrel_uc_send(qp, pkt) : unrel_uc_write(qp, pkt);
 	if (rcd_opcode_ends(opcode)) {
 		hot->in_progress = RCD_IN_NOTHING;
 		if (verdict == RCD_RX_EXECUTED)
@@ -156,7 +156,7 @@ rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
  * bytes of nothing.
  */
 static void
-make_grh(const struct rcd_pkt *pkt, uint8_t *grh)
+unrel_make_grh(const struct rcd_pkt *pkt, uint8_t *grh)
 {
 	memset(grh, 0, RCD_GRH_LEN);
 	if (pkt->l3 == RCD_L3_IPV4)
@@ -191,14 +191,14 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	if (rcd_qp_need_recv(qp) != 0)
 		return RCD_RX_NO_RECV;
 	if (qp->recv.sge_count > qp->init.max_recv_sge)
-		return fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
+		return unrel_fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
 	if (cqe.byte_len > rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
-		return too_long(qp);
-	make_grh(pkt, grh);
+		return unrel_too_long(qp);
+	unrel_make_grh(pkt, grh);
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, 0, grh, sizeof(grh)) != 0 ||
 		rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, RCD_GRH_LEN, pkt->payload,
 			pkt->payload_len) != 0)
-		return fail_recv(qp, RCD_WC_LOC_PROT_ERR);
+		return unrel_fail_recv(qp, RCD_WC_LOC_PROT_ERR);
 	rcd_qp_note_message(&qp->hot);
 	rcd_qp_complete_recv(qp, &cqe);
 	return RCD_RX_EXECUTED;

@@ -33,7 +33,8 @@ umad_done(void)
 
 /* The device of a name, or of a place in the list; connected on success. */
 static int
-find(struct rcd_client *client, const char *name, uint32_t place, struct rcd_ctrl_device_rep *rep)
+um_ca_find_device(struct rcd_client *client, const char *name, uint32_t place,
+	struct rcd_ctrl_device_rep *rep)
 {
 	int err = rcd_client_connect(client, NULL);
 
@@ -58,7 +59,7 @@ umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 		struct rcd_ctrl_device_rep rep;
 		struct rcd_client client;
 
-		if (find(&client, NULL, (uint32_t)count, &rep) != 0)
+		if (um_ca_find_device(&client, NULL, (uint32_t)count, &rep) != 0)
 			break;
 		rcd_client_close(&client);
 		snprintf(cas[count++], UMAD_CA_NAME_LEN, "%.19s", rep.name);
@@ -68,13 +69,13 @@ umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 
 /* Names are cut to 20 bytes by the interface; the first device is what no name means. */
 static int
-find_ca(struct rcd_client *client, const char *name, struct rcd_ctrl_device_rep *rep)
+um_ca_find_ca(struct rcd_client *client, const char *name, struct rcd_ctrl_device_rep *rep)
 {
-	return find(client, name != NULL && name[0] != '\0' ? name : NULL, 0, rep);
+	return um_ca_find_device(client, name != NULL && name[0] != '\0' ? name : NULL, 0, rep);
 }
 
 static int
-fill_port(struct rcd_client *client, const struct rcd_ctrl_device_rep *rep, umad_port_t *port)
+um_ca_fill_port(struct rcd_client *client, const struct rcd_ctrl_device_rep *rep, umad_port_t *port)
 {
 	struct rcd_ctrl_port_rep state;
 	int err = rcd_client_open(client, rep->index);
@@ -111,10 +112,10 @@ umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 
 	if (portnum != 0 && portnum != 1)
 		return -EINVAL;
-	err = find_ca(&client, ca_name, &rep);
+	err = um_ca_find_ca(&client, ca_name, &rep);
 	if (err != 0)
 		return err;
-	err = fill_port(&client, &rep, port);
+	err = um_ca_fill_port(&client, &rep, port);
 	rcd_client_close(&client);
 	return err;
 }
@@ -138,7 +139,7 @@ umad_get_ca(const char *ca_name, umad_ca_t *ca)
 
 	if (port == NULL)
 		return -ENOMEM;
-	err = find_ca(&client, ca_name, &rep);
+	err = um_ca_find_ca(&client, ca_name, &rep);
 	if (err == 0) {
 		memset(ca, 0, sizeof(*ca));
 		snprintf(ca->ca_name, sizeof(ca->ca_name), "%.19s", rep.name);
@@ -146,7 +147,7 @@ umad_get_ca(const char *ca_name, umad_ca_t *ca)
 		ca->node_type = NODE_CA;
 		ca->numports = 1;
 		ca->node_guid = ca->system_guid = htobe64(rep.node_guid);
-		err = fill_port(&client, &rep, port);
+		err = um_ca_fill_port(&client, &rep, port);
 		rcd_client_close(&client);
 	}
 	if (err != 0) {
@@ -175,7 +176,7 @@ umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	struct rcd_ctrl_device_rep rep;
 	struct rcd_client client;
-	int err = find_ca(&client, ca_name, &rep);
+	int err = um_ca_find_ca(&client, ca_name, &rep);
 
 	if (err != 0)
 		return err;
@@ -202,7 +203,7 @@ umad_get_ca_device_list(void)
 		struct rcd_client client;
 		struct umad_device_node *node;
 
-		if (find(&client, NULL, place, &rep) != 0)
+		if (um_ca_find_device(&client, NULL, place, &rep) != 0)
 			return head;
 		rcd_client_close(&client);
 		node = calloc(1, sizeof(*node));
@@ -227,7 +228,7 @@ umad_free_ca_device_list(struct umad_device_node *head)
 }
 
 static int
-by_name(const void *a, const void *b)
+um_ca_by_name(const void *a, const void *b)
 {
 	const struct umad_device_node *const *x = a, *const *y = b;
 
@@ -252,7 +253,7 @@ umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 	nodes[0] = *head;
 	for (size_t i = 1; i < count; i++)
 		nodes[i] = nodes[i - 1]->next;
-	qsort(nodes, count, sizeof(nodes[0]), by_name);
+	qsort(nodes, count, sizeof(nodes[0]), um_ca_by_name);
 	for (size_t i = 0; i + 1 < count; i++)
 		nodes[i]->next = nodes[i + 1];
 	nodes[count - 1]->next = NULL;

@@ -64,6 +64,7 @@ struct rcd_vb_lock {
 	bool off;
 };
 
+/** A protection domain, or a parent domain. */
 struct rcd_vb_pd {
 	struct ibv_pd pd;
 	struct ibv_pd *parent; /**< of a parent domain */
@@ -71,21 +72,25 @@ struct rcd_vb_pd {
 	uint32_t users; /**< parent domains made of it */
 };
 
+/** A region. */
 struct rcd_vb_mr {
 	struct ibv_mr mr;
 	struct rcd_cl_mr cl;
 	uint32_t access;
 };
 
+/** An address handle. */
 struct rcd_vb_ah {
 	struct ibv_ah ah;
 };
 
+/** A channel of completion events. */
 struct rcd_vb_channel {
 	struct ibv_comp_channel channel;
 	uint32_t handle;
 };
 
+/** A completion queue. */
 struct rcd_vb_cq {
 	struct ibv_cq_ex cq;
 	struct rcd_cl_cq cl;
@@ -96,6 +101,7 @@ struct rcd_vb_cq {
 	struct rcd_cq_slot at; /**< of the extended poll */
 };
 
+/** A shared receive queue. */
 struct rcd_vb_srq {
 	struct ibv_srq srq;
 	struct rcd_cl_srq cl;
@@ -106,6 +112,7 @@ struct rcd_vb_srq {
 	uint32_t max_sge;
 };
 
+/** A queue pair. */
 struct rcd_vb_qp {
 	struct ibv_qp_ex qp;
 	struct rcd_cl_qp cl;
@@ -124,6 +131,7 @@ struct rcd_vb_qp {
 	uint8_t inline_data[RCD_INLINE_MAX];
 };
 
+/** Our context of the one that applications have. */
 static inline struct rcd_vb_context *
 rcd_vb_context(struct ibv_context *context)
 {
@@ -131,30 +139,35 @@ rcd_vb_context(struct ibv_context *context)
 		offsetof(struct verbs_context, context));
 }
 
+/** The session of a context with the engine. */
 static inline struct rcd_client *
 rcd_vb_client(struct ibv_context *context)
 {
 	return &rcd_vb_context(context)->client;
 }
 
+/** Our completion queue of the one that applications have. */
 static inline struct rcd_vb_cq *
 rcd_vb_cq(struct ibv_cq *cq)
 {
 	return (struct rcd_vb_cq *)(void *)cq;
 }
 
+/** Our queue pair, likewise. */
 static inline struct rcd_vb_qp *
 rcd_vb_qp(struct ibv_qp *qp)
 {
 	return (struct rcd_vb_qp *)(void *)qp;
 }
 
+/** Our shared receive queue, likewise. */
 static inline struct rcd_vb_srq *
 rcd_vb_srq(struct ibv_srq *srq)
 {
 	return (struct rcd_vb_srq *)(void *)srq;
 }
 
+/** Wait until nobody else has the lock, and take it. */
 static inline void
 rcd_vb_lock(struct rcd_vb_lock *lock)
 {
@@ -165,6 +178,7 @@ rcd_vb_lock(struct rcd_vb_lock *lock)
 			sched_yield();
 }
 
+/** Give it back. */
 static inline void
 rcd_vb_unlock(struct rcd_vb_lock *lock)
 {
@@ -204,7 +218,7 @@ rcd_vb_leave(struct rcd_vb_context *context);
 void
 rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* rcd_vb_cq.c */
+/* rcd_vb_cq.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 
 int
 rcd_vb_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
@@ -224,7 +238,7 @@ struct rcd_vb_cq *
 rcd_vb_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
 	struct ibv_comp_channel *channel, bool single);
 
-/* rcd_vb_mem.c */
+/* rcd_vb_mem.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 
 struct ibv_mw *
 rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -239,14 +253,14 @@ rcd_vb_dealloc_td(struct ibv_td *td);
 struct ibv_pd *
 rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 
-/* rcd_vb_qp.c */
+/* rcd_vb_qp.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 
 struct ibv_qp *
 rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_srq *
 rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 
-/* rcd_vb_wr.c */
+/* rcd_vb_wr.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 
 int
 rcd_vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

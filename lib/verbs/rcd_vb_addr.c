@@ -21,7 +21,7 @@ ibv_query_gid_type(
 #define SYSFS_ROCE_V2 1
 
 static int
-gids(struct ibv_context *context, struct rcd_ctrl_gids_rep *rep)
+vb_addr_gids(struct ibv_context *context, struct rcd_ctrl_gids_rep *rep)
 {
 	struct rcd_ctrl_index_req req = { .index = 0 };
 
@@ -29,7 +29,7 @@ gids(struct ibv_context *context, struct rcd_ctrl_gids_rep *rep)
 }
 
 static bool
-used(const struct rcd_ctrl_gid *gid)
+vb_addr_used(const struct rcd_ctrl_gid *gid)
 {
 	static const uint8_t none[16];
 
@@ -40,7 +40,7 @@ int
 ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
 	struct rcd_ctrl_gids_rep rep;
-	int err = gids(context, &rep);
+	int err = vb_addr_gids(context, &rep);
 
 	if (err != 0 || port != 1 || index < 0 || (uint32_t)index >= rep.count) {
 		errno = err != 0 ? -err : EINVAL;
@@ -51,7 +51,7 @@ ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gi
 }
 
 static void
-fill_entry(const struct rcd_ctrl_gid *from, uint32_t index, struct ibv_gid_entry *entry)
+vb_addr_fill_entry(const struct rcd_ctrl_gid *from, uint32_t index, struct ibv_gid_entry *entry)
 {
 	memset(entry, 0, sizeof(*entry));
 	memcpy(entry->gid.raw, from->raw, sizeof(entry->gid.raw));
@@ -71,14 +71,14 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 
 	if (port != 1 || flags != 0)
 		return EINVAL;
-	err = gids(context, &rep);
+	err = vb_addr_gids(context, &rep);
 	if (err != 0)
 		return -err;
 	if (index >= rep.count)
 		return EINVAL;
-	if (!used(&rep.gids[index]))
+	if (!vb_addr_used(&rep.gids[index]))
 		return ENODATA;
-	fill_entry(&rep.gids[index], index, &full);
+	vb_addr_fill_entry(&rep.gids[index], index, &full);
 	memset(entry, 0, entry_size);
 	memcpy(entry, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
 	return 0;
@@ -94,18 +94,18 @@ _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 
 	if (flags != 0)
 		return -EINVAL;
-	err = gids(context, &rep);
+	err = vb_addr_gids(context, &rep);
 	if (err != 0)
 		return err;
 	for (uint32_t i = 0; i < rep.count; i++) {
 		uint8_t *to = (uint8_t *)entries + count * entry_size;
 		struct ibv_gid_entry full;
 
-		if (!used(&rep.gids[i]))
+		if (!vb_addr_used(&rep.gids[i]))
 			continue;
 		if (count == max_entries)
 			return -EINVAL;
-		fill_entry(&rep.gids[i], i, &full);
+		vb_addr_fill_entry(&rep.gids[i], i, &full);
 		memset(to, 0, entry_size);
 		memcpy(to, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
 		count++;
@@ -160,7 +160,7 @@ ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc
 	const uint8_t *bytes = (const uint8_t *)grh;
 	struct rcd_ctrl_gids_rep rep;
 	uint8_t dgid[16] = { [10] = 0xff, 0xff };
-	int err = gids(context, &rep);
+	int err = vb_addr_gids(context, &rep);
 
 	memset(attr, 0, sizeof(*attr));
 	attr->sl = wc->sl;
@@ -218,7 +218,7 @@ ibv_destroy_ah(struct ibv_ah *ah)
 }
 
 static int
-mcast(struct ibv_qp *qp, const union ibv_gid *gid, enum rcd_ctrl_op op)
+vb_addr_mcast(struct ibv_qp *qp, const union ibv_gid *gid, enum rcd_ctrl_op op)
 {
 	struct rcd_ctrl_mcast_req req = { .qp = qp->handle };
 
@@ -230,14 +230,14 @@ int
 ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
-	return mcast(qp, gid, RCD_CTRL_MCAST_ATTACH);
+	return vb_addr_mcast(qp, gid, RCD_CTRL_MCAST_ATTACH);
 }
 
 int
 ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
-	return mcast(qp, gid, RCD_CTRL_MCAST_DETACH);
+	return vb_addr_mcast(qp, gid, RCD_CTRL_MCAST_DETACH);
 }
 
 /* The engine finds the way itself; a MAC of zeros is as good as any other. */

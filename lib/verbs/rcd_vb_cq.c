@@ -169,7 +169,7 @@ ibv_destroy_cq(struct ibv_cq *ibv)
 
 /* The engine is gone: what is posted to queue pairs of this queue comes back as flushed. */
 static uint32_t
-take_flushed(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
+vb_cq_take_flushed(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(cq->cq.context);
 	struct ibv_cq *ibv = ibv_cq_ex_to_cq(&cq->cq);
@@ -195,7 +195,7 @@ rcd_vb_take(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 	uint32_t taken = rcd_cl_poll(&cq->cl, slots, count);
 
 	if (taken == 0 && rcd_client_dead(cq->cl.client))
-		taken = take_flushed(cq, slots, count);
+		taken = vb_cq_take_flushed(cq, slots, count);
 	return taken;
 }
 
@@ -252,7 +252,7 @@ rcd_vb_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 /* A queue by the number that the engine gave back, if it is still there; any, after its end. */
 static struct rcd_vb_cq *
-find_cq(struct rcd_vb_context *vb, const struct ibv_comp_channel *channel, uint64_t cookie,
+vb_cq_find(struct rcd_vb_context *vb, const struct ibv_comp_channel *channel, uint64_t cookie,
 	bool any)
 {
 	struct rcd_vb_cq *cq;
@@ -279,7 +279,7 @@ ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void **c
 		if (got == 0)
 			rcd_client_lost(&vb->client);
 		pthread_mutex_lock(&vb->lock);
-		cq = find_cq(vb, channel, cookie, got == 0);
+		cq = vb_cq_find(vb, channel, cookie, got == 0);
 		if (cq != NULL) {
 			pthread_mutex_lock(&cq->cq.mutex);
 			cq->comp_delivered++;

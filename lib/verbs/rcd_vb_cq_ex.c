@@ -12,15 +12,15 @@
 		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 static struct rcd_vb_cq *
-of(struct ibv_cq_ex *cq)
+vb_cq_ex_of(struct ibv_cq_ex *cq)
 {
 	return (struct rcd_vb_cq *)(void *)cq;
 }
 
 static int
-next_poll(struct ibv_cq_ex *ibv)
+vb_cq_ex_next_poll(struct ibv_cq_ex *ibv)
 {
-	struct rcd_vb_cq *cq = of(ibv);
+	struct rcd_vb_cq *cq = vb_cq_ex_of(ibv);
 
 	if (rcd_vb_take(cq, &cq->at, 1) == 0)
 		return ENOENT;
@@ -30,98 +30,99 @@ next_poll(struct ibv_cq_ex *ibv)
 }
 
 static int
-start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
+vb_cq_ex_start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {
 	int err;
 
 	if (attr->comp_mask != 0)
 		return EINVAL;
-	rcd_vb_lock(&of(ibv)->lock);
-	err = next_poll(ibv);
+	rcd_vb_lock(&vb_cq_ex_of(ibv)->lock);
+	err = vb_cq_ex_next_poll(ibv);
 	if (err != 0)
-		rcd_vb_unlock(&of(ibv)->lock);
+		rcd_vb_unlock(&vb_cq_ex_of(ibv)->lock);
 	return err;
 }
 
 static void
-end_poll(struct ibv_cq_ex *ibv)
+vb_cq_ex_end_poll(struct ibv_cq_ex *ibv)
 {
-	rcd_vb_unlock(&of(ibv)->lock);
+	rcd_vb_unlock(&vb_cq_ex_of(ibv)->lock);
 }
 
 static enum ibv_wc_opcode
-read_opcode(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_opcode(struct ibv_cq_ex *ibv)
 {
-	return (enum ibv_wc_opcode)of(ibv)->at.opcode;
+	return (enum ibv_wc_opcode)vb_cq_ex_of(ibv)->at.opcode;
 }
 
 static uint32_t
-read_nothing(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_nothing(struct ibv_cq_ex *ibv)
 {
 	(void)ibv;
 	return 0;
 }
 
 static uint32_t
-read_byte_len(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_byte_len(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.byte_len;
+	return vb_cq_ex_of(ibv)->at.byte_len;
 }
 
 static __be32
-read_imm_data(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_imm_data(struct ibv_cq_ex *ibv)
 {
-	const struct rcd_cq_slot *at = &of(ibv)->at;
+	const struct rcd_cq_slot *at = &vb_cq_ex_of(ibv)->at;
 
 	return at->flags & IBV_WC_WITH_INV ? at->imm : htobe32(at->imm);
 }
 
 static uint32_t
-read_qp_num(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_qp_num(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.qpn;
+	return vb_cq_ex_of(ibv)->at.qpn;
 }
 
 static uint32_t
-read_src_qp(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_src_qp(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.src_qpn;
+	return vb_cq_ex_of(ibv)->at.src_qpn;
 }
 
 static unsigned int
-read_wc_flags(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_wc_flags(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.flags;
+	return vb_cq_ex_of(ibv)->at.flags;
 }
 
 static uint8_t
-read_sl(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_sl(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.sl;
+	return vb_cq_ex_of(ibv)->at.sl;
 }
 
 static uint8_t
-read_path_bits(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_path_bits(struct ibv_cq_ex *ibv)
 {
 	(void)ibv;
 	return 0;
 }
 
 static uint64_t
-read_timestamp(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_timestamp(struct ibv_cq_ex *ibv)
 {
-	return of(ibv)->at.timestamp_ns;
+	return vb_cq_ex_of(ibv)->at.timestamp_ns;
 }
 
 /* The engine stamps by CLOCK_MONOTONIC; what that is on the wall is looked up now. */
 static uint64_t
-read_wallclock(struct ibv_cq_ex *ibv)
+vb_cq_ex_read_wallclock(struct ibv_cq_ex *ibv)
 {
 	struct timespec wall, mono;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	clock_gettime(CLOCK_MONOTONIC, &mono);
-	return of(ibv)->at.timestamp_ns + (uint64_t)(wall.tv_sec - mono.tv_sec) * 1000000000u +
+	return vb_cq_ex_of(ibv)->at.timestamp_ns +
+		(uint64_t)(wall.tv_sec - mono.tv_sec) * 1000000000u +
 		(uint64_t)(wall.tv_nsec - mono.tv_nsec);
 }
 
@@ -145,20 +146,20 @@ rcd_vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *att
 		flags && (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED));
 	if (cq == NULL)
 		return NULL;
-	cq->cq.start_poll = start_poll;
-	cq->cq.next_poll = next_poll;
-	cq->cq.end_poll = end_poll;
-	cq->cq.read_opcode = read_opcode;
-	cq->cq.read_vendor_err = read_nothing;
-	cq->cq.read_wc_flags = read_wc_flags;
-	cq->cq.read_byte_len = read_byte_len;
-	cq->cq.read_imm_data = read_imm_data;
-	cq->cq.read_qp_num = read_qp_num;
-	cq->cq.read_src_qp = read_src_qp;
-	cq->cq.read_slid = read_nothing;
-	cq->cq.read_sl = read_sl;
-	cq->cq.read_dlid_path_bits = read_path_bits;
-	cq->cq.read_completion_ts = read_timestamp;
-	cq->cq.read_completion_wallclock_ns = read_wallclock;
+	cq->cq.start_poll = vb_cq_ex_start_poll;
+	cq->cq.next_poll = vb_cq_ex_next_poll;
+	cq->cq.end_poll = vb_cq_ex_end_poll;
+	cq->cq.read_opcode = vb_cq_ex_read_opcode;
+	cq->cq.read_vendor_err = vb_cq_ex_read_nothing;
+	cq->cq.read_wc_flags = vb_cq_ex_read_wc_flags;
+	cq->cq.read_byte_len = vb_cq_ex_read_byte_len;
+	cq->cq.read_imm_data = vb_cq_ex_read_imm_data;
+	cq->cq.read_qp_num = vb_cq_ex_read_qp_num;
+	cq->cq.read_src_qp = vb_cq_ex_read_src_qp;
+	cq->cq.read_slid = vb_cq_ex_read_nothing;
+	cq->cq.read_sl = vb_cq_ex_read_sl;
+	cq->cq.read_dlid_path_bits = vb_cq_ex_read_path_bits;
+	cq->cq.read_completion_ts = vb_cq_ex_read_timestamp;
+	cq->cq.read_completion_wallclock_ns = vb_cq_ex_read_wallclock;
 	return &cq->cq;
 }

@@ -43,7 +43,7 @@ rcd_vb_debug(const char *format, ...)
 
 /* The one object of a name, with what the engine says of it now. */
 static struct rcd_vb_device *
-device_of(const struct rcd_ctrl_device_rep *rep)
+vb_device_of(const struct rcd_ctrl_device_rep *rep)
 {
 	struct rcd_vb_device *device = devices;
 	static int count;
@@ -97,7 +97,7 @@ ibv_get_device_list(int *num)
 
 			if (rcd_client_call(&client, RCD_CTRL_DEVICE, &req, &rep, NULL, NULL) != 0)
 				break;
-			device = device_of(&rep);
+			device = vb_device_of(&rep);
 			if (device != NULL)
 				list[count++] = &device->device;
 		}
@@ -175,7 +175,7 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 }
 
 static int
-query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size)
 {
 	struct ibv_device_attr_ex full;
@@ -204,7 +204,7 @@ query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_in
  * which nothing here holds back.
  */
 static void
-set_speed(struct ibv_port_attr *attr, uint32_t mbps)
+vb_device_set_speed(struct ibv_port_attr *attr, uint32_t mbps)
 {
 	static const struct {
 		uint32_t mbps;
@@ -233,7 +233,8 @@ set_speed(struct ibv_port_attr *attr, uint32_t mbps)
 }
 
 static int
-query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
+vb_device_query_port(
+	struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
 	struct rcd_ctrl_port_rep rep;
 	struct ibv_port_attr full;
@@ -253,7 +254,7 @@ query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr
 	full.max_msg_sz = UINT32_C(1) << 31;
 	full.pkey_tbl_len = 1;
 	full.max_vl_num = 1;
-	set_speed(&full, rep.speed_mbps);
+	vb_device_set_speed(&full, rep.speed_mbps);
 	full.phys_state = rep.state == 4 ? 5 : 3;
 	full.link_layer = IBV_LINK_LAYER_ETHERNET;
 	full.flags = IBV_QPF_GRH_REQUIRED;
@@ -266,7 +267,7 @@ query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr
 int
 ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	return query_port(
+	return vb_device_query_port(
 		context, port, (struct ibv_port_attr *)(void *)attr, COMPAT_PORT_ATTR_BYTES);
 }
 
@@ -293,7 +294,7 @@ ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 }
 
 static int
-query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+vb_device_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	uint32_t wanted = values->comp_mask;
 
@@ -307,7 +308,7 @@ query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 }
 
 static void
-fill_ops(struct verbs_context *base)
+vb_device_fill_ops(struct verbs_context *base)
 {
 	struct ibv_context_ops *ops = &base->context.ops;
 
@@ -322,9 +323,9 @@ fill_ops(struct verbs_context *base)
 	ops->post_send = rcd_vb_post_send;
 	ops->post_recv = rcd_vb_post_recv;
 	base->sz = sizeof(*base);
-	base->query_port = query_port;
-	base->query_device_ex = query_device_ex;
-	base->query_rt_values = query_rt_values;
+	base->query_port = vb_device_query_port;
+	base->query_device_ex = vb_device_query_ex;
+	base->query_rt_values = vb_device_query_rt_values;
 	base->create_cq_ex = rcd_vb_create_cq_ex;
 	base->create_qp_ex = rcd_vb_create_qp_ex;
 	base->create_srq_ex = rcd_vb_create_srq_ex;
@@ -337,7 +338,7 @@ fill_ops(struct verbs_context *base)
 }
 
 static struct rcd_vb_context *
-new_context(void)
+vb_device_new_context(void)
 {
 	struct rcd_vb_context *context = calloc(1, sizeof(*context));
 	const char *single = getenv("ROCADE_SINGLE_THREADED");
@@ -355,11 +356,11 @@ new_context(void)
 	return context;
 }
 
-/* Its session is open. */
+/* The context has its session with the engine: what applications see of it is filled in. */
 static struct ibv_context *
-enter(struct rcd_vb_context *context, struct rcd_vb_device *device)
+vb_device_enter(struct rcd_vb_context *context, struct rcd_vb_device *device)
 {
-	fill_ops(&context->base);
+	vb_device_fill_ops(&context->base);
 	context->rep = device->rep;
 	context->base.context.device = &device->device;
 	context->base.context.cmd_fd =
@@ -373,7 +374,7 @@ struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
 	struct rcd_vb_device *vb = (struct rcd_vb_device *)(void *)device;
-	struct rcd_vb_context *context = new_context();
+	struct rcd_vb_context *context = vb_device_new_context();
 	int err;
 
 	if (context == NULL)
@@ -390,12 +391,12 @@ ibv_open_device(struct ibv_device *device)
 		errno = -err;
 		return NULL;
 	}
-	return enter(context, vb);
+	return vb_device_enter(context, vb);
 }
 
 /* @return the object of a device with this index, or NULL and errno */
 static struct rcd_vb_device *
-device_at(uint32_t index)
+vb_device_at(uint32_t index)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct rcd_vb_device *found = NULL;
@@ -416,7 +417,7 @@ device_at(uint32_t index)
 struct ibv_context *
 ibv_import_device(int cmd_fd)
 {
-	struct rcd_vb_context *context = new_context();
+	struct rcd_vb_context *context = vb_device_new_context();
 	struct rcd_vb_device *device = NULL;
 	uint32_t index;
 	int err;
@@ -427,7 +428,7 @@ ibv_import_device(int cmd_fd)
 	if (err == 0) {
 		err = rcd_client_import(&context->client, cmd_fd, &index);
 		if (err == 0) {
-			device = device_at(index);
+			device = vb_device_at(index);
 			err = device == NULL ? -errno : 0;
 		}
 		if (err != 0)
@@ -440,7 +441,7 @@ ibv_import_device(int cmd_fd)
 		return NULL;
 	}
 	context->cmd_fd = cmd_fd;
-	return enter(context, device);
+	return vb_device_enter(context, device);
 }
 
 int

@@ -10,7 +10,8 @@
 
 /* @return whether the object is still there; its count of delivered events grows then */
 static bool
-deliver(struct rcd_vb_context *vb, const struct rcd_ctrl_event *event, struct ibv_async_event *to)
+vb_event_deliver(
+	struct rcd_vb_context *vb, const struct rcd_ctrl_event *event, struct ibv_async_event *to)
 {
 	struct rcd_vb_qp *qp;
 	struct rcd_vb_cq *cq;
@@ -81,7 +82,7 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
 		}
 		vb->fatal |= event.type == RCD_EVENT_DEVICE_FATAL;
 		pthread_mutex_lock(&vb->lock);
-		found = deliver(vb, &event, to);
+		found = vb_event_deliver(vb, &event, to);
 		pthread_mutex_unlock(&vb->lock);
 		if (found)
 			return 0;
@@ -89,7 +90,7 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *to)
 }
 
 static void
-acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+vb_event_acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
 {
 	pthread_mutex_lock(mutex);
 	(*completed)++;
@@ -104,7 +105,7 @@ ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_CQ_ERR: {
 		struct ibv_cq *cq = event->element.cq;
 
-		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		vb_event_acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	}
 	case IBV_EVENT_QP_FATAL:
@@ -117,14 +118,14 @@ ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_LAST_WQE_REACHED: {
 		struct ibv_qp *qp = event->element.qp;
 
-		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		vb_event_acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	}
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED: {
 		struct ibv_srq *srq = event->element.srq;
 
-		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		vb_event_acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	}
 	default:

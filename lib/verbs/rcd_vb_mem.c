@@ -100,7 +100,7 @@ rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain
 }
 
 static struct ibv_mr *
-reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
+vb_mem_reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 {
 	struct rcd_vb_mr *mr;
 	struct rcd_cl_mr_attr attr = {
@@ -139,19 +139,19 @@ reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 struct ibv_mr *
 ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
-	return reg(pd, addr, len, (uintptr_t)addr, access);
+	return vb_mem_reg(pd, addr, len, (uintptr_t)addr, access);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 {
-	return reg(pd, addr, len, iova, access);
+	return vb_mem_reg(pd, addr, len, iova, access);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
 {
-	return reg(pd, addr, len, iova, (int)access);
+	return vb_mem_reg(pd, addr, len, iova, (int)access);
 }
 
 struct ibv_mr *

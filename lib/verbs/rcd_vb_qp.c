@@ -9,14 +9,14 @@
 #include <string.h>
 
 static bool
-single_threaded(const struct ibv_pd *pd)
+vb_qp_single_threaded(const struct ibv_pd *pd)
 {
 	return ((const struct rcd_vb_pd *)(const void *)pd)->td != NULL ||
 		rcd_vb_context(pd->context)->single;
 }
 
 static struct rcd_vb_qp *
-make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
 	struct rcd_vb_qp *qp = rcd_vb_new(pd->context, sizeof(*qp));
@@ -52,7 +52,7 @@ make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		errno = err;
 		return NULL;
 	}
-	qp->sq_lock.off = qp->rq_lock.off = single_threaded(pd);
+	qp->sq_lock.off = qp->rq_lock.off = vb_qp_single_threaded(pd);
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->cap = (struct ibv_qp_cap){ .max_send_wr = qp->cl.sq.mask + 1,
 		.max_recv_wr = qp->cl.has_rq ? qp->cl.rq.mask + 1 : 0,
@@ -80,7 +80,7 @@ make_qp(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 struct ibv_qp *
 ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct rcd_vb_qp *qp = make_qp(pd, attr);
+	struct rcd_vb_qp *qp = vb_qp_make(pd, attr);
 
 	if (qp == NULL)
 		return NULL;
@@ -90,7 +90,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 /* Operations that a queue pair of this type has, as IBV_QP_EX_WITH_*. */
 static uint64_t
-operations(enum ibv_qp_type type)
+vb_qp_operations(enum ibv_qp_type type)
 {
 	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
@@ -123,11 +123,11 @@ rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *att
 			    IBV_QP_INIT_ATTR_CREATE_FLAGS)) ||
 		!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
 		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0) ||
-		(ops && (attr->send_ops_flags & ~operations(attr->qp_type)))) {
+		(ops && (attr->send_ops_flags & ~vb_qp_operations(attr->qp_type)))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	qp = make_qp(attr->pd, &plain);
+	qp = vb_qp_make(attr->pd, &plain);
 	if (qp == NULL)
 		return NULL;
 	attr->cap = qp->cap;
@@ -146,7 +146,7 @@ ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 
 /* What was completed before RESET is not to be taken for what comes after it. */
 static void
-clean(struct ibv_cq *ibv, uint32_t qpn)
+vb_qp_clean(struct ibv_cq *ibv, uint32_t qpn)
 {
 	struct rcd_vb_cq *cq = rcd_vb_cq(ibv);
 
@@ -173,9 +173,9 @@ ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	rcd_vb_unlock(&qp->rq_lock);
 	rcd_vb_unlock(&qp->sq_lock);
 	if (err == 0 && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
-		clean(ibv->send_cq, ibv->qp_num);
+		vb_qp_clean(ibv->send_cq, ibv->qp_num);
 		if (ibv->recv_cq != ibv->send_cq)
-			clean(ibv->recv_cq, ibv->qp_num);
+			vb_qp_clean(ibv->recv_cq, ibv->qp_num);
 	}
 	return rcd_vb_ret(err);
 }
@@ -258,7 +258,7 @@ ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 		errno = -err;
 		return NULL;
 	}
-	srq->lock.off = single_threaded(pd);
+	srq->lock.off = vb_qp_single_threaded(pd);
 	srq->depth = attr->attr.max_wr = srq->cl.wq.mask + 1;
 	srq->max_sge = attr->attr.max_sge = srq->cl.max_sge;
 	srq->srq = (struct ibv_srq){ .context = pd->context,

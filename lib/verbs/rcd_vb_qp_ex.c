@@ -11,13 +11,13 @@
 #include <string.h>
 
 static struct rcd_vb_qp *
-of(struct ibv_qp_ex *qp)
+vb_qp_ex_of(struct ibv_qp_ex *qp)
 {
 	return (struct rcd_vb_qp *)(void *)qp;
 }
 
 static void
-put(struct rcd_vb_qp *qp)
+vb_qp_ex_put(struct rcd_vb_qp *qp)
 {
 	if (!qp->wr_open)
 		return;
@@ -27,11 +27,11 @@ put(struct rcd_vb_qp *qp)
 }
 
 static struct rcd_send_wr *
-begin(struct ibv_qp_ex *ibv, uint8_t opcode)
+vb_qp_ex_begin(struct ibv_qp_ex *ibv, uint8_t opcode)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 
-	put(qp);
+	vb_qp_ex_put(qp);
 	qp->wr_open = true;
 	memset(&qp->wr, 0, sizeof(qp->wr));
 	qp->wr.sges = qp->sges;
@@ -43,37 +43,37 @@ begin(struct ibv_qp_ex *ibv, uint8_t opcode)
 }
 
 static void
-remote(struct rcd_send_wr *wr, uint32_t rkey, uint64_t va)
+vb_qp_ex_remote(struct rcd_send_wr *wr, uint32_t rkey, uint64_t va)
 {
 	wr->remote.rkey.val = rkey;
 	wr->remote.va = va;
 }
 
 static void
-wr_atomic_cmp_swp(
+vb_qp_ex_wr_atomic_cmp_swp(
 	struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, uint64_t compare, uint64_t swap)
 {
-	struct rcd_send_wr *wr = begin(ibv, IBV_WR_ATOMIC_CMP_AND_SWP);
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_ATOMIC_CMP_AND_SWP);
 
-	remote(wr, rkey, va);
+	vb_qp_ex_remote(wr, rkey, va);
 	wr->remote.compare_or_add = compare;
 	wr->remote.swap = swap;
 }
 
 static void
-wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, uint64_t add)
+vb_qp_ex_wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, uint64_t add)
 {
-	struct rcd_send_wr *wr = begin(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD);
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD);
 
-	remote(wr, rkey, va);
+	vb_qp_ex_remote(wr, rkey, va);
 	wr->remote.compare_or_add = add;
 }
 
 static void
-wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
+vb_qp_ex_wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 	const struct ibv_mw_bind_info *info)
 {
-	struct rcd_send_wr *wr = begin(ibv, IBV_WR_BIND_MW);
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_BIND_MW);
 
 	wr->bind.mw.val = mw->rkey;
 	wr->bind.new_rkey.val = rkey;
@@ -85,54 +85,54 @@ wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 }
 
 static void
-wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+vb_qp_ex_wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-	begin(ibv, IBV_WR_LOCAL_INV)->imm = rkey;
+	vb_qp_ex_begin(ibv, IBV_WR_LOCAL_INV)->imm = rkey;
 }
 
 static void
-wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va)
+vb_qp_ex_wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va)
 {
-	remote(begin(ibv, IBV_WR_RDMA_READ), rkey, va);
+	vb_qp_ex_remote(vb_qp_ex_begin(ibv, IBV_WR_RDMA_READ), rkey, va);
 }
 
 static void
-wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va)
+vb_qp_ex_wr_rdma_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va)
 {
-	remote(begin(ibv, IBV_WR_RDMA_WRITE), rkey, va);
+	vb_qp_ex_remote(vb_qp_ex_begin(ibv, IBV_WR_RDMA_WRITE), rkey, va);
 }
 
 static void
-wr_rdma_write_imm(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, __be32 imm)
+vb_qp_ex_wr_rdma_write_imm(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, __be32 imm)
 {
-	struct rcd_send_wr *wr = begin(ibv, IBV_WR_RDMA_WRITE_WITH_IMM);
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_RDMA_WRITE_WITH_IMM);
 
-	remote(wr, rkey, va);
+	vb_qp_ex_remote(wr, rkey, va);
 	wr->imm = be32toh(imm);
 }
 
 static void
-wr_send(struct ibv_qp_ex *ibv)
+vb_qp_ex_wr_send(struct ibv_qp_ex *ibv)
 {
-	begin(ibv, IBV_WR_SEND);
+	vb_qp_ex_begin(ibv, IBV_WR_SEND);
 }
 
 static void
-wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
+vb_qp_ex_wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
 {
-	begin(ibv, IBV_WR_SEND_WITH_IMM)->imm = be32toh(imm);
+	vb_qp_ex_begin(ibv, IBV_WR_SEND_WITH_IMM)->imm = be32toh(imm);
 }
 
 static void
-wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+vb_qp_ex_wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-	begin(ibv, IBV_WR_SEND_WITH_INV)->imm = rkey;
+	vb_qp_ex_begin(ibv, IBV_WR_SEND_WITH_INV)->imm = rkey;
 }
 
 static void
-wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+vb_qp_ex_wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-	struct rcd_send_wr *wr = &of(ibv)->wr;
+	struct rcd_send_wr *wr = &vb_qp_ex_of(ibv)->wr;
 
 	wr->ud.ah = ah->handle;
 	wr->ud.qpn.val = qpn;
@@ -140,9 +140,10 @@ wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t 
 }
 
 static void
-wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *bufs)
+vb_qp_ex_wr_set_inline_data_list(
+	struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *bufs)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 	size_t len = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -159,17 +160,17 @@ wr_set_inline_data_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_da
 }
 
 static void
-wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t len)
+vb_qp_ex_wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t len)
 {
 	struct ibv_data_buf buf = { .addr = addr, .length = len };
 
-	wr_set_inline_data_list(ibv, 1, &buf);
+	vb_qp_ex_wr_set_inline_data_list(ibv, 1, &buf);
 }
 
 static void
-wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
+vb_qp_ex_wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 
 	if (count > qp->cap.max_send_sge) {
 		qp->wr_err = ENOMEM;
@@ -181,17 +182,17 @@ wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
 }
 
 static void
-wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t len)
+vb_qp_ex_wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t len)
 {
 	struct ibv_sge sge = { .addr = addr, .length = len, .lkey = lkey };
 
-	wr_set_sge_list(ibv, 1, &sge);
+	vb_qp_ex_wr_set_sge_list(ibv, 1, &sge);
 }
 
 static void
-wr_start(struct ibv_qp_ex *ibv)
+vb_qp_ex_wr_start(struct ibv_qp_ex *ibv)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 
 	rcd_vb_lock(&qp->sq_lock);
 	qp->begin = qp->cl.sq.producer;
@@ -200,12 +201,12 @@ wr_start(struct ibv_qp_ex *ibv)
 }
 
 static int
-wr_complete(struct ibv_qp_ex *ibv)
+vb_qp_ex_wr_complete(struct ibv_qp_ex *ibv)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 	int err;
 
-	put(qp);
+	vb_qp_ex_put(qp);
 	err = qp->wr_err;
 	if (err != 0)
 		qp->cl.sq.producer = qp->begin;
@@ -216,9 +217,9 @@ wr_complete(struct ibv_qp_ex *ibv)
 }
 
 static void
-wr_abort(struct ibv_qp_ex *ibv)
+vb_qp_ex_wr_abort(struct ibv_qp_ex *ibv)
 {
-	struct rcd_vb_qp *qp = of(ibv);
+	struct rcd_vb_qp *qp = vb_qp_ex_of(ibv);
 
 	qp->wr_open = false;
 	qp->cl.sq.producer = qp->begin;
@@ -230,22 +231,22 @@ rcd_vb_wr_functions(struct rcd_vb_qp *qp)
 {
 	struct ibv_qp_ex *ex = &qp->qp;
 
-	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	ex->wr_bind_mw = wr_bind_mw;
-	ex->wr_local_inv = wr_local_inv;
-	ex->wr_rdma_read = wr_rdma_read;
-	ex->wr_rdma_write = wr_rdma_write;
-	ex->wr_rdma_write_imm = wr_rdma_write_imm;
-	ex->wr_send = wr_send;
-	ex->wr_send_imm = wr_send_imm;
-	ex->wr_send_inv = wr_send_inv;
-	ex->wr_set_ud_addr = wr_set_ud_addr;
-	ex->wr_set_inline_data = wr_set_inline_data;
-	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_set_sge = wr_set_sge;
-	ex->wr_set_sge_list = wr_set_sge_list;
-	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
-	ex->wr_abort = wr_abort;
+	ex->wr_atomic_cmp_swp = vb_qp_ex_wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = vb_qp_ex_wr_atomic_fetch_add;
+	ex->wr_bind_mw = vb_qp_ex_wr_bind_mw;
+	ex->wr_local_inv = vb_qp_ex_wr_local_inv;
+	ex->wr_rdma_read = vb_qp_ex_wr_rdma_read;
+	ex->wr_rdma_write = vb_qp_ex_wr_rdma_write;
+	ex->wr_rdma_write_imm = vb_qp_ex_wr_rdma_write_imm;
+	ex->wr_send = vb_qp_ex_wr_send;
+	ex->wr_send_imm = vb_qp_ex_wr_send_imm;
+	ex->wr_send_inv = vb_qp_ex_wr_send_inv;
+	ex->wr_set_ud_addr = vb_qp_ex_wr_set_ud_addr;
+	ex->wr_set_inline_data = vb_qp_ex_wr_set_inline_data;
+	ex->wr_set_inline_data_list = vb_qp_ex_wr_set_inline_data_list;
+	ex->wr_set_sge = vb_qp_ex_wr_set_sge;
+	ex->wr_set_sge_list = vb_qp_ex_wr_set_sge_list;
+	ex->wr_start = vb_qp_ex_wr_start;
+	ex->wr_complete = vb_qp_ex_wr_complete;
+	ex->wr_abort = vb_qp_ex_wr_abort;
 }

@@ -15,7 +15,7 @@
 
 /* @return what follows the library's own version, or NULL */
 static const char *
-release_of(const char *name)
+vb_release_of(const char *name)
 {
 	static const char base[] = "libibverbs.so.";
 
@@ -31,26 +31,26 @@ release_of(const char *name)
 
 /* Point releases are alike: they differ in what no program sees. */
 static size_t
-major_len(const char *release)
+vb_release_major_len(const char *release)
 {
 	return strcspn(release, ".");
 }
 
 /* In containers, and where rdma-core was removed, there is nothing to compare with. */
-static void __attribute__((constructor)) compare_releases(void)
+static void __attribute__((constructor)) vb_release_compare(void)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlink(RCD_SYSTEM_VERBS, target, sizeof(target) - 1);
-	const char *ours = release_of(RCD_SYSTEM_VERBS_NAME), *name, *theirs;
+	const char *ours = vb_release_of(RCD_SYSTEM_VERBS_NAME), *name, *theirs;
 
 	if (len <= 0)
 		return;
 	target[len] = '\0';
 	name = strrchr(target, '/');
-	theirs = release_of(name != NULL ? name + 1 : target);
+	theirs = vb_release_of(name != NULL ? name + 1 : target);
 	if (ours == NULL || theirs == NULL ||
-		(major_len(ours) == major_len(theirs) &&
-			strncmp(ours, theirs, major_len(ours)) == 0))
+		(vb_release_major_len(ours) == vb_release_major_len(theirs) &&
+			strncmp(ours, theirs, vb_release_major_len(ours)) == 0))
 		return;
 	fprintf(stderr,
 		"rocade: this libibverbs was built for rdma-core %s, and rdma-core %s is "

@@ -24,14 +24,14 @@ static const bool allowed[][3] = {
 };
 
 static int
-type_index(enum ibv_qp_type type)
+vb_wr_type_index(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_RC ? 0 : type == IBV_QPT_UC ? 1 : 2;
 }
 
 /* What the request says of the remote side. */
 static void
-take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct rcd_send_wr *wr)
+vb_wr_take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct rcd_send_wr *wr)
 {
 	if (type == IBV_QPT_UD) {
 		wr->ud.ah = from->wr.ud.ah != NULL ? from->wr.ud.ah->handle : UINT32_MAX;
@@ -59,7 +59,8 @@ take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct rcd_se
 
 /* @return 0, or EINVAL when there is more than the queue pair takes */
 static int
-take_payload(const struct rcd_vb_qp *qp, const struct ibv_send_wr *from, struct rcd_send_wr *wr)
+vb_wr_take_payload(
+	const struct rcd_vb_qp *qp, const struct ibv_send_wr *from, struct rcd_send_wr *wr)
 {
 	uint32_t len = 0;
 
@@ -87,7 +88,7 @@ take_payload(const struct rcd_vb_qp *qp, const struct ibv_send_wr *from, struct 
 }
 
 static int
-post_one(struct rcd_vb_qp *qp, const struct ibv_send_wr *from)
+vb_wr_post_one(struct rcd_vb_qp *qp, const struct ibv_send_wr *from)
 {
 	enum ibv_qp_type type = qp->qp.qp_base.qp_type;
 	struct rcd_sge sges[RCD_SGE_MAX];
@@ -96,7 +97,7 @@ post_one(struct rcd_vb_qp *qp, const struct ibv_send_wr *from)
 	int err;
 
 	if ((unsigned int)from->opcode >= sizeof(allowed) / sizeof(allowed[0]) ||
-		!allowed[from->opcode][type_index(type)])
+		!allowed[from->opcode][vb_wr_type_index(type)])
 		return EINVAL;
 	wr.wr_id = from->wr_id;
 	wr.opcode = (uint8_t)from->opcode;
@@ -108,8 +109,8 @@ post_one(struct rcd_vb_qp *qp, const struct ibv_send_wr *from)
 		: be32toh(from->imm_data);
 	wr.sges = sges;
 	wr.inline_data = inline_data;
-	take_remote(from, type, &wr);
-	err = take_payload(qp, from, &wr);
+	vb_wr_take_remote(from, type, &wr);
+	err = vb_wr_take_payload(qp, from, &wr);
 	if (err == 0)
 		err = rcd_vb_ret(rcd_cl_post_send(&qp->cl, &wr));
 	if (err == 0 && from->opcode == IBV_WR_BIND_MW)
@@ -131,7 +132,7 @@ rcd_vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	}
 	rcd_vb_lock(&qp->sq_lock);
 	for (; wr != NULL; wr = wr->next) {
-		err = post_one(qp, wr);
+		err = vb_wr_post_one(qp, wr);
 		if (err != 0) {
 			*bad = wr;
 			break;
@@ -146,7 +147,7 @@ rcd_vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 
 /* A receive work request in the engine's form. @return 0 or EINVAL */
 static int
-take_recv(const struct ibv_recv_wr *from, uint32_t max_sge, struct rcd_recv_wr *wr)
+vb_wr_take_recv(const struct ibv_recv_wr *from, uint32_t max_sge, struct rcd_recv_wr *wr)
 {
 	if (from->num_sge < 0 || (uint32_t)from->num_sge > max_sge)
 		return EINVAL;
@@ -173,7 +174,7 @@ rcd_vb_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		struct rcd_sge sges[RCD_SGE_MAX];
 		struct rcd_recv_wr recv = { .sges = sges };
 
-		err = take_recv(wr, qp->cap.max_recv_sge, &recv);
+		err = vb_wr_take_recv(wr, qp->cap.max_recv_sge, &recv);
 		if (err == 0)
 			err = rcd_vb_ret(
 				rcd_cl_post_recv(&qp->cl, &recv, ibv->state == IBV_QPS_ERR));
@@ -197,7 +198,7 @@ rcd_vb_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_rec
 		struct rcd_sge sges[RCD_SGE_MAX];
 		struct rcd_recv_wr recv = { .sges = sges };
 
-		err = take_recv(wr, srq->max_sge, &recv);
+		err = vb_wr_take_recv(wr, srq->max_sge, &recv);
 		if (err == 0)
 			err = rcd_vb_ret(rcd_cl_post_srq_recv(&srq->cl, &recv));
 		if (err != 0) {

@@ -17,7 +17,7 @@ rcd_aeth_credits(uint8_t code)
 }
 
 static const char *
-nak_text(uint8_t code)
+aeth_nak_text(uint8_t code)
 {
 	static const char *const texts[] = {
 		[RCD_NAK_PSN_SEQUENCE] = "PSN sequence error",
@@ -46,8 +46,8 @@ rcd_aeth_text(uint8_t syndrome, char *buf, size_t size)
 		snprintf(buf, size, "RNR NAK, wait %.2f ms", (double)rcd_rnr_timer_ns(value) / 1e6);
 		return;
 	case RCD_AETH_NAK:
-		if (nak_text(value) != NULL)
-			snprintf(buf, size, "NAK, %s", nak_text(value));
+		if (aeth_nak_text(value) != NULL)
+			snprintf(buf, size, "NAK, %s", aeth_nak_text(value));
 		else
 			snprintf(buf, size, "NAK, reserved code %u", value);
 		return;

@@ -7,7 +7,7 @@
 
 /* Numbers are read and written bit by bit in no hurry: connections are made, not packets sent. */
 static uint64_t
-get_bits(const uint8_t *src, uint32_t at, uint32_t bits)
+cm_get_bits(const uint8_t *src, uint32_t at, uint32_t bits)
 {
 	uint64_t val = 0;
 
@@ -17,7 +17,7 @@ get_bits(const uint8_t *src, uint32_t at, uint32_t bits)
 }
 
 static void
-put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
+cm_put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
 {
 	for (uint32_t i = at + bits; i-- > at; val >>= 1)
 		dst[i / 8] |= (uint8_t)((val & 1) << (7 - i % 8));
@@ -27,7 +27,7 @@ put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
 	static void parse_##name(const uint8_t *body, struct rcd_cm_##name *msg)                   \
 	{                                                                                          \
 		memcpy(msg->private_data, body + (private_at), sizeof(msg->private_data));
-#define RCD_CM_NUM(name, field, at, bits)  msg->field = get_bits(body, at, bits);
+#define RCD_CM_NUM(name, field, at, bits)  msg->field = cm_get_bits(body, at, bits);
 #define RCD_CM_GID(name, field, at)        memcpy(msg->field.raw, body + (at), RCD_GID_LEN);
 #define RCD_CM_BYTES(name, field, at, len) memcpy(msg->field, body + (at), len);
 #define RCD_CM_END(symbol, name)           }
@@ -37,12 +37,13 @@ put_bits(uint8_t *dst, uint32_t at, uint32_t bits, uint64_t val)
 	static void build_##name(uint8_t *body, const struct rcd_cm_##name *msg)                   \
 	{                                                                                          \
 		memcpy(body + (private_at), msg->private_data, sizeof(msg->private_data));
-#define RCD_CM_NUM(name, field, at, bits)  put_bits(body, at, bits, msg->field);
+#define RCD_CM_NUM(name, field, at, bits)  cm_put_bits(body, at, bits, msg->field);
 #define RCD_CM_GID(name, field, at)        memcpy(body + (at), msg->field.raw, RCD_GID_LEN);
 #define RCD_CM_BYTES(name, field, at, len) memcpy(body + (at), msg->field, len);
 #define RCD_CM_END(symbol, name)           }
 #include "rcd_cm.def"
 
+/* Spec: IBTA 12.6 what stands where in a message */
 bool
 rcd_cm_parse(const uint8_t *body, uint16_t attr_id, struct rcd_cm *cm)
 {
@@ -102,7 +103,7 @@ rcd_cm_fields(uint16_t attr_id, uint32_t *count)
 uint64_t
 rcd_cm_get(const uint8_t *body, const struct rcd_cm_field *field)
 {
-	return get_bits(body, field->at, field->bits);
+	return cm_get_bits(body, field->at, field->bits);
 }
 
 /* Spec: IBTA 12.6.7.2 reasons for rejection */

@@ -97,6 +97,7 @@ struct rcd_cnp {
 	uint8_t reserved[RCD_CNP_LEN];
 };
 
+/** Read an XRCETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_xrceth_parse(const uint8_t *src, size_t len, struct rcd_xrceth *xrceth)
 {
@@ -106,12 +107,14 @@ rcd_xrceth_parse(const uint8_t *src, size_t len, struct rcd_xrceth *xrceth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write an XRCETH. @param dst RCD_XRCETH_LEN bytes */
 static inline void
 rcd_xrceth_build(uint8_t *dst, const struct rcd_xrceth *xrceth)
 {
 	rcd_put_be32(dst, xrceth->srqn & 0xffffff);
 }
 
+/** Read a DETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_deth_parse(const uint8_t *src, size_t len, struct rcd_deth *deth)
 {
@@ -122,6 +125,7 @@ rcd_deth_parse(const uint8_t *src, size_t len, struct rcd_deth *deth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write a DETH. @param dst RCD_DETH_LEN bytes */
 static inline void
 rcd_deth_build(uint8_t *dst, const struct rcd_deth *deth)
 {
@@ -129,6 +133,7 @@ rcd_deth_build(uint8_t *dst, const struct rcd_deth *deth)
 	rcd_put_be32(dst + 4, deth->src_qpn.val & 0xffffff);
 }
 
+/** Read a FETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_feth_parse(const uint8_t *src, size_t len, struct rcd_feth *feth)
 {
@@ -139,12 +144,14 @@ rcd_feth_parse(const uint8_t *src, size_t len, struct rcd_feth *feth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write a FETH. @param dst RCD_FETH_LEN bytes */
 static inline void
 rcd_feth_build(uint8_t *dst, const struct rcd_feth *feth)
 {
 	rcd_put_be32(dst, (feth->selectivity & 0x03u) << 4 | (feth->placement & 0x0fu));
 }
 
+/** Read a RETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_reth_parse(const uint8_t *src, size_t len, struct rcd_reth *reth)
 {
@@ -156,6 +163,7 @@ rcd_reth_parse(const uint8_t *src, size_t len, struct rcd_reth *reth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write a RETH. @param dst RCD_RETH_LEN bytes */
 static inline void
 rcd_reth_build(uint8_t *dst, const struct rcd_reth *reth)
 {
@@ -164,6 +172,7 @@ rcd_reth_build(uint8_t *dst, const struct rcd_reth *reth)
 	rcd_put_be32(dst + 12, reth->dma_len);
 }
 
+/** Read an AtomicETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_atomiceth_parse(const uint8_t *src, size_t len, struct rcd_atomiceth *atomiceth)
 {
@@ -176,6 +185,7 @@ rcd_atomiceth_parse(const uint8_t *src, size_t len, struct rcd_atomiceth *atomic
 	return RCD_VERDICT_OK;
 }
 
+/** Write an AtomicETH. @param dst RCD_ATOMICETH_LEN bytes */
 static inline void
 rcd_atomiceth_build(uint8_t *dst, const struct rcd_atomiceth *atomiceth)
 {
@@ -185,6 +195,7 @@ rcd_atomiceth_build(uint8_t *dst, const struct rcd_atomiceth *atomiceth)
 	rcd_put_be64(dst + 20, atomiceth->compare);
 }
 
+/** Read an AETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_aeth_parse(const uint8_t *src, size_t len, struct rcd_aeth *aeth)
 {
@@ -195,6 +206,7 @@ rcd_aeth_parse(const uint8_t *src, size_t len, struct rcd_aeth *aeth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write an AETH. @param dst RCD_AETH_LEN bytes */
 static inline void
 rcd_aeth_build(uint8_t *dst, const struct rcd_aeth *aeth)
 {
@@ -202,6 +214,7 @@ rcd_aeth_build(uint8_t *dst, const struct rcd_aeth *aeth)
 	rcd_put_be24(dst + 1, aeth->msn.val);
 }
 
+/** Read an AtomicAckETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_atomicacketh_parse(const uint8_t *src, size_t len, struct rcd_atomicacketh *atomicacketh)
 {
@@ -211,12 +224,14 @@ rcd_atomicacketh_parse(const uint8_t *src, size_t len, struct rcd_atomicacketh *
 	return RCD_VERDICT_OK;
 }
 
+/** Write an AtomicAckETH. @param dst RCD_ATOMICACKETH_LEN bytes */
 static inline void
 rcd_atomicacketh_build(uint8_t *dst, const struct rcd_atomicacketh *atomicacketh)
 {
 	rcd_put_be64(dst, atomicacketh->original);
 }
 
+/** Read immediate data. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_immdt_parse(const uint8_t *src, size_t len, struct rcd_immdt *immdt)
 {
@@ -226,12 +241,14 @@ rcd_immdt_parse(const uint8_t *src, size_t len, struct rcd_immdt *immdt)
 	return RCD_VERDICT_OK;
 }
 
+/** Write immediate data. @param dst RCD_IMMDT_LEN bytes */
 static inline void
 rcd_immdt_build(uint8_t *dst, const struct rcd_immdt *immdt)
 {
 	rcd_put_be32(dst, immdt->data);
 }
 
+/** Read an IETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_ieth_parse(const uint8_t *src, size_t len, struct rcd_ieth *ieth)
 {
@@ -241,12 +258,14 @@ rcd_ieth_parse(const uint8_t *src, size_t len, struct rcd_ieth *ieth)
 	return RCD_VERDICT_OK;
 }
 
+/** Write an IETH. @param dst RCD_IETH_LEN bytes */
 static inline void
 rcd_ieth_build(uint8_t *dst, const struct rcd_ieth *ieth)
 {
 	rcd_put_be32(dst, ieth->rkey.val);
 }
 
+/** Read a CNP's payload. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
 static inline enum rcd_verdict
 rcd_cnp_parse(const uint8_t *src, size_t len, struct rcd_cnp *cnp)
 {
@@ -256,6 +275,7 @@ rcd_cnp_parse(const uint8_t *src, size_t len, struct rcd_cnp *cnp)
 	return RCD_VERDICT_OK;
 }
 
+/** Write a CNP's payload. @param dst RCD_CNP_LEN bytes */
 static inline void
 rcd_cnp_build(uint8_t *dst, const struct rcd_cnp *cnp)
 {

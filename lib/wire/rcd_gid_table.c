@@ -15,7 +15,7 @@ rcd_gid_table_find(const struct rcd_gid_table *table, const struct rcd_gid *gid)
 }
 
 static bool
-same_subnet(const struct rcd_gid *a, const struct rcd_gid *b, uint8_t prefix_len)
+gid_table_same_subnet(const struct rcd_gid *a, const struct rcd_gid *b, uint8_t prefix_len)
 {
 	uint32_t bits = prefix_len;
 	uint32_t i = 0;
@@ -34,7 +34,7 @@ bool
 rcd_gid_table_covers(const struct rcd_gid_table *table, uint32_t at, const struct rcd_gid *gid)
 {
 	return table->entries[at].used &&
-		same_subnet(&table->entries[at].gid, gid, table->entries[at].prefix_len);
+		gid_table_same_subnet(&table->entries[at].gid, gid, table->entries[at].prefix_len);
 }
 
 int

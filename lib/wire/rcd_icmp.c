@@ -14,7 +14,7 @@ enum {
 };
 
 static uint64_t
-pseudo_csum(enum rcd_l3 l3, const struct rcd_gid *sgid, const struct rcd_gid *dgid, size_t len)
+icmp_pseudo_csum(enum rcd_l3 l3, const struct rcd_gid *sgid, const struct rcd_gid *dgid, size_t len)
 {
 	if (l3 == RCD_L3_IPV4)
 		return 0;
@@ -30,7 +30,7 @@ rcd_icmp_echo_parse(enum rcd_l3 l3, const struct rcd_gid *sgid, const struct rcd
 
 	if (len < RCD_ICMP_ECHO_LEN)
 		return RCD_VERDICT_ICMP_SHORT;
-	if (rcd_csum_fold(rcd_csum_add(pseudo_csum(l3, sgid, dgid, len), src, len)) != 0)
+	if (rcd_csum_fold(rcd_csum_add(icmp_pseudo_csum(l3, sgid, dgid, len), src, len)) != 0)
 		return RCD_VERDICT_ICMP_CHECKSUM;
 
 	uint8_t request = v4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST;
@@ -62,6 +62,6 @@ rcd_icmp_echo_build(enum rcd_l3 l3, const struct rcd_gid *sgid, const struct rcd
 	rcd_put_be16(dst + 6, echo->seq);
 	if (echo->data_len > 0)
 		memmove(dst + RCD_ICMP_ECHO_LEN, echo->data, echo->data_len);
-	rcd_put_be16(
-		dst + 2, rcd_csum_fold(rcd_csum_add(pseudo_csum(l3, sgid, dgid, len), dst, len)));
+	rcd_put_be16(dst + 2,
+		rcd_csum_fold(rcd_csum_add(icmp_pseudo_csum(l3, sgid, dgid, len), dst, len)));
 }

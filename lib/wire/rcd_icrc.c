@@ -20,28 +20,28 @@
 static bool have_avx;
 
 static __attribute__((constructor)) void
-detect_avx(void)
+icrc_detect_avx(void)
 {
 	__builtin_cpu_init();
 	have_avx = __builtin_cpu_supports("avx");
 }
 
 static inline void
-clear_upper_halves(void)
+icrc_clear_upper_halves(void)
 {
 	if (__builtin_expect(have_avx, 1))
 		__asm__ volatile("vzeroupper" ::: "memory");
 }
 #else
 static inline void
-clear_upper_halves(void)
+icrc_clear_upper_halves(void)
 {
 }
 #endif
 
 /* Eight bytes as they lie in memory, for comparing only. */
 static inline uint64_t
-raw64(const uint8_t *src)
+icrc_raw64(const uint8_t *src)
 {
 	uint64_t val;
 
@@ -51,9 +51,9 @@ raw64(const uint8_t *src)
 
 /* Bits in which 8 bytes differ from the usual ones, among those that the mask names. */
 static inline uint64_t
-unusual(const uint8_t *src, const uint8_t usual_bytes[8], const uint8_t masked_bits[8])
+icrc_unusual(const uint8_t *src, const uint8_t usual_bytes[8], const uint8_t masked_bits[8])
 {
-	return (raw64(src) ^ raw64(usual_bytes)) & raw64(masked_bits);
+	return (icrc_raw64(src) ^ icrc_raw64(usual_bytes)) & icrc_raw64(masked_bits);
 }
 
 /*
@@ -62,14 +62,14 @@ unusual(const uint8_t *src, const uint8_t usual_bytes[8], const uint8_t masked_b
  * at 1024 bytes of payload the whole CRC takes no more than some 60 cycles.
  */
 static __attribute__((noinline)) uint32_t
-unusual_ipv4(const uint8_t *ip)
+icrc_unusual_ipv4(const uint8_t *ip)
 {
 	return mask[IPV4_TOS][ip[1]] ^ mask[IPV4_TTL][ip[8]] ^ mask[IPV4_UDP_CSUM0][ip[26]] ^
 		mask[IPV4_UDP_CSUM1][ip[27]] ^ mask[IPV4_BTH_ECN][ip[32]];
 }
 
 static __attribute__((noinline)) uint32_t
-unusual_ipv6(const uint8_t *ip)
+icrc_unusual_ipv6(const uint8_t *ip)
 {
 	return mask[IPV6_CLASS0][ip[0]] ^ mask[IPV6_CLASS1][ip[1]] ^ mask[IPV6_FLOW0][ip[2]] ^
 		mask[IPV6_FLOW1][ip[3]] ^ mask[IPV6_HOP_LIMIT][ip[7]] ^
@@ -78,7 +78,7 @@ unusual_ipv6(const uint8_t *ip)
 }
 
 static inline uint32_t
-start_ipv4(const uint8_t *ip)
+icrc_start_ipv4(const uint8_t *ip)
 {
 	/* From the TOS to the TTL; from the UDP checksum to behind BTH byte 4. */
 	static const uint8_t ip_usual[8] = { [7] = IPV4_TTL_USUAL };
@@ -87,13 +87,14 @@ start_ipv4(const uint8_t *ip)
 	static const uint8_t udp_bits[8] = { [0] = 0xff, [1] = 0xff, [6] = 0xff };
 	uint32_t crc = IPV4_START ^ mask[IPV4_CSUM0][ip[10]] ^ mask[IPV4_CSUM1][ip[11]];
 
-	if ((unusual(ip + 1, ip_usual, ip_bits) | unusual(ip + 26, udp_usual, udp_bits)) == 0)
+	if ((icrc_unusual(ip + 1, ip_usual, ip_bits) |
+		    icrc_unusual(ip + 26, udp_usual, udp_bits)) == 0)
 		return crc;
-	return crc ^ unusual_ipv4(ip);
+	return crc ^ icrc_unusual_ipv4(ip);
 }
 
 static inline uint32_t
-start_ipv6(const uint8_t *ip)
+icrc_start_ipv6(const uint8_t *ip)
 {
 	/* From the traffic class to the hop limit; from the UDP checksum to behind BTH byte 4. */
 	static const uint8_t ip_usual[8] = { [7] = IPV6_HOP_LIMIT_USUAL };
@@ -101,41 +102,41 @@ start_ipv6(const uint8_t *ip)
 	static const uint8_t udp_usual[8] = { 0 };
 	static const uint8_t udp_bits[8] = { [0] = 0xff, [1] = 0xff, [6] = 0xff };
 
-	if ((unusual(ip, ip_usual, ip_bits) | unusual(ip + 46, udp_usual, udp_bits)) == 0)
+	if ((icrc_unusual(ip, ip_usual, ip_bits) | icrc_unusual(ip + 46, udp_usual, udp_bits)) == 0)
 		return IPV6_START;
-	return IPV6_START ^ unusual_ipv6(ip);
+	return IPV6_START ^ icrc_unusual_ipv6(ip);
 }
 
 static inline uint32_t
-start(enum rcd_l3 l3, const uint8_t *ip)
+icrc_start(enum rcd_l3 l3, const uint8_t *ip)
 {
-	return l3 == RCD_L3_IPV4 ? start_ipv4(ip) : start_ipv6(ip);
+	return l3 == RCD_L3_IPV4 ? icrc_start_ipv4(ip) : icrc_start_ipv6(ip);
 }
 
 static inline uint32_t
-update(uint32_t crc, const uint8_t *src, size_t len)
+icrc_update(uint32_t crc, const uint8_t *src, size_t len)
 {
 	crc = crc32_gzip_refl(crc, src, len);
-	clear_upper_halves();
+	icrc_clear_upper_halves();
 	return crc;
 }
 
 uint32_t
 rcd_icrc_start(enum rcd_l3 l3, const uint8_t *ip)
 {
-	return start(l3, ip);
+	return icrc_start(l3, ip);
 }
 
 uint32_t
 rcd_icrc_update(uint32_t crc, const uint8_t *src, size_t len)
 {
-	return update(crc, src, len);
+	return icrc_update(crc, src, len);
 }
 
 uint32_t
 rcd_icrc(enum rcd_l3 l3, const uint8_t *ip, size_t len)
 {
-	return update(start(l3, ip), ip, len);
+	return icrc_update(icrc_start(l3, ip), ip, len);
 }
 
 /* What a CRC-32 over any bytes and their own CRC, least significant byte first, comes to. */
@@ -153,7 +154,7 @@ rcd_pkt_icrc_check_burst(const struct rcd_pkt *pkts, enum rcd_verdict *verdicts,
 
 		if (verdicts[i] != RCD_VERDICT_OK)
 			continue;
-		crc = update(start((enum rcd_l3)pkt->l3, pkt->ip), pkt->ip, pkt->ip_len);
+		crc = icrc_update(icrc_start((enum rcd_l3)pkt->l3, pkt->ip), pkt->ip, pkt->ip_len);
 		if (crc == RESIDUE)
 			ok++;
 		else

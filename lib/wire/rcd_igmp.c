@@ -20,7 +20,7 @@
 #define IPV4_LEN_WITH_OPT (RCD_IPV4_LEN + OPTION_LEN)
 
 static size_t
-build_igmp(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
+igmp_build(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
 	const struct rcd_gid *to, bool leave)
 {
 	static const uint8_t router_alert[OPTION_LEN] = { 0x94, 0x04, 0, 0 };
@@ -47,7 +47,7 @@ build_igmp(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
 }
 
 static size_t
-build_mld(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
+igmp_build_mld(uint8_t *dst, const struct rcd_gid *src, const struct rcd_gid *group,
 	const struct rcd_gid *to, bool leave)
 {
 	static const uint8_t router_alert[HOP_BY_HOP_LEN] = { RCD_IP_PROTO_ICMPV6, 0, 5, 2, 0, 0, 1,
@@ -84,10 +84,10 @@ rcd_membership_build(uint8_t *dst, const struct rcd_gid *src, const struct rcd_g
 
 	if (rcd_gid_is_ipv4(group)) {
 		*to = leave ? rcd_gid_from_ipv4(all_routers4) : *group;
-		return build_igmp(dst, src, group, to, leave);
+		return igmp_build(dst, src, group, to, leave);
 	}
 	*to = leave ? all_routers6 : *group;
-	return build_mld(dst, src, group, to, leave);
+	return igmp_build_mld(dst, src, group, to, leave);
 }
 
 bool

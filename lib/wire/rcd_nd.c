@@ -24,7 +24,8 @@ enum {
 #define FIXED_LEN 24 /**< up to the options */
 
 static uint16_t
-checksum(const struct rcd_gid *sgid, const struct rcd_gid *dgid, const uint8_t *message, size_t len)
+nd_checksum(
+	const struct rcd_gid *sgid, const struct rcd_gid *dgid, const uint8_t *message, size_t len)
 {
 	uint64_t sum = rcd_csum_add(0, sgid->raw, RCD_GID_LEN);
 
@@ -44,7 +45,7 @@ rcd_nd_parse(const struct rcd_gid *sgid, const struct rcd_gid *dgid, uint8_t hop
 		return RCD_VERDICT_ICMPV6;
 	if (hop_limit != RCD_ND_HOP_LIMIT || src[1] != 0)
 		return RCD_VERDICT_ICMPV6;
-	if (checksum(sgid, dgid, src, len) != 0)
+	if (nd_checksum(sgid, dgid, src, len) != 0)
 		return RCD_VERDICT_ICMP_CHECKSUM;
 	*nd = (struct rcd_nd){
 		.advertisement = src[0] == ICMPV6_ADVERTISEMENT,
@@ -86,5 +87,5 @@ rcd_nd_build(uint8_t *dst, const struct rcd_gid *sgid, const struct rcd_gid *dgi
 	dst[24] = nd->advertisement ? OPTION_TARGET_MAC : OPTION_SOURCE_MAC;
 	dst[25] = 1;
 	memcpy(dst + 26, nd->mac, RCD_MAC_LEN);
-	rcd_put_be16(dst + 2, checksum(sgid, dgid, dst, RCD_ND_LEN));
+	rcd_put_be16(dst + 2, nd_checksum(sgid, dgid, dst, RCD_ND_LEN));
 }

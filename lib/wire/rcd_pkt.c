@@ -21,7 +21,7 @@
  * defect: what was found wrong in the IP header, to be told once the port shows that it matters.
  */
 static enum rcd_verdict
-parse_udp(const uint8_t *l4, size_t l4_len, size_t avail, enum rcd_verdict defect,
+pkt_parse_udp(const uint8_t *l4, size_t l4_len, size_t avail, enum rcd_verdict defect,
 	struct rcd_pkt *pkt)
 {
 	struct rcd_udp udp;
@@ -54,7 +54,7 @@ parse_udp(const uint8_t *l4, size_t l4_len, size_t avail, enum rcd_verdict defec
 }
 
 static enum rcd_verdict
-parse_ipv4(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
+pkt_parse_ipv4(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 {
 	struct rcd_ipv4 ip;
 	enum rcd_verdict verdict = rcd_ipv4_parse(data, len, &ip);
@@ -86,13 +86,13 @@ parse_ipv4(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 							    : RCD_VERDICT_IPV4_CHECKSUM;
 	else if (!rcd_ipv4_csum_ok(data, RCD_IPV4_LEN))
 		defect = RCD_VERDICT_IPV4_CHECKSUM;
-	return parse_udp(data + ip.hdr_len,
+	return pkt_parse_udp(data + ip.hdr_len,
 		ip.total_len < ip.hdr_len ? 0 : (size_t)ip.total_len - ip.hdr_len, len - ip.hdr_len,
 		defect, pkt);
 }
 
 static enum rcd_verdict
-parse_ipv6(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
+pkt_parse_ipv6(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 {
 	struct rcd_ipv6 ip;
 	enum rcd_verdict verdict = rcd_ipv6_parse(data, len, &ip);
@@ -124,14 +124,14 @@ parse_ipv6(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 	bool fits =
 		ip.payload_len <= len - RCD_IPV6_LEN && ip.payload_len <= UINT16_MAX - RCD_IPV6_LEN;
 
-	return parse_udp(data + RCD_IPV6_LEN, ip.payload_len, len - RCD_IPV6_LEN,
+	return pkt_parse_udp(data + RCD_IPV6_LEN, ip.payload_len, len - RCD_IPV6_LEN,
 		fits ? RCD_VERDICT_OK : RCD_VERDICT_IPV6_LENGTH, pkt);
 }
 
 static inline enum rcd_verdict
-parse_ip(enum rcd_l3 l3, const uint8_t *data, size_t len, struct rcd_pkt *pkt)
+pkt_parse_ip(enum rcd_l3 l3, const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 {
-	return l3 == RCD_L3_IPV4 ? parse_ipv4(data, len, pkt) : parse_ipv6(data, len, pkt);
+	return l3 == RCD_L3_IPV4 ? pkt_parse_ipv4(data, len, pkt) : pkt_parse_ipv6(data, len, pkt);
 }
 
 enum rcd_verdict
@@ -141,7 +141,7 @@ rcd_pkt_parse_ip(enum rcd_l3 l3, const uint8_t *data, size_t len, struct rcd_pkt
 	pkt->sport = 0;
 	pkt->dport = 0;
 	pkt->eth = (struct rcd_eth){ .tagged = false };
-	return parse_ip(l3, data, len, pkt);
+	return pkt_parse_ip(l3, data, len, pkt);
 }
 
 enum rcd_verdict
@@ -160,9 +160,9 @@ rcd_pkt_parse(const uint8_t *data, size_t len, struct rcd_pkt *pkt)
 
 	switch (pkt->eth.ethertype) {
 	case RCD_ETHERTYPE_IPV4:
-		return parse_ip(RCD_L3_IPV4, data + eth_len, len - eth_len, pkt);
+		return pkt_parse_ip(RCD_L3_IPV4, data + eth_len, len - eth_len, pkt);
 	case RCD_ETHERTYPE_IPV6:
-		return parse_ip(RCD_L3_IPV6, data + eth_len, len - eth_len, pkt);
+		return pkt_parse_ip(RCD_L3_IPV6, data + eth_len, len - eth_len, pkt);
 	case RCD_ETHERTYPE_ARP:
 		return RCD_VERDICT_ARP;
 	default:
@@ -190,13 +190,13 @@ rcd_pkt_parse_burst(const struct rcd_frame *frames, struct rcd_pkt *pkts,
 }
 
 static size_t
-l2_len(const struct rcd_path *path)
+pkt_l2_len(const struct rcd_path *path)
 {
 	return path->tagged ? RCD_ETH_LEN + RCD_VLAN_TAG_LEN : RCD_ETH_LEN;
 }
 
 static size_t
-l3_len(const struct rcd_path *path)
+pkt_l3_len(const struct rcd_path *path)
 {
 	return path->l3 == RCD_L3_IPV4 ? RCD_IPV4_LEN : RCD_IPV6_LEN;
 }
@@ -204,11 +204,11 @@ l3_len(const struct rcd_path *path)
 size_t
 rcd_pkt_hdr_len(const struct rcd_path *path, uint8_t opcode)
 {
-	return l2_len(path) + l3_len(path) + RCD_UDP_LEN + rcd_roce_hdr_len(opcode);
+	return pkt_l2_len(path) + pkt_l3_len(path) + RCD_UDP_LEN + rcd_roce_hdr_len(opcode);
 }
 
 static void
-build_ip(uint8_t *dst, const struct rcd_path *path, uint16_t l4_len)
+pkt_build_ip(uint8_t *dst, const struct rcd_path *path, uint16_t l4_len)
 {
 	if (path->l3 == RCD_L3_IPV4) {
 		struct rcd_ipv4 ip = {
@@ -263,11 +263,11 @@ rcd_pkt_hdr_init(struct rcd_pkt_hdr *hdr, const struct rcd_path *path)
 	memcpy(eth.src, path->smac, RCD_MAC_LEN);
 	rcd_eth_build(hdr->bytes, &eth);
 	hdr->l3 = path->l3;
-	hdr->ip_offset = (uint8_t)l2_len(path);
+	hdr->ip_offset = (uint8_t)pkt_l2_len(path);
 	ip = hdr->bytes + hdr->ip_offset;
-	build_ip(ip, &same, 0);
-	rcd_udp_build(ip + l3_len(path), &udp);
-	hdr->len = (uint8_t)(hdr->ip_offset + l3_len(path) + RCD_UDP_LEN);
+	pkt_build_ip(ip, &same, 0);
+	rcd_udp_build(ip + pkt_l3_len(path), &udp);
+	hdr->len = (uint8_t)(hdr->ip_offset + pkt_l3_len(path) + RCD_UDP_LEN);
 	if (path->l3 == RCD_L3_IPV4) {
 		rcd_put_be16(ip + IPV4_TOTAL_LEN, 0);
 		rcd_put_be16(ip + IPV4_CSUM, 0);
@@ -334,7 +334,7 @@ rcd_pkt_seal_on(uint8_t *frame, const struct rcd_pkt_hdr *hdr, size_t hdr_len, s
 size_t
 rcd_pkt_seal(uint8_t *frame, const struct rcd_path *path, size_t hdr_len, size_t payload_len)
 {
-	struct rcd_pkt_hdr hdr = { .l3 = path->l3, .ip_offset = (uint8_t)l2_len(path) };
+	struct rcd_pkt_hdr hdr = { .l3 = path->l3, .ip_offset = (uint8_t)pkt_l2_len(path) };
 
 	return rcd_pkt_seal_on(frame, &hdr, hdr_len, payload_len);
 }

@@ -6,7 +6,7 @@
 #include "rcd_roce.h"
 
 static inline bool
-payload_allowed(enum rcd_payload payload, size_t len)
+roce_payload_allowed(enum rcd_payload payload, size_t len)
 {
 	switch (payload) {
 	case RCD_PAYLOAD_NONE:
@@ -54,7 +54,7 @@ rcd_roce_parse(const uint8_t *src, size_t len, struct rcd_roce *roce, size_t *pa
 	if (len < roce->bth.pad_count)
 		return RCD_VERDICT_PAD;
 	len -= roce->bth.pad_count;
-	if (!payload_allowed(info->payload, len))
+	if (!roce_payload_allowed(info->payload, len))
 		return RCD_VERDICT_PAYLOAD;
 	*payload_len = len;
 	return RCD_VERDICT_OK;

@@ -141,8 +141,25 @@ def keys_of_configuration():
         tap.equal(sorted(told), sorted(known), f'keys of [{section}]')
         for key, start in told.items():
             if start:
-                err = faults(f'[{head}]\n{key} = {start}\n')
-                tap.true(f' {key}:' not in err, f'the default of {key}: {err}')
+                # Some are of one type of device only.
+                types = [''] if section == 'engine' else ['type = netdev\n', 'type = port\n']
+                told = [faults(f'[{head}]\n{of_type}{key} = {start}\n') for of_type in types]
+                tap.true(any(f' {key}:' not in err for err in told), f'default of {key}: {told}')
+
+
+def keys_of_links():
+    """Those that the command line knows are those of the engine's list."""
+    sys.path.insert(0, str(ROOT / 'usertools'))
+    sys.dont_write_bytecode = True
+    from rocade_complete import LINK_KEYS, LINK_SETTINGS
+    text = (ROOT / 'lib/engine/rcd_link_key.def').read_text()
+    listed = re.findall(r'^RCD_LINK_KEY\(\w+, (\w+), [^,]+, (\w+), "([^"]*)"', text, re.M)
+    tap.true(len(listed) > 10, listed)
+    tap.equal(LINK_KEYS, {name: form for name, _, form in listed}, 'keys and values')
+    tap.equal(list(LINK_SETTINGS), [name for name, time, _ in listed if time == 'LIVE'], 'settings')
+    told = '\n'.join(sections('rocade.8')['COMMANDS'])
+    for name in LINK_SETTINGS:
+        tap.true(re.search(rf'^\.BR? {name}\b', told, re.M), f'{name} is not in rocade(8)')
 
 
 def shown(page, section):
@@ -255,7 +272,7 @@ for one in PAGES:
 for one in PROGRAMS:
     tap.add(f'{one}_options', help_of(one))
 for function in (commands_of_rocade, commands_of_examples, keys_of_configuration,
-                 examples_of_configuration, names_of_quotas, names_of_counters,
+                 keys_of_links, examples_of_configuration, names_of_quotas, names_of_counters,
                  variables_of_the_environment, versions):
     tap.test(function)
 sys.exit(tap.run())

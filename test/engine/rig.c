@@ -21,6 +21,7 @@
 
 #include "rcd_mr.h"
 #include "rcd_qp.h"
+#include "rcd_sequence.h"
 
 #define ARGS_MAX 32
 
@@ -189,29 +190,6 @@ rig_kill(struct rig *rig)
 	waitpid(rig->pid, NULL, 0);
 	running = 0;
 	unlink(rig->socket);
-}
-
-char *
-rig_admin(const char *socket, const char *line)
-{
-	struct rcd_ctrl_admin_req req = { .line = "" };
-	struct rcd_client client;
-	struct rcd_ctrl_fds fds;
-	char *text = NULL;
-	struct stat stat;
-
-	snprintf(req.line, sizeof(req.line), "%s", line);
-	if (rcd_client_connect(&client, socket) != 0)
-		return NULL;
-	if (rcd_client_call(&client, RCD_CTRL_ADMIN, &req, NULL, NULL, &fds) == 0 &&
-		fds.count == 1 && fstat(fds.fds[0], &stat) == 0) {
-		text = calloc(1, (size_t)stat.st_size + 1);
-		if (text != NULL && pread(fds.fds[0], text, (size_t)stat.st_size, 0) < 0)
-			text[0] = '\0';
-	}
-	rcd_ctrl_fds_close(&fds);
-	rcd_client_close(&client);
-	return text;
 }
 
 long long
@@ -389,7 +367,11 @@ node_gid(const struct node *node, int v4)
 	return 0;
 }
 
+#ifdef __SANITIZE_THREAD__
+uint8_t node_timeout = 16;
+#else
 uint8_t node_timeout = 14;
+#endif
 
 struct rcd_ctrl_qp_attr
 node_attr(const struct node *node, const struct node *peer, int v4)
@@ -511,24 +493,20 @@ node_wait(struct node *node, struct rcd_cq_slot *slot, int limit_ms)
 void
 fill(uint8_t *memory, uint64_t len, uint32_t seed)
 {
-	uint32_t state = seed * 2654435761u + 1;
+	struct rcd_sequence sequence = { seed };
 
-	for (uint64_t i = 0; i < len; i++) {
-		state = state * 1664525u + 1013904223u;
-		memory[i] = (uint8_t)(state >> 24);
-	}
+	for (uint64_t i = 0; i < len; i++)
+		memory[i] = (uint8_t)rcd_sequence_next(&sequence);
 }
 
 int
 filled(const uint8_t *memory, uint64_t len, uint32_t seed)
 {
-	uint32_t state = seed * 2654435761u + 1;
+	struct rcd_sequence sequence = { seed };
 
-	for (uint64_t i = 0; i < len; i++) {
-		state = state * 1664525u + 1013904223u;
-		if (memory[i] != (uint8_t)(state >> 24))
+	for (uint64_t i = 0; i < len; i++)
+		if (memory[i] != (uint8_t)rcd_sequence_next(&sequence))
 			return 0;
-	}
 	return 1;
 }
 

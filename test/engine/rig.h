@@ -15,11 +15,11 @@
 #include "rcd_cl_mem.h"
 #include "rcd_client.h"
 
-/** Whether a sanitizer slows the programs down. */
-#ifdef __SANITIZE_ADDRESS__
-#define RIG_SANITIZED 1
+/** Of what is done over and over, fewer where everything takes ten times as long. */
+#ifdef __SANITIZE_THREAD__
+#define RIG_TIMES(count) ((count) / 10)
 #else
-#define RIG_SANITIZED 0
+#define RIG_TIMES(count) (count)
 #endif
 
 /** For what must come: nothing but a fault takes so long, however busy the machine is. */
@@ -57,7 +57,10 @@ rig_stop(struct rig *rig, int limit_ms);
 void
 rig_kill(struct rig *rig);
 
-/** An administrative command's answer, JSON text to free. @return NULL when it can't be had */
+/**
+ * The answer to a request of administration in words, as rocade(8) takes them (words.c): JSON text
+ * to free. @return NULL when it can't be had
+ */
 char *
 rig_admin(const char *socket, const char *line);
 

@@ -20,6 +20,7 @@
 
 #include "rcd_mr.h"
 #include "rcd_qp.h"
+#include "rcd_sequence.h"
 #include "rcd_tap.h"
 #include "rig.h"
 
@@ -41,14 +42,11 @@ offences(const char *counter)
 static void
 scribble(struct rcd_client *client, uint64_t seed)
 {
+	struct rcd_sequence sequence = { seed };
 	uint64_t *words = (uint64_t *)(void *)client->shm;
 
-	for (uint64_t i = 0; i < client->shm_bytes / 8; i++) {
-		seed ^= seed << 13;
-		seed ^= seed >> 7;
-		seed ^= seed << 17;
-		words[i] = seed;
-	}
+	for (uint64_t i = 0; i < client->shm_bytes / 8; i++)
+		words[i] = rcd_sequence_next(&sequence);
 }
 
 /* An engine whose segments are small enough to write all of them many times. */
@@ -330,7 +328,7 @@ ten_thousand_connections(void)
 	struct honest honest = honest_start(&rig);
 	int before = open_files();
 
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < RIG_TIMES(10000); i++) {
 		struct rcd_client client;
 
 		MUST(rcd_client_connect(&client, rig.socket) == 0);
@@ -359,7 +357,7 @@ flood(void)
 	};
 	for (int i = 0; i < 8; i++)
 		socks[i] = raw_connect();
-	for (int round = 0; round < 20000; round++)
+	for (int round = 0; round < RIG_TIMES(20000); round++)
 		for (int i = 0; i < 8; i++)
 			rcd_ctrl_send(socks[i], &msg, rcd_ctrl_req_len(RCD_CTRL_HELLO), NULL,
 				MSG_DONTWAIT);

@@ -75,6 +75,10 @@ class Engine:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 raise
+            # That of a sanitizer that found something, perhaps.
+            if self.process.returncode:
+                said = self.log.read_text() if self.log.exists() else ''
+                raise AssertionError(f'an engine ended with {self.process.returncode}: {said}')
         return self.process.returncode
 
 

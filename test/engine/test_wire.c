@@ -17,7 +17,7 @@
 #include "rig.h"
 
 #define MEMORY    (4u << 20)
-#define LONG_ONES 64
+#define LONG_ONES RIG_TIMES(64)
 
 static struct rig rig;
 
@@ -414,7 +414,7 @@ short_beside_long(void)
 		CU_ASSERT_EQUAL_FATAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		before += slot.wr_id == 1;
 	} while (slot.wr_id == 1);
-	/* In order of posting it would have been the last of four gigabytes. */
+	/* In order of posting it would have been the last. */
 	CU_ASSERT(before < LONG_ONES / 2);
 	while (before++ < LONG_ONES)
 		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);

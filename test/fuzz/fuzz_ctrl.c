@@ -118,10 +118,11 @@ add_fds(const struct client *client, uint32_t op, uint32_t kind, unsigned int co
 static bool
 allowed(const struct rcd_ctrl_msg *msg)
 {
-	const char *line = msg->body.admin_req.line;
+	const char *json = msg->body.admin_req.json;
 
 	return msg->hdr.op != RCD_CTRL_ADMIN ||
-		(strstr(line, "port") == NULL && strstr(line, "netdev") == NULL);
+		(strstr(json, "port") == NULL && strstr(json, "netdev") == NULL &&
+			strchr(json, '\\') == NULL);
 }
 
 static void
@@ -137,7 +138,7 @@ request(struct client *client, const struct step *step)
 	if (step->who & 0x80)
 		request_mend(op, &msg.body);
 	if (op == RCD_CTRL_ADMIN)
-		msg.body.admin_req.line[sizeof(msg.body.admin_req.line) - 1] = '\0';
+		msg.body.admin_req.json[sizeof(msg.body.admin_req.json) - 1] = '\0';
 	if (!allowed(&msg))
 		return;
 	add_fds(client, op, aux(step), inside_fd_count(op), &fds);

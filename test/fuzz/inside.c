@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "rcd_check.h"
+#include "rcd_clock.h"
+#include "rcd_poll.h"
 #include "rcd_shm.h"
 
 /* What is reached from EAL's memory alone looks leaked to the sanitizer, which does not scan it. */

@@ -92,7 +92,7 @@ def clients():
     yield both + [req(0, 'CM_CHANNEL_CREATE'), req(0, 'CM_MIGRATE', 4), req(0, 'CM_DESTROY')]
     yield listener(0) + [req(0, 'CM_JOIN'), req(0, 'CM_EVENT'), req(0, 'CM_LEAVE'),
                          req(0, 'CM_SET', 4), req(0, 'CM_QUERY')]
-    for line in range(18):
+    for line in range(26):
         yield listener(0) + [req(1, 'PD_CREATE'), req(1, 'ADMIN', line)]
 
 

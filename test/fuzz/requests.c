@@ -164,29 +164,39 @@ fill_modify(const struct client *client, uint32_t which, struct rcd_ctrl_qp_modi
 static void
 fill_admin(uint32_t which, struct rcd_ctrl_admin_req *req)
 {
-	static const char *const lines[] = {
-		"link",
-		"resource",
-		"resource cm_id",
-		"resource qp",
-		"resource mr",
-		"resource ctx",
-		"statistic f0",
-		"addr add f0 10.0.0.3/24",
-		"addr add f1 10.0.0.4/24 vlan 5",
-		"addr del f0 10.0.0.3",
-		"addr del f0 10.0.0.1",
-		"link set f0 down",
+	static const char *const texts[] = {
+		"{\"op\":\"link\"}",
+		"{\"op\":\"resource\"}",
+		"{\"op\":\"resource\",\"kind\":\"cm_id\"}",
+		"{\"op\":\"resource\",\"kind\":\"qp\"}",
+		"{\"op\":\"resource\",\"kind\":\"mr\"}",
+		"{\"op\":\"resource\",\"kind\":\"ctx\"}",
+		"{\"op\":\"statistic\",\"name\":\"f0\"}",
+		"{\"op\":\"addr_add\",\"name\":\"f0\",\"address\":\"10.0.0.3/24\"}",
+		"{\"op\":\"addr_add\",\"name\":\"f1\",\"address\":\"10.0.0.4/24@5\"}",
+		"{\"op\":\"addr_del\",\"name\":\"f0\",\"address\":\"10.0.0.3\"}",
+		"{\"op\":\"addr_del\",\"name\":\"f0\",\"address\":\"10.0.0.1\"}",
+		"{\"op\":\"link_set\",\"name\":\"f0\",\"state\":\"down\"}",
+		"{\"op\":\"link_set\",\"name\":\"f0\",\"state\":\"up\"}",
+		"{\"op\":\"link_del\",\"name\":\"f0\"}",
+		"{\"op\":\"link_del\",\"name\":\"f1\"}",
+		"{\"op\":\"link_add\",\"name\":\"f0\",\"type\":\"wire\",\"peer\":\"f1\"}",
+		"{\"op\":\"engine\"}",
+		"{\"op\":\"resource\",\"kind\":\"quota\"}",
+		"{\"op\":\"link_set\",\"name\":\"f0\",\"mtu\":\"1500\",\"gateway4\":\"10.0.0.9\","
+		"\"gateway6\":\"none\"}",
+		"{\"op\":\"link_add\",\"name\":\"f2\",\"peer\":\"f3\",\"mtu\":\"2K\",\"address\":"
+		"\"10.9.0.1/24, fd09::1/64@3\",\"state\":\"down\"}",
+		"{\"op\":\"link_set\",\"name\":\"f0\",\"mtu\":1500}",
+		"{\"op\":\"link\",\"op\":\"stop\"}",
+		"{\"op\":\"link_set\",\"name\":[\"f0\"]}",
+		"[[[[[[[[[[[[[[[[{}]]]]]]]]]]]]]]]]",
 		"link set f0 up",
-		"link del f0",
-		"link del f1",
-		"link add f0 wire f1",
-		"engine",
-		"resource quota",
+		"{\"op\":\"link_add\",\"name\":\"f0\",\"impair\":\"drop=1%\",\"x\":\"\\u0007\"}",
 	};
 
-	snprintf(req->line, sizeof(req->line), "%s",
-		lines[which % (sizeof(lines) / sizeof(lines[0]))]);
+	snprintf(req->json, sizeof(req->json), "%s",
+		texts[which % (sizeof(texts) / sizeof(texts[0]))]);
 }
 
 static void

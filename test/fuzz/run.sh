@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs every libFuzzer target of a build for a fixed number of inputs from a fixed seed, beginning
-# with the kept corpus; a failure can be repeated. On a slow machine a minute for each is the end.
-# As many run at once as there are processors.
+# with the kept corpus; a failure can be repeated. On a slow machine a minute for each is the end,
+# unless another time is given. As many run at once as there are processors.
 #
 # A target that drives a whole engine takes longer for each input: it gets a fortieth of them.
 #
-#   run.sh BUILD_FOLDER INPUTS
+#   run.sh BUILD_FOLDER INPUTS [SECONDS]
 set -euo pipefail
 build=$1
 inputs=$2
+seconds=${3:-60}
 here=$(dirname "$(readlink -f "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -22,7 +23,7 @@ fuzz() {
 	case $name in
 	fuzz_ctrl | fuzz_segment) runs=$((inputs / 40)) ;;
 	esac
-	if ! "$1" -seed=1 -runs="$runs" -max_total_time=60 -max_len=1500 \
+	if ! "$1" -seed=1 -runs="$runs" -max_total_time="$seconds" -max_len=1500 \
 		-artifact_prefix="$build/crash-$name-" \
 		"$work/$name" "$here/corpus/${name#fuzz_}" >"$work/$name.log" 2>&1; then
 		echo "fuzz: $name FAILED"

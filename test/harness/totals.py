@@ -5,6 +5,8 @@ its program printed, and last of all prints one line:
 
     N passed, N failed, N skipped
 
+Before that, how long the unit tests of each run took together.
+
     totals.py TESTLOG_JSON...
 
 A program that reports its tests in the Test Anything Protocol counts as many as it reports, any
@@ -73,12 +75,26 @@ def judge(program):
     return {**counts, 'failed': len(failed)}
 
 
+def is_unit(program):
+    return 'unit' in re.split(r'[:+ ]', program['name'].split(' / ')[0])
+
+
+def unit_seconds(programs):
+    """Says how long the unit tests among the programs of a run took, one after the other."""
+    seconds = [program['duration'] for program in programs
+               if is_unit(program) and 'duration' in program]
+    if seconds:
+        print(f'{len(seconds)} programs of unit tests took {sum(seconds):.1f} s together')
+
+
 def main():
     totals = {'passed': 0, 'failed': 0, 'skipped': 0}
     for path in sys.argv[1:]:
         try:
             with open(path, encoding='utf-8', errors='replace') as log:
-                counts = [judge(json.loads(line)) for line in log]
+                programs = [json.loads(line) for line in log]
+            counts = [judge(program) for program in programs]
+            unit_seconds(programs)
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             print(f'FAILED: no log of tests: {path}: {error}')
             counts = [{'failed': 1}]

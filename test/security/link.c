@@ -77,6 +77,36 @@ link_arp(struct link *link, const struct rcd_gid *sender, const uint8_t *mac,
 	put_arp(link, &arp, all, vlan_id);
 }
 
+/* MACs that two threads share: byte by byte, and a frame meanwhile may have some of each. */
+static void
+put_mac(uint8_t *to, const uint8_t *from)
+{
+	for (uint32_t i = 0; i < RCD_MAC_LEN; i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
+static void
+get_mac(uint8_t *to, const uint8_t *from)
+{
+	for (uint32_t i = 0; i < RCD_MAC_LEN; i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+void
+link_be(struct link *link, const uint8_t *mac)
+{
+	put_mac(link->peer_mac, mac);
+}
+
+bool
+link_went_to(const struct link *link, const uint8_t *mac)
+{
+	uint8_t last[RCD_MAC_LEN];
+
+	get_mac(last, link->to_mac);
+	return memcmp(last, mac, RCD_MAC_LEN) == 0;
+}
+
 /* ARP of the engine: counted, and answered when it asks for a peer. */
 static void
 take_arp(struct link *link, const uint8_t *frame, size_t len, const struct rcd_eth *eth)
@@ -91,7 +121,7 @@ take_arp(struct link *link, const uint8_t *frame, size_t len, const struct rcd_e
 		arp.op == RCD_ARP_REQUEST ? &link->asked : &link->answers, 1, __ATOMIC_SEQ_CST);
 	if (arp.op != RCD_ARP_REQUEST || memcmp(arp.target_ip, peers, sizeof(peers)) != 0)
 		return;
-	memcpy(answer.sender_mac, link->peer_mac, RCD_MAC_LEN);
+	get_mac(answer.sender_mac, link->peer_mac);
 	memcpy(answer.sender_ip, arp.target_ip, 4);
 	memcpy(answer.target_mac, arp.sender_mac, RCD_MAC_LEN);
 	memcpy(answer.target_ip, arp.sender_ip, 4);
@@ -159,6 +189,7 @@ take_nd(struct link *link, const uint8_t *frame, size_t len, const struct rcd_et
 	size_t at = rcd_eth_len(eth);
 	struct rcd_ipv6 ip;
 	struct rcd_nd nd;
+	uint8_t mac[RCD_MAC_LEN];
 
 	if (rcd_ipv6_parse(frame + at, len - at, &ip) != RCD_VERDICT_OK ||
 		ip.next_header != RCD_IP_PROTO_ICMPV6 || len < at + RCD_IPV6_LEN + ip.payload_len ||
@@ -167,8 +198,9 @@ take_nd(struct link *link, const uint8_t *frame, size_t len, const struct rcd_et
 		ip.src.raw[0] != peers.raw[0])
 		return; /* the kernel has addresses of its own there */
 	__atomic_fetch_add(nd.advertisement ? &link->answers : &link->asked, 1, __ATOMIC_SEQ_CST);
+	get_mac(mac, link->peer_mac);
 	if (!nd.advertisement && memcmp(nd.target.raw, peers.raw, 15) == 0)
-		link_nd_tell(link, &nd.target, link->peer_mac, &ip.src, 0);
+		link_nd_tell(link, &nd.target, mac, &ip.src, 0);
 }
 
 static void
@@ -178,7 +210,7 @@ take_roce(struct link *link, const struct rcd_pkt *pkt)
 	uint16_t attr;
 
 	if (pkt->roce.bth.dest_qpn.val != RCD_QPN_GSI) {
-		memcpy(link->to_mac, pkt->eth.dst, RCD_MAC_LEN);
+		put_mac(link->to_mac, pkt->eth.dst);
 		__atomic_store_n(&link->to_qpn, pkt->roce.bth.dest_qpn.val, __ATOMIC_SEQ_CST);
 		return;
 	}

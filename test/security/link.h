@@ -19,14 +19,15 @@
 /** The test's end, and what was seen there. Counts are atomic. */
 struct link {
 	int sock;
-	uint8_t peer_mac[RCD_MAC_LEN]; /**< with which it answers for 10.78.0.0/24, fd78::/120 */
-	uint32_t asked;                /**< ARP requests and solicitations of the engine */
-	uint32_t answers;              /**< ARP replies and advertisements of the engine */
-	uint32_t rep_id;               /**< of the last REP: the engine's ID */
+	uint8_t peer_mac
+		[RCD_MAC_LEN]; /**< it answers by it for 10.78.0.0/24, fd78::/120: link_be() */
+	uint32_t asked;        /**< ARP requests and solicitations of the engine */
+	uint32_t answers;      /**< ARP replies and advertisements of the engine */
+	uint32_t rep_id;       /**< of the last REP: the engine's ID */
 	uint32_t dreps;
-	uint32_t dreps_astray; /**< to another MAC than the question came from */
-	uint32_t to_qpn;       /**< destination of the last RoCE packet that is no MAD */
-	uint8_t to_mac[RCD_MAC_LEN];
+	uint32_t dreps_astray;       /**< to another MAC than the question came from */
+	uint32_t to_qpn;             /**< destination of the last RoCE packet that is no MAD */
+	uint8_t to_mac[RCD_MAC_LEN]; /**< its MAC: link_went_to() */
 };
 
 /** What questions of strangers come from: answers have to go there. */
@@ -39,6 +40,14 @@ link_make(void);
 /** Take the end v1, and answer there. */
 void
 link_open(struct link *link);
+
+/** Answer by another MAC from now on. */
+void
+link_be(struct link *link, const uint8_t *mac);
+
+/** Whether the last RoCE packet that is no MAD went to a MAC. */
+bool
+link_went_to(const struct link *link, const uint8_t *mac);
 
 /** A frame into the link. */
 void

@@ -97,47 +97,47 @@ ask_for(uint16_t port, int limit_ms)
 }
 
 static void
-guest_with_identifiers(void)
+importer_with_identifiers(void)
 {
-	struct rcd_client guest;
-	struct node host;
+	struct rcd_client importer;
+	struct node opener;
 	uint32_t index;
 
-	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	MUST(rcd_client_connect(&guest, rig.socket) == 0);
-	listen_on(&guest, 7471);
-	CU_ASSERT_EQUAL(rcd_client_import(&guest, host.client.seg_fd, &index), -EINVAL);
-	/* The host goes; whoever had the identifiers has them still, or nobody has. */
-	node_close(&host);
+	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_connect(&importer, rig.socket) == 0);
+	listen_on(&importer, 7471);
+	CU_ASSERT_EQUAL(rcd_client_import(&importer, opener.client.seg_fd, &index), -EINVAL);
+	/* The opener goes; whoever had the identifiers has them still, or nobody has. */
+	node_close(&opener);
 	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_NOT_EQUAL(ask_for(7471, QUIET_MS), 8);
-	rcd_client_close(&guest);
+	rcd_client_close(&importer);
 	/* Rejected: nobody listens any more. */
 	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
 	CU_ASSERT_EQUAL(ask_for(7471, FOREVER_MS), 8);
 }
 
-/* What a guest asks for before it has a host's place belongs to the context, and stays with it. */
+/* What an importer asks for belongs to the context, and stays with it. */
 static void
-identifiers_of_a_guest(void)
+identifiers_of_an_importer(void)
 {
-	struct rcd_client guest;
-	struct node host;
+	struct rcd_client importer;
+	struct node opener;
 	uint32_t index;
 
-	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	MUST(rcd_client_connect(&guest, rig.socket) == 0);
-	MUST(rcd_client_import(&guest, host.client.seg_fd, &index) == 0);
-	listen_on(&guest, 7472);
-	close(host.client.sock);
-	host.client.sock = -1;
-	/* The guest, and who asks. */
+	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_connect(&importer, rig.socket) == 0);
+	MUST(rcd_client_import(&importer, opener.client.seg_fd, &index) == 0);
+	listen_on(&importer, 7472);
+	close(opener.client.sock);
+	opener.client.sock = -1;
+	/* The importer, and who asks. */
 	CU_ASSERT_TRUE(clients_become(2));
 	CU_ASSERT_TRUE(rig_contexts(&rig, 1, FOREVER_MS));
 	CU_ASSERT_EQUAL(ask_for(7472, QUIET_MS), -1);
-	rcd_client_close(&guest);
+	rcd_client_close(&importer);
 	CU_ASSERT_TRUE(rig_contexts(&rig, 0, FOREVER_MS));
-	node_close(&host);
+	node_close(&opener);
 }
 
 /* Ask for a neighbour that is not there, and don't wait for the answer. */
@@ -154,36 +154,36 @@ park(struct node *node, uint8_t last)
 }
 
 /*
- * The host's reply can't be delivered, so that it goes within the round of those that wait; its
- * guest, which is freed by that, stands where the round goes on.
+ * The opener's reply can't be delivered, so that it goes within the round of those that wait, and
+ * its importer has the context.
  */
 static void
-host_goes_while_others_wait(void)
+opener_goes_while_others_wait(void)
 {
 	struct honest honest = honest_start(&rig);
-	struct rcd_client guest;
-	struct node host, other;
+	struct rcd_client importer;
+	struct node opener, other;
 	uint32_t index;
 
-	/* Nobody comes between the guest and its host in the list of connections. */
+	/* Nobody comes between the importer and its opener in the list of connections. */
 	MUST(rig_contexts(&rig, 2, FOREVER_MS));
 	node_open(&other, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	MUST(rcd_client_connect(&guest, rig.socket) == 0);
-	node_open(&host, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	MUST(rcd_client_import(&guest, host.client.seg_fd, &index) == 0);
-	park(&host, 77);
-	MUST(shutdown(host.client.sock, SHUT_RD) == 0);
+	MUST(rcd_client_connect(&importer, rig.socket) == 0);
+	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	MUST(rcd_client_import(&importer, opener.client.seg_fd, &index) == 0);
+	park(&opener, 77);
+	MUST(shutdown(opener.client.sock, SHUT_RD) == 0);
 	usleep(500000);
 	park(&other, 78);
 	/* The honest pair, two of these, and who asks. */
 	CU_ASSERT_TRUE(clients_become(5));
-	/* Of the three connections the host's has gone, and its guest has the context. */
+	/* Of the three connections the opener's has gone, and its importer has the context. */
 	CU_ASSERT_TRUE(rig_contexts(&rig, 4, FOREVER_MS));
-	close(guest.sock);
-	guest.sock = -1;
+	close(importer.sock);
+	importer.sock = -1;
 	CU_ASSERT_TRUE(rig_contexts(&rig, 3, FOREVER_MS));
-	rcd_client_close(&guest);
-	node_close(&host);
+	rcd_client_close(&importer);
+	node_close(&opener);
 	node_close(&other);
 	CU_ASSERT_EQUAL(honest_end(honest), 0);
 }
@@ -198,10 +198,12 @@ int
 main(void)
 {
 	static const struct rcd_test tests[] = {
-		{ "S3 a guest that has CM identifiers of its own is refused",
-			guest_with_identifiers },
-		{ "S3 a guest's CM identifiers stay with the context", identifiers_of_a_guest },
-		{ "S4 a host goes while its guest and others wait", host_goes_while_others_wait },
+		{ "S3 an importer that has CM identifiers of its own is refused",
+			importer_with_identifiers },
+		{ "S3 an importer's CM identifiers stay with the context",
+			identifiers_of_an_importer },
+		{ "S4 an opener goes while its importer and others wait",
+			opener_goes_while_others_wait },
 		{ "S3 S4 the engine ends well", engine_ends_well },
 	};
 

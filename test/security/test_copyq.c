@@ -15,6 +15,7 @@
 
 #include "copyq.h"
 #include "rcd_qp.h"
+#include "rcd_sequence.h"
 #include "rcd_tap.h"
 
 #define CLIENTS  16
@@ -477,7 +478,7 @@ lies(void)
 static void
 scribbles(void)
 {
-	uint64_t state = 88172645463325252ull;
+	struct rcd_sequence sequence = { 88172645463325252ull };
 	struct honest honest;
 
 	setup();
@@ -486,13 +487,11 @@ scribbles(void)
 		post(&peer.qp, RCD_WR_RDMA_WRITE, peers(5000), (uintptr_t)memory, key);
 		post(&peer_second, RCD_WR_RDMA_READ, peers(5000), (uintptr_t)memory, key);
 		post(&copied.qp, RCD_WR_SEND, ours(5000), 0, 0);
-		for (size_t i = 0; i < offsetof(struct rcd_copyq, arena) / 8; i++) {
-			state ^= state << 13;
-			state ^= state >> 7;
-			state ^= state << 17;
-			((volatile uint64_t *)(void *)queue)[i] = state;
-		}
-		rcd_shm_store(&queue->done, rcd_shm_load(&queue->posted) - (uint32_t)state % 3);
+		for (size_t i = 0; i < offsetof(struct rcd_copyq, arena) / 8; i++)
+			((volatile uint64_t *)(void *)queue)[i] = rcd_sequence_next(&sequence);
+		rcd_shm_store(&queue->done,
+			rcd_shm_load(&queue->posted) -
+				(uint32_t)(rcd_sequence_next(&sequence) % 3));
 		usleep(200);
 	}
 	CU_ASSERT_EQUAL(honest_end(honest), 0);

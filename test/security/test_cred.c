@@ -148,10 +148,10 @@ end_program(void)
 static uint64_t
 rights_of(pid_t pid, uid_t uid)
 {
-	struct rcd_session session = { .pid = pid, .uid = uid };
+	struct rcd_conn conn = { .pid = pid, .uid = uid };
 
-	rcd_cred_read(&session);
-	return session.caps;
+	rcd_cred_read(&conn);
+	return conn.caps;
 }
 
 static void
@@ -205,26 +205,30 @@ rights_behind_many_groups(void)
 static void
 processes_without_a_number(void)
 {
-	static struct rcd_engine engine;
-	static struct rcd_session asks = { .engine = &engine, .serial = 1, .via = 1, .uid = 1000 };
-	static struct rcd_session context = { .engine = &engine, .serial = 2, .uid = 1000 };
-	static struct rcd_session guest = { .engine = &engine, .serial = 3, .uid = 1000 };
+	static struct rcd_conn asks = { .serial = 1, .uid = 1000 };
+	static struct rcd_conn first = { .serial = 2, .uid = 1000 };
+	static struct rcd_conn other = { .serial = 3, .uid = 1000 };
+	static struct rcd_context context;
 
-	LIST_INSERT_HEAD(&engine.sessions, &asks, link);
-	LIST_INSERT_HEAD(&context.guests, &guest, guest_link);
-	asks.pid = context.pid = 77;
+	LIST_INSERT_HEAD(&context.conns, &first, context_link);
+	LIST_INSERT_AFTER(&first, &other, context_link);
+	first.context = other.context = &context;
+	asks.pid = first.pid = 77;
 	CU_ASSERT_TRUE(rcd_cred_same_process(&asks, &context));
-	context.uid = 1001;
+	first.uid = 1001;
 	CU_ASSERT_FALSE(rcd_cred_same_process(&asks, &context));
-	context.uid = 1000;
+	other.pid = 77;
+	CU_ASSERT_TRUE(rcd_cred_same_process(&asks, &context));
+	other.pid = 0;
+	first.uid = 1000;
 	/* The number of all that the engine's PID namespace does not see. */
-	asks.pid = context.pid = 0;
+	asks.pid = first.pid = 0;
 	CU_ASSERT_FALSE(rcd_cred_same_process(&asks, &context));
-	context.pid = 77;
+	first.pid = 77;
 	CU_ASSERT_FALSE(rcd_cred_same_process(&asks, &context));
 	/* The context's own connections need none. */
-	CU_ASSERT_TRUE(rcd_cred_same_process(&asks, &asks));
-	asks.host = &context;
+	CU_ASSERT_TRUE(rcd_cred_same_process(&other, &context));
+	asks.context = &context;
 	CU_ASSERT_TRUE(rcd_cred_same_process(&asks, &context));
 }
 

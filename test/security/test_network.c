@@ -335,7 +335,7 @@ sends_to(struct node *node, uint32_t ah, uint32_t qpn, const uint8_t *mac, int l
 			i++)
 			usleep(1000);
 		if (__atomic_load_n(&far.to_qpn, __ATOMIC_SEQ_CST) == qpn &&
-			memcmp(far.to_mac, mac, RCD_MAC_LEN) == 0)
+			link_went_to(&far, mac))
 			return true;
 	} while (now_ms() < deadline);
 	return false;
@@ -394,12 +394,12 @@ new_macs_reach_everybody(void)
 	CU_ASSERT_TRUE(sends_to(&ud, handles[0], 77, first, FOREVER_MS));
 	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, first, FOREVER_MS));
 	/* It has another one from now on, and says so. */
-	memcpy(far.peer_mac, second, RCD_MAC_LEN);
+	link_be(&far, second);
 	link_arp(&far, &peer, second, &peer, 0);
 	for (int i = 0; i < 3; i++)
 		CU_ASSERT_TRUE(sends_to(&ud, handles[i], 77, second, FOREVER_MS));
 	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, second, FOREVER_MS));
-	memcpy(far.peer_mac, first, RCD_MAC_LEN);
+	link_be(&far, first);
 	link_arp(&far, &peer, first, &peer, 0);
 	CU_ASSERT_TRUE(sends_to(&ud, handles[1], 77, first, FOREVER_MS));
 	node_close(&ud);

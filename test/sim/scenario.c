@@ -53,7 +53,7 @@ struct plan {
 
 struct scenario {
 	struct sim sim;
-	struct sim_rng rng;
+	struct rcd_sequence rng;
 	uint8_t *expect[2];
 	uint64_t used[2];     /**< memory given out */
 	uint64_t reserved[2]; /**< for receive buffers, which come last */
@@ -275,11 +275,11 @@ add_atomic(struct scenario *s, uint32_t node, struct plan *plan)
 		bool matches = sim_chance(&s->rng, 0.7);
 
 		wr->remote.compare_or_add = matches ? plan->counter : ~plan->counter;
-		wr->remote.swap = sim_random(&s->rng);
+		wr->remote.swap = rcd_sequence_next(&s->rng);
 		if (matches)
 			plan->counter = wr->remote.swap;
 	} else {
-		wr->remote.compare_or_add = sim_random(&s->rng);
+		wr->remote.compare_or_add = rcd_sequence_next(&s->rng);
 		plan->counter += wr->remote.compare_or_add;
 	}
 	memcpy(s->expect[1 - node] + plan->counter_at, &plan->counter, 8);
@@ -457,7 +457,7 @@ post_some(void *arg)
 static void
 random_link(struct scenario *s, struct sim_link *link, double worst)
 {
-	struct sim_rng *rng = &s->rng;
+	struct rcd_sequence *rng = &s->rng;
 	double scale = (double)sim_below(rng, 1000) / 1000 * worst;
 
 	link->loss = sim_chance(rng, 0.7) ? scale : 0;
@@ -481,7 +481,7 @@ make_memory(struct scenario *s)
 		struct rcd_av av = sim_av(&s->sim.nodes[node]);
 
 		for (uint32_t i = 0; i < MEMORY; i += 8) {
-			uint64_t word = sim_random(&s->rng);
+			uint64_t word = rcd_sequence_next(&s->rng);
 
 			memcpy(memory + i, &word, 8);
 		}

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bits.h"
 #include "rcd_bring_up.h"
 #include "rcd_check.h"
 
@@ -24,8 +25,7 @@ enum {
 
 /** Something that will happen. */
 struct sim_event {
-	uint64_t at_ns;
-	uint64_t order; /**< of those at the same time, the first queued comes first */
+	struct rcd_heap_entry entry; /**< by its time, ns */
 	void (*call)(void *arg);
 	void *arg;
 	struct sim_node *node; /**< a frame arrives there */
@@ -33,78 +33,51 @@ struct sim_event {
 	uint32_t frame_len;
 };
 
-uint64_t
-sim_random(struct sim_rng *rng)
-{
-	uint64_t mixed = rng->state += UINT64_C(0x9e3779b97f4a7c15);
-
-	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-	return mixed ^ mixed >> 31;
-}
-
 uint32_t
-sim_below(struct sim_rng *rng, uint32_t limit)
+sim_below(struct rcd_sequence *rng, uint32_t limit)
 {
-	return limit == 0 ? 0 : (uint32_t)(sim_random(rng) % limit);
+	return limit == 0 ? 0 : (uint32_t)(rcd_sequence_next(rng) % limit);
 }
 
 bool
-sim_chance(struct sim_rng *rng, double probability)
+sim_chance(struct rcd_sequence *rng, double probability)
 {
-	return probability > 0 && (double)(sim_random(rng) >> 11) * 0x1p-53 < probability;
-}
-
-static bool
-earlier(const struct sim_event *a, const struct sim_event *b)
-{
-	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+	return probability > 0 && rcd_sequence_unit(rng) < probability;
 }
 
 static void
-push(struct sim *sim, struct sim_event event)
+push(struct sim *sim, uint64_t at_ns, struct sim_event event)
 {
-	uint32_t i = sim->heap_count++;
+	struct sim_event *queued = malloc(sizeof(*queued));
 
-	if (sim->heap_count > sim->heap_room) {
-		sim->heap_room = sim->heap_room == 0 ? 256 : 2 * sim->heap_room;
-		sim->heap = realloc(sim->heap, sim->heap_room * sizeof(sim->heap[0]));
-		RCD_CHECK(sim->heap != NULL);
-	}
-	event.order = sim->order++;
-	for (; i > 0 && earlier(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		sim->heap[i] = sim->heap[(i - 1) / 2];
-	sim->heap[i] = event;
+	RCD_CHECK(queued != NULL);
+	if (sim->events.count == sim->events.capacity)
+		RCD_CHECK(rcd_heap_reserve(&sim->events, 2 * sim->events.count + 256) == 0);
+	*queued = event;
+	rcd_heap_set(&sim->events, &queued->entry, at_ns);
 }
 
-static struct sim_event
+/* The caller frees it. */
+static struct sim_event *
 pop(struct sim *sim)
 {
-	struct sim_event first = sim->heap[0];
-	struct sim_event last = sim->heap[--sim->heap_count];
-	uint32_t i = 0;
+	struct rcd_heap_entry *first = rcd_heap_first(&sim->events);
 
-	for (;;) {
-		uint32_t child = 2 * i + 1;
+	rcd_heap_del(&sim->events, first);
+	return RCD_OWNER(first, struct sim_event, entry);
+}
 
-		if (child >= sim->heap_count)
-			break;
-		if (child + 1 < sim->heap_count &&
-			earlier(&sim->heap[child + 1], &sim->heap[child]))
-			child++;
-		if (!earlier(&sim->heap[child], &last))
-			break;
-		sim->heap[i] = sim->heap[child];
-		i = child;
-	}
-	sim->heap[i] = last;
-	return first;
+static void
+drop(struct sim_event *event)
+{
+	free(event->frame);
+	free(event);
 }
 
 void
 sim_at(struct sim *sim, uint64_t at_ns, void (*call)(void *arg), void *arg)
 {
-	push(sim, (struct sim_event){ .at_ns = at_ns, .call = call, .arg = arg });
+	push(sim, at_ns, (struct sim_event){ .call = call, .arg = arg });
 }
 
 static int
@@ -230,7 +203,7 @@ sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept)
 		node->number = i;
 		node->memory = calloc(1, memory_len);
 		node->memory_len = memory_len;
-		node->mrs = rcd_mr_table_create(6, sim_random(&sim->rng));
+		node->mrs = rcd_mr_table_create(6, rcd_sequence_next(&sim->rng));
 		node->ahs = rcd_ah_table_create(8);
 		node->reorder = kept > 0 ? rcd_reorder_pool_create(kept) : NULL;
 		RCD_CHECK(node->memory != NULL && node->mrs != NULL && node->ahs != NULL);
@@ -242,9 +215,9 @@ sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept)
 void
 sim_fini(struct sim *sim)
 {
-	while (sim->heap_count > 0)
-		free(pop(sim).frame);
-	free(sim->heap);
+	while (rcd_heap_first(&sim->events) != NULL)
+		drop(pop(sim));
+	rcd_heap_fini(&sim->events);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct sim_node *node = &sim->nodes[i];
 
@@ -313,7 +286,7 @@ sim_attr(struct sim *sim)
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.sq_psn = rcd_psn((uint32_t)sim_random(&sim->rng)),
+		.sq_psn = rcd_psn((uint32_t)rcd_sequence_next(&sim->rng)),
 	};
 }
 
@@ -381,7 +354,7 @@ deliver_later(struct sim_node *node, uint8_t *frame, uint32_t len, uint64_t depa
 	uint64_t at_ns = depart_ns + link->delay_ns;
 
 	if (link->jitter_ns > 0)
-		at_ns += sim_random(&sim->rng) % link->jitter_ns;
+		at_ns += rcd_sequence_next(&sim->rng) % link->jitter_ns;
 	if (sim_chance(&sim->rng, link->reorder))
 		at_ns += link->delay_ns + sim_below(&sim->rng, 20000);
 	if (sim_chance(&sim->rng, link->mark))
@@ -397,9 +370,8 @@ deliver_later(struct sim_node *node, uint8_t *frame, uint32_t len, uint64_t depa
 
 		frame[RCD_ETH_LEN + bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
-	push(sim,
-		(struct sim_event){
-			.at_ns = at_ns, .node = node->peer, .frame = frame, .frame_len = len });
+	push(sim, at_ns,
+		(struct sim_event){ .node = node->peer, .frame = frame, .frame_len = len });
 }
 
 static void
@@ -541,21 +513,22 @@ bool
 sim_run(struct sim *sim, uint64_t limit_ns)
 {
 	sim_kick(sim);
-	while (sim->heap_count > 0) {
-		uint64_t at_ns = sim->heap[0].at_ns;
+	while (rcd_heap_first(&sim->events) != NULL) {
+		uint64_t at_ns = rcd_heap_first(&sim->events)->key;
 
 		if (at_ns > limit_ns)
 			return false;
 		sim->now_ns = at_ns;
 		/* A burst: all that comes at this moment, and only then what follows from it. */
-		while (sim->heap_count > 0 && sim->heap[0].at_ns == at_ns) {
-			struct sim_event event = pop(sim);
+		while (rcd_heap_first(&sim->events) != NULL &&
+			rcd_heap_first(&sim->events)->key == at_ns) {
+			struct sim_event *event = pop(sim);
 
-			if (event.frame != NULL)
-				receive(event.node, event.frame, event.frame_len);
+			if (event->frame != NULL)
+				receive(event->node, event->frame, event->frame_len);
 			else
-				event.call(event.arg);
-			free(event.frame);
+				event->call(event->arg);
+			drop(event);
 		}
 		sim_kick(sim);
 	}

@@ -11,9 +11,11 @@
 #define SIM_H
 
 #include "rcd_ah.h"
+#include "rcd_heap.h"
 #include "rcd_mcast.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
+#include "rcd_sequence.h"
 #include "rcd_srq.h"
 
 enum {
@@ -25,21 +27,13 @@ enum {
 	SIM_INLINE_MAX = 64,
 };
 
-/** Random numbers: a splitmix64 sequence. */
-struct sim_rng {
-	uint64_t state;
-};
-
-uint64_t
-sim_random(struct sim_rng *rng);
-
 /** A number below @p limit. */
 uint32_t
-sim_below(struct sim_rng *rng, uint32_t limit);
+sim_below(struct rcd_sequence *rng, uint32_t limit);
 
 /** Whether something with this probability happens. */
 bool
-sim_chance(struct sim_rng *rng, double probability);
+sim_chance(struct rcd_sequence *rng, double probability);
 
 /** How a link treats frames, one way. */
 struct sim_link {
@@ -115,12 +109,10 @@ struct sim_event;
 
 /** The whole. */
 struct sim {
-	struct sim_rng rng;
+	struct rcd_sequence rng;
 	uint64_t now_ns;
-	struct sim_event *heap;
-	uint32_t heap_count, heap_room;
-	uint64_t order;
-	uint64_t delivered; /**< frames that reached a parser */
+	struct rcd_heap events; /**< struct sim_event */
+	uint64_t delivered;     /**< frames that reached a parser */
 	uint64_t bad_icrc;
 	uint64_t wrong_verdicts; /**< frames of ours that the parser refused, damage aside */
 	struct sim_node nodes[2];

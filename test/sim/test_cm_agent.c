@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "rcd_cm_agent.h"
+#include "rcd_sequence.h"
 #include "rcd_tap.h"
 
 enum {
@@ -46,7 +47,7 @@ static struct {
 	} flight[FLIGHT];
 	uint32_t flight_count;
 	uint64_t now_ns;
-	uint64_t rng;
+	struct rcd_sequence rng;
 	double loss, repeat;
 	bool quiet;            /* hosts only accept */
 	uint16_t answer;       /* what the host says to REQ and SIDR_REQ */
@@ -56,17 +57,13 @@ static struct {
 static uint64_t
 random64(void)
 {
-	uint64_t z = net.rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return rcd_sequence_next(&net.rng);
 }
 
 static bool
 chance(double probability)
 {
-	return (double)(random64() >> 11) / (double)(UINT64_C(1) << 53) < probability;
+	return rcd_sequence_unit(&net.rng) < probability;
 }
 
 static void
@@ -299,7 +296,7 @@ static void
 begin(uint64_t seed, double loss, double repeat, uint32_t room)
 {
 	memset(&net, 0, sizeof(net));
-	net.rng = seed;
+	net.rng = (struct rcd_sequence){ seed };
 	net.loss = loss;
 	net.repeat = repeat;
 	net.now_ns = 1000000000;
@@ -356,7 +353,7 @@ all_is_over(const char *what, uint64_t seed)
 		CU_ASSERT_EQUAL(net.nodes[n].gone, net.nodes[n].count);
 }
 
-/* Covers: IBTA 12.6.6, 12.9.8.1, 12.9.8.3.1, 12.9.8.4 */
+/* Covers: IBTA 12.9.8.3.1 cm_conn_repeated_req() */
 static void
 whatever_happens(void)
 {
@@ -392,6 +389,7 @@ without_loss_all_connect(void)
 	end();
 }
 
+/* Covers: IBTA 12.9.8.1 cm_conn_answer_ns() */
 static void
 nobody_there(void)
 {
@@ -446,7 +444,11 @@ refused_by_the_host(void)
 	end();
 }
 
-/* Two seconds, when the requester gives up after one: when it asks again it is told to wait. */
+/*
+ * Two seconds, when the requester gives up after one: when it asks again it is told to wait.
+ *
+ * Covers: IBTA 12.6.6 rcd_cm_rx_mra()
+ */
 static void
 host_that_hesitates(void)
 {

@@ -144,7 +144,11 @@ stale_req(uint32_t our_id)
 	CU_ASSERT_EQUAL(rcd_cm_agent_counts(side.agent)->stale, 2);
 }
 
-/* The peer was started anew and uses the same queue pair again. */
+/*
+ * The peer was started anew and uses the same queue pair again.
+ *
+ * Covers: IBTA 12.9.8.3.1 rcd_cm_rx_req()
+ */
 static void
 stale_connection(void)
 {
@@ -164,7 +168,7 @@ stale_connection(void)
 	end();
 }
 
-/* Somebody else names the queue pair of a peer that lives. Covers: IBTA 12.6.9 */
+/* Somebody else names the queue pair of a peer that lives. Covers: IBTA 12.6.9 rcd_cm_rx_dreq() */
 static void
 stale_req_of_another(void)
 {
@@ -203,6 +207,27 @@ stale_req_of_another(void)
 	end();
 }
 
+/* Both sides end a connection at once. Covers: IBTA 12.9.8.4 rcd_cm_rx_dreq() */
+static void
+both_end_at_once(void)
+{
+	struct rcd_cm dreq = { .attr = RCD_CM_DREQ };
+	struct rcd_cm reply;
+
+	begin();
+	dreq.dreq.remote_comm_id = established_one();
+	dreq.dreq.local_comm_id = 5;
+	dreq.dreq.remote_qpn = 9;
+	CU_ASSERT_EQUAL(rcd_cm_disconnect(side.first, NULL, 0, side.now_ns), 0);
+	CU_ASSERT_EQUAL(caught().attr, RCD_CM_DREQ);
+	hand(&dreq);
+	reply = caught();
+	CU_ASSERT_EQUAL(reply.attr, RCD_CM_DREP);
+	CU_ASSERT_EQUAL(reply.drep.remote_comm_id, 5);
+	CU_ASSERT_EQUAL(side.ended, 1);
+	end();
+}
+
 /* A REQ that nobody has confirmed says nothing of the queue pair that it names. */
 static void
 half_open_holds_no_queue_pair(void)
@@ -219,7 +244,11 @@ half_open_holds_no_queue_pair(void)
 	end();
 }
 
-/* T8: who was rejected after its REP has nothing to repeat. */
+/*
+ * T8: who was rejected after its REP has nothing to repeat.
+ *
+ * Covers: IBTA 12.9.8.3.1 cm_conn_repeated_req()
+ */
 static void
 req_again_after_rej(void)
 {
@@ -241,7 +270,11 @@ req_again_after_rej(void)
 	end();
 }
 
-/* Low 4: what a peer asks for in its REQ and MRAs, at their longest, ends all the same. */
+/*
+ * Low 4: what a peer asks for in its REQ and MRAs, at their longest, ends all the same.
+ *
+ * Covers: IBTA 12.9.8.1 rcd_cm_give_up()
+ */
 static void
 patience_with_peers_ends(void)
 {
@@ -283,6 +316,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "S11 a peer that has forgotten a connection says so itself", stale_connection },
 		{ "S11 a REQ of another's queue pair ends nothing", stale_req_of_another },
+		{ "both sides end a connection at once", both_end_at_once },
 		{ "S11 a REQ alone holds no queue pair", half_open_holds_no_queue_pair },
 		{ "T8 a REQ again after a REJ is not answered", req_again_after_rej },
 		{ "low 4 a peer's timeouts are bounded", patience_with_peers_ends },

@@ -211,14 +211,14 @@ exchange_write(void)
 	run_all(EXCHANGE_WRITE);
 }
 
-/* Covers: IBTA 9.7.5.1 */
+/* Covers: IBTA 9.7.5.1 reply_repeat_read() */
 static void
 exchange_read(void)
 {
 	run_all(EXCHANGE_READ);
 }
 
-/* Covers: IBTA 9.4.5 */
+/* Covers: IBTA 9.4.5 rcd_reply_duplicate() */
 static void
 compare_swap(void)
 {

@@ -92,6 +92,16 @@ def programs_without_reports_count_as_one():
 
 
 @tap.test
+def unit_tests_are_timed():
+    log = [{**program('1..1\nok 1 - a\n'), 'name': f'{suites} / x', 'duration': seconds}
+           for suites, seconds in (('unit', 1.25), ('rocade:unit+security', 2.5),
+                                   ('rocade:security', 30), ('rocade:engine', 40))]
+    _, _, lines = totals(log, log[2:])
+    tap.equal(lines, ['2 programs of unit tests took 3.8 s together',
+                      '6 passed, 0 failed, 0 skipped'], 'lines')
+
+
+@tap.test
 def nothing_tested_is_no_success():
     tap.equal(totals([])[:2], (1, '0 passed, 0 failed, 0 skipped'), 'an empty log')
     tap.equal(totals(None, [program('1..1\nok 1 - a\n')])[:2],

@@ -40,9 +40,7 @@ host_random(void *arg)
 {
 	struct cma_host *host = arg;
 
-	/* A step that meets all ephemeral ports. */
-	host->random = host->random * 1664525u + 1013904223u;
-	return host->random >> 8;
+	return (uint32_t)rcd_sequence_next(&host->random);
 }
 
 static bool
@@ -77,10 +75,12 @@ count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add)
 }
 
 static int
-send_mad(void *arg, const struct rcd_cm_way *way, const uint8_t *mad)
+send_mad(void *arg, const struct rcd_cm_way *way, const uint8_t *mad, struct rcd_waiter *waiter)
 {
 	struct cma_host *host = arg;
 
+	if (host->sending == -EAGAIN && waiter != NULL)
+		rcd_waiter_wait(&host->waiters, waiter);
 	if (host->sending != 0)
 		return host->sending;
 	CU_ASSERT_FATAL(host->mad_count < CMA_HOST_MADS);
@@ -113,24 +113,17 @@ host_of(const void *owner)
 
 static int
 resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_gid *dgid,
-	struct rcd_cma_hop *hop)
+	struct rcd_waiter *waiter)
 {
-	(void)serial;
-	(void)sgid_index;
-	hop->gid = *dgid;
-	hop->vlan_id = 0;
-	host_of(owner)->asked++;
-	return host_of(owner)->neighbour;
-}
+	struct cma_host *host = host_of(owner);
 
-static int
-look(void *owner, uint32_t serial, int sgid_index, const struct rcd_cma_hop *hop)
-{
 	(void)serial;
 	(void)sgid_index;
-	(void)hop;
-	host_of(owner)->looked++;
-	return host_of(owner)->neighbour;
+	(void)dgid;
+	host->asked++;
+	if (host->neighbour == -EAGAIN)
+		rcd_waiter_wait(&host->waiters, waiter);
+	return host->neighbour;
 }
 
 static bool
@@ -219,7 +212,6 @@ cma_host_open(struct cma_host *host)
 		.send = send_mad,
 		.membership = membership,
 		.resolve = resolve,
-		.look = look,
 		.reachable = reachable,
 		.source = source,
 		.may_bind = may_bind,
@@ -230,14 +222,18 @@ cma_host_open(struct cma_host *host)
 		.stream_send = stream_send,
 	};
 	static const struct rcd_quota none;
-	struct rcd_cma_conf conf = { .secret = 11, .guid = 33, .ops = &ops, .arg = host };
+	struct rcd_cma_conf conf = {
+		.secret = 11, .guid = 33, .ops = &ops, .arg = host, .alarms = &host->alarms
+	};
 
 	memset(host, 0, sizeof(*host));
 	rcd_quota_open(&host->book, &none, &none, &none);
 	host->foreign_qpn = UINT32_MAX;
 	host->room = UINT32_MAX;
-	host->random = 5;
+	host->random.state = 5;
 	filled = host;
+	rcd_alarms_init(&host->alarms, cma_host_now_ns);
+	rcd_waiters_init(&host->waiters);
 	host->cma = rcd_cma_create(&conf);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(host->cma);
 }
@@ -248,9 +244,29 @@ cma_host_close(struct cma_host *host)
 	CU_ASSERT_EQUAL(rcd_cmid_count(host->cma, RCD_CMA_NO_DEV), 0);
 	CU_ASSERT_EQUAL(host->streams, 0);
 	rcd_cma_destroy(host->cma);
+	CU_ASSERT(rcd_waiters_empty(&host->waiters));
+	CU_ASSERT_EQUAL(rcd_alarms_next(&host->alarms), UINT64_MAX);
 	/* With the service go the connections that wait for their end. */
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		CU_ASSERT_EQUAL(host->book.used[i], 0);
+}
+
+void
+cma_host_neighbours(struct cma_host *host)
+{
+	struct rcd_waiters told;
+
+	rcd_waiters_init(&told);
+	rcd_waiters_move(&told, &host->waiters);
+	rcd_waiters_call(&told, UINT32_MAX);
+}
+
+void
+cma_host_pass(struct cma_host *host, uint64_t ns)
+{
+	cma_host_now_ns += ns;
+	rcd_alarms_run(&host->alarms, cma_host_now_ns, UINT32_MAX);
+	rcd_cma_tick(host->cma, cma_host_now_ns);
 }
 
 struct rcd_cma_dev *

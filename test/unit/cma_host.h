@@ -10,6 +10,7 @@
 
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
+#include "rcd_sequence.h"
 
 #define CMA_HOST_DEVS 4
 #define CMA_HOST_MADS 16
@@ -18,7 +19,7 @@
 struct cma_host {
 	struct rcd_cma *cma;
 	struct rcd_quota_book book;
-	uint32_t random;
+	struct rcd_sequence random;
 
 	/* What the service is told. */
 	uint32_t dev_count;
@@ -34,10 +35,12 @@ struct cma_host {
 	uint32_t room;        /**< bytes that streams still take */
 
 	/* What it has done. */
-	uint32_t asked, looked; /**< for and at neighbours */
-	uint32_t streams;       /**< that are open */
-	uint32_t said;          /**< bytes in streams */
-	uint32_t joined, left;  /**< that routers were told of */
+	struct rcd_alarms alarms;
+	struct rcd_waiters waiters; /**< for neighbours */
+	uint32_t asked;             /**< for neighbours */
+	uint32_t streams;           /**< that are open */
+	uint32_t said;              /**< bytes in streams */
+	uint32_t joined, left;      /**< that routers were told of */
 	uint32_t mad_count;
 	struct rcd_cm_way ways[CMA_HOST_MADS];
 	uint8_t mads[CMA_HOST_MADS][RCD_MAD_LEN];
@@ -58,6 +61,14 @@ cma_host_open(struct cma_host *host);
 /** End it, after its clients; checks that nothing is left. */
 void
 cma_host_close(struct cma_host *host);
+
+/** All who wait for neighbours are told to look again. */
+void
+cma_host_neighbours(struct cma_host *host);
+
+/** Let time pass, of one host. */
+void
+cma_host_pass(struct cma_host *host, uint64_t ns);
 
 /** One more device, up, with serial 100 and its place. @param name  NULL: leave the place empty */
 struct rcd_cma_dev *

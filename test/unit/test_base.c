@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rcd_bits.h"
 #include "rcd_bytes.h"
 #include "rcd_check.h"
 #include "rcd_counter.h"
 #include "rcd_psn.h"
+#include "rcd_sequence.h"
 #include "rcd_tap.h"
 
 static void
@@ -140,6 +142,74 @@ broken_invariant_aborts(void)
 	CU_ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+static void
+powers_of_two(void)
+{
+	static const struct {
+		uint32_t val, power;
+		unsigned int log2;
+	} rows[] = {
+		{ 0, 1, 0 },
+		{ 1, 1, 0 },
+		{ 2, 2, 1 },
+		{ 3, 4, 2 },
+		{ 4, 4, 2 },
+		{ 5, 8, 3 },
+		{ 65535, 65536, 16 },
+		{ 65536, 65536, 16 },
+		{ 65537, 131072, 17 },
+		{ UINT32_C(1) << 31, UINT32_C(1) << 31, 31 },
+	};
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
+		CU_ASSERT_EQUAL(rcd_power_up(rows[i].val), rows[i].power);
+		CU_ASSERT_EQUAL(rcd_log2_up(rows[i].val), rows[i].log2);
+	}
+	CU_ASSERT_EQUAL(rcd_log2_up(UINT32_MAX), 32);
+}
+
+static void
+multiples(void)
+{
+	static const struct {
+		uint64_t val, power, up;
+	} rows[] = {
+		{ 0, 4096, 0 },
+		{ 1, 4096, 4096 },
+		{ 4095, 4096, 4096 },
+		{ 4096, 4096, 4096 },
+		{ 4097, 4096, 8192 },
+		{ 7, 1, 7 },
+		{ UINT64_C(0xffffffff), 64, UINT64_C(0x100000000) },
+		{ UINT64_MAX - 63, 64, UINT64_MAX - 63 },
+	};
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++)
+		CU_ASSERT_EQUAL(rcd_align_up(rows[i].val, rows[i].power), rows[i].up);
+}
+
+/* The first numbers of this seed, as others have published them. */
+static void
+sequence_is_the_published_one(void)
+{
+	static const uint64_t numbers[] = {
+		UINT64_C(6457827717110365317),
+		UINT64_C(3203168211198807973),
+		UINT64_C(9817491932198370423),
+		UINT64_C(4593380528125082431),
+		UINT64_C(16408922859458223821),
+	};
+	struct rcd_sequence sequence = { 1234567 };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(numbers); i++)
+		CU_ASSERT_EQUAL(rcd_sequence_next(&sequence), numbers[i]);
+	for (int i = 0; i < 10000; i++) {
+		double unit = rcd_sequence_unit(&sequence);
+
+		CU_ASSERT_TRUE(unit >= 0 && unit < 1);
+	}
+}
+
 int
 main(void)
 {
@@ -150,6 +220,9 @@ main(void)
 		RCD_TEST(byte_orders),
 		RCD_TEST(counters_are_named_and_count),
 		RCD_TEST(broken_invariant_aborts),
+		RCD_TEST(powers_of_two),
+		RCD_TEST(multiples),
+		RCD_TEST(sequence_is_the_published_one),
 	};
 
 	return rcd_tap_run("base", tests, RCD_ARRAY_COUNT(tests));

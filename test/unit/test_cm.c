@@ -86,7 +86,7 @@ private_data(void)
 	CU_ASSERT_EQUAL(RCD_CM_SIDR_REP_PRIVATE_LEN, 136);
 }
 
-/* A REQ put together by hand. Covers: IBTA 12.6 */
+/* A REQ put together by hand. Covers: IBTA 12.6 rcd_cm_parse() */
 static void
 a_req_by_hand(void)
 {
@@ -137,7 +137,7 @@ a_req_by_hand(void)
 	CU_ASSERT_EQUAL(cm.req.private_data[0], 0x77);
 }
 
-/* Covers: IBTA 12.6.7.2 */
+/* Covers: IBTA 12.6.7.2 rcd_cm_rej_text() */
 static void
 header_of_rdma_cm(void)
 {

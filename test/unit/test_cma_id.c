@@ -213,12 +213,21 @@ resolutions(void)
 		if (rows[i].first == -EAGAIN)
 			CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
 		host.neighbour = rows[i].later;
-		rcd_cma_tick(host.cma, cma_host_now_ns + (rows[i].late ? 2 : 1) * SECONDS);
+		if (rows[i].late)
+			cma_host_pass(&host, 2 * SECONDS + SECONDS / 100);
+		else
+			cma_host_neighbours(&host);
 		CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), rows[i].event);
 		CU_ASSERT_EQUAL(rep.status, rows[i].status);
 		CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
-		CU_ASSERT_EQUAL(host.asked, 1);
-		CU_ASSERT_EQUAL(host.looked, rows[i].first == -EAGAIN);
+		CU_ASSERT_EQUAL(host.asked, 1 + (rows[i].first == -EAGAIN));
+		/* Told once: nothing is left of it. */
+		if (rows[i].event >= 0) {
+			cma_host_neighbours(&host);
+			cma_host_pass(&host, 3 * SECONDS);
+			CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
+			CU_ASSERT_EQUAL(host.asked, 1 + (rows[i].first == -EAGAIN));
+		}
 		teardown();
 	}
 }
@@ -274,10 +283,11 @@ a_device_goes(void)
 	CU_ASSERT_EQUAL(idle->state, RCD_CMA_IDLE);
 	rcd_cmid_query(id, &query);
 	CU_ASSERT_EQUAL(query.device, RCD_CTRL_NO_HANDLE);
-	/* Nobody looks at a neighbour of it any more. */
-	host.looked = 0;
-	rcd_cma_neighbours(host.cma);
-	CU_ASSERT_EQUAL(host.looked, 0);
+	/* Nobody asks for a neighbour of it any more. */
+	host.asked = 0;
+	cma_host_neighbours(&host);
+	cma_host_pass(&host, 3 * SECONDS);
+	CU_ASSERT_EQUAL(host.asked, 0);
 	teardown();
 }
 
@@ -473,21 +483,29 @@ mads_wait_for_a_neighbour(void)
 	host.sending = -EAGAIN;
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	CU_ASSERT_EQUAL(host.cma->parked_count, 1);
-	rcd_cma_neighbours(host.cma);
+	cma_host_neighbours(&host);
 	CU_ASSERT_EQUAL(host.cma->parked_count, 1);
 	host.sending = 0;
-	rcd_cma_neighbours(host.cma);
+	cma_host_neighbours(&host);
 	CU_ASSERT_EQUAL(host.cma->parked_count, 0);
 	CU_ASSERT_EQUAL(host.mad_count, 1);
 	/* One that can't be sent at all does not wait, and not for ever. */
 	host.sending = -EAGAIN;
-	rcd_cma_tick(host.cma, cma_host_now_ns + SECONDS / 2);
-	cma_host_now_ns += 3 * SECONDS;
-	rcd_cma_tick(host.cma, cma_host_now_ns);
+	cma_host_pass(&host, 10 * SECONDS);
 	CU_ASSERT(host.cma->parked_count > 0);
 	host.sending = -ENODEV;
-	rcd_cma_neighbours(host.cma);
+	cma_host_neighbours(&host);
 	CU_ASSERT_EQUAL(host.cma->parked_count, 0);
+	host.sending = -EAGAIN;
+	cma_host_pass(&host, 10 * SECONDS);
+	CU_ASSERT(host.cma->parked_count > 0);
+	host.sending = 0;
+	host.mad_count = 0;
+	rcd_alarms_run(&host.alarms, cma_host_now_ns + 2 * SECONDS, UINT32_MAX);
+	CU_ASSERT_EQUAL(host.cma->parked_count, 0);
+	cma_host_neighbours(&host);
+	CU_ASSERT_EQUAL(host.mad_count, 0);
+	host.sending = 0;
 	teardown();
 }
 

@@ -179,6 +179,58 @@ by_none(void)
 	cma_host_close(&host);
 }
 
+/* Not by where it leads, but by who is there. */
+static void
+by_itself(void)
+{
+	static const struct {
+		const char *addr;
+		uint32_t scope_id;
+		int place; /**< of the device that owns it; -1: none */
+	} owners[] = {
+		{ "10.0.0.1", 0, 0 }, { "10.0.2.1", 0, 2 }, { "10.0.0.2", 0, -1 },
+		{ "fd00::3", 0, 3 },
+		/* An address of a link is any link's, if none is named. */
+		{ "fe80::1", 0, 1 }, { "fe80::1", 5, 1 }, { "fe80::1", 6, 2 }, { "fe80::1", 7, -1 },
+		{ "fd00::3", 7, 3 }, /* of no netdev: of each */
+	};
+	struct rcd_cma_dev dev;
+	int at;
+
+	cma_host_open(&host);
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 4, &dev, &at));
+	cma_host_dev(&host, "down")->up = false;
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	host.devs[0].ifindex = 4;
+	cma_host_dev(&host, "local");
+	cma_host_address(&host, "fe80::1", 64, 0);
+	host.devs[1].ifindex = 5;
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 4, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 6, &dev, &at));
+	cma_host_dev(&host, "four");
+	cma_host_address(&host, "fe80::1", 64, 0);
+	cma_host_address(&host, "10.0.2.1", 24, 0);
+	host.devs[2].ifindex = 6;
+	cma_host_dev(&host, "six");
+	cma_host_address(&host, "fd00::3", 64, 0);
+	CU_ASSERT(rcd_cma_first(host.cma, 4, &dev, &at));
+	CU_ASSERT_EQUAL(dev.serial, host.devs[2].serial);
+	CU_ASSERT_EQUAL(at, 1);
+	CU_ASSERT(rcd_cma_first(host.cma, 6, &dev, &at));
+	CU_ASSERT_EQUAL(dev.serial, host.devs[3].serial);
+	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+		struct rcd_ctrl_cm_addr addr = cma_host_addr(owners[i].addr, 0);
+		bool owned;
+
+		addr.scope_id = owners[i].scope_id;
+		owned = rcd_cma_owner(host.cma, &addr, &dev, &at);
+		CU_ASSERT_EQUAL(owned, owners[i].place >= 0);
+		if (owned && owners[i].place >= 0)
+			CU_ASSERT_EQUAL(dev.serial, host.devs[owners[i].place].serial);
+	}
+	cma_host_close(&host);
+}
+
 int
 main(void)
 {
@@ -187,6 +239,7 @@ main(void)
 		RCD_TEST(by_the_kernel),
 		RCD_TEST(by_a_wire),
 		RCD_TEST(by_none),
+		RCD_TEST(by_itself),
 	};
 
 	return rcd_tap_run("cma_route", tests, sizeof(tests) / sizeof(tests[0]));

@@ -75,7 +75,7 @@ counts_and_texts_end_within_the_message(void)
 	memset(&msg.body, 'a', sizeof(msg.body));
 	msg.hdr.op = RCD_CTRL_ADMIN;
 	CU_ASSERT_EQUAL(rcd_ctrl_req_check(&msg, rcd_ctrl_req_len(msg.hdr.op), 0), -EPROTO);
-	msg.body.admin_req.line[sizeof(msg.body.admin_req.line) - 1] = '\0';
+	msg.body.admin_req.json[sizeof(msg.body.admin_req.json) - 1] = '\0';
 	CU_ASSERT_EQUAL(rcd_ctrl_req_check(&msg, rcd_ctrl_req_len(msg.hdr.op), 0), 0);
 }
 

@@ -68,7 +68,7 @@ ranges(void)
 	}
 }
 
-/* Covers: IBTA 10.6.3 */
+/* Covers: IBTA 10.6.3 mr_check_attr() */
 static void
 rights_and_domains(void)
 {
@@ -192,7 +192,7 @@ bind_attr(struct rcd_key mw, struct rcd_key mr)
 		.access = RCD_ACCESS_REMOTE_READ };
 }
 
-/* Covers: IBTA 10.6.7 */
+/* Covers: IBTA 10.6.7 mr_check_bind() */
 static void
 windows(void)
 {
@@ -238,7 +238,7 @@ windows(void)
 	rcd_mr_table_destroy(table);
 }
 
-/* Covers: IBTA 10.6.7 */
+/* Covers: IBTA 10.6.7 mr_check_bind() */
 static void
 binds_that_are_refused(void)
 {

@@ -13,7 +13,7 @@
 #include "rcd_timer.h"
 #include "situation.h"
 
-/* Covers: IBTA 9.7.6.1.3 */
+/* Covers: IBTA 9.7.6.1.3 rcd_comp_retry() */
 static void
 seven_retries_are_seven(void)
 {
@@ -39,7 +39,7 @@ seven_retries_are_seven(void)
 	}
 }
 
-/* Covers: IBTA 9.7.5.2.8 */
+/* Covers: IBTA 9.7.5.2.8 resp_check_resources() */
 static void
 rnr_retries_and_their_timer(void)
 {
@@ -63,7 +63,10 @@ rnr_retries_and_their_timer(void)
 	end();
 }
 
-/* Covers: IBTA 9.7.3, 9.7.5.1 */
+/*
+ * Covers: IBTA 9.7.3 req_set_ack_req()
+ * Covers: IBTA 9.7.5.1 comp_rx_acknowledge()
+ */
 static void
 one_acknowledge_covers_a_burst(void)
 {
@@ -133,7 +136,7 @@ fence_waits_for_reads(void)
 	end();
 }
 
-/* Covers: IBTA 9.7.4.1 */
+/* Covers: IBTA 9.7.4.1 resp_check_resources() */
 static void
 no_more_reads_than_agreed(void)
 {
@@ -196,7 +199,6 @@ more_responder_resources(void)
 	end();
 }
 
-/* Covers: IBTA 9.7.5.1 */
 static void
 a_gap_in_responses_is_noticed_at_once(void)
 {
@@ -239,7 +241,6 @@ a_gap_in_a_long_read_is_asked_for_once(void)
 	end();
 }
 
-/* Covers: IBTA 9.7.5.1, 9.7.5.2 */
 static void
 a_lost_nak_is_sent_again(void)
 {
@@ -279,7 +280,10 @@ check_refused(enum rcd_wc_status status, enum rcd_event event, enum rcd_wc_statu
 	end();
 }
 
-/* Covers: IBTA 9.7.4, 9.7.4.1, 9.4.1 */
+/*
+ * Covers: IBTA 9.4.1 resp_execute_send()
+ * Covers: IBTA 9.7.4.1 resp_check_offered(), resp_check_remote(), resp_refuse()
+ */
 static void
 naks_and_what_they_mean(void)
 {
@@ -320,8 +324,12 @@ naks_and_what_they_mean(void)
 #undef REFUSED
 }
 
-/* Errors of the own side leave the wire alone; what came before completes first. */
-/* Covers: IBTA 10.8.2, 10.8.3, 10.6.7 */
+/*
+ * Errors of the own side leave the wire alone; what came before completes first.
+ *
+ * Covers: IBTA 10.6.7, 10.8.3 req_do_local()
+ * Covers: IBTA 10.8.2 req_check_wr()
+ */
 static void
 local_errors(void)
 {
@@ -352,7 +360,10 @@ local_errors(void)
 #undef LOCAL
 }
 
-/* Covers: IBTA 11.4.2, 11.2.5.2 */
+/*
+ * Covers: IBTA 10.3.1, 11.4.2 rcd_qp_flush()
+ * Covers: IBTA 11.4.2 rcd_qp_complete_send()
+ */
 static void
 flush_is_complete_and_in_order(void)
 {
@@ -382,7 +393,6 @@ flush_is_complete_and_in_order(void)
 	end();
 }
 
-/* Covers: IBTA 10.3.1 */
 static void
 drain(void)
 {
@@ -408,7 +418,7 @@ drain(void)
 	end();
 }
 
-/* Covers: IBTA 10.3.1, 10.8.2 */
+/* Covers: IBTA 10.8.2 req_check_wr() */
 static void
 send_errors_of_datagrams(void)
 {
@@ -440,7 +450,7 @@ send_errors_of_datagrams(void)
 	end();
 }
 
-/* Covers: IBTA 9.8, 10.2.5 */
+/* Covers: IBTA 9.8 rcd_ud_rx() */
 static void
 datagrams(void)
 {
@@ -515,7 +525,7 @@ multicast(void)
 	end();
 }
 
-/* Covers: IBTA 9.8 */
+/* Covers: IBTA 9.8 unrel_skip() */
 static void
 an_unreliable_message_that_lost_a_packet(void)
 {
@@ -538,7 +548,10 @@ an_unreliable_message_that_lost_a_packet(void)
 	end();
 }
 
-/* Covers: IBTA 11.5.2, 11.6.3 */
+/*
+ * Covers: IBTA 11.5.2 rcd_srq_fetch()
+ * Covers: IBTA 11.6.3 flush_recv()
+ */
 static void
 shared_receive_queue(void)
 {
@@ -571,7 +584,7 @@ shared_receive_queue(void)
 	end();
 }
 
-/* Covers: IBTA 11.6.3 */
+/* Covers: IBTA 11.6.3 qp_dispatch() */
 static void
 communication_established(void)
 {
@@ -598,7 +611,7 @@ communication_established(void)
 	end();
 }
 
-/* Covers: Annex A17 */
+/* Covers: Annex A17 qp_note_congestion() */
 static void
 congestion_is_told_and_heard(void)
 {
@@ -793,7 +806,7 @@ a_late_response_is_waited_for(void)
 	end();
 }
 
-/* Covers: IBTA 9.6, 10.9.3 */
+/* Covers: IBTA 9.6, 10.9.3 qp_check_common() */
 static void
 strangers_are_dropped(void)
 {

@@ -108,7 +108,7 @@ read_of_2_to_the_31(void)
 	move(RCD_WR_RDMA_READ, 0, RCD_WC_SUCCESS);
 }
 
-/* Covers: IBTA 10.8.2 */
+/* Covers: IBTA 10.8.2 req_check_wr() */
 static void
 one_byte_more(void)
 {

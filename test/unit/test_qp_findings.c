@@ -161,7 +161,7 @@ duplicate_reads_at_random(void)
 	enum {
 		PACKETS = 12
 	};
-	struct sim_rng rng = { 77 };
+	struct rcd_sequence rng = { 77 };
 
 	for (uint32_t round = 0; round < 300; round++) {
 		struct rcd_pkt first = begin_with_reads(4);
@@ -331,7 +331,7 @@ rnr_naks_are_heard_while_paced(void)
 	end();
 }
 
-/* Covers: IBTA 9.9.3, 11.6.2 */
+/* Covers: IBTA 9.9.3 unrel_too_long() */
 static void
 an_oversized_datagram(void)
 {
@@ -351,7 +351,7 @@ an_oversized_datagram(void)
 	end();
 }
 
-/* Covers: IBTA 9.9.3, 11.6.2 */
+/* Covers: IBTA 9.9.3, 11.6.2 unrel_too_long() */
 static void
 an_oversized_datagram_and_a_shared_queue(void)
 {
@@ -372,7 +372,7 @@ an_oversized_datagram_and_a_shared_queue(void)
 	end();
 }
 
-/* Covers: IBTA 9.9.3 */
+/* Covers: IBTA 9.9.3, 11.6.2 unrel_too_long() */
 static void
 an_oversized_unreliable_message(void)
 {
@@ -420,7 +420,11 @@ kind_of_network_header(void)
 	end();
 }
 
-/* What is wrong with the receiver's own work request still ends it, for whom it belongs to. */
+/*
+ * What is wrong with the receiver's own work request still ends it, for whom it belongs to.
+ *
+ * Covers: IBTA 9.9.3 unrel_fail_recv()
+ */
 static void
 errors_of_the_own_side(void)
 {
@@ -451,7 +455,7 @@ windows_of_a_queue_pair(void)
 	struct rcd_mw_list lists[2] = { { 0 }, { 0 } };
 	struct rcd_key keys[WINDOWS], region;
 	int of[WINDOWS]; /* the queue pair that it is bound through; -1: none */
-	struct sim_rng rng = { 9 };
+	struct rcd_sequence rng = { 9 };
 
 	CU_ASSERT_EQUAL(rcd_mr_register(table, &attr, &region), 0);
 	for (int i = 0; i < WINDOWS; i++) {

@@ -112,7 +112,11 @@ reset_in_the_middle(void)
 	end();
 }
 
-/* Datagrams: the send queue waits in SQE, and goes on only behind all that was posted before. */
+/*
+ * Datagrams: the send queue waits in SQE, and goes on only behind all that was posted before.
+ *
+ * Covers: IBTA 10.3.1 qp_modify_check_flushed()
+ */
 static void
 send_queue_error(void)
 {

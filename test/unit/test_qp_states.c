@@ -192,7 +192,7 @@ check_cell(struct sim *sim, enum rcd_qp_type type, enum rcd_qp_state from, enum 
 	}
 }
 
-/* Covers: IBTA 11.2.5.2 */
+/* Covers: IBTA 11.2.5.2 qp_modify_check_transition() */
 static void
 every_transition(void)
 {
@@ -306,8 +306,9 @@ sum(const struct rcd_counters *counters, enum rcd_counter first, enum rcd_counte
 /*
  * Every opcode of RC, UC and UD meets every queue pair in every state: what the state or the
  * service forbids is dropped and counted as such, and nothing is answered.
+ *
+ * Covers: IBTA 9.6 qp_check_common()
  */
-/* Covers: IBTA 9.6 */
 static void
 every_opcode_in_every_state(void)
 {

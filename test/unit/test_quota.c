@@ -132,6 +132,46 @@ a_context_moves(void)
 	CU_ASSERT(LIST_EMPTY(&book.users));
 }
 
+/* A context's entry stands beside that of the connection which opened it, and goes another way. */
+static void
+a_context_beside(void)
+{
+	struct rcd_quota_entry alice, bob, context;
+
+	open_book(10, 20, 0);
+	alice = join(ALICE);
+	bob = join(BOB);
+	CU_ASSERT_EQUAL(charge(&alice, 8), 0);
+	rcd_quota_join_beside(&context, &alice);
+	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT_EQUAL(alice.user->others, 1);
+	/* What the connection had before is the context's; its own limit is full of that. */
+	rcd_quota_hand(&alice, &context, RCD_RESOURCE_QPS, 7);
+	CU_ASSERT_EQUAL(alice.used[RCD_RESOURCE_QPS], 1);
+	CU_ASSERT_EQUAL(context.used[RCD_RESOURCE_QPS], 7);
+	CU_ASSERT_EQUAL(alice.user->used[RCD_RESOURCE_QPS], 8);
+	CU_ASSERT_EQUAL(book.used[RCD_RESOURCE_QPS], 8);
+	CU_ASSERT_EQUAL(charge(&context, 4), -ENOMEM);
+	CU_ASSERT_EQUAL(charge(&context, 3), 0);
+	/* The connection goes, the context stays: the user is there for it, then another one. */
+	rcd_quota_leave(&alice);
+	CU_ASSERT_EQUAL(context.user->sessions, 0);
+	CU_ASSERT_EQUAL(rcd_quota_move(&context, BOB), 0);
+	CU_ASSERT_PTR_EQUAL(context.user, bob.user);
+	CU_ASSERT_EQUAL(bob.user->sessions, 1);
+	CU_ASSERT_EQUAL(bob.user->others, 1);
+	CU_ASSERT_EQUAL(bob.user->used[RCD_RESOURCE_QPS], 10);
+	CU_ASSERT_PTR_EQUAL(LIST_FIRST(&book.users), bob.user);
+	CU_ASSERT_PTR_NULL(LIST_NEXT(bob.user, link));
+	rcd_quota_leave(&bob);
+	/* To the user that has it, which has nothing else. */
+	CU_ASSERT_EQUAL(rcd_quota_move(&context, BOB), 0);
+	CU_ASSERT_EQUAL(context.user->others, 1);
+	rcd_quota_leave(&context);
+	CU_ASSERT(LIST_EMPTY(&book.users));
+	CU_ASSERT_EQUAL(book.used[RCD_RESOURCE_QPS], 0);
+}
+
 /* What outlives a session is its user's, who may have no more for that. */
 static void
 left_to_an_heir(void)
@@ -155,6 +195,70 @@ left_to_an_heir(void)
 	rcd_quota_uncharge(&heir, RCD_RESOURCE_QPS, 8);
 	rcd_quota_leave(&heir);
 	CU_ASSERT(LIST_EMPTY(&book.users));
+}
+
+/* What is there already is somebody's, whatever the limits say. */
+static void
+debts(void)
+{
+	struct rcd_quota_entry alice, heir, more;
+
+	open_book(10, 10, 40);
+	alice = join(ALICE);
+	CU_ASSERT_EQUAL(charge(&alice, 2), 0);
+	CU_ASSERT_EQUAL(rcd_quota_owe(&book, &heir, ALICE, RCD_RESOURCE_QPS, 30), 0);
+	CU_ASSERT_PTR_EQUAL(heir.user, alice.user);
+	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT_EQUAL(alice.user->others, 1);
+	CU_ASSERT_EQUAL(alice.user->used[RCD_RESOURCE_QPS], 32);
+	CU_ASSERT_EQUAL(charge(&alice, 1), -ENOMEM);
+	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 0);
+	/* Of a user who has no session. */
+	CU_ASSERT_EQUAL(rcd_quota_owe(&book, &more, BOB, RCD_RESOURCE_QPS, 13), 0);
+	CU_ASSERT_EQUAL(more.user->sessions, 0);
+	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 5);
+	rcd_quota_leave(&alice);
+	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 3);
+	rcd_quota_uncharge(&heir, RCD_RESOURCE_QPS, 30);
+	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 0);
+	rcd_quota_leave(&heir);
+	rcd_quota_leave(&more);
+	CU_ASSERT(LIST_EMPTY(&book.users));
+	CU_ASSERT_EQUAL(book.used[RCD_RESOURCE_QPS], 0);
+}
+
+static void
+more_debts(void)
+{
+	/* A quarter of the total and 320 may be owed, and of the total root has a sixteenth. */
+	static const struct {
+		uint64_t total, used, owed;
+		bool may;
+	} table[] = {
+		{ 1600, 0, 0, true },
+		{ 1600, 0, 719, true },
+		{ 1600, 0, 720, false },
+		{ 1600, 1500, 0, true },
+		{ 1600, 1501, 0, false },
+		{ 1600, 1600, 719, false },
+		{ 8, 0, 321, true },
+		{ 8, 0, 322, false },
+		{ 8, 8, 0, true }, /* too few for a part of them */
+		{ 8, 9, 0, false },
+		{ 0, UINT64_MAX, UINT64_MAX, true },
+		{ UINT64_MAX, UINT64_MAX, 0, false },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct rcd_quota_entry entry;
+
+		open_book(0, 0, table[i].total);
+		CU_ASSERT_EQUAL(
+			rcd_quota_owe(&book, &entry, ALICE, RCD_RESOURCE_QPS, table[i].used), 0);
+		CU_ASSERT_EQUAL(
+			rcd_quota_may_owe(&book, RCD_RESOURCE_QPS, table[i].owed), table[i].may);
+		rcd_quota_leave(&entry);
+	}
 }
 
 static void
@@ -215,7 +319,10 @@ main(void)
 		{ "S17 shares of a total", shares },
 		RCD_TEST(small_totals),
 		RCD_TEST(a_context_moves),
+		RCD_TEST(a_context_beside),
 		RCD_TEST(left_to_an_heir),
+		RCD_TEST(debts),
+		RCD_TEST(more_debts),
 		RCD_TEST(edges_of_64_bits),
 		RCD_TEST(random_charges),
 	};

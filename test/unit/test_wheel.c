@@ -70,7 +70,7 @@ random_operations(void)
 	srand(1);
 	world->now_ns = 123456789;
 	world->set_again = true;
-	rcd_wheel_init(&world->wheel, world->now_ns);
+	rcd_wheel_init(&world->wheel, RCD_WHEEL_TICK_LOG2, world->now_ns);
 	for (int round = 0; round < 100000; round++) {
 		struct entry *entry = &world->entries[rand() % TIMERS];
 
@@ -109,7 +109,7 @@ budgets(void)
 
 		world->now_ns = 123456789;
 		world->fired = 0;
-		rcd_wheel_init(&world->wheel, world->now_ns);
+		rcd_wheel_init(&world->wheel, RCD_WHEEL_TICK_LOG2, world->now_ns);
 		for (uint32_t i = 0; i < TIMERS; i++) {
 			/* Many at once, some later, one beyond the horizon. */
 			uint64_t after = i == 7 ? 2 * RCD_WHEEL_SLOTS * TICK : i / 100 * 10 * TICK;
@@ -151,7 +151,7 @@ budgets_in_one_tick(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world);
 	world->now_ns = 123456789;
-	rcd_wheel_init(&world->wheel, world->now_ns);
+	rcd_wheel_init(&world->wheel, RCD_WHEEL_TICK_LOG2, world->now_ns);
 	for (uint32_t i = 0; i < TIMERS; i++) {
 		world->entries[i].at_ns = world->now_ns + 1;
 		rcd_wheel_set(&world->wheel, &world->entries[i].timer, world->entries[i].at_ns);
@@ -181,7 +181,7 @@ empty_wheel(void)
 	struct rcd_timer timer = { .at_ns = 0 };
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(wheel);
-	rcd_wheel_init(wheel, 0);
+	rcd_wheel_init(wheel, RCD_WHEEL_TICK_LOG2, 0);
 	CU_ASSERT_FALSE(rcd_wheel_due(wheel, UINT64_MAX / 2));
 	rcd_wheel_cancel(wheel, &timer);
 	CU_ASSERT_EQUAL(rcd_wheel_next(wheel), UINT64_MAX);

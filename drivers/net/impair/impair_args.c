@@ -43,7 +43,7 @@ refuse(struct parse *parse, const char *format, ...)
 }
 
 static int
-take_probability(const char *key, const char *val, struct parse *parse)
+impair_args_take_probability(const char *key, const char *val, struct parse *parse)
 {
 	char *end;
 	double p = strtod(val, &end);
@@ -61,7 +61,7 @@ take_probability(const char *key, const char *val, struct parse *parse)
 }
 
 static int
-take_number(const char *key, const char *val, struct parse *parse)
+impair_args_take_number(const char *key, const char *val, struct parse *parse)
 {
 	bool gap = strcmp(key, "gap") == 0;
 	bool seed = strcmp(key, "seed") == 0;
@@ -85,7 +85,7 @@ take_number(const char *key, const char *val, struct parse *parse)
 }
 
 static int
-take(const char *key, const char *val, void *opaque)
+impair_args_take(const char *key, const char *val, void *opaque)
 {
 	struct parse *parse = opaque;
 
@@ -103,8 +103,8 @@ take(const char *key, const char *val, void *opaque)
 		return 0;
 	}
 	if (strcmp(key, "gap") == 0 || strcmp(key, "delay_us") == 0 || strcmp(key, "seed") == 0)
-		return take_number(key, val, parse);
-	return take_probability(key, val, parse);
+		return impair_args_take_number(key, val, parse);
+	return impair_args_take_probability(key, val, parse);
 }
 
 int
@@ -124,7 +124,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 		if (list->pairs[i].value == NULL)
 			err = refuse(&parse, "%s needs a value", list->pairs[i].key);
 	if (err == 0)
-		err = rte_kvargs_process(list, NULL, take, &parse);
+		err = rte_kvargs_process(list, NULL, impair_args_take, &parse);
 	rte_kvargs_free(list);
 	if (err != 0)
 		return -EINVAL;
@@ -132,55 +132,21 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	return 0;
 }
 
-/* SplitMix64 spreads a seed over the state, so that no seed makes it all zero. */
-void
-impair_random_seed(struct impair_random *random, uint64_t seed)
-{
-	for (int i = 0; i < 4; i++) {
-		uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-
-		z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-		z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-		random->state[i] = z ^ z >> 31;
-	}
-}
-
-static uint64_t
-rotate(uint64_t val, int by)
-{
-	return val << by | val >> (64 - by);
-}
-
-uint64_t
-impair_random_next(struct impair_random *random)
-{
-	uint64_t *s = random->state;
-	uint64_t result = rotate(s[1] * 5, 7) * 9;
-	uint64_t t = s[1] << 17;
-
-	s[2] ^= s[0];
-	s[3] ^= s[1];
-	s[1] ^= s[2];
-	s[0] ^= s[3];
-	s[2] ^= t;
-	s[3] = rotate(s[3], 45);
-	return result;
-}
-
 static bool
-hit(const struct impair_args *args, struct impair_random *random, enum impair_kind kind)
+impair_args_hit(
+	const struct impair_args *args, struct rcd_sequence *sequence, enum impair_kind kind)
 {
 	return args->threshold[kind] != 0 &&
-		impair_random_next(random) >> 32 < args->threshold[kind];
+		rcd_sequence_next(sequence) >> 32 < args->threshold[kind];
 }
 
 uint32_t
-impair_decide(const struct impair_args *args, struct impair_random *random)
+impair_decide(const struct impair_args *args, struct rcd_sequence *sequence)
 {
 	uint32_t set = 0;
 
 	for (int kind = 0; kind < IMPAIR_KINDS; kind++) {
-		if (!hit(args, random, (enum impair_kind)kind))
+		if (!impair_args_hit(args, sequence, (enum impair_kind)kind))
 			continue;
 		set |= 1u << kind;
 		/* Nothing more happens to it; and it waits for one thing only. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_sequence.h"
+
 #define IMPAIR_NAME_LEN 64
 
 /** What happens to packets; each has a probability of its own. */
@@ -50,24 +52,14 @@ impair_args_init(struct impair_args *args);
 int
 impair_args_parse(struct impair_args *args, const char *text, char *error, size_t error_len);
 
-/** A generator of random numbers (xoshiro256**; Blackman and Vigna, 2018). */
-struct impair_random {
-	uint64_t state[4];
-};
-
-void
-impair_random_seed(struct impair_random *random, uint64_t seed);
-
-uint64_t
-impair_random_next(struct impair_random *random);
-
 /**
  * Decide for one packet.
  *
+ * @param sequence  goes on
  * @return a set of bits, 1 << enum impair_kind; dropped ones have no other, and a packet is either
  *     reordered or delayed
  */
 uint32_t
-impair_decide(const struct impair_args *args, struct impair_random *random);
+impair_decide(const struct impair_args *args, struct rcd_sequence *sequence);
 
 #endif /* IMPAIR_ARGS_H */

@@ -45,7 +45,7 @@ static struct rte_vdev_driver impair_driver;
 
 /* Give the wrapped port what is ready; what it does not take waits. */
 static void
-drain(struct impair_queue *queue)
+impair_ethdev_drain(struct impair_queue *queue)
 {
 	struct rte_mbuf **mbufs;
 	uint32_t count = impair_lane_ready(queue->lane, &mbufs);
@@ -56,7 +56,7 @@ drain(struct impair_queue *queue)
 }
 
 static uint16_t
-impair_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct impair_queue *queue = arg;
 	struct impair_lane *lane = queue->lane;
@@ -64,20 +64,20 @@ impair_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	uint16_t taken = 0;
 
 	rte_spinlock_lock(&lane->lock);
-	drain(queue);
+	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
 		impair_lane_take(lane, mbufs[taken++], now);
 		if (lane->held_count > 0)
 			impair_lane_release(lane, now);
 	}
-	drain(queue);
+	impair_ethdev_drain(queue);
 	rte_spinlock_unlock(&lane->lock);
 	return taken;
 }
 
 /* A sender that has nothing to send does not call: what it gave before goes in its time. */
 static void
-look_after(struct impair_queue *queue, uint64_t now)
+impair_ethdev_look_after(struct impair_queue *queue, uint64_t now)
 {
 	struct impair_lane *lane = queue->lane;
 
@@ -85,12 +85,12 @@ look_after(struct impair_queue *queue, uint64_t now)
 		!rte_spinlock_trylock(&lane->lock))
 		return;
 	impair_lane_release(lane, now);
-	drain(queue);
+	impair_ethdev_drain(queue);
 	rte_spinlock_unlock(&lane->lock);
 }
 
 static uint16_t
-impair_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct impair_queue *queue = arg;
 	struct impair_lane *lane = queue->lane;
@@ -99,7 +99,7 @@ impair_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	uint64_t now = rte_rdtsc();
 	uint32_t got;
 
-	look_after(queue->other, now);
+	impair_ethdev_look_after(queue->other, now);
 	rte_spinlock_lock(&lane->lock);
 	if (impair_lane_room(lane) >= BURST) {
 		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
@@ -121,7 +121,7 @@ impair_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 }
 
 static int
-impair_configure(struct rte_eth_dev *eth)
+impair_ethdev_configure(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -130,8 +130,8 @@ impair_configure(struct rte_eth_dev *eth)
 }
 
 static int
-set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index, bool active,
-	unsigned int socket_id)
+impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index,
+	bool active, unsigned int socket_id)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
@@ -142,34 +142,34 @@ set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index, bool
 }
 
 static int
-impair_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+impair_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
 	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 	int err = rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf, pool);
 
 	if (err == 0)
-		err = set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
+		err = impair_ethdev_set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
 	dev->rx[index].other = &dev->tx[index];
 	eth->data->rx_queues[index] = &dev->rx[index];
 	return err;
 }
 
 static int
-impair_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+impair_ethdev_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
 	unsigned int socket_id, const struct rte_eth_txconf *conf)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 	int err = rte_eth_tx_queue_setup(dev->port_id, index, count, socket_id, conf);
 
 	if (err == 0)
-		err = set_up(eth, &dev->tx[index], index, dev->args.tx, socket_id);
+		err = impair_ethdev_set_up(eth, &dev->tx[index], index, dev->args.tx, socket_id);
 	eth->data->tx_queues[index] = &dev->tx[index];
 	return err;
 }
 
 static int
-impair_start(struct rte_eth_dev *eth)
+impair_ethdev_start(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -177,7 +177,7 @@ impair_start(struct rte_eth_dev *eth)
 }
 
 static int
-impair_stop(struct rte_eth_dev *eth)
+impair_ethdev_stop(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
@@ -192,7 +192,7 @@ impair_stop(struct rte_eth_dev *eth)
 }
 
 static int
-forward_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *param)
+impair_ethdev_forward_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *param)
 {
 	(void)port_id;
 	(void)param;
@@ -200,11 +200,12 @@ forward_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *p
 }
 
 static int
-impair_close(struct rte_eth_dev *eth)
+impair_ethdev_close(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
-	rte_eth_dev_callback_unregister(dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
+	rte_eth_dev_callback_unregister(
+		dev->port_id, RTE_ETH_EVENT_INTR_LSC, impair_ethdev_forward_event, eth);
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
 		impair_lane_destroy(dev->rx[i].lane);
 		impair_lane_destroy(dev->tx[i].lane);
@@ -215,7 +216,7 @@ impair_close(struct rte_eth_dev *eth)
 }
 
 static int
-impair_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
+impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 	int err = rte_eth_dev_info_get(dev->port_id, info);
@@ -225,7 +226,7 @@ impair_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 }
 
 static int
-impair_link_update(struct rte_eth_dev *eth, int wait)
+impair_ethdev_link_update(struct rte_eth_dev *eth, int wait)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 	struct rte_eth_link link;
@@ -236,7 +237,7 @@ impair_link_update(struct rte_eth_dev *eth, int wait)
 }
 
 static int
-impair_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
+impair_ethdev_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -244,7 +245,7 @@ impair_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
 }
 
 static int
-impair_promiscuous_enable(struct rte_eth_dev *eth)
+impair_ethdev_promiscuous_enable(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -252,7 +253,7 @@ impair_promiscuous_enable(struct rte_eth_dev *eth)
 }
 
 static int
-impair_promiscuous_disable(struct rte_eth_dev *eth)
+impair_ethdev_promiscuous_disable(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -260,7 +261,7 @@ impair_promiscuous_disable(struct rte_eth_dev *eth)
 }
 
 static int
-impair_allmulticast_enable(struct rte_eth_dev *eth)
+impair_ethdev_allmulticast_enable(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -268,7 +269,7 @@ impair_allmulticast_enable(struct rte_eth_dev *eth)
 }
 
 static int
-impair_allmulticast_disable(struct rte_eth_dev *eth)
+impair_ethdev_allmulticast_disable(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -276,7 +277,7 @@ impair_allmulticast_disable(struct rte_eth_dev *eth)
 }
 
 static int
-impair_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
+impair_ethdev_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -284,7 +285,7 @@ impair_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
 }
 
 static int
-impair_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
+impair_ethdev_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -292,7 +293,7 @@ impair_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 }
 
 static int
-impair_stats_reset(struct rte_eth_dev *eth)
+impair_ethdev_stats_reset(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -303,7 +304,7 @@ impair_stats_reset(struct rte_eth_dev *eth)
 #define XSTATS (2 * IMPAIR_KINDS)
 
 static int
-impair_xstats_get_names(
+impair_ethdev_xstats_get_names(
 	struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, unsigned int size)
 {
 	(void)eth;
@@ -314,7 +315,7 @@ impair_xstats_get_names(
 }
 
 static int
-impair_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
+impair_ethdev_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
@@ -331,7 +332,7 @@ impair_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned
 }
 
 static int
-impair_xstats_reset(struct rte_eth_dev *eth)
+impair_ethdev_xstats_reset(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
@@ -348,25 +349,25 @@ impair_xstats_reset(struct rte_eth_dev *eth)
 }
 
 static const struct eth_dev_ops impair_ops = {
-	.dev_configure = impair_configure,
-	.dev_start = impair_start,
-	.dev_stop = impair_stop,
-	.dev_close = impair_close,
-	.dev_infos_get = impair_infos_get,
-	.rx_queue_setup = impair_rx_queue_setup,
-	.tx_queue_setup = impair_tx_queue_setup,
-	.link_update = impair_link_update,
-	.mtu_set = impair_mtu_set,
-	.promiscuous_enable = impair_promiscuous_enable,
-	.promiscuous_disable = impair_promiscuous_disable,
-	.allmulticast_enable = impair_allmulticast_enable,
-	.allmulticast_disable = impair_allmulticast_disable,
-	.mac_addr_set = impair_mac_addr_set,
-	.stats_get = impair_stats_get,
-	.stats_reset = impair_stats_reset,
-	.xstats_get = impair_xstats_get,
-	.xstats_get_names = impair_xstats_get_names,
-	.xstats_reset = impair_xstats_reset,
+	.dev_configure = impair_ethdev_configure,
+	.dev_start = impair_ethdev_start,
+	.dev_stop = impair_ethdev_stop,
+	.dev_close = impair_ethdev_close,
+	.dev_infos_get = impair_ethdev_infos_get,
+	.rx_queue_setup = impair_ethdev_rx_queue_setup,
+	.tx_queue_setup = impair_ethdev_tx_queue_setup,
+	.link_update = impair_ethdev_link_update,
+	.mtu_set = impair_ethdev_mtu_set,
+	.promiscuous_enable = impair_ethdev_promiscuous_enable,
+	.promiscuous_disable = impair_ethdev_promiscuous_disable,
+	.allmulticast_enable = impair_ethdev_allmulticast_enable,
+	.allmulticast_disable = impair_ethdev_allmulticast_disable,
+	.mac_addr_set = impair_ethdev_mac_addr_set,
+	.stats_get = impair_ethdev_stats_get,
+	.stats_reset = impair_ethdev_stats_reset,
+	.xstats_get = impair_ethdev_xstats_get,
+	.xstats_get_names = impair_ethdev_xstats_get_names,
+	.xstats_reset = impair_ethdev_xstats_reset,
 };
 
 int
@@ -404,7 +405,7 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 
 /* The wrapped port, for us alone. */
 static int
-take_port(struct impair_dev *dev)
+impair_ethdev_take_port(struct impair_dev *dev)
 {
 	int err = rte_eth_dev_get_port_by_name(dev->args.port, &dev->port_id);
 
@@ -422,7 +423,7 @@ take_port(struct impair_dev *dev)
 }
 
 static int
-impair_probe(struct rte_vdev_device *vdev)
+impair_ethdev_probe(struct rte_vdev_device *vdev)
 {
 	const char *name = rte_vdev_device_name(vdev);
 	const char *text = rte_vdev_device_args(vdev);
@@ -447,7 +448,7 @@ impair_probe(struct rte_vdev_device *vdev)
 	dev = eth->data->dev_private;
 	dev->args = args;
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
-	if (eth->data->mac_addrs == NULL || take_port(dev) != 0) {
+	if (eth->data->mac_addrs == NULL || impair_ethdev_take_port(dev) != 0) {
 		rte_eth_dev_release_port(eth);
 		return -ENODEV;
 	}
@@ -457,29 +458,30 @@ impair_probe(struct rte_vdev_device *vdev)
 	eth->data->dev_flags |= inner->data->dev_flags & RTE_ETH_DEV_INTR_LSC;
 	eth->data->numa_node = inner->data->numa_node;
 	eth->dev_ops = &impair_ops;
-	eth->rx_pkt_burst = impair_rx_burst;
-	eth->tx_pkt_burst = impair_tx_burst;
-	rte_eth_dev_callback_register(dev->port_id, RTE_ETH_EVENT_INTR_LSC, forward_event, eth);
+	eth->rx_pkt_burst = impair_ethdev_rx_burst;
+	eth->tx_pkt_burst = impair_ethdev_tx_burst;
+	rte_eth_dev_callback_register(
+		dev->port_id, RTE_ETH_EVENT_INTR_LSC, impair_ethdev_forward_event, eth);
 	rte_eth_dev_probing_finish(eth);
 	return 0;
 }
 
 static int
-impair_remove(struct rte_vdev_device *vdev)
+impair_ethdev_remove(struct rte_vdev_device *vdev)
 {
 	struct rte_eth_dev *eth = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
 	int err;
 
 	if (eth == NULL)
 		return 0; /* closed already */
-	err = impair_close(eth);
+	err = impair_ethdev_close(eth);
 	rte_eth_dev_release_port(eth);
 	return err;
 }
 
 static struct rte_vdev_driver impair_driver = {
-	.probe = impair_probe,
-	.remove = impair_remove,
+	.probe = impair_ethdev_probe,
+	.remove = impair_ethdev_remove,
 };
 
 RTE_PMD_REGISTER_VDEV(net_impair, impair_driver);

@@ -57,7 +57,7 @@ impair_lane_set(
 	rte_spinlock_lock(&lane->lock);
 	lane->args = *args;
 	lane->active = active;
-	impair_random_seed(&lane->random, args->seed ^ (uint64_t)queue << 32);
+	lane->sequence.state = args->seed ^ (uint64_t)queue << 32;
 	rte_spinlock_unlock(&lane->lock);
 }
 
@@ -69,14 +69,14 @@ impair_lane_room(const struct impair_lane *lane)
 }
 
 static void
-push(struct impair_lane *lane, struct rte_mbuf *mbuf)
+impair_lane_push(struct impair_lane *lane, struct rte_mbuf *mbuf)
 {
 	lane->ready[lane->ready_count++] = mbuf;
 }
 
 /* Where the network header begins. @return 0 when it is not IP */
 static uint32_t
-find_ip(const struct rte_mbuf *mbuf, uint16_t *type)
+impair_lane_find_ip(const struct rte_mbuf *mbuf, uint16_t *type)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	uint32_t at = sizeof(struct rte_ether_hdr);
@@ -93,10 +93,10 @@ find_ip(const struct rte_mbuf *mbuf, uint16_t *type)
 
 /* @return whether the packet could be marked */
 static bool
-mark(struct rte_mbuf *mbuf)
+impair_lane_mark(struct rte_mbuf *mbuf)
 {
 	uint16_t type = 0;
-	uint32_t at = find_ip(mbuf, &type);
+	uint32_t at = impair_lane_find_ip(mbuf, &type);
 	uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, at);
 
 	if (type == RTE_ETHER_TYPE_IPV4 &&
@@ -125,7 +125,7 @@ mark(struct rte_mbuf *mbuf)
 }
 
 static void
-corrupt(struct impair_lane *lane, struct rte_mbuf *mbuf)
+impair_lane_corrupt(struct impair_lane *lane, struct rte_mbuf *mbuf)
 {
 	uint32_t begin = sizeof(struct rte_ether_hdr);
 	uint32_t len = rte_pktmbuf_data_len(mbuf);
@@ -133,13 +133,13 @@ corrupt(struct impair_lane *lane, struct rte_mbuf *mbuf)
 
 	if (len <= begin)
 		return;
-	bit = impair_random_next(&lane->random) % ((len - begin) * 8);
+	bit = rcd_sequence_next(&lane->sequence) % ((len - begin) * 8);
 	rte_pktmbuf_mtod(mbuf, uint8_t *)[begin + bit / 8] ^= (uint8_t)(1 << bit % 8);
 }
 
 /* The packet, or a copy of it when others hold it too. @return NULL: no buffer */
 static struct rte_mbuf *
-writable(struct rte_mbuf *mbuf)
+impair_lane_writable(struct rte_mbuf *mbuf)
 {
 	struct rte_mbuf *copy;
 
@@ -152,7 +152,7 @@ writable(struct rte_mbuf *mbuf)
 }
 
 static void
-hold(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc, bool reorder)
+impair_lane_hold(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc, bool reorder)
 {
 	uint64_t us = reorder ? REORDER_WAIT_US : lane->args.delay_us;
 
@@ -166,7 +166,7 @@ hold(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc, bool reo
 void
 impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc)
 {
-	uint32_t set = lane->active ? impair_decide(&lane->args, &lane->random) : 0;
+	uint32_t set = lane->active ? impair_decide(&lane->args, &lane->sequence) : 0;
 	struct rte_mbuf *copy = NULL;
 
 	lane->taken++;
@@ -176,7 +176,7 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 		return;
 	}
 	if (set & (1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN)) {
-		struct rte_mbuf *own = writable(mbuf);
+		struct rte_mbuf *own = impair_lane_writable(mbuf);
 
 		/* Without a buffer it goes on as it is. */
 		if (own == NULL)
@@ -185,9 +185,9 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 			mbuf = own;
 	}
 	if (set & 1u << IMPAIR_ECN)
-		lane->counts[IMPAIR_ECN] += mark(mbuf);
+		lane->counts[IMPAIR_ECN] += impair_lane_mark(mbuf);
 	if (set & 1u << IMPAIR_CORRUPT) {
-		corrupt(lane, mbuf);
+		impair_lane_corrupt(lane, mbuf);
 		lane->counts[IMPAIR_CORRUPT]++;
 	}
 	if (set & 1u << IMPAIR_DUPLICATE) {
@@ -199,12 +199,12 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 		bool reorder = (set & 1u << IMPAIR_REORDER) != 0;
 
 		lane->counts[reorder ? IMPAIR_REORDER : IMPAIR_DELAY]++;
-		hold(lane, mbuf, now_tsc, reorder);
+		impair_lane_hold(lane, mbuf, now_tsc, reorder);
 	} else {
-		push(lane, mbuf);
+		impair_lane_push(lane, mbuf);
 	}
 	if (copy != NULL)
-		push(lane, copy);
+		impair_lane_push(lane, copy);
 }
 
 void
@@ -216,7 +216,7 @@ impair_lane_release(struct impair_lane *lane, uint64_t now_tsc)
 		struct impair_held *held = &lane->held[i];
 
 		if (lane->taken >= held->due_count || now_tsc >= held->due_tsc)
-			push(lane, held->mbuf);
+			impair_lane_push(lane, held->mbuf);
 		else
 			lane->held[kept++] = *held;
 	}

@@ -29,7 +29,7 @@ struct impair_lane {
 	rte_spinlock_t lock;
 	bool active; /**< this direction is impaired */
 	struct impair_args args;
-	struct impair_random random;
+	struct rcd_sequence sequence;
 	uint64_t taken;
 	uint64_t counts[IMPAIR_KINDS];
 	uint32_t ready_count;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A connection: the socket of a client, who it is, and what it is told. What it has opened is a
+ * context (rcd_context.h), which may be several connections'; what comes by its socket is
+ * rcd_inbox.h's. All of it belongs to the control thread.
+ */
+#ifndef RCD_CONN_H
+#define RCD_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "rcd_alarm.h"
+#include "rcd_cm_host.h"
+#include "rcd_ctrl.h"
+#include "rcd_quota.h"
+#include "rcd_waiter.h"
+
+struct rcd_context;
+struct rcd_engine;
+
+/** Lists of connections that are found together by their serial. */
+#define RCD_CONN_BUCKETS 1024
+
+/** A connection. */
+struct rcd_conn {
+	LIST_ENTRY(rcd_conn) link;         /**< of all */
+	LIST_ENTRY(rcd_conn) serial_link;  /**< of those that are found together */
+	LIST_ENTRY(rcd_conn) context_link; /**< of those that use the same context */
+	struct rcd_engine *engine;
+	struct rcd_context *context;  /**< NULL: it has opened none */
+	struct rcd_quota_entry quota; /**< what it has whatever it opens */
+	struct rcd_cm_user cm;        /**< until it has a context */
+	uint32_t serial; /**< of no other connection and device of this engine's life */
+	int sock;
+	pid_t pid;
+	uid_t uid;
+	gid_t gid;
+	uint64_t caps; /**< capabilities that it had when it connected, in our user namespace */
+	char comm[32]; /**< printable ASCII */
+	bool greeted;
+	bool ended; /**< nothing is served any more; it goes when its socket says so */
+	int events; /**< sending end of the event stream; -1: none */
+
+	/* Of rcd_inbox.c: what was not read, and a request that waits. */
+	struct rcd_waiter waiter;  /**< for a neighbour */
+	struct rcd_alarm patience; /**< time is up, or it is tried again */
+	TAILQ_ENTRY(rcd_conn) parked_link;
+	bool read_later; /**< it brings descriptors, and the closer has no room */
+	bool parked;
+	bool unfinished; /**< parked, and to go on in the next round */
+	uint64_t parked_until_ns;
+	struct rcd_ctrl_msg parked_msg;
+};
+
+LIST_HEAD(rcd_conn_list, rcd_conn);
+TAILQ_HEAD(rcd_parked_queue, rcd_conn);
+
+/** Descriptors that are charged to a connection for itself. */
+static inline uint64_t
+rcd_conn_descriptors(const struct rcd_conn *conn)
+{
+	return 1 + (conn->events >= 0);
+}
+
+/** Take what waits at the listening socket, if anything does. */
+void
+rcd_conn_accept(struct rcd_engine *engine);
+
+/** A connection by its serial. @return NULL: it has gone */
+struct rcd_conn *
+rcd_conn_find(const struct rcd_engine *engine, uint32_t serial);
+
+/**
+ * Make the event stream of a connection, and charge it.
+ *
+ * @param theirs  set to the client's end, which the caller closes
+ * @return 0 or -errno
+ */
+int
+rcd_conn_events_open(struct rcd_conn *conn, int *theirs);
+
+/** Close our end of it, if there is one. */
+void
+rcd_conn_events_close(struct rcd_conn *conn);
+
+/** Send an asynchronous event; one that does not fit is counted. */
+void
+rcd_conn_event(struct rcd_conn *conn, uint32_t type, uint32_t of, uint64_t cookie);
+
+/** Serve nothing more: the client learns of it, and we of its leaving. */
+void
+rcd_conn_end(struct rcd_conn *conn);
+
+/** Free a connection that has no context and no request that waits, and close its socket. */
+void
+rcd_conn_free(struct rcd_conn *conn);
+
+#endif /* RCD_CONN_H */

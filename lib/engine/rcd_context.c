@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Contexts: opened, joined and left by connections, destroyed with all that is in them.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rcd_bits.h"
+#include "rcd_guard.h"
+#include "rcd_hcq.h"
+#include "rcd_host.h"
+#include "rcd_ufile.h"
+#include "rcd_ulost.h"
+#include "rcd_ushare.h"
+
+/** What the engine holds for a context; heap included. */
+#define CONTEXT_DESCRIPTORS 3
+#define CONTEXT_MAPPINGS    24
+
+static int
+context_add_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_host_client_add(lcore, arg);
+	return 0;
+}
+
+/* The lcore with the fewest clients among those that have a queue of the device. */
+static struct rcd_lcore *
+context_choose_lcore(struct rcd_engine *engine, const struct rcd_dev *dev)
+{
+	struct rcd_lcore *best = engine->lcores.lcore[0];
+
+	for (uint32_t i = 1; i < engine->lcores.count && i < dev->lport.queues; i++)
+		if (engine->lcores.lcore[i]->client_count < best->client_count)
+			best = engine->lcores.lcore[i];
+	return best;
+}
+
+static void
+context_free_objects(struct rcd_context *context)
+{
+	for (uint32_t i = 0; i < context->hqps.fresh; i++) {
+		struct rcd_hqp *hqp = context->hqps.slots[i];
+
+		if (hqp == NULL)
+			continue;
+		__atomic_store_n(&context->engine->lcores.qp_owner[hqp->qpn % RCD_QP_SLOTS], 0,
+			__ATOMIC_RELAXED);
+		context->engine->qp_used--;
+		free(hqp->resources);
+		free(hqp->qp);
+		free(hqp);
+	}
+	for (uint32_t i = 0; i < context->cqs.fresh; i++)
+		free(context->cqs.slots[i]);
+	for (uint32_t i = 0; i < context->srqs.fresh; i++)
+		free(context->srqs.slots[i]);
+	for (uint32_t i = 0; i < context->pds.fresh; i++)
+		free(context->pds.slots[i]);
+	for (uint32_t i = 0; i < context->channels.fresh; i++) {
+		struct rcd_channel *channel = context->channels.slots[i];
+
+		if (channel != NULL)
+			close(channel->sock);
+		free(channel);
+	}
+}
+
+/* All that was made of it. Its connections are known to the last: what is told may name one. */
+static void
+context_destroy(struct rcd_context *context)
+{
+	struct rcd_engine *engine = context->engine;
+	struct rcd_lclient *client = &context->client;
+	struct rcd_conn *conn;
+
+	rcd_cm_host_end(&context->cm);
+	/* The client has it as well: closed alone, it would stay in the set. */
+	if (context->wake_fd >= 0) {
+		epoll_ctl(client->lcore->sleep_fd, EPOLL_CTL_DEL, context->wake_fd, NULL);
+		close(context->wake_fd);
+	}
+	rcd_neigh_disown(engine->neighs, &context->quota);
+	if (context->dev != NULL) {
+		rcd_verbs_end(context);
+		client->lcore->client_count--;
+		LIST_REMOVE(context, link);
+	}
+	if (client->shm != NULL)
+		rcd_context_mem_close(context);
+	/* What it did wrong stays known. */
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
+		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
+			rcd_counter_get(&client->counters, (enum rcd_counter)i));
+	rcd_hcq_end(context);
+	context_free_objects(context);
+	rcd_table_fini(&context->pds);
+	rcd_table_fini(&context->channels);
+	rcd_table_fini(&context->cqs);
+	rcd_table_fini(&context->srqs);
+	rcd_table_fini(&context->hqps);
+	rcd_mr_table_destroy(client->mrs);
+	rcd_ah_table_destroy(client->ahs);
+	free(client->qps);
+	rcd_context_mem_end(context);
+	free(client->ucopy);
+	while ((conn = rcd_context_first(context)) != NULL) {
+		LIST_REMOVE(conn, context_link);
+		conn->context = NULL;
+	}
+	rcd_quota_leave(&context->quota);
+	free(context);
+}
+
+/* Descriptors of the segment and of the wake-up; mappings of the segment, and of the heap. */
+static int
+context_charge(struct rcd_context *context)
+{
+	int err = rcd_quota_charge(&context->quota, RCD_RESOURCE_DESCRIPTORS, CONTEXT_DESCRIPTORS);
+
+	if (err != 0)
+		return err;
+	return rcd_quota_charge(&context->quota, RCD_RESOURCE_MAPPINGS, CONTEXT_MAPPINGS);
+}
+
+/* Its tables, as large as the limits that a client has. */
+static int
+context_make_tables(struct rcd_context *context)
+{
+	const struct rcd_quota *quota = &context->engine->conf.quota;
+	struct rcd_lclient *client = &context->client;
+	uint64_t secret;
+
+	if (getentropy(&secret, sizeof(secret)) != 0)
+		return -errno;
+	/* A table has two keys at least. */
+	client->mrs =
+		rcd_mr_table_create(rcd_log2_up(quota->mrs > 2 ? (uint32_t)quota->mrs : 2), secret);
+	client->ahs = rcd_ah_table_create((uint32_t)quota->ahs);
+	client->qp_places = quota->qps < RCD_DB_BITS ? (uint32_t)quota->qps : RCD_DB_BITS;
+	client->qps = calloc(client->qp_places, sizeof(client->qps[0]));
+	if (client->mrs == NULL || client->ahs == NULL || client->qps == NULL ||
+		rcd_table_init(&context->pds, (uint32_t)quota->pds) != 0 ||
+		rcd_table_init(&context->channels, (uint32_t)quota->cqs) != 0 ||
+		rcd_table_init(&context->cqs, (uint32_t)quota->cqs) != 0 ||
+		rcd_table_init(&context->srqs, (uint32_t)quota->srqs) != 0 ||
+		rcd_table_init(&context->hqps, client->qp_places) != 0)
+		return -ENOMEM;
+	return rcd_context_mem_open(context);
+}
+
+static int
+context_make_wake(struct rcd_context *context)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	context->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (context->wake_fd < 0 ||
+		epoll_ctl(context->client.lcore->sleep_fd, EPOLL_CTL_ADD, context->wake_fd,
+			&event) != 0)
+		return -errno;
+	return 0;
+}
+
+/* What a connection had before, but for itself, is the context's. */
+static void
+context_take_over(struct rcd_context *context, struct rcd_conn *conn)
+{
+	rcd_neigh_disown(context->engine->neighs, &conn->quota);
+	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
+		uint64_t own = i == RCD_RESOURCE_CLIENTS ? 1
+			: i == RCD_RESOURCE_DESCRIPTORS  ? rcd_conn_descriptors(conn)
+							 : 0;
+
+		rcd_quota_hand(&conn->quota, &context->quota, (enum rcd_resource)i,
+			conn->quota.used[i] - own);
+	}
+	rcd_cm_host_hand(&conn->cm, &context->cm);
+}
+
+int
+rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
+{
+	struct rcd_engine *engine = conn->engine;
+	struct rcd_context *context = calloc(1, sizeof(*context));
+	int err;
+
+	if (context == NULL)
+		return -ENOMEM;
+	context->engine = engine;
+	context->segment.fd = context->segment.huge_fd = context->wake_fd = -1;
+	context->client.lcore = context_choose_lcore(engine, dev);
+	context->cm = (struct rcd_cm_user){
+		.engine = engine, .quota = &context->quota, .context = context
+	};
+	rcd_quota_join_beside(&context->quota, &conn->quota);
+	err = context_charge(context);
+	if (err == 0)
+		err = rcd_context_mem_make(context);
+	if (err == 0)
+		err = context_make_tables(context);
+	if (err == 0)
+		err = context_make_wake(context);
+	if (err != 0) {
+		/* The client knows nothing of it. */
+		context->pages_go = true;
+		context_destroy(context);
+		return err;
+	}
+	context->dev = dev;
+	context_take_over(context, conn);
+	LIST_INSERT_HEAD(&engine->contexts, context, link);
+	LIST_INSERT_HEAD(&context->conns, conn, context_link);
+	conn->context = context;
+	context->client.lcore->client_count++;
+	rcd_lcore_call(context->client.lcore, context_add_on_lcore, &context->client);
+	return 0;
+}
+
+int
+rcd_context_join(struct rcd_conn *conn, int fd)
+{
+	struct rcd_context *context;
+	struct stat given, segment;
+
+	if (conn->context != NULL)
+		return -EINVAL;
+	/* They would have to be one with the context's own. */
+	if (conn->cm.cma != NULL)
+		return -EINVAL;
+	if (!rcd_ufile_is_memory(fd) || fstat(fd, &given) != 0)
+		return -EBADF;
+	LIST_FOREACH(context, &conn->engine->contexts, link) {
+		if (fstat(context->segment.fd, &segment) != 0 || segment.st_dev != given.st_dev ||
+			segment.st_ino != given.st_ino)
+			continue;
+		LIST_INSERT_AFTER(rcd_context_first(context), conn, context_link);
+		conn->context = context;
+		return 0;
+	}
+	return -EBADF;
+}
+
+void
+rcd_context_leave(struct rcd_context *context, struct rcd_conn *conn)
+{
+	bool was_first = rcd_context_first(context) == conn;
+	const struct rcd_conn *next = LIST_NEXT(conn, context_link);
+
+	if (was_first && next == NULL) {
+		/* A client that is ended reads what its queues still tell; this one has left. */
+		context->pages_go = true;
+		context_destroy(context);
+		return;
+	}
+	LIST_REMOVE(conn, context_link);
+	conn->context = NULL;
+	if (!was_first)
+		return;
+	/* What there is belongs to the next one's user; short of memory, to the old one. */
+	if (next->uid != conn->uid)
+		rcd_quota_move(&context->quota, next->uid);
+	/* The process is gone, and so is memory that is reached by copies. */
+	rcd_context_mem_break(context);
+}
+
+void
+rcd_context_end(struct rcd_context *context)
+{
+	struct rcd_conn *conn;
+
+	LIST_FOREACH(conn, &context->conns, context_link)
+		rcd_conn_end(conn);
+	context_destroy(context);
+}
+
+void
+rcd_context_settle(struct rcd_context *context, const struct rcd_conn *conn)
+{
+	rcd_segment_settle(&context->segment, conn->serial);
+	rcd_ushare_settle(&context->umem, conn->serial);
+	rcd_hcq_settle(context, conn->serial);
+}
+
+void
+rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint64_t cookie)
+{
+	struct rcd_conn *conn;
+
+	LIST_FOREACH(conn, &context->conns, context_link)
+		rcd_conn_event(conn, type, of, cookie);
+}
+
+void
+rcd_context_check_memory(struct rcd_engine *engine)
+{
+	const struct rcd_context *failed = NULL;
+	struct rcd_context *context;
+	uintptr_t addr;
+
+	/* Those who gave the addresses back before anybody looked. */
+	LIST_FOREACH(context, &engine->contexts, link) {
+		if (!context->umem.lost)
+			continue;
+		rcd_context_mem_settle(context);
+		rcd_verbs_fail_all(context);
+	}
+	/* As many as the queue holds, and most are of one context: its queue pairs fail once. */
+	while (rcd_guard_fault(&addr)) {
+		LIST_FOREACH(context, &engine->contexts, link) {
+			bool segment = rcd_segment_has(&context->segment, addr);
+
+			if (!segment && !rcd_ulost_cut(&context->umem, addr))
+				continue;
+			rcd_context_mem_blame(context);
+			if (context != failed)
+				rcd_verbs_fail_all(context);
+			failed = context;
+			if (segment) {
+				context->pages_go = true;
+				rcd_context_end(context);
+				failed = NULL;
+			} else {
+				rcd_guard_discard(addr);
+			}
+			break;
+		}
+	}
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The memory of contexts, which is lib/memory's: how it reaches their lcore, who makes copies, and
+ * who is told of memory that was taken away.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_near.h"
+
+/* Queue pairs that learn of the queue by one command: more of them take several. */
+#define QPS_AT_ONCE 256
+
+struct call {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+static int
+context_mem_run(struct rcd_lcore *lcore, void *arg)
+{
+	const struct call *call = arg;
+
+	(void)lcore;
+	return call->fn(call->arg);
+}
+
+static int
+context_mem_on_lcore(void *owner, int (*fn)(void *arg), void *arg)
+{
+	struct call call = { .fn = fn, .arg = arg };
+	const struct rcd_context *context = owner;
+
+	return rcd_lcore_call(context->client.lcore, context_mem_run, &call);
+}
+
+int
+rcd_context_mem_make(struct rcd_context *context)
+{
+	struct rcd_engine *engine = context->engine;
+	const struct rcd_segment_conf conf = { .quota = &engine->conf.quota,
+		.generation = engine->generation,
+		.socket_id = context->client.lcore->socket_id,
+		.entry = &context->quota,
+		.work = &engine->work };
+	int err = rcd_segment_make(&context->segment, &conf);
+
+	context->client.shm = context->segment.shm;
+	return err;
+}
+
+int
+rcd_context_mem_open(struct rcd_context *context)
+{
+	static const struct rcd_umem_ops ops = { .on_lcore = context_mem_on_lcore };
+	const struct rcd_umem_conf conf = { .ops = &ops,
+		.owner = context,
+		.mrs = context->client.mrs,
+		.quota = &context->quota,
+		.pds = &context->pds,
+		.work = &context->engine->work,
+		.mems_max = (uint32_t)context->engine->conf.quota.mrs };
+	int err = rcd_umem_init(&context->umem, &conf);
+
+	context->client.copied = &context->umem.copied;
+	if (err == 0)
+		rcd_ucopy_open(&context->client);
+	return err;
+}
+
+int
+rcd_context_mem_copies(const struct rcd_context *context, const struct rcd_conn *conn)
+{
+	/* Copies are made by the process that opened the context, and by no other. */
+	if (conn != rcd_context_first(context))
+		return -EOPNOTSUPP;
+	return context->client.ucopy != NULL && !context->client.ucopy->broken ? 0 : -EPERM;
+}
+
+struct attach {
+	struct rcd_lclient *client;
+	struct rcd_ucopy *ucopy;
+	uint32_t first;
+};
+
+static int
+context_mem_attach_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct attach *attach = arg;
+	const struct rcd_lclient *client = attach->client;
+
+	(void)lcore;
+	for (uint32_t i = attach->first; i < client->qp_places && i < attach->first + QPS_AT_ONCE;
+		i++) {
+		struct rcd_hqp *hqp = client->qps[i];
+
+		if (hqp == NULL)
+			continue;
+		hqp->ucopy = attach->ucopy;
+		/* What one packet sets free must not be hundreds of others. */
+		rcd_qp_keep_nothing(hqp->qp);
+	}
+	return 0;
+}
+
+int
+rcd_context_mem_copy(
+	struct rcd_context *context, const struct rcd_conn *conn, struct rcd_ctrl_copy_rep *rep)
+{
+	struct attach attach = { .client = &context->client };
+	struct rcd_ucopy *ucopy;
+	int err;
+
+	if (conn != rcd_context_first(context))
+		return -EOPNOTSUPP;
+	if (context->client.ucopy != NULL)
+		return context->client.ucopy->broken ? -EPERM : -EBUSY;
+	ucopy = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*ucopy));
+	if (ucopy == NULL)
+		return -ENOMEM;
+	err = rcd_segment_alloc(
+		&context->segment, conn->serial, sizeof(*ucopy->queue), &ucopy->offset);
+	if (err != 0) {
+		free(ucopy);
+		return err;
+	}
+	ucopy->client = &context->client;
+	ucopy->queue = (struct rcd_copyq *)(void *)((uint8_t *)context->client.shm + ucopy->offset);
+	TAILQ_INIT(&ucopy->blocked);
+	TAILQ_INIT(&ucopy->starved);
+	TAILQ_INIT(&ucopy->gated);
+	context->client.ucopy = attach.ucopy = ucopy;
+	for (; attach.first < context->client.qp_places; attach.first += QPS_AT_ONCE)
+		rcd_lcore_call(context->client.lcore, context_mem_attach_on_lcore, &attach);
+	*rep = (struct rcd_ctrl_copy_rep){
+		.offset = ucopy->offset, .jobs = RCD_COPYQ_JOBS, .bytes = RCD_COPYQ_BYTES
+	};
+	return 0;
+}
+
+static int
+context_mem_break_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_ucopy *ucopy = arg;
+
+	(void)lcore;
+	ucopy->broken = true;
+	return 0;
+}
+
+void
+rcd_context_mem_break(struct rcd_context *context)
+{
+	if (context->client.ucopy != NULL)
+		rcd_lcore_call(
+			context->client.lcore, context_mem_break_on_lcore, context->client.ucopy);
+}
+
+void
+rcd_context_mem_blame(struct rcd_context *context)
+{
+	const struct rcd_conn *first = rcd_context_first(context);
+
+	rcd_counter_add(&context->client.counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
+	if (!context->bad_memory)
+		RCD_LOG(WARNING, "client %d (%s) took memory away that it shares", (int)first->pid,
+			first->comm);
+	context->bad_memory = true;
+}
+
+void
+rcd_context_mem_settle(struct rcd_context *context)
+{
+	if (context->umem.lost)
+		rcd_context_mem_blame(context);
+	context->umem.lost = false;
+}
+
+void
+rcd_context_mem_close(struct rcd_context *context)
+{
+	rcd_umem_close(&context->umem);
+	rcd_context_mem_settle(context);
+}
+
+void
+rcd_context_mem_end(struct rcd_context *context)
+{
+	rcd_umem_fini(&context->umem);
+	rcd_segment_end(&context->segment, context->pages_go);
+	context->client.shm = NULL;
+}

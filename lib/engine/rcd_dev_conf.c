@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Keys of links: each taken by a function of its own, which says what is wrong with a value.
+ */
+#include "rcd_dev_conf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_amount.h"
+
+#define ADDRESSES_LEN 1024
+
+enum {
+	KIND_WIRE = 1 << RCD_ATTACH_WIRE,
+	KIND_NETDEV = 1 << RCD_ATTACH_NETDEV,
+	KIND_PORT = 1 << RCD_ATTACH_PORT,
+	KIND_ALL = KIND_WIRE | KIND_NETDEV | KIND_PORT,
+};
+
+static const char *const attach_names[] = { "wire", "netdev", "port" };
+
+/* @return index of the word in the list, or -1 */
+static int
+dev_conf_word(const char *const *words, int count, const char *val)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(val, words[i]) == 0)
+			return i;
+	return -1;
+}
+
+static const char *
+dev_conf_text(char *dst, size_t size, const char *val)
+{
+	if (strlen(val) >= size)
+		return "too long";
+	snprintf(dst, size, "%s", val);
+	return NULL;
+}
+
+/* The address itself, without what may stand behind it. @return bits of one of its family, or 0 */
+static uint8_t
+dev_conf_host(const char *text, size_t len, struct rcd_gid *gid)
+{
+	char host[INET6_ADDRSTRLEN];
+	uint8_t bytes[16];
+
+	if (len >= sizeof(host))
+		return 0;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (inet_pton(AF_INET, host, bytes) == 1) {
+		*gid = rcd_gid_from_ipv4(bytes);
+		return 32;
+	}
+	if (inet_pton(AF_INET6, host, bytes) == 1) {
+		*gid = rcd_gid_from_ipv6(bytes);
+		return 128;
+	}
+	return 0;
+}
+
+/* A decimal number up to a byte that ends it. @return where it ends, or NULL */
+static const char *
+dev_conf_number(const char *text, unsigned int most, unsigned int *val)
+{
+	*val = 0;
+	if (*text < '0' || *text > '9')
+		return NULL;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		*val = *val * 10 + (unsigned int)(*text - '0');
+		if (*val > most)
+			return NULL;
+	}
+	return text;
+}
+
+int
+rcd_addr_parse(const char *text, struct rcd_addr *addr)
+{
+	size_t len = strcspn(text, "/@");
+	const char *at = text + len;
+	struct rcd_gid gid;
+	unsigned int most = dev_conf_host(text, len, &gid);
+	unsigned int prefix = most, vlan = addr->vlan_id;
+
+	if (most == 0)
+		return -EINVAL;
+	if (*at == '/')
+		at = dev_conf_number(at + 1, most, &prefix);
+	if (at != NULL && *at == '@') {
+		at = dev_conf_number(at + 1, 4094, &vlan);
+		if (vlan == 0)
+			return -EINVAL;
+	}
+	if (at == NULL || *at != '\0')
+		return -EINVAL;
+	addr->gid = gid;
+	addr->prefix_len = (uint8_t)prefix;
+	addr->vlan_id = (uint16_t)vlan;
+	return 0;
+}
+
+static const char *
+dev_conf_type(struct rcd_dev_conf *conf, const char *val)
+{
+	int index = dev_conf_word(attach_names, 3, val);
+
+	if (index < 0)
+		return "one of wire, netdev, port";
+	conf->attach = (enum rcd_attach_type)index;
+	return NULL;
+}
+
+static const char *
+dev_conf_peer(struct rcd_dev_conf *conf, const char *val)
+{
+	/* It is the name of a device. */
+	return dev_conf_text(conf->target, RCD_NAME_LEN, val);
+}
+
+static const char *
+dev_conf_netdev(struct rcd_dev_conf *conf, const char *val)
+{
+	return dev_conf_text(conf->target, sizeof(conf->target), val);
+}
+
+static const char *
+dev_conf_devargs(struct rcd_dev_conf *conf, const char *val)
+{
+	return dev_conf_text(conf->target, sizeof(conf->target), val);
+}
+
+static const char *
+dev_conf_mode(struct rcd_dev_conf *conf, const char *val)
+{
+	static const char *const names[] = { "auto", "xdp", "packet" };
+	int index = dev_conf_word(names, 3, val);
+
+	if (index < 0)
+		return "one of auto, xdp, packet";
+	conf->mode = (enum rcd_netdev_mode)index;
+	return NULL;
+}
+
+static const char *
+dev_conf_address(struct rcd_dev_conf *conf, const char *val)
+{
+	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX];
+	uint32_t count = conf->addr_count;
+	char copy[ADDRESSES_LEN];
+	char *save = NULL;
+	const char *what = dev_conf_text(copy, sizeof(copy), val);
+
+	if (what != NULL)
+		return what;
+	memcpy(addrs, conf->addrs, sizeof(addrs));
+	for (char *word = strtok_r(copy, ", ", &save); word != NULL;
+		word = strtok_r(NULL, ", ", &save)) {
+		struct rcd_addr addr = { .vlan_id = 0 };
+		const char *at = strchr(word, '@');
+		unsigned int vlan = 1;
+
+		if (at != NULL) {
+			at = dev_conf_number(at + 1, 4094, &vlan);
+			if (at == NULL || *at != '\0' || vlan == 0)
+				return "VLAN identifiers are 1 to 4094";
+		}
+		if (rcd_addr_parse(word, &addr) != 0)
+			return "a list of ADDRESS/LENGTH[@VLAN]";
+		if (count == RCD_DEV_ADDRS_MAX)
+			return "too many addresses";
+		addrs[count++] = addr;
+	}
+	memcpy(conf->addrs, addrs, sizeof(addrs));
+	conf->addr_count = count;
+	return NULL;
+}
+
+/* @return bits of an address of its family; 0: it is none */
+static uint8_t
+dev_conf_hop(const char *val, struct rcd_gid *gid)
+{
+	struct rcd_addr addr = { .vlan_id = 0 };
+
+	if (rcd_addr_parse(val, &addr) != 0 || addr.vlan_id != 0)
+		return 0;
+	*gid = addr.gid;
+	return rcd_gid_is_ipv4(gid) ? 32 : 128;
+}
+
+static const char *
+dev_conf_gateway(struct rcd_dev_conf *conf, const char *val)
+{
+	struct rcd_gid gid;
+
+	switch (dev_conf_hop(val, &gid)) {
+	case 32:
+		conf->gateway4 = gid;
+		return NULL;
+	case 128:
+		conf->gateway6 = gid;
+		return NULL;
+	}
+	return "an address";
+}
+
+static const char *
+dev_conf_gateway4(struct rcd_dev_conf *conf, const char *val)
+{
+	struct rcd_gid gid = { .raw = { 0 } };
+
+	if (strcmp(val, "none") != 0 && dev_conf_hop(val, &gid) != 32)
+		return "an IPv4 address, or none";
+	conf->gateway4 = gid;
+	return NULL;
+}
+
+static const char *
+dev_conf_gateway6(struct rcd_dev_conf *conf, const char *val)
+{
+	struct rcd_gid gid = { .raw = { 0 } };
+
+	if (strcmp(val, "none") != 0 && dev_conf_hop(val, &gid) != 128)
+		return "an IPv6 address, or none";
+	conf->gateway6 = gid;
+	return NULL;
+}
+
+static const char *
+dev_conf_mtu(struct rcd_dev_conf *conf, const char *val)
+{
+	uint64_t bytes;
+
+	if (!rcd_amount_parse(val, 65535, &bytes) || bytes < 576)
+		return "bytes, 576 to 65535";
+	conf->mtu = (uint32_t)bytes;
+	return NULL;
+}
+
+static const char *
+dev_conf_impair(struct rcd_dev_conf *conf, const char *val)
+{
+	return dev_conf_text(conf->impair, sizeof(conf->impair), val);
+}
+
+static const char *
+dev_conf_state(struct rcd_dev_conf *conf, const char *val)
+{
+	if (strcmp(val, "up") != 0 && strcmp(val, "down") != 0)
+		return "one of up, down";
+	conf->down = strcmp(val, "down") == 0;
+	return NULL;
+}
+
+#define WIRE   KIND_WIRE
+#define NETDEV KIND_NETDEV
+#define PORT   KIND_PORT
+#define ALL    KIND_ALL
+#define START  false
+#define LIVE   true
+
+static const struct {
+	const char *name;
+	const char *(*take)(struct rcd_dev_conf *conf, const char *val);
+	unsigned int kinds;
+	bool live;
+} link_keys[] = {
+#define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what)                                \
+	{ #name, dev_conf_##name, kinds, time },
+#include "rcd_link_key.def"
+#undef RCD_LINK_KEY
+};
+
+const char *
+rcd_attach_name(enum rcd_attach_type attach)
+{
+	return attach_names[attach];
+}
+
+const char *
+rcd_link_key_name(enum rcd_link_key key)
+{
+	return link_keys[key].name;
+}
+
+int
+rcd_link_key_find(const char *name)
+{
+	for (int i = 0; i < RCD_LINK_KEY_COUNT; i++)
+		if (strcmp(name, link_keys[i].name) == 0)
+			return i;
+	return -ENOENT;
+}
+
+bool
+rcd_link_key_live(enum rcd_link_key key)
+{
+	return link_keys[key].live;
+}
+
+bool
+rcd_link_key_fits(enum rcd_link_key key, enum rcd_attach_type attach)
+{
+	return (link_keys[key].kinds & 1u << attach) != 0;
+}
+
+/* What comes from outside is shown to people: in logs, on terminals. */
+static bool
+dev_conf_printable(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+int
+rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, char *error,
+	size_t error_len)
+{
+	static const char known[] = ""
+#define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) " " #name
+#include "rcd_link_key.def"
+#undef RCD_LINK_KEY
+		;
+	int index = rcd_link_key_find(key);
+	const char *what;
+
+	if (index < 0) {
+		snprintf(error, error_len, "%.40s: no such key in a device; there are%s",
+			dev_conf_printable(key) ? key : "?", known);
+		return -ENOENT;
+	}
+	what = dev_conf_printable(value) ? link_keys[index].take(conf, value)
+					 : "no control characters";
+	if (what != NULL) {
+		snprintf(error, error_len, "%s: %s", key, what);
+		return -EINVAL;
+	}
+	conf->given |= 1u << index;
+	return 0;
+}
+
+int
+rcd_dev_conf_check(
+	const struct rcd_dev_conf *conf, enum rcd_link_key *key, char *error, size_t error_len)
+{
+	static const enum rcd_link_key targets[] = { RCD_LINK_KEY_PEER, RCD_LINK_KEY_NETDEV,
+		RCD_LINK_KEY_DEVARGS };
+	enum rcd_link_key target = targets[conf->attach];
+
+	for (unsigned int i = 0; i < RCD_LINK_KEY_COUNT; i++) {
+		*key = (enum rcd_link_key)i;
+		if ((conf->given & 1u << i) == 0 || rcd_link_key_fits(*key, conf->attach))
+			continue;
+		if (conf->attach == RCD_ATTACH_NETDEV && i >= RCD_LINK_KEY_ADDRESS)
+			snprintf(error, error_len, "%s: a netdev has the kernel's",
+				link_keys[i].name);
+		else
+			snprintf(error, error_len, "%s: a %s has none", link_keys[i].name,
+				attach_names[conf->attach]);
+		return -EINVAL;
+	}
+	if (conf->target[0] != '\0')
+		return 0;
+	*key = target;
+	snprintf(error, error_len, "%s: a %s needs one", link_keys[target].name,
+		attach_names[conf->attach]);
+	return -EINVAL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a device is to be, and its keys by name: the one setter for the configuration file, the
+ * command line and programs. Knows no port; whether a netdev is there is found out when the device
+ * is added.
+ *
+ * Any thread; a struct is its caller's.
+ */
+#ifndef RCD_DEV_CONF_H
+#define RCD_DEV_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rcd_gid.h"
+
+#define RCD_NAME_LEN      64
+#define RCD_DEV_ADDRS_MAX 16
+
+/** How a device is attached. */
+enum rcd_attach_type {
+	RCD_ATTACH_WIRE,   /**< one end of an embedded wire; the peer is another device */
+	RCD_ATTACH_NETDEV, /**< a kernel netdev that the kernel keeps */
+	RCD_ATTACH_PORT,   /**< any DPDK port */
+};
+
+/** Which driver reaches a kernel netdev. */
+enum rcd_netdev_mode {
+	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
+	RCD_NETDEV_XDP,
+	RCD_NETDEV_PACKET,
+};
+
+/** The keys of a link. */
+enum rcd_link_key {
+#define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) RCD_LINK_KEY_##symbol,
+#include "rcd_link_key.def"
+#undef RCD_LINK_KEY
+	RCD_LINK_KEY_COUNT
+};
+
+/** An address of a device that the engine owns. */
+struct rcd_addr {
+	struct rcd_gid gid; /**< IPv4 in its mapped form */
+	uint8_t prefix_len; /**< of the subnet: up to 32, or up to 128 */
+	uint16_t vlan_id;   /**< 0: untagged */
+};
+
+/** What a device is to be. */
+struct rcd_dev_conf {
+	char name[RCD_NAME_LEN];
+	enum rcd_attach_type attach;
+	char target
+		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
+	enum rcd_netdev_mode mode;
+	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
+	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
+	bool no_shortcut; /**< packets for other devices of this engine leave by the port, too */
+	bool down;        /**< it is not to be up, until somebody says so */
+	uint32_t addr_count;
+	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
+	struct rcd_gid gateway4;                  /**< all zero: none */
+	struct rcd_gid gateway6;
+	uint32_t
+		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */
+};
+
+/** Parse ADDRESS, ADDRESS/LENGTH, and either with @VLAN behind it. @return 0 or -EINVAL */
+int
+rcd_addr_parse(const char *text, struct rcd_addr *addr);
+
+/** "wire", "netdev" or "port". */
+const char *
+rcd_attach_name(enum rcd_attach_type attach);
+
+/** A key as it is written. */
+const char *
+rcd_link_key_name(enum rcd_link_key key);
+
+/** The key of this name. @return its number, or -ENOENT */
+int
+rcd_link_key_find(const char *name);
+
+/** Whether a key can be changed while the link is there, and links of this kind have it. */
+bool
+rcd_link_key_live(enum rcd_link_key key);
+bool
+rcd_link_key_fits(enum rcd_link_key key, enum rcd_attach_type attach);
+
+/**
+ * Set one key. Addresses are added to those that are there; all else is replaced. Keys may come in
+ * any order: whether they go together is rcd_dev_conf_check()'s to say.
+ *
+ * @param error  set to a sentence that begins with the key, unless 0 is returned
+ * @return 0; -ENOENT: there is no such key; -EINVAL: not such a value, and conf is as it was
+ */
+int
+rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, char *error,
+	size_t error_len);
+
+/**
+ * Whether the keys that were set go together: what its kind of attachment needs is there, and
+ * nothing that it has not.
+ *
+ * @param key    set to the key that is wrong, unless 0 is returned
+ * @param error  likewise, to a sentence
+ * @return 0 or -EINVAL
+ */
+int
+rcd_dev_conf_check(
+	const struct rcd_dev_conf *conf, enum rcd_link_key *key, char *error, size_t error_len);
+
+#endif /* RCD_DEV_CONF_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A request of a client, by whom it came and what it is about. Control thread.
+ */
+#ifndef RCD_REQUEST_H
+#define RCD_REQUEST_H
+
+#include "rcd_ctrl.h"
+
+struct rcd_conn;
+struct rcd_context;
+struct rcd_engine;
+
+/** A reply's fields and descriptors. */
+struct rcd_reply {
+	struct rcd_ctrl_msg msg;
+	struct rcd_ctrl_fds fds;
+	uint32_t keep; /**< bits of descriptors that are not to be closed after sending */
+};
+
+/** A request that is served. */
+struct rcd_request {
+	struct rcd_engine *engine;
+	struct rcd_conn *conn; /**< that it came by */
+	struct rcd_context
+		*context; /**< the connection's; NULL: it has none, and the request needs none */
+	uint32_t op;      /**< enum rcd_ctrl_op */
+	const union rcd_ctrl_body *in;
+	union rcd_ctrl_body *out;    /**< all 0 */
+	struct rcd_ctrl_fds *fds_in; /**< what is kept is set to -1 */
+	struct rcd_reply *reply;
+};
+
+/**
+ * Serve a request that passed rcd_ctrl_req_check(). The connection is there afterwards; its context
+ * may not be.
+ *
+ * @param conn  that it came by
+ * @param fds   of the request; what is kept is set to -1
+ * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour; -EALREADY: for work of
+ *         the lcore, serve it again soon; -EINPROGRESS: serve it again in the next round
+ */
+int
+rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
+	struct rcd_reply *reply);
+
+#endif /* RCD_REQUEST_H */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Routes: the next hop of a destination, as the kernel has it for its netdevs, by the subnets and
+ * the gateway of a device that the engine owns; and how neighbours are asked for.
+ */
+#include "rcd_engine_priv.h"
+
+#include <errno.h>
+
+#include "rcd_clock.h"
+
+/** As many next hops as there can be neighbours, queue pairs and address handles: it never ends. */
+#define HOPS_MAX (RCD_NEIGHS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
+
+/* What an lcore asks the link. */
+struct question {
+	struct rcd_dev *dev;
+	struct rcd_gid source;
+	struct rcd_gid target;
+	uint16_t vlan_id;
+};
+
+static int
+route_ask_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct question *question = arg;
+
+	rcd_link_solicit(lcore, &question->dev->lport, &question->source, &question->target,
+		question->vlan_id);
+	return 0;
+}
+
+static void
+route_ask(void *arg, const struct rcd_neigh_target *target)
+{
+	struct rcd_engine *engine = arg;
+	struct question question = {
+		.dev = rcd_dev_by_serial(engine, target->key.dev),
+		.target = target->key.gid,
+		.vlan_id = (uint16_t)target->key.vlan_id,
+	};
+
+	if (question.dev == NULL)
+		return;
+	if (!target->ours) {
+		rcd_netlink_probe(question.dev, &target->key.gid);
+		return;
+	}
+	if ((uint32_t)target->sgid_index >= question.dev->gids->count)
+		return;
+	question.source = question.dev->gids->entries[target->sgid_index].gid;
+	rcd_lcore_call(engine->lcores.lcore[0], route_ask_on_lcore, &question);
+}
+
+int
+rcd_route_open(struct rcd_engine *engine)
+{
+	static const struct rcd_neigh_ops ops = { .now_ns = rcd_clock_ns, .ask = route_ask };
+	struct rcd_neigh_conf conf = { .ops = &ops, .arg = engine, .seed = engine->secret };
+
+	engine->hops = rcd_hops_create(HOPS_MAX, engine->secret);
+	if (engine->hops == NULL)
+		return -ENOMEM;
+	conf.hops = engine->hops;
+	engine->neighs = rcd_neighs_create(&conf);
+	return engine->neighs != NULL ? 0 : -ENOMEM;
+}
+
+void
+rcd_route_close(struct rcd_engine *engine)
+{
+	rcd_neighs_destroy(engine->neighs);
+	rcd_hops_destroy(engine->hops);
+	engine->neighs = NULL;
+	engine->hops = NULL;
+}
+
+struct rcd_hop_key
+rcd_route_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
+{
+	return (struct rcd_hop_key){ .dev = lport->serial, .vlan_id = vlan_id, .gid = *gid };
+}
+
+/* The address on the link that packets to another have to go to. @return 0 or -ENETUNREACH */
+static int
+route_next(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, struct rcd_gid *next)
+{
+	static const struct rcd_gid none;
+	const struct rcd_gid_table *gids = dev->gids;
+	const struct rcd_gid *gateway;
+
+	*next = *dgid;
+	if (!dev->lport.answers)
+		return rcd_netlink_route(dev, dgid, next);
+	for (uint32_t i = 0; i < gids->count; i++)
+		if (gids->entries[i].vlan_id == gids->entries[sgid_index].vlan_id &&
+			rcd_gid_table_covers(gids, i, dgid))
+			return 0;
+	gateway = rcd_gid_is_ipv4(dgid) ? &dev->conf.gateway4 : &dev->conf.gateway6;
+	if (rcd_gid_eq(gateway, &none))
+		return -ENETUNREACH;
+	*next = *gateway;
+	return 0;
+}
+
+bool
+rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid)
+{
+	struct rcd_gid next;
+
+	return route_next(dev, sgid_index, dgid, &next) == 0;
+}
+
+/* A device of this engine that has an address, and is reached without a port. @return NULL */
+static struct rcd_dev *
+route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
+{
+	if (rcd_dev_gid_find(dev, dgid) >= 0)
+		return dev;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *other = dev->engine->devs[i];
+
+		if (other != NULL && !dev->lport.wire && !other->lport.wire &&
+			rcd_dev_gid_find(other, dgid) >= 0)
+			return other;
+	}
+	return NULL;
+}
+
+int
+rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid,
+	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint8_t *mac, uint32_t *hop)
+{
+	const struct rcd_engine *engine = dev->engine;
+	const struct rcd_dev *local = route_local(dev, dgid);
+	struct rcd_neigh_target target = { .sgid_index = sgid_index, .ours = dev->lport.answers };
+	struct rcd_gid next;
+	int err;
+
+	*hop = RCD_HOP_NONE;
+	if (local != NULL) {
+		memcpy(mac, local->mac, RCD_MAC_LEN);
+		return 0;
+	}
+	if (rcd_gid_is_multicast(dgid)) {
+		rcd_gid_multicast_mac(dgid, mac);
+		return 0;
+	}
+	err = route_next(dev, sgid_index, dgid, &next);
+	if (err != 0)
+		return err;
+	target.key = rcd_route_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, &next);
+	err = rcd_neigh_resolve(engine->neighs, &target, quota, waiter, hop);
+	if (err == 0)
+		rcd_hop_mac(rcd_hop_word(rcd_hops_macs(engine->hops), *hop), mac);
+	return err;
+}
+
+bool
+rcd_route_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, uint8_t *mac)
+{
+	const struct rcd_engine *engine = dev->engine;
+	const struct rcd_dev *local = route_local(dev, gid);
+	struct rcd_hop_key key =
+		rcd_route_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, gid);
+	uint32_t hop;
+
+	if (local != NULL) {
+		memcpy(mac, local->mac, RCD_MAC_LEN);
+		return true;
+	}
+	hop = rcd_neigh_known(engine->neighs, &key);
+	if (hop == RCD_HOP_NONE)
+		return false;
+	rcd_hop_mac(rcd_hop_word(rcd_hops_macs(engine->hops), hop), mac);
+	return true;
+}

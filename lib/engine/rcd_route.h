@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Routes: which address on the link packets to a destination have to go to, and its MAC. The
+ * engine as host of the tables of neighbours and next hops.
+ *
+ * Threads: the control thread, but for rcd_route_key().
+ */
+#ifndef RCD_ROUTE_H
+#define RCD_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_gid.h"
+#include "rcd_neigh.h"
+
+struct rcd_dev;
+struct rcd_engine;
+struct rcd_lport;
+
+/** Make both tables of an engine. @return 0 or -ENOMEM: it is for rcd_route_close() */
+int
+rcd_route_open(struct rcd_engine *engine);
+
+/** Free them, when no lcore runs and nobody waits. */
+void
+rcd_route_close(struct rcd_engine *engine);
+
+/** The key of an address on the link of a device. Any thread that knows it. */
+struct rcd_hop_key
+rcd_route_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);
+
+/**
+ * The MAC of the next hop towards an address.
+ *
+ * @param quota   on whose account it is asked for; NULL: nobody's
+ * @param waiter  as rcd_neigh_resolve()
+ * @param mac     set when 0 is returned
+ * @param hop     likewise: whose MAC it is, for who has a user of it counted; RCD_HOP_NONE when it
+ *                follows from the address
+ * @return as rcd_neigh_resolve(), and -ENETUNREACH
+ */
+int
+rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid,
+	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint8_t *mac, uint32_t *hop);
+
+/** The MAC of an address on the link, if it is known. Asks nobody. @return whether it is */
+bool
+rcd_route_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, uint8_t *mac);
+
+/** Whether there is a way, as far as is known without asking anybody on the link. */
+bool
+rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid);
+
+#endif /* RCD_ROUTE_H */

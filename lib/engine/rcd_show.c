@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What is shown, fact by fact, with the names of iproute2's rdma where it has one.
+ */
+#include "rcd_show.h"
+
+#include "rcd_engine_priv.h"
+
+#include <arpa/inet.h>
+#include <rte_ethdev.h>
+#include <unistd.h>
+
+#include "rcd_clock.h"
+#include "rcd_closer.h"
+#include "rcd_cma.h"
+#include "rcd_kaddr.h"
+
+static void
+show_text(const struct rcd_show *show, const char *name, const char *val)
+{
+	show->ops->text(show->out, name, val);
+}
+
+static void
+show_number(const struct rcd_show *show, const char *name, uint64_t val)
+{
+	show->ops->number(show->out, name, val);
+}
+
+static void
+show_mac(const struct rcd_show *show, const char *name, const uint8_t *mac)
+{
+	char text[RTE_ETHER_ADDR_FMT_SIZE];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		mac[3], mac[4], mac[5]);
+	show_text(show, name, text);
+}
+
+void
+rcd_show_gid(const struct rcd_show *show, const char *name, const struct rcd_gid *gid)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, gid->raw, text, sizeof(text));
+	show_text(show, name, text);
+}
+
+static void
+show_gids(const struct rcd_show *show, const struct rcd_gid_table *gids)
+{
+	show->ops->list(show->out, "gids");
+	for (uint32_t i = 0; i < gids->count; i++) {
+		if (!gids->entries[i].used)
+			continue;
+		show->ops->item(show->out, "index", i);
+		rcd_show_gid(show, "gid", &gids->entries[i].gid);
+		show_text(show, "type", "RoCE v2");
+		show_number(show, "vlan", gids->entries[i].vlan_id);
+		show->ops->end(show->out);
+	}
+	show->ops->end(show->out);
+}
+
+static void
+show_names(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	show_number(show, "ifindex", dev->lport.serial);
+	show_text(show, "ifname", dev->conf.name);
+}
+
+/* What changes while the link is there, in more than one store. */
+static void
+show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	static const struct rcd_gid none;
+
+	show_mac(show, "mac", dev->mac);
+	show_gids(show, dev->gids);
+	if (dev->conf.attach == RCD_ATTACH_NETDEV)
+		show_text(show, "netdev", dev->conf.target);
+	if (dev->peer != NULL)
+		show_text(show, "peer", dev->peer->conf.name);
+	if (!rcd_gid_eq(&dev->conf.gateway4, &none))
+		rcd_show_gid(show, "gateway4", &dev->conf.gateway4);
+	if (!rcd_gid_eq(&dev->conf.gateway6, &none))
+		rcd_show_gid(show, "gateway6", &dev->conf.gateway6);
+	if (dev->conf.impair[0] != '\0')
+		show_text(show, "impair", dev->conf.impair);
+	if (dev->pool != NULL)
+		show_number(show, "buffers_free", rte_mempool_avail_count(dev->pool));
+}
+
+void
+rcd_show_link(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	show_names(show, dev);
+	show_number(show, "port", 1);
+	show_text(show, "state", dev->up ? "ACTIVE" : "DOWN");
+	show_text(show, "physical_state", dev->up ? "LINK_UP" : "DISABLED");
+	show_text(show, "type", rcd_attach_name(dev->conf.attach));
+	show_text(show, "driver", dev->driver);
+	show_text(show, "link_layer", "Ethernet");
+	show_number(show, "dpdk_port", dev->lport.port_id);
+	show_number(show, "mtu", dev->mtu);
+	show_number(show, "active_mtu", dev->path_mtu);
+	if (show->all)
+		show_link_rest(show, dev);
+}
+
+void
+rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	const uint8_t *mac = dev->mac;
+	char guid[24];
+
+	snprintf(guid, sizeof(guid), "%02x%02x:%02xff:fe%02x:%02x%02x", mac[0] ^ 2, mac[1], mac[2],
+		mac[3], mac[4], mac[5]);
+	show_names(show, dev);
+	show_text(show, "node_type", "ca");
+	show_text(show, "fw", RCD_RELEASE);
+	show_text(show, "node_guid", guid);
+	show_text(show, "sys_image_guid", guid);
+}
+
+/* What net_impair did: the extended statistics of the port that are its own. */
+static void
+show_impair(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	struct rte_eth_xstat_name names[128];
+	struct rte_eth_xstat stats[128];
+	int count = rte_eth_xstats_get_names(dev->lport.port_id, names, RTE_DIM(names));
+
+	if (count < 0 || count > (int)RTE_DIM(names) ||
+		rte_eth_xstats_get(dev->lport.port_id, stats, RTE_DIM(stats)) != count)
+		return;
+	for (int i = 0; i < count; i++)
+		if (strstr(names[i].name, "_impair_") != NULL)
+			show_number(show, names[i].name, stats[i].value);
+}
+
+void
+rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	show_names(show, dev);
+	show_number(show, "port", 1);
+	show->ops->object(show->out, "counters");
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
+		enum rcd_counter id = (enum rcd_counter)i;
+
+		show_number(show, rcd_counter_name(id), rcd_lport_sum(&dev->lport, id));
+	}
+	if (show->all && dev->conf.impair[0] != '\0')
+		show_impair(show, dev);
+	show->ops->end(show->out);
+}
+
+void
+rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	uint32_t pd = 0, cq = 0, qp = 0, mr = 0, srq = 0, ctx = 0;
+	const struct rcd_context *context;
+
+	LIST_FOREACH(context, &dev->engine->contexts, link) {
+		if (context->dev != dev)
+			continue;
+		ctx++;
+		pd += context->pds.used;
+		cq += context->cqs.used;
+		qp += context->hqps.used;
+		mr += context->umem.umr_count;
+		srq += context->srqs.used;
+	}
+	show_names(show, dev);
+	show_number(show, "pd", pd);
+	show_number(show, "cq", cq);
+	show_number(show, "qp", qp);
+	show_number(show, "cm_id", rcd_cmid_count(dev->engine->cma, dev->lport.serial));
+	show_number(show, "mr", mr);
+	show_number(show, "ctx", ctx);
+	show_number(show, "srq", srq);
+}
+
+static void
+show_lcores(const struct rcd_show *show, const struct rcd_engine *engine)
+{
+	show->ops->list(show->out, "lcores");
+	for (uint32_t i = 0; i < engine->lcores.count; i++) {
+		const struct rcd_lcore *lcore = engine->lcores.lcore[i];
+
+		show->ops->item(show->out, "lcore", lcore->lcore_id);
+		show_number(show, "polls", rcd_lcore_tally(&lcore->polls));
+		show_number(show, "busy_polls", rcd_lcore_tally(&lcore->busy_polls));
+		show_number(show, "longest_poll_work", rcd_lcore_tally(&lcore->longest_work));
+		if (show->all) {
+			show_number(show, "sessions", lcore->client_count);
+			show_number(show, "numa_node", (uint64_t)lcore->socket_id);
+		}
+		show->ops->end(show->out);
+	}
+	show->ops->end(show->out);
+}
+
+/* What belongs to no device: offences of clients, and what an lcore meets. */
+static void
+show_engine_counters(const struct rcd_show *show, struct rcd_engine *engine)
+{
+	show->ops->object(show->out, "counters");
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
+		enum rcd_counter id = (enum rcd_counter)i;
+		uint64_t total = rcd_counter_get(&engine->counters, id);
+		struct rcd_context *context;
+
+		for (uint32_t k = 0; k < engine->lcores.count; k++)
+			total += rcd_counter_get(&engine->lcores.lcore[k]->counters, id);
+		LIST_FOREACH(context, &engine->contexts, link)
+			total += rcd_counter_get(&context->client.counters, id);
+		if (total > 0)
+			show_number(show, rcd_counter_name(id), total);
+	}
+	show->ops->end(show->out);
+}
+
+void
+rcd_show_engine(const struct rcd_show *show, struct rcd_engine *engine)
+{
+	static const char *const idle[] = { "auto", "poll", "yield", "sleep" };
+
+	show_text(show, "version", RCD_RELEASE);
+	if (show->all) {
+		show_number(show, "pid", (uint64_t)getpid());
+		show_text(show, "runtime_dir", rte_eal_get_runtime_dir());
+		show_text(show, "idle", idle[engine->conf.idle]);
+	}
+	show_number(show, "clients", engine->client_count);
+	show_number(show, "queue_pairs", engine->qp_used);
+	show_number(show, "longest_step_work", engine->longest_work);
+	if (show->all) {
+		show_number(show, "neighbours", rcd_neigh_count(engine->neighs));
+		show_number(show, "uptime_ns", rcd_clock_ns() - engine->started_ns);
+		show_number(show, "closing", rcd_closer_held(engine->closer));
+		show->ops->flag(show->out, "hugepages", rte_eal_has_hugepages());
+		rcd_kaddr_show(show, "kernel_addresses", engine);
+	}
+	show_lcores(show, engine);
+	if (show->all)
+		show_engine_counters(show, engine);
+}
+
+void
+rcd_show_counters(const struct rcd_show *show)
+{
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
+		enum rcd_counter id = (enum rcd_counter)i;
+
+		show->ops->object(show->out, NULL);
+		show_text(show, "name", rcd_counter_name(id));
+		show_text(show, "unit", rcd_counter_unit(id));
+		show_text(show, "description", rcd_counter_description(id));
+		show->ops->end(show->out);
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The clock of lcores and of the control thread: CLOCK_MONOTONIC, by the time-stamp counter.
+ */
+#ifndef RCD_CLOCK_H
+#define RCD_CLOCK_H
+
+#include <stdint.h>
+
+/** The time, ns. Never goes backwards. Any thread, once one has called it. */
+uint64_t
+rcd_clock_ns(void);
+
+/**
+ * Let time pass at once: the clock is ahead by this much more from now on. For tests that poll an
+ * engine themselves; no other thread may look at the clock meanwhile.
+ */
+void
+rcd_clock_advance(uint64_t ns);
+
+#endif /* RCD_CLOCK_H */

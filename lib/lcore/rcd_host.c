@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The engine's end of the rings that clients share: doorbells and work requests in, completions
+ * and events out. Nothing that a client writes is believed: indices are bounded, slots are copied
+ * once, and what does not fit costs the client its queue pair.
+ */
+#include "rcd_host.h"
+
+#include <errno.h>
+#include <rte_prefetch.h>
+
+#include "rcd_budget.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_event.h"
+#include "rcd_late.h"
+#include "rcd_lcore.h"
+#include "rcd_note.h"
+#include "rcd_poll.h"
+#include "rcd_qp.h"
+#include "rcd_queue.h"
+#include "rcd_shm.h"
+#include "rcd_srq.h"
+#include "rcd_turn.h"
+#include "rcd_ucopy.h"
+#include "rcd_wheel.h"
+#include "rcd_wqe.h"
+
+#define SLOTS_AHEAD   4     /**< slot that is fetched ahead of the one that is taken */
+#define COLD_PER_POLL 4     /**< idle clients that a poll looks at */
+#define COLD_AFTER    20000 /**< polls without a doorbell after which a client is idle */
+
+/* A client wrote what can't be: its queue pair fails at the end of this poll. */
+static int
+host_offend(struct rcd_hqp *hqp)
+{
+	rcd_counter_add(&hqp->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+	hqp->faulty = true;
+	rcd_lcore_touch(hqp->lcore, hqp);
+	return -EAGAIN;
+}
+
+/*
+ * Whether the request with this number is posted. `limit` is the producer as it was last read.
+ *
+ * @return 0, -EAGAIN, or -EINVAL for an index that leaves the ring
+ */
+static int
+host_posted(const struct rcd_shm_wq *shm, uint32_t mask, uint32_t done, uint32_t number,
+	uint32_t *limit)
+{
+	if ((int32_t)(*limit - number) > 0)
+		return 0;
+	*limit = rcd_shm_load(&shm->producer);
+	if (*limit - done > mask + 1) {
+		*limit = number;
+		return -EINVAL;
+	}
+	return (int32_t)(*limit - number) > 0 ? 0 : -EAGAIN;
+}
+
+/*
+ * With thousands of queue pairs the slots of one are in nobody's cache when its turn comes, and
+ * many of them are taken in a row.
+ */
+static inline const uint8_t *
+host_slot_of(const uint8_t *slots, uint32_t number, uint32_t mask, uint32_t stride)
+{
+	return slots + (size_t)(number & mask) * stride;
+}
+
+static int
+host_fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
+{
+	struct rcd_hqp *hqp = arg;
+	uint32_t done = rcd_qp_sq_done(hqp->qp);
+	int err = host_posted(hqp->sq_shm, hqp->sq_mask, done, number, &hqp->sq_limit);
+
+	if (err == -EINVAL)
+		return host_offend(hqp);
+	if (err != 0)
+		return err;
+	rte_prefetch0(
+		host_slot_of(hqp->sq_slots, number + SLOTS_AHEAD, hqp->sq_mask, hqp->sq_stride));
+	rcd_sq_wqe_get(host_slot_of(hqp->sq_slots, number, hqp->sq_mask, hqp->sq_stride),
+		hqp->datagram, wr);
+	return 0;
+}
+
+static int
+host_fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rcd_hqp *hqp = arg;
+	int err;
+
+	if (hqp->rq_slots == NULL)
+		return -EAGAIN;
+	err = host_posted(hqp->rq_shm, hqp->rq_mask, number, number, &hqp->rq_limit);
+	if (err == -EINVAL)
+		return host_offend(hqp);
+	if (err != 0)
+		return err;
+	rte_prefetch0(
+		host_slot_of(hqp->rq_slots, number + SLOTS_AHEAD, hqp->rq_mask, hqp->rq_stride));
+	rcd_rq_wqe_get(host_slot_of(hqp->rq_slots, number, hqp->rq_mask, hqp->rq_stride), wr);
+	rcd_lcore_touch(hqp->lcore, hqp);
+	return 0;
+}
+
+static void
+host_note(struct rcd_lclient *client, uint32_t via, uint32_t type, enum rcd_ctrl_event_of of,
+	uint64_t cookie)
+{
+	struct rcd_note what = {
+		.kind = RCD_NOTE_EVENT,
+		.whom = via,
+		.cookie = cookie,
+		.type = type,
+		.of = of,
+	};
+
+	rcd_note_send(client->lcore, &what);
+}
+
+static void
+host_complete(void *arg, const struct rcd_cqe *cqe)
+{
+	struct rcd_hqp *hqp = arg;
+	struct rcd_hcq *cq = cqe->recv ? hqp->recv_cq : hqp->send_cq;
+	struct rcd_lcore *lcore = hqp->lcore;
+	struct rcd_cq_slot *slot;
+
+	lcore->work++;
+	rcd_lcore_touch(lcore, hqp);
+	if (cq->failed) {
+		hqp->faulty |= rcd_qp_state(hqp->qp) != RCD_QP_ERR;
+		return;
+	}
+	if (cq->producer - cq->consumer > cq->mask) {
+		/* Full, or the consumer was not looked at for long. */
+		cq->consumer = rcd_shm_load(&cq->shm->consumer);
+		if (cq->producer - cq->consumer > cq->mask) {
+			if (cq->producer - cq->consumer > cq->mask + 1)
+				rcd_counter_add(
+					&hqp->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+			rcd_counter_add(&hqp->client->counters, RCD_COUNTER_CQ_OVERRUN, 1);
+			cq->failed = true;
+			hqp->faulty = true;
+			host_note(hqp->client, cq->via, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
+				cq->cookie);
+			return;
+		}
+	}
+	slot = &cq->slots[cq->producer++ & cq->mask];
+	*slot = (struct rcd_cq_slot){
+		.wr_id = cqe->wr_id,
+		.timestamp_ns = lcore->now_ns,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.flags = cqe->flags,
+		.byte_len = cqe->byte_len,
+		.imm = cqe->imm,
+		.qpn = cqe->qpn.val,
+		.src_qpn = cqe->src_qpn.val,
+		.sl = cqe->sl,
+	};
+	if (unlikely(hqp->copies > 0))
+		rcd_ucopy_hold(hqp, cq, cqe);
+	if (unlikely(cq->gated))
+		cq->held_solicited |= cqe->solicited;
+	else
+		cq->solicited |= cqe->solicited;
+	rcd_host_dirty(lcore, cq);
+}
+
+static void
+host_qp_event(void *arg, enum rcd_event event)
+{
+	struct rcd_hqp *hqp = arg;
+
+	host_note(hqp->client, hqp->via, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
+}
+
+const struct rcd_qp_ops rcd_host_qp_ops = {
+	.fetch_send = host_fetch_send,
+	.fetch_recv = host_fetch_recv,
+	.complete = host_complete,
+	.event = host_qp_event,
+};
+
+static uint32_t
+host_srq_available(void *arg, uint32_t number)
+{
+	struct rcd_hsrq *srq = arg;
+	uint32_t available = rcd_shm_load(&srq->shm->producer) - number;
+
+	return available > srq->mask + 1 ? 0 : available;
+}
+
+static int
+host_srq_fetch(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rcd_hsrq *srq = arg;
+	uint32_t available = rcd_shm_load(&srq->shm->producer) - number;
+	struct rcd_lcore *lcore = srq->client->lcore;
+
+	if (available == 0)
+		return -EAGAIN;
+	if (available > srq->mask + 1) {
+		rcd_counter_add(&srq->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+		if (!srq->srq.failed)
+			rcd_srq_fail(&srq->srq);
+		return -EAGAIN;
+	}
+	rcd_rq_wqe_get(srq->slots + (size_t)(number & srq->mask) * srq->stride, wr);
+	if (!srq->dirty) {
+		srq->dirty = true;
+		srq->next_dirty = lcore->dirty_srqs;
+		lcore->dirty_srqs = srq;
+	}
+	return 0;
+}
+
+static void
+host_srq_event(void *arg, enum rcd_event event)
+{
+	struct rcd_hsrq *srq = arg;
+
+	host_note(srq->client, srq->via, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
+}
+
+const struct rcd_srq_ops rcd_host_srq_ops = {
+	.fetch = host_srq_fetch,
+	.available = host_srq_available,
+	.event = host_srq_event,
+};
+
+/* @return units of work done: doorbells, those of no queue pair included */
+static uint32_t
+host_answer_word(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t budget)
+{
+	struct rcd_doorbells *bells = &client->doorbells;
+	uint32_t done = 0;
+
+	for (; bells->bits != 0 && done < budget; bells->bits &= bells->bits - 1) {
+		uint32_t index = bells->word * 64 + (uint32_t)__builtin_ctzll(bells->bits);
+		struct rcd_hqp *hqp = index < client->qp_places ? client->qps[index] : NULL;
+
+		done++;
+		if (hqp == NULL) {
+			rcd_counter_add(&client->counters, RCD_COUNTER_CLIENT_BAD_DOORBELL, 1);
+			continue;
+		}
+		rcd_qp_posted(hqp->qp);
+		rcd_lcore_touch(lcore, hqp);
+		rcd_turn_begin(&lcore->turns, &hqp->turn);
+	}
+	return done;
+}
+
+static bool
+host_any_doorbell(const struct rcd_lclient *client)
+{
+	const struct rcd_doorbells *bells = &client->doorbells;
+
+	return (bells->groups | bells->bits | bells->words_left) != 0 || rcd_db_any(client->shm);
+}
+
+uint32_t
+rcd_host_answer(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t budget)
+{
+	struct rcd_doorbells *bells = &client->doorbells;
+	bool taken = false;
+	uint32_t done = 0;
+
+	for (;;) {
+		done += host_answer_word(lcore, client, budget - done);
+		if (done >= budget)
+			break;
+		if (bells->words_left > 0) {
+			bells->words_left--;
+			bells->word++;
+		} else {
+			/* All that rang before come before one that rings again. */
+			if (bells->groups == 0 && !taken) {
+				bells->groups = rcd_db_take_summary(client->shm);
+				taken = true;
+			}
+			if (bells->groups == 0)
+				break;
+			bells->word = (uint32_t)__builtin_ctzll(bells->groups) * RCD_DB_PER_BIT;
+			bells->words_left = RCD_DB_PER_BIT - 1;
+			bells->groups &= bells->groups - 1;
+			done++;
+		}
+		bells->bits = rcd_db_take_word(client->shm, bells->word);
+	}
+	lcore->work += done;
+	return done;
+}
+
+static void
+host_make_cold(struct rcd_lcore *lcore, uint32_t place)
+{
+	struct rcd_lclient *client = lcore->hot[place];
+
+	client->hot = false;
+	lcore->hot[place] = lcore->hot[--lcore->hot_count];
+	lcore->cold[lcore->cold_count++] = client;
+}
+
+static void
+host_make_hot(struct rcd_lcore *lcore, uint32_t place)
+{
+	struct rcd_lclient *client = lcore->cold[place];
+
+	client->hot = true;
+	client->idle_polls = 0;
+	lcore->cold[place] = lcore->cold[--lcore->cold_count];
+	lcore->hot[lcore->hot_count++] = client;
+}
+
+/* @return units of work done */
+static uint32_t
+host_answer_share(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t left)
+{
+	uint32_t share = rcd_late_share(lcore, client);
+	uint32_t budget = left < share ? left : share;
+	uint32_t done = rcd_host_answer(lcore, client, budget);
+
+	if (unlikely(done >= budget))
+		rcd_late_spent(lcore, client);
+	return done;
+}
+
+/* Begins where the budget of the poll before was used up. */
+static uint32_t
+host_look_at_hot(struct rcd_lcore *lcore)
+{
+	uint32_t i = lcore->hot_next;
+	uint32_t done = 0;
+
+	for (uint32_t left = lcore->hot_count; left > 0; left--) {
+		struct rcd_lclient *client;
+
+		if (i == 0 || i > lcore->hot_count)
+			i = lcore->hot_count;
+		client = lcore->hot[--i];
+		if (host_any_doorbell(client)) {
+			client->idle_polls = 0;
+			if (unlikely(done >= RCD_WORK_ALL)) {
+				rcd_late_spent(lcore, NULL);
+				lcore->hot_next = i + 1;
+				break;
+			}
+			done += host_answer_share(lcore, client, RCD_WORK_ALL - done);
+		} else if (++client->idle_polls > COLD_AFTER) {
+			host_make_cold(lcore, i);
+		}
+	}
+	return done;
+}
+
+/*
+ * Clients that rang lately are looked at by every poll, the others in turn, a few by each: so the
+ * cost of a poll does not grow with clients that have nothing to do. One of the others has its
+ * share even when those before used up the budget of all: it must not wait for ever.
+ */
+uint32_t
+rcd_host_doorbells(struct rcd_lcore *lcore)
+{
+	uint32_t done = host_look_at_hot(lcore);
+	uint32_t most =
+		done < RCD_WORK_ALL - RCD_WORK_CLIENT ? RCD_WORK_ALL : done + RCD_WORK_CLIENT;
+	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
+
+	for (uint32_t i = 0; i < look; i++) {
+		uint32_t place = lcore->cold_next++;
+
+		if (place >= lcore->cold_count) {
+			place = 0;
+			lcore->cold_next = 1;
+		}
+		if (!host_any_doorbell(lcore->cold[place]))
+			continue;
+		if (unlikely(done >= most)) {
+			rcd_late_spent(lcore, NULL);
+			lcore->cold_next = place;
+			break;
+		}
+		done += host_answer_share(lcore, lcore->cold[place], most - done);
+		if (lcore->hot_count < RCD_HOT_CLIENTS)
+			host_make_hot(lcore, place);
+		if (lcore->cold_count == 0)
+			break;
+	}
+	return done;
+}
+
+bool
+rcd_host_any_doorbell(struct rcd_lcore *lcore)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		any |= host_any_doorbell(lcore->hot[i]);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		any |= host_any_doorbell(lcore->cold[i]);
+	return any;
+}
+
+/* Keep the timer at or before the deadline; a later deadline is found when it fires. */
+static void
+host_set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp, uint64_t deadline)
+{
+	if (deadline != 0 && (hqp->timer.at_ns == 0 || deadline < hqp->timer.at_ns))
+		rcd_wheel_set(&lcore->wheel, &hqp->timer, deadline);
+}
+
+/** How long after ERR posts are looked for once more: longer than a store takes to be seen. */
+#define LAST_LOOK_NS 1000000
+
+/* In ERR there is nothing to wait for but posts, and receives do not ring by themselves. */
+static void
+host_tell_error(struct rcd_lcore *lcore, struct rcd_hqp *hqp, bool in_error)
+{
+	hqp->in_error = in_error;
+	__atomic_store_n(&hqp->rq_shm->attention, in_error, __ATOMIC_RELAXED);
+	if (in_error)
+		rcd_wheel_set(&lcore->wheel, &hqp->timer, lcore->now_ns + LAST_LOOK_NS);
+}
+
+static void
+host_publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	struct rcd_qp_progress progress;
+
+	if (hqp->faulty) {
+		hqp->faulty = false;
+		rcd_qp_fail(hqp->qp);
+		rcd_turn_begin(&lcore->turns, &hqp->turn);
+		hqp->faulty = false;
+	}
+	rcd_qp_progress(hqp->qp, &progress);
+	if (unlikely(progress.flushing)) {
+		rcd_late_flush(lcore, hqp);
+		rcd_qp_progress(hqp->qp, &progress);
+	}
+	if (progress.sq_done != hqp->sq_published) {
+		hqp->sq_published = progress.sq_done;
+		rcd_shm_store(&hqp->sq_shm->consumer, progress.sq_done);
+	}
+	if (progress.rq_done != hqp->rq_published && hqp->rq_shm != NULL) {
+		hqp->rq_published = progress.rq_done;
+		rcd_shm_store(&hqp->rq_shm->consumer, progress.rq_done);
+	}
+	host_set_timer(lcore, hqp, progress.next_deadline);
+	if (hqp->in_error != (progress.state == RCD_QP_ERR))
+		host_tell_error(lcore, hqp, !hqp->in_error);
+}
+
+void
+rcd_host_publish(struct rcd_lcore *lcore)
+{
+	struct rcd_hcq *cqs;
+	struct rcd_hcq *fresh;
+
+	while (lcore->touched != NULL) {
+		struct rcd_hqp *hqp = lcore->touched;
+
+		/* A fault may complete requests, and so touch it again. */
+		lcore->touched = hqp->next_touched;
+		host_publish_qp(lcore, hqp);
+		hqp->touched = false;
+	}
+	while (lcore->dirty_srqs != NULL) {
+		struct rcd_hsrq *srq = lcore->dirty_srqs;
+
+		lcore->dirty_srqs = srq->next_dirty;
+		srq->dirty = false;
+		rcd_shm_store(&srq->shm->consumer, srq->srq.next);
+	}
+	if (lcore->dirty_cqs == NULL)
+		return;
+	cqs = lcore->dirty_cqs;
+	for (fresh = cqs; fresh != NULL; fresh = fresh->next_dirty)
+		rcd_shm_store(&fresh->shm->producer, rcd_hcq_shown(fresh));
+	/* Who arms after this sees the completions; who armed before is seen here. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	lcore->dirty_cqs = NULL;
+	for (; cqs != NULL; cqs = cqs->next_dirty) {
+		cqs->dirty = false;
+		/* All that is new of it may have to wait for its data. */
+		if (cqs->published == rcd_hcq_shown(cqs))
+			continue;
+		rcd_event_check(lcore, cqs);
+		cqs->published = rcd_hcq_shown(cqs);
+		cqs->solicited = false;
+	}
+}
+
+void
+rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
+{
+	client->hot = false;
+	client->retry.kind = RCD_TIMER_CLIENT;
+	client->event_round = 1;
+	TAILQ_INIT(&client->flushing);
+	TAILQ_INIT(&client->waiting);
+	lcore->cold[lcore->cold_count++] = client;
+	rcd_stage_watch(lcore, client);
+}
+
+void
+rcd_host_client_del(struct rcd_lcore *lcore, struct rcd_lclient *client)
+{
+	for (uint32_t i = 0; i < lcore->hot_count; i++)
+		if (lcore->hot[i] == client)
+			host_make_cold(lcore, i--);
+	for (uint32_t i = 0; i < lcore->cold_count; i++)
+		if (lcore->cold[i] == client)
+			lcore->cold[i--] = lcore->cold[--lcore->cold_count];
+	if (client->in_flushing)
+		TAILQ_REMOVE(&lcore->flushing, client, flush_link);
+	if (client->in_owing)
+		TAILQ_REMOVE(&lcore->owing, client, owe_link);
+	client->in_flushing = client->in_owing = false;
+	rcd_wheel_cancel(&lcore->wheel, &client->retry);
+}

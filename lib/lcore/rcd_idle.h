@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What an lcore does when there is nothing to do.
+ */
+#ifndef RCD_IDLE_H
+#define RCD_IDLE_H
+
+/** From the one that keeps its core to the one that leaves it to others. */
+enum rcd_idle {
+	RCD_IDLE_AUTO,  /**< poll with two cores per lcore and one besides, else yield */
+	RCD_IDLE_POLL,  /**< poll on: for a core of its own */
+	RCD_IDLE_YIELD, /**< poll for a moment, then let others run between polls */
+	RCD_IDLE_SLEEP, /**< poll for a moment, then block until something happens */
+};
+
+#endif /* RCD_IDLE_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Devices come to the lcores and go, and their views are replaced.
+ */
+#include "rcd_lport.h"
+
+#include <errno.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_mcast.h"
+#include "rcd_rx.h"
+
+int
+rcd_lport_init(struct rcd_lport *lport, struct rcd_lcores *lcores)
+{
+	lport->lcores = lcores;
+	lport->counters = rte_zmalloc("rocade_counters",
+		(lcores->count + 1) * sizeof(lport->counters[0]), RCD_CACHE_LINE);
+	lport->txqs =
+		rte_zmalloc("rocade_txqs", lcores->count * sizeof(lport->txqs[0]), RCD_CACHE_LINE);
+	return lport->counters != NULL && lport->txqs != NULL ? 0 : -ENOMEM;
+}
+
+void
+rcd_lport_fini(struct rcd_lport *lport)
+{
+	rte_free(lport->counters);
+	rte_free(lport->txqs);
+	free((void *)(uintptr_t)lport->view);
+}
+
+static int
+lport_join(struct rcd_lcore *lcore, void *arg)
+{
+	const struct rcd_lport *lport = arg;
+	struct rcd_txq *txq = &lport->txqs[lcore->index];
+
+	txq->lport = lport;
+	TAILQ_INIT(&txq->blocked);
+	lcore->txq_of[lport->index] = txq;
+	lcore->txqs[lcore->txq_count++] = txq;
+	return 0;
+}
+
+static int
+lport_leave(struct rcd_lcore *lcore, void *arg)
+{
+	const struct rcd_lport *lport = arg;
+	struct rcd_txq *txq = lcore->txq_of[lport->index];
+
+	if (txq == NULL)
+		return 0;
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		if (lcore->txqs[i] == txq)
+			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
+	lcore->txq_of[lport->index] = NULL;
+	for (uint16_t i = 0; i < txq->count; i++)
+		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
+	rcd_mcast_table_destroy(lcore->mcast[lport->index]);
+	lcore->mcast[lport->index] = NULL;
+	return 0;
+}
+
+/* Buffers may be the device's own, and another device may have its number next. */
+static int
+lport_forget(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_rx_forget(lcore, ((const struct rcd_lport *)arg)->index);
+	return 0;
+}
+
+void
+rcd_lport_show(struct rcd_lport *lport)
+{
+	rcd_lcores_call(lport->lcores, lport_join, lport);
+}
+
+void
+rcd_lport_hide(struct rcd_lport *lport)
+{
+	rcd_lcores_call(lport->lcores, lport_leave, lport);
+	/* A last round: nobody passes packets on any more, and none is left in hand. */
+	rcd_lcores_call(lport->lcores, lport_forget, lport);
+}
+
+const struct rcd_lport_view *
+rcd_lport_set_view(struct rcd_lport *lport, const struct rcd_lport_view *view)
+{
+	const struct rcd_lport_view *before = lport->view;
+
+	__atomic_store_n(&lport->view, view, __ATOMIC_RELEASE);
+	return before;
+}
+
+uint64_t
+rcd_lport_sum(const struct rcd_lport *lport, enum rcd_counter counter)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i <= lport->lcores->count; i++)
+		total += rcd_counter_get(&lport->counters[i], counter);
+	return total;
+}
+
+struct rcd_counters *
+rcd_lport_control_counters(const struct rcd_lport *lport)
+{
+	return &lport->counters[lport->lcores->count];
+}

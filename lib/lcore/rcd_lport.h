@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A device as lcores know it: its port, whose queues they poll, and its addresses, in a view that
+ * is replaced as a whole. How the device came to be, and what else belongs to it, is the control
+ * thread's business, and no lcore sees it.
+ *
+ * All functions belong to the control thread, unless they say otherwise.
+ */
+#ifndef RCD_LPORT_H
+#define RCD_LPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "rcd_counter.h"
+#include "rcd_eth.h"
+#include "rcd_gid_table.h"
+
+#define RCD_DEVS_MAX 32
+
+struct rcd_lcores;
+struct rcd_txq;
+
+/** A device of this engine that packets get to without a port. */
+struct rcd_lport_local {
+	uint8_t mac[RCD_MAC_LEN];
+	uint16_t index; /**< of the device */
+};
+
+/** What may change of a device. Never written once it is shown. */
+struct rcd_lport_view {
+	uint8_t mac[RCD_MAC_LEN];
+	uint16_t local_count;
+	struct rcd_lport_local locals[RCD_DEVS_MAX]; /**< each MAC once, its own among them */
+	struct rcd_gid_table gids;
+};
+
+/** Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted. */
+struct rcd_lport {
+	uint32_t index;   /**< of no other device at this time, below RCD_DEVS_MAX */
+	uint32_t serial;  /**< of no other device in the engine's life; not 0 */
+	uint16_t port_id; /**< of DPDK */
+	uint16_t queues;  /**< lcores with an index below this receive */
+	bool answers;     /**< the engine owns the addresses: it answers ARP, ND and echo */
+	bool wire;        /**< an end of an embedded wire */
+	bool impaired;    /**< its port keeps packets for later, whoever sends */
+	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
+	const struct rcd_lport_view *view;
+	struct rcd_lcores *lcores;
+	struct rcd_counters *counters; /**< one set for each lcore, one for the control thread */
+	struct rcd_txq *txqs;          /**< one for each lcore */
+};
+
+/** What it is now: until the end of a poll of an lcore, and until the control thread changes it. */
+static inline const struct rcd_lport_view *
+rcd_lport_view(const struct rcd_lport *lport)
+{
+	return __atomic_load_n(&lport->view, __ATOMIC_ACQUIRE);
+}
+
+/** Whether an address is the device's. @return its place in the table of the view; -1: it is not */
+static inline int
+rcd_lport_gid_find(const struct rcd_lport *lport, const struct rcd_gid *gid)
+{
+	return rcd_gid_table_find(&rcd_lport_view(lport)->gids, gid);
+}
+
+/** Which device has a MAC that packets get to without a port. @return its index; -1: none has */
+static inline int
+rcd_lport_view_local(const struct rcd_lport_view *view, const uint8_t *mac)
+{
+	for (uint32_t i = 0; i < view->local_count; i++)
+		if (memcmp(view->locals[i].mac, mac, RCD_MAC_LEN) == 0)
+			return view->locals[i].index;
+	return -1;
+}
+
+/** Make what lcores need, for all of them. @return 0 or -ENOMEM: it is for rcd_lport_fini() */
+int
+rcd_lport_init(struct rcd_lport *lport, struct rcd_lcores *lcores);
+
+/** Free it, hidden, and its view. One of zeroes is left alone. */
+void
+rcd_lport_fini(struct rcd_lport *lport);
+
+/** Let all lcores poll it, with its first view. */
+void
+rcd_lport_show(struct rcd_lport *lport);
+
+/** Have no lcore know it any more: none has a packet of it when this returns. */
+void
+rcd_lport_hide(struct rcd_lport *lport);
+
+/**
+ * Another view from now on.
+ *
+ * @param view  malloc()ed; its own from now on
+ * @return the one before, to be free()d behind rcd_lcores_synchronize(); NULL: there was none
+ */
+const struct rcd_lport_view *
+rcd_lport_set_view(struct rcd_lport *lport, const struct rcd_lport_view *view);
+
+/** A counter, of all lcores and of the control thread. Any thread. */
+uint64_t
+rcd_lport_sum(const struct rcd_lport *lport, enum rcd_counter counter);
+
+/** The control thread's own counters of it. */
+struct rcd_counters *
+rcd_lport_control_counters(const struct rcd_lport *lport);
+
+#endif /* RCD_LPORT_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Notes: what lcores tell the control thread, without waiting for it.
+ */
+#ifndef RCD_NOTE_H
+#define RCD_NOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_eth.h"
+#include "rcd_gid.h"
+
+struct rcd_lcore;
+
+/** What an lcore tells the control thread. */
+enum rcd_note_kind {
+	RCD_NOTE_EVENT, /**< asynchronous event of a client's object */
+	RCD_NOTE_NEIGH, /**< a neighbour was seen */
+	RCD_NOTE_QUERY, /**< a router asks for multicast groups */
+};
+
+struct rcd_note {
+	uint32_t kind; /**< enum rcd_note_kind */
+	uint32_t whom; /**< serial of the connection to be told; else: index of the device */
+	uint64_t cookie;
+	uint32_t type; /**< of rcd_ctrl_event */
+	uint32_t of;
+	struct rcd_gid gid;
+	uint8_t mac[RCD_MAC_LEN];
+	uint16_t vlan_id;
+};
+
+/** Tell the control thread something. On an lcore; a full ring is counted. */
+void
+rcd_note_send(struct rcd_lcore *lcore, struct rcd_note *note);
+
+/**
+ * The same for what a packet of the network gave rise to: so many in a time at most, and never so
+ * many that there is no room for clients' events.
+ *
+ * @return whether it was told
+ */
+bool
+rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note);
+
+#endif /* RCD_NOTE_H */

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The send path: queue pairs in turns, each packet built in a buffer with its payload copied once,
+ * bursts to the ports.
+ */
+#include "rcd_tx.h"
+
+#include <rte_ethdev.h>
+#include <unistd.h>
+
+#include "rcd_bits.h"
+#include "rcd_budget.h"
+#include "rcd_counter.h"
+#include "rcd_gid.h"
+#include "rcd_hop.h"
+#include "rcd_late.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_lport.h"
+#include "rcd_mr.h"
+#include "rcd_pkt.h"
+#include "rcd_qp.h"
+#include "rcd_queue.h"
+#include "rcd_roce.h"
+#include "rcd_stage.h"
+#include "rcd_turn.h"
+#include "rcd_ucopy.h"
+
+struct rte_mbuf *
+rcd_tx_mbuf(struct rcd_lcore *lcore)
+{
+	struct rte_mbuf *mbuf;
+
+	if (lcore->spare_count == 0) {
+		if (rte_mempool_get_bulk(lcore->pool, (void **)lcore->spare, RCD_BURST_MAX / 2) !=
+			0) {
+			rcd_counter_add(&lcore->counters, RCD_COUNTER_TX_NO_BUFFER, 1);
+			return NULL;
+		}
+		lcore->spare_count = RCD_BURST_MAX / 2;
+	}
+	mbuf = lcore->spare[--lcore->spare_count];
+	/*
+	 * What comes from a pool has one reference, one segment and no next (rte_mbuf_raw_alloc()):
+	 * this is all in its first cache line, and the second one need not be touched.
+	 */
+	mbuf->data_off = RTE_PKTMBUF_HEADROOM;
+	mbuf->port = RTE_MBUF_PORT_INVALID;
+	mbuf->ol_flags = 0;
+	mbuf->data_len = 0;
+	mbuf->pkt_len = 0;
+	return mbuf;
+}
+
+/* Move the beginning so that the payload begins a cache line. */
+static inline uint8_t *
+tx_align_payload(struct rte_mbuf *mbuf, size_t hdr_len)
+{
+	mbuf->data_off += -(RTE_PKTMBUF_HEADROOM + hdr_len) & (RCD_CACHE_LINE - 1);
+	return rte_pktmbuf_mtod(mbuf, uint8_t *);
+}
+
+/* What the port does not take stays, and its queue pairs wait. */
+static void
+tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
+{
+	uint16_t sent;
+
+	if (txq->count == 0) {
+		if (unlikely(!TAILQ_EMPTY(&txq->blocked)))
+			rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
+		return;
+	}
+	sent = rte_eth_tx_burst(
+		txq->lport->port_id, (uint16_t)lcore->index, txq->mbufs + txq->first, txq->count);
+	txq->first += sent;
+	txq->count -= sent;
+	if (txq->count > 0) {
+		rcd_counter_add(rcd_lcore_counters(lcore, txq->lport), RCD_COUNTER_TX_WAITS, 1);
+		return;
+	}
+	txq->first = 0;
+	rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
+}
+
+void
+rcd_tx_flush(struct rcd_lcore *lcore)
+{
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		struct rcd_txq *txq = lcore->txqs[i];
+		struct rcd_counters *counters = rcd_lcore_counters(lcore, txq->lport);
+
+		if (txq->fresh > 0) {
+			rcd_counter_add(counters, RCD_COUNTER_TX_PACKETS, txq->fresh);
+			rcd_counter_add(counters, RCD_COUNTER_TX_BYTES, txq->fresh_bytes);
+			txq->fresh = 0;
+			txq->fresh_bytes = 0;
+		}
+		tx_flush(lcore, txq);
+	}
+}
+
+static inline bool
+tx_txq_full(const struct rcd_txq *txq)
+{
+	return txq->first + txq->count == RCD_BURST_MAX;
+}
+
+void
+rcd_tx_frame(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	struct rcd_txq *txq = lcore->txq_of[lport->index];
+
+	if (tx_txq_full(txq))
+		tx_flush(lcore, txq);
+	if (tx_txq_full(txq)) {
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_TX_DROP_LINK, 1);
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	txq->fresh++;
+	txq->fresh_bytes += rte_pktmbuf_data_len(mbuf);
+	txq->mbufs[txq->first + txq->count++] = mbuf;
+}
+
+bool
+rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_lport *loop,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
+
+	mbuf->hash.usr = loop->index;
+	if (rte_ring_enqueue(lcore->loop, mbuf) != 0) {
+		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
+		rte_pktmbuf_free(mbuf);
+		return false;
+	}
+	rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
+	return true;
+}
+
+/* The source port spreads flows: from the flow label, or from the two queue pairs (as rxe). */
+static uint16_t
+tx_source_port(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint64_t mixed = flow_label;
+
+	if (mixed == 0) {
+		mixed = (uint64_t)qpn * dest_qpn;
+		mixed ^= mixed >> 20;
+		mixed ^= mixed >> 40;
+		mixed &= 0xfffff;
+	}
+	return (uint16_t)(0xc000 | ((mixed & 0x3fff) ^ ((mixed & 0xfc000) >> 14)));
+}
+
+/* The MAC that packets by this vector go to now. */
+static void
+tx_dmac(const uint64_t *macs, const struct rcd_av *av, uint8_t *mac)
+{
+	if (av->hop != RCD_HOP_NONE)
+		rcd_hop_mac(rcd_hop_word(macs, av->hop), mac);
+	else
+		memcpy(mac, av->dmac, RCD_MAC_LEN);
+}
+
+const struct rcd_lport *
+rcd_tx_path(const struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_av *av,
+	uint32_t qpn, uint32_t dest_qpn, struct rcd_path *path)
+{
+	const struct rcd_lport_view *view = rcd_lport_view(lport);
+	const struct rcd_gid_table *gids = &view->gids;
+	uint16_t vlan_id = av->sgid_index < gids->count ? gids->entries[av->sgid_index].vlan_id : 0;
+	const struct rcd_txq *txq;
+	int local;
+
+	*path = (struct rcd_path){
+		.tagged = vlan_id != 0,
+		.vlan_tci = vlan_id,
+		.l3 = rcd_gid_is_ipv4(&av->dgid) ? RCD_L3_IPV4 : RCD_L3_IPV6,
+		.tclass = av->tclass,
+		.hop_limit = av->hop_limit != 0 ? av->hop_limit : 64,
+		.sport = tx_source_port(av->flow_label, qpn, dest_qpn),
+		.flow_label = av->flow_label,
+		.sgid = av->sgid,
+		.dgid = av->dgid,
+	};
+	memcpy(path->smac, view->mac, RCD_MAC_LEN);
+	tx_dmac(lcore->hop_macs, av, path->dmac);
+	local = rcd_lport_view_local(view, path->dmac);
+	if (local < 0)
+		return NULL;
+	/* It comes to the lcores behind the views that tell of it, and goes before them. */
+	txq = lcore->txq_of[local];
+	return txq != NULL ? txq->lport : NULL;
+}
+
+/* Copies the payload. @return false when the application's memory is gone */
+static bool
+tx_copy_payload(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt, uint8_t *dst)
+{
+	const struct rcd_mr_table *mrs = hqp->client->mrs;
+
+	for (uint32_t i = 0; i < pkt->piece_count; i++) {
+		if (rcd_mr_read(mrs, dst, pkt->pieces[i].base, pkt->pieces[i].len) != 0)
+			return false;
+		dst += pkt->pieces[i].len;
+	}
+	return true;
+}
+
+/* Groups on this device may have members in this engine: they get a copy. */
+static void
+tx_loop_multicast(
+	struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rte_mbuf *mbuf)
+{
+	struct rte_mbuf *copy;
+	bool members = false;
+
+	for (uint32_t i = 0; i < lcore->lcores->count; i++)
+		members |= lcore->lcores->lcore[i]->mcast[lport->index] != NULL;
+	if (!members)
+		return;
+	copy = rte_pktmbuf_copy(mbuf, lcore->pool, 0, UINT32_MAX);
+	if (copy == NULL)
+		return;
+	copy->hash.usr = lport->index;
+	if (rte_ring_enqueue(lcore->loop, copy) != 0)
+		rte_pktmbuf_free(copy);
+}
+
+/*
+ * The device of this engine that a connected peer is on. It may have gone since the queue pair was
+ * connected, and another may have its place: then the packets go to the port, as to any stranger.
+ */
+static const struct rcd_lport *
+tx_loop_of(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp)
+{
+	const struct rcd_txq *txq;
+
+	if (hqp->loop_serial == 0)
+		return NULL;
+	txq = lcore->txq_of[hqp->loop_index];
+	return txq != NULL && txq->lport->serial == hqp->loop_serial ? txq->lport : NULL;
+}
+
+/* The next hop has another MAC than the header, which begins with it. */
+static __rte_noinline void
+tx_follow(struct rcd_hqp *hqp, uint64_t word)
+{
+	rcd_hop_mac(word, hqp->hdr.bytes);
+	hqp->hop_word = word;
+}
+
+/* @return bytes on the wire; 0: dropped, and counted */
+static __rte_always_inline uint32_t
+tx_send_packet(
+	struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct rcd_tx_pkt *pkt, struct rte_mbuf *mbuf)
+{
+	const struct rcd_lport *lport = hqp->lport;
+	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
+	struct rcd_path path;
+	struct rcd_pkt_hdr datagram_hdr;
+	const struct rcd_pkt_hdr *hdr = &hqp->hdr;
+	const struct rcd_lport *loop = tx_loop_of(lcore, hqp);
+	uint8_t *frame;
+	size_t hdr_len, len;
+	bool copied;
+
+	if (hqp->datagram) {
+		loop = rcd_tx_path(
+			lcore, lport, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, &path);
+		rcd_pkt_hdr_init(&datagram_hdr, &path);
+		hdr = &datagram_hdr;
+	} else {
+		uint64_t word = rcd_hop_word(lcore->hop_macs, hqp->hop);
+
+		if (unlikely(word != hqp->hop_word))
+			tx_follow(hqp, word);
+	}
+	frame = tx_align_payload(mbuf, hdr->len + rcd_roce_hdr_len(pkt->roce.bth.opcode));
+	hdr_len = rcd_pkt_build_on(frame, hdr, lcore->ipv4_id++, &pkt->roce, pkt->payload_len);
+	rcd_stage_enter(lcore, RCD_STAGE_COPY);
+	copied = tx_copy_payload(hqp, pkt, frame + hdr_len);
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
+	if (!copied) {
+		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_MEMORY, 1);
+		rte_pktmbuf_free(mbuf);
+		hqp->faulty = true;
+		return 0;
+	}
+	len = rcd_pkt_seal_on(frame, hdr, hdr_len, pkt->payload_len);
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	if (loop != NULL)
+		return rcd_tx_loop(lcore, lport, loop, mbuf) ? (uint32_t)len + RCD_FRAME_OVERHEAD
+							     : 0;
+	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
+		tx_loop_multicast(lcore, lport, mbuf);
+	rcd_tx_frame(lcore, lport, mbuf);
+	return (uint32_t)len + RCD_FRAME_OVERHEAD;
+}
+
+/* Its address handle may be gone when the payload is there, and the next hop another's. */
+static __rte_noinline void
+tx_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_av av = *pkt->av;
+
+	tx_dmac(lcore->hop_macs, pkt->av, av.dmac);
+	av.hop = RCD_HOP_NONE;
+	pkt->av = &av;
+	rcd_ucopy_stage(lcore, hqp, pkt);
+	pkt->av = NULL;
+}
+
+/* @return whether a packet was sent; the queue pair may have left the round */
+static bool
+tx_serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	struct rcd_txq *txq = lcore->txq_of[hqp->lport->index];
+	struct rcd_tx_pkt pkt;
+	struct rte_mbuf *mbuf;
+	uint32_t bytes;
+
+	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_waits(hqp))
+		return false;
+	if (tx_txq_full(txq)) {
+		tx_flush(lcore, txq);
+		if (tx_txq_full(txq)) {
+			rcd_turn_block(&hqp->turn, &txq->blocked);
+			return false;
+		}
+	}
+	mbuf = rcd_tx_mbuf(lcore);
+	if (mbuf == NULL)
+		return false;
+	rcd_lcore_touch(lcore, hqp);
+	if (!rcd_qp_tx_next(hqp->qp, lcore->now_ns, &pkt)) {
+		lcore->spare[lcore->spare_count++] = mbuf;
+		if (unlikely(rcd_qp_tx_paused(hqp->qp)))
+			rcd_turn_skip(&lcore->turns, &hqp->turn);
+		else
+			rcd_turn_end(&hqp->turn);
+		return false;
+	}
+	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_stages(hqp, &pkt)) {
+		lcore->spare[lcore->spare_count++] = mbuf;
+		tx_stage(lcore, hqp, &pkt);
+		rcd_turn_charge(&lcore->turns, &hqp->turn, pkt.payload_len + RCD_FRAME_OVERHEAD);
+		return true;
+	}
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
+	bytes = tx_send_packet(lcore, hqp, &pkt, mbuf);
+	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
+	rcd_turn_charge(&lcore->turns, &hqp->turn, bytes);
+	return true;
+}
+
+bool
+rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_staged *staged)
+{
+	struct rcd_txq *txq = lcore->txq_of[hqp->lport->index];
+	struct rcd_tx_pkt pkt = { .av = &staged->av,
+		.roce = staged->roce,
+		.payload_len = staged->payload_len,
+		.piece_count = staged->payload_len > 0,
+		.pieces = { { staged->payload, staged->payload_len } } };
+	struct rte_mbuf *mbuf;
+
+	if (tx_txq_full(txq))
+		tx_flush(lcore, txq);
+	if (tx_txq_full(txq) || rte_ring_free_count(lcore->loop) < 2)
+		return false;
+	mbuf = rcd_tx_mbuf(lcore);
+	if (mbuf == NULL)
+		return false;
+	tx_send_packet(lcore, hqp, &pkt, mbuf);
+	return true;
+}
+
+uint32_t
+rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
+{
+	uint32_t sent = 0;
+	uint32_t idle = 0;
+	struct rcd_turn *turn;
+
+	while (sent < budget && idle < RCD_WORK_TURNS &&
+		(turn = rcd_turn_next(&lcore->turns)) != NULL) {
+		struct rcd_hqp *hqp = RCD_OWNER(turn, struct rcd_hqp, turn);
+
+		/* Loopback is emptied by the next poll. */
+		if (rte_ring_free_count(lcore->loop) < 2)
+			break;
+		if (tx_serve(lcore, hqp)) {
+			sent++;
+			continue;
+		}
+		idle += unlikely(rcd_qp_tx_paused(hqp->qp)) ? RCD_WORK_PAUSED : 1;
+		if (lcore->spare_count == 0 && turn->list != NULL &&
+			turn->list != &lcore->txq_of[hqp->lport->index]->blocked)
+			break;
+	}
+	rcd_stage_enter(lcore, RCD_STAGE_TX);
+	rcd_tx_flush(lcore);
+	if (unlikely(idle >= RCD_WORK_TURNS))
+		rcd_late_spent(lcore, NULL);
+	lcore->work += idle;
+	/* Who is left has its turn in the next poll: not a time to sleep. */
+	return sent + (idle >= RCD_WORK_TURNS);
+}
