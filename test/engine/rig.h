@@ -146,7 +146,14 @@ node_memory(struct node *node, uint64_t len);
 uint8_t
 node_gid(const struct node *node, int v4);
 
-/** Code of the time after which a packet is sent again; where peers wait, a longer one is set. */
+/**
+ * Codes of the time after which a packet is sent again. One second, as an lcore that a busy machine
+ * keeps waiting is no peer that has gone; 67 ms for who waits for the end of all tries.
+ */
+#define NODE_TIMEOUT       18
+#define NODE_TIMEOUT_SHORT 14
+
+/** The one that node_attr() gives. */
 extern uint8_t node_timeout;
 
 /** Attributes with which everything works. */

@@ -281,7 +281,9 @@ start_stuck(struct node *node)
 		rcd_tap_skip("userfaultfd is not allowed here");
 		return -1;
 	}
+	node_timeout = NODE_TIMEOUT_SHORT; /* its tries are waited for */
 	join_with(node, "roce0", shared->qpn);
+	node_timeout = NODE_TIMEOUT;
 	post_write(node, FIXED, 4096, shared->fine_key);
 	MUST(node_wait(node, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 	post_write(node, shared->addr, 4096, shared->key);

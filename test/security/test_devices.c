@@ -50,7 +50,9 @@ the_peers_device_goes(void)
 	node_open(&b, rig.socket, "m2", RCD_CTRL_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
+	node_timeout = NODE_TIMEOUT_SHORT; /* its tries are waited for */
 	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_timeout = NODE_TIMEOUT;
 	fill(a.memory, MEMORY, 1);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
 	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
