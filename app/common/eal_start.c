@@ -3,23 +3,32 @@
  * @file
  * Defaults for EAL.
  */
+/* Handles of interrupts are that in 22.11, and as they were in what follows. */
+#define ALLOW_EXPERIMENTAL_API
 #include "eal_start.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <glob.h>
+#include <poll.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_interrupts.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "options.h"
 
 #define EAL_ARGS_MAX 64
 #define HUGE_MB_MIN  160
+#define REST_SECONDS 2 /* that the interrupt thread may take to come to an end */
 
 static char huge_dir[512]; /**< where EAL's hugepages are, if not where a file system begins */
 
@@ -258,11 +267,49 @@ eal_start_remove_matches(const char *pattern)
 	globfree(&found);
 }
 
+/* In EAL's interrupt thread, which has nothing else to do from here on. */
+static void
+eal_start_rest(void *arg)
+{
+	sem_post(arg);
+	for (;;)
+		poll(NULL, 0, -1);
+}
+
+/*
+ * rte_eal_cleanup() unmaps EAL's memory while its interrupt thread goes on looking at what lies
+ * there, as for the sockets that memif's driver leaves open: the thread is at rest before. Not in
+ * an alarm, for the end of which rte_eal_cleanup() waits.
+ */
+static void
+eal_start_rest_interrupts(void)
+{
+	static sem_t resting; /* posted by who is late, too */
+	static struct rte_intr_handle *handle;
+	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK); /* and it has something to say */
+	struct timespec until;
+
+	sem_init(&resting, 0, 0);
+	/* What is made stays: the thread goes on holding it. */
+	handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	if (handle == NULL || fd < 0 || rte_intr_fd_set(handle, fd) != 0 ||
+		rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0 ||
+		rte_intr_callback_register(handle, eal_start_rest, &resting) != 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += REST_SECONDS;
+	while (sem_timedwait(&resting, &until) != 0 && errno == EINTR) {
+		/* A signal. */
+	}
+}
+
 void
-eal_remove_files(const struct eal_wish *wish)
+eal_end(const struct eal_wish *wish)
 {
 	char pattern[640];
 
+	eal_start_rest_interrupts();
+	rte_eal_cleanup();
 	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", wish->prefix);
 	eal_start_remove_matches(pattern);
 	if (huge_dir[0] != '\0') {

@@ -31,8 +31,11 @@ struct eal_wish {
 int
 eal_start(int argc, char **argv, struct eal_wish *wish);
 
-/** After rte_eal_cleanup(): EAL leaves its files for others to look at; nobody is left. */
+/**
+ * End EAL, of which nothing may be used any more, and remove its files, which it leaves for others
+ * to look at: nobody is left. The program ends next: EAL's interrupt thread works no more.
+ */
 void
-eal_remove_files(const struct eal_wish *wish);
+eal_end(const struct eal_wish *wish);
 
 #endif /* EAL_START_H */

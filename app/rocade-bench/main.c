@@ -129,7 +129,6 @@ main(int argc, char **argv)
 	if (wish.cores_shared)
 		bench.opts.yield = true;
 	err = bench_main_run(&bench);
-	rte_eal_cleanup();
-	eal_remove_files(&wish);
+	eal_end(&wish);
 	return err != 0;
 }

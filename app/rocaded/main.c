@@ -387,7 +387,6 @@ main(int argc, char **argv)
 	if (eal_start(split == 0 ? 1 : split, argv, &wish) != 0)
 		return 1;
 	status = rocaded_main_run(&conf, conf.user[0] != '\0' ? &user : NULL);
-	rte_eal_cleanup();
-	eal_remove_files(&wish);
+	eal_end(&wish);
 	return status;
 }

@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_memif.h"
+
 #define WIRE_RING   1024
 #define DESCRIPTORS 1024
 
@@ -307,13 +309,15 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 static int
 attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	char name[64];
-	size_t len = strcspn(dev->conf.target, ",");
+	char name[64], path[sizeof(dev->conf.target)];
+	size_t len = strcspn(dev->conf.target, ","), path_len = sizeof(path);
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
 	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0)
 		return 0; /* EAL made it from its own options */
+	if (rcd_memif_socket(dev->conf.target, path, &path_len) == 0)
+		rcd_memif_prepare(path, path_len);
 	err = rte_dev_probe(dev->conf.target);
 	if (err == 0 && rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
 		snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
@@ -468,11 +472,34 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	return 0;
 }
 
+/* The last device of a memif's socket takes it along. */
+static void
+attach_leave_memif(const struct rcd_dev *dev)
+{
+	char path[sizeof(dev->conf.target)], other_path[sizeof(dev->conf.target)];
+	size_t len = sizeof(path);
+
+	if (dev->vdev[0] == '\0' || dev->conf.attach != RCD_ATTACH_PORT ||
+		rcd_memif_socket(dev->conf.target, path, &len) != 0)
+		return;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		const struct rcd_dev *other = dev->engine->devs[i];
+		size_t other_len = sizeof(other_path);
+
+		if (other != NULL && other != dev && other->conf.attach == RCD_ATTACH_PORT &&
+			rcd_memif_socket(other->conf.target, other_path, &other_len) == 0 &&
+			other_len == len && memcmp(path, other_path, len) == 0)
+			return;
+	}
+	rcd_memif_deafen(path, len);
+}
+
 static void
 attach_close_port(struct rcd_dev *dev)
 {
 	struct rte_eth_dev_info info;
 
+	attach_leave_memif(dev);
 	if (dev->started)
 		rte_eth_dev_stop(dev->lport.port_id);
 	dev->started = false;

@@ -18,6 +18,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -407,6 +408,47 @@ def memif():
         finally:
             for engine in engines:
                 engine.stop()
+
+
+def talk(path):
+    """A program that connects to a memif's socket; None when nobody listens."""
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    peer.settimeout(10)
+    try:
+        peer.connect(path)
+    except OSError:
+        peer.close()
+        return None
+    return peer
+
+
+def memif_leaves_nobody_listening():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f'{folder}/memif.sock'
+        # What a killed engine left behind is no hindrance.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+            left.bind(path)
+        engine = Engine(folder, 'server', ''.join(
+            f'[device m{number}]\ntype = port\ndevargs = net_memif{number},role=server,id={number},'
+            f'socket={path},socket-abstract=no\n' for number in range(2)))
+        try:
+            tap.true(engine.up(), engine.log.read_text())
+            # The one that is left keeps the socket.
+            engine.admin('link', 'del', 'm1')
+            early = talk(path)
+            tap.true(early is not None, 'nobody listens')
+            tap.true(early.recv(256) != b'', 'no greeting')
+            engine.admin('link', 'del', 'm0')
+            # Neither who was there before it went nor who comes after has anybody to talk to.
+            tap.equal(early.recv(256), b'', 'the channel of a device that went')
+            tap.true(talk(path) is None, 'the socket of a device that went')
+            early.close()
+        finally:
+            engine.stop()
+        tap.true('memif_listener_handler' not in engine.log.read_text(), engine.log.read_text())
+
+
+tap.add('M1 a memif that went leaves no socket behind', memif_leaves_nobody_listening)
 
 
 @tap.test
