@@ -33,6 +33,7 @@
 #include "rcd_poll.h"
 #include "rcd_clock.h"
 #include "rcd_stage.h"
+#include "rcd_thread.h"
 
 #define TICK_NS         20000000u /**< between looks at links, neighbours and faults */
 #define EVENTS_AT_ONCE  32
@@ -239,6 +240,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 		snprintf(error, error_len, "not enough memory for the engine");
 		return NULL;
 	}
+	rcd_thread_be_control();
 	engine->conf = *conf;
 	engine->creator = geteuid();
 	rcd_lcores_clear(&engine->lcores);
@@ -264,6 +266,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 
 	if (engine == NULL)
 		return;
+	rcd_thread_be_control();
 	rcd_telemetry_init(NULL);
 	if (engine->listen_fd >= 0) {
 		unlink(engine->conf.socket);
@@ -293,6 +296,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	rcd_guard_fini();
 	free(engine->qp_high);
 	free(engine);
+	rcd_thread_end_control();
 }
 
 int
@@ -460,6 +464,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	uint64_t began_ns;
 	int count;
 
+	rcd_thread_be_control();
 	if (engine->yield && timeout_ms > 0)
 		engine_rest(engine);
 	began_ns = engine->yield ? engine_thread_ns() : 0;

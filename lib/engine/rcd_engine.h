@@ -4,9 +4,10 @@
  * The engine: devices, lcores and clients, as one object for programs to run.
  *
  * A program initialises EAL, creates an engine, adds devices, and calls rcd_engine_step() from one
- * thread, the control thread. Polling is done either by EAL worker lcores that the engine starts
- * (rcd_engine_start()) or by the program itself (rcd_lcore_poll()), in which case both must happen
- * in one thread. It ignores SIGPIPE: clients close streams that the engine writes to.
+ * thread, the control thread; who creates the engine is that until another one steps it. Polling is
+ * done either by EAL worker lcores that the engine starts (rcd_engine_start()) or by the program
+ * itself (rcd_lcore_poll()), in which case both must happen in one thread. It ignores SIGPIPE:
+ * clients close streams that the engine writes to.
  *
  * All functions belong to the control thread, unless they say otherwise.
  */

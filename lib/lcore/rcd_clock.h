@@ -2,6 +2,8 @@
 /**
  * @file
  * The clock of lcores and of the control thread: CLOCK_MONOTONIC, by the time-stamp counter.
+ *
+ * Threads: any.
  */
 #ifndef RCD_CLOCK_H
 #define RCD_CLOCK_H

@@ -14,6 +14,7 @@
 #include "rcd_lcore.h"
 #include "rcd_queue.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 #include "rcd_wheel.h"
 
 /** How long a client waits whose channels are all full: a reader empties one in less. */
@@ -85,6 +86,7 @@ rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	uint32_t arm;
 
+	RCD_ON_LCORE(lcore);
 	cq->since_event += rcd_hcq_shown(cq) - cq->published;
 	/* One that was not sent yet tells of these as well. */
 	if (cq->channel == NULL || cq->owed)
@@ -107,6 +109,7 @@ rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 void
 rcd_event_due(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
+	RCD_ON_LCORE(lcore);
 	if (cq->due)
 		event_moderate(lcore, cq);
 }
@@ -114,6 +117,7 @@ rcd_event_due(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 void
 rcd_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq, uint32_t count, uint64_t wait_ns)
 {
+	RCD_ON_LCORE(lcore);
 	cq->event_count = count;
 	cq->event_ns = wait_ns;
 	rcd_event_due(lcore, cq);
@@ -122,6 +126,7 @@ rcd_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq, uint32_t count, 
 void
 rcd_event_retry(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	client->event_round++;
 	event_enter(lcore, client);
 }
@@ -129,6 +134,7 @@ rcd_event_retry(struct rcd_lcore *lcore, struct rcd_lclient *client)
 void
 rcd_event_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
+	RCD_ON_LCORE(lcore);
 	rcd_wheel_cancel(&lcore->wheel, &cq->timer);
 	cq->due = false;
 	if (cq->owed)
@@ -186,6 +192,7 @@ rcd_event_poll(struct rcd_lcore *lcore)
 	struct rcd_lclient *client = NULL;
 	uint32_t done = 0;
 
+	RCD_ON_LCORE(lcore);
 	while (last != NULL && client != last && done < RCD_WORK_ALL) {
 		client = TAILQ_FIRST(&lcore->owing);
 		TAILQ_REMOVE(&lcore->owing, client, owe_link);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Completion events: when one is due, and its way to the channel. On the lcore of the client.
+ * Completion events: when one is due, and its way to the channel.
+ *
+ * Threads: the lcore of the client.
  */
 #ifndef RCD_EVENT_H
 #define RCD_EVENT_H

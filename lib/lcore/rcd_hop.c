@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "rcd_check.h"
+#include "rcd_thread.h"
 
 #define BUCKETS 65536u
 
@@ -35,6 +36,7 @@ rcd_hops_create(uint32_t capacity, const uint64_t *seed)
 {
 	struct rcd_hops *hops = calloc(1, sizeof(*hops));
 
+	RCD_ON_CONTROL();
 	if (hops == NULL)
 		return NULL;
 	memcpy(hops->seed, seed, sizeof(hops->seed));
@@ -53,6 +55,7 @@ rcd_hops_create(uint32_t capacity, const uint64_t *seed)
 void
 rcd_hops_destroy(struct rcd_hops *hops)
 {
+	RCD_ON_CONTROL();
 	if (hops == NULL)
 		return;
 	free(hops->slots);
@@ -90,12 +93,14 @@ hop_bucket(const struct rcd_hops *hops, const struct rcd_hop_key *key)
 const uint64_t *
 rcd_hops_macs(const struct rcd_hops *hops)
 {
+	RCD_ON_CONTROL();
 	return hops->macs;
 }
 
 uint32_t
 rcd_hops_count(const struct rcd_hops *hops)
 {
+	RCD_ON_CONTROL();
 	return hops->count;
 }
 
@@ -104,6 +109,7 @@ rcd_hop_find(const struct rcd_hops *hops, const struct rcd_hop_key *key)
 {
 	uint32_t hop = *hop_bucket(hops, key);
 
+	RCD_ON_CONTROL();
 	while (hop != RCD_HOP_NONE && memcmp(&hops->slots[hop].key, key, sizeof(*key)) != 0)
 		hop = hops->slots[hop].next;
 	return hop;
@@ -150,6 +156,7 @@ rcd_hop_claim(struct rcd_hops *hops, const struct rcd_hop_key *key, void *entry)
 {
 	uint32_t hop = rcd_hop_find(hops, key);
 
+	RCD_ON_CONTROL();
 	if (hop == RCD_HOP_NONE)
 		hop = hop_new(hops, key);
 	if (hop == RCD_HOP_NONE)
@@ -162,6 +169,7 @@ rcd_hop_claim(struct rcd_hops *hops, const struct rcd_hop_key *key, void *entry)
 void
 rcd_hop_disclaim(struct rcd_hops *hops, uint32_t hop)
 {
+	RCD_ON_CONTROL();
 	RCD_CHECK(hops->slots[hop].entry != NULL);
 	hops->slots[hop].entry = NULL;
 	hop_settle(hops, hop);
@@ -170,12 +178,14 @@ rcd_hop_disclaim(struct rcd_hops *hops, uint32_t hop)
 void *
 rcd_hop_entry(const struct rcd_hops *hops, uint32_t hop)
 {
+	RCD_ON_CONTROL();
 	return hops->slots[hop].entry;
 }
 
 void
 rcd_hop_get(struct rcd_hops *hops, uint32_t hop)
 {
+	RCD_ON_CONTROL();
 	if (hop != RCD_HOP_NONE)
 		hops->slots[hop].users++;
 }
@@ -183,6 +193,7 @@ rcd_hop_get(struct rcd_hops *hops, uint32_t hop)
 void
 rcd_hop_put(struct rcd_hops *hops, uint32_t hop)
 {
+	RCD_ON_CONTROL();
 	if (hop == RCD_HOP_NONE)
 		return;
 	RCD_CHECK(hops->slots[hop].users > 0);
@@ -193,6 +204,7 @@ rcd_hop_put(struct rcd_hops *hops, uint32_t hop)
 uint32_t
 rcd_hop_users(const struct rcd_hops *hops, uint32_t hop)
 {
+	RCD_ON_CONTROL();
 	return hops->slots[hop].users;
 }
 
@@ -201,6 +213,7 @@ rcd_hop_set(struct rcd_hops *hops, uint32_t hop, const uint8_t *mac)
 {
 	uint64_t word = 0;
 
+	RCD_ON_CONTROL();
 	memcpy(&word, mac, RCD_MAC_LEN);
 	__atomic_store_n(&hops->macs[hop], word, __ATOMIC_RELAXED);
 }

@@ -9,8 +9,8 @@
  * is one at most. When the entry goes before the vectors do, the place keeps its MAC, and the next
  * entry for this address finds it again, with its users.
  *
- * Threads: the MACs are stored by the control thread and loaded by any; all else is the control
- * thread's. A vector's owner stops looking before it gives up its place.
+ * Threads: the control thread; MACs are loaded by any. A vector's owner stops looking before it
+ * gives up its place.
  */
 #ifndef RCD_HOP_H
 #define RCD_HOP_H
@@ -47,7 +47,7 @@ rcd_hops_create(uint32_t capacity, const uint64_t *seed);
 void
 rcd_hops_destroy(struct rcd_hops *hops);
 
-/** A number for an address that nobody can guess without the seed. */
+/** A number for an address that nobody can guess without the seed. Any thread. */
 uint64_t
 rcd_hop_hash(const struct rcd_hop_key *key, const uint64_t *seed);
 

@@ -22,6 +22,7 @@
 #include "rcd_queue.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 #include "rcd_wheel.h"
@@ -274,6 +275,7 @@ rcd_host_answer(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t bu
 	bool taken = false;
 	uint32_t done = 0;
 
+	RCD_ON_LCORE(lcore);
 	for (;;) {
 		done += host_answer_word(lcore, client, budget - done);
 		if (done >= budget)
@@ -375,6 +377,7 @@ rcd_host_doorbells(struct rcd_lcore *lcore)
 		done < RCD_WORK_ALL - RCD_WORK_CLIENT ? RCD_WORK_ALL : done + RCD_WORK_CLIENT;
 	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
 
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < look; i++) {
 		uint32_t place = lcore->cold_next++;
 
@@ -403,6 +406,7 @@ rcd_host_any_doorbell(struct rcd_lcore *lcore)
 {
 	bool any = false;
 
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < lcore->hot_count; i++)
 		any |= host_any_doorbell(lcore->hot[i]);
 	for (uint32_t i = 0; i < lcore->cold_count; i++)
@@ -466,6 +470,7 @@ rcd_host_publish(struct rcd_lcore *lcore)
 	struct rcd_hcq *cqs;
 	struct rcd_hcq *fresh;
 
+	RCD_ON_LCORE(lcore);
 	while (lcore->touched != NULL) {
 		struct rcd_hqp *hqp = lcore->touched;
 
@@ -503,6 +508,7 @@ rcd_host_publish(struct rcd_lcore *lcore)
 void
 rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	client->hot = false;
 	client->retry.kind = RCD_TIMER_CLIENT;
 	client->event_round = 1;
@@ -515,6 +521,7 @@ rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
 void
 rcd_host_client_del(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < lcore->hot_count; i++)
 		if (lcore->hot[i] == client)
 			host_make_cold(lcore, i--);

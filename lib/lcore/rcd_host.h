@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine's end of the rings that clients share. On the lcore.
+ * The engine's end of the rings that clients share.
+ *
+ * Threads: the lcore of the client.
  */
 #ifndef RCD_HOST_H
 #define RCD_HOST_H
@@ -11,6 +13,7 @@
 
 #include "rcd_lcore.h"
 #include "rcd_queue.h"
+#include "rcd_thread.h"
 
 extern const struct rcd_qp_ops rcd_host_qp_ops;
 extern const struct rcd_srq_ops rcd_host_srq_ops;
@@ -35,6 +38,7 @@ rcd_host_any_doorbell(struct rcd_lcore *lcore);
 static inline void
 rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
+	RCD_ON_LCORE(lcore);
 	if (cq->dirty)
 		return;
 	cq->dirty = true;
@@ -46,7 +50,7 @@ rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 void
 rcd_host_publish(struct rcd_lcore *lcore);
 
-/** Take a client in, and out. On its lcore. */
+/** Take a client in, and out. */
 void
 rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client);
 void

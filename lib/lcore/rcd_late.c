@@ -13,10 +13,12 @@
 #include "rcd_lcore.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
+#include "rcd_thread.h"
 
 void
 rcd_late_spent(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	lcore->rest.spent = true;
 	if (client != NULL) {
 		client->spent_poll = lcore->polls;
@@ -31,6 +33,7 @@ rcd_late_flush(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
 	struct rcd_lclient *client = hqp->client;
 
+	RCD_ON_LCORE(lcore);
 	if (hqp->flushing)
 		return;
 	hqp->flushing = true;
@@ -44,6 +47,7 @@ rcd_late_flush(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 void
 rcd_late_forget(struct rcd_hqp *hqp)
 {
+	RCD_ON_LCORE(hqp->lcore);
 	if (hqp->flushing)
 		TAILQ_REMOVE(&hqp->client->flushing, hqp, flush_link);
 	hqp->flushing = false;
@@ -77,6 +81,7 @@ rcd_late_poll(struct rcd_lcore *lcore)
 	struct rcd_lclient *client = NULL;
 	uint32_t done = 0;
 
+	RCD_ON_LCORE(lcore);
 	while (last != NULL && client != last && done < RCD_WORK_ALL) {
 		uint32_t left = RCD_WORK_ALL - done;
 		uint32_t share;

@@ -2,8 +2,9 @@
 /**
  * @file
  * Work of clients that may take more than one poll: each does a share of it for one client and for
- * all. Flushed requests here; completion events are rcd_event.h's. On the lcore of the client, all
- * of it.
+ * all. Flushed requests here; completion events are rcd_event.h's.
+ *
+ * Threads: the lcore of the client.
  */
 #ifndef RCD_LATE_H
 #define RCD_LATE_H
@@ -14,6 +15,7 @@
 #include "rcd_budget.h"
 #include "rcd_lclient.h"
 #include "rcd_lcore.h"
+#include "rcd_thread.h"
 
 struct rcd_hqp;
 
@@ -24,6 +26,7 @@ struct rcd_hqp;
 static inline uint32_t
 rcd_late_share(const struct rcd_lcore *lcore, const struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	if (likely(lcore->polls - client->spent_poll > 1) || lcore->hot_count < 2)
 		return RCD_WORK_CLIENT;
 	return RCD_WORK_AGAIN;

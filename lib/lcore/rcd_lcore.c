@@ -22,6 +22,7 @@
 #include "rcd_mcast.h"
 #include "rcd_reorder.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_wheel.h"
 
@@ -56,6 +57,7 @@ rcd_lcore_create(
 	struct rcd_lcore *lcore =
 		rte_zmalloc_socket("rocade_lcore", sizeof(*lcore), RCD_CACHE_LINE, socket_id);
 
+	RCD_ON_CONTROL();
 	if (lcore == NULL)
 		return -ENOMEM;
 	lcores->lcore[index] = lcore;
@@ -107,6 +109,7 @@ lcore_drain(struct rte_ring *ring)
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore)
 {
+	RCD_ON_CONTROL();
 	if (lcore == NULL)
 		return;
 	rte_pktmbuf_free_bulk(lcore->spare, lcore->spare_count);
@@ -143,9 +146,14 @@ rcd_lcore_call(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void 
 {
 	struct call call = { .fn = fn, .arg = arg };
 
+	RCD_ON_CONTROL();
 	if (!lcore->running) {
+		struct rcd_thread_place place = rcd_thread_enter(lcore, lcore->index);
+
 		lcore->now_ns = rcd_clock_ns();
-		return fn(lcore, arg);
+		call.answer = fn(lcore, arg);
+		rcd_thread_leave(place);
+		return call.answer;
 	}
 	while (rte_ring_enqueue(lcore->calls, &call) != 0)
 		sched_yield();
@@ -161,6 +169,7 @@ rcd_lcore_do_calls(struct rcd_lcore *lcore)
 	uint32_t done = 0;
 	void *obj;
 
+	RCD_ON_LCORE(lcore);
 	while (done < RCD_WORK_CALLS && rte_ring_dequeue(lcore->calls, &obj) == 0) {
 		struct call *call = obj;
 

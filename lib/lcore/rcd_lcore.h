@@ -4,7 +4,7 @@
  * An lcore: what it has and works on, and commands for it. Its work is one round after the other of
  * rcd_poll.h.
  *
- * All of it belongs to the thread that polls the lcore, but for what says otherwise.
+ * Threads: the lcore, for all of it that does not say otherwise.
  */
 #ifndef RCD_LCORE_H
 #define RCD_LCORE_H
@@ -28,6 +28,7 @@
 #include "rcd_reorder.h"
 #include "rcd_rest.h"
 #include "rcd_stage.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 #include "rcd_wheel.h"
@@ -147,7 +148,7 @@ rcd_lcore_counters(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 }
 
 /**
- * Make an lcore, as one of several.
+ * Make an lcore, as one of several. Control thread.
  *
  * @param pool  of the buffers that it sends; outlives it
  * @return 0 or -errno: it is for rcd_lcore_destroy()
@@ -155,6 +156,8 @@ rcd_lcore_counters(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 int
 rcd_lcore_create(
 	struct rcd_lcores *lcores, uint32_t index, unsigned int lcore_id, struct rte_mempool *pool);
+
+/** Free it, stopped. NULL is allowed. Control thread. */
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore);
 
@@ -166,7 +169,7 @@ rcd_lcore_wake(struct rcd_lcore *lcore);
 int
 rcd_lcore_call(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
 
-/** What waits of those, as much as a poll has a budget for. On the lcore. @return how many */
+/** What waits of those, as much as a poll has a budget for. @return how many */
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore);
 
@@ -174,6 +177,7 @@ rcd_lcore_do_calls(struct rcd_lcore *lcore);
 static inline void
 rcd_lcore_touch(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
+	RCD_ON_LCORE(lcore);
 	if (hqp->touched)
 		return;
 	hqp->touched = true;
@@ -188,6 +192,7 @@ rcd_stage_enter(struct rcd_lcore *lcore, enum rcd_stage stage)
 	enum rcd_stage before = lcore->stage;
 	uint64_t tsc;
 
+	RCD_ON_LCORE(lcore);
 	if (likely(lcore->stages == NULL))
 		return before;
 	tsc = rte_rdtsc();

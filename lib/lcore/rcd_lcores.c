@@ -19,18 +19,21 @@
 
 #include "rcd_lcore.h"
 #include "rcd_note.h"
+#include "rcd_thread.h"
 
 #define NOTES 4096
 
 void
 rcd_lcores_clear(struct rcd_lcores *lcores)
 {
+	RCD_ON_CONTROL();
 	*lcores = (struct rcd_lcores){ .note_fd = -1 };
 }
 
 int
 rcd_lcores_init(struct rcd_lcores *lcores, const struct rcd_lcore_ops *ops, void *arg)
 {
+	RCD_ON_CONTROL();
 	lcores->ops = ops;
 	lcores->arg = arg;
 	lcores->qp_owner = calloc(RCD_QP_SLOTS, sizeof(lcores->qp_owner[0]));
@@ -49,6 +52,7 @@ rcd_lcores_init(struct rcd_lcores *lcores, const struct rcd_lcore_ops *ops, void
 int
 rcd_lcores_add(struct rcd_lcores *lcores, unsigned int lcore_id, struct rte_mempool *pool)
 {
+	RCD_ON_CONTROL();
 	if (lcores->count == RCD_LCORES_MAX)
 		return -ENOSPC;
 	return rcd_lcore_create(lcores, lcores->count++, lcore_id, pool);
@@ -74,6 +78,7 @@ rcd_lcores_launch(struct rcd_lcores *lcores, uint32_t index, int (*loop)(void *a
 	struct rcd_lcore *lcore = lcores->lcore[index];
 	int err;
 
+	RCD_ON_CONTROL();
 	if (lcore->lcore_id == rte_get_main_lcore())
 		return -ENOTSUP;
 	lcores_set_running(lcores, lcore, true);
@@ -88,6 +93,7 @@ rcd_lcores_stop(struct rcd_lcores *lcores)
 {
 	uint64_t one = 1;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < lcores->count; i++) {
 		struct rcd_lcore *lcore = lcores->lcore[i];
 
@@ -105,6 +111,7 @@ rcd_lcores_stop(struct rcd_lcores *lcores)
 void
 rcd_lcores_fini(struct rcd_lcores *lcores)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < lcores->count; i++)
 		rcd_lcore_destroy(lcores->lcore[i]);
 	rte_ring_free(lcores->notes);
@@ -118,6 +125,7 @@ rcd_lcores_fini(struct rcd_lcores *lcores)
 void
 rcd_lcores_call(struct rcd_lcores *lcores, int (*fn)(struct rcd_lcore *lcore, void *arg), void *arg)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < lcores->count; i++)
 		rcd_lcore_call(lcores->lcore[i], fn, arg);
 }
@@ -127,6 +135,7 @@ rcd_lcores_synchronize(struct rcd_lcores *lcores)
 {
 	uint64_t token = rte_rcu_qsbr_start(lcores->rcu);
 
+	RCD_ON_CONTROL();
 	/* They may need this core to get on. */
 	while (rte_rcu_qsbr_check(lcores->rcu, token, false) == 0)
 		sched_yield();
@@ -145,6 +154,7 @@ rcd_lcores_wake_control(const struct rcd_lcores *lcores)
 void
 rcd_lcores_told(const struct rcd_lcores *lcores, const struct rte_ring *ring)
 {
+	RCD_ON_LCORES();
 	if (rte_ring_count(ring) <= lcores->count)
 		rcd_lcores_wake_control(lcores);
 }

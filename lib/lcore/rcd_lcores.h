@@ -3,7 +3,9 @@
  * @file
  * All lcores of an engine, and what they share: who owns which queue pair, what they tell the
  * control thread, what they do when there is nothing to do, and whom they ask about what is not
- * theirs. All functions belong to the control thread, unless they say otherwise.
+ * theirs.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_LCORES_H
 #define RCD_LCORES_H
@@ -107,7 +109,7 @@ rcd_lcores_wake_control(const struct rcd_lcores *lcores);
 
 /**
  * Wake the control thread for a ring that has one more. It empties a ring when it looks; with more
- * there than each lcore can have put at once, somebody woke it before. On an lcore.
+ * there than each lcore can have put at once, somebody woke it before. On the lcore that put it.
  */
 void
 rcd_lcores_told(const struct rcd_lcores *lcores, const struct rte_ring *ring);

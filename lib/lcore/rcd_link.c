@@ -21,6 +21,7 @@
 #include "rcd_nd.h"
 #include "rcd_note.h"
 #include "rcd_pkt.h"
+#include "rcd_thread.h"
 #include "rcd_tx.h"
 #include "rcd_verdict.h"
 
@@ -276,6 +277,7 @@ rcd_link_rx(struct rcd_lcore *lcore, const struct rcd_lport *lport, enum rcd_ver
 	uint16_t vlan_id;
 	const uint8_t *end = frame->data + frame->len;
 
+	RCD_ON_LCORE(lcore);
 	if (verdict == RCD_VERDICT_ARP) {
 		link_rx_arp(lcore, lport, frame, stripped);
 		return;
@@ -321,6 +323,7 @@ rcd_link_solicit(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 {
 	struct rcd_eth eth = { .tagged = vlan_id != 0, .vlan_tci = vlan_id };
 
+	RCD_ON_LCORE(lcore);
 	if (lcore->txq_of[lport->index] == NULL)
 		return;
 	memcpy(eth.src, rcd_lport_view(lport)->mac, RCD_MAC_LEN);
@@ -363,6 +366,7 @@ rcd_link_membership(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	uint8_t *frame;
 	size_t len;
 
+	RCD_ON_LCORE(lcore);
 	if (mbuf == NULL)
 		return;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);

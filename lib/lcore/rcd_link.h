@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What a port needs besides RoCE: ARP, neighbour discovery, echo, memberships. On lcores.
+ * What a port needs besides RoCE: ARP, neighbour discovery, echo, memberships.
+ *
+ * Threads: the lcore.
  */
 #ifndef RCD_LINK_H
 #define RCD_LINK_H
@@ -37,12 +39,12 @@ void
 rcd_link_rx(struct rcd_lcore *lcore, const struct rcd_lport *lport, enum rcd_verdict verdict,
 	const struct rcd_frame *frame, uint16_t stripped);
 
-/** Ask who has an address. On an lcore. */
+/** Ask who has an address. */
 void
 rcd_link_solicit(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_gid *source, const struct rcd_gid *target, uint16_t vlan_id);
 
-/** Tell routers of a membership, or of its end. On an lcore. */
+/** Tell routers of a membership, or of its end. */
 void
 rcd_link_membership(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_gid *source, const struct rcd_gid *group, uint16_t vlan_id, bool leave);

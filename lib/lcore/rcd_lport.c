@@ -15,10 +15,12 @@
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_rx.h"
+#include "rcd_thread.h"
 
 int
 rcd_lport_init(struct rcd_lport *lport, struct rcd_lcores *lcores)
 {
+	RCD_ON_CONTROL();
 	lport->lcores = lcores;
 	lport->counters = rte_zmalloc("rocade_counters",
 		(lcores->count + 1) * sizeof(lport->counters[0]), RCD_CACHE_LINE);
@@ -30,6 +32,7 @@ rcd_lport_init(struct rcd_lport *lport, struct rcd_lcores *lcores)
 void
 rcd_lport_fini(struct rcd_lport *lport)
 {
+	RCD_ON_CONTROL();
 	rte_free(lport->counters);
 	rte_free(lport->txqs);
 	free((void *)(uintptr_t)lport->view);
@@ -78,12 +81,14 @@ lport_forget(struct rcd_lcore *lcore, void *arg)
 void
 rcd_lport_show(struct rcd_lport *lport)
 {
+	RCD_ON_CONTROL();
 	rcd_lcores_call(lport->lcores, lport_join, lport);
 }
 
 void
 rcd_lport_hide(struct rcd_lport *lport)
 {
+	RCD_ON_CONTROL();
 	rcd_lcores_call(lport->lcores, lport_leave, lport);
 	/* A last round: nobody passes packets on any more, and none is left in hand. */
 	rcd_lcores_call(lport->lcores, lport_forget, lport);
@@ -94,6 +99,7 @@ rcd_lport_set_view(struct rcd_lport *lport, const struct rcd_lport_view *view)
 {
 	const struct rcd_lport_view *before = lport->view;
 
+	RCD_ON_CONTROL();
 	__atomic_store_n(&lport->view, view, __ATOMIC_RELEASE);
 	return before;
 }
@@ -111,5 +117,6 @@ rcd_lport_sum(const struct rcd_lport *lport, enum rcd_counter counter)
 struct rcd_counters *
 rcd_lport_control_counters(const struct rcd_lport *lport)
 {
+	RCD_ON_CONTROL();
 	return &lport->counters[lport->lcores->count];
 }

@@ -5,7 +5,7 @@
  * is replaced as a whole. How the device came to be, and what else belongs to it, is the control
  * thread's business, and no lcore sees it.
  *
- * All functions belong to the control thread, unless they say otherwise.
+ * Threads: the control thread.
  */
 #ifndef RCD_LPORT_H
 #define RCD_LPORT_H
@@ -53,7 +53,7 @@ struct rcd_lport {
 	struct rcd_txq *txqs;          /**< one for each lcore */
 };
 
-/** What it is now: until the end of a poll of an lcore, and until the control thread changes it. */
+/** What it is now: for an lcore until its poll ends, for the control thread until it changes it. */
 static inline const struct rcd_lport_view *
 rcd_lport_view(const struct rcd_lport *lport)
 {

@@ -10,6 +10,7 @@
 #include "rcd_counter.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_thread.h"
 
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
 #define LINK_NOTES_NS 1000000
@@ -19,6 +20,7 @@ rcd_note_send(struct rcd_lcore *lcore, struct rcd_note *note)
 {
 	struct rte_ring *ring = lcore->lcores->notes;
 
+	RCD_ON_LCORE(lcore);
 	if (rte_ring_enqueue_elem(ring, note, sizeof(*note)) != 0) {
 		rcd_counter_add(&lcore->counters, RCD_COUNTER_EVENTS_LOST, 1);
 		return;
@@ -31,6 +33,7 @@ rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note)
 {
 	struct rte_ring *ring = lcore->lcores->notes;
 
+	RCD_ON_LCORE(lcore);
 	if (lcore->now_ns - lcore->note_ns >= LINK_NOTES_NS) {
 		lcore->note_ns = lcore->now_ns;
 		lcore->note_left = LINK_NOTES;

@@ -2,6 +2,8 @@
 /**
  * @file
  * Notes: what lcores tell the control thread, without waiting for it.
+ *
+ * Threads: the lcore.
  */
 #ifndef RCD_NOTE_H
 #define RCD_NOTE_H
@@ -32,7 +34,7 @@ struct rcd_note {
 	uint16_t vlan_id;
 };
 
-/** Tell the control thread something. On an lcore; a full ring is counted. */
+/** Tell the control thread something. A full ring is counted. */
 void
 rcd_note_send(struct rcd_lcore *lcore, struct rcd_note *note);
 

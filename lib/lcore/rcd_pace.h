@@ -4,7 +4,9 @@
  * The pace of a thread that shares its core: of the time that passes it may compute for one part in
  * RCD_PACE_PART, and for RCD_PACE_BURST_NS at once when it had less to do before (a token bucket).
  * What clients ask for is done all the same, at half the speed once a burst is over, and whoever
- * waits for that core has it in between. One thread; no allocation; no clock of its own.
+ * waits for that core has it in between. No allocation; no clock of its own.
+ *
+ * Threads: one.
  */
 #ifndef RCD_PACE_H
 #define RCD_PACE_H

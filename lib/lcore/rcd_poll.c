@@ -5,6 +5,7 @@
  */
 #include "rcd_poll.h"
 
+#include <rte_lcore.h>
 #include <rte_pause.h>
 #include <rte_rcu_qsbr.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 
 #include "rcd_bits.h"
 #include "rcd_budget.h"
+#include "rcd_check.h"
 #include "rcd_clock.h"
 #include "rcd_event.h"
 #include "rcd_host.h"
@@ -28,6 +30,7 @@
 #include "rcd_queue.h"
 #include "rcd_rx.h"
 #include "rcd_stage.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_tx.h"
 #include "rcd_ucopy.h"
@@ -151,21 +154,39 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	return done;
 }
 
+/* On it from now on. */
+static struct rcd_thread_place
+poll_enter(const struct rcd_lcore *lcore)
+{
+#ifdef RCD_DEBUG
+	if (lcore->running)
+		RCD_CHECK(rte_lcore_id() == lcore->lcore_id);
+	else
+		RCD_ON_CONTROL();
+#endif
+	return rcd_thread_enter(lcore, lcore->index);
+}
+
 uint32_t
 rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
 {
+	struct rcd_thread_place place = poll_enter(lcore);
 	struct rcd_stages *stages = lcore->stages;
 	struct rcd_stages before;
 	uint32_t done;
 
 	lcore->now_ns = now_ns;
-	if (likely(stages == NULL))
-		return poll_once(lcore, budget);
+	if (likely(stages == NULL)) {
+		done = poll_once(lcore, budget);
+		rcd_thread_leave(place);
+		return done;
+	}
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	before = *stages;
 	done = poll_once(lcore, budget);
 	if (done == 0)
 		poll_count_idle(stages, &before);
+	rcd_thread_leave(place);
 	return done;
 }
 
@@ -288,6 +309,7 @@ int
 rcd_poll_main(void *arg)
 {
 	struct rcd_lcore *lcore = arg;
+	struct rcd_thread_place place = poll_enter(lcore);
 	enum rcd_idle idle = lcore->lcores->idle;
 	uint64_t busy_ns = rcd_clock_ns();
 	struct way way = { .shortest_ns = AWAY_MOST_NS, .yields = WAY_YIELDS };
@@ -318,5 +340,6 @@ rcd_poll_main(void *arg)
 			break;
 		}
 	}
+	rcd_thread_leave(place);
 	return 0;
 }

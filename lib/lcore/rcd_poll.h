@@ -2,6 +2,8 @@
 /**
  * @file
  * Rounds of an lcore's work.
+ *
+ * Threads: one, that of the lcore. Where it has none of its own, that is the control thread.
  */
 #ifndef RCD_POLL_H
 #define RCD_POLL_H
@@ -12,8 +14,7 @@
 struct rcd_lcore;
 
 /**
- * Do one round of an lcore's work. Never blocks, allocates or logs. Called by the thread that the
- * lcore belongs to.
+ * Do one round of an lcore's work. Never blocks, allocates or logs.
  *
  * @param now_ns  of rcd_clock.h
  * @param budget  most packets to receive and to send
@@ -22,7 +23,7 @@ struct rcd_lcore;
 uint32_t
 rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget);
 
-/** Whether the engine wants this lcore's thread back. The thread of the lcore. */
+/** Whether the engine wants this lcore's thread back. Any thread. */
 bool
 rcd_lcore_stopping(const struct rcd_lcore *lcore);
 

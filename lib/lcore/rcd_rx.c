@@ -24,6 +24,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_stage.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 #include "rcd_verdict.h"
@@ -432,6 +433,7 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	uint32_t source = rest->source;
 	uint32_t done = 0;
 
+	RCD_ON_LCORE(lcore);
 	rest->limit = UINT32_MAX;
 	rest->groups_limit = lcore->work + RCD_WORK_GROUPS;
 	if (unlikely(!rte_ring_empty(rest->groups)))
@@ -469,6 +471,7 @@ rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index)
 	struct rcd_rest *rest = &lcore->rest;
 	uint32_t kept = 0;
 
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < rest->count; i++) {
 		if (rest->mbufs[i]->hash.usr == index)
 			rte_pktmbuf_free(rest->mbufs[i]);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The receive path. On the lcore.
+ * The receive path.
+ *
+ * Threads: the lcore.
  */
 #ifndef RCD_RX_H
 #define RCD_RX_H
@@ -14,7 +16,7 @@ struct rcd_lcore;
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
-/** Free all packets that wait on an lcore, numbered as this device's; others stay. On the lcore. */
+/** Free all packets that wait on an lcore, numbered as this device's; others stay. */
 void
 rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index);
 

@@ -10,6 +10,7 @@
 #include "rcd_lclient.h"
 #include "rcd_lcore.h"
 #include "rcd_mr.h"
+#include "rcd_thread.h"
 
 static void
 stage_watch_copy(void *arg, bool begins)
@@ -20,6 +21,7 @@ stage_watch_copy(void *arg, bool begins)
 void
 rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
+	RCD_ON_LCORE(lcore);
 	rcd_mr_table_watch(client->mrs, lcore->stages != NULL ? stage_watch_copy : NULL, lcore);
 }
 
@@ -40,5 +42,6 @@ stage_measure_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_stage_measure(struct rcd_lcore *lcore, struct rcd_stages *stages)
 {
+	RCD_ON_CONTROL();
 	rcd_lcore_call(lcore, stage_measure_on_lcore, stages);
 }

@@ -5,7 +5,7 @@
  * measures unless a program asks for it; then each change of stage reads the time-stamp counter
  * once, and the marks say how often, so that the reading itself can be subtracted.
  *
- * Belongs to the thread of the lcore.
+ * Threads: the lcore.
  */
 #ifndef RCD_STAGE_H
 #define RCD_STAGE_H
@@ -40,7 +40,7 @@ struct rcd_lcore;
 void
 rcd_stage_measure(struct rcd_lcore *lcore, struct rcd_stages *stages);
 
-/** Let a client's copies be measured, or no more. On its lcore. */
+/** Let a client's copies be measured, or no more. */
 void
 rcd_stage_watch(struct rcd_lcore *lcore, struct rcd_lclient *client);
 

@@ -5,7 +5,9 @@
  * One that just became busy goes before those that have been busy for a quantum already, so a short
  * message waits for what is being sent at the moment and not for every long one in the round. The
  * new ones together get at most RCD_TURN_NEW_SHARE times the bytes of the old ones: nobody starves.
- * One thread; no allocation.
+ * No allocation.
+ *
+ * Threads: one.
  */
 #ifndef RCD_TURN_H
 #define RCD_TURN_H

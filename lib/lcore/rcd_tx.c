@@ -25,6 +25,7 @@
 #include "rcd_queue.h"
 #include "rcd_roce.h"
 #include "rcd_stage.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 
@@ -33,6 +34,7 @@ rcd_tx_mbuf(struct rcd_lcore *lcore)
 {
 	struct rte_mbuf *mbuf;
 
+	RCD_ON_LCORE(lcore);
 	if (lcore->spare_count == 0) {
 		if (rte_mempool_get_bulk(lcore->pool, (void **)lcore->spare, RCD_BURST_MAX / 2) !=
 			0) {
@@ -88,6 +90,7 @@ tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 void
 rcd_tx_flush(struct rcd_lcore *lcore)
 {
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < lcore->txq_count; i++) {
 		struct rcd_txq *txq = lcore->txqs[i];
 		struct rcd_counters *counters = rcd_lcore_counters(lcore, txq->lport);
@@ -113,6 +116,7 @@ rcd_tx_frame(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_
 {
 	struct rcd_txq *txq = lcore->txq_of[lport->index];
 
+	RCD_ON_LCORE(lcore);
 	if (tx_txq_full(txq))
 		tx_flush(lcore, txq);
 	if (tx_txq_full(txq)) {
@@ -131,6 +135,7 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 {
 	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
 
+	RCD_ON_LCORE(lcore);
 	mbuf->hash.usr = loop->index;
 	if (rte_ring_enqueue(lcore->loop, mbuf) != 0) {
 		rcd_counter_add(counters, RCD_COUNTER_TX_DROP_LINK, 1);
@@ -176,6 +181,7 @@ rcd_tx_path(const struct rcd_lcore *lcore, const struct rcd_lport *lport, const 
 	const struct rcd_txq *txq;
 	int local;
 
+	RCD_ON_LCORE(lcore);
 	*path = (struct rcd_path){
 		.tagged = vlan_id != 0,
 		.vlan_tci = vlan_id,
@@ -370,6 +376,7 @@ rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_sta
 		.pieces = { { staged->payload, staged->payload_len } } };
 	struct rte_mbuf *mbuf;
 
+	RCD_ON_LCORE(lcore);
 	if (tx_txq_full(txq))
 		tx_flush(lcore, txq);
 	if (tx_txq_full(txq) || rte_ring_free_count(lcore->loop) < 2)
@@ -388,6 +395,7 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	uint32_t idle = 0;
 	struct rcd_turn *turn;
 
+	RCD_ON_LCORE(lcore);
 	while (sent < budget && idle < RCD_WORK_TURNS &&
 		(turn = rcd_turn_next(&lcore->turns)) != NULL) {
 		struct rcd_hqp *hqp = RCD_OWNER(turn, struct rcd_hqp, turn);

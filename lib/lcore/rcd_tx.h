@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The send path. On the lcore.
+ * The send path.
+ *
+ * Threads: the lcore.
  */
 #ifndef RCD_TX_H
 #define RCD_TX_H

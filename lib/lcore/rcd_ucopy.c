@@ -20,6 +20,7 @@
 #include "rcd_opcode.h"
 #include "rcd_queue.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopied.h"
 #include "rcd_umem.h"
@@ -302,6 +303,7 @@ rcd_ucopy_waits(struct rcd_hqp *hqp)
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 
+	RCD_ON_LCORE(hqp->lcore);
 	if (hqp->blocks > 0) {
 		rcd_turn_block(&hqp->turn, &ucopy->blocked);
 		return true;
@@ -316,6 +318,7 @@ rcd_ucopy_waits(struct rcd_hqp *hqp)
 bool
 rcd_ucopy_stages(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
 {
+	RCD_ON_LCORE(hqp->lcore);
 	/* What comes behind a staged packet stays behind it. */
 	if (hqp->staged > 0)
 		return true;
@@ -393,6 +396,7 @@ rcd_ucopy_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_t
 	struct rcd_ujob *last = NULL;
 	struct rcd_staged *staged;
 
+	RCD_ON_LCORE(lcore);
 	ucopy->late = (struct rcd_qp_copy){ .psn = pkt->roce.bth.psn,
 		.own = true,
 		.response = rcd_opcode_is_response(pkt->roce.bth.opcode) };
@@ -419,6 +423,7 @@ rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 	const struct rcd_roce *roce = &pkt->roce;
 
+	RCD_ON_LCORE(hqp->lcore);
 	ucopy->late = (struct rcd_qp_copy){
 		.psn = roce->bth.psn,
 		.response = rcd_opcode_is_response(roce->bth.opcode),
@@ -435,6 +440,7 @@ rcd_ucopy_admits_any(void *arg)
 {
 	struct rcd_hqp *hqp = arg;
 
+	RCD_ON_LCORE(hqp->lcore);
 	if (hqp->ucopy == NULL)
 		return true;
 	hqp->ucopy->late = (struct rcd_qp_copy){ .send = true };
@@ -453,6 +459,7 @@ rcd_ucopy_open(struct rcd_lclient *client)
 		.write = ucopy_write_copied,
 		.atomic = ucopy_atomic_copied };
 
+	RCD_ON_CONTROL();
 	rcd_guard_window(RCD_GUARD_COPIED, &foreign.start, &foreign.len);
 	rcd_mr_table_set_foreign(client->mrs, &foreign);
 }

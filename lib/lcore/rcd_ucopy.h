@@ -10,7 +10,7 @@
  * ahead of the data, and its completions are not shown. A client that makes no copies so stalls its
  * own queue pairs, and nobody else.
  *
- * All of it belongs to the client's lcore but for what says otherwise.
+ * Threads: the lcore of the client.
  */
 #ifndef RCD_UCOPY_H
 #define RCD_UCOPY_H

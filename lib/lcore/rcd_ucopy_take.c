@@ -21,6 +21,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_tx.h"
 #include "rcd_wqe.h"
@@ -251,6 +252,7 @@ rcd_ucopy_poll(struct rcd_lcore *lcore)
 	uint32_t units = 0;
 	uint32_t looks = 0;
 
+	RCD_ON_LCORE(lcore);
 	while (last != NULL && ucopy != last && units + looks < RCD_WORK_ALL) {
 		uint32_t left = RCD_WORK_ALL - units - looks;
 
@@ -289,6 +291,7 @@ rcd_ucopy_ring(struct rcd_lcore *lcore)
 	struct rcd_ucopy *ucopy;
 	uint32_t units = 0;
 
+	RCD_ON_LCORE(lcore);
 	while (units < RCD_WORK_ALL && (ucopy = TAILQ_FIRST(&lcore->ringing)) != NULL) {
 		TAILQ_REMOVE(&lcore->ringing, ucopy, ring_link);
 		ucopy->ringing = false;
@@ -305,6 +308,7 @@ rcd_ucopy_any(const struct rcd_lcore *lcore)
 {
 	const struct rcd_ucopy *ucopy;
 
+	RCD_ON_LCORE(lcore);
 	TAILQ_FOREACH(ucopy, &lcore->copying, link)
 		if (ucopy->broken || ucopy->more ||
 			rcd_shm_load(&ucopy->queue->done) != ucopy->taken ||
@@ -328,6 +332,7 @@ rcd_ucopy_hold(struct rcd_hqp *hqp, struct rcd_hcq *cq, const struct rcd_cqe *cq
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 	uint32_t index = cq->producer - 1;
 
+	RCD_ON_LCORE(hqp->lcore);
 	if (!ucopy_take_depends(hqp, cqe))
 		return;
 	if (ucopy->held_count == RCD_UCOPY_HELD) {
@@ -373,6 +378,7 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 
+	RCD_ON_LCORE(hqp->lcore);
 	if (ucopy == NULL)
 		return;
 	hqp->lcore->work += ucopy_take_orphan(ucopy, hqp);
@@ -416,6 +422,7 @@ rcd_ucopy_void(struct rcd_hqp *hqp)
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 
+	RCD_ON_CONTROL();
 	if (ucopy == NULL || !ucopy->voiding)
 		return;
 	ucopy_take_make_void(hqp, hqp->send_cq);
@@ -429,6 +436,7 @@ rcd_ucopy_forget_cq(struct rcd_lclient *client, struct rcd_hcq *cq)
 {
 	struct rcd_ucopy *ucopy = client->ucopy;
 
+	RCD_ON_LCORE(client->lcore);
 	if (ucopy == NULL)
 		return;
 	if (cq->gated)
@@ -449,6 +457,7 @@ rcd_ucopy_end(struct rcd_lclient *client)
 	struct rcd_ucopy *ucopy = client->ucopy;
 	struct rcd_hcq *cq;
 
+	RCD_ON_LCORE(lcore);
 	if (ucopy == NULL)
 		return;
 	for (uint32_t i = ucopy->taken; i != ucopy->posted; i++) {

@@ -14,6 +14,7 @@
 #include "rcd_bits.h"
 #include "rcd_limits.h"
 #include "rcd_ranges.h"
+#include "rcd_thread.h"
 
 #define ALIGN ((size_t)2 << 20)
 #ifdef __SANITIZE_THREAD__
@@ -149,6 +150,7 @@ rcd_guard_init(void)
 		.sa_flags = SA_SIGINFO | SA_NODEFER };
 	void *window;
 
+	RCD_ON_CONTROL();
 	if (guard.len != 0)
 		return -EBUSY;
 	window = mmap(NULL, (size_t)1 << WINDOW_LOG2, PROT_NONE,
@@ -189,6 +191,7 @@ rcd_guard_init(void)
 void
 rcd_guard_fini(void)
 {
+	RCD_ON_CONTROL();
 	if (guard.len == 0)
 		return;
 	sigaction(SIGBUS, &guard.old, NULL);
@@ -201,6 +204,7 @@ rcd_guard_reserve(enum rcd_guard_part part, size_t len)
 	struct pool *pool = &guard.pools[part];
 	uint64_t start;
 
+	RCD_ON_CONTROL();
 	if (len == 0 || len > pool->len)
 		return NULL;
 	start = rcd_ranges_take(&pool->free, guard_round_up(len));
@@ -212,6 +216,7 @@ rcd_guard_cover(const void *reserved, void *start, size_t len)
 {
 	size_t at = guard_granule((uintptr_t)reserved);
 
+	RCD_ON_CONTROL();
 	guard.covers[at] = (struct cover){ (uintptr_t)start, len };
 	__atomic_fetch_or(&guard.marks[at / 64], UINT64_C(1) << (at % 64), __ATOMIC_RELEASE);
 }
@@ -221,6 +226,7 @@ rcd_guard_discard(uintptr_t addr)
 {
 	const struct cover *cover = guard_cover_of(addr);
 
+	RCD_ON_CONTROL();
 	if (cover != NULL)
 		madvise((void *)cover->start, cover->len, MADV_DONTNEED);
 }
@@ -251,6 +257,7 @@ rcd_guard_release(void *start, size_t len)
 	uintptr_t at = (uintptr_t)start;
 	bool lost;
 
+	RCD_ON_CONTROL();
 	len = guard_round_up(len);
 	lost = guard_void_reports(at, len);
 	if (mmap(start, len, PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
@@ -266,12 +273,14 @@ rcd_guard_release(void *start, size_t len)
 void *
 rcd_guard_nowhere(void)
 {
+	RCD_ON_CONTROL();
 	return guard.nowhere;
 }
 
 void
 rcd_guard_window(enum rcd_guard_part part, uintptr_t *start, size_t *len)
 {
+	RCD_ON_CONTROL();
 	*start = guard.pools[part].start;
 	*len = guard.pools[part].len;
 }
@@ -281,6 +290,7 @@ rcd_guard_used(void)
 {
 	size_t used = 0;
 
+	RCD_ON_CONTROL();
 	for (int i = 0; i < 2; i++) {
 		const struct pool *pool = &guard.pools[i];
 
@@ -292,6 +302,7 @@ rcd_guard_used(void)
 bool
 rcd_guard_fault(uintptr_t *addr)
 {
+	RCD_ON_CONTROL();
 	for (size_t i = 0; i < FAULTS; i++) {
 		if (__atomic_load_n(&guard.faults[i], __ATOMIC_RELAXED) == 0)
 			continue;

@@ -7,7 +7,9 @@
  * so that only the client suffers. Replacing a whole mapping takes no further one: it works when
  * the process has as many as it may have.
  *
- * One window per process. All functions but the handler belong to the control thread.
+ * One window per process.
+ *
+ * Threads: the control thread; the handler is in any.
  */
 #ifndef RCD_GUARD_H
 #define RCD_GUARD_H
@@ -55,8 +57,7 @@ void
 rcd_guard_cover(const void *reserved, void *start, size_t len);
 
 /**
- * Free the memory that stands in for what was there. Control thread, when nothing is written to it
- * any more.
+ * Free the memory that stands in for what was there, when nothing is written to it any more.
  */
 void
 rcd_guard_discard(uintptr_t addr);

@@ -17,6 +17,7 @@
 #include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_guard.h"
+#include "rcd_thread.h"
 
 #define PAGE      4096u
 #define HUGE_PAGE ((uint64_t)2 << 20)
@@ -109,6 +110,7 @@ rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uin
 	struct rcd_clearing *clearing = &segment->clearing;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	bytes = rcd_align_up(bytes, PAGE);
 	/* One at a time: another connection's comes first. */
 	if (clearing->bytes != 0 && clearing->via != via)
@@ -142,6 +144,7 @@ rcd_segment_settle(struct rcd_segment *segment, uint32_t via)
 {
 	struct rcd_clearing *clearing = &segment->clearing;
 
+	RCD_ON_CONTROL();
 	if (clearing->bytes == 0 || clearing->via != via)
 		return;
 	rcd_segment_free(segment, clearing->offset, clearing->bytes);
@@ -151,6 +154,7 @@ rcd_segment_settle(struct rcd_segment *segment, uint32_t via)
 void
 rcd_segment_free(struct rcd_segment *segment, uint64_t offset, uint64_t bytes)
 {
+	RCD_ON_CONTROL();
 	bytes = rcd_align_up(bytes, PAGE);
 	rcd_quota_uncharge(segment->quota, RCD_RESOURCE_QUEUE_BYTES, bytes);
 	if (offset >= segment->bytes) {
@@ -254,6 +258,7 @@ rcd_segment_make(struct rcd_segment *segment, const struct rcd_segment_conf *con
 	uint64_t huge;
 	int err;
 
+	RCD_ON_CONTROL();
 	segment->quota = conf->entry;
 	segment->work = conf->work;
 	huge = segment_charge_hugepages(segment, conf->quota->hugepages);
@@ -304,6 +309,7 @@ segment_close_file(int fd, uint64_t bytes)
 void
 rcd_segment_end(struct rcd_segment *segment, bool pages_go)
 {
+	RCD_ON_CONTROL();
 	if (segment->shm != NULL) {
 		if (segment->made)
 			__atomic_store_n(&segment->shm->state, RCD_SHM_GONE, __ATOMIC_RELAXED);
@@ -324,6 +330,7 @@ rcd_segment_end(struct rcd_segment *segment, bool pages_go)
 bool
 rcd_segment_has(const struct rcd_segment *segment, uintptr_t addr)
 {
+	RCD_ON_CONTROL();
 	return segment->shm != NULL &&
 		addr - (uintptr_t)segment->shm < segment->bytes + segment->huge_bytes;
 }

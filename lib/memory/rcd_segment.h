@@ -2,8 +2,9 @@
 /**
  * @file
  * The segment that a context shares with its client: a file of small pages and one of hugepages,
- * mapped one behind the other, and parts of them for queues. Offsets and lengths are in bytes. All
- * functions belong to the control thread.
+ * mapped one behind the other, and parts of them for queues. Offsets and lengths are in bytes.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_SEGMENT_H
 #define RCD_SEGMENT_H

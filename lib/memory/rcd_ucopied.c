@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_thread.h"
 #include "rcd_umem.h"
 
 /** Bytes of a list that are copied for a unit of the control thread's work. */
@@ -65,6 +66,7 @@ rcd_ucopied_prepare(struct rcd_ucopied *copied, const struct rcd_umr *leaves,
 	struct rcd_ucopied made = { .count = copied->count - (gap < copied->count) };
 	uint32_t place;
 
+	RCD_ON_CONTROL();
 	if (ucopied_make_room(copied, made.count + (enters != NULL)) != 0)
 		return -ENOMEM;
 	made.umrs = copied->next;
@@ -86,6 +88,7 @@ rcd_ucopied_swap(struct rcd_ucopied *copied)
 {
 	const struct rcd_ucopied old = *copied;
 
+	RCD_ON_LCORES();
 	*copied = (struct rcd_ucopied){ .umrs = old.next,
 		.count = old.next_count,
 		.room = old.next_room,
@@ -96,6 +99,7 @@ rcd_ucopied_swap(struct rcd_ucopied *copied)
 void
 rcd_ucopied_fini(struct rcd_ucopied *copied)
 {
+	RCD_ON_CONTROL();
 	free(copied->umrs);
 	free(copied->next);
 	*copied = (struct rcd_ucopied){ .count = 0 };

@@ -3,6 +3,8 @@
  * @file
  * Regions that are reached by copies, sorted by address: found in a few steps by each packet. The
  * control thread makes the list anew, and the lcore takes it: there may be thousands.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_UCOPIED_H
 #define RCD_UCOPIED_H
@@ -24,12 +26,12 @@ struct rcd_ucopied {
 	uint32_t next_room;
 };
 
-/** The first place of a list whose region begins behind an address. Whoever reads the list. */
+/** The first place of a list whose region begins behind an address. Any thread, if it has that. */
 uint32_t
 rcd_ucopied_place(const struct rcd_ucopied *copied, uintptr_t addr);
 
 /**
- * Make the next list. Control thread.
+ * Make the next list.
  *
  * @param leaves  region of the list that is not in it any more; NULL: none
  * @param enters  region that is in it from then on; NULL: none

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "rcd_thread.h"
+
 /** What one touch may make: a file system of a client's own can have large pages. */
 #define LARGE ((uint64_t)2 << 20)
 
 bool
 rcd_ufile_is_memory(int fd)
 {
+	RCD_ON_CONTROL();
 	/* The kernel answers for memory; for any other file it says so without asking it. */
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
@@ -86,6 +89,7 @@ rcd_ufile_get(struct rcd_ufiles *files, struct rcd_quota_entry *quota, int fd, u
 	struct stat stat;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (fstat(fd, &stat) != 0)
 		return -errno;
 	of = ufile_find(files, &stat);
@@ -111,6 +115,7 @@ rcd_ufile_put(struct rcd_quota_entry *quota, struct rcd_ufile *file, uint64_t of
 {
 	uint64_t most;
 
+	RCD_ON_CONTROL();
 	file->bytes -= ufile_ceiling_of(offset + len) - ufile_floor_of(offset);
 	file->parts--;
 	most = ufile_most_of(file);
@@ -128,6 +133,7 @@ rcd_ufile_charged(const struct rcd_ufiles *files)
 	const struct rcd_ufile *file;
 	uint64_t bytes = 0;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_UFILE_BUCKETS; i++)
 		LIST_FOREACH(file, &files->buckets[i], link)
 			bytes += file->charged;

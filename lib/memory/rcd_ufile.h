@@ -7,7 +7,9 @@
  * likes. So a client is charged for as much as could ever be there, and not for what is.
  *
  * Parts of a file that lie over each other count once. Hugepages come from a pool that was laid
- * aside for them, and are not counted. All functions belong to the control thread.
+ * aside for them, and are not counted.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_UFILE_H
 #define RCD_UFILE_H

@@ -7,6 +7,7 @@
 #include "rcd_ulost.h"
 
 #include "rcd_guard.h"
+#include "rcd_thread.h"
 #include "rcd_umem.h"
 #include "rcd_ushare.h"
 
@@ -47,6 +48,7 @@ rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 	struct cut cut = { .mrs = umem->mrs };
 	bool found = false;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < umem->mems.fresh; i++) {
 		struct rcd_mem *mem = umem->mems.slots[i];
 
@@ -77,6 +79,7 @@ rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 void
 rcd_ulost_release(struct rcd_umem *umem, void *start, uint64_t len)
 {
+	RCD_ON_CONTROL();
 	if (rcd_guard_release(start, len))
 		umem->lost = true;
 }

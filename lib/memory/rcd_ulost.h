@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Memory that clients take away. Control thread.
+ * Memory that clients take away.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_ULOST_H
 #define RCD_ULOST_H

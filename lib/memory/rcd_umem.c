@@ -11,6 +11,7 @@
 
 #include "rcd_guard.h"
 #include "rcd_limits.h"
+#include "rcd_thread.h"
 #include "rcd_uregion.h"
 #include "rcd_ushare.h"
 
@@ -155,6 +156,7 @@ rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copie
 	struct rcd_umr *umr;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (req->access & RCD_ACCESS_NULL)
 		return -EINVAL;
 	err = umem_charge_key(umem, req->pd);
@@ -170,6 +172,7 @@ rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
 	int err = umem_charge_key(umem, pd);
 	struct rcd_umr *umr;
 
+	RCD_ON_CONTROL();
 	if (err != 0)
 		return err;
 	umr = calloc(1, sizeof(*umr));
@@ -189,6 +192,7 @@ rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_
 {
 	const struct rcd_umr *umr;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(umr, umem_bucket(umem, handle << 8), hash_link) {
 		if (umr->key.val >> 8 != handle)
 			continue;
@@ -208,6 +212,7 @@ rcd_umem_rereg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int cop
 	struct rcd_umr *umr;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (rcd_table_get(umem->pds, req->pd) == NULL || old == NULL)
 		return -ENOENT;
 	if (old->null || (req->access & RCD_ACCESS_NULL))
@@ -233,6 +238,7 @@ rcd_umem_dereg(struct rcd_umem *umem, uint32_t key)
 	struct change change = { .umem = umem, .umr = umem_find_umr(umem, key), .key = { key } };
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	if (change.umr == NULL)
 		return -ENOENT;
 	change.foreign = umem_is_foreign(change.umr);
@@ -264,6 +270,7 @@ rcd_umem_mw_alloc(struct rcd_umem *umem, const struct rcd_ctrl_mw_req *req, uint
 		.pd = req->pd };
 	int err;
 
+	RCD_ON_CONTROL();
 	if (req->type != 1 && req->type != 2)
 		return -EINVAL;
 	err = umem_charge_key(umem, req->pd);
@@ -291,6 +298,7 @@ rcd_umem_mw_free(struct rcd_umem *umem, uint32_t key)
 	struct change change = { .umem = umem, .key = { key } };
 	int err = umem_on_lcore(&change, umem_mw_free_on_lcore);
 
+	RCD_ON_CONTROL();
 	if (err == 0) {
 		umem->mw_count--;
 		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);
@@ -301,6 +309,7 @@ rcd_umem_mw_free(struct rcd_umem *umem, uint32_t key)
 int
 rcd_umem_init(struct rcd_umem *umem, const struct rcd_umem_conf *conf)
 {
+	RCD_ON_CONTROL();
 	*umem = (struct rcd_umem){ .mrs = conf->mrs,
 		.ops = conf->ops,
 		.owner = conf->owner,
@@ -313,6 +322,7 @@ rcd_umem_init(struct rcd_umem *umem, const struct rcd_umem_conf *conf)
 void
 rcd_umem_close(struct rcd_umem *umem)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
 		struct rcd_umr *umr;
 
@@ -329,6 +339,7 @@ rcd_umem_close(struct rcd_umem *umem)
 void
 rcd_umem_fini(struct rcd_umem *umem)
 {
+	RCD_ON_CONTROL();
 	rcd_table_fini(&umem->mems);
 	rcd_ucopied_fini(&umem->copied);
 	umem->mrs = NULL;

@@ -3,9 +3,9 @@
  * @file
  * Memory of a context, the engine's side: files that its client shared, and regions made of them.
  *
- * All functions belong to the control thread. What the context's lcore reads, keys and the list of
- * regions that are reached by copies, is changed on that lcore, by an operation that the owner of
- * the context hands in.
+ * Threads: the control thread. What the context's lcore reads, keys and the list of regions that
+ * are reached by copies, is changed on that lcore, by an operation that the owner of the context
+ * hands in.
  */
 #ifndef RCD_UMEM_H
 #define RCD_UMEM_H

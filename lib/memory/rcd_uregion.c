@@ -13,6 +13,7 @@
 #include "rcd_check.h"
 #include "rcd_guard.h"
 #include "rcd_limits.h"
+#include "rcd_thread.h"
 #include "rcd_ulost.h"
 #include "rcd_ushare.h"
 
@@ -23,6 +24,7 @@
 void
 rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 {
+	RCD_ON_CONTROL();
 	if (umr->reserved != NULL)
 		rcd_ulost_release(umem, umr->reserved, umr->reserved_len);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
@@ -192,6 +194,7 @@ rcd_uregion_make(
 	uint32_t copied = 0;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	if (req->len > RCD_MR_MAX_BYTES)
 		return -EINVAL;
 	umr = calloc(1, sizeof(*umr));

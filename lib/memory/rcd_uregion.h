@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What a region is made of: its memory, mapped at contiguous addresses. Control thread.
+ * What a region is made of: its memory, mapped at contiguous addresses.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_UREGION_H
 #define RCD_UREGION_H

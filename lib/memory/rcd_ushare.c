@@ -15,6 +15,7 @@
 
 #include "rcd_budget.h"
 #include "rcd_guard.h"
+#include "rcd_thread.h"
 #include "rcd_ulost.h"
 #include "rcd_umem.h"
 
@@ -109,6 +110,7 @@ ushare_fill(struct rcd_umem *umem, uint32_t via, struct rcd_mem *mem, uint32_t *
 void
 rcd_ushare_settle(struct rcd_umem *umem, uint32_t via)
 {
+	RCD_ON_CONTROL();
 	if (umem->filling != NULL && umem->filling_via == via)
 		rcd_ushare_del(umem, umem->filling->handle);
 }
@@ -168,6 +170,7 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 	uint64_t page;
 	int err;
 
+	RCD_ON_CONTROL();
 	/* The same request again, which has its descriptor no more. */
 	if (umem->filling != NULL && umem->filling_via == via)
 		return ushare_fill(umem, via, umem->filling, handle);
@@ -215,6 +218,7 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 void
 rcd_ushare_put(struct rcd_umem *umem, struct rcd_mem *mem)
 {
+	RCD_ON_CONTROL();
 	if (--mem->refs > 0)
 		return;
 	ushare_uncharge_mem(umem, mem);
@@ -228,6 +232,7 @@ rcd_ushare_del(struct rcd_umem *umem, uint32_t handle)
 {
 	struct rcd_mem *mem = rcd_table_get(&umem->mems, handle);
 
+	RCD_ON_CONTROL();
 	if (mem == NULL)
 		return -ENOENT;
 	if (umem->filling == mem)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Memory that a client shares: parts of files, each mapped once, of which regions are made. Control
- * thread.
+ * Memory that a client shares: parts of files, each mapped once, of which regions are made.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_USHARE_H
 #define RCD_USHARE_H

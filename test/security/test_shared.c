@@ -297,6 +297,13 @@ another_user_is_left(void)
 	end();
 }
 
+static int
+tell_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_note_send(lcore, arg);
+	return 0;
+}
+
 /* An asynchronous event of an object, as an lcore tells it. */
 static void
 tell(uint32_t whom, uint64_t cookie)
@@ -307,7 +314,7 @@ tell(uint32_t whom, uint64_t cookie)
 		.type = RCD_EVENT_CQ_ERR,
 		.of = RCD_CTRL_EVENT_CQ };
 
-	rcd_note_send(rcd_engine_lcore(engine, 0), &note);
+	rcd_lcore_call(rcd_engine_lcore(engine, 0), tell_on_lcore, &note);
 	inside_turn(1);
 }
 
