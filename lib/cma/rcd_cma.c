@@ -12,6 +12,7 @@
 #include "rcd_bits.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_tell.h"
+#include "rcd_thread.h"
 
 #define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
 #define PATIENCE      24                     /**< code: 68 s, as the kernel's */
@@ -68,6 +69,7 @@ cma_settle(struct rcd_cma *cma, uint32_t serial)
 void
 rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad)
 {
+	RCD_ON_CONTROL();
 	rcd_cm_rx(cma->agent, mad, way, rcd_cma_now_ns(cma));
 	cma_settle(cma, way->dev);
 }
@@ -160,6 +162,7 @@ rcd_cma_create(const struct rcd_cma_conf *conf)
 		.arg = cma,
 	};
 
+	RCD_ON_CONTROL();
 	if (cma == NULL)
 		return NULL;
 	cma->ops = conf->ops;
@@ -177,6 +180,7 @@ rcd_cma_create(const struct rcd_cma_conf *conf)
 void
 rcd_cma_destroy(struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	if (cma == NULL)
 		return;
 	cma_parked_fini(cma);
@@ -189,12 +193,14 @@ rcd_cma_destroy(struct rcd_cma *cma)
 void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns)
 {
+	RCD_ON_CONTROL();
 	rcd_cm_expire(cma->agent, now_ns);
 }
 
 uint32_t
 rcd_cma_connections(const struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	return rcd_cm_agent_used(cma->agent);
 }
 
@@ -203,6 +209,7 @@ rcd_cma_dev_gone(struct rcd_cma *cma, uint32_t serial)
 {
 	struct rcd_cmid *id;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(id, &cma->ids, all_link) {
 		if (id->dev != serial)
 			continue;

@@ -20,7 +20,7 @@
  * What is not here: devices, neighbours, packets, queue pairs, rights of processes, the clock. The
  * host hands in functions for them (struct rcd_cma_ops).
  *
- * Threads: all calls on a service come from one thread at a time.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_H
 #define RCD_CMA_H
@@ -43,7 +43,7 @@
 #define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
 #define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
 
-/** What the host does for the service. All of it in the service's thread, none of it blocks. */
+/** What the host does for the service. All of it in the control thread, none of it blocks. */
 struct rcd_cma_ops {
 	/** The host's clock, nanoseconds, never goes backwards. */
 	uint64_t (*now_ns)(void);
@@ -133,7 +133,7 @@ struct rcd_cma_conf {
 	uint64_t guid;      /**< of the local adapter */
 	const struct rcd_cma_ops *ops;
 	void *arg;                 /**< of the ops */
-	struct rcd_alarms *alarms; /**< of the service's thread; outlive it */
+	struct rcd_alarms *alarms; /**< of the control thread; outlive it */
 };
 
 /** A MAD that waits for a neighbour. */

@@ -9,11 +9,14 @@
 
 #include <stdlib.h>
 
+#include "rcd_thread.h"
+
 struct rcd_cma_account *
 rcd_cma_account_open(struct rcd_quota_entry *entry)
 {
 	struct rcd_cma_account *account = calloc(1, sizeof(*account));
 
+	RCD_ON_CONTROL();
 	if (account != NULL)
 		account->entry = entry;
 	return account;
@@ -22,6 +25,7 @@ rcd_cma_account_open(struct rcd_quota_entry *entry)
 void
 rcd_cma_account_close(struct rcd_cma_accounts *rests, struct rcd_cma_account *account)
 {
+	RCD_ON_CONTROL();
 	if (account->entry->used[RCD_RESOURCE_CM_CONNECTIONS] == 0) {
 		free(account);
 		return;
@@ -42,12 +46,14 @@ cma_account_end(struct rcd_cma_account *account)
 int
 rcd_cma_account_charge(struct rcd_cma_account *account)
 {
+	RCD_ON_CONTROL();
 	return rcd_quota_charge(account->entry, RCD_RESOURCE_CM_CONNECTIONS, 1);
 }
 
 void
 rcd_cma_account_uncharge(struct rcd_cma_account *account)
 {
+	RCD_ON_CONTROL();
 	rcd_quota_uncharge(account->entry, RCD_RESOURCE_CM_CONNECTIONS, 1);
 	if (account->entry == &account->rest &&
 		account->rest.used[RCD_RESOURCE_CM_CONNECTIONS] == 0)
@@ -57,6 +63,7 @@ rcd_cma_account_uncharge(struct rcd_cma_account *account)
 void
 rcd_cma_accounts_end(struct rcd_cma_accounts *rests)
 {
+	RCD_ON_CONTROL();
 	while (!LIST_EMPTY(rests))
 		cma_account_end(LIST_FIRST(rests));
 }

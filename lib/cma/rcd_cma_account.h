@@ -3,7 +3,7 @@
  * @file
  * Who is charged for connections: a client, and its user when it has ended before them.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_ACCOUNT_H
 #define RCD_CMA_ACCOUNT_H

@@ -3,7 +3,7 @@
  * @file
  * A client of the CM service: its identifiers and channels, and its requests.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_CLIENT_H
 #define RCD_CMA_CLIENT_H

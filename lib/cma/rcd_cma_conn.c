@@ -12,6 +12,7 @@
 #include "rcd_mr.h"
 #include "rcd_number.h"
 #include "rcd_qp.h"
+#include "rcd_thread.h"
 
 #define RESPONSE_TIMEOUT 18 /**< code: 1.07 s; the kernel's 20 makes a lost message cost 4 s */
 #define CM_RETRIES       15
@@ -153,6 +154,7 @@ rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 	struct rcd_cma_account *account = id->client->account;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || !cma_conn_may_name(id, asked->qpn))
 		return -EINVAL;
 	err = rcd_cma_account_charge(account);
@@ -206,6 +208,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.srq = asked->param.srq != 0,
 	};
 
+	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, RCD_CM_STEP_REP_SENT) || id->conn == NULL ||
 		!cma_conn_may_name(id, asked->qpn))
 		return -EINVAL;
@@ -222,6 +225,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 int
 rcd_cmid_establish(struct rcd_cmid *id)
 {
+	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, RCD_CM_STEP_RTU_SENT) || id->conn == NULL)
 		return -EINVAL;
 	return rcd_cm_confirm(id->conn, NULL, 0);
@@ -236,6 +240,7 @@ rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_NO_SENT : RCD_CM_STEP_REJ_SENT;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, step) || id->conn == NULL)
 		return -EINVAL;
 	if (step == RCD_CM_STEP_SIDR_NO_SENT) {
@@ -257,6 +262,7 @@ rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 int
 rcd_cmid_disconnect(struct rcd_cmid *id)
 {
+	RCD_ON_CONTROL();
 	/* Refused, or ended by the peer, who was answered: there is nothing left to send. */
 	if (id->state == RCD_CMA_DISCONNECT)
 		return 0;
@@ -270,12 +276,14 @@ rcd_cmid_disconnect(struct rcd_cmid *id)
 int
 rcd_cmid_heard(struct rcd_cmid *id)
 {
+	RCD_ON_CONTROL();
 	return id->conn != NULL ? rcd_cm_heard(id->conn) : -EINVAL;
 }
 
 void
 rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
 {
+	RCD_ON_CONTROL();
 	*av = (struct rcd_ctrl_av){
 		.flow_label = id->way.flow_label,
 		.sgid_index = (uint8_t)id->sgid_index,
@@ -342,6 +350,7 @@ cma_conn_attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 int
 rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_attr_rep *rep)
 {
+	RCD_ON_CONTROL();
 	if (id->dev == RCD_CMA_NO_DEV)
 		return -EINVAL;
 	rep->attr.state = (uint8_t)state;

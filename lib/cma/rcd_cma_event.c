@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rcd_cma_client.h"
+#include "rcd_thread.h"
 
 int
 rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
@@ -18,6 +19,7 @@ rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
 	int ends[2];
 	int err = channel != NULL ? client->cma->ops->stream(client->owner, ends) : -ENOMEM;
 
+	RCD_ON_CONTROL();
 	if (err != 0) {
 		free(channel);
 		return err;
@@ -38,6 +40,7 @@ rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
 struct rcd_cma_channel *
 rcd_cma_channel_get(const struct rcd_cma_client *client, uint32_t handle)
 {
+	RCD_ON_CONTROL();
 	return rcd_table_get(&client->channels, handle);
 }
 
@@ -46,6 +49,7 @@ rcd_cma_channel_destroy(struct rcd_cma_client *client, uint32_t handle)
 {
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(client, handle);
 
+	RCD_ON_CONTROL();
 	if (channel == NULL)
 		return -ENOENT;
 	if (channel->users > 0)
@@ -63,6 +67,7 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 	struct rcd_cma_event *event =
 		id->channel->count < RCD_CMA_EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
 
+	RCD_ON_CONTROL();
 	if (event == NULL) {
 		cma->ops->count(cma->arg, RCD_CMA_NO_DEV, RCD_COUNTER_EVENTS_LOST, 1);
 		return NULL;
@@ -99,6 +104,7 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 {
 	struct rcd_cma_channel *channel = event->of->channel;
 
+	RCD_ON_CONTROL();
 	STAILQ_INSERT_TAIL(&channel->events, event, link);
 	channel->count++;
 	channel->untold++;
@@ -110,6 +116,7 @@ rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status
 {
 	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
 
+	RCD_ON_CONTROL();
 	if (event != NULL)
 		rcd_cma_event_post(event);
 }
@@ -128,6 +135,7 @@ rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channe
 {
 	struct rcd_cma_event *event = STAILQ_FIRST(&channel->events);
 
+	RCD_ON_CONTROL();
 	if (event == NULL)
 		return -EAGAIN;
 	*rep = event->rep;
@@ -154,6 +162,7 @@ rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group)
 	struct rcd_cma_event *event, *next;
 	uint32_t count = 0;
 
+	RCD_ON_CONTROL();
 	for (event = STAILQ_FIRST(&channel->events); event != NULL; event = next) {
 		next = STAILQ_NEXT(event, link);
 		if (event->of != id || (group != NULL && event->rep.group != group->handle))
@@ -172,6 +181,7 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 	struct rcd_cmid *child;
 	uint32_t count = 0;
 
+	RCD_ON_CONTROL();
 	if (channel == from)
 		return 0;
 	id->channel = channel;
@@ -198,6 +208,7 @@ rcd_cma_events_end(struct rcd_cma_client *client)
 {
 	struct rcd_table *channels = &client->channels;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
 
@@ -211,6 +222,7 @@ rcd_cma_channels_end(struct rcd_cma_client *client)
 {
 	struct rcd_table *channels = &client->channels;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
 

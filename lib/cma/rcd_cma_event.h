@@ -5,7 +5,7 @@
  * identifier goes with it; the channel's stream has a byte for each, for poll(2) to see. Bytes for
  * which it has no room follow as the client takes events.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_EVENT_H
 #define RCD_CMA_EVENT_H

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "rcd_cma_client.h"
+#include "rcd_thread.h"
 
 static const char *
 cma_list_space_name(uint16_t space)
@@ -47,6 +48,7 @@ rcd_cma_list(const struct rcd_cma *cma, json_t *list)
 	struct rcd_cma_dev dev;
 	const char *comm;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(id, &cma->ids, all_link) {
 		bool has_dev = rcd_cma_dev(cma, id->dev, &dev);
 		pid_t pid = cma->ops->name(id->client->owner, &comm);

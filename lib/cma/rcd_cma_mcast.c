@@ -16,6 +16,7 @@
 #include "rcd_cma_event.h"
 #include "rcd_cma_route.h"
 #include "rcd_mcast.h"
+#include "rcd_thread.h"
 
 #define MULTICAST_QPN   0xffffffu
 #define HOP_LIMIT       64
@@ -121,6 +122,7 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	struct rcd_cma_event *event;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!rcd_cma_dev(client->cma, id->dev, &dev) || id->qp_type != RCD_CTRL_QP_UD ||
 		(id->state != RCD_CMA_BOUND && id->state != RCD_CMA_ADDR_RESOLVED &&
 			id->state != RCD_CMA_ROUTE_RESOLVED))
@@ -186,6 +188,7 @@ rcd_cmid_leave(struct rcd_cmid *id, uint32_t handle, uint32_t *purged)
 {
 	struct rcd_cma_group *group;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(group, &id->groups, link)
 		if (group->handle == handle)
 			break;
@@ -201,6 +204,7 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 {
 	struct rcd_cma_group *group;
 
+	RCD_ON_CONTROL();
 	while ((group = LIST_FIRST(&id->groups)) != NULL)
 		cma_mcast_leave(id, group);
 }
@@ -212,6 +216,7 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 	const struct rcd_cma_group *group;
 	uint64_t now_ns = rcd_cma_now_ns(cma);
 
+	RCD_ON_CONTROL();
 	/* Who asks faster than that is no router. */
 	if (now_ns - cma->reported_ns < ANSWER_EVERY_NS)
 		return;

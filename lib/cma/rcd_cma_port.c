@@ -13,6 +13,7 @@
 #include "rcd_cma.h"
 #include "rcd_cma_client.h"
 #include "rcd_cma_route.h"
+#include "rcd_thread.h"
 
 #define PORTS             65536u
 #define WORD_BITS         64u
@@ -39,12 +40,14 @@ cma_port_space_index(uint32_t space)
 bool
 rcd_cma_space_valid(uint32_t space)
 {
+	RCD_ON_CONTROL();
 	return spaces[cma_port_space_index(space)] == space;
 }
 
 int
 rcd_cma_ports_init(struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_CMA_SPACES; i++) {
 		struct rcd_cma_space_ports *ports = &cma->spaces[i];
 
@@ -61,6 +64,7 @@ rcd_cma_ports_init(struct rcd_cma *cma)
 void
 rcd_cma_ports_fini(struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_CMA_SPACES; i++)
 		free(cma->spaces[i].ports);
 }
@@ -167,6 +171,7 @@ rcd_cma_port_take(struct rcd_cmid *id)
 	struct rcd_cma_port *port;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	if (id->src.port == 0)
 		err = cma_port_choose(id);
 	else if (id->src.port < 1024 && id->src.port < cma_port_unprivileged_start() &&
@@ -192,6 +197,7 @@ rcd_cma_port_release(struct rcd_cmid *id)
 	struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_port *port = cma_port_of(cma, id->space, id->src.port);
 
+	RCD_ON_CONTROL();
 	if (!id->on_port)
 		return;
 	LIST_REMOVE(id, port_link);
@@ -207,6 +213,7 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 {
 	const struct rcd_cmid *other;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(other, &cma_port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
 		if (other != id && cma_port_overlap(id, other))
 			return -EADDRINUSE;
@@ -221,6 +228,7 @@ rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, u
 	struct rcd_cmid *best = NULL;
 	struct rcd_cmid *id;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(id, &cma_port_of(cma, space, port)->ids, port_link) {
 		struct rcd_gid bound = rcd_cma_gid(&id->src);
 

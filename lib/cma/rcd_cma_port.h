@@ -3,7 +3,7 @@
  * @file
  * Port spaces, which all clients share: who has which port, who may take it too, who listens.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_PORT_H
 #define RCD_CMA_PORT_H

@@ -10,12 +10,14 @@
 
 #include "rcd_cma.h"
 #include "rcd_mcast.h"
+#include "rcd_thread.h"
 
 bool
 rcd_cma_addr_any(const struct rcd_ctrl_cm_addr *addr)
 {
 	static const uint8_t zero[16];
 
+	RCD_ON_CONTROL();
 	if (addr->family == 4)
 		return memcmp(addr->addr + 12, zero, 4) == 0;
 	return memcmp(addr->addr, zero, 16) == 0;
@@ -26,6 +28,7 @@ rcd_cma_addr_itself(const struct rcd_ctrl_cm_addr *addr)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
+	RCD_ON_CONTROL();
 	return rcd_cma_addr_any(addr) ||
 		(addr->family == 4 ? addr->addr[12] == 127 : memcmp(addr->addr, one, 16) == 0);
 }
@@ -49,6 +52,7 @@ rcd_cma_owner(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *addr,
 {
 	struct rcd_gid gid = rcd_cma_gid(addr);
 
+	RCD_ON_CONTROL();
 	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, dev);) {
 		if (!cma_route_in_scope(dev, addr->scope_id))
 			continue;
@@ -62,6 +66,7 @@ rcd_cma_owner(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *addr,
 int
 rcd_cma_any_gid(const struct rcd_gid_table *gids, uint8_t family, bool link_local)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < gids->count; i++) {
 		const struct rcd_gid *gid = &gids->entries[i].gid;
 
@@ -75,6 +80,7 @@ rcd_cma_any_gid(const struct rcd_gid_table *gids, uint8_t family, bool link_loca
 bool
 rcd_cma_first(const struct rcd_cma *cma, uint8_t family, struct rcd_cma_dev *dev, int *sgid_index)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, dev);) {
 		if (!dev->up)
 			continue;
@@ -245,6 +251,7 @@ rcd_cma_route(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *src,
 	};
 	bool found;
 
+	RCD_ON_CONTROL();
 	if (search.pinned && src->family != dst->family)
 		return -EINVAL;
 	if (rcd_cma_addr_itself(dst))

@@ -3,7 +3,7 @@
  * @file
  * Which device, and which of its addresses, reaches a destination (doc/cm.md).
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_ROUTE_H
 #define RCD_CMA_ROUTE_H

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "rcd_cma_event.h"
+#include "rcd_thread.h"
 
 struct request {
 	struct rcd_cma_client *client;
@@ -143,6 +144,7 @@ rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *
 {
 	struct rcd_cma_client *client = calloc(1, sizeof(*client));
 
+	RCD_ON_CONTROL();
 	if (client == NULL)
 		return NULL;
 	client->cma = cma;
@@ -163,6 +165,7 @@ rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *
 void
 rcd_cma_client_hand(struct rcd_cma_client *client, void *owner, struct rcd_quota_entry *quota)
 {
+	RCD_ON_CONTROL();
 	client->owner = owner;
 	client->quota = quota;
 	client->account->entry = quota;
@@ -174,12 +177,14 @@ rcd_cma_serve(struct rcd_cma_client *client, uint32_t op, const union rcd_ctrl_b
 {
 	struct request request = { .client = client, .in = in, .out = out, .fd = fd };
 
+	RCD_ON_CONTROL();
 	return functions[op](&request);
 }
 
 void
 rcd_cma_client_destroy(struct rcd_cma_client *client)
 {
+	RCD_ON_CONTROL();
 	if (client == NULL)
 		return;
 	rcd_cma_events_end(client);

@@ -12,6 +12,7 @@
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_number.h"
+#include "rcd_thread.h"
 
 /** Reasons of REJ (IBTA Vol. 1, 12.6.7.2). */
 enum {
@@ -262,6 +263,7 @@ rcd_cma_on_event(
 	struct rcd_cma *cma = arg;
 	struct rcd_cmid *id = rcd_cm_cookie(conn);
 
+	RCD_ON_CONTROL();
 	if (event == RCD_CM_EVENT_REQ)
 		return cma_tell_on_req(cma, conn, &msg->req);
 	if (event == RCD_CM_EVENT_SIDR_REQ)

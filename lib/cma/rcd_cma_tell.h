@@ -3,7 +3,7 @@
  * @file
  * What the agent tells of connections becomes events of identifiers.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMA_TELL_H
 #define RCD_CMA_TELL_H

@@ -13,10 +13,12 @@
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_route.h"
+#include "rcd_thread.h"
 
 struct rcd_cmid *
 rcd_cmid_get(const struct rcd_cma_client *client, uint32_t handle)
 {
+	RCD_ON_CONTROL();
 	return rcd_table_get(&client->ids, handle);
 }
 
@@ -98,6 +100,7 @@ rcd_cmid_create(
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(client, req->channel);
 	struct rcd_cmid *id;
 
+	RCD_ON_CONTROL();
 	if (channel == NULL)
 		return -ENOENT;
 	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_CTRL_QP_UD)
@@ -116,6 +119,7 @@ rcd_cmid_child(struct rcd_cmid *listener)
 {
 	struct rcd_cmid *id = cmid_new_id(listener->client, listener->channel);
 
+	RCD_ON_CONTROL();
 	if (id == NULL)
 		return NULL;
 	id->space = listener->space;
@@ -132,6 +136,7 @@ rcd_cmid_child(struct rcd_cmid *listener)
 void
 rcd_cmid_let_go(struct rcd_cmid *id)
 {
+	RCD_ON_CONTROL();
 	rcd_cmid_leave_all(id);
 	if (id->conn != NULL) {
 		rcd_cm_set_cookie(id->conn, NULL);
@@ -148,6 +153,7 @@ rcd_cmid_destroy(struct rcd_cmid *id)
 	struct rcd_cmid *child;
 	uint32_t count = 0;
 
+	RCD_ON_CONTROL();
 	/* Requests that nobody has seen are refused. */
 	while ((child = LIST_FIRST(&id->children)) != NULL)
 		count += rcd_cmid_destroy(child);
@@ -181,6 +187,7 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 	int sgid_index = 0;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, RCD_CM_STEP_BIND) || !cmid_addr_valid(addr))
 		return -EINVAL;
 	if (!rcd_cma_addr_any(addr)) {
@@ -208,6 +215,7 @@ rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
 	struct rcd_ctrl_cm_addr any = { .addr = { [10] = 0xff, [11] = 0xff }, .family = 4 };
 	int err;
 
+	RCD_ON_CONTROL();
 	/* Who has not bound listens on any address, and a port that is free. */
 	err = rcd_cmid_may(id, RCD_CM_STEP_BIND) ? rcd_cmid_bind(id, &any) : 0;
 	if (err != 0)
@@ -240,6 +248,7 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 	int sgid_index;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!cmid_addr_valid(&dst) || (src.family != 0 && !cmid_addr_valid(&src)))
 		return -EINVAL;
 	if (rcd_cmid_may(id, RCD_CM_STEP_BIND)) {
@@ -280,6 +289,7 @@ rcd_cmid_resolve_route(struct rcd_cmid *id)
 {
 	struct rcd_cma_dev dev;
 
+	RCD_ON_CONTROL();
 	if (!rcd_cma_dev(id->client->cma, id->dev, &dev) ||
 		!rcd_cmid_step(id, RCD_CM_STEP_ROUTE_FOUND))
 		return -EINVAL;
@@ -291,6 +301,7 @@ rcd_cmid_resolve_route(struct rcd_cmid *id)
 int
 rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 {
+	RCD_ON_CONTROL();
 	switch (req->option) {
 	case RCD_CTRL_CM_TOS:
 		if (req->value > UINT8_MAX)
@@ -325,6 +336,7 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 	struct rcd_cma_dev dev;
 	struct rcd_gid sgid;
 
+	RCD_ON_CONTROL();
 	rep->src = id->src;
 	rep->dst = id->dst;
 	rep->device = RCD_CTRL_NO_HANDLE;
@@ -350,6 +362,7 @@ rcd_cmid_count(const struct rcd_cma *cma, uint32_t serial)
 	const struct rcd_cmid *id;
 	uint32_t count = 0;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(id, &cma->ids, all_link)
 		count += serial == RCD_CMA_NO_DEV || id->dev == serial;
 	return count;

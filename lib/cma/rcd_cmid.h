@@ -7,7 +7,7 @@
  * Functions that return int return 0 or -errno; -EINVAL is for another state than the one that
  * the request needs, as with the kernel.
  *
- * Threads: the service's.
+ * Threads: the control thread.
  */
 #ifndef RCD_CMID_H
 #define RCD_CMID_H

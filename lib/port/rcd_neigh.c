@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 
 #include "rcd_bits.h"
+#include "rcd_thread.h"
 #include "rcd_wheel.h"
 
 #define NEIGHS_FEW       64          /**< for which others that don't answer have to go */
@@ -75,6 +76,7 @@ rcd_neighs_create(const struct rcd_neigh_conf *conf)
 {
 	struct rcd_neighs *neighs = calloc(1, sizeof(*neighs));
 
+	RCD_ON_CONTROL();
 	if (neighs == NULL)
 		return NULL;
 	neighs->ops = conf->ops;
@@ -153,6 +155,7 @@ rcd_neighs_destroy(struct rcd_neighs *neighs)
 {
 	struct neigh *neigh;
 
+	RCD_ON_CONTROL();
 	if (neighs == NULL)
 		return;
 	for (int i = 0; i < STATE_COUNT; i++)
@@ -173,6 +176,7 @@ rcd_neigh_disown(struct rcd_neighs *neighs, struct rcd_quota_entry *quota)
 {
 	struct neigh *neigh;
 
+	RCD_ON_CONTROL();
 	for (int i = 0; i < STATE_COUNT && neigh_owned(quota) > 0; i++)
 		TAILQ_FOREACH(neigh, &neighs->lists[i], link)
 			if (neigh->owner == quota) {
@@ -184,6 +188,7 @@ rcd_neigh_disown(struct rcd_neighs *neighs, struct rcd_quota_entry *quota)
 uint32_t
 rcd_neigh_count(const struct rcd_neighs *neighs)
 {
+	RCD_ON_CONTROL();
 	return neighs->count;
 }
 
@@ -319,6 +324,7 @@ rcd_neigh_resolve(struct rcd_neighs *neighs, const struct rcd_neigh_target *targ
 	uint64_t now_ns = neighs->ops->now_ns();
 	bool fresh = neigh == NULL;
 
+	RCD_ON_CONTROL();
 	if (fresh)
 		neigh = neigh_add(neighs, target, quota);
 	if (neigh == NULL)
@@ -348,6 +354,7 @@ rcd_neigh_known(const struct rcd_neighs *neighs, const struct rcd_hop_key *key)
 {
 	const struct neigh *neigh = neigh_find(neighs, key);
 
+	RCD_ON_CONTROL();
 	return neigh != NULL && neigh->state == STATE_KNOWN ? neigh->hop : RCD_HOP_NONE;
 }
 
@@ -371,6 +378,7 @@ rcd_neigh_learn(struct rcd_neighs *neighs, const struct rcd_hop_key *key, const 
 	static const uint8_t none[RCD_MAC_LEN];
 	struct neigh *neigh = neigh_find(neighs, key);
 
+	RCD_ON_CONTROL();
 	/* Only who was asked for is remembered: strangers can't fill the table. */
 	if (neigh == NULL || (mac[0] & 1) || memcmp(mac, none, RCD_MAC_LEN) == 0)
 		return;
@@ -387,6 +395,7 @@ rcd_neigh_forget(struct rcd_neighs *neighs, const struct rcd_hop_key *key)
 {
 	struct neigh *neigh = neigh_find(neighs, key);
 
+	RCD_ON_CONTROL();
 	if (neigh == NULL || neigh->state != STATE_KNOWN)
 		return;
 	/* Its old MAC is kept by those that have it. */
@@ -399,6 +408,7 @@ rcd_neigh_flush(struct rcd_neighs *neighs, uint32_t dev)
 {
 	struct neigh *neigh, *next;
 
+	RCD_ON_CONTROL();
 	for (int i = 0; i < STATE_COUNT; i++) {
 		for (neigh = TAILQ_FIRST(&neighs->lists[i]); neigh != NULL; neigh = next) {
 			next = TAILQ_NEXT(neigh, link);
@@ -487,6 +497,7 @@ rcd_neigh_tick(struct rcd_neighs *neighs, uint64_t now_ns)
 	/* Those of the wheel's tick at hand too: a ms early and not, by rounds, much later. */
 	uint64_t due_ns = now_ns + (UINT64_C(1) << WHEEL_TICK_LOG2);
 
+	RCD_ON_CONTROL();
 	neighs->ticked_ns = now_ns;
 	rcd_waiters_move(&neighs->ready, &neighs->late);
 	if (rcd_wheel_due(&neighs->wheel, due_ns))
@@ -498,6 +509,7 @@ rcd_neigh_next(const struct rcd_neighs *neighs)
 {
 	uint64_t next_ns = rcd_waiters_empty(&neighs->late) ? rcd_wheel_next(&neighs->wheel) : 0;
 
+	RCD_ON_CONTROL();
 	return next_ns > neighs->ticked_ns + RCD_NEIGH_TICK_NS
 		? next_ns
 		: neighs->ticked_ns + RCD_NEIGH_TICK_NS;
@@ -506,6 +518,7 @@ rcd_neigh_next(const struct rcd_neighs *neighs)
 bool
 rcd_neigh_call(struct rcd_neighs *neighs, uint32_t most)
 {
+	RCD_ON_CONTROL();
 	rcd_waiters_call(&neighs->ready, most);
 	return !rcd_waiters_empty(&neighs->ready);
 }

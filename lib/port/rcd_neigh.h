@@ -8,7 +8,7 @@
  * host's. No clock is read but by its function, and nobody is called back but the waiters, from
  * rcd_neigh_call().
  *
- * Threads: all calls come from the control thread, but for rcd_neigh_wanted().
+ * Threads: the control thread.
  */
 #ifndef RCD_NEIGH_H
 #define RCD_NEIGH_H
