@@ -42,6 +42,16 @@ CIRCLES = {'engine': 19, 'rdmacm': 4}
 # Libraries that know DPDK: the layers above them, below them and beside them do not.
 WITH_DPDK = ('lcore', 'port', 'engine', 'node')
 
+# Libraries whose functions say which thread they belong to (lib/base/rcd_thread.h).
+WITH_THREADS = ('memory', 'lcore', 'cma')
+
+# What a header may say of its threads, or a function of its own: the marks of those that do.
+THREADS = {
+    'the control thread': r'RCD_ON_CONTROL\(\)', 'Control thread': r'RCD_ON_CONTROL\(\)',
+    'the lcore': r'RCD_ON_LCORES?\(', 'On the lcore': r'RCD_ON_LCORES?\(',
+    'any': '', 'Any thread': '', 'one': '', 'One thread': '',
+}
+
 BANNED = {
     r'\bstrcpy\b': 'strcpy: snprintf or memcpy with a known length',
     r'\bstrcat\b': 'strcat: snprintf',
@@ -272,6 +282,41 @@ def include_circles(root):
         yield f'{", ".join(sorted(circle))} include each other'
 
 
+def bodies(root):
+    """{function: its body} of those that C files of the libraries define for others."""
+    found = {}
+    for path, text in sources(root, '.c'):
+        if path.parts[0] == 'lib':
+            for kind, name, body in re.findall(
+                    r'^(\w[^\n;{}]*)\n(rcd_\w+)\([^;{}]*\)\n\{\n(.*?)^\}', text, re.M | re.S):
+                if 'static' not in kind:
+                    found[name] = body
+    return found
+
+
+def thread_marks(root):
+    """A header says whose its functions are, and each of them marks that by a statement, which
+    checks it in builds for debugging: a comment alone would not stay true."""
+    body = bodies(root)
+    for path, text in sources(root, '.h'):
+        if path.parts[0] != 'lib' or path.parts[1] not in WITH_THREADS:
+            continue
+        paragraphs = text.split('\n\n')
+        declared = [(name, part) for part in paragraphs
+                    for name in re.findall(r'^(rcd_\w+)\([^{}]*?\);', part, re.M)]
+        said = re.search(r'Threads: (the control thread|the lcore|any|one)\b',
+                         re.sub(r'\n \*', '', paragraphs[0]))
+        if declared and not said:
+            yield f'{path}: does not say "Threads: ..."'
+            continue
+        for name, part in declared:
+            own = re.search(r'\b(Control thread|On the lcore|Any thread|One thread)\b',
+                            ' '.join(re.findall(r'/\*\*.*?\*/', part, re.S)))
+            mark = THREADS[own[1] if own else said[1]]
+            if name in body and not re.search(rf'^\t{mark}', body[name], re.M):
+                yield f'{path}: {name}() is of {own[1] if own else said[1]}, and has no such mark'
+
+
 def product_without_tests(root):
     """What is shipped includes nothing of test/, and depends on no data beside the checkout."""
     for path, text in sources(root, '.c', '.h', '.build'):
@@ -382,6 +427,11 @@ RULES = [
                     'lib/base/b.c': 'int\nrcd_b(void)\n{\n\trcd_c();\n}\n',
                     'lib/base/c.c': 'int\nrcd_c(void)\n{\n\trun(rcd_a);\n}\n'}),
     (include_circles, {'lib/a/a.h': '#include "b.h"\n', 'lib/b/b.h': '#include "a.h"\n'}),
+    (thread_marks, {'lib/cma/a.h': '/** @file A. */\n\nint\nrcd_a(void);\n'}),
+    (thread_marks, {'lib/cma/a.h': '/** Threads: the\n * control thread. */\n\nint\nrcd_a(int);\n',
+                    'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\tRCD_ON_LCORES();\n}\n'}),
+    (thread_marks, {'lib/cma/a.h': '/** Threads: any. */\n\n/** On the lcore. */\nint\nrcd_a();\n',
+                    'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
     (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
     (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/b: S1 holds; S1 no case'}),
