@@ -65,14 +65,14 @@ rcd_neigh_count(const struct rcd_neighs *neighs);
 /**
  * Find a neighbour, or ask for it.
  *
- * @param quota   on whose account it is asked for, as long as rcd_neigh_disown() is not called;
- *                NULL: nobody's
+ * @param quota   on whose account it is asked for, until rcd_neigh_leave() is called; NULL: on
+ *                nobody's
  * @param waiter  is called when it pays to call this again: the neighbour is known, does not
  *                answer, or had to go for another. Waits only if -EAGAIN is returned. NULL: nobody
  *                waits
  * @param hop     set when 0 is returned: its place, without a user more
- * @return 0; -EAGAIN: asked for; -ETIMEDOUT: nobody answers; -ENOMEM: this account has asked for
- *         too many that don't answer
+ * @return 0; -EAGAIN: asked for; -ETIMEDOUT: nobody answers; -ENOMEM: this account or its user has
+ *         asked for too many that don't answer, or others use them all
  */
 int
 rcd_neigh_resolve(struct rcd_neighs *neighs, const struct rcd_neigh_target *target,
@@ -101,9 +101,20 @@ rcd_neigh_forget(struct rcd_neighs *neighs, const struct rcd_hop_key *key);
 void
 rcd_neigh_flush(struct rcd_neighs *neighs, uint32_t dev);
 
-/** An account ends: what was asked for on it is on nobody's. */
+/** What was asked for on an account is on another one of the same user from now on. */
 void
-rcd_neigh_disown(struct rcd_neighs *neighs, struct rcd_quota_entry *quota);
+rcd_neigh_hand(struct rcd_neighs *neighs, struct rcd_quota_entry *from, struct rcd_quota_entry *to);
+
+/**
+ * An account ends. What was asked for on it is charged to its user until it is forgotten, or
+ * somebody else asks for it.
+ */
+void
+rcd_neigh_leave(struct rcd_neighs *neighs, struct rcd_quota_entry *quota);
+
+/** What users are charged for that accounts have left behind, for the audit. */
+uint64_t
+rcd_neigh_left(const struct rcd_neighs *neighs);
 
 /** Ask again for what is not answered, and see whether the others are there and needed. */
 void

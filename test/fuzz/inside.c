@@ -158,8 +158,13 @@ inside_check_left(const struct rcd_holdings *before, unsigned int fds_before)
 		inside_turn(1);
 		rcd_engine_holdings(engine, &left);
 	}
-	/* A connection stays in timewait for as long as its peer said packets may live. */
-	for (int i = 0; i < 40 && left.cm_connections > before->cm_connections; i++) {
+	/*
+	 * A connection stays in timewait for as long as its peer said packets may live, and a
+	 * neighbour that was asked for until it is forgotten.
+	 */
+	for (int i = 0; i < 40 &&
+		(left.cm_connections > before->cm_connections || left.charged > before->charged);
+		i++) {
 		inside_pass(UINT64_C(3600000000000), 4);
 		rcd_engine_holdings(engine, &left);
 	}
