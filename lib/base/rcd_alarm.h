@@ -25,6 +25,7 @@ struct rcd_alarm {
 /** All alarms of a thread. */
 struct rcd_alarms {
 	struct rcd_wheel wheel;
+	uint64_t next_ns; /**< none goes off before */
 };
 
 /** Begin without any. */
@@ -50,5 +51,14 @@ rcd_alarms_left(const struct rcd_alarms *alarms, uint64_t now_ns);
 /** A time before which none is due. @return 0: some are; UINT64_MAX: none is set */
 uint64_t
 rcd_alarms_next(const struct rcd_alarms *alarms);
+
+/**
+ * How long a wait for events may be, which ends with the first alarm.
+ *
+ * @param most_ms  at most so long; below 0: without end
+ * @return milliseconds, 0 when some are due; below 0: without end
+ */
+int
+rcd_alarms_wait_ms(const struct rcd_alarms *alarms, uint64_t now_ns, int most_ms);
 
 #endif /* RCD_ALARM_H */

@@ -197,6 +197,15 @@ rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns)
 	rcd_cm_expire(cma->agent, now_ns);
 }
 
+uint64_t
+rcd_cma_next(const struct rcd_cma *cma)
+{
+	uint64_t next_ns = rcd_cm_next_deadline(cma->agent);
+
+	RCD_ON_CONTROL();
+	return next_ns != 0 ? next_ns : UINT64_MAX;
+}
+
 uint32_t
 rcd_cma_connections(const struct rcd_cma *cma)
 {

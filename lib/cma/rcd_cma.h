@@ -180,11 +180,15 @@ rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad
 void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns);
 
+/** When to call that next. @return UINT64_MAX: never, as things are */
+uint64_t
+rcd_cma_next(const struct rcd_cma *cma);
+
 /** A router asks for the groups of a device. */
 void
 rcd_cma_queried(struct rcd_cma *cma, uint32_t serial);
 
-/** Connections, those in timewait included: while there are any, ticks are needed. */
+/** Connections, those in timewait included. */
 uint32_t
 rcd_cma_connections(const struct rcd_cma *cma);
 

@@ -101,11 +101,41 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	return 0;
 }
 
+/* One that is refused would have to be closed, with the descriptors that it may have brought. */
+static bool
+conn_may_accept(const struct rcd_engine *engine)
+{
+	return rcd_closer_is_ready(engine->closer) &&
+		(engine->guarded || rcd_closer_may_accept(engine->closer));
+}
+
+/* Leave new connections alone, or no longer. */
+static void
+conn_accept_later(struct rcd_engine *engine, bool later)
+{
+	struct epoll_event event = { .events = later ? 0 : EPOLLIN,
+		.data.u64 = (uint64_t)RCD_SOURCE_LISTEN << 32 };
+
+	engine->accept_later = later;
+	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, engine->listen_fd, &event);
+}
+
+void
+rcd_conn_accept_again(struct rcd_engine *engine)
+{
+	if (engine->accept_later && conn_may_accept(engine))
+		conn_accept_later(engine, false);
+}
+
 void
 rcd_conn_accept(struct rcd_engine *engine)
 {
 	int sock;
 
+	if (!conn_may_accept(engine)) {
+		conn_accept_later(engine, true);
+		return;
+	}
 	/* It could not be opened again last time. */
 	if (engine->spare_fd < 0)
 		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

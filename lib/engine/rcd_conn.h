@@ -66,9 +66,24 @@ rcd_conn_descriptors(const struct rcd_conn *conn)
 	return 1 + (conn->events >= 0);
 }
 
-/** Take what waits at the listening socket, if anything does. */
+/** What an epoll event is of: the high half of its data. The low half is a connection's serial. */
+enum rcd_source {
+	RCD_SOURCE_CONN,
+	RCD_SOURCE_LISTEN,
+	RCD_SOURCE_NOTES,
+	RCD_SOURCE_NETLINK,
+};
+
+/**
+ * Take what waits at the listening socket, if anything does. While the closer is full nobody is
+ * taken, and the socket is not looked at.
+ */
 void
 rcd_conn_accept(struct rcd_engine *engine);
+
+/** Look at it again, when the closer has room. */
+void
+rcd_conn_accept_again(struct rcd_engine *engine);
 
 /** A connection by its serial. @return NULL: it has gone */
 struct rcd_conn *

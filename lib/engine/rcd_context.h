@@ -97,7 +97,7 @@ rcd_context_settle(struct rcd_context *context, const struct rcd_conn *conn);
 void
 rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint64_t cookie);
 
-/** Reports of the guard: whose memory went away, and what ends by it. Each tick. */
+/** Reports of the guard: whose memory went away, and what ends by it. After each. */
 void
 rcd_context_check_memory(struct rcd_engine *engine);
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "rcd_capacity.h"
+#include "rcd_chores.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_cma.h"
@@ -35,7 +36,6 @@
 #include "rcd_stage.h"
 #include "rcd_thread.h"
 
-#define TICK_NS         20000000u /**< between looks at links, neighbours and faults */
 #define EVENTS_AT_ONCE  32
 #define NOTES_AT_ONCE   1024
 #define ALARMS_AT_ONCE  256
@@ -45,18 +45,10 @@
 #define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
 #define MBUF_CACHE 256
 
-/* What an epoll event is of: the high half of its data; the low half is a connection's serial. */
-enum source {
-	SOURCE_CONN,
-	SOURCE_LISTEN,
-	SOURCE_NOTES,
-	SOURCE_NETLINK,
-};
-
 RTE_LOG_REGISTER(rcd_logtype, lib.rocade.engine, NOTICE);
 
 static int
-engine_watch(struct rcd_engine *engine, int fd, enum source source)
+engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)source << 32 };
 
@@ -107,7 +99,7 @@ engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
 	if (err != 0)
 		snprintf(error, error_len, "can't listen on %s: %s", path, strerror(-err));
 	else
-		err = engine_watch(engine, engine->listen_fd, SOURCE_LISTEN);
+		err = engine_watch(engine, engine->listen_fd, RCD_SOURCE_LISTEN);
 	return err;
 }
 
@@ -179,6 +171,16 @@ engine_cores_scarce(const struct rcd_engine *engine)
 	return sysconf(_SC_NPROCESSORS_ONLN) < 2 * (long)engine->lcores.count + 1;
 }
 
+/* In a signal handler of any thread. */
+static void
+engine_on_fault(void *arg)
+{
+	struct rcd_engine *engine = arg;
+
+	__atomic_store_n(&engine->faulted, true, __ATOMIC_RELEASE);
+	rcd_lcores_wake_control(&engine->lcores);
+}
+
 static int
 engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
@@ -201,6 +203,7 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
+	rcd_guard_tell(engine_on_fault, engine);
 	engine->lcores.hop_macs = rcd_hops_macs(engine->hops);
 	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rcd_cm_host_create(engine) != 0) {
@@ -217,10 +220,10 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 	if (engine->conf.idle == RCD_IDLE_AUTO)
 		engine->conf.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
 	engine->lcores.idle = engine->conf.idle;
-	engine_watch(engine, engine->lcores.note_fd, SOURCE_NOTES);
+	engine_watch(engine, engine->lcores.note_fd, RCD_SOURCE_NOTES);
 	err = rcd_netlink_open(engine);
 	if (err == 0)
-		engine_watch(engine, rcd_netlink_fd(engine), SOURCE_NETLINK);
+		engine_watch(engine, rcd_netlink_fd(engine), RCD_SOURCE_NETLINK);
 	else
 		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
 	err = rcd_kaddr_open(engine);
@@ -251,6 +254,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	LIST_INIT(&engine->contexts);
 	TAILQ_INIT(&engine->parked);
 	rcd_alarms_init(&engine->alarms, engine->started_ns);
+	rcd_chores_open(engine);
 	if (engine_setup(engine, error, error_len) != 0) {
 		rcd_engine_destroy(engine);
 		return NULL;
@@ -392,46 +396,6 @@ engine_take_notes(struct rcd_engine *engine)
 	}
 }
 
-/* One that is refused would have to be closed, with the descriptors that it may have brought. */
-static bool
-engine_may_accept(const struct rcd_engine *engine)
-{
-	return rcd_closer_is_ready(engine->closer) &&
-		(engine->guarded || rcd_closer_may_accept(engine->closer));
-}
-
-/* Leave new connections alone, or no longer. */
-static void
-engine_accept_later(struct rcd_engine *engine, bool later)
-{
-	struct epoll_event event = { .events = later ? 0 : EPOLLIN,
-		.data.u64 = (uint64_t)SOURCE_LISTEN << 32 };
-
-	engine->accept_later = later;
-	epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, engine->listen_fd, &event);
-}
-
-static void
-engine_tick(struct rcd_engine *engine)
-{
-	uint64_t now_ns = rcd_clock_ns();
-
-	if (now_ns < engine->next_tick_ns)
-		return;
-	engine->next_tick_ns = now_ns + TICK_NS;
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL)
-			rcd_dev_check_link(engine->devs[i]);
-	rcd_neigh_tick(engine->neighs, now_ns);
-	rcd_kaddr_tick(engine, now_ns);
-	rcd_context_check_memory(engine);
-	if (engine->accept_later && engine_may_accept(engine))
-		engine_accept_later(engine, false);
-	if (engine->read_later)
-		rcd_inbox_read_again(engine);
-	rcd_cma_tick(engine->cma, now_ns);
-}
-
 static uint64_t
 engine_thread_ns(void)
 {
@@ -468,13 +432,9 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	if (engine->yield && timeout_ms > 0)
 		engine_rest(engine);
 	began_ns = engine->yield ? engine_thread_ns() : 0;
-	if (timeout_ms > (int)(TICK_NS / 1000000) &&
-		(engine->client_count > 0 || engine->accept_later ||
-			rcd_cma_connections(engine->cma) > 0))
-		timeout_ms = TICK_NS / 1000000;
-	/* Who sets thousands of alarms for one moment does not hold up those of others. */
-	if (engine->unfinished_count > 0 || engine->told_left ||
-		rcd_alarms_left(&engine->alarms, rcd_clock_ns()))
+	rcd_chores_plan(engine);
+	timeout_ms = rcd_alarms_wait_ms(&engine->alarms, rcd_clock_ns(), timeout_ms);
+	if (engine->unfinished_count > 0 || engine->told_left)
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
@@ -486,8 +446,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		uint32_t serial = (uint32_t)events[i].data.u64;
 		struct rcd_conn *conn;
 
-		switch ((enum source)(events[i].data.u64 >> 32)) {
-		case SOURCE_CONN:
+		switch ((enum rcd_source)(events[i].data.u64 >> 32)) {
+		case RCD_SOURCE_CONN:
 			/* It may have ended because of an event before this one. */
 			conn = rcd_conn_find(engine, serial);
 			if (conn == NULL)
@@ -497,22 +457,18 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			else if (events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
 				rcd_inbox_close(conn);
 			break;
-		case SOURCE_LISTEN:
-			if (engine_may_accept(engine))
-				rcd_conn_accept(engine);
-			else
-				engine_accept_later(engine, true);
+		case RCD_SOURCE_LISTEN:
+			rcd_conn_accept(engine);
 			break;
-		case SOURCE_NOTES:
+		case RCD_SOURCE_NOTES:
 			engine_take_notes(engine);
 			break;
-		case SOURCE_NETLINK:
+		case RCD_SOURCE_NETLINK:
 			rcd_netlink_ready(engine);
 			break;
 		}
 	}
 	rcd_gsi_take(engine);
-	engine_tick(engine);
 	rcd_alarms_run(&engine->alarms, rcd_clock_ns(), ALARMS_AT_ONCE);
 	engine->told_left = rcd_neigh_call(engine->neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)

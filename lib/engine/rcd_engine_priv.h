@@ -45,6 +45,7 @@
 #include "rcd_alarm.h"
 #include "rcd_bits.h"
 #include "rcd_budget.h"
+#include "rcd_chore.h"
 #include "rcd_conn.h"
 #include "rcd_context.h"
 #include "rcd_counter.h"
@@ -82,6 +83,17 @@ extern int rcd_logtype;
 	rte_log(RTE_LOG_##level, (uint32_t)rcd_logtype, "rocade: " format "\n", ##__VA_ARGS__)
 
 #define RCD_PARKED_NS 3000000000ull /**< how long a request waits for a neighbour */
+
+/** What the control thread does again and again (rcd_chores.c). */
+enum {
+	RCD_CHORE_LINKS,
+	RCD_CHORE_NEIGHS,
+	RCD_CHORE_KADDRS,
+	RCD_CHORE_MEMORY,
+	RCD_CHORE_REFUSED,
+	RCD_CHORE_CONNECTIONS,
+	RCD_CHORES,
+};
 
 struct rcd_closer;
 struct rcd_engine;
@@ -164,7 +176,8 @@ struct rcd_engine {
 	struct rcd_kaddr *kaddr; /**< NULL: the kernel is given no addresses */
 	struct rcd_cma *cma;
 	struct rcd_gsi *gsi;
-	uint64_t next_tick_ns;
+	struct rcd_chore chores[RCD_CHORES];
+	bool faulted; /**< memory of clients, unseen so far; by signal handlers, atomic */
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };

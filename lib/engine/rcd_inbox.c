@@ -50,7 +50,7 @@ inbox_watch(struct rcd_conn *conn, uint32_t events)
 	epoll_ctl(conn->engine->epoll_fd, EPOLL_CTL_MOD, conn->sock, &event);
 }
 
-/* Leave the messages of a connection unread until the next tick, or no longer. */
+/* Leave the messages of a connection unread for a while, or no longer. */
 static void
 inbox_read_later(struct rcd_conn *conn, bool later)
 {

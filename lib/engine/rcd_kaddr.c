@@ -203,12 +203,21 @@ rcd_kaddr_sync(struct rcd_engine *engine)
 	}
 }
 
+uint64_t
+rcd_kaddr_next(const struct rcd_engine *engine)
+{
+	const struct rcd_kaddr *kaddr = engine->kaddr;
+
+	return kaddr != NULL && kaddr->tun < 0 && kaddr->ifindex != 0 ? kaddr->renew_ns
+								      : UINT64_MAX;
+}
+
 void
 rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns)
 {
 	struct rcd_kaddr *kaddr = engine->kaddr;
 
-	if (kaddr == NULL || kaddr->tun >= 0 || kaddr->ifindex == 0 || now_ns < kaddr->renew_ns)
+	if (now_ns < rcd_kaddr_next(engine))
 		return;
 	kaddr->renew_ns = now_ns + RENEW_NS;
 	for (uint32_t i = 0; i < kaddr->count; i++)

@@ -26,6 +26,10 @@ rcd_kaddr_sync(struct rcd_engine *engine);
 void
 rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns);
 
+/** When to call that next. @return UINT64_MAX: never, as things are */
+uint64_t
+rcd_kaddr_next(const struct rcd_engine *engine);
+
 /** Show what the kernel has, or why it has nothing; nothing at all when it was not asked for. */
 void
 rcd_kaddr_show(const struct rcd_show *show, const char *name, const struct rcd_engine *engine);

@@ -53,6 +53,8 @@ static struct {
 	/* Filled by the handler in any thread, emptied by the control thread. 0: no report. */
 	uintptr_t faults[FAULTS];
 	uint32_t fault_count; /**< reports so far: the next one's place */
+	void (*tell)(void *arg);
+	void *tell_arg;
 } guard;
 
 static size_t
@@ -112,6 +114,17 @@ guard_patch(uintptr_t addr)
 	return false;
 }
 
+/* Whoever had the fault knows nothing of it, errno included. */
+static void
+guard_tell(void)
+{
+	int before = errno;
+
+	if (guard.tell != NULL)
+		guard.tell(guard.tell_arg);
+	errno = before;
+}
+
 static void
 guard_on_sigbus(int signo, siginfo_t *info, void *context)
 {
@@ -121,6 +134,7 @@ guard_on_sigbus(int signo, siginfo_t *info, void *context)
 		uint32_t slot = __atomic_fetch_add(&guard.fault_count, 1, __ATOMIC_RELAXED);
 
 		__atomic_store_n(&guard.faults[slot % FAULTS], addr, __ATOMIC_RELEASE);
+		guard_tell();
 		return;
 	}
 	/* Not ours: as if this handler were not there. */
@@ -297,6 +311,14 @@ rcd_guard_used(void)
 		used += pool->len - rcd_ranges_sum(&pool->free);
 	}
 	return used;
+}
+
+void
+rcd_guard_tell(void (*fn)(void *arg), void *arg)
+{
+	RCD_ON_CONTROL();
+	guard.tell_arg = arg;
+	guard.tell = fn;
 }
 
 bool

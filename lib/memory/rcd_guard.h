@@ -87,6 +87,14 @@ size_t
 rcd_guard_used(void);
 
 /**
+ * Have a function called when a fault is reported. It is called by a signal handler, in any thread.
+ *
+ * @param fn  NULL: none. rcd_guard_fini() forgets it
+ */
+void
+rcd_guard_tell(void (*fn)(void *arg), void *arg);
+
+/**
  * Take a report of a fault, in no order.
  *
  * @param addr  where

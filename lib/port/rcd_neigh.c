@@ -48,6 +48,7 @@ rcd_neighs_create(const struct rcd_neigh_conf *conf)
 	rcd_waiters_init(&neighs->ready);
 	rcd_waiters_init(&neighs->late);
 	rcd_wheel_init(&neighs->wheel, WHEEL_TICK_LOG2, conf->ops->now_ns());
+	neighs->next_ns = UINT64_MAX;
 	return neighs;
 }
 
@@ -55,6 +56,8 @@ static void
 neigh_arm(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t at_ns)
 {
 	rcd_wheel_set(&neighs->wheel, &neigh->timer, at_ns);
+	if (at_ns < neighs->next_ns)
+		neighs->next_ns = at_ns;
 }
 
 /* To another state, as the last of those that are in it. */
@@ -289,16 +292,20 @@ rcd_neigh_tick(struct rcd_neighs *neighs, uint64_t now_ns)
 	RCD_ON_CONTROL();
 	neighs->ticked_ns = now_ns;
 	rcd_waiters_move(&neighs->ready, &neighs->late);
-	if (rcd_wheel_due(&neighs->wheel, due_ns))
-		rcd_wheel_advance(&neighs->wheel, due_ns, LOOKS_AT_ONCE, neigh_expired, &tick);
+	if (now_ns < neighs->next_ns)
+		return;
+	rcd_wheel_advance(&neighs->wheel, due_ns, LOOKS_AT_ONCE, neigh_expired, &tick);
+	neighs->next_ns = rcd_wheel_next(&neighs->wheel);
 }
 
 uint64_t
 rcd_neigh_next(const struct rcd_neighs *neighs)
 {
-	uint64_t next_ns = rcd_waiters_empty(&neighs->late) ? rcd_wheel_next(&neighs->wheel) : 0;
+	uint64_t next_ns = neighs->wheel.count > 0 ? neighs->next_ns : UINT64_MAX;
 
 	RCD_ON_CONTROL();
+	if (!rcd_waiters_empty(&neighs->late))
+		next_ns = 0;
 	return next_ns > neighs->ticked_ns + RCD_NEIGH_TICK_NS
 		? next_ns
 		: neighs->ticked_ns + RCD_NEIGH_TICK_NS;

@@ -66,6 +66,7 @@ struct rcd_neighs {
 	struct rcd_waiters ready;
 	struct rcd_waiters late; /**< of those that had to go: with the next tick */
 	struct rcd_wheel wheel;
+	uint64_t next_ns;                 /**< no timer of it is due before */
 	uint16_t wanted[RCD_NEIGH_CELLS]; /**< entries by hash; lcores look, atomic */
 };
 

@@ -10,6 +10,7 @@ and sockets compared before and after.
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -92,6 +93,26 @@ def up_show_down_leaves_nothing():
         tap.true('state ACTIVE physical_state LINK_UP' in line, line)
     rocade('down')
     nothing_left(before)
+
+
+def wakes(pid):
+    """How often the control thread has slept."""
+    status = pathlib.Path(f'/proc/{pid}/task/{pid}/status').read_text()
+    return int(re.search(r'^voluntary_ctxt_switches:\s*(\d+)', status, re.M)[1])
+
+
+@tap.test
+def idle_engine_sleeps():
+    up()
+    pid = json.loads(rocade('-j', 'engine'))['pid']
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        client.connect(SOCKET)
+        time.sleep(0.5)
+        before = wakes(pid)
+        time.sleep(4)
+        count = wakes(pid) - before
+    tap.true(count <= 20, f'with nothing to do it woke {count} times in 4 s')
+    rocade('down')
 
 
 @tap.test

@@ -18,7 +18,7 @@
 #define NOBODY 65534
 #define LARGE  65536 /**< completions: a queue of 4 MiB is cleared by several rounds */
 
-#define NOBODY_NS UINT64_C(4000000000) /**< in which it is known that a neighbour does not answer */
+#define NOBODY_NS UINT64_C(5000000000) /**< in which it is known that a neighbour does not answer */
 
 static struct rcd_engine *engine;
 static struct rcd_holdings before;

@@ -7,6 +7,7 @@
  */
 #include "rcd_guard.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,13 @@ use_up(void)
 	return count < pages / 2 ? count : 0;
 }
 
+static void
+count_fault(void *arg)
+{
+	++*(uint32_t *)arg;
+	errno = EIO;
+}
+
 /* Three files side by side; the middle one shrinks. @return 0, or what was wrong */
 static int
 shrink(bool full)
@@ -72,9 +80,11 @@ shrink(bool full)
 	struct place left, middle, right;
 	volatile uint8_t *at;
 	uintptr_t addr = 0;
+	uint32_t told = 0;
 
 	if (rcd_guard_init() != 0)
 		return 10;
+	rcd_guard_tell(count_fault, &told);
 	left = map(2 * HUGE, 1);
 	middle = map(2 * HUGE + 3 * PAGE, 2);
 	right = map(HUGE, 3);
@@ -83,7 +93,11 @@ shrink(bool full)
 	if (ftruncate(middle.fd, 0) != 0)
 		return 11;
 	at = middle.base;
+	errno = 0;
 	at[HUGE + 5] = 9;
+	/* Somebody is told, and whoever had the fault does not notice. */
+	if (told != 1 || errno != 0)
+		return 17;
 	if (at[HUGE + 5] != 9 || at[HUGE + 6] != 0)
 		return 12;
 	/* One fault was all: the rest of the file is gone with it. */

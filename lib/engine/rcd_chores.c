@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the control thread does again and again. Nearly all of it has deadlines or is told of: links
+ * of ports alone tell nobody when they change.
+ */
+#include "rcd_chores.h"
+
+#include "rcd_cma.h"
+#include "rcd_context.h"
+#include "rcd_engine_priv.h"
+#include "rcd_inbox.h"
+#include "rcd_kaddr.h"
+#include "rcd_neigh.h"
+
+/** Between two times, whatever clients and the network do. */
+#define EVERY_NS UINT64_C(20000000)
+
+#define LINKS_NS      UINT64_C(100000000)  /**< between looks at links, with somebody to tell */
+#define LINKS_IDLE_NS UINT64_C(1000000000) /**< without */
+
+/* Whether a device may change its link without a word. Wires are ours, and netdevs the kernel's. */
+static bool
+chores_has_ports(const struct rcd_engine *engine)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		found |= engine->devs[i] != NULL && !engine->devs[i]->lport.wire &&
+			engine->devs[i]->conf.attach != RCD_ATTACH_NETDEV;
+	return found;
+}
+
+static uint64_t
+chores_links_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	if (!chores_has_ports(engine))
+		return RCD_NEVER;
+	return done_ns + (engine->client_count > 0 ? LINKS_NS : LINKS_IDLE_NS);
+}
+
+static void
+chores_check_links(void *arg, uint64_t now_ns)
+{
+	struct rcd_engine *engine = arg;
+
+	(void)now_ns;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (engine->devs[i] != NULL)
+			rcd_dev_check_link(engine->devs[i]);
+}
+
+static uint64_t
+chores_neighs_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	(void)done_ns;
+	return rcd_neigh_next(engine->neighs);
+}
+
+static void
+chores_tick_neighs(void *arg, uint64_t now_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	rcd_neigh_tick(engine->neighs, now_ns);
+}
+
+static uint64_t
+chores_kaddrs_due(void *arg, uint64_t done_ns)
+{
+	(void)done_ns;
+	return rcd_kaddr_next(arg);
+}
+
+static void
+chores_renew_kaddrs(void *arg, uint64_t now_ns)
+{
+	rcd_kaddr_tick(arg, now_ns);
+}
+
+static uint64_t
+chores_memory_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	(void)done_ns;
+	return __atomic_load_n(&engine->faulted, __ATOMIC_RELAXED) ? 0 : RCD_NEVER;
+}
+
+static void
+chores_check_memory(void *arg, uint64_t now_ns)
+{
+	struct rcd_engine *engine = arg;
+
+	(void)now_ns;
+	/* Before the look: what comes during it is looked at again. */
+	__atomic_store_n(&engine->faulted, false, __ATOMIC_SEQ_CST);
+	rcd_context_check_memory(engine);
+}
+
+/* Who was not heard, because what he may send could not be closed. */
+static uint64_t
+chores_refused_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	(void)done_ns;
+	return engine->accept_later || engine->read_later ? 0 : RCD_NEVER;
+}
+
+static void
+chores_hear_refused(void *arg, uint64_t now_ns)
+{
+	struct rcd_engine *engine = arg;
+
+	(void)now_ns;
+	rcd_conn_accept_again(engine);
+	if (engine->read_later)
+		rcd_inbox_read_again(engine);
+}
+
+static uint64_t
+chores_connections_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	(void)done_ns;
+	return rcd_cma_next(engine->cma);
+}
+
+static void
+chores_tick_connections(void *arg, uint64_t now_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	rcd_cma_tick(engine->cma, now_ns);
+}
+
+static const struct rcd_chore_ops chores[RCD_CHORES] = {
+	[RCD_CHORE_LINKS] = { chores_links_due, chores_check_links, EVERY_NS },
+	[RCD_CHORE_NEIGHS] = { chores_neighs_due, chores_tick_neighs, RCD_NEIGH_TICK_NS },
+	[RCD_CHORE_KADDRS] = { chores_kaddrs_due, chores_renew_kaddrs, EVERY_NS },
+	[RCD_CHORE_MEMORY] = { chores_memory_due, chores_check_memory, EVERY_NS },
+	[RCD_CHORE_REFUSED] = { chores_refused_due, chores_hear_refused, EVERY_NS },
+	[RCD_CHORE_CONNECTIONS] = { chores_connections_due, chores_tick_connections, EVERY_NS },
+};
+
+void
+rcd_chores_open(struct rcd_engine *engine)
+{
+	for (uint32_t i = 0; i < RCD_CHORES; i++)
+		rcd_chore_init(&engine->chores[i], &chores[i], engine, engine->started_ns);
+}
+
+void
+rcd_chores_plan(struct rcd_engine *engine)
+{
+	for (uint32_t i = 0; i < RCD_CHORES; i++)
+		rcd_chore_plan(&engine->chores[i], &engine->alarms);
+}
