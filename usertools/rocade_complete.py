@@ -37,7 +37,7 @@ GRAMMAR = {
 }
 
 # Keys of a link, with what each may be, and those that can be set while it is there: what
-# lib/engine/rcd_link_key.def has, which a test compares.
+# lib/port/rcd_link_key.def has, which a test compares.
 LINK_KEYS = {
     'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
     'mode': 'auto|xdp|packet', 'address': 'ADDRESS/LENGTH[@VLAN], ...', 'gateway': 'ADDRESS',

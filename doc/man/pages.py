@@ -11,7 +11,7 @@ A line of the template that begins with @ is replaced:
     @commands                   what rocade's parser and grammar say; "@about COMMAND" before a text
                                 of the template, "@end" behind the last, put it below that command
     @keys                       app/rocaded/conf_key.def
-    @linkkeys                   lib/engine/rcd_link_key.def
+    @linkkeys                   lib/port/rcd_link_key.def
     @quotas                     lib/base/rcd_resource.def
     @counters                   lib/base/rcd_counter.def, its comments as headings
     @environment WHO            lib/base/rcd_env.def
@@ -121,7 +121,7 @@ def keys():
 
 
 def link_keys():
-    for _, key, _, _, *entry in entries('lib/engine/rcd_link_key.def', 'RCD_LINK_KEY'):
+    for _, key, _, _, *entry in entries('lib/port/rcd_link_key.def', 'RCD_LINK_KEY'):
         yield from keyed(key, *entry)
 
 

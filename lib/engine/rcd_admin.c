@@ -19,6 +19,8 @@
 
 #include "rcd_admin.h"
 #include "rcd_admin_req.h"
+#include "rcd_dev_set.h"
+#include "rcd_dev_view.h"
 #include "rcd_show.h"
 
 #define ANY "*" /**< keys of links, besides */
@@ -51,10 +53,15 @@ admin_each(struct rcd_engine *engine, const char *name,
 	void (*fn)(const struct rcd_show *show, const struct rcd_dev *dev))
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
-	const struct rcd_show show = { .ops = &rcd_show_json_ops, .out = &out, .all = true };
+	const struct rcd_show show = {
+		.ops = &rcd_show_json_ops,
+		.out = &out,
+		.engine = engine,
+		.all = true,
+	};
 
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		const struct rcd_dev *dev = engine->devs[i];
+		const struct rcd_dev *dev = engine->ports.devs[i];
 
 		if (dev == NULL || (name != NULL && strcmp(dev->conf.name, name) != 0))
 			continue;
@@ -84,7 +91,7 @@ admin_statistic(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 
-	if (name != NULL && rcd_dev_find(engine, name) == NULL)
+	if (name != NULL && rcd_dev_find(&engine->ports, name) == NULL)
 		return admin_error("there is no link %s", name);
 	return admin_each(engine, name, rcd_show_statistic);
 }
@@ -111,9 +118,13 @@ static json_t *
 admin_counters(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
-	const struct rcd_show show = { .ops = &rcd_show_json_ops, .out = &out, .all = true };
+	const struct rcd_show show = {
+		.ops = &rcd_show_json_ops,
+		.out = &out,
+		.engine = engine,
+		.all = true,
+	};
 
-	(void)engine;
 	(void)req;
 	rcd_show_counters(&show);
 	return out.stack[0];
@@ -123,10 +134,15 @@ static json_t *
 admin_engine(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_object() } };
-	const struct rcd_show show = { .ops = &rcd_show_json_ops, .out = &out, .all = true };
+	const struct rcd_show show = {
+		.ops = &rcd_show_json_ops,
+		.out = &out,
+		.engine = engine,
+		.all = true,
+	};
 
 	(void)req;
-	rcd_show_engine(&show, engine);
+	rcd_show_engine(&show);
 	return out.stack[0];
 }
 
@@ -154,13 +170,13 @@ admin_add_wire(
 	peer.addr_count = 0;
 	peer.gateway4 = peer.gateway6 = (struct rcd_gid){ .raw = { 0 } };
 	peer.down = false;
-	err = rcd_dev_add(engine, conf, text, text_len);
+	err = rcd_ports_add(&engine->ports, conf, text, text_len);
 	/* It is there at once when its other end was waiting for it. */
-	if (err != 0 || rcd_dev_find(engine, conf->name) != NULL)
+	if (err != 0 || rcd_dev_find(&engine->ports, conf->name) != NULL)
 		return err;
-	err = rcd_dev_add(engine, &peer, text, text_len);
+	err = rcd_ports_add(&engine->ports, &peer, text, text_len);
 	if (err != 0)
-		rcd_dev_del(engine, conf->name);
+		rcd_ports_del(&engine->ports, conf->name);
 	return err;
 }
 
@@ -185,7 +201,7 @@ admin_link_add(struct rcd_engine *engine, const struct rcd_admin_req *req)
 	if (err == 0 && conf.attach == RCD_ATTACH_WIRE)
 		err = admin_add_wire(engine, &conf, text, sizeof(text));
 	else if (err == 0)
-		err = rcd_dev_add(engine, &conf, text, sizeof(text));
+		err = rcd_ports_add(&engine->ports, &conf, text, sizeof(text));
 	return admin_done(err, text);
 }
 
@@ -194,7 +210,7 @@ admin_link_del(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 
-	if (name == NULL || rcd_dev_del(engine, name) != 0)
+	if (name == NULL || rcd_ports_del(&engine->ports, name) != 0)
 		return admin_error("there is no link %s", name != NULL ? name : "without a name");
 	return json_object();
 }
@@ -211,8 +227,8 @@ admin_link_set(struct rcd_engine *engine, const struct rcd_admin_req *req)
 		return admin_error("link_set: needs a name, and what to set");
 	for (uint32_t i = 0; err == 0 && i < req->count; i++)
 		if (strcmp(req->members[i].key, "name") != 0)
-			err = rcd_dev_set(engine, name, req->members[i].key, req->members[i].val,
-				text, sizeof(text));
+			err = rcd_dev_set(&engine->ports, name, req->members[i].key,
+				req->members[i].val, text, sizeof(text));
 	return admin_done(err, text);
 }
 
@@ -227,7 +243,7 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 
 	if (name == NULL || address == NULL)
 		return admin_error("%s: needs a name and an address", req->op);
-	dev = rcd_dev_find(engine, name);
+	dev = rcd_dev_find(&engine->ports, name);
 	if (dev == NULL)
 		return admin_error("there is no link %s", name);
 	if (!dev->lport.answers)

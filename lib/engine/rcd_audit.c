@@ -364,7 +364,7 @@ audit_check_book(struct audit *audit)
 			clients += rest->rest.used[i];
 		clients +=
 			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
-		clients += i == RCD_RESOURCE_NEIGHBOURS ? rcd_neigh_left(audit->engine->neighs) : 0;
+		clients += i == RCD_RESOURCE_NEIGHBOURS ? rcd_neigh_left(audit->engine->ports.neighs) : 0;
 		LIST_FOREACH(user, &book->users, link)
 			users += user->used[i];
 		if (clients != book->used[i] || users != book->used[i])

@@ -26,8 +26,8 @@ chores_has_ports(const struct rcd_engine *engine)
 	bool found = false;
 
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		found |= engine->devs[i] != NULL && !engine->devs[i]->lport.wire &&
-			engine->devs[i]->conf.attach != RCD_ATTACH_NETDEV;
+		found |= engine->ports.devs[i] != NULL && !engine->ports.devs[i]->lport.wire &&
+			engine->ports.devs[i]->conf.attach != RCD_ATTACH_NETDEV;
 	return found;
 }
 
@@ -48,8 +48,8 @@ chores_check_links(void *arg, uint64_t now_ns)
 
 	(void)now_ns;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL)
-			rcd_dev_check_link(engine->devs[i]);
+		if (engine->ports.devs[i] != NULL)
+			rcd_dev_check_link(engine->ports.devs[i]);
 }
 
 static uint64_t
@@ -58,7 +58,7 @@ chores_neighs_due(void *arg, uint64_t done_ns)
 	const struct rcd_engine *engine = arg;
 
 	(void)done_ns;
-	return rcd_neigh_next(engine->neighs);
+	return rcd_neigh_next(engine->ports.neighs);
 }
 
 static void
@@ -66,20 +66,24 @@ chores_tick_neighs(void *arg, uint64_t now_ns)
 {
 	const struct rcd_engine *engine = arg;
 
-	rcd_neigh_tick(engine->neighs, now_ns);
+	rcd_neigh_tick(engine->ports.neighs, now_ns);
 }
 
 static uint64_t
 chores_kaddrs_due(void *arg, uint64_t done_ns)
 {
+	const struct rcd_engine *engine = arg;
+
 	(void)done_ns;
-	return rcd_kaddr_next(arg);
+	return rcd_kaddr_next(&engine->ports);
 }
 
 static void
 chores_renew_kaddrs(void *arg, uint64_t now_ns)
 {
-	rcd_kaddr_tick(arg, now_ns);
+	struct rcd_engine *engine = arg;
+
+	rcd_kaddr_tick(&engine->ports, now_ns);
 }
 
 static uint64_t

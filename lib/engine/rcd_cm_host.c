@@ -14,6 +14,7 @@
 #include "rcd_gsi.h"
 #include "rcd_clock.h"
 #include "rcd_request.h"
+#include "rcd_rtnl.h"
 #include "rcd_stream.h"
 
 static uint32_t
@@ -45,7 +46,7 @@ cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 	const struct rcd_engine *engine = arg;
 
 	while (*place < RCD_DEVS_MAX) {
-		const struct rcd_dev *dev = engine->devs[(*place)++];
+		const struct rcd_dev *dev = engine->ports.devs[(*place)++];
 
 		if (dev == NULL)
 			continue;
@@ -58,7 +59,8 @@ cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 static bool
 cm_host_dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *out)
 {
-	const struct rcd_dev *dev = rcd_dev_by_serial(arg, serial);
+	const struct rcd_engine *engine = arg;
+	const struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, serial);
 
 	if (dev != NULL)
 		cm_host_describe(dev, out);
@@ -75,7 +77,7 @@ cm_host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add
 		rcd_counter_add(&engine->counters, counter, add);
 		return;
 	}
-	dev = rcd_dev_by_serial(engine, serial);
+	dev = rcd_dev_by_serial(&engine->ports, serial);
 	if (dev != NULL)
 		rcd_counter_add(rcd_lport_control_counters(&dev->lport), counter, add);
 }
@@ -111,7 +113,7 @@ cm_host_membership(void *arg, uint32_t serial, const struct rcd_gid *source,
 {
 	struct rcd_engine *engine = arg;
 	struct saying saying = {
-		.dev = rcd_dev_by_serial(engine, serial),
+		.dev = rcd_dev_by_serial(&engine->ports, serial),
 		.source = source,
 		.group = group,
 		.vlan_id = vlan_id,
@@ -127,7 +129,7 @@ cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_g
 	struct rcd_waiter *waiter)
 {
 	const struct rcd_cm_user *user = owner;
-	struct rcd_dev *dev = rcd_dev_by_serial(user->engine, serial);
+	struct rcd_dev *dev = rcd_dev_by_serial(&user->engine->ports, serial);
 	uint8_t mac[RCD_MAC_LEN];
 	uint32_t hop;
 
@@ -139,7 +141,8 @@ cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_g
 static bool
 cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid)
 {
-	struct rcd_dev *dev = rcd_dev_by_serial(arg, serial);
+	const struct rcd_engine *engine = arg;
+	struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, serial);
 
 	return dev != NULL && rcd_route_reachable(dev, sgid_index, dgid);
 }
@@ -147,7 +150,15 @@ cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_g
 static int
 cm_host_source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
 {
-	return rcd_netlink_source(arg, dgid, ifindex, src);
+	const struct rcd_engine *engine = arg;
+	struct rcd_rtnl_way way = { .source = *src };
+	int err = rcd_rtnl_way(engine->ports.rtnl, dgid, *ifindex, &way);
+
+	if (err != 0)
+		return err;
+	*ifindex = way.ifindex;
+	*src = way.source;
+	return 0;
 }
 
 static bool

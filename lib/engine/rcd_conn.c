@@ -225,7 +225,7 @@ rcd_conn_free(struct rcd_conn *conn)
 	RCD_CHECK(conn->context == NULL && !conn->parked);
 	rcd_conn_events_close(conn);
 	rcd_cm_host_end(&conn->cm);
-	rcd_neigh_leave(engine->neighs, &conn->quota);
+	rcd_neigh_leave(engine->ports.neighs, &conn->quota);
 	LIST_REMOVE(conn, link);
 	LIST_REMOVE(conn, serial_link);
 	engine->client_count--;

@@ -87,7 +87,7 @@ context_destroy(struct rcd_context *context)
 		epoll_ctl(client->lcore->sleep_fd, EPOLL_CTL_DEL, context->wake_fd, NULL);
 		close(context->wake_fd);
 	}
-	rcd_neigh_leave(engine->neighs, &context->quota);
+	rcd_neigh_leave(engine->ports.neighs, &context->quota);
 	if (context->dev != NULL) {
 		rcd_verbs_end(context);
 		client->lcore->client_count--;
@@ -173,7 +173,7 @@ context_make_wake(struct rcd_context *context)
 static void
 context_take_over(struct rcd_context *context, struct rcd_conn *conn)
 {
-	rcd_neigh_hand(context->engine->neighs, &conn->quota, &context->quota);
+	rcd_neigh_hand(context->engine->ports.neighs, &conn->quota, &context->quota);
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
 		uint64_t own = i == RCD_RESOURCE_CLIENTS ? 1
 			: i == RCD_RESOURCE_DESCRIPTORS  ? rcd_conn_descriptors(conn)

@@ -27,10 +27,10 @@
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_cma.h"
+#include "rcd_engine_dev.h"
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
 #include "rcd_inbox.h"
-#include "rcd_kaddr.h"
 #include "rcd_poll.h"
 #include "rcd_clock.h"
 #include "rcd_stage.h"
@@ -45,7 +45,6 @@
 #define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
 #define MBUF_CACHE 256
 
-RTE_LOG_REGISTER(rcd_logtype, lib.rocade.engine, NOTICE);
 
 static int
 engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
@@ -124,9 +123,8 @@ engine_wants_neighbour(
 	void *arg, const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
 {
 	const struct rcd_engine *engine = arg;
-	struct rcd_hop_key key = rcd_route_key(lport, vlan_id, gid);
 
-	return rcd_neigh_wanted(engine->neighs, &key);
+	return rcd_ports_want(&engine->ports, lport, vlan_id, gid);
 }
 
 static const struct rcd_lcore_ops lcore_ops = {
@@ -184,6 +182,15 @@ engine_on_fault(void *arg)
 static int
 engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
+	struct rcd_ports_conf ports = {
+		.ops = &rcd_engine_dev_ops,
+		.arg = engine,
+		.lcores = &engine->lcores,
+		.pools = engine->pools,
+		.seed = engine->secret,
+		.impair_set = engine->conf.impair_set,
+		.kernel_addresses = engine->conf.kernel_addresses,
+	};
 	struct rcd_quota total;
 	int err = rcd_guard_init();
 
@@ -198,13 +205,13 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	engine->closer = rcd_closer_create(engine->epoll_fd, &engine->book);
 	if (engine->qp_high == NULL || engine->epoll_fd < 0 || engine->closer == NULL ||
-		rcd_route_open(engine) != 0 ||
+		rcd_ports_open(&engine->ports, &ports) != 0 ||
 		rcd_lcores_init(&engine->lcores, &lcore_ops, engine) != 0) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
 	rcd_guard_tell(engine_on_fault, engine);
-	engine->lcores.hop_macs = rcd_hops_macs(engine->hops);
+	engine->lcores.hop_macs = rcd_hops_macs(engine->ports.hops);
 	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (rcd_cm_host_create(engine) != 0) {
 		snprintf(error, error_len, "not enough memory for connection management");
@@ -221,14 +228,11 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		engine->conf.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
 	engine->lcores.idle = engine->conf.idle;
 	engine_watch(engine, engine->lcores.note_fd, RCD_SOURCE_NOTES);
-	err = rcd_netlink_open(engine);
-	if (err == 0)
-		engine_watch(engine, rcd_netlink_fd(engine), RCD_SOURCE_NETLINK);
-	else
-		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
-	err = rcd_kaddr_open(engine);
+	err = rcd_ports_begin(&engine->ports);
 	if (err != 0)
 		return err;
+	if (rcd_ports_fd(&engine->ports) >= 0)
+		engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
 	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
 	return engine_listen(engine, error, error_len);
@@ -282,15 +286,13 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	}
 	while (!LIST_EMPTY(&engine->conns))
 		rcd_inbox_close(LIST_FIRST(&engine->conns));
-	if (engine->lcores.count > 0 && engine->neighs != NULL)
-		rcd_dev_del_all(engine);
+	if (engine->lcores.count > 0 && engine->ports.neighs != NULL)
+		rcd_ports_end(&engine->ports);
 	rcd_lcores_stop(&engine->lcores);
 	rcd_lcores_fini(&engine->lcores);
 	rcd_closer_destroy(engine->closer);
 	rcd_cm_host_destroy(engine);
-	rcd_kaddr_close(engine);
-	rcd_netlink_close(engine);
-	rcd_route_close(engine);
+	rcd_ports_close(&engine->ports);
 	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
 		rte_mempool_free(engine->pools[i]);
 	if (engine->epoll_fd >= 0)
@@ -348,19 +350,6 @@ rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *ar
 	rcd_lcores_call(&engine->lcores, engine_run_each, &each);
 }
 
-/* A neighbour was seen on a link. */
-static void
-engine_learn(struct rcd_engine *engine, const struct rcd_note *note)
-{
-	const struct rcd_dev *dev = note->whom < RCD_DEVS_MAX ? engine->devs[note->whom] : NULL;
-	struct rcd_hop_key key;
-
-	if (dev == NULL)
-		return;
-	key = rcd_route_key(&dev->lport, note->vlan_id, &note->gid);
-	rcd_neigh_learn(engine->neighs, &key, note->mac);
-}
-
 static void
 engine_take_notes(struct rcd_engine *engine)
 {
@@ -381,11 +370,12 @@ engine_take_notes(struct rcd_engine *engine)
 			break;
 		}
 		case RCD_NOTE_NEIGH:
-			engine_learn(engine, &note);
+			rcd_ports_learn(&engine->ports, &note);
 			break;
 		case RCD_NOTE_QUERY:
-			if (note.whom < RCD_DEVS_MAX && engine->devs[note.whom] != NULL)
-				rcd_cma_queried(engine->cma, engine->devs[note.whom]->lport.serial);
+			if (note.whom < RCD_DEVS_MAX && engine->ports.devs[note.whom] != NULL)
+				rcd_cma_queried(
+					engine->cma, engine->ports.devs[note.whom]->lport.serial);
 			break;
 		}
 		/* The rest another time: lcores wake only for a ring that was empty. */
@@ -464,13 +454,13 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			engine_take_notes(engine);
 			break;
 		case RCD_SOURCE_NETLINK:
-			rcd_netlink_ready(engine);
+			rcd_ports_ready(&engine->ports);
 			break;
 		}
 	}
 	rcd_gsi_take(engine);
 	rcd_alarms_run(&engine->alarms, rcd_clock_ns(), ALARMS_AT_ONCE);
-	engine->told_left = rcd_neigh_call(engine->neighs, WAITERS_AT_ONCE);
+	engine->told_left = rcd_neigh_call(engine->ports.neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
 	rcd_telemetry_unlock();

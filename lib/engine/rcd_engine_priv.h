@@ -7,12 +7,7 @@
  *
  * In the control thread:
  *   rcd_engine.c   creation, the event loop, listening
- *   rcd_dev.c      devices: ports, addresses, link state; rcd_wire_end.c what is none yet
- *   rcd_dev_conf.c what a device is to be, by keys; rcd_dev_set.c keys of one that is there
- *   rcd_attach.c   the three attachments: what is the port of a device; rcd_xdp.c care of AF_XDP's
- *   rcd_route.c    which neighbour is the next hop, and how it is asked for (lib/port)
- *   rcd_netlink.c  what the kernel says of a netdev
- *   rcd_kaddr.c    what the kernel is told of the wires' addresses
+ *   rcd_engine_dev.c devices as programs ask for them, and as the host of lib/port
  *   rcd_conn.c     connections; rcd_inbox.c what comes by them; rcd_stream.c events for clients
  *   rcd_context.c  open devices, which connections share; rcd_context_mem.c their memory
  *   rcd_near.c     memory near an lcore
@@ -56,6 +51,12 @@
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
 #include "rcd_note.h"
+#include "rcd_dev.h"
+#include "rcd_hop.h"
+#include "rcd_log.h"
+#include "rcd_neigh.h"
+#include "rcd_ports.h"
+#include "rcd_route.h"
 #include "rcd_pace.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
@@ -75,12 +76,7 @@
 #include "rcd_umem.h"
 #include "rcd_waiter.h"
 #include "rcd_wheel.h"
-#include "rcd_wire_end.h"
 #include "rcd_wqe.h"
-
-extern int rcd_logtype;
-#define RCD_LOG(level, format, ...)                                                                \
-	rte_log(RTE_LOG_##level, (uint32_t)rcd_logtype, "rocade: " format "\n", ##__VA_ARGS__)
 
 #define RCD_PARKED_NS 3000000000ull /**< how long a request waits for a neighbour */
 
@@ -98,38 +94,6 @@ enum {
 struct rcd_closer;
 struct rcd_engine;
 
-/** A device: one port and its addresses. All of it belongs to the control thread. */
-struct rcd_dev {
-	struct rcd_lport lport; /**< all of it that lcores see; by its index in engine->devs */
-	struct rcd_engine *engine;
-	struct rcd_dev_conf conf;
-	const struct rcd_gid_table *gids; /**< that of the view; without one it is empty */
-	uint8_t mac[RCD_MAC_LEN];         /**< as in the view, when there is one */
-	struct rcd_dev *peer;
-	char driver[32]; /**< of DPDK */
-	char vdev[64];   /**< EAL device that was made for it, and goes with it; "": none */
-	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
-	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.c) */
-	uint32_t ifindex;           /**< of the netdev; 0: none */
-	int hold[2];                /**< sockets that hold port 4791; -1: none */
-	struct rte_mempool
-		*pool;     /**< of its own, where the driver wants that; NULL: the engine's */
-	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */
-	uint32_t mtu;      /**< of IP */
-	uint32_t path_mtu; /**< largest of the five that fits */
-	int socket_id;
-	bool up;
-	bool link_up;    /**< of a netdev, as the kernel says */
-	bool xdp_taken;  /**< likewise: it has an XDP program */
-	bool admin_down; /**< taken down by a command */
-	bool started;
-	bool shown; /**< to lcores: it has a view */
-};
-
-struct rcd_hops;
-struct rcd_neighs;
-struct rcd_kaddr;
-struct rcd_netlink;
 struct rcd_cma;
 struct rcd_gsi;
 
@@ -141,9 +105,8 @@ struct rcd_engine {
 	uint64_t secret[4];
 	struct rcd_random random;
 	struct rcd_lcores lcores;
-	struct rcd_dev *devs[RCD_DEVS_MAX]; /**< by index */
-	struct rcd_wire_ends wire_ends;     /**< not devices yet */
-	uint32_t next_serial;
+	struct rcd_ports ports;
+	uint32_t next_serial; /**< of connections */
 	uint8_t *qp_high; /**< RCD_QP_SLOTS places: high bits of the number that each had last */
 	uint32_t qp_used;
 	struct rte_mempool *pools[RTE_MAX_NUMA_NODES];
@@ -168,12 +131,8 @@ struct rcd_engine {
 	struct rcd_conn_list conns;
 	struct rcd_conn_list conns_by_serial[RCD_CONN_BUCKETS]; /**< rcd_conn_find()'s */
 	struct rcd_context_list contexts;
-	struct rcd_neighs *neighs;
-	struct rcd_hops *hops;
 	bool told_left; /**< there are waiters to call yet */
 	struct rcd_alarms alarms;
-	struct rcd_netlink *netlink;
-	struct rcd_kaddr *kaddr; /**< NULL: the kernel is given no addresses */
 	struct rcd_cma *cma;
 	struct rcd_gsi *gsi;
 	struct rcd_chore chores[RCD_CHORES];
@@ -185,6 +144,5 @@ struct rcd_engine {
 #include "rcd_cred.h"
 #include "rcd_engine_calls.h"
 #include "rcd_link.h"
-#include "rcd_route.h"
 
 #endif /* RCD_ENGINE_PRIV_H */

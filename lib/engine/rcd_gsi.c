@@ -177,7 +177,7 @@ int
 rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad,
 	struct rcd_waiter *waiter)
 {
-	struct rcd_dev *dev = rcd_dev_by_serial(engine, way->dev);
+	struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, way->dev);
 	int at = dev != NULL ? rcd_dev_gid_find(dev, &way->local) : -1;
 	struct sending sending = { .gsi = engine->gsi };
 	uint32_t hop;

@@ -39,7 +39,7 @@ modify_make_av(struct rcd_context *context, struct rcd_conn *conn, const struct 
 	err = rcd_route_resolve(dev, from->sgid_index, &av->dgid, &context->quota, &conn->waiter,
 		av->dmac, &av->hop);
 	if (err == 0)
-		rcd_hop_get(context->engine->hops, av->hop);
+		rcd_hop_get(context->engine->ports.hops, av->hop);
 	return err;
 }
 
@@ -124,7 +124,7 @@ rcd_verbs_qp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_attr *from = &req->attr;
 	struct modify modify = { .hqp = rcd_table_get(&context->hqps, req->handle),
 		.mask = req->mask };
-	struct rcd_hops *hops = context->engine->hops;
+	struct rcd_hops *hops = context->engine->ports.hops;
 	int err;
 
 	if (modify.hqp == NULL)
@@ -233,7 +233,7 @@ rcd_verbs_ah_create(struct rcd_context *context, struct rcd_conn *conn,
 			rcd_quota_uncharge(&context->quota, RCD_RESOURCE_AHS, 1);
 	}
 	if (err != 0) {
-		rcd_hop_put(context->engine->hops, change.av.hop);
+		rcd_hop_put(context->engine->ports.hops, change.av.hop);
 		return err;
 	}
 	pd->users++;
@@ -270,7 +270,7 @@ rcd_verbs_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handl
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_AHS, 1);
 		pd->users--;
 		context->ah_count--;
-		rcd_hop_put(context->engine->hops, change.av.hop);
+		rcd_hop_put(context->engine->ports.hops, change.av.hop);
 	}
 	return err;
 }

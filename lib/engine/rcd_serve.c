@@ -34,7 +34,7 @@ serve_hello(struct rcd_request *r)
 	rep->generation = engine->generation;
 	snprintf(rep->release, sizeof(rep->release), "%s", RCD_RELEASE);
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		rep->device_count += engine->devs[i] != NULL;
+		rep->device_count += engine->ports.devs[i] != NULL;
 	if (r->in->hello_req.magic != RCD_CTRL_MAGIC)
 		return -EPROTO;
 	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
@@ -54,7 +54,7 @@ serve_dev_at(struct rcd_engine *engine, uint32_t place)
 	do {
 		best = NULL;
 		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-			struct rcd_dev *dev = engine->devs[i];
+			struct rcd_dev *dev = engine->ports.devs[i];
 
 			if (dev != NULL && dev->lport.serial >= serial &&
 				(best == NULL || dev->lport.serial < best->lport.serial))
@@ -169,7 +169,7 @@ serve_open(struct rcd_request *r)
 
 	if (r->context != NULL)
 		return -EINVAL;
-	dev = rcd_dev_by_serial(r->engine, r->in->open_req.index);
+	dev = rcd_dev_by_serial(&r->engine->ports, r->in->open_req.index);
 	if (dev == NULL)
 		return -ENODEV;
 	err = rcd_conn_events_open(r->conn, &events);

@@ -162,7 +162,7 @@ rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
 	uint32_t pd = 0, cq = 0, qp = 0, mr = 0, srq = 0, ctx = 0;
 	const struct rcd_context *context;
 
-	LIST_FOREACH(context, &dev->engine->contexts, link) {
+	LIST_FOREACH(context, &show->engine->contexts, link) {
 		if (context->dev != dev)
 			continue;
 		ctx++;
@@ -176,10 +176,33 @@ rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_number(show, "pd", pd);
 	show_number(show, "cq", cq);
 	show_number(show, "qp", qp);
-	show_number(show, "cm_id", rcd_cmid_count(dev->engine->cma, dev->lport.serial));
+	show_number(show, "cm_id", rcd_cmid_count(show->engine->cma, dev->lport.serial));
 	show_number(show, "mr", mr);
 	show_number(show, "ctx", ctx);
 	show_number(show, "srq", srq);
+}
+
+/* Those that the kernel has of us, or why it has none; nothing when that was not asked for. */
+static void
+show_kernel_addresses(const struct rcd_show *show, const struct rcd_engine *engine)
+{
+	struct rcd_kaddr_state state;
+
+	if (!rcd_kaddr_state(&engine->ports, &state)) {
+		show->ops->none(show->out, "kernel_addresses");
+		return;
+	}
+	show->ops->object(show->out, "kernel_addresses");
+	if (state.missing != NULL) {
+		show_text(show, "missing", state.missing);
+	} else {
+		show_text(show, "netdev", state.ifname);
+		show->ops->list(show->out, "addresses");
+		for (uint32_t i = 0; i < state.count; i++)
+			rcd_show_gid(show, NULL, &state.addrs[i]);
+		show->ops->end(show->out);
+	}
+	show->ops->end(show->out);
 }
 
 static void
@@ -223,8 +246,9 @@ show_engine_counters(const struct rcd_show *show, struct rcd_engine *engine)
 }
 
 void
-rcd_show_engine(const struct rcd_show *show, struct rcd_engine *engine)
+rcd_show_engine(const struct rcd_show *show)
 {
+	struct rcd_engine *engine = show->engine;
 	static const char *const idle[] = { "auto", "poll", "yield", "sleep" };
 
 	show_text(show, "version", RCD_RELEASE);
@@ -237,11 +261,11 @@ rcd_show_engine(const struct rcd_show *show, struct rcd_engine *engine)
 	show_number(show, "queue_pairs", engine->qp_used);
 	show_number(show, "longest_step_work", engine->longest_work);
 	if (show->all) {
-		show_number(show, "neighbours", rcd_neigh_count(engine->neighs));
+		show_number(show, "neighbours", rcd_neigh_count(engine->ports.neighs));
 		show_number(show, "uptime_ns", rcd_clock_ns() - engine->started_ns);
 		show_number(show, "closing", rcd_closer_held(engine->closer));
 		show->ops->flag(show->out, "hugepages", rte_eal_has_hugepages());
-		rcd_kaddr_show(show, "kernel_addresses", engine);
+		show_kernel_addresses(show, engine);
 	}
 	show_lcores(show, engine);
 	if (show->all)

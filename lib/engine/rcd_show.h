@@ -34,6 +34,7 @@ struct rcd_show_ops {
 struct rcd_show {
 	const struct rcd_show_ops *ops;
 	void *out;
+	struct rcd_engine *engine; /**< what is shown is its */
 	/** Everything, for the control thread; otherwise what any thread may read. */
 	bool all;
 };
@@ -53,7 +54,7 @@ rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev);
 void
 rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev);
 void
-rcd_show_engine(const struct rcd_show *show, struct rcd_engine *engine);
+rcd_show_engine(const struct rcd_show *show);
 
 /** What every counter is called and counts: items of a list that its caller has begun. */
 void

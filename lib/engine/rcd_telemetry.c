@@ -42,8 +42,8 @@ telemetry_links(const char *cmd, const char *params, struct rte_tel_data *data)
 	rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
 	rcd_telemetry_lock();
 	for (uint32_t i = 0; the_engine != NULL && i < RCD_DEVS_MAX; i++)
-		if (the_engine->devs[i] != NULL)
-			rte_tel_data_add_array_string(data, the_engine->devs[i]->conf.name);
+		if (the_engine->ports.devs[i] != NULL)
+			rte_tel_data_add_array_string(data, the_engine->ports.devs[i]->conf.name);
 	rcd_telemetry_unlock();
 	return 0;
 }
@@ -131,12 +131,13 @@ telemetry_dev(const char *name, struct rte_tel_data *data,
 	void (*fn)(const struct rcd_show *show, const struct rcd_dev *dev))
 {
 	struct telemetry_out out = { .data = data };
-	const struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
+	struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
 	const struct rcd_dev *dev;
 
 	rcd_telemetry_lock();
-	dev = the_engine != NULL && name != NULL ? rcd_dev_find(the_engine, name) : NULL;
+	dev = the_engine != NULL && name != NULL ? rcd_dev_find(&the_engine->ports, name) : NULL;
 	if (dev != NULL) {
+		show.engine = the_engine;
 		rte_tel_data_start_dict(data);
 		fn(&show, dev);
 	}
@@ -170,14 +171,15 @@ static int
 telemetry_engine_info(const char *cmd, const char *params, struct rte_tel_data *data)
 {
 	struct telemetry_out out = { .data = data };
-	const struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
+	struct rcd_show show = { .ops = &telemetry_ops, .out = &out };
 
 	(void)cmd;
 	(void)params;
 	rte_tel_data_start_dict(data);
 	rcd_telemetry_lock();
+	show.engine = the_engine;
 	if (the_engine != NULL)
-		rcd_show_engine(&show, the_engine);
+		rcd_show_engine(&show);
 	rcd_telemetry_unlock();
 	return 0;
 }

@@ -301,7 +301,7 @@ verbs_qp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 	}
 	if (hqp->bytes != 0)
 		rcd_segment_free(&context->segment, hqp->offset, hqp->bytes);
-	rcd_hop_put(context->engine->hops, hqp->hop_held);
+	rcd_hop_put(context->engine->ports.hops, hqp->hop_held);
 	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
 	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, hqp->groups);
 	free(hqp->resources);
@@ -501,7 +501,7 @@ verbs_put_hop(const struct rcd_av *av, void *arg)
 static void
 verbs_put_hops(struct rcd_context *context)
 {
-	struct rcd_hops *hops = context->engine->hops;
+	struct rcd_hops *hops = context->engine->ports.hops;
 
 	for (uint32_t i = 0; i < context->hqps.fresh; i++) {
 		struct rcd_hqp *hqp = context->hqps.slots[i];

@@ -47,7 +47,7 @@ struct rcd_lcores {
 	int note_fd;            /**< an eventfd that wakes it */
 	uint8_t *qp_owner; /**< RCD_QP_SLOTS places: index of the lcore plus 1, 0: free; atomic */
 	struct rte_rcu_qsbr *rcu; /**< each that has a thread reports to it once a poll */
-	const uint64_t *hop_macs; /**< of next hops, by number (rcd_hop.h) */
+	const uint64_t *hop_macs; /**< of next hops, by number (rcd_hop_word.h) */
 	struct rcd_lcore *lcore[RCD_LCORES_MAX];
 };
 

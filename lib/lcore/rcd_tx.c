@@ -13,7 +13,7 @@
 #include "rcd_budget.h"
 #include "rcd_counter.h"
 #include "rcd_gid.h"
-#include "rcd_hop.h"
+#include "rcd_hop_word.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"

@@ -152,7 +152,7 @@ def keys_of_links():
     sys.path.insert(0, str(ROOT / 'usertools'))
     sys.dont_write_bytecode = True
     from rocade_complete import LINK_KEYS, LINK_SETTINGS
-    text = (ROOT / 'lib/engine/rcd_link_key.def').read_text()
+    text = (ROOT / 'lib/port/rcd_link_key.def').read_text()
     listed = re.findall(r'^RCD_LINK_KEY\(\w+, (\w+), [^,]+, (\w+), "([^"]*)"', text, re.M)
     tap.true(len(listed) > 10, listed)
     tap.equal(LINK_KEYS, {name: form for name, _, form in listed}, 'keys and values')

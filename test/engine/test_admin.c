@@ -157,7 +157,7 @@ one_end_waits(void)
 	CU_ASSERT_EQUAL(add_end("c", "a"), -EINVAL);
 	wrong("{\"op\":\"link_set\",\"name\":\"a\",\"state\":\"up\"}", "no link a");
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		CU_ASSERT_PTR_NULL(engine->devs[i]);
+		CU_ASSERT_PTR_NULL(engine->ports.devs[i]);
 	/* It goes by itself. */
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "a"), 0);
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "a"), -ENOENT);
@@ -165,12 +165,13 @@ one_end_waits(void)
 	CU_ASSERT_EQUAL(add_end("a", "b"), 0);
 	CU_ASSERT_EQUAL(add_end("b", "a"), 0);
 	CU_ASSERT_EQUAL(rcd_engine_dev_port(engine, "a", &port_id), 0);
-	CU_ASSERT_TRUE(
-		rcd_dev_find(engine, "a")->lport.serial < rcd_dev_find(engine, "b")->lport.serial);
+	CU_ASSERT_TRUE(rcd_dev_find(&engine->ports, "a")->lport.serial <
+		rcd_dev_find(&engine->ports, "b")->lport.serial);
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "a"), 0);
 	CU_ASSERT_EQUAL(add_end("a", "b"), 0);
 	fine("{\"op\":\"link_add\",\"name\":\"b\",\"peer\":\"a\"}");
-	CU_ASSERT_PTR_EQUAL(rcd_dev_find(engine, "a")->peer, rcd_dev_find(engine, "b"));
+	CU_ASSERT_PTR_EQUAL(
+		rcd_dev_find(&engine->ports, "a")->peer, rcd_dev_find(&engine->ports, "b"));
 	fine("{\"op\":\"link_del\",\"name\":\"b\"}");
 	CU_ASSERT_STRING_EQUAL(ask("{\"op\":\"link\"}"), "[]");
 }

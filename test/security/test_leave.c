@@ -77,8 +77,8 @@ device_goes(void)
 	add_wire("a1", "a0");
 	add_wire("b0", "b1");
 	add_wire("b1", "b0");
-	goes = rcd_dev_find(engine, "a0")->lport.index;
-	stays = rcd_dev_find(engine, "b0")->lport.index;
+	goes = rcd_dev_find(&engine->ports, "a0")->lport.index;
+	stays = rcd_dev_find(&engine->ports, "b0")->lport.index;
 	for (uint32_t i = 0; i < WAITING; i++) {
 		lcore->rest.mbufs[lcore->rest.count++] = packet(i, goes, stays);
 		for (size_t k = 0; k < RCD_ARRAY_COUNT(rings); k++)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rcd_clock.h"
+#include "rcd_dev_view.h"
 #include "rcd_engine_priv.h"
 #include "rcd_poll.h"
 #include "rcd_tap.h"
@@ -59,7 +60,7 @@ add(enum rcd_attach_type attach, const char *name, const char *target, bool no_s
 	snprintf(conf.name, sizeof(conf.name), "%s", name);
 	snprintf(conf.target, sizeof(conf.target), "%s", target);
 	CU_ASSERT_EQUAL(rcd_engine_dev_add(engine, &conf, error, sizeof(error)), 0);
-	return rcd_dev_find(engine, name);
+	return rcd_dev_find(&engine->ports, name);
 }
 
 static void
@@ -73,7 +74,7 @@ add_wire(void)
 static void
 change(uint32_t times)
 {
-	struct rcd_dev *dev = rcd_dev_find(engine, "w0");
+	struct rcd_dev *dev = rcd_dev_find(&engine->ports, "w0");
 	struct rcd_addr addr = { .prefix_len = 24 };
 	uint8_t mac[RCD_MAC_LEN];
 
@@ -175,7 +176,7 @@ knows_the_others(void)
 
 	begin(RCD_IDLE_YIELD);
 	add_wire();
-	end = rcd_dev_find(engine, "w0");
+	end = rcd_dev_find(&engine->ports, "w0");
 	first = add(RCD_ATTACH_PORT, "n0", "net_null0", false);
 	second = add(RCD_ATTACH_PORT, "n1", "net_null1", false);
 	third = add(RCD_ATTACH_PORT, "n2", "net_null2", true);
@@ -183,7 +184,7 @@ knows_the_others(void)
 	CU_ASSERT(reaches(second, first));
 	CU_ASSERT(reaches(third, third) && !reaches(third, first));
 	CU_ASSERT(reaches(end, end) && !reaches(end, first) && !reaches(first, end));
-	CU_ASSERT(!reaches(end, rcd_dev_find(engine, "w1")));
+	CU_ASSERT(!reaches(end, rcd_dev_find(&engine->ports, "w1")));
 	memcpy(old, second->mac, RCD_MAC_LEN);
 	CU_ASSERT_EQUAL(rcd_dev_set_mac(second, another), 0);
 	CU_ASSERT(reaches(first, second) && reaches(second, second));

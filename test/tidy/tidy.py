@@ -36,8 +36,8 @@ LONG_FUNCTIONS = {
     ('test/unit/test_pkt.c', 'damage'): 'one case per verdict, none longer than a few lines',
 }
 
-# Libraries whose files call each other in circles: in how many files at most. It only gets less.
-CIRCLES = {'engine': 19, 'rdmacm': 4}
+# Libraries whose files call each other in circles: the files of the largest. It only gets less.
+CIRCLES = {'engine': 7, 'rdmacm': 4}
 
 # Libraries that know DPDK: the layers above them, below them and beside them do not.
 WITH_DPDK = ('lcore', 'port', 'engine', 'node')
@@ -269,9 +269,13 @@ def call_circles(root):
             to for other, to in calls.values() if (other, to) != (library, file) and
             other == library}
     for library, files in edges.items():
-        for circle in circles(files):
-            if len(circle) > CIRCLES.get(library, 1):
+        listed = CIRCLES.get(library, 0)
+        found = circles(files)
+        for circle in found:
+            if len(circle) > listed:
                 yield f'lib/{library}: {", ".join(sorted(circle))} call each other in a circle'
+        if max(map(len, found), default=0) < listed:
+            yield f'lib/{library}: {listed} files in a circle are listed, and there are fewer'
 
 
 def include_circles(root):
@@ -426,6 +430,8 @@ RULES = [
     (call_circles, {'lib/base/a.c': 'int\nrcd_a(int a,\n\tint b)\n{\n\trcd_b();\n}\n',
                     'lib/base/b.c': 'int\nrcd_b(void)\n{\n\trcd_c();\n}\n',
                     'lib/base/c.c': 'int\nrcd_c(void)\n{\n\trun(rcd_a);\n}\n'}),
+    (call_circles, {'lib/rdmacm/a.c': 'int\nrcd_a(void)\n{\n\trcd_b();\n}\n',
+                    'lib/rdmacm/b.c': 'int\nrcd_b(void)\n{\n\trcd_a();\n}\n'}),
     (include_circles, {'lib/a/a.h': '#include "b.h"\n', 'lib/b/b.h': '#include "a.h"\n'}),
     (thread_marks, {'lib/cma/a.h': '/** @file A. */\n\nint\nrcd_a(void);\n'}),
     (thread_marks, {'lib/cma/a.h': '/** Threads: the\n * control thread. */\n\nint\nrcd_a(int);\n',

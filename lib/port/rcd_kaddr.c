@@ -17,9 +17,17 @@
 #include <linux/if_addr.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "rcd_dev.h"
+#include "rcd_gid_table.h"
+#include "rcd_ports.h"
+#include "rcd_rtnl.h"
 
 #define TUN_MTU  65520 /**< local TCP has that of lo; this is for who looks at netdevs */
 #define LIFE_S   60    /**< of an address on lo */
@@ -39,9 +47,9 @@ struct rcd_kaddr {
 };
 
 static int
-kaddr_request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool add, bool renew)
+kaddr_request_addr(struct rcd_ports *ports, const struct rcd_gid *gid, bool add, bool renew)
 {
-	const struct rcd_kaddr *kaddr = engine->kaddr;
+	const struct rcd_kaddr *kaddr = ports->kaddr;
 	bool v4 = rcd_gid_is_ipv4(gid);
 	const uint8_t *bytes = v4 ? gid->raw + 12 : gid->raw;
 	size_t len = v4 ? 4 : 16;
@@ -66,12 +74,12 @@ kaddr_request_addr(struct rcd_engine *engine, const struct rcd_gid *gid, bool ad
 
 		mnl_attr_put(nlh, IFA_CACHEINFO, sizeof(life), &life);
 	}
-	return rcd_netlink_request(engine, nlh);
+	return rcd_rtnl_ask(ports->rtnl, nlh, NULL, NULL);
 }
 
 /* Bring the TUN device up. */
 static int
-kaddr_set_up(struct rcd_engine *engine)
+kaddr_set_up(struct rcd_ports *ports)
 {
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
@@ -81,7 +89,7 @@ kaddr_set_up(struct rcd_engine *engine)
 	nlh->nlmsg_type = RTM_NEWLINK;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
-	info->ifi_index = (int)engine->kaddr->ifindex;
+	info->ifi_index = (int)ports->kaddr->ifindex;
 	mnl_attr_put_u32(nlh, IFLA_MTU, TUN_MTU);
 	/* No address of its own, and no router is asked for. Without IPv6 there is none anyway. */
 	families = mnl_attr_nest_start(nlh, IFLA_AF_SPEC);
@@ -89,18 +97,18 @@ kaddr_set_up(struct rcd_engine *engine)
 	mnl_attr_put_u8(nlh, IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE);
 	mnl_attr_nest_end(nlh, inet6);
 	mnl_attr_nest_end(nlh, families);
-	rcd_netlink_request(engine, nlh);
+	rcd_rtnl_ask(ports->rtnl, nlh, NULL, NULL);
 	mnl_attr_nest_cancel(nlh, families);
 	info->ifi_flags = IFF_UP;
 	info->ifi_change = IFF_UP;
-	return rcd_netlink_request(engine, nlh);
+	return rcd_rtnl_ask(ports->rtnl, nlh, NULL, NULL);
 }
 
 /* @return 0; -errno when there is no such device to be had, or no right to it */
 static int
-kaddr_make_tun(struct rcd_engine *engine)
+kaddr_make_tun(struct rcd_ports *ports)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct rcd_kaddr *kaddr = ports->kaddr;
 	struct ifreq request = { .ifr_name = IFNAME, .ifr_flags = IFF_TUN | IFF_NO_PI };
 	int err;
 
@@ -112,7 +120,7 @@ kaddr_make_tun(struct rcd_engine *engine)
 	} else {
 		memcpy(kaddr->ifname, request.ifr_name, sizeof(kaddr->ifname));
 		kaddr->ifindex = if_nametoindex(kaddr->ifname);
-		err = kaddr_set_up(engine);
+		err = kaddr_set_up(ports);
 	}
 	if (err != 0) {
 		close(kaddr->tun);
@@ -123,10 +131,10 @@ kaddr_make_tun(struct rcd_engine *engine)
 
 /* Decide where addresses go, when the first is to be given. */
 static void
-kaddr_choose_netdev(struct rcd_engine *engine)
+kaddr_choose_netdev(struct rcd_ports *ports)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
-	int err = kaddr_make_tun(engine);
+	struct rcd_kaddr *kaddr = ports->kaddr;
+	int err = kaddr_make_tun(ports);
 
 	if (err == 0)
 		return;
@@ -138,11 +146,11 @@ kaddr_choose_netdev(struct rcd_engine *engine)
 }
 
 static bool
-kaddr_is_wanted(const struct rcd_engine *engine, const struct rcd_gid *gid)
+kaddr_is_wanted(const struct rcd_ports *ports, const struct rcd_gid *gid)
 {
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->devs[i] != NULL && engine->devs[i]->lport.wire &&
-			rcd_dev_gid_find(engine->devs[i], gid) >= 0)
+		if (ports->devs[i] != NULL && ports->devs[i]->lport.wire &&
+			rcd_gid_table_find(ports->devs[i]->gids, gid) >= 0)
 			return true;
 	return false;
 }
@@ -157,9 +165,9 @@ kaddr_is_lent(const struct rcd_kaddr *kaddr, const struct rcd_gid *gid)
 }
 
 static void
-kaddr_lend(struct rcd_engine *engine, const struct rcd_gid *gid)
+kaddr_lend(struct rcd_ports *ports, const struct rcd_gid *gid)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct rcd_kaddr *kaddr = ports->kaddr;
 	int err;
 
 	/* Link-local addresses are each interface's own. */
@@ -167,10 +175,10 @@ kaddr_lend(struct rcd_engine *engine, const struct rcd_gid *gid)
 		kaddr->count == LENT_MAX)
 		return;
 	if (kaddr->ifindex == 0)
-		kaddr_choose_netdev(engine);
+		kaddr_choose_netdev(ports);
 	if (kaddr->missing[0] != '\0')
 		return;
-	err = kaddr_request_addr(engine, gid, true, false);
+	err = kaddr_request_addr(ports, gid, true, false);
 	if (err == 0)
 		kaddr->lent[kaddr->count++] = *gid;
 	else if (err == -EPERM)
@@ -180,97 +188,89 @@ kaddr_lend(struct rcd_engine *engine, const struct rcd_gid *gid)
 }
 
 void
-rcd_kaddr_sync(struct rcd_engine *engine)
+rcd_kaddr_sync(struct rcd_ports *ports)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct rcd_kaddr *kaddr = ports->kaddr;
 
-	if (kaddr == NULL || engine->netlink == NULL)
+	if (kaddr == NULL || ports->rtnl == NULL)
 		return;
 	for (uint32_t i = 0; i < kaddr->count;) {
-		if (kaddr_is_wanted(engine, &kaddr->lent[i])) {
+		if (kaddr_is_wanted(ports, &kaddr->lent[i])) {
 			i++;
 			continue;
 		}
-		kaddr_request_addr(engine, &kaddr->lent[i], false, false);
+		kaddr_request_addr(ports, &kaddr->lent[i], false, false);
 		kaddr->lent[i] = kaddr->lent[--kaddr->count];
 	}
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		const struct rcd_dev *dev = engine->devs[i];
+		const struct rcd_dev *dev = ports->devs[i];
 
 		for (uint32_t k = 0; dev != NULL && dev->lport.wire && k < dev->gids->count; k++)
 			if (dev->gids->entries[k].used)
-				kaddr_lend(engine, &dev->gids->entries[k].gid);
+				kaddr_lend(ports, &dev->gids->entries[k].gid);
 	}
 }
 
 uint64_t
-rcd_kaddr_next(const struct rcd_engine *engine)
+rcd_kaddr_next(const struct rcd_ports *ports)
 {
-	const struct rcd_kaddr *kaddr = engine->kaddr;
+	const struct rcd_kaddr *kaddr = ports->kaddr;
 
 	return kaddr != NULL && kaddr->tun < 0 && kaddr->ifindex != 0 ? kaddr->renew_ns
 								      : UINT64_MAX;
 }
 
 void
-rcd_kaddr_tick(struct rcd_engine *engine, uint64_t now_ns)
+rcd_kaddr_tick(struct rcd_ports *ports, uint64_t now_ns)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct rcd_kaddr *kaddr = ports->kaddr;
 
-	if (now_ns < rcd_kaddr_next(engine))
+	if (now_ns < rcd_kaddr_next(ports))
 		return;
 	kaddr->renew_ns = now_ns + RENEW_NS;
 	for (uint32_t i = 0; i < kaddr->count; i++)
-		kaddr_request_addr(engine, &kaddr->lent[i], true, true);
+		kaddr_request_addr(ports, &kaddr->lent[i], true, true);
 	/* What another engine left behind may have run out by now. */
-	rcd_kaddr_sync(engine);
+	rcd_kaddr_sync(ports);
 }
 
 int
-rcd_kaddr_open(struct rcd_engine *engine)
+rcd_kaddr_open(struct rcd_ports *ports)
 {
-	if (!engine->conf.kernel_addresses)
-		return 0;
-	engine->kaddr = calloc(1, sizeof(*engine->kaddr));
-	if (engine->kaddr == NULL)
+	ports->kaddr = calloc(1, sizeof(*ports->kaddr));
+	if (ports->kaddr == NULL)
 		return -ENOMEM;
-	engine->kaddr->tun = -1;
+	ports->kaddr->tun = -1;
 	return 0;
 }
 
 void
-rcd_kaddr_close(struct rcd_engine *engine)
+rcd_kaddr_close(struct rcd_ports *ports)
 {
-	struct rcd_kaddr *kaddr = engine->kaddr;
+	struct rcd_kaddr *kaddr = ports->kaddr;
 
 	if (kaddr == NULL)
 		return;
-	for (uint32_t i = 0; kaddr->tun < 0 && engine->netlink != NULL && i < kaddr->count; i++)
-		kaddr_request_addr(engine, &kaddr->lent[i], false, false);
+	for (uint32_t i = 0; kaddr->tun < 0 && ports->rtnl != NULL && i < kaddr->count; i++)
+		kaddr_request_addr(ports, &kaddr->lent[i], false, false);
 	if (kaddr->tun >= 0)
 		close(kaddr->tun);
 	free(kaddr);
-	engine->kaddr = NULL;
+	ports->kaddr = NULL;
 }
 
-void
-rcd_kaddr_show(const struct rcd_show *show, const char *name, const struct rcd_engine *engine)
+bool
+rcd_kaddr_state(const struct rcd_ports *ports, struct rcd_kaddr_state *state)
 {
-	const struct rcd_kaddr *kaddr = engine->kaddr;
+	const struct rcd_kaddr *kaddr = ports->kaddr;
 
-	if (kaddr == NULL) {
-		show->ops->none(show->out, name);
-		return;
-	}
-	show->ops->object(show->out, name);
-	if (kaddr->missing[0] != '\0') {
-		show->ops->text(show->out, "missing", kaddr->missing);
-	} else {
-		show->ops->text(show->out, "netdev", kaddr->ifname);
-		show->ops->list(show->out, "addresses");
-		for (uint32_t i = 0; i < kaddr->count; i++)
-			rcd_show_gid(show, NULL, &kaddr->lent[i]);
-		show->ops->end(show->out);
-	}
-	show->ops->end(show->out);
+	if (kaddr == NULL)
+		return false;
+	*state = (struct rcd_kaddr_state){
+		.missing = kaddr->missing[0] != '\0' ? kaddr->missing : NULL,
+		.ifname = kaddr->ifname,
+		.addrs = kaddr->lent,
+		.count = kaddr->count,
+	};
+	return true;
 }

@@ -25,10 +25,16 @@
 #include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "rcd_dev.h"
+#include "rcd_log.h"
+#include "rcd_ports.h"
+#include "rcd_rtnl.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -226,7 +232,7 @@ xdp_replace_program(struct rcd_dev *dev, int fd, int expected)
 	if (expected >= 0)
 		mnl_attr_put_u32(nlh, IFLA_XDP_EXPECTED_FD, (uint32_t)expected);
 	mnl_attr_nest_end(nlh, nest);
-	return rcd_netlink_request(dev->engine, nlh);
+	return rcd_rtnl_ask(dev->ports->rtnl, nlh, NULL, NULL);
 }
 
 int

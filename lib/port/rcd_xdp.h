@@ -7,7 +7,7 @@
 #ifndef RCD_XDP_H
 #define RCD_XDP_H
 
-#include "rcd_engine_priv.h"
+struct rcd_dev;
 
 /**
  * Before the driver has made anything.

@@ -4,11 +4,22 @@
  * Routes: the next hop of a destination, as the kernel has it for its netdevs, by the subnets and
  * the gateway of a device that the engine owns; and how neighbours are asked for.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_route.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "rcd_ah.h"
 #include "rcd_clock.h"
+#include "rcd_dev.h"
+#include "rcd_hop.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_link.h"
+#include "rcd_neigh.h"
+#include "rcd_netlink.h"
+#include "rcd_ports.h"
+#include "rcd_rtnl.h"
 
 /** As many next hops as there can be neighbours, queue pairs and address handles: it never ends. */
 #define HOPS_MAX (RCD_NEIGHS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
@@ -34,9 +45,9 @@ route_ask_on_lcore(struct rcd_lcore *lcore, void *arg)
 static void
 route_ask(void *arg, const struct rcd_neigh_target *target)
 {
-	struct rcd_engine *engine = arg;
+	struct rcd_ports *ports = arg;
 	struct question question = {
-		.dev = rcd_dev_by_serial(engine, target->key.dev),
+		.dev = rcd_dev_by_serial(ports, target->key.dev),
 		.target = target->key.gid,
 		.vlan_id = (uint16_t)target->key.vlan_id,
 	};
@@ -50,36 +61,30 @@ route_ask(void *arg, const struct rcd_neigh_target *target)
 	if ((uint32_t)target->sgid_index >= question.dev->gids->count)
 		return;
 	question.source = question.dev->gids->entries[target->sgid_index].gid;
-	rcd_lcore_call(engine->lcores.lcore[0], route_ask_on_lcore, &question);
+	rcd_lcore_call(ports->conf.lcores->lcore[0], route_ask_on_lcore, &question);
 }
 
 int
-rcd_route_open(struct rcd_engine *engine)
+rcd_route_open(struct rcd_ports *ports)
 {
 	static const struct rcd_neigh_ops ops = { .now_ns = rcd_clock_ns, .ask = route_ask };
-	struct rcd_neigh_conf conf = { .ops = &ops, .arg = engine, .seed = engine->secret };
+	struct rcd_neigh_conf conf = { .ops = &ops, .arg = ports, .seed = ports->conf.seed };
 
-	engine->hops = rcd_hops_create(HOPS_MAX, engine->secret);
-	if (engine->hops == NULL)
+	ports->hops = rcd_hops_create(HOPS_MAX, ports->conf.seed);
+	if (ports->hops == NULL)
 		return -ENOMEM;
-	conf.hops = engine->hops;
-	engine->neighs = rcd_neighs_create(&conf);
-	return engine->neighs != NULL ? 0 : -ENOMEM;
+	conf.hops = ports->hops;
+	ports->neighs = rcd_neighs_create(&conf);
+	return ports->neighs != NULL ? 0 : -ENOMEM;
 }
 
 void
-rcd_route_close(struct rcd_engine *engine)
+rcd_route_close(struct rcd_ports *ports)
 {
-	rcd_neighs_destroy(engine->neighs);
-	rcd_hops_destroy(engine->hops);
-	engine->neighs = NULL;
-	engine->hops = NULL;
-}
-
-struct rcd_hop_key
-rcd_route_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
-{
-	return (struct rcd_hop_key){ .dev = lport->serial, .vlan_id = vlan_id, .gid = *gid };
+	rcd_neighs_destroy(ports->neighs);
+	rcd_hops_destroy(ports->hops);
+	ports->neighs = NULL;
+	ports->hops = NULL;
 }
 
 /* The address on the link that packets to another have to go to. @return 0 or -ENETUNREACH */
@@ -91,8 +96,14 @@ route_next(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, stru
 	const struct rcd_gid *gateway;
 
 	*next = *dgid;
-	if (!dev->lport.answers)
-		return rcd_netlink_route(dev, dgid, next);
+	if (!dev->lport.answers) {
+		struct rcd_rtnl_way way;
+		int err = rcd_rtnl_way(dev->ports->rtnl, dgid, dev->ifindex, &way);
+
+		if (err == 0)
+			*next = way.next;
+		return err;
+	}
 	for (uint32_t i = 0; i < gids->count; i++)
 		if (gids->entries[i].vlan_id == gids->entries[sgid_index].vlan_id &&
 			rcd_gid_table_covers(gids, i, dgid))
@@ -119,7 +130,7 @@ route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 	if (rcd_dev_gid_find(dev, dgid) >= 0)
 		return dev;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		struct rcd_dev *other = dev->engine->devs[i];
+		struct rcd_dev *other = dev->ports->devs[i];
 
 		if (other != NULL && !dev->lport.wire && !other->lport.wire &&
 			rcd_dev_gid_find(other, dgid) >= 0)
@@ -132,7 +143,7 @@ int
 rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid,
 	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint8_t *mac, uint32_t *hop)
 {
-	const struct rcd_engine *engine = dev->engine;
+	const struct rcd_ports *ports = dev->ports;
 	const struct rcd_dev *local = route_local(dev, dgid);
 	struct rcd_neigh_target target = { .sgid_index = sgid_index, .ours = dev->lport.answers };
 	struct rcd_gid next;
@@ -150,29 +161,29 @@ rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgi
 	err = route_next(dev, sgid_index, dgid, &next);
 	if (err != 0)
 		return err;
-	target.key = rcd_route_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, &next);
-	err = rcd_neigh_resolve(engine->neighs, &target, quota, waiter, hop);
+	target.key = rcd_dev_hop_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, &next);
+	err = rcd_neigh_resolve(ports->neighs, &target, quota, waiter, hop);
 	if (err == 0)
-		rcd_hop_mac(rcd_hop_word(rcd_hops_macs(engine->hops), *hop), mac);
+		rcd_hop_mac(rcd_hop_word(rcd_hops_macs(ports->hops), *hop), mac);
 	return err;
 }
 
 bool
 rcd_route_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, uint8_t *mac)
 {
-	const struct rcd_engine *engine = dev->engine;
+	const struct rcd_ports *ports = dev->ports;
 	const struct rcd_dev *local = route_local(dev, gid);
 	struct rcd_hop_key key =
-		rcd_route_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, gid);
+		rcd_dev_hop_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, gid);
 	uint32_t hop;
 
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
 		return true;
 	}
-	hop = rcd_neigh_known(engine->neighs, &key);
+	hop = rcd_neigh_known(ports->neighs, &key);
 	if (hop == RCD_HOP_NONE)
 		return false;
-	rcd_hop_mac(rcd_hop_word(rcd_hops_macs(engine->hops), hop), mac);
+	rcd_hop_mac(rcd_hop_word(rcd_hops_macs(ports->hops), hop), mac);
 	return true;
 }

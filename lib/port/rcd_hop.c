@@ -7,6 +7,7 @@
 #include "rcd_hop.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "rcd_check.h"
 #include "rcd_thread.h"

@@ -2,9 +2,8 @@
 /**
  * @file
  * Routes: which address on the link packets to a destination have to go to, and its MAC. The
- * engine as host of the tables of neighbours and next hops.
- *
- * Threads: the control thread, but for rcd_route_key().
+ * tables of neighbours and next hops are made and asked here. All functions belong to the control
+ * thread.
  */
 #ifndef RCD_ROUTE_H
 #define RCD_ROUTE_H
@@ -13,23 +12,19 @@
 #include <stdint.h>
 
 #include "rcd_gid.h"
-#include "rcd_neigh.h"
 
 struct rcd_dev;
-struct rcd_engine;
-struct rcd_lport;
+struct rcd_ports;
+struct rcd_quota_entry;
+struct rcd_waiter;
 
-/** Make both tables of an engine. @return 0 or -ENOMEM: it is for rcd_route_close() */
+/** Make both tables. @return 0 or -ENOMEM: it is for rcd_route_close() */
 int
-rcd_route_open(struct rcd_engine *engine);
+rcd_route_open(struct rcd_ports *ports);
 
 /** Free them, when no lcore runs and nobody waits. */
 void
-rcd_route_close(struct rcd_engine *engine);
-
-/** The key of an address on the link of a device. Any thread that knows it. */
-struct rcd_hop_key
-rcd_route_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);
+rcd_route_close(struct rcd_ports *ports);
 
 /**
  * The MAC of the next hop towards an address.

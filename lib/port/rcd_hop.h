@@ -9,17 +9,16 @@
  * is one at most. When the entry goes before the vectors do, the place keeps its MAC, and the next
  * entry for this address finds it again, with its users.
  *
- * Threads: the control thread; MACs are loaded by any. A vector's owner stops looking before it
- * gives up its place.
+ * Threads: the control thread, which alone stores MACs; any loads them (rcd_hop_word.h). A vector's
+ * owner stops looking before it gives up its place.
  */
 #ifndef RCD_HOP_H
 #define RCD_HOP_H
 
 #include <stdint.h>
-#include <string.h>
 
-#include "rcd_eth.h"
 #include "rcd_gid.h"
+#include "rcd_hop_word.h"
 
 /** What a place belongs to: an address on a link. */
 struct rcd_hop_key {
@@ -29,9 +28,6 @@ struct rcd_hop_key {
 };
 
 struct rcd_hops;
-
-/** Number of no place: the MAC of such a vector follows from its address. */
-#define RCD_HOP_NONE 0u
 
 /**
  * Make the table.
@@ -92,19 +88,5 @@ rcd_hop_users(const struct rcd_hops *hops, uint32_t hop);
 /** The MAC from now on. */
 void
 rcd_hop_set(struct rcd_hops *hops, uint32_t hop, const uint8_t *mac);
-
-/** The MAC of a place in one word, 0: none. Any thread. */
-static inline uint64_t
-rcd_hop_word(const uint64_t *macs, uint32_t hop)
-{
-	return __atomic_load_n(&macs[hop], __ATOMIC_RELAXED);
-}
-
-/** Its bytes. */
-static inline void
-rcd_hop_mac(uint64_t word, uint8_t *mac)
-{
-	memcpy(mac, &word, RCD_MAC_LEN);
-}
 
 #endif /* RCD_HOP_H */

@@ -3,10 +3,16 @@
  * @file
  * Keys of a link that change while it is there. What a value may be is rcd_dev_conf.c's.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_dev_set.h"
 
 #include <errno.h>
 #include <rte_ethdev.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rcd_dev.h"
+#include "rcd_ports.h"
 
 __attribute__((format(printf, 4, 5))) static int
 dev_set_refuse(int err, char *error, size_t error_len, const char *format, ...)
@@ -56,7 +62,7 @@ dev_set_impair(struct rcd_dev *dev, const char *args, char *error, size_t error_
 	if (args[0] == '\0')
 		return dev_set_refuse(
 			-EINVAL, error, error_len, "impair: seed=1 alone ends all of it");
-	err = dev->engine->conf.impair_set(dev->lport.port_id, args, what, sizeof(what));
+	err = dev->ports->conf.impair_set(dev->lport.port_id, args, what, sizeof(what));
 	if (err != 0)
 		return dev_set_refuse(err, error, error_len, "impair: %s", what);
 	return 0;
@@ -72,10 +78,10 @@ dev_set_state(struct rcd_dev *dev, bool down)
 }
 
 int
-rcd_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
+rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const char *val,
 	char *error, size_t error_len)
 {
-	struct rcd_dev *dev = rcd_dev_find(engine, name);
+	struct rcd_dev *dev = rcd_dev_find(ports, name);
 	int which = rcd_link_key_find(key);
 	enum rcd_link_key wrong;
 	struct rcd_dev_conf conf;
@@ -108,16 +114,4 @@ rcd_dev_set(struct rcd_engine *engine, const char *name, const char *key, const 
 	if (which == RCD_LINK_KEY_IMPAIR)
 		memcpy(dev->conf.impair, conf.impair, sizeof(conf.impair));
 	return 0;
-}
-
-int
-rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
-	char *error, size_t error_len)
-{
-	int err;
-
-	rcd_telemetry_lock();
-	err = rcd_dev_set(engine, name, key, val, error, error_len);
-	rcd_telemetry_unlock();
-	return err;
 }

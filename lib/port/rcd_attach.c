@@ -4,21 +4,32 @@
  * The three attachments: an end of an embedded wire, a kernel's netdev, any DPDK port. Each finds
  * or makes an ethdev; setting it up is common to all.
  */
-#include "rcd_xdp.h"
+#include "rcd_attach.h"
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_dev.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_log.h"
 #include "rcd_memif.h"
+#include "rcd_netlink.h"
+#include "rcd_ports.h"
+#include "rcd_xdp.h"
 
 #define WIRE_RING   1024
 #define DESCRIPTORS 1024
@@ -31,7 +42,7 @@
 #define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
 
 __attribute__((format(printf, 3, 4))) static void
-say(char *error, size_t error_len, const char *format, ...)
+attach_say(char *error, size_t error_len, const char *format, ...)
 {
 	va_list args;
 
@@ -67,7 +78,7 @@ attach_wire_end(struct rcd_dev *dev, char *error, size_t error_len)
 	port = rte_eth_from_rings(
 		name, rx, dev->lport.queues, tx, dev->lport.queues, (unsigned int)dev->socket_id);
 	if (port < 0) {
-		say(error, error_len, "%s: no ring port: %s", dev->conf.name,
+		attach_say(error, error_len, "%s: no ring port: %s", dev->conf.name,
 			rte_strerror(rte_errno));
 		return -ENODEV;
 	}
@@ -79,12 +90,12 @@ attach_wire_end(struct rcd_dev *dev, char *error, size_t error_len)
 int
 rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	uint16_t queues = (uint16_t)dev->engine->lcores.count;
+	uint16_t queues = (uint16_t)dev->ports->conf.lcores->count;
 
 	for (uint16_t i = 0; i < queues; i++) {
 		if (attach_wire_ring(dev, i, true) == NULL ||
 			attach_wire_ring(dev->peer, i, true) == NULL) {
-			say(error, error_len, "%s: no memory for the wire", dev->conf.name);
+			attach_say(error, error_len, "%s: no memory for the wire", dev->conf.name);
 			return -ENOMEM;
 		}
 	}
@@ -137,7 +148,7 @@ attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 			close(fd);
 			if (err == EADDRNOTAVAIL)
 				continue;
-			say(error, error_len, "%s: UDP port 4791 of %s is taken: %s",
+			attach_say(error, error_len, "%s: UDP port 4791 of %s is taken: %s",
 				dev->conf.name, dev->conf.target, strerror(err));
 			return -EADDRINUSE;
 		}
@@ -242,7 +253,7 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 
 	dev->ifindex = if_nametoindex(dev->conf.target);
 	if (dev->ifindex == 0) {
-		say(error, error_len, "%s: there is no netdev %s", dev->conf.name,
+		attach_say(error, error_len, "%s: there is no netdev %s", dev->conf.name,
 			dev->conf.target);
 		return -ENODEV;
 	}
@@ -250,8 +261,8 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	if (err == 0)
 		err = attach_hold_port(dev, error, error_len);
 	else
-		say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
-			dev->conf.target, strerror(-err));
+		attach_say(error, error_len, "%s: the kernel does not tell of %s: %s",
+			dev->conf.name, dev->conf.target, strerror(-err));
 	if (err != 0)
 		return err;
 	return 0;
@@ -301,7 +312,7 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	err = attach_packet(dev);
 	if (err == 0)
 		return attach_start_port(dev, error, error_len);
-	say(error, error_len, "%s: no driver takes %s: %s", dev->conf.name, dev->conf.target,
+	attach_say(error, error_len, "%s: no driver takes %s: %s", dev->conf.name, dev->conf.target,
 		strerror(-err));
 	return err;
 }
@@ -323,7 +334,7 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 		snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
 		return 0;
 	}
-	say(error, error_len, "%s: EAL finds no port %s", dev->conf.name, dev->conf.target);
+	attach_say(error, error_len, "%s: EAL finds no port %s", dev->conf.name, dev->conf.target);
 	return err != 0 ? err : -ENODEV;
 }
 
@@ -346,8 +357,8 @@ attach_wrap(struct rcd_dev *dev, char *error, size_t error_len)
 	err = attach_probe(dev, "net_impair", args);
 	if (err != 0) {
 		memcpy(dev->vdev, vdev, sizeof(vdev));
-		say(error, error_len, "%s: %s", dev->conf.name,
-			dev->engine->conf.impair_set == NULL
+		attach_say(error, error_len, "%s: %s", dev->conf.name,
+			dev->ports->conf.impair_set == NULL
 				? "this build has no net_impair (usertools/rocade-driver-sdk.sh)"
 				: "net_impair does not take its arguments, as the log says");
 		return err;
@@ -363,7 +374,7 @@ attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 	struct rte_eth_dev_info info;
 	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
 	struct rte_mempool *pool =
-		dev->pool != NULL ? dev->pool : dev->engine->pools[dev->socket_id];
+		dev->pool != NULL ? dev->pool : dev->ports->conf.pools[dev->socket_id];
 	int err = dev->conf.impair[0] != '\0' ? attach_wrap(dev, error, error_len) : 0;
 
 	if (err == 0)
@@ -391,7 +402,7 @@ attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 				dev->lport.port_id, i, tx_desc, (unsigned int)dev->socket_id, NULL);
 	}
 	if (err != 0) {
-		say(error, error_len, "%s: the port can't be configured: %s", dev->conf.name,
+		attach_say(error, error_len, "%s: the port can't be configured: %s", dev->conf.name,
 			strerror(-err));
 		return err;
 	}
@@ -408,7 +419,7 @@ attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	err = rte_eth_dev_start(dev->lport.port_id);
 	if (err != 0) {
-		say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
+		attach_say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
 			strerror(-err));
 		return err;
 	}
@@ -439,8 +450,8 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	int err = -EINVAL;
 
 	dev->lport.answers = dev->conf.attach != RCD_ATTACH_NETDEV;
-	dev->lport.queues = (uint16_t)dev->engine->lcores.count;
-	dev->socket_id = dev->engine->lcores.lcore[0]->socket_id;
+	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
+	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
 	switch (dev->conf.attach) {
 	case RCD_ATTACH_WIRE:
 		err = attach_wire_end(dev, error, error_len);
@@ -458,8 +469,8 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	if (rte_eth_dev_socket_id(dev->lport.port_id) >= 0)
 		dev->socket_id = rte_eth_dev_socket_id(dev->lport.port_id);
-	if (dev->engine->pools[dev->socket_id] == NULL)
-		dev->socket_id = dev->engine->lcores.lcore[0]->socket_id;
+	if (dev->ports->conf.pools[dev->socket_id] == NULL)
+		dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
 	if (dev->conf.attach != RCD_ATTACH_NETDEV)
 		err = attach_start_port(dev, error, error_len);
 	if (err != 0)
@@ -483,7 +494,7 @@ attach_leave_memif(const struct rcd_dev *dev)
 		rcd_memif_socket(dev->conf.target, path, &len) != 0)
 		return;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		const struct rcd_dev *other = dev->engine->devs[i];
+		const struct rcd_dev *other = dev->ports->devs[i];
 		size_t other_len = sizeof(other_path);
 
 		if (other != NULL && other != dev && other->conf.attach == RCD_ATTACH_PORT &&

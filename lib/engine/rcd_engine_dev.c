@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Devices as programs ask for them, and the engine as host of lib/port.
+ */
+#include "rcd_engine_dev.h"
+
+#include <errno.h>
+
+#include "rcd_cma.h"
+#include "rcd_dev_set.h"
+#include "rcd_engine_priv.h"
+
+static void
+engine_dev_event(void *arg, struct rcd_dev *dev, uint32_t type)
+{
+	const struct rcd_engine *engine = arg;
+	struct rcd_context *context;
+
+	LIST_FOREACH(context, &engine->contexts, link)
+		if (context->dev == dev)
+			rcd_context_event(context, type, RCD_CTRL_EVENT_PORT, 1);
+}
+
+static void
+engine_dev_gone(void *arg, struct rcd_dev *dev)
+{
+	struct rcd_engine *engine = arg;
+	struct rcd_context *context, *next;
+
+	for (context = LIST_FIRST(&engine->contexts); context != NULL; context = next) {
+		next = LIST_NEXT(context, link);
+		if (context->dev != dev)
+			continue;
+		rcd_context_event(context, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
+		rcd_context_end(context);
+	}
+	rcd_cma_dev_gone(engine->cma, dev->lport.serial);
+}
+
+const struct rcd_ports_ops rcd_engine_dev_ops = {
+	.event = engine_dev_event,
+	.gone = engine_dev_gone,
+};
+
+int
+rcd_engine_dev_add(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+{
+	int err;
+
+	rcd_telemetry_lock();
+	err = rcd_ports_add(&engine->ports, conf, error, error_len);
+	rcd_telemetry_unlock();
+	return err;
+}
+
+int
+rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
+{
+	int err;
+
+	rcd_telemetry_lock();
+	err = rcd_ports_del(&engine->ports, name);
+	rcd_telemetry_unlock();
+	return err;
+}
+
+int
+rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
+	char *error, size_t error_len)
+{
+	int err;
+
+	rcd_telemetry_lock();
+	err = rcd_dev_set(&engine->ports, name, key, val, error, error_len);
+	rcd_telemetry_unlock();
+	return err;
+}
+
+uint64_t
+rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter)
+{
+	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
+
+	return dev != NULL ? rcd_lport_sum(&dev->lport, counter) : 0;
+}
+
+int
+rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_id)
+{
+	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
+
+	if (dev == NULL)
+		return -ENOENT;
+	*port_id = dev->lport.port_id;
+	return 0;
+}

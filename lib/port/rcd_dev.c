@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Devices one by one: how they are found, their MTU and the state of their link.
+ */
+#include "rcd_dev.h"
+
+#include <rte_ethdev.h>
+#include <string.h>
+
+#include "rcd_counter.h"
+#include "rcd_log.h"
+#include "rcd_wr.h"
+#include "rcd_ports.h"
+
+struct rcd_dev *
+rcd_dev_find(const struct rcd_ports *ports, const char *name)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && strcmp(ports->devs[i]->conf.name, name) == 0)
+			return ports->devs[i];
+	return NULL;
+}
+
+struct rcd_dev *
+rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ports->devs[i]->lport.serial == serial)
+			return ports->devs[i];
+	return NULL;
+}
+
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	return rcd_gid_table_find(dev->gids, gid);
+}
+
+struct rcd_hop_key
+rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
+{
+	return (struct rcd_hop_key){ .dev = lport->serial, .vlan_id = vlan_id, .gid = *gid };
+}
+
+void
+rcd_dev_event(struct rcd_dev *dev, uint32_t type)
+{
+	dev->ports->conf.ops->event(dev->ports->conf.arg, dev, type);
+}
+
+void
+rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
+{
+	uint32_t path_mtu = RCD_PATH_MTU_MAX_BYTES;
+
+	if (dev->mtu_max != 0 && mtu > dev->mtu_max)
+		mtu = dev->mtu_max;
+	if (dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mtu != 0 && mtu > dev->conf.mtu)
+		mtu = dev->conf.mtu;
+	dev->mtu = mtu;
+	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + 80 > mtu)
+		path_mtu /= 2;
+	dev->path_mtu = path_mtu;
+}
+
+void
+rcd_dev_check_link(struct rcd_dev *dev)
+{
+	struct rte_eth_link link = { .link_status = 0 };
+	bool up;
+
+	if (dev->conf.attach == RCD_ATTACH_NETDEV)
+		up = dev->link_up;
+	else
+		up = rte_eth_link_get_nowait(dev->lport.port_id, &link) == 0 && link.link_status;
+	if (dev->peer != NULL)
+		up = up && !dev->peer->admin_down;
+	up = up && !dev->admin_down;
+	if (up == dev->up)
+		return;
+	dev->up = up;
+	RCD_LOG(NOTICE, "%s: link %s", dev->conf.name, up ? "up" : "down");
+	if (!up)
+		rcd_counter_add(
+			rcd_lport_control_counters(&dev->lport), RCD_COUNTER_LINK_DOWNED, 1);
+	rcd_dev_event(dev, up ? RCD_EVENT_PORT_ACTIVE : RCD_EVENT_PORT_ERR);
+}
+
+uint32_t
+rcd_dev_speed_mbps(const struct rcd_dev *dev)
+{
+	struct rte_eth_link link = { .link_status = 0 };
+
+	/* What the drivers of wires and netdevs say is made up. */
+	if (dev->conf.attach != RCD_ATTACH_PORT ||
+		rte_eth_link_get_nowait(dev->lport.port_id, &link) != 0 ||
+		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
+		return 0;
+	return link.link_speed;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A device: one port, its link and its addresses. What lcores see of it is its rcd_lport, and a
+ * view that is replaced as a whole (rcd_dev_view.h). All of it belongs to the control thread.
+ */
+#ifndef RCD_DEV_H
+#define RCD_DEV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_dev_conf.h"
+#include "rcd_eth.h"
+#include "rcd_gid_table.h"
+#include "rcd_hop.h"
+#include "rcd_lport.h"
+
+struct rcd_ports;
+struct rcd_xdp;
+struct rte_device;
+struct rte_mempool;
+
+/** The device. */
+struct rcd_dev {
+	struct rcd_lport lport; /**< all of it that lcores see; by its index in ports->devs */
+	struct rcd_ports *ports;
+	struct rcd_dev_conf conf;
+	const struct rcd_gid_table *gids; /**< that of the view; without one it is empty */
+	uint8_t mac[RCD_MAC_LEN];         /**< as in the view, when there is one */
+	struct rcd_dev *peer;             /**< the other end of its wire; NULL: it is no wire's */
+	char driver[32];                  /**< of DPDK */
+	char vdev[64]; /**< EAL device that was made for it, and goes with it; "": none */
+	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
+	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
+	uint32_t ifindex;           /**< of the netdev; 0: none */
+	int hold[2];                /**< sockets that hold port 4791; -1: none */
+	/** Of its own, where the driver wants that; NULL: that of its node. */
+	struct rte_mempool *pool;
+	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */
+	uint32_t mtu;      /**< of IP */
+	uint32_t path_mtu; /**< largest of the five that fits */
+	int socket_id;
+	bool up;
+	bool link_up;    /**< of a netdev, as the kernel says */
+	bool xdp_taken;  /**< likewise: it has an XDP program */
+	bool admin_down; /**< taken down by a command */
+	bool started;
+	bool shown; /**< to lcores: it has a view */
+};
+
+/** A device by its name, or by its number, which no other ever has. @return NULL: it went */
+struct rcd_dev *
+rcd_dev_find(const struct rcd_ports *ports, const char *name);
+struct rcd_dev *
+rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial);
+
+/** Whether the address belongs to the device now. @return its place in the table; -1: no */
+int
+rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
+
+/** What a next hop on the link of a device is found by. Any thread that knows the device. */
+struct rcd_hop_key
+rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);
+
+/** Tell all clients of a device. @param type  enum rcd_event */
+void
+rcd_dev_event(struct rcd_dev *dev, uint32_t type);
+
+/** Speed of a device's link. @return Mb/s; 0: not known */
+uint32_t
+rcd_dev_speed_mbps(const struct rcd_dev *dev);
+
+/** Look at the link again; tell clients when it changed. */
+void
+rcd_dev_check_link(struct rcd_dev *dev);
+
+/** The MTU is another one, or as near to it as the driver and the configuration let it be. */
+void
+rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu);
+
+#endif /* RCD_DEV_H */

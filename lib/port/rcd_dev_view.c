@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Views of devices: made, shown to lcores, and freed behind them.
+ */
+#include "rcd_dev_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_dev.h"
+#include "rcd_kaddr.h"
+#include "rcd_lcores.h"
+#include "rcd_ports.h"
+
+/* Whether packets of a device get to another without a port: the end of a wire is for the wire. */
+static bool
+dev_view_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
+{
+	return other == dev || (!dev->lport.wire && !other->lport.wire && !dev->conf.no_shortcut);
+}
+
+/* What lcores are to see of a device now. @return NULL: no memory */
+static struct rcd_lport_view *
+dev_view_make(const struct rcd_dev *dev, const struct rcd_gid_table *gids)
+{
+	struct rcd_lport_view *view = calloc(1, sizeof(*view));
+
+	if (view == NULL)
+		return NULL;
+	memcpy(view->mac, dev->mac, RCD_MAC_LEN);
+	/* Who came last stands first, if two have a MAC. */
+	for (uint32_t i = RCD_DEVS_MAX; i-- > 0;) {
+		const struct rcd_dev *other = dev->ports->devs[i];
+
+		if (other == NULL || !other->shown || !dev_view_reaches(dev, other) ||
+			rcd_lport_view_local(view, other->mac) >= 0)
+			continue;
+		memcpy(view->locals[view->local_count].mac, other->mac, RCD_MAC_LEN);
+		view->locals[view->local_count++].index = (uint16_t)i;
+	}
+	view->gids = *gids;
+	view->gids.count = 0;
+	for (uint32_t i = 0; i < RCD_GIDS_MAX; i++)
+		if (view->gids.entries[i].used)
+			view->gids.count = i + 1;
+	return view;
+}
+
+/* The one before, for free(). */
+static void *
+dev_view_show(struct rcd_dev *dev, const struct rcd_lport_view *view)
+{
+	const struct rcd_lport_view *before = rcd_lport_set_view(&dev->lport, view);
+
+	dev->gids = &view->gids;
+	return (void *)(uintptr_t)before;
+}
+
+/* The view of each device tells the MACs of others: make all of them anew. @return 0 or -ENOMEM */
+static int
+dev_view_show_all(struct rcd_ports *ports)
+{
+	void *views[RCD_DEVS_MAX] = { NULL };
+	int err = 0;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX && err == 0; i++) {
+		const struct rcd_dev *dev = ports->devs[i];
+
+		if (dev == NULL || !dev->shown)
+			continue;
+		views[i] = dev_view_make(dev, dev->gids);
+		if (views[i] == NULL)
+			err = -ENOMEM;
+	}
+	for (uint32_t i = 0; i < RCD_DEVS_MAX && err == 0; i++)
+		if (views[i] != NULL)
+			views[i] = dev_view_show(ports->devs[i], views[i]);
+	if (err == 0)
+		rcd_lcores_synchronize(ports->conf.lcores);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		free(views[i]);
+	return err;
+}
+
+int
+rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	uint8_t before[RCD_MAC_LEN];
+	int err;
+
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return 0;
+	memcpy(before, dev->mac, RCD_MAC_LEN);
+	memcpy(dev->mac, mac, RCD_MAC_LEN);
+	err = dev->shown ? dev_view_show_all(dev->ports) : 0;
+	if (err != 0)
+		memcpy(dev->mac, before, RCD_MAC_LEN);
+	return err;
+}
+
+/* Replace the table of addresses of a device that lcores see. */
+static int
+dev_view_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
+{
+	const struct rcd_lport_view *view = dev_view_make(dev, table);
+	void *before;
+
+	if (view == NULL)
+		return -ENOMEM;
+	before = dev_view_show(dev, view);
+	rcd_lcores_synchronize(dev->ports->conf.lcores);
+	free(before);
+	if (dev->lport.wire)
+		rcd_kaddr_sync(dev->ports);
+	return 0;
+}
+
+int
+rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
+{
+	struct rcd_gid_table table = *dev->gids;
+
+	if (rcd_dev_gid_find(dev, &addr->gid) >= 0)
+		return -EEXIST;
+	for (uint32_t i = 0; i < RCD_GIDS_MAX; i++) {
+		if (table.entries[i].used)
+			continue;
+		table.entries[i].gid = addr->gid;
+		table.entries[i].prefix_len = addr->prefix_len;
+		table.entries[i].vlan_id = addr->vlan_id;
+		table.entries[i].used = true;
+		return dev_view_set_gids(dev, &table);
+	}
+	return -ENOSPC;
+}
+
+int
+rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	struct rcd_gid_table table = *dev->gids;
+	int index = rcd_dev_gid_find(dev, gid);
+
+	if (index < 0)
+		return -ENOENT;
+	memset(&table.entries[index], 0, sizeof(table.entries[0]));
+	return dev_view_set_gids(dev, &table);
+}
+
+/* The address that every interface has (RFC 4291, appendix A); GID 0, as verbs users expect. */
+static struct rcd_gid
+dev_view_link_local(const uint8_t *mac)
+{
+	struct rcd_gid gid = { { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3],
+		mac[4], mac[5] } };
+
+	return gid;
+}
+
+int
+rcd_dev_view_begin(struct rcd_dev *dev)
+{
+	struct rcd_gid_table table = { .count = 0 };
+	const struct rcd_lport_view *view;
+	uint32_t count = 0;
+
+	table.entries[count].gid = dev_view_link_local(dev->mac);
+	table.entries[count].prefix_len = 64;
+	table.entries[count++].used = true;
+	for (uint32_t i = 0; i < dev->conf.addr_count; i++) {
+		const struct rcd_addr *addr = &dev->conf.addrs[i];
+
+		if (rcd_gid_eq(&addr->gid, &table.entries[0].gid))
+			continue;
+		table.entries[count].gid = addr->gid;
+		table.entries[count].prefix_len = addr->prefix_len;
+		table.entries[count].vlan_id = addr->vlan_id;
+		table.entries[count++].used = true;
+	}
+	dev->ports->devs[dev->lport.index] = dev;
+	dev->shown = true;
+	view = dev_view_make(dev, &table);
+	if (view == NULL)
+		return -ENOMEM;
+	dev_view_show(dev, view);
+	return dev_view_show_all(dev->ports);
+}
+
+void
+rcd_dev_view_end(struct rcd_dev *dev)
+{
+	rcd_lport_hide(&dev->lport);
+	dev->shown = false;
+	dev->ports->devs[dev->lport.index] = NULL;
+	/* Without memory the others know a MAC too much: a place that no device has. */
+	dev_view_show_all(dev->ports);
+	if (dev->lport.wire)
+		rcd_kaddr_sync(dev->ports);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Messages of the kernel about links, addresses and neighbours, each to the device that it is of.
+ */
+#include "rcd_netlink.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "rcd_dev.h"
+#include "rcd_dev_view.h"
+#include "rcd_hop.h"
+#include "rcd_log.h"
+#include "rcd_neigh.h"
+#include "rcd_wr.h"
+#include "rcd_ports.h"
+#include "rcd_rtnl.h"
+
+#define BUFFER_BYTES 32768
+
+struct rcd_netlink {
+	struct mnl_socket *changes;
+	struct rcd_ports *ports;
+	char buffer[BUFFER_BYTES];
+};
+
+struct rcd_netlink *
+rcd_netlink_open(struct rcd_ports *ports)
+{
+	struct rcd_netlink *netlink = calloc(1, sizeof(*netlink));
+	unsigned int groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH;
+
+	if (netlink == NULL)
+		return NULL;
+	netlink->ports = ports;
+	netlink->changes = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (netlink->changes != NULL &&
+		mnl_socket_bind(netlink->changes, groups, MNL_SOCKET_AUTOPID) == 0)
+		return netlink;
+	rcd_netlink_close(netlink);
+	return NULL;
+}
+
+void
+rcd_netlink_close(struct rcd_netlink *netlink)
+{
+	if (netlink == NULL)
+		return;
+	if (netlink->changes != NULL)
+		mnl_socket_close(netlink->changes);
+	free(netlink);
+}
+
+int
+rcd_netlink_fd(const struct rcd_netlink *netlink)
+{
+	return mnl_socket_get_fd(netlink->changes);
+}
+
+static struct rcd_dev *
+netlink_dev_of(struct rcd_ports *ports, uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ifindex != 0 && ports->devs[i]->ifindex == ifindex)
+			return ports->devs[i];
+	return NULL;
+}
+
+/* Whether a netdev has a program of XDP, in any mode. */
+static bool
+netlink_has_program(const struct nlattr *nest)
+{
+	struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) == IFLA_XDP_ATTACHED)
+			return mnl_attr_get_u8(attr) != XDP_ATTACHED_NONE;
+	}
+	return false;
+}
+
+static void
+netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	if (rcd_dev_set_mac(dev, mac) != 0)
+		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
+}
+
+static void
+netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+{
+	const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
+	struct nlattr *attr;
+
+	if (nlh->nlmsg_type == RTM_DELLINK) {
+		dev->link_up = false;
+		return;
+	}
+	dev->link_up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
+		if (mnl_attr_get_type(attr) == IFLA_MTU)
+			rcd_dev_set_mtu(dev, mnl_attr_get_u32(attr));
+		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
+			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
+			netlink_take_mac(dev, mnl_attr_get_payload(attr));
+		else if (mnl_attr_get_type(attr) == IFLA_XDP)
+			dev->xdp_taken = netlink_has_program(attr);
+	}
+}
+
+static void
+netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+{
+	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
+	struct rcd_addr addr = { .prefix_len = info->ifa_prefixlen };
+	struct nlattr *attr;
+	bool found = false;
+	bool local = false;
+	int err;
+
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
+		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
+		if (mnl_attr_get_type(attr) == IFA_LOCAL)
+			local = found = rcd_rtnl_take_addr(attr, info->ifa_family, &addr.gid);
+		else if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
+			found = rcd_rtnl_take_addr(attr, info->ifa_family, &addr.gid);
+	}
+	if (!found)
+		return;
+	if (nlh->nlmsg_type == RTM_NEWADDR)
+		err = rcd_dev_addr_add(dev, &addr);
+	else
+		err = rcd_dev_addr_del(dev, &addr.gid);
+	if (err == 0 && dev->started)
+		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
+}
+
+static void
+netlink_on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+{
+	const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
+	struct nlattr *attr;
+	const uint8_t *mac = NULL;
+	struct rcd_hop_key key;
+	struct rcd_gid gid;
+	bool found = false;
+
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
+		if (mnl_attr_get_type(attr) == NDA_DST)
+			found = rcd_rtnl_take_addr(attr, info->ndm_family, &gid);
+		else if (mnl_attr_get_type(attr) == NDA_LLADDR &&
+			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
+			mac = mnl_attr_get_payload(attr);
+	}
+	if (!found)
+		return;
+	key = rcd_dev_hop_key(&dev->lport, 0, &gid);
+	if (nlh->nlmsg_type == RTM_DELNEIGH || (info->ndm_state & NUD_FAILED))
+		rcd_neigh_forget(dev->ports->neighs, &key);
+	else if (mac != NULL && !(info->ndm_state & (NUD_INCOMPLETE | NUD_NONE)))
+		rcd_neigh_learn(dev->ports->neighs, &key, mac);
+}
+
+static int
+netlink_on_message(const struct nlmsghdr *nlh, void *arg)
+{
+	struct rcd_netlink *netlink = arg;
+	struct rcd_dev *dev;
+
+	switch (nlh->nlmsg_type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK: {
+		const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
+
+		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ifi_index);
+		if (dev != NULL) {
+			netlink_on_link(dev, nlh);
+			if (dev->started)
+				rcd_dev_check_link(dev);
+		}
+		break;
+	}
+	case RTM_NEWADDR:
+	case RTM_DELADDR: {
+		const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
+
+		dev = netlink_dev_of(netlink->ports, info->ifa_index);
+		if (dev != NULL)
+			netlink_on_addr(dev, nlh);
+		break;
+	}
+	case RTM_NEWNEIGH:
+	case RTM_DELNEIGH: {
+		const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
+
+		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ndm_ifindex);
+		if (dev != NULL)
+			netlink_on_neigh(dev, nlh);
+		break;
+	}
+	default:
+		break;
+	}
+	return MNL_CB_OK;
+}
+
+void
+rcd_netlink_ready(struct rcd_netlink *netlink)
+{
+	struct rcd_ports *ports = netlink->ports;
+	ssize_t got;
+
+	while ((got = mnl_socket_recvfrom(
+			netlink->changes, netlink->buffer, sizeof(netlink->buffer))) > 0)
+		mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
+	if (got < 0 && errno == ENOBUFS) {
+		/* Changes were lost: ask for everything. */
+		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+			if (ports->devs[i] != NULL && ports->devs[i]->ifindex != 0)
+				rcd_netlink_sync(ports->devs[i]);
+	}
+}
+
+/* A list of one kind; entries of other netdevs are passed over by netlink_on_message(). */
+static int
+netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rtgenmsg *gen;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+	gen->rtgen_family = family;
+	return rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
+}
+
+static int
+netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
+{
+	netlink_on_link(arg, nlh);
+	return MNL_CB_OK;
+}
+
+int
+rcd_netlink_sync(struct rcd_dev *dev)
+{
+	struct rcd_netlink *netlink = dev->ports->netlink;
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct ifinfomsg *info;
+	int err;
+
+	if (netlink == NULL)
+		return -ENOTCONN;
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ifi_index = (int)dev->ifindex;
+	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, dev);
+	/* Addresses find the device by its place, which it has not yet the first time. */
+	if (err == 0 && dev->started) {
+		err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
+		if (err == 0)
+			err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
+	}
+	return err;
+}
+
+/* A request about one neighbour. What the kernel answers is learned. @return 0 or -errno */
+static int
+netlink_ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
+	const struct rcd_gid *gid)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	bool v4 = rcd_gid_is_ipv4(gid);
+	struct ndmsg *info;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ndm_family = v4 ? AF_INET : AF_INET6;
+	info->ndm_ifindex = (int)dev->ifindex;
+	info->ndm_state = NUD_NONE;
+	info->ndm_flags = ndm_flags;
+	mnl_attr_put(nlh, NDA_DST, v4 ? 4 : 16, v4 ? gid->raw + 12 : gid->raw);
+	return rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_message, dev->ports->netlink);
+}
+
+void
+rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
+{
+	if (dev->ports->netlink == NULL)
+		return;
+	/* An entry in use has the kernel resolve it; one that exists is told of if it is known. */
+	netlink_ask_neigh(dev, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, gid);
+	netlink_ask_neigh(dev, RTM_GETNEIGH, 0, 0, gid);
+}

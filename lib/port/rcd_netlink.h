@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the kernel says of the netdevs that it keeps: link, MTU, addresses and neighbours, by
+ * rtnetlink (rtnetlink(7)). One socket listens to changes; what is there already is asked for
+ * (rcd_rtnl.h). All functions belong to the control thread.
+ */
+#ifndef RCD_NETLINK_H
+#define RCD_NETLINK_H
+
+#include "rcd_gid.h"
+
+struct rcd_dev;
+struct rcd_netlink;
+struct rcd_ports;
+
+/** Listen. @return NULL: the kernel has no rtnetlink, or there is no memory; errno */
+struct rcd_netlink *
+rcd_netlink_open(struct rcd_ports *ports);
+
+/** NULL is allowed. */
+void
+rcd_netlink_close(struct rcd_netlink *netlink);
+
+/** The socket, to be watched. */
+int
+rcd_netlink_fd(const struct rcd_netlink *netlink);
+
+/** Take what the kernel has told; it never waits. */
+void
+rcd_netlink_ready(struct rcd_netlink *netlink);
+
+/** Read a netdev's link, and once it is started addresses and neighbours. @return 0 or -errno */
+int
+rcd_netlink_sync(struct rcd_dev *dev);
+
+/** Make the kernel look for a neighbour; one that it knows is learned at once. */
+void
+rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid);
+
+#endif /* RCD_NETLINK_H */

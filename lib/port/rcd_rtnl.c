@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * One socket for questions, and what comes back by it.
+ */
+#include "rcd_rtnl.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define BUFFER_BYTES 32768
+
+struct rcd_rtnl {
+	struct mnl_socket *sock;
+	uint32_t sequence;
+	char buffer[BUFFER_BYTES];
+};
+
+/** What the answers to a question for a way are read into. */
+struct answer {
+	struct rcd_rtnl_way *way;
+	bool found;
+};
+
+struct rcd_rtnl *
+rcd_rtnl_open(void)
+{
+	struct rcd_rtnl *rtnl = calloc(1, sizeof(*rtnl));
+
+	if (rtnl == NULL)
+		return NULL;
+	rtnl->sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (rtnl->sock != NULL && mnl_socket_bind(rtnl->sock, 0, MNL_SOCKET_AUTOPID) == 0)
+		return rtnl;
+	rcd_rtnl_close(rtnl);
+	return NULL;
+}
+
+void
+rcd_rtnl_close(struct rcd_rtnl *rtnl)
+{
+	if (rtnl == NULL)
+		return;
+	if (rtnl->sock != NULL)
+		mnl_socket_close(rtnl->sock);
+	free(rtnl);
+}
+
+/* What is left of a question that ended before its answers did is not taken for the next one's. */
+static void
+rtnl_drain(struct rcd_rtnl *rtnl)
+{
+	while (mnl_socket_recvfrom(rtnl->sock, rtnl->buffer, sizeof(rtnl->buffer)) >= 0 ||
+		errno == ENOBUFS || errno == ENOSPC) {
+		/* More of it. */
+	}
+}
+
+int
+rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
+{
+	unsigned int port;
+	int run = MNL_CB_OK;
+
+	if (rtnl == NULL)
+		return -ENOTCONN;
+	rtnl_drain(rtnl);
+	port = mnl_socket_get_portid(rtnl->sock);
+	nlh->nlmsg_seq = ++rtnl->sequence;
+	if (mnl_socket_sendto(rtnl->sock, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	while (run > MNL_CB_STOP) {
+		/* The kernel answers while we send: nothing to wait for. */
+		ssize_t got = mnl_socket_recvfrom(rtnl->sock, rtnl->buffer, sizeof(rtnl->buffer));
+
+		if (got < 0)
+			return -errno;
+		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, port, each, arg);
+	}
+	return run < 0 ? -errno : 0;
+}
+
+bool
+rcd_rtnl_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid)
+{
+	const uint8_t *bytes = mnl_attr_get_payload(attr);
+	uint16_t len = mnl_attr_get_payload_len(attr);
+
+	if (family == AF_INET && len == 4)
+		*gid = rcd_gid_from_ipv4(bytes);
+	else if (family == AF_INET6 && len == 16)
+		*gid = rcd_gid_from_ipv6(bytes);
+	else
+		return false;
+	return true;
+}
+
+static int
+rtnl_on_route(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct rtmsg *info = mnl_nlmsg_get_payload(nlh);
+	struct answer *answer = arg;
+	struct nlattr *attr;
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE)
+		return MNL_CB_OK;
+	answer->found = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_MULTICAST;
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
+		switch (mnl_attr_get_type(attr)) {
+		case RTA_GATEWAY:
+			rcd_rtnl_take_addr(attr, info->rtm_family, &answer->way->next);
+			break;
+		case RTA_PREFSRC:
+			rcd_rtnl_take_addr(attr, info->rtm_family, &answer->way->source);
+			break;
+		case RTA_OIF:
+			if (mnl_attr_get_payload_len(attr) == sizeof(uint32_t))
+				answer->way->ifindex = mnl_attr_get_u32(attr);
+			break;
+		default:
+			break;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+int
+rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex,
+	struct rcd_rtnl_way *way)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct answer answer = { .way = way };
+	bool v4 = rcd_gid_is_ipv4(dgid);
+	struct rtmsg *info;
+
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->rtm_family = v4 ? AF_INET : AF_INET6;
+	info->rtm_dst_len = v4 ? 32 : 128;
+	mnl_attr_put(nlh, RTA_DST, v4 ? 4 : 16, v4 ? dgid->raw + 12 : dgid->raw);
+	if (ifindex != 0)
+		mnl_attr_put_u32(nlh, RTA_OIF, ifindex);
+	way->next = *dgid;
+	way->ifindex = 0;
+	if (rcd_rtnl_ask(rtnl, nlh, rtnl_on_route, &answer) != 0 || !answer.found)
+		return -ENETUNREACH;
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Questions to the kernel by rtnetlink (RFC 3549; rtnetlink(7)), which are answered before the
+ * function returns. All functions belong to the control thread.
+ */
+#ifndef RCD_RTNL_H
+#define RCD_RTNL_H
+
+#include <libmnl/libmnl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_gid.h"
+
+struct rcd_rtnl;
+
+/** @return NULL: the kernel has none, or there is no memory; errno */
+struct rcd_rtnl *
+rcd_rtnl_open(void);
+
+/** NULL is allowed. */
+void
+rcd_rtnl_close(struct rcd_rtnl *rtnl);
+
+/**
+ * Send a request, and feed all that is answered to a function.
+ *
+ * @param rtnl  NULL: there is none
+ * @param nlh   with NLM_F_ACK or NLM_F_DUMP, so that there is an end; its sequence is set
+ * @param each  of each message but the last, which it does not keep; it asks nothing itself. NULL:
+ *              nothing but the acknowledgement is awaited
+ * @return 0 or -errno, which may be the kernel's own; -ENOTCONN: there is none
+ */
+int
+rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg);
+
+/** A way to an address. */
+struct rcd_rtnl_way {
+	struct rcd_gid next; /**< the address on the link */
+	struct rcd_gid
+		source;   /**< that packets come from; as it was where the kernel does not say */
+	uint32_t ifindex; /**< of the netdev that they leave by; 0: the kernel does not say */
+};
+
+/**
+ * Ask for the way to an address.
+ *
+ * @param ifindex  of the netdev to leave by; 0: any
+ * @param way      its source may be set before; all of it is set when 0 is returned
+ * @return 0 or -ENETUNREACH
+ */
+int
+rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex,
+	struct rcd_rtnl_way *way);
+
+/** An IPv4 or IPv6 address of a message as a GID. @return false for anything else */
+bool
+rcd_rtnl_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid);
+
+#endif /* RCD_RTNL_H */
