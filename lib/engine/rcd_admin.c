@@ -10,18 +10,27 @@
  *
  * A request that can't be carried out is answered by {"error": "..."}.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_admin.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <rte_common.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rcd_admin.h"
 #include "rcd_admin_req.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
 #include "rcd_dev_set.h"
 #include "rcd_dev_view.h"
+#include "rcd_engine_priv.h"
+#include "rcd_gid.h"
+#include "rcd_lport.h"
+#include "rcd_ports.h"
 #include "rcd_show.h"
+#include "rcd_wr.h"
 
 #define ANY "*" /**< keys of links, besides */
 

@@ -3,13 +3,23 @@
  * @file
  * Requests of the command line about objects of clients, one entry for each of them.
  */
-#include "rcd_engine_priv.h"
-
 #include <arpa/inet.h>
 #include <jansson.h>
+#include <rte_common.h>
+#include <string.h>
 
 #include "rcd_admin.h"
 #include "rcd_cma_client.h"
+#include "rcd_context.h"
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
+#include "rcd_gid.h"
+#include "rcd_id.h"
+#include "rcd_qp.h"
+#include "rcd_queue.h"
+#include "rcd_shm.h"
+#include "rcd_turn.h"
+#include "rcd_umem.h"
 
 static json_t *
 admin_list_gid(const struct rcd_gid *gid)

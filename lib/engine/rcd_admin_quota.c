@@ -4,11 +4,12 @@
  * What the command line sees of quotas: use and limit of all clients together, of each user, and
  * of each client.
  */
-#include "rcd_engine_priv.h"
-
 #include <jansson.h>
 
 #include "rcd_admin.h"
+#include "rcd_context.h"
+#include "rcd_engine_priv.h"
+#include "rcd_quota.h"
 
 /** Without a limit, as JSON has no number for it. */
 static json_t *

@@ -3,18 +3,34 @@
  * @file
  * The audit of an engine: what belongs to whom, and whether it lies where it may.
  */
-#include "rcd_engine_priv.h"
-
 #include "rcd_audit.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "rcd_closer.h"
+#include "rcd_cma.h"
 #include "rcd_cma_client.h"
+#include "rcd_cma_dev.h"
 #include "rcd_cma_event.h"
+#include "rcd_cmid.h"
+#include "rcd_conn.h"
+#include "rcd_context.h"
+#include "rcd_engine_priv.h"
 #include "rcd_guard.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_mr.h"
+#include "rcd_neigh.h"
+#include "rcd_number.h"
+#include "rcd_queue.h"
+#include "rcd_quota.h"
+#include "rcd_table.h"
+#include "rcd_ufile.h"
+#include "rcd_umem.h"
 #include "rcd_ushare.h"
 
 #define HUGE ((uint64_t)2 << 20)

@@ -8,6 +8,7 @@
 
 #include "rcd_cma.h"
 #include "rcd_context.h"
+#include "rcd_dev.h"
 #include "rcd_engine_priv.h"
 #include "rcd_inbox.h"
 #include "rcd_kaddr.h"

@@ -4,18 +4,31 @@
  * The engine as host of the CM service: its devices, neighbours, routes and clients, as lib/cma
  * asks for them. All of it belongs to the control thread.
  */
-#include "rcd_engine_priv.h"
-
 #include "rcd_cm_host.h"
 
 #include <errno.h>
 
-#include "rcd_cma_client.h"
-#include "rcd_gsi.h"
 #include "rcd_clock.h"
+#include "rcd_cma.h"
+#include "rcd_cma_client.h"
+#include "rcd_cma_dev.h"
+#include "rcd_context.h"
+#include "rcd_counter.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
+#include "rcd_eth.h"
+#include "rcd_gsi.h"
+#include "rcd_lcore.h"
+#include "rcd_link.h"
+#include "rcd_lport.h"
+#include "rcd_random.h"
 #include "rcd_request.h"
+#include "rcd_route.h"
 #include "rcd_rtnl.h"
 #include "rcd_stream.h"
+#include "rcd_verbs.h"
 
 static uint32_t
 cm_host_random(void *arg)

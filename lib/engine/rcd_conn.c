@@ -4,7 +4,7 @@
  * Connections: accepted or refused, found, told of events, ended. Who one is says rcd_cred.c, and
  * what it asks for is read by rcd_inbox.c.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_conn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,15 @@
 
 #include "rcd_check.h"
 #include "rcd_closer.h"
+#include "rcd_cm_host.h"
+#include "rcd_counter.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine.h"
+#include "rcd_engine_priv.h"
 #include "rcd_inbox.h"
+#include "rcd_neigh.h"
+#include "rcd_quota.h"
 
 /*
  * Clients choose, by coming and going, which serials they hold; they don't know which of them are

@@ -3,7 +3,7 @@
  * @file
  * Contexts: opened, joined and left by connections, destroyed with all that is in them.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,13 +12,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rcd_ah.h"
 #include "rcd_bits.h"
+#include "rcd_cm_host.h"
+#include "rcd_conn.h"
+#include "rcd_counter.h"
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
 #include "rcd_guard.h"
 #include "rcd_hcq.h"
 #include "rcd_host.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_mr.h"
+#include "rcd_neigh.h"
+#include "rcd_quota.h"
+#include "rcd_segment.h"
+#include "rcd_shm.h"
+#include "rcd_table.h"
 #include "rcd_ufile.h"
 #include "rcd_ulost.h"
 #include "rcd_ushare.h"
+#include "rcd_verbs.h"
 
 /** What the engine holds for a context; heap included. */
 #define CONTEXT_DESCRIPTORS 3

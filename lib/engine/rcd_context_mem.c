@@ -4,12 +4,21 @@
  * The memory of contexts, which is lib/memory's: how it reaches their lcore, who makes copies, and
  * who is told of memory that was taken away.
  */
-#include "rcd_engine_priv.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_context.h"
+#include "rcd_copyq.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine_priv.h"
+#include "rcd_lcore.h"
+#include "rcd_log.h"
 #include "rcd_near.h"
+#include "rcd_qp.h"
+#include "rcd_segment.h"
+#include "rcd_ucopy.h"
+#include "rcd_umem.h"
 
 /* Queue pairs that learn of the queue by one command: more of them take several. */
 #define QPS_AT_ONCE 256

@@ -5,13 +5,17 @@
  * than what it had when it connected: later its process may be another program, or its number
  * another process's.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_cred.h"
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "rcd_engine_priv.h"
 
 /** A user namespace maps 340 ranges at most, each a line of 33 bytes. */
 #define MAP_BYTES 16384

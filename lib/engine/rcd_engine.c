@@ -3,7 +3,7 @@
  * @file
  * The engine as a whole: its making, the control thread's event loop, listening, its end.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,9 @@
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -22,19 +24,37 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rcd_alarm.h"
 #include "rcd_capacity.h"
 #include "rcd_chores.h"
+#include "rcd_clock.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_cma.h"
+#include "rcd_conn.h"
+#include "rcd_context.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
 #include "rcd_engine_dev.h"
+#include "rcd_engine_priv.h"
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
+#include "rcd_hop.h"
+#include "rcd_idle.h"
 #include "rcd_inbox.h"
+#include "rcd_lcores.h"
+#include "rcd_lport.h"
+#include "rcd_neigh.h"
+#include "rcd_note.h"
+#include "rcd_pace.h"
 #include "rcd_poll.h"
-#include "rcd_clock.h"
+#include "rcd_ports.h"
+#include "rcd_quota.h"
 #include "rcd_stage.h"
+#include "rcd_telemetry.h"
 #include "rcd_thread.h"
+#include "rcd_wr.h"
 
 #define EVENTS_AT_ONCE  32
 #define NOTES_AT_ONCE   1024

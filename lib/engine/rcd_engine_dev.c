@@ -8,8 +8,17 @@
 #include <errno.h>
 
 #include "rcd_cma.h"
+#include "rcd_context.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
 #include "rcd_dev_set.h"
+#include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_lport.h"
+#include "rcd_ports.h"
+#include "rcd_telemetry.h"
+#include "rcd_wr.h"
 
 static void
 engine_dev_event(void *arg, struct rcd_dev *dev, uint32_t type)

@@ -4,16 +4,34 @@
  * QP1: MADs from lcores to the control thread, which gives them to the CM service, and from there
  * to the lcore that sends them. What they mean is lib/cma's business.
  */
-#include "rcd_engine_priv.h"
-
 #include "rcd_gsi.h"
 
 #include <errno.h>
 #include <rte_ring_elem.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "rcd_budget.h"
+#include "rcd_cm_agent.h"
 #include "rcd_cma.h"
+#include "rcd_counter.h"
+#include "rcd_dev.h"
+#include "rcd_engine.h"
+#include "rcd_engine_priv.h"
+#include "rcd_eth.h"
+#include "rcd_gid_table.h"
+#include "rcd_id.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_lport.h"
+#include "rcd_mad.h"
+#include "rcd_pkt.h"
+#include "rcd_psn.h"
+#include "rcd_qp.h"
+#include "rcd_random.h"
+#include "rcd_roce.h"
+#include "rcd_route.h"
 #include "rcd_tx.h"
 
 #define PKEY_BASE 0x7fffu

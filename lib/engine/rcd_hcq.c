@@ -4,17 +4,28 @@
  * Completion queues of a context: made, resized, moderated and freed by the control thread, shown
  * to and taken from the lcore by commands.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_hcq.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "rcd_bits.h"
-#include "rcd_hcq.h"
+#include "rcd_budget.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine_priv.h"
 #include "rcd_event.h"
 #include "rcd_host.h"
+#include "rcd_lcore.h"
+#include "rcd_limits.h"
 #include "rcd_near.h"
+#include "rcd_queue.h"
+#include "rcd_quota.h"
+#include "rcd_segment.h"
+#include "rcd_shm.h"
+#include "rcd_table.h"
 #include "rcd_tx.h"
+#include "rcd_ucopy.h"
+#include "rcd_wqe.h"
 
 #define CQE_MAX (1u << 22)
 
@@ -68,7 +79,7 @@ hcq_describe(const struct rcd_hcq *cq, struct rcd_ctrl_cq_rep *rep)
 }
 
 int
-rcd_verbs_cq_create(struct rcd_context *context, const struct rcd_conn *conn,
+rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep)
 {
 	struct rcd_channel *channel = NULL;
@@ -292,7 +303,7 @@ rcd_hcq_end(struct rcd_context *context)
 }
 
 int
-rcd_verbs_cq_resize(struct rcd_context *context, const struct rcd_conn *conn,
+rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_cq_resize_req *req, struct rcd_ctrl_cq_rep *rep)
 {
 	uint64_t old_offset, old_bytes;
@@ -351,7 +362,7 @@ hcq_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_cq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req *req)
+rcd_hcq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req *req)
 {
 	struct cq_change change = { .cq = rcd_table_get(&context->cqs, req->handle), .req = req };
 
@@ -364,7 +375,7 @@ rcd_verbs_cq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify
 }
 
 int
-rcd_verbs_cq_destroy(struct rcd_context *context, uint32_t handle)
+rcd_hcq_destroy(struct rcd_context *context, uint32_t handle)
 {
 	struct rcd_hcq *cq = rcd_table_get(&context->cqs, handle);
 

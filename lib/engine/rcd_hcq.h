@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Queues that are being resized, by several rounds: one of a context at a time.
+ * Completion queues as clients ask for them. One of a context at a time can be in the middle of
+ * being resized, by several rounds. The control thread's; what returns an int gives 0 or -errno.
  */
 #ifndef RCD_HCQ_H
 #define RCD_HCQ_H
 
 #include <stdint.h>
 
+#include "rcd_ctrl.h"
+
+struct rcd_conn;
 struct rcd_context;
+
+int
+rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep);
+
+/** @return -EINPROGRESS: in the next round again */
+int
+rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_cq_resize_req *req, struct rcd_ctrl_cq_rep *rep);
+int
+rcd_hcq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req *req);
+int
+rcd_hcq_destroy(struct rcd_context *context, uint32_t handle);
 
 /** A connection's request is over: a queue that was not moved whole stays as it was. */
 void

@@ -4,21 +4,30 @@
  * The way of a request in and of its reply out. A connection has one request at a time; one that
  * waits is served again, and whatever was begun for it ends with it.
  */
-#include "rcd_engine_priv.h"
-
 #include "rcd_inbox.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_alarm.h"
+#include "rcd_bits.h"
+#include "rcd_budget.h"
 #include "rcd_clock.h"
 #include "rcd_closer.h"
+#include "rcd_conn.h"
+#include "rcd_context.h"
+#include "rcd_counter.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine_priv.h"
 #include "rcd_request.h"
+#include "rcd_waiter.h"
 
-#define MESSAGES_AT_ONCE 16        /**< of one connection before the next has its turn */
-#define AGAIN_NS         20000000u /**< between attempts at what waits for an lcore's work */
+#define PARKED_NS        3000000000ull /**< how long a request waits for a neighbour */
+#define MESSAGES_AT_ONCE 16            /**< of one connection before the next has its turn */
+#define AGAIN_NS         20000000u     /**< between attempts at what waits for an lcore's work */
 
 /* @return false when the client takes no replies: it is to go */
 static bool
@@ -126,7 +135,7 @@ inbox_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *msg, struct rcd_ct
 		inbox_settle(conn);
 		return inbox_reply(conn, msg, status, &rep);
 	}
-	conn->parked_until_ns = rcd_clock_ns() + RCD_PARKED_NS;
+	conn->parked_until_ns = rcd_clock_ns() + PARKED_NS;
 	conn->parked_msg = *msg;
 	conn->unfinished = status == -EINPROGRESS;
 	inbox_park(conn, true);

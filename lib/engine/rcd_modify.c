@@ -4,16 +4,33 @@
  * Attributes of queue pairs, address handles and multicast of a context: what needs the way to a
  * peer.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_modify.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "rcd_ah.h"
 #include "rcd_attr.h"
+#include "rcd_cred.h"
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
+#include "rcd_gid.h"
+#include "rcd_hop.h"
 #include "rcd_host.h"
+#include "rcd_lcore.h"
+#include "rcd_mcast.h"
 #include "rcd_near.h"
+#include "rcd_pkt.h"
+#include "rcd_qp.h"
+#include "rcd_quota.h"
+#include "rcd_route.h"
+#include "rcd_shm.h"
+#include "rcd_table.h"
+#include "rcd_turn.h"
 #include "rcd_tx.h"
-#include "rcd_clock.h"
+#include "rcd_ucopy.h"
+#include "rcd_verbs.h"
 
 #define QKEY_PRIVILEGED 0x80000000u
 
@@ -118,7 +135,7 @@ modify_more_resources(const struct rcd_context *context, uint32_t count)
 }
 
 int
-rcd_verbs_qp_modify(struct rcd_context *context, struct rcd_conn *conn,
+rcd_modify_qp(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req)
 {
 	const struct rcd_ctrl_qp_attr *from = &req->attr;
@@ -186,7 +203,7 @@ modify_query_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_qp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
+rcd_modify_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
 {
 	struct modify query = { .hqp = rcd_table_get(&context->hqps, handle) };
 
@@ -214,7 +231,7 @@ modify_ah_create_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_ah_create(struct rcd_context *context, struct rcd_conn *conn,
+rcd_modify_ah_create(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_ah_req *req, uint32_t *handle)
 {
 	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
@@ -257,7 +274,7 @@ modify_ah_destroy_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req)
+rcd_modify_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req)
 {
 	struct ah_change change = { .context = context, .pd = req->pd, .handle = req->handle };
 	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
@@ -300,7 +317,7 @@ modify_mcast_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_verbs_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach)
+rcd_modify_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach)
 {
 	struct mcast mcast = { .hqp = rcd_table_get(&context->hqps, req->qp), .attach = attach };
 	struct rcd_lcore *lcore = context->client.lcore;

@@ -4,20 +4,40 @@
  * Requests of clients: one function for each kind, in a table. Which may come when is said by
  * rcd_ctrl.def, and which are one call by rcd_serve.def.
  */
-#include "rcd_engine_priv.h"
-
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "rcd_admin.h"
+#include "rcd_budget.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
+#include "rcd_conn.h"
+#include "rcd_context.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
+#include "rcd_engine_priv.h"
+#include "rcd_gid.h"
+#include "rcd_hcq.h"
+#include "rcd_lcore.h"
+#include "rcd_limits.h"
+#include "rcd_lport.h"
+#include "rcd_mcast.h"
+#include "rcd_modify.h"
+#include "rcd_qp.h"
+#include "rcd_quota.h"
 #include "rcd_request.h"
+#include "rcd_shm.h"
 #include "rcd_stream.h"
+#include "rcd_table.h"
 #include "rcd_ushare.h"
+#include "rcd_verbs.h"
+#include "rcd_wr.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 

@@ -5,16 +5,23 @@
  */
 #include "rcd_show.h"
 
-#include "rcd_engine_priv.h"
-
 #include <arpa/inet.h>
 #include <rte_ethdev.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "rcd_clock.h"
 #include "rcd_closer.h"
-#include "rcd_cma.h"
+#include "rcd_cmid.h"
+#include "rcd_counter.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
+#include "rcd_engine_priv.h"
+#include "rcd_gid.h"
 #include "rcd_kaddr.h"
+#include "rcd_lcore.h"
+#include "rcd_lport.h"
+#include "rcd_neigh.h"
 
 static void
 show_text(const struct rcd_show *show, const char *name, const char *val)

@@ -5,13 +5,17 @@
  * what rcd_show.h has for any thread. Called in telemetry's thread, under a lock that keeps the
  * devices where they are.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_telemetry.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <rte_telemetry.h>
 #include <rte_version.h>
+#include <stdio.h>
 
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
+#include "rcd_lport.h"
 #include "rcd_show.h"
 
 /* Its name since 23.03, which calls the older one deprecated. */

@@ -4,16 +4,43 @@
  * Shared receive queues and queue pairs of a context: made and freed by the control thread, shown
  * to and taken from the lcore by commands.
  */
-#include "rcd_engine_priv.h"
+#include "rcd_verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_ah.h"
 #include "rcd_bits.h"
-#include "rcd_late.h"
+#include "rcd_budget.h"
+#include "rcd_context.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_engine_priv.h"
 #include "rcd_event.h"
+#include "rcd_hop.h"
+#include "rcd_hop_word.h"
 #include "rcd_host.h"
+#include "rcd_id.h"
+#include "rcd_late.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_mcast.h"
+#include "rcd_mr.h"
 #include "rcd_near.h"
+#include "rcd_number.h"
+#include "rcd_qp.h"
+#include "rcd_quota.h"
+#include "rcd_random.h"
+#include "rcd_segment.h"
+#include "rcd_shm.h"
+#include "rcd_srq.h"
+#include "rcd_table.h"
+#include "rcd_turn.h"
+#include "rcd_ucopy.h"
+#include "rcd_wheel.h"
+#include "rcd_wqe.h"
+#include "rcd_wr.h"
 
 #define WR_MAX        (1u << 16)
 #define UNBIND_BUDGET 256 /**< windows in one poll */

@@ -54,7 +54,7 @@ qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 	layout->sq_depth = rcd_power_up(init->sq_depth);
 	layout->sq = sizeof(struct rcd_qp);
 	layout->resources = layout->sq + layout->sq_depth * sizeof(struct rcd_sq_rec);
-	layout->sges = layout->resources + init->max_rd_atomic * sizeof(struct rcd_resource);
+	layout->sges = layout->resources + init->max_rd_atomic * sizeof(struct rcd_resp_resource);
 	layout->replies = layout->sges + sge_count * sizeof(struct rcd_sge);
 	layout->inlines = layout->replies + init->max_rd_atomic;
 	layout->size = layout->inlines + 2u * init->max_inline;
@@ -85,7 +85,7 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 		qp->init.cc = &rcd_cc_none;
 	qp->sq = (struct rcd_sq_rec *)(void *)(base + layout.sq);
 	qp->sq_mask = layout.sq_depth - 1;
-	qp->resources = (struct rcd_resource *)(void *)(base + layout.resources);
+	qp->resources = (struct rcd_resp_resource *)(void *)(base + layout.resources);
 	qp->replies = base + layout.replies;
 	sges = (struct rcd_sge *)(void *)(base + layout.sges);
 	for (int i = 0; i < 2; i++) {
@@ -110,7 +110,7 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 size_t
 rcd_qp_resources_size(uint8_t count)
 {
-	return count * (sizeof(struct rcd_resource) + 1);
+	return count * (sizeof(struct rcd_resp_resource) + 1);
 }
 
 int

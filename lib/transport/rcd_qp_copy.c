@@ -62,7 +62,7 @@ void
 rcd_qp_atomic_done(struct rcd_qp *qp, struct rcd_psn psn, uint64_t original)
 {
 	for (uint32_t i = 0; i < qp->init.max_rd_atomic; i++) {
-		struct rcd_resource *resource = &qp->resources[i];
+		struct rcd_resp_resource *resource = &qp->resources[i];
 
 		if (resource->opcode != 0 && resource->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST &&
 			rcd_psn_eq(rcd_psn(resource->psn), psn))

@@ -90,7 +90,7 @@ struct rcd_sq_rec {
 #define RCD_REC_SENT         (UINT32_C(1) << 29) /**< READ or atomic: counted as outstanding */
 
 /** A READ or atomic that a peer asked for: to be answered, or kept to answer a duplicate. */
-struct rcd_resource {
+struct rcd_resp_resource {
 	uint32_t psn;
 	uint32_t count; /**< PSNs that it takes */
 	uint64_t va;
@@ -213,10 +213,10 @@ struct rcd_qp {
 	struct rcd_cc cc;
 
 	/* Responder. */
-	struct rcd_resource *resources; /**< max_rd_atomic of them */
-	uint8_t *replies;               /**< numbers of pending resources, a ring */
-	uint8_t resource_next;          /**< resource to use next */
-	uint8_t reply_first;            /**< place in replies of the first */
+	struct rcd_resp_resource *resources; /**< max_rd_atomic of them */
+	uint8_t *replies;                    /**< numbers of pending resources, a ring */
+	uint8_t resource_next;               /**< resource to use next */
+	uint8_t reply_first;                 /**< place in replies of the first */
 	bool recv_valid;
 	bool comm_est;           /**< the event was raised */
 	bool skip_message;       /**< UC: drop to the next message */
@@ -466,11 +466,11 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt);
 
 /** Queue the answer to a READ or atomic. */
 void
-rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource);
+rcd_reply_add(struct rcd_qp *qp, struct rcd_resp_resource *resource);
 
 /** Take the answer to a READ or atomic out of the queue again. */
 void
-rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource);
+rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource);
 
 /** Instead of all that is still to be answered: a NAK for this PSN. */
 void

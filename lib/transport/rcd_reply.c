@@ -21,7 +21,7 @@ reply_start(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rc
 }
 
 void
-rcd_reply_add(struct rcd_qp *qp, struct rcd_resource *resource)
+rcd_reply_add(struct rcd_qp *qp, struct rcd_resp_resource *resource)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint8_t room = qp->init.max_rd_atomic;
@@ -56,7 +56,7 @@ reply_remove_first(struct rcd_qp *qp)
 }
 
 void
-rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource)
+rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource)
 {
 	uint8_t room = qp->init.max_rd_atomic;
 	uint8_t number = (uint8_t)(resource - qp->resources);
@@ -74,7 +74,8 @@ rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resource *resource)
 
 /* @return false when the memory may not be read any more: the queue pair goes to ERR */
 static bool
-reply_build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, struct rcd_tx_pkt *pkt)
+reply_build_read_response(
+	struct rcd_qp *qp, struct rcd_resp_resource *resource, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_mr_use use = { .pd = qp->init.pd,
 		.qpn = qp->init.qpn.val,
@@ -111,7 +112,7 @@ reply_build_read_response(struct rcd_qp *qp, struct rcd_resource *resource, stru
 static bool
 reply_build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
-	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
+	struct rcd_resp_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
 	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
 		return reply_build_read_response(qp, resource, pkt);
@@ -136,7 +137,7 @@ rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
 static void
 reply_refuse_response(struct rcd_qp *qp)
 {
-	struct rcd_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
+	struct rcd_resp_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
 	rcd_reply_refuse(qp, rcd_psn(resource->psn + resource->next), RCD_NAK_REMOTE_ACCESS);
 	rcd_qp_error(qp, RCD_EVENT_QP_ACCESS_ERR);
@@ -168,12 +169,12 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 }
 
 /* The saved request that a duplicate repeats, or NULL. */
-static struct rcd_resource *
+static struct rcd_resp_resource *
 reply_find_resource(struct rcd_qp *qp, struct rcd_psn psn)
 {
 	/* The newest first: PSNs come round again. */
 	for (uint32_t i = 1; i <= qp->attr.max_dest_rd_atomic; i++) {
-		struct rcd_resource *resource =
+		struct rcd_resp_resource *resource =
 			&qp->resources[(qp->resource_next + qp->attr.max_dest_rd_atomic - i) %
 				qp->attr.max_dest_rd_atomic];
 
@@ -191,7 +192,8 @@ reply_find_resource(struct rcd_qp *qp, struct rcd_psn psn)
  * and may know nothing of what the peer is waiting for.
  */
 static enum rcd_rx_verdict
-reply_repeat_read(struct rcd_qp *qp, struct rcd_resource *resource, const struct rcd_roce *roce)
+reply_repeat_read(
+	struct rcd_qp *qp, struct rcd_resp_resource *resource, const struct rcd_roce *roce)
 {
 	uint32_t packet = (uint32_t)rcd_psn_diff(roce->bth.psn, rcd_psn(resource->psn));
 	uint32_t offset = packet << qp->hot.mtu_shift;
@@ -223,7 +225,7 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	enum rcd_op op = (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
-	struct rcd_resource *resource;
+	struct rcd_resp_resource *resource;
 
 	if (op == RCD_OP_SEND || op == RCD_OP_RDMA_WRITE) {
 		/* Spec: IBTA 9.7.5.1 acknowledged with the newest PSN, not executed */

@@ -160,7 +160,7 @@ resp_check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t le
 	bool send = op == RCD_OP_SEND;
 
 	if (op == RCD_OP_RDMA_READ || op == RCD_OP_COMPARE_SWAP || op == RCD_OP_FETCH_ADD) {
-		const struct rcd_resource *oldest = &qp->resources[qp->resource_next];
+		const struct rcd_resp_resource *oldest = &qp->resources[qp->resource_next];
 
 		/* The peer agreed not to have more outstanding. Repeated answers don't count: a
 		 * peer that asks for something new has what it asked for before. */
@@ -276,7 +276,7 @@ resp_execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at,
 static enum check
 resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32_t *psns)
 {
-	struct rcd_resource *resource = &qp->resources[qp->resource_next];
+	struct rcd_resp_resource *resource = &qp->resources[qp->resource_next];
 	bool read = resp_op_of(roce) == RCD_OP_RDMA_READ;
 	uint64_t original = 0;
 
@@ -285,7 +285,7 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, u
 	if (resource->pending)
 		rcd_reply_cancel(qp, resource);
 	qp->resource_next = (uint8_t)((qp->resource_next + 1) % qp->attr.max_dest_rd_atomic);
-	*resource = (struct rcd_resource){
+	*resource = (struct rcd_resp_resource){
 		.psn = roce->bth.psn.val,
 		.count = read ? rcd_packets(qp, roce->reth.dma_len) : 1,
 		.va = read ? roce->reth.va : roce->atomiceth.va,

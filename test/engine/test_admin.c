@@ -14,7 +14,11 @@
 #include <unistd.h>
 
 #include "rcd_admin.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
+#include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_lport.h"
 #include "rcd_tap.h"
 
 /* What is reached from EAL's memory alone looks leaked to the sanitizer, which does not scan it. */

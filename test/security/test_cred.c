@@ -5,6 +5,9 @@
  * connected. Method: the engine's own functions; a process that gains rights at the moment which is
  * the worst, between two looks at it.
  */
+#include "rcd_conn.h"
+#include "rcd_context.h"
+#include "rcd_cred.h"
 #include "rcd_engine_priv.h"
 
 #include <grp.h>

@@ -6,11 +6,19 @@
  * for an lcore; one of the devices is taken away.
  */
 #include <rte_eal.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "rcd_bytes.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
+#include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_lcore.h"
 #include "rcd_tap.h"
 
 #define BUFFERS 255

@@ -12,8 +12,18 @@
 #include <unistd.h>
 
 #include "../fuzz/inside.h"
+#include "rcd_audit.h"
+#include "rcd_context.h"
+#include "rcd_ctrl.h"
+#include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_lcore.h"
+#include "rcd_note.h"
+#include "rcd_queue.h"
+#include "rcd_quota.h"
+#include "rcd_table.h"
 #include "rcd_tap.h"
+#include "rcd_wr.h"
 
 #define NOBODY 65534
 #define LARGE  65536 /**< completions: a queue of 4 MiB is cleared by several rounds */

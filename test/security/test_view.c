@@ -14,8 +14,16 @@
 #include <unistd.h>
 
 #include "rcd_clock.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
 #include "rcd_dev_view.h"
+#include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_eth.h"
+#include "rcd_idle.h"
+#include "rcd_lcore.h"
+#include "rcd_limits.h"
+#include "rcd_lport.h"
 #include "rcd_poll.h"
 #include "rcd_tap.h"
 

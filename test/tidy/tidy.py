@@ -52,6 +52,9 @@ THREADS = {
     'any': '', 'Any thread': '', 'one': '', 'One thread': '',
 }
 
+# Headers of ours that one header includes, at most: none brings everything.
+HEADER_INCLUDES = 13
+
 BANNED = {
     r'\bstrcpy\b': 'strcpy: snprintf or memcpy with a known length',
     r'\bstrcat\b': 'strcat: snprintf',
@@ -320,6 +323,13 @@ def thread_marks(root):
             if name in body and not re.search(rf'^\t{mark}', body[name], re.M):
                 yield f'{path}: {name}() is of {own[1] if own else said[1]}, and has no such mark'
 
+def header_of_all(root):
+    """No header that everybody includes: who uses something names the header that has it."""
+    for path, text in sources(root, '.h'):
+        count = len(re.findall(r'^#include "[^"]+\.h"', text, re.M))
+        if path.parts[0] == 'lib' and count > HEADER_INCLUDES:
+            yield f'{path}: includes {count} headers of ours'
+
 
 def product_without_tests(root):
     """What is shipped includes nothing of test/, and depends on no data beside the checkout."""
@@ -438,6 +448,8 @@ RULES = [
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\tRCD_ON_LCORES();\n}\n'}),
     (thread_marks, {'lib/cma/a.h': '/** Threads: any. */\n\n/** On the lcore. */\nint\nrcd_a();\n',
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
+
+    (header_of_all, {'lib/a/a.h': ''.join(f'#include "{i}.h"\n' for i in range(14))}),
     (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
     (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/b: S1 holds; S1 no case'}),

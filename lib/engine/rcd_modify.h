@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What clients change and ask of queue pairs, address handles, and who is in a multicast group. The
+ * control thread's; what returns an int gives 0 or -errno.
+ */
+#ifndef RCD_MODIFY_H
+#define RCD_MODIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_ctrl.h"
+
+struct rcd_conn;
+struct rcd_context;
+
+/** @return -EAGAIN: it waits for a neighbour, by the connection's waiter */
+int
+rcd_modify_qp(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req);
+int
+rcd_modify_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
+
+/** @return likewise */
+int
+rcd_modify_ah_create(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_ah_req *req, uint32_t *handle);
+int
+rcd_modify_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req);
+
+/** A queue pair joins a group, or leaves it. */
+int
+rcd_modify_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach);
+
+#endif /* RCD_MODIFY_H */
