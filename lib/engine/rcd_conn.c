@@ -21,7 +21,6 @@
 #include "rcd_ctrl.h"
 #include "rcd_engine.h"
 #include "rcd_engine_priv.h"
-#include "rcd_inbox.h"
 #include "rcd_neigh.h"
 #include "rcd_quota.h"
 
@@ -86,7 +85,6 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 		return -EUSERS;
 	}
 	conn->engine = engine;
-	rcd_inbox_init(conn);
 	conn->sock = sock;
 	conn->serial = engine->next_serial++;
 	conn->pid = cred.pid;

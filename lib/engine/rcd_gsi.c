@@ -140,7 +140,7 @@ rcd_gsi_take(struct rcd_engine *engine)
 		rcd_cma_rx(engine->cma, &mad.way, mad.mad);
 		engine->work += RCD_ROUND_CM;
 		if (i + 1 == TAKE_MOST) {
-			rcd_engine_wake(engine);
+			rcd_lcores_wake_control(&engine->lcores);
 			return;
 		}
 	}

@@ -123,12 +123,55 @@ rcd_inbox_close(struct rcd_conn *conn)
 	rcd_conn_free(conn);
 }
 
+/* Serve a parked request again. */
+static void
+inbox_retry(struct rcd_conn *conn)
+{
+	struct rcd_ctrl_fds none = { .fds = { -1, -1, -1, -1 }, .count = 0 };
+	struct rcd_reply rep = { .keep = 0 };
+	bool waits;
+	int status;
+
+	inbox_park(conn, false);
+	conn->engine->work++;
+	status = rcd_serve(conn, &conn->parked_msg, &none, &rep);
+	waits = status == -EAGAIN || status == -EALREADY;
+	if (status == -EINPROGRESS || (waits && rcd_clock_ns() < conn->parked_until_ns)) {
+		conn->unfinished = status == -EINPROGRESS;
+		inbox_park(conn, true);
+		return;
+	}
+	rcd_waiter_cancel(&conn->waiter);
+	inbox_settle(conn);
+	if (inbox_reply(conn, &conn->parked_msg, waits ? -ETIMEDOUT : status, &rep))
+		inbox_watch(conn, EPOLLIN);
+	else
+		rcd_inbox_close(conn);
+}
+
+static void
+inbox_told(struct rcd_waiter *waiter)
+{
+	inbox_retry(RCD_OWNER(waiter, struct rcd_conn, waiter));
+}
+
+static void
+inbox_impatient(struct rcd_alarm *alarm, uint64_t now_ns)
+{
+	(void)now_ns;
+	inbox_retry(RCD_OWNER(alarm, struct rcd_conn, patience));
+}
+
 /* @return false when the connection is to go */
 static bool
 inbox_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *msg, struct rcd_ctrl_fds *fds)
 {
 	struct rcd_reply rep = { .keep = 0 };
-	int status = rcd_serve(conn, msg, fds, &rep);
+	int status;
+
+	conn->waiter.fn = inbox_told;
+	conn->patience.fn = inbox_impatient;
+	status = rcd_serve(conn, msg, fds, &rep);
 
 	conn->engine->work++;
 	if (status != -EAGAIN && status != -EALREADY && status != -EINPROGRESS) {
@@ -199,52 +242,6 @@ rcd_inbox_ready(struct rcd_conn *conn)
 			return;
 		}
 	}
-}
-
-/* Serve a parked request again. */
-static void
-inbox_retry(struct rcd_conn *conn)
-{
-	struct rcd_ctrl_fds none = { .fds = { -1, -1, -1, -1 }, .count = 0 };
-	struct rcd_reply rep = { .keep = 0 };
-	bool waits;
-	int status;
-
-	inbox_park(conn, false);
-	conn->engine->work++;
-	status = rcd_serve(conn, &conn->parked_msg, &none, &rep);
-	waits = status == -EAGAIN || status == -EALREADY;
-	if (status == -EINPROGRESS || (waits && rcd_clock_ns() < conn->parked_until_ns)) {
-		conn->unfinished = status == -EINPROGRESS;
-		inbox_park(conn, true);
-		return;
-	}
-	rcd_waiter_cancel(&conn->waiter);
-	inbox_settle(conn);
-	if (inbox_reply(conn, &conn->parked_msg, waits ? -ETIMEDOUT : status, &rep))
-		inbox_watch(conn, EPOLLIN);
-	else
-		rcd_inbox_close(conn);
-}
-
-static void
-inbox_told(struct rcd_waiter *waiter)
-{
-	inbox_retry(RCD_OWNER(waiter, struct rcd_conn, waiter));
-}
-
-static void
-inbox_impatient(struct rcd_alarm *alarm, uint64_t now_ns)
-{
-	(void)now_ns;
-	inbox_retry(RCD_OWNER(alarm, struct rcd_conn, patience));
-}
-
-void
-rcd_inbox_init(struct rcd_conn *conn)
-{
-	conn->waiter.fn = inbox_told;
-	conn->patience.fn = inbox_impatient;
 }
 
 /* Each connection whose request is not finished once, so many at most. */

@@ -10,10 +10,6 @@
 struct rcd_conn;
 struct rcd_engine;
 
-/** A new connection: nothing waits. */
-void
-rcd_inbox_init(struct rcd_conn *conn);
-
 /** The socket of a connection can be read. It may be gone afterwards. */
 void
 rcd_inbox_ready(struct rcd_conn *conn);
