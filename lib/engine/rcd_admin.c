@@ -30,6 +30,7 @@
 #include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_show.h"
+#include "rcd_thread.h"
 #include "rcd_wr.h"
 
 #define ANY "*" /**< keys of links, besides */
@@ -339,6 +340,7 @@ rcd_admin(struct rcd_engine *engine, const char *text)
 	int err = rcd_admin_req_parse(&req, text, what, sizeof(what));
 	int fd;
 
+	RCD_ON_CONTROL();
 	if (err == -EINVAL)
 		answer = admin_error("%s", what);
 	else if (err == 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Requests of the command line. The control thread's.
+ * Requests of the command line.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_ADMIN_H
 #define RCD_ADMIN_H

@@ -18,6 +18,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_umem.h"
 
@@ -145,6 +146,7 @@ rcd_admin_objects(const struct rcd_engine *engine, const char *what)
 	json_t *list;
 	bool known = false;
 
+	RCD_ON_CONTROL();
 	for (size_t i = 0; i < RTE_DIM(kinds); i++)
 		known |= strcmp(kinds[i], what) == 0;
 	if (!known)

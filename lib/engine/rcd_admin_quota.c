@@ -10,6 +10,7 @@
 #include "rcd_context.h"
 #include "rcd_engine_priv.h"
 #include "rcd_quota.h"
+#include "rcd_thread.h"
 
 /** Without a limit, as JSON has no number for it. */
 static json_t *
@@ -103,6 +104,7 @@ rcd_admin_quota(struct rcd_engine *engine)
 {
 	json_t *list = json_array();
 
+	RCD_ON_CONTROL();
 	admin_quota_list_total(&engine->book, list);
 	admin_quota_list_users(&engine->book, list);
 	admin_quota_list_clients(engine, list);

@@ -4,6 +4,8 @@
  * A request of the command line: one JSON object whose members are texts, {"op": "link_set",
  * "name": "r0", "mtu": "1500"}. It is parsed within bounds, whoever wrote it; what it asks for is
  * its reader's business.
+ *
+ * Threads: any.
  */
 #ifndef RCD_ADMIN_REQ_H
 #define RCD_ADMIN_REQ_H

@@ -3,6 +3,8 @@
  * @file
  * Attributes of queue pairs and address vectors, between messages and the transport: copies that
  * rcd_qp_attr.def makes. Values are as the client gave them: who uses them judges them.
+ *
+ * Threads: any.
  */
 #ifndef RCD_ATTR_H
 #define RCD_ATTR_H

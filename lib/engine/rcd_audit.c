@@ -29,6 +29,7 @@
 #include "rcd_queue.h"
 #include "rcd_quota.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_ufile.h"
 #include "rcd_umem.h"
 #include "rcd_ushare.h"
@@ -380,7 +381,9 @@ audit_check_book(struct audit *audit)
 			clients += rest->rest.used[i];
 		clients +=
 			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
-		clients += i == RCD_RESOURCE_NEIGHBOURS ? rcd_neigh_left(audit->engine->ports.neighs) : 0;
+		clients += i == RCD_RESOURCE_NEIGHBOURS
+			? rcd_neigh_left(audit->engine->ports.neighs)
+			: 0;
 		LIST_FOREACH(user, &book->users, link)
 			users += user->used[i];
 		if (clients != book->used[i] || users != book->used[i])
@@ -466,6 +469,7 @@ rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 	const struct rcd_context *context;
 	const struct rcd_conn *conn;
 
+	RCD_ON_CONTROL();
 	error[0] = '\0';
 	audit_check_shares(&audit);
 	if (audit.err != 0)
@@ -486,6 +490,7 @@ rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 void
 rcd_engine_holdings(const struct rcd_engine *engine, struct rcd_holdings *holdings)
 {
+	RCD_ON_CONTROL();
 	*holdings = (struct rcd_holdings){ .clients = engine->client_count,
 		.parked = engine->parked_count,
 		.qps = engine->qp_used,

@@ -4,6 +4,8 @@
  * An engine looked at from outside for what must never be. For tests that poll it themselves:
  * an audit reads what belongs to lcores, and takes time that grows with all there is. Nothing of
  * the engine calls it, and programs that don't are linked without it.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_AUDIT_H
 #define RCD_AUDIT_H

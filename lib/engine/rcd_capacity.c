@@ -14,6 +14,7 @@
 #include "rcd_closer.h"
 #include "rcd_cma_port.h"
 #include "rcd_limits.h"
+#include "rcd_thread.h"
 
 /** Descriptors kept for devices, requests on their way, and administration. */
 #define DESCRIPTORS_OWN 128
@@ -138,6 +139,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 	uint64_t mappings = capacity_read_number("/proc/sys/vm/max_map_count");
 	uint64_t ram = capacity_memory();
 
+	RCD_ON_CONTROL();
 	*total = (struct rcd_quota){
 		.clients = clients,
 		.descriptors = capacity_descriptors(),

@@ -3,6 +3,8 @@
  * @file
  * What this machine and this process have to give to clients, behind what the engine keeps for
  * itself.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CAPACITY_H
 #define RCD_CAPACITY_H

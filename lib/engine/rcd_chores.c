@@ -13,6 +13,7 @@
 #include "rcd_inbox.h"
 #include "rcd_kaddr.h"
 #include "rcd_neigh.h"
+#include "rcd_thread.h"
 
 /** Between two times, whatever clients and the network do. */
 #define EVERY_NS UINT64_C(20000000)
@@ -157,6 +158,7 @@ static const struct rcd_chore_ops chores[RCD_CHORES] = {
 void
 rcd_chores_open(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_CHORES; i++)
 		rcd_chore_init(&engine->chores[i], &chores[i], engine, engine->started_ns);
 }
@@ -164,6 +166,7 @@ rcd_chores_open(struct rcd_engine *engine)
 void
 rcd_chores_plan(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_CHORES; i++)
 		rcd_chore_plan(&engine->chores[i], &engine->alarms);
 }

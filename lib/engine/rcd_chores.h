@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What the control thread does again and again: each as an alarm, when it is due. All functions
- * belong to the control thread.
+ * What the control thread does again and again: each as an alarm, when it is due.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CHORES_H
 #define RCD_CHORES_H

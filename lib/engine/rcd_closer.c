@@ -16,6 +16,7 @@
 
 #include "rcd_check.h"
 #include "rcd_quota.h"
+#include "rcd_thread.h"
 #include "rcd_ufile.h"
 
 #define THREADS      8
@@ -146,6 +147,7 @@ closer_have_spares(struct rcd_closer *closer, uint32_t count)
 bool
 rcd_closer_is_ready(struct rcd_closer *closer)
 {
+	RCD_ON_CONTROL();
 	return closer_have_spares(closer, closer->sockets + RCD_CLOSER_MESSAGE + 1);
 }
 
@@ -155,6 +157,7 @@ rcd_closer_create(int epoll_fd, struct rcd_quota_book *book)
 	struct rcd_closer *closer = calloc(1, sizeof(*closer));
 	pthread_attr_t attr;
 
+	RCD_ON_CONTROL();
 	if (closer == NULL)
 		return NULL;
 	closer->epoll_fd = epoll_fd;
@@ -186,6 +189,7 @@ rcd_closer_reap(struct rcd_closer *closer)
 	struct items closed = STAILQ_HEAD_INITIALIZER(closed);
 	struct item *item;
 
+	RCD_ON_CONTROL();
 	pthread_mutex_lock(&closer->lock);
 	STAILQ_CONCAT(&closed, &closer->closed);
 	for (user = TAILQ_FIRST(&closer->users); user != NULL; user = next) {
@@ -211,6 +215,7 @@ rcd_closer_destroy(struct rcd_closer *closer)
 	struct item *item;
 	bool hang;
 
+	RCD_ON_CONTROL();
 	if (closer == NULL)
 		return;
 	pthread_mutex_lock(&closer->lock);
@@ -242,6 +247,7 @@ rcd_closer_open_to_fds(int sock, bool open)
 {
 	int val = open;
 
+	RCD_ON_CONTROL();
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &val, sizeof(val)) == 0;
 }
 
@@ -287,6 +293,7 @@ closer_add(struct rcd_closer *closer, int fd, uid_t uid)
 void
 rcd_closer_take(struct rcd_closer *closer, int fd, uid_t uid)
 {
+	RCD_ON_CONTROL();
 	if (rcd_ufile_is_memory(fd))
 		close(fd);
 	else
@@ -330,12 +337,14 @@ closer_drain(int sock)
 void
 rcd_closer_expect(struct rcd_closer *closer)
 {
+	RCD_ON_CONTROL();
 	closer->sockets++;
 }
 
 void
 rcd_closer_take_sock(struct rcd_closer *closer, int sock, uid_t uid)
 {
+	RCD_ON_CONTROL();
 	RCD_CHECK(closer->sockets > 0);
 	closer->sockets--;
 	epoll_ctl(closer->epoll_fd, EPOLL_CTL_DEL, sock, NULL);
@@ -364,6 +373,7 @@ closer_count_of(struct rcd_closer *closer, uid_t uid)
 uint64_t
 rcd_closer_owed(const struct rcd_closer *closer)
 {
+	RCD_ON_CONTROL();
 	return closer->owed;
 }
 
@@ -393,6 +403,7 @@ rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 	struct msghdr hdr = { .msg_iovlen = 0 };
 	int err = closer_find_room(closer, uid);
 
+	RCD_ON_CONTROL();
 	if (err == 0)
 		return 0;
 	/* A look: the descriptors stay where they are. */
@@ -404,12 +415,14 @@ rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 bool
 rcd_closer_may_stay(struct rcd_closer *closer, uid_t uid)
 {
+	RCD_ON_CONTROL();
 	return closer_count_of(closer, uid) < RCD_CLOSER_USER;
 }
 
 bool
 rcd_closer_may_accept(struct rcd_closer *closer)
 {
+	RCD_ON_CONTROL();
 	return rcd_closer_held(closer) < RCD_CLOSER_FULL &&
 		rcd_quota_over(closer->book, RCD_RESOURCE_DESCRIPTORS) <= RCD_CLOSER_OVER;
 }
@@ -419,6 +432,7 @@ rcd_closer_held(struct rcd_closer *closer)
 {
 	uint32_t count;
 
+	RCD_ON_CONTROL();
 	rcd_closer_reap(closer);
 	pthread_mutex_lock(&closer->lock);
 	count = closer->count;

@@ -7,6 +7,8 @@
  *
  * Memory (memfd, tmpfs, hugetlbfs) is closed at once: nobody is asked for it. All functions belong
  * to the control thread, and none waits.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CLOSER_H
 #define RCD_CLOSER_H

@@ -28,6 +28,7 @@
 #include "rcd_route.h"
 #include "rcd_rtnl.h"
 #include "rcd_stream.h"
+#include "rcd_thread.h"
 #include "rcd_verbs.h"
 
 static uint32_t
@@ -247,6 +248,7 @@ rcd_cm_host_create(struct rcd_engine *engine)
 		.alarms = &engine->alarms,
 	};
 
+	RCD_ON_CONTROL();
 	engine->cma = rcd_cma_create(&conf);
 	return engine->cma != NULL ? rcd_gsi_create(engine) : -ENOMEM;
 }
@@ -254,6 +256,7 @@ rcd_cm_host_create(struct rcd_engine *engine)
 void
 rcd_cm_host_destroy(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	rcd_cma_destroy(engine->cma);
 	engine->cma = NULL;
 	rcd_gsi_destroy(engine);
@@ -265,6 +268,7 @@ rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 	struct rcd_cm_user *user = r->context != NULL ? &r->context->cm : &r->conn->cm;
 	int err = -ENOMEM;
 
+	RCD_ON_CONTROL();
 	/* What a client has of this is made when it first asks. */
 	if (user->cma == NULL)
 		user->cma = rcd_cma_client_create(user->engine->cma, user, user->quota);
@@ -278,6 +282,7 @@ rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 void
 rcd_cm_host_hand(struct rcd_cm_user *from, struct rcd_cm_user *to)
 {
+	RCD_ON_CONTROL();
 	to->cma = from->cma;
 	from->cma = NULL;
 	if (to->cma != NULL)
@@ -287,6 +292,7 @@ rcd_cm_host_hand(struct rcd_cm_user *from, struct rcd_cm_user *to)
 void
 rcd_cm_host_end(struct rcd_cm_user *user)
 {
+	RCD_ON_CONTROL();
 	rcd_cma_client_destroy(user->cma);
 	user->cma = NULL;
 }

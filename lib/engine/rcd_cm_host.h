@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine as host of the CM service: what lib/cma asks for. All of it belongs to the control
- * thread.
+ * The engine as host of the CM service: what lib/cma asks for.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CM_HOST_H
 #define RCD_CM_HOST_H

@@ -23,6 +23,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_neigh.h"
 #include "rcd_quota.h"
+#include "rcd_thread.h"
 
 /*
  * Clients choose, by coming and going, which serials they hold; they don't know which of them are
@@ -75,6 +76,7 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock)
 	struct rcd_conn *conn =
 		engine->client_count < engine->conf.clients ? calloc(1, sizeof(*conn)) : NULL;
 
+	RCD_ON_CONTROL();
 	rcd_closer_expect(engine->closer);
 	if (conn != NULL)
 		conn->events = -1;
@@ -129,6 +131,7 @@ conn_accept_later(struct rcd_engine *engine, bool later)
 void
 rcd_conn_accept_again(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	if (engine->accept_later && conn_may_accept(engine))
 		conn_accept_later(engine, false);
 }
@@ -138,6 +141,7 @@ rcd_conn_accept(struct rcd_engine *engine)
 {
 	int sock;
 
+	RCD_ON_CONTROL();
 	if (!conn_may_accept(engine)) {
 		conn_accept_later(engine, true);
 		return;
@@ -169,6 +173,7 @@ rcd_conn_find(const struct rcd_engine *engine, uint32_t serial)
 {
 	struct rcd_conn *conn;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(conn, &engine->conns_by_serial[conn_bucket(engine, serial)], serial_link)
 		if (conn->serial == serial)
 			return conn;
@@ -181,6 +186,7 @@ rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
 	int ends[2];
 	int err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
+	RCD_ON_CONTROL();
 	if (err != 0)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -198,6 +204,7 @@ rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
 void
 rcd_conn_events_close(struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	if (conn->events < 0)
 		return;
 	close(conn->events);
@@ -210,6 +217,7 @@ rcd_conn_event(struct rcd_conn *conn, uint32_t type, uint32_t of, uint64_t cooki
 {
 	struct rcd_ctrl_event event = { .type = type, .of = of, .cookie = cookie };
 
+	RCD_ON_CONTROL();
 	if (conn->events >= 0 &&
 		rcd_ctrl_send(conn->events, &event, sizeof(event), NULL, MSG_DONTWAIT) != 0)
 		rcd_counter_add(&conn->engine->counters, RCD_COUNTER_EVENTS_LOST, 1);
@@ -218,6 +226,7 @@ rcd_conn_event(struct rcd_conn *conn, uint32_t type, uint32_t of, uint64_t cooki
 void
 rcd_conn_end(struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	rcd_conn_events_close(conn);
 	conn->ended = true;
 	shutdown(conn->sock, SHUT_RDWR);
@@ -228,6 +237,7 @@ rcd_conn_free(struct rcd_conn *conn)
 {
 	struct rcd_engine *engine = conn->engine;
 
+	RCD_ON_CONTROL();
 	RCD_CHECK(conn->context == NULL && !conn->parked);
 	rcd_conn_events_close(conn);
 	rcd_cm_host_end(&conn->cm);

@@ -3,7 +3,9 @@
  * @file
  * A connection: the socket of a client, who it is, and what it is told. What it has opened is a
  * context (rcd_context.h), which may be several connections'; what comes by its socket is
- * rcd_inbox.h's. All of it belongs to the control thread.
+ * rcd_inbox.h's.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CONN_H
 #define RCD_CONN_H

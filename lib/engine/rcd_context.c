@@ -30,6 +30,7 @@
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_ufile.h"
 #include "rcd_ulost.h"
 #include "rcd_ushare.h"
@@ -207,6 +208,7 @@ rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
 	struct rcd_context *context = calloc(1, sizeof(*context));
 	int err;
 
+	RCD_ON_CONTROL();
 	if (context == NULL)
 		return -ENOMEM;
 	context->engine = engine;
@@ -245,6 +247,7 @@ rcd_context_join(struct rcd_conn *conn, int fd)
 	struct rcd_context *context;
 	struct stat given, segment;
 
+	RCD_ON_CONTROL();
 	if (conn->context != NULL)
 		return -EINVAL;
 	/* They would have to be one with the context's own. */
@@ -269,6 +272,7 @@ rcd_context_leave(struct rcd_context *context, struct rcd_conn *conn)
 	bool was_first = rcd_context_first(context) == conn;
 	const struct rcd_conn *next = LIST_NEXT(conn, context_link);
 
+	RCD_ON_CONTROL();
 	if (was_first && next == NULL) {
 		/* A client that is ended reads what its queues still tell; this one has left. */
 		context->pages_go = true;
@@ -291,6 +295,7 @@ rcd_context_end(struct rcd_context *context)
 {
 	struct rcd_conn *conn;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(conn, &context->conns, context_link)
 		rcd_conn_end(conn);
 	context_destroy(context);
@@ -299,6 +304,7 @@ rcd_context_end(struct rcd_context *context)
 void
 rcd_context_settle(struct rcd_context *context, const struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	rcd_segment_settle(&context->segment, conn->serial);
 	rcd_ushare_settle(&context->umem, conn->serial);
 	rcd_hcq_settle(context, conn->serial);
@@ -309,6 +315,7 @@ rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint6
 {
 	struct rcd_conn *conn;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(conn, &context->conns, context_link)
 		rcd_conn_event(conn, type, of, cookie);
 }
@@ -320,6 +327,7 @@ rcd_context_check_memory(struct rcd_engine *engine)
 	struct rcd_context *context;
 	uintptr_t addr;
 
+	RCD_ON_CONTROL();
 	/* Those who gave the addresses back before anybody looked. */
 	LIST_FOREACH(context, &engine->contexts, link) {
 		if (!context->umem.lost)

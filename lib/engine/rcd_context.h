@@ -5,8 +5,9 @@
  * uses it, whichever opened it, and ends before that when its device or its segment goes.
  *
  * One connection is the first: who opened it; when that has gone, who joined last. The context is
- * shown by its name, charged to its user, and its process alone makes copies of memory. All of it
- * belongs to the control thread, but for `client`.
+ * shown by its name, charged to its user, and its process alone makes copies of memory.
+ *
+ * Threads: the control thread, but for `client` of a context.
  */
 #ifndef RCD_CONTEXT_H
 #define RCD_CONTEXT_H

@@ -17,6 +17,7 @@
 #include "rcd_near.h"
 #include "rcd_qp.h"
 #include "rcd_segment.h"
+#include "rcd_thread.h"
 #include "rcd_ucopy.h"
 #include "rcd_umem.h"
 
@@ -57,6 +58,7 @@ rcd_context_mem_make(struct rcd_context *context)
 		.work = &engine->work };
 	int err = rcd_segment_make(&context->segment, &conf);
 
+	RCD_ON_CONTROL();
 	context->client.shm = context->segment.shm;
 	return err;
 }
@@ -74,6 +76,7 @@ rcd_context_mem_open(struct rcd_context *context)
 		.mems_max = (uint32_t)context->engine->conf.quota.mrs };
 	int err = rcd_umem_init(&context->umem, &conf);
 
+	RCD_ON_CONTROL();
 	context->client.copied = &context->umem.copied;
 	if (err == 0)
 		rcd_ucopy_open(&context->client);
@@ -83,6 +86,7 @@ rcd_context_mem_open(struct rcd_context *context)
 int
 rcd_context_mem_copies(const struct rcd_context *context, const struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	/* Copies are made by the process that opened the context, and by no other. */
 	if (conn != rcd_context_first(context))
 		return -EOPNOTSUPP;
@@ -123,6 +127,7 @@ rcd_context_mem_copy(
 	struct rcd_ucopy *ucopy;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (conn != rcd_context_first(context))
 		return -EOPNOTSUPP;
 	if (context->client.ucopy != NULL)
@@ -163,6 +168,7 @@ context_mem_break_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_context_mem_break(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	if (context->client.ucopy != NULL)
 		rcd_lcore_call(
 			context->client.lcore, context_mem_break_on_lcore, context->client.ucopy);
@@ -173,6 +179,7 @@ rcd_context_mem_blame(struct rcd_context *context)
 {
 	const struct rcd_conn *first = rcd_context_first(context);
 
+	RCD_ON_CONTROL();
 	rcd_counter_add(&context->client.counters, RCD_COUNTER_CLIENT_BAD_MEMORY, 1);
 	if (!context->bad_memory)
 		RCD_LOG(WARNING, "client %d (%s) took memory away that it shares", (int)first->pid,
@@ -183,6 +190,7 @@ rcd_context_mem_blame(struct rcd_context *context)
 void
 rcd_context_mem_settle(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	if (context->umem.lost)
 		rcd_context_mem_blame(context);
 	context->umem.lost = false;
@@ -191,6 +199,7 @@ rcd_context_mem_settle(struct rcd_context *context)
 void
 rcd_context_mem_close(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	rcd_umem_close(&context->umem);
 	rcd_context_mem_settle(context);
 }
@@ -198,6 +207,7 @@ rcd_context_mem_close(struct rcd_context *context)
 void
 rcd_context_mem_end(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	rcd_umem_fini(&context->umem);
 	rcd_segment_end(&context->segment, context->pages_go);
 	context->client.shm = NULL;

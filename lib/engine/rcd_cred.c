@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rcd_engine_priv.h"
+#include "rcd_thread.h"
 
 /** A user namespace maps 340 ranges at most, each a line of 33 bytes. */
 #define MAP_BYTES 16384
@@ -140,6 +141,7 @@ cred_read_comm(struct rcd_conn *conn)
 void
 rcd_cred_read(struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	cred_read_comm(conn);
 	conn->caps = cred_read_caps(conn->pid, conn->uid);
 }
@@ -147,6 +149,7 @@ rcd_cred_read(struct rcd_conn *conn)
 bool
 rcd_cred_may(const struct rcd_conn *conn, enum rcd_cap cap)
 {
+	RCD_ON_CONTROL();
 	/* What it has given up since, it has not. */
 	return conn->caps >> cap & 1 && cred_read_caps(conn->pid, conn->uid) >> cap & 1;
 }
@@ -156,6 +159,7 @@ rcd_cred_same_process(const struct rcd_conn *conn, const struct rcd_context *con
 {
 	const struct rcd_conn *user;
 
+	RCD_ON_CONTROL();
 	if (conn->context == context)
 		return true;
 	/* All processes that this one's PID namespace can't see have the number 0. */

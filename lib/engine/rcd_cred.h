@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Who a client is, and what it may. All of it belongs to the control thread.
+ * Who a client is, and what it may.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_CRED_H
 #define RCD_CRED_H

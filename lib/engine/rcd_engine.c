@@ -65,7 +65,6 @@
 #define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
 #define MBUF_CACHE 256
 
-
 static int
 engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
 {
@@ -328,12 +327,14 @@ rcd_engine_destroy(struct rcd_engine *engine)
 int
 rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg)
 {
+	RCD_ON_CONTROL();
 	return rcd_lcores_launch(&engine->lcores, index, loop, arg);
 }
 
 void
 rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages)
 {
+	RCD_ON_CONTROL();
 	rcd_stage_measure(engine->lcores.lcore[index], stages);
 }
 
@@ -342,6 +343,7 @@ rcd_engine_start(struct rcd_engine *engine)
 {
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; err == 0 && i < engine->lcores.count; i++)
 		err = rcd_engine_launch(engine, i, rcd_poll_main, engine->lcores.lcore[i]);
 	return err;
@@ -367,6 +369,7 @@ rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *ar
 {
 	struct each each = { .fn = fn, .arg = arg };
 
+	RCD_ON_CONTROL();
 	rcd_lcores_call(&engine->lcores, engine_run_each, &each);
 }
 

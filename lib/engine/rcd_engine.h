@@ -9,7 +9,7 @@
  * itself (rcd_lcore_poll()), in which case both must happen in one thread. It ignores SIGPIPE:
  * clients close streams that the engine writes to.
  *
- * All functions belong to the control thread, unless they say otherwise.
+ * Threads: the control thread, unless a function says otherwise.
  */
 #ifndef RCD_ENGINE_H
 #define RCD_ENGINE_H
@@ -43,7 +43,7 @@ struct rcd_engine_conf {
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };
 
-/** Defaults of everything. */
+/** Defaults of everything. Any thread. */
 void
 rcd_engine_conf_init(struct rcd_engine_conf *conf);
 
@@ -51,6 +51,8 @@ struct rcd_engine;
 struct rcd_lcore;
 
 /**
+ * Any thread, which is the control thread from then on.
+ *
  * Create an engine and its lcores: one for each EAL worker lcore; without any, one that the
  * program polls. Listens, unless the socket's name is empty.
  *
@@ -59,7 +61,10 @@ struct rcd_lcore;
 struct rcd_engine *
 rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_len);
 
-/** Close connections, remove devices, free everything. Worker lcores are stopped. */
+/**
+ * Close connections, remove devices, free everything. Worker lcores are stopped. Any thread, when
+ * no other uses the engine.
+ */
 void
 rcd_engine_destroy(struct rcd_engine *engine);
 
@@ -82,6 +87,8 @@ void
 rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *arg);
 
 /**
+ * Any thread, one at a time: it is the control thread from then on.
+ *
  * Wait for control work for at most this long, and do it. Where cores are scarce the thread first
  * rests when it computed for more than half of the time (rcd_pace.h), for 4 ms at most; with a
  * timeout of 0 it does not.
@@ -136,13 +143,13 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 uint64_t
 rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter);
 
-/** Number of lcores, and one of them. */
+/** Number of lcores, and one of them. Any thread. */
 uint32_t
 rcd_engine_lcore_count(const struct rcd_engine *engine);
 struct rcd_lcore *
 rcd_engine_lcore(struct rcd_engine *engine, uint32_t index);
 
-/** Whether a client asked the engine to stop. */
+/** Whether a client asked the engine to stop. Any thread. */
 bool
 rcd_engine_stopping(const struct rcd_engine *engine);
 

@@ -18,6 +18,7 @@
 #include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_telemetry.h"
+#include "rcd_thread.h"
 #include "rcd_wr.h"
 
 static void
@@ -58,6 +59,7 @@ rcd_engine_dev_add(
 {
 	int err;
 
+	RCD_ON_CONTROL();
 	rcd_telemetry_lock();
 	err = rcd_ports_add(&engine->ports, conf, error, error_len);
 	rcd_telemetry_unlock();
@@ -69,6 +71,7 @@ rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
 {
 	int err;
 
+	RCD_ON_CONTROL();
 	rcd_telemetry_lock();
 	err = rcd_ports_del(&engine->ports, name);
 	rcd_telemetry_unlock();
@@ -81,6 +84,7 @@ rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key,
 {
 	int err;
 
+	RCD_ON_CONTROL();
 	rcd_telemetry_lock();
 	err = rcd_dev_set(&engine->ports, name, key, val, error, error_len);
 	rcd_telemetry_unlock();
@@ -92,6 +96,7 @@ rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_count
 {
 	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
 
+	RCD_ON_CONTROL();
 	return dev != NULL ? rcd_lport_sum(&dev->lport, counter) : 0;
 }
 
@@ -100,6 +105,7 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 {
 	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
 
+	RCD_ON_CONTROL();
 	if (dev == NULL)
 		return -ENOENT;
 	*port_id = dev->lport.port_id;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine as host of its devices: whom they tell, and what ends with them. The control thread's.
+ * The engine as host of its devices: whom they tell, and what ends with them.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_ENGINE_DEV_H
 #define RCD_ENGINE_DEV_H

@@ -32,6 +32,7 @@
 #include "rcd_random.h"
 #include "rcd_roce.h"
 #include "rcd_route.h"
+#include "rcd_thread.h"
 #include "rcd_tx.h"
 
 #define PKEY_BASE 0x7fffu
@@ -54,6 +55,7 @@ rcd_gsi_create(struct rcd_engine *engine)
 {
 	struct rcd_gsi *gsi = calloc(1, sizeof(*gsi));
 
+	RCD_ON_CONTROL();
 	if (gsi == NULL)
 		return -ENOMEM;
 	gsi->psn = rcd_random_u32(&engine->random);
@@ -70,6 +72,7 @@ rcd_gsi_create(struct rcd_engine *engine)
 void
 rcd_gsi_destroy(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	if (engine->gsi == NULL)
 		return;
 	rte_ring_free(engine->gsi->mads);
@@ -98,6 +101,7 @@ rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 		},
 	};
 
+	RCD_ON_LCORES();
 	if (roce->bth.opcode != RCD_OPCODE_UD_SEND_ONLY || pkt->payload_len != RCD_MAD_LEN) {
 		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_CLASS, 1);
 		return;
@@ -135,6 +139,7 @@ rcd_gsi_take(struct rcd_engine *engine)
 {
 	struct mad mad;
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->gsi->mads, &mad, sizeof(mad)) == 0;
 		i++) {
 		rcd_cma_rx(engine->cma, &mad.way, mad.mad);
@@ -201,6 +206,7 @@ rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint
 	uint32_t hop;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	if (at < 0)
 		return -ENODEV;
 	sending.lport = &dev->lport;

@@ -3,6 +3,8 @@
  * @file
  * QP1, the general services interface (IBTA Vol. 1, 16.1): the MADs of connection management
  * between lcores and the CM service.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_GSI_H
 #define RCD_GSI_H
@@ -17,7 +19,7 @@ struct rcd_lport;
 struct rcd_pkt;
 struct rcd_waiter;
 
-/** Make what lies between them, before there are lcores. Control thread. @return 0 or -ENOMEM */
+/** Make what lies between them, before there are lcores. @return 0 or -ENOMEM */
 int
 rcd_gsi_create(struct rcd_engine *engine);
 
@@ -26,7 +28,7 @@ void
 rcd_gsi_destroy(struct rcd_engine *engine);
 
 /**
- * A packet to QP1: to the control thread, or counted. On an lcore; copies what it keeps.
+ * A packet to QP1: to the control thread, or counted. On the lcore; copies what it keeps.
  *
  * @param arg  the engine
  */
@@ -34,12 +36,12 @@ void
 rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_pkt *pkt, uint16_t vlan_id);
 
-/** Give the service what lcores received, so much that others have their turn. Control thread. */
+/** Give the service what lcores received, so much that others have their turn. */
 void
 rcd_gsi_take(struct rcd_engine *engine);
 
 /**
- * Send a MAD of RCD_MAD_LEN bytes. Control thread.
+ * Send a MAD of RCD_MAD_LEN bytes.
  *
  * @param waiter  is called when it pays to try again, if -EAGAIN is returned; NULL: nobody waits
  * @return 0, and it may be lost; -EAGAIN: the neighbour is being asked for; -ENODEV, -ENETUNREACH,

@@ -23,6 +23,7 @@
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_tx.h"
 #include "rcd_ucopy.h"
 #include "rcd_wqe.h"
@@ -86,6 +87,7 @@ rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	struct rcd_hcq *cq;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (req->channel != RCD_CTRL_NO_HANDLE) {
 		channel = rcd_table_get(&context->channels, req->channel);
 		if (channel == NULL)
@@ -288,6 +290,7 @@ rcd_hcq_settle(struct rcd_context *context, uint32_t via)
 {
 	struct rcd_cq_move *move = context->moving;
 
+	RCD_ON_CONTROL();
 	if (move == NULL || move->via != via)
 		return;
 	rcd_lcore_call(context->client.lcore, hcq_give_up_on_lcore, move);
@@ -298,6 +301,7 @@ rcd_hcq_settle(struct rcd_context *context, uint32_t via)
 void
 rcd_hcq_end(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	free(context->moving);
 	context->moving = NULL;
 }
@@ -310,6 +314,7 @@ rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 	struct rcd_hcq *cq;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	/* One at a time: another connection's comes first. */
 	if (context->moving != NULL && context->moving->via != conn->serial)
 		return -EINPROGRESS;
@@ -366,6 +371,7 @@ rcd_hcq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req 
 {
 	struct cq_change change = { .cq = rcd_table_get(&context->cqs, req->handle), .req = req };
 
+	RCD_ON_CONTROL();
 	if (change.cq == NULL)
 		return -ENOENT;
 	if (req->count > RCD_CTRL_CQ_COUNT_MAX || req->period_us > RCD_CTRL_CQ_PERIOD_MAX)
@@ -379,6 +385,7 @@ rcd_hcq_destroy(struct rcd_context *context, uint32_t handle)
 {
 	struct rcd_hcq *cq = rcd_table_get(&context->cqs, handle);
 
+	RCD_ON_CONTROL();
 	if (cq == NULL)
 		return -ENOENT;
 	if (cq->users > 0 || (context->moving != NULL && context->moving->cq == cq))

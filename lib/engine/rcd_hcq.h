@@ -2,7 +2,9 @@
 /**
  * @file
  * Completion queues as clients ask for them. One of a context at a time can be in the middle of
- * being resized, by several rounds. The control thread's; what returns an int gives 0 or -errno.
+ * being resized, by several rounds. What returns an int gives 0 or -errno.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_HCQ_H
 #define RCD_HCQ_H

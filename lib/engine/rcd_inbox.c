@@ -23,6 +23,7 @@
 #include "rcd_ctrl.h"
 #include "rcd_engine_priv.h"
 #include "rcd_request.h"
+#include "rcd_thread.h"
 #include "rcd_waiter.h"
 
 #define PARKED_NS        3000000000ull /**< how long a request waits for a neighbour */
@@ -73,6 +74,7 @@ rcd_inbox_read_again(struct rcd_engine *engine)
 {
 	struct rcd_conn *conn;
 
+	RCD_ON_CONTROL();
 	engine->read_later = false;
 	LIST_FOREACH(conn, &engine->conns, link)
 		if (conn->read_later)
@@ -116,6 +118,7 @@ inbox_settle(struct rcd_conn *conn)
 void
 rcd_inbox_close(struct rcd_conn *conn)
 {
+	RCD_ON_CONTROL();
 	inbox_settle(conn);
 	inbox_park(conn, false);
 	if (conn->context != NULL)
@@ -200,6 +203,7 @@ rcd_inbox_ready(struct rcd_conn *conn)
 	uint32_t end = conn->engine->work + RCD_ROUND_SLICE;
 	struct rcd_ctrl_drop drop = { .fn = inbox_drop_fd, .arg = conn };
 
+	RCD_ON_CONTROL();
 	for (int i = 0; i < MESSAGES_AT_ONCE && !conn->parked && conn->engine->work < end; i++) {
 		struct rcd_ctrl_msg msg;
 		struct rcd_ctrl_fds fds;
@@ -266,6 +270,7 @@ inbox_go_on(struct rcd_engine *engine, uint32_t most)
 void
 rcd_inbox_go_on(struct rcd_engine *engine)
 {
+	RCD_ON_CONTROL();
 	if (engine->unfinished_count > 0)
 		inbox_go_on(engine, RCD_ROUND_SLICES);
 }

@@ -2,7 +2,9 @@
 /**
  * @file
  * What comes by connections: requests are read in turns, those that can't be answered yet wait, and
- * replies go out. All of it belongs to the control thread.
+ * replies go out.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_INBOX_H
 #define RCD_INBOX_H

@@ -27,6 +27,7 @@
 #include "rcd_route.h"
 #include "rcd_shm.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_tx.h"
 #include "rcd_ucopy.h"
@@ -144,6 +145,7 @@ rcd_modify_qp(struct rcd_context *context, struct rcd_conn *conn,
 	struct rcd_hops *hops = context->engine->ports.hops;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (modify.hqp == NULL)
 		return -ENOENT;
 	if (((req->mask & RCD_QP_ATTR_PORT) && from->port != 1) ||
@@ -207,6 +209,7 @@ rcd_modify_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_q
 {
 	struct modify query = { .hqp = rcd_table_get(&context->hqps, handle) };
 
+	RCD_ON_CONTROL();
 	if (query.hqp == NULL)
 		return -ENOENT;
 	rcd_lcore_call(context->client.lcore, modify_query_on_lcore, &query);
@@ -238,6 +241,7 @@ rcd_modify_ah_create(struct rcd_context *context, struct rcd_conn *conn,
 	struct ah_change change = { .context = context, .pd = req->pd };
 	int err;
 
+	RCD_ON_CONTROL();
 	if (pd == NULL)
 		return -ENOENT;
 	err = modify_make_av(context, conn, &req->av, &change.av);
@@ -280,6 +284,7 @@ rcd_modify_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_hand
 	struct rcd_pd *pd = rcd_table_get(&context->pds, req->pd);
 	int err;
 
+	RCD_ON_CONTROL();
 	if (pd == NULL)
 		return -ENOENT;
 	err = rcd_lcore_call(context->client.lcore, modify_ah_destroy_on_lcore, &change);
@@ -324,6 +329,7 @@ rcd_modify_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *r
 	uint32_t index = context->dev->lport.index;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (mcast.hqp == NULL)
 		return -ENOENT;
 	memcpy(mcast.group.raw, req->group, RCD_GID_LEN);

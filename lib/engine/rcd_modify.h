@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What clients change and ask of queue pairs, address handles, and who is in a multicast group. The
- * control thread's; what returns an int gives 0 or -errno.
+ * What clients change and ask of queue pairs, address handles, and who is in a multicast group.
+ * What returns an int gives 0 or -errno.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_MODIFY_H
 #define RCD_MODIFY_H

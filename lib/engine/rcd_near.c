@@ -12,6 +12,7 @@
 
 #include "rcd_bits.h"
 #include "rcd_shm.h"
+#include "rcd_thread.h"
 
 void *
 rcd_near_zalloc(int socket_id, size_t bytes)
@@ -19,6 +20,7 @@ rcd_near_zalloc(int socket_id, size_t bytes)
 	bool several = numa_available() >= 0 && numa_max_node() > 0;
 	void *mem;
 
+	RCD_ON_CONTROL();
 	if (several)
 		numa_set_preferred(socket_id);
 	mem = aligned_alloc(RCD_CACHE_LINE, rcd_align_up(bytes, RCD_CACHE_LINE));

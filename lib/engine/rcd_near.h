@@ -2,6 +2,8 @@
 /**
  * @file
  * Memory near a core, from the heap.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_NEAR_H
 #define RCD_NEAR_H
@@ -10,7 +12,6 @@
 
 /**
  * Memory for what an lcore touches, zeroed and in cache lines of its own; free() gives it back.
- * Control thread.
  *
  * @param socket_id  NUMA node of the lcore
  * @return NULL: there is none

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A request of a client, by whom it came and what it is about. Control thread.
+ * A request of a client, by whom it came and what it is about.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_REQUEST_H
 #define RCD_REQUEST_H

@@ -35,6 +35,7 @@
 #include "rcd_shm.h"
 #include "rcd_stream.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_ushare.h"
 #include "rcd_verbs.h"
 #include "rcd_wr.h"
@@ -430,6 +431,7 @@ rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl
 		: conn->greeted                             ? RCD_CTRL_STAGE_GREETED
 							    : RCD_CTRL_STAGE_NEW;
 
+	RCD_ON_CONTROL();
 	if (conn->ended)
 		return -EIO;
 	if (rcd_ctrl_op_stage(req->hdr.op) > reached)

@@ -22,6 +22,7 @@
 #include "rcd_lcore.h"
 #include "rcd_lport.h"
 #include "rcd_neigh.h"
+#include "rcd_thread.h"
 
 static void
 show_text(const struct rcd_show *show, const char *name, const char *val)
@@ -169,6 +170,7 @@ rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
 	uint32_t pd = 0, cq = 0, qp = 0, mr = 0, srq = 0, ctx = 0;
 	const struct rcd_context *context;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(context, &show->engine->contexts, link) {
 		if (context->dev != dev)
 			continue;

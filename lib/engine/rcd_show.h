@@ -3,6 +3,8 @@
  * @file
  * What the engine shows of itself, its devices and counters: each fact is stated once, for the
  * command line (JSON) and for DPDK's telemetry, which differ in how it is written down.
+ *
+ * Threads: any.
  */
 #ifndef RCD_SHOW_H
 #define RCD_SHOW_H
@@ -50,9 +52,11 @@ void
 rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev);
 void
 rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev);
-/** How many objects clients have on a device. The control thread's. */
+
+/** How many objects clients have on a device. Control thread. */
 void
 rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev);
+
 void
 rcd_show_engine(const struct rcd_show *show);
 

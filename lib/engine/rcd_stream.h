@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Streams of events to clients. Control thread, but for what lcores and the CM service send.
+ * Streams of events to clients.
+ *
+ * Threads: any.
  */
 #ifndef RCD_STREAM_H
 #define RCD_STREAM_H

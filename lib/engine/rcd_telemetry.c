@@ -17,6 +17,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_lport.h"
 #include "rcd_show.h"
+#include "rcd_thread.h"
 
 /* Its name since 23.03, which calls the older one deprecated. */
 #if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
@@ -193,6 +194,7 @@ rcd_telemetry_init(struct rcd_engine *engine)
 {
 	static bool registered;
 
+	RCD_ON_CONTROL();
 	rcd_telemetry_lock();
 	the_engine = engine;
 	rcd_telemetry_unlock();

@@ -2,13 +2,15 @@
 /**
  * @file
  * What DPDK's telemetry is told of an engine (rte_telemetry.h), in a thread of its own.
+ *
+ * Threads: any.
  */
 #ifndef RCD_TELEMETRY_H
 #define RCD_TELEMETRY_H
 
 struct rcd_engine;
 
-/** Register the commands for an engine; NULL: there is none any more. The control thread's. */
+/** Register the commands for an engine; NULL: there is none any more. Control thread. */
 void
 rcd_telemetry_init(struct rcd_engine *engine);
 

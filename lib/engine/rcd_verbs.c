@@ -36,6 +36,7 @@
 #include "rcd_shm.h"
 #include "rcd_srq.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
 #include "rcd_wheel.h"
@@ -61,6 +62,7 @@ rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	uint32_t depth;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (pd == NULL)
 		return -ENOENT;
 	if (req->depth == 0 || req->depth > WR_MAX || req->max_sge > RCD_SGE_MAX ||
@@ -129,6 +131,7 @@ rcd_verbs_srq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modi
 	struct srq_limit what = { .srq = rcd_table_get(&context->srqs, req->handle),
 		.limit = req->limit };
 
+	RCD_ON_CONTROL();
 	if (what.srq == NULL)
 		return -ENOENT;
 	return rcd_lcore_call(context->client.lcore, verbs_srq_limit_on_lcore, &what);
@@ -140,6 +143,7 @@ rcd_verbs_srq_query(
 {
 	const struct rcd_hsrq *srq = rcd_table_get(&context->srqs, handle);
 
+	RCD_ON_CONTROL();
 	if (srq == NULL)
 		return -ENOENT;
 	*rep = (struct rcd_ctrl_srq_query_rep){
@@ -162,6 +166,7 @@ rcd_verbs_srq_destroy(struct rcd_context *context, uint32_t handle)
 	struct rcd_hsrq *srq = rcd_table_get(&context->srqs, handle);
 	struct rcd_pd *pd;
 
+	RCD_ON_CONTROL();
 	if (srq == NULL)
 		return -ENOENT;
 	if (srq->users > 0)
@@ -213,6 +218,7 @@ rcd_verbs_qpn_is_of(const struct rcd_conn *conn, uint32_t qpn)
 	const struct rcd_hqp *hqp =
 		owner != 0 ? engine->lcores.lcore[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
 
+	RCD_ON_CONTROL();
 	return hqp != NULL && hqp->qpn == qpn &&
 		rcd_cred_same_process(conn, rcd_context_of(hqp->client));
 }
@@ -343,6 +349,7 @@ rcd_verbs_qp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	struct rcd_hqp *hqp;
 	int err = verbs_qp_check(context, req);
 
+	RCD_ON_CONTROL();
 	if (err == 0)
 		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
 	if (err != 0)
@@ -441,6 +448,7 @@ verbs_unbind_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_verbs_unbind(struct rcd_hqp *hqp)
 {
+	RCD_ON_CONTROL();
 	while (rcd_lcore_call(hqp->lcore, verbs_unbind_on_lcore, hqp)) {
 	}
 }
@@ -450,6 +458,7 @@ rcd_verbs_qp_destroy(struct rcd_context *context, uint32_t handle)
 {
 	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, handle);
 
+	RCD_ON_CONTROL();
 	if (hqp == NULL)
 		return -ENOENT;
 	rcd_lcore_call(context->client.lcore, verbs_qp_leave, hqp);
@@ -545,6 +554,7 @@ verbs_put_hops(struct rcd_context *context)
 void
 rcd_verbs_end(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
 	rcd_lcore_call(context->client.lcore, verbs_hide_on_lcore, &context->client);
 	verbs_walk_all(context, context->hqps.fresh, verbs_leave_on_lcore);
@@ -575,5 +585,6 @@ verbs_fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_verbs_fail_all(struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	verbs_walk_all(context, context->hqps.fresh, verbs_fail_on_lcore);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Receive queues and queue pairs as clients ask for them: their making and their end. The control
- * thread's; what returns an int gives 0 or -errno.
+ * Receive queues and queue pairs as clients ask for them: their making and their end.
+ * What returns an int gives 0 or -errno.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_VERBS_H
 #define RCD_VERBS_H

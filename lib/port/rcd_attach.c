@@ -29,6 +29,7 @@
 #include "rcd_memif.h"
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
+#include "rcd_thread.h"
 #include "rcd_xdp.h"
 
 #define WIRE_RING   1024
@@ -92,6 +93,7 @@ rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	uint16_t queues = (uint16_t)dev->ports->conf.lcores->count;
 
+	RCD_ON_CONTROL();
 	for (uint16_t i = 0; i < queues; i++) {
 		if (attach_wire_ring(dev, i, true) == NULL ||
 			attach_wire_ring(dev->peer, i, true) == NULL) {
@@ -105,6 +107,7 @@ rcd_attach_wire_rings(struct rcd_dev *dev, char *error, size_t error_len)
 void
 rcd_detach_wire_rings(const struct rcd_dev *dev)
 {
+	RCD_ON_CONTROL();
 	for (uint16_t i = 0; i < RCD_LCORES_MAX; i++) {
 		struct rte_ring *ring = attach_wire_ring(dev, i, false);
 		void *mbuf;
@@ -449,6 +452,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	struct rte_ether_addr mac;
 	int err = -EINVAL;
 
+	RCD_ON_CONTROL();
 	dev->lport.answers = dev->conf.attach != RCD_ATTACH_NETDEV;
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
@@ -531,6 +535,7 @@ attach_close_port(struct rcd_dev *dev)
 void
 rcd_detach(struct rcd_dev *dev)
 {
+	RCD_ON_CONTROL();
 	attach_close_port(dev);
 	for (int i = 0; i < 2; i++)
 		if (dev->hold[i] >= 0)

@@ -2,7 +2,8 @@
 /**
  * @file
  * The port of a device: an end of an embedded wire, one on a kernel's netdev, any other of DPDK's.
- * All functions belong to the control thread.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_ATTACH_H
 #define RCD_ATTACH_H

@@ -10,12 +10,14 @@
 
 #include "rcd_counter.h"
 #include "rcd_log.h"
+#include "rcd_thread.h"
 #include "rcd_wr.h"
 #include "rcd_ports.h"
 
 struct rcd_dev *
 rcd_dev_find(const struct rcd_ports *ports, const char *name)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (ports->devs[i] != NULL && strcmp(ports->devs[i]->conf.name, name) == 0)
 			return ports->devs[i];
@@ -25,6 +27,7 @@ rcd_dev_find(const struct rcd_ports *ports, const char *name)
 struct rcd_dev *
 rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (ports->devs[i] != NULL && ports->devs[i]->lport.serial == serial)
 			return ports->devs[i];
@@ -34,6 +37,7 @@ rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial)
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 {
+	RCD_ON_CONTROL();
 	return rcd_gid_table_find(dev->gids, gid);
 }
 
@@ -46,6 +50,7 @@ rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rc
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type)
 {
+	RCD_ON_CONTROL();
 	dev->ports->conf.ops->event(dev->ports->conf.arg, dev, type);
 }
 
@@ -54,6 +59,7 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 {
 	uint32_t path_mtu = RCD_PATH_MTU_MAX_BYTES;
 
+	RCD_ON_CONTROL();
 	if (dev->mtu_max != 0 && mtu > dev->mtu_max)
 		mtu = dev->mtu_max;
 	if (dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mtu != 0 && mtu > dev->conf.mtu)
@@ -70,6 +76,7 @@ rcd_dev_check_link(struct rcd_dev *dev)
 	struct rte_eth_link link = { .link_status = 0 };
 	bool up;
 
+	RCD_ON_CONTROL();
 	if (dev->conf.attach == RCD_ATTACH_NETDEV)
 		up = dev->link_up;
 	else
@@ -92,6 +99,7 @@ rcd_dev_speed_mbps(const struct rcd_dev *dev)
 {
 	struct rte_eth_link link = { .link_status = 0 };
 
+	RCD_ON_CONTROL();
 	/* What the drivers of wires and netdevs say is made up. */
 	if (dev->conf.attach != RCD_ATTACH_PORT ||
 		rte_eth_link_get_nowait(dev->lport.port_id, &link) != 0 ||

@@ -2,7 +2,9 @@
 /**
  * @file
  * A device: one port, its link and its addresses. What lcores see of it is its rcd_lport, and a
- * view that is replaced as a whole (rcd_dev_view.h). All of it belongs to the control thread.
+ * view that is replaced as a whole (rcd_dev_view.h).
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_DEV_H
 #define RCD_DEV_H

@@ -5,7 +5,7 @@
  * command line and programs. Knows no port; whether a netdev is there is found out when the device
  * is added.
  *
- * Any thread; a struct is its caller's.
+ * Threads: any; a struct is its caller's.
  */
 #ifndef RCD_DEV_CONF_H
 #define RCD_DEV_CONF_H

@@ -13,6 +13,7 @@
 
 #include "rcd_dev.h"
 #include "rcd_ports.h"
+#include "rcd_thread.h"
 
 __attribute__((format(printf, 4, 5))) static int
 dev_set_refuse(int err, char *error, size_t error_len, const char *format, ...)
@@ -87,6 +88,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	struct rcd_dev_conf conf;
 	int err = 0;
 
+	RCD_ON_CONTROL();
 	if (dev == NULL)
 		return dev_set_refuse(-ENOENT, error, error_len, "there is no link %.63s", name);
 	if (which >= 0 && !rcd_link_key_live((enum rcd_link_key)which))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Keys of a link that change while it is there. The control thread's.
+ * Keys of a link that change while it is there.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_DEV_SET_H
 #define RCD_DEV_SET_H

@@ -13,6 +13,7 @@
 #include "rcd_kaddr.h"
 #include "rcd_lcores.h"
 #include "rcd_ports.h"
+#include "rcd_thread.h"
 
 /* Whether packets of a device get to another without a port: the end of a wire is for the wire. */
 static bool
@@ -90,6 +91,7 @@ rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
 	uint8_t before[RCD_MAC_LEN];
 	int err;
 
+	RCD_ON_CONTROL();
 	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
 		return 0;
 	memcpy(before, dev->mac, RCD_MAC_LEN);
@@ -122,6 +124,7 @@ rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
 {
 	struct rcd_gid_table table = *dev->gids;
 
+	RCD_ON_CONTROL();
 	if (rcd_dev_gid_find(dev, &addr->gid) >= 0)
 		return -EEXIST;
 	for (uint32_t i = 0; i < RCD_GIDS_MAX; i++) {
@@ -142,6 +145,7 @@ rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
 	struct rcd_gid_table table = *dev->gids;
 	int index = rcd_dev_gid_find(dev, gid);
 
+	RCD_ON_CONTROL();
 	if (index < 0)
 		return -ENOENT;
 	memset(&table.entries[index], 0, sizeof(table.entries[0]));
@@ -165,6 +169,7 @@ rcd_dev_view_begin(struct rcd_dev *dev)
 	const struct rcd_lport_view *view;
 	uint32_t count = 0;
 
+	RCD_ON_CONTROL();
 	table.entries[count].gid = dev_view_link_local(dev->mac);
 	table.entries[count].prefix_len = 64;
 	table.entries[count++].used = true;
@@ -190,6 +195,7 @@ rcd_dev_view_begin(struct rcd_dev *dev)
 void
 rcd_dev_view_end(struct rcd_dev *dev)
 {
+	RCD_ON_CONTROL();
 	rcd_lport_hide(&dev->lport);
 	dev->shown = false;
 	dev->ports->devs[dev->lport.index] = NULL;

@@ -3,7 +3,9 @@
  * @file
  * What lcores see of devices: an immutable view each, with its MAC, its addresses and the MACs of
  * the devices that it reaches without a port. A change makes new views, and frees the old ones when
- * no lcore looks at them any more (rcd_lport.h). All functions belong to the control thread.
+ * no lcore looks at them any more (rcd_lport.h).
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_DEV_VIEW_H
 #define RCD_DEV_VIEW_H

@@ -28,6 +28,7 @@
 #include "rcd_gid_table.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
+#include "rcd_thread.h"
 
 #define TUN_MTU  65520 /**< local TCP has that of lo; this is for who looks at netdevs */
 #define LIFE_S   60    /**< of an address on lo */
@@ -192,6 +193,7 @@ rcd_kaddr_sync(struct rcd_ports *ports)
 {
 	struct rcd_kaddr *kaddr = ports->kaddr;
 
+	RCD_ON_CONTROL();
 	if (kaddr == NULL || ports->rtnl == NULL)
 		return;
 	for (uint32_t i = 0; i < kaddr->count;) {
@@ -216,6 +218,7 @@ rcd_kaddr_next(const struct rcd_ports *ports)
 {
 	const struct rcd_kaddr *kaddr = ports->kaddr;
 
+	RCD_ON_CONTROL();
 	return kaddr != NULL && kaddr->tun < 0 && kaddr->ifindex != 0 ? kaddr->renew_ns
 								      : UINT64_MAX;
 }
@@ -225,6 +228,7 @@ rcd_kaddr_tick(struct rcd_ports *ports, uint64_t now_ns)
 {
 	struct rcd_kaddr *kaddr = ports->kaddr;
 
+	RCD_ON_CONTROL();
 	if (now_ns < rcd_kaddr_next(ports))
 		return;
 	kaddr->renew_ns = now_ns + RENEW_NS;
@@ -237,6 +241,7 @@ rcd_kaddr_tick(struct rcd_ports *ports, uint64_t now_ns)
 int
 rcd_kaddr_open(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	ports->kaddr = calloc(1, sizeof(*ports->kaddr));
 	if (ports->kaddr == NULL)
 		return -ENOMEM;
@@ -249,6 +254,7 @@ rcd_kaddr_close(struct rcd_ports *ports)
 {
 	struct rcd_kaddr *kaddr = ports->kaddr;
 
+	RCD_ON_CONTROL();
 	if (kaddr == NULL)
 		return;
 	for (uint32_t i = 0; kaddr->tun < 0 && ports->rtnl != NULL && i < kaddr->count; i++)
@@ -264,6 +270,7 @@ rcd_kaddr_state(const struct rcd_ports *ports, struct rcd_kaddr_state *state)
 {
 	const struct rcd_kaddr *kaddr = ports->kaddr;
 
+	RCD_ON_CONTROL();
 	if (kaddr == NULL)
 		return false;
 	*state = (struct rcd_kaddr_state){

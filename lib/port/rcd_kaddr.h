@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Addresses of embedded wires, given to the kernel for as long as the engine lives. All functions
- * belong to the control thread.
+ * Addresses of embedded wires, given to the kernel for as long as the engine lives.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_KADDR_H
 #define RCD_KADDR_H

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rcd_thread.h"
+
 #define DRIVER         "net_memif"
 #define SOCKET_DEFAULT "/run/memif.sock"
 #define FDS_MOST       65536 /* looked through for sockets */
@@ -56,6 +58,7 @@ rcd_memif_socket(const char *devargs, char *path, size_t *len)
 	struct rte_kvargs *args;
 	size_t count = SIZE_MAX;
 
+	RCD_ON_CONTROL();
 	if (strncmp(devargs, DRIVER, strlen(DRIVER)) != 0 || rest == NULL)
 		return -ENOENT;
 	args = rte_kvargs_parse(rest + 1, NULL);
@@ -137,6 +140,7 @@ rcd_memif_deafen(const char *path, size_t len)
 	struct rlimit limit = { .rlim_cur = FDS_MOST };
 	int most;
 
+	RCD_ON_CONTROL();
 	getrlimit(RLIMIT_NOFILE, &limit);
 	most = (int)RTE_MIN(limit.rlim_cur, (rlim_t)FDS_MOST);
 	/* Nobody can connect any more, and who has connected before the first round is found. */
@@ -160,6 +164,7 @@ rcd_memif_prepare(const char *path, size_t len)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock;
 
+	RCD_ON_CONTROL();
 	if (never_fd < 0)
 		never_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (len == 0 || path[0] == '\0' || len >= sizeof(addr.sun_path))

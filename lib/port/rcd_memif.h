@@ -6,7 +6,7 @@
  * but leaves them open, and EAL's interrupt thread waiting for them: who connects then, or says
  * something, makes that thread work on freed memory.
  *
- * All functions belong to the control thread.
+ * Threads: the control thread.
  */
 #ifndef RCD_MEMIF_H
 #define RCD_MEMIF_H

@@ -19,6 +19,7 @@
 #include "rcd_hop.h"
 #include "rcd_log.h"
 #include "rcd_neigh.h"
+#include "rcd_thread.h"
 #include "rcd_wr.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
@@ -37,6 +38,7 @@ rcd_netlink_open(struct rcd_ports *ports)
 	struct rcd_netlink *netlink = calloc(1, sizeof(*netlink));
 	unsigned int groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH;
 
+	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return NULL;
 	netlink->ports = ports;
@@ -51,6 +53,7 @@ rcd_netlink_open(struct rcd_ports *ports)
 void
 rcd_netlink_close(struct rcd_netlink *netlink)
 {
+	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return;
 	if (netlink->changes != NULL)
@@ -61,6 +64,7 @@ rcd_netlink_close(struct rcd_netlink *netlink)
 int
 rcd_netlink_fd(const struct rcd_netlink *netlink)
 {
+	RCD_ON_CONTROL();
 	return mnl_socket_get_fd(netlink->changes);
 }
 
@@ -217,6 +221,7 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 	struct rcd_ports *ports = netlink->ports;
 	ssize_t got;
 
+	RCD_ON_CONTROL();
 	while ((got = mnl_socket_recvfrom(
 			netlink->changes, netlink->buffer, sizeof(netlink->buffer))) > 0)
 		mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
@@ -259,6 +264,7 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	struct ifinfomsg *info;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return -ENOTCONN;
 	nlh->nlmsg_type = RTM_GETLINK;
@@ -299,6 +305,7 @@ netlink_ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t nd
 void
 rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
 {
+	RCD_ON_CONTROL();
 	if (dev->ports->netlink == NULL)
 		return;
 	/* An entry in use has the kernel resolve it; one that exists is told of if it is known. */

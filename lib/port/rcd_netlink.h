@@ -3,7 +3,9 @@
  * @file
  * What the kernel says of the netdevs that it keeps: link, MTU, addresses and neighbours, by
  * rtnetlink (rtnetlink(7)). One socket listens to changes; what is there already is asked for
- * (rcd_rtnl.h). All functions belong to the control thread.
+ * (rcd_rtnl.h).
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_NETLINK_H
 #define RCD_NETLINK_H

@@ -22,6 +22,7 @@
 #include "rcd_note.h"
 #include "rcd_route.h"
 #include "rcd_rtnl.h"
+#include "rcd_thread.h"
 
 /* @param index  the first place that it may have */
 static struct rcd_dev *
@@ -209,6 +210,7 @@ rcd_ports_add(
 	struct rcd_dev *dev, *peer = NULL;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (!ports_name_valid(conf->name)) {
 		snprintf(error, error_len, "a device's name has letters, digits and _-. only");
 		return -EINVAL;
@@ -252,6 +254,7 @@ rcd_ports_del(struct rcd_ports *ports, const char *name)
 	struct rcd_wire_end *end = rcd_wire_end_find(&ports->wire_ends, name);
 	struct rcd_dev *dev = rcd_dev_find(ports, name);
 
+	RCD_ON_CONTROL();
 	if (end != NULL)
 		rcd_wire_end_del(&ports->wire_ends, end);
 	else if (dev != NULL)
@@ -264,6 +267,7 @@ rcd_ports_del(struct rcd_ports *ports, const char *name)
 int
 rcd_ports_open(struct rcd_ports *ports, const struct rcd_ports_conf *conf)
 {
+	RCD_ON_CONTROL();
 	ports->conf = *conf;
 	ports->next_serial = 1;
 	return rcd_route_open(ports);
@@ -272,6 +276,7 @@ rcd_ports_open(struct rcd_ports *ports, const struct rcd_ports_conf *conf)
 int
 rcd_ports_begin(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	ports->rtnl = rcd_rtnl_open();
 	if (ports->rtnl != NULL)
 		ports->netlink = rcd_netlink_open(ports);
@@ -283,6 +288,7 @@ rcd_ports_begin(struct rcd_ports *ports)
 void
 rcd_ports_end(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (ports->devs[i] != NULL)
 			ports_remove(ports->devs[i]);
@@ -292,6 +298,7 @@ rcd_ports_end(struct rcd_ports *ports)
 void
 rcd_ports_close(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	rcd_kaddr_close(ports);
 	rcd_netlink_close(ports->netlink);
 	rcd_rtnl_close(ports->rtnl);
@@ -303,12 +310,14 @@ rcd_ports_close(struct rcd_ports *ports)
 int
 rcd_ports_fd(const struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	return ports->netlink != NULL ? rcd_netlink_fd(ports->netlink) : -1;
 }
 
 void
 rcd_ports_ready(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	if (ports->netlink != NULL)
 		rcd_netlink_ready(ports->netlink);
 }
@@ -319,6 +328,7 @@ rcd_ports_learn(struct rcd_ports *ports, const struct rcd_note *note)
 	const struct rcd_dev *dev = note->whom < RCD_DEVS_MAX ? ports->devs[note->whom] : NULL;
 	struct rcd_hop_key key;
 
+	RCD_ON_CONTROL();
 	if (dev == NULL)
 		return;
 	key = rcd_dev_hop_key(&dev->lport, note->vlan_id, &note->gid);

@@ -2,8 +2,9 @@
 /**
  * @file
  * All devices of an engine, and what they share: neighbours, next hops, what the kernel says and is
- * told. The engine is their host, by struct rcd_ports_ops. All functions belong to the control
- * thread, unless they say otherwise.
+ * told. The engine is their host, by struct rcd_ports_ops.
+ *
+ * Threads: the control thread, unless a function says otherwise.
  */
 #ifndef RCD_PORTS_H
 #define RCD_PORTS_H
@@ -92,7 +93,7 @@ rcd_ports_ready(struct rcd_ports *ports);
 void
 rcd_ports_learn(struct rcd_ports *ports, const struct rcd_note *note);
 
-/** Whether anybody wants to know of this neighbour. Any lcore. */
+/** Whether anybody wants to know of this neighbour. Any thread: lcores ask. */
 bool
 rcd_ports_want(const struct rcd_ports *ports, const struct rcd_lport *lport, uint16_t vlan_id,
 	const struct rcd_gid *gid);

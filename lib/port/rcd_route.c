@@ -20,6 +20,7 @@
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
+#include "rcd_thread.h"
 
 /** As many next hops as there can be neighbours, queue pairs and address handles: it never ends. */
 #define HOPS_MAX (RCD_NEIGHS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
@@ -70,6 +71,7 @@ rcd_route_open(struct rcd_ports *ports)
 	static const struct rcd_neigh_ops ops = { .now_ns = rcd_clock_ns, .ask = route_ask };
 	struct rcd_neigh_conf conf = { .ops = &ops, .arg = ports, .seed = ports->conf.seed };
 
+	RCD_ON_CONTROL();
 	ports->hops = rcd_hops_create(HOPS_MAX, ports->conf.seed);
 	if (ports->hops == NULL)
 		return -ENOMEM;
@@ -81,6 +83,7 @@ rcd_route_open(struct rcd_ports *ports)
 void
 rcd_route_close(struct rcd_ports *ports)
 {
+	RCD_ON_CONTROL();
 	rcd_neighs_destroy(ports->neighs);
 	rcd_hops_destroy(ports->hops);
 	ports->neighs = NULL;
@@ -120,6 +123,7 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 {
 	struct rcd_gid next;
 
+	RCD_ON_CONTROL();
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
@@ -149,6 +153,7 @@ rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgi
 	struct rcd_gid next;
 	int err;
 
+	RCD_ON_CONTROL();
 	*hop = RCD_HOP_NONE;
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
@@ -177,6 +182,7 @@ rcd_route_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, 
 		rcd_dev_hop_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, gid);
 	uint32_t hop;
 
+	RCD_ON_CONTROL();
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
 		return true;

@@ -2,8 +2,9 @@
 /**
  * @file
  * Routes: which address on the link packets to a destination have to go to, and its MAC. The
- * tables of neighbours and next hops are made and asked here. All functions belong to the control
- * thread.
+ * tables of neighbours and next hops are made and asked here.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_ROUTE_H
 #define RCD_ROUTE_H

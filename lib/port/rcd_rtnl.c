@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "rcd_thread.h"
+
 #define BUFFER_BYTES 32768
 
 struct rcd_rtnl {
@@ -29,6 +31,7 @@ rcd_rtnl_open(void)
 {
 	struct rcd_rtnl *rtnl = calloc(1, sizeof(*rtnl));
 
+	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return NULL;
 	rtnl->sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -41,6 +44,7 @@ rcd_rtnl_open(void)
 void
 rcd_rtnl_close(struct rcd_rtnl *rtnl)
 {
+	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return;
 	if (rtnl->sock != NULL)
@@ -64,6 +68,7 @@ rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *a
 	unsigned int port;
 	int run = MNL_CB_OK;
 
+	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return -ENOTCONN;
 	rtnl_drain(rtnl);
@@ -88,6 +93,7 @@ rcd_rtnl_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gi
 	const uint8_t *bytes = mnl_attr_get_payload(attr);
 	uint16_t len = mnl_attr_get_payload_len(attr);
 
+	RCD_ON_CONTROL();
 	if (family == AF_INET && len == 4)
 		*gid = rcd_gid_from_ipv4(bytes);
 	else if (family == AF_INET6 && len == 16)
@@ -136,6 +142,7 @@ rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex
 	bool v4 = rcd_gid_is_ipv4(dgid);
 	struct rtmsg *info;
 
+	RCD_ON_CONTROL();
 	nlh->nlmsg_type = RTM_GETROUTE;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));

@@ -2,7 +2,9 @@
 /**
  * @file
  * Questions to the kernel by rtnetlink (RFC 3549; rtnetlink(7)), which are answered before the
- * function returns. All functions belong to the control thread.
+ * function returns.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_RTNL_H
 #define RCD_RTNL_H

@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_thread.h"
+
 struct rcd_wire_end *
 rcd_wire_end_find(const struct rcd_wire_ends *ends, const char *name)
 {
 	struct rcd_wire_end *end;
 
+	RCD_ON_CONTROL();
 	LIST_FOREACH(end, &ends->list, link)
 		if (strcmp(end->conf.name, name) == 0)
 			return end;
@@ -25,6 +28,7 @@ rcd_wire_end_add(struct rcd_wire_ends *ends, const struct rcd_dev_conf *conf, ui
 {
 	struct rcd_wire_end *end = malloc(sizeof(*end));
 
+	RCD_ON_CONTROL();
 	if (end == NULL)
 		return -ENOMEM;
 	end->conf = *conf;
@@ -37,6 +41,7 @@ rcd_wire_end_add(struct rcd_wire_ends *ends, const struct rcd_dev_conf *conf, ui
 void
 rcd_wire_end_del(struct rcd_wire_ends *ends, struct rcd_wire_end *end)
 {
+	RCD_ON_CONTROL();
 	LIST_REMOVE(end, link);
 	ends->count--;
 	free(end);
@@ -45,6 +50,7 @@ rcd_wire_end_del(struct rcd_wire_ends *ends, struct rcd_wire_end *end)
 void
 rcd_wire_ends_fini(struct rcd_wire_ends *ends)
 {
+	RCD_ON_CONTROL();
 	while (!LIST_EMPTY(&ends->list))
 		rcd_wire_end_del(ends, LIST_FIRST(&ends->list));
 }

@@ -2,7 +2,9 @@
 /**
  * @file
  * Ends of embedded wires whose other end nobody has asked for yet: names that are taken, and no
- * devices. The control thread's.
+ * devices.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_WIRE_END_H
 #define RCD_WIRE_END_H

@@ -35,6 +35,7 @@
 #include "rcd_log.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
+#include "rcd_thread.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -196,6 +197,7 @@ rcd_xdp_begin(struct rcd_dev *dev)
 	struct rcd_xdp *xdp;
 	int err;
 
+	RCD_ON_CONTROL();
 	if (dev->xdp_taken) {
 		RCD_LOG(NOTICE, "%s: %s has an XDP program already, which is not ours to replace",
 			dev->conf.name, dev->conf.target);
@@ -244,6 +246,7 @@ rcd_xdp_hold(struct rcd_dev *dev)
 	int program = -1;
 	int err = xdp_look(&xdp->ours, &xdp->before);
 
+	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < xdp->ours.count; i++)
 		if (xdp->ours.entries[i].kind == KIND_PROGRAM)
 			program = xdp->ours.entries[i].fd;
@@ -269,6 +272,7 @@ rcd_xdp_release(struct rcd_dev *dev)
 {
 	struct rcd_xdp *xdp = dev->xdp;
 
+	RCD_ON_CONTROL();
 	if (xdp == NULL)
 		return;
 	if (xdp->link >= 0)
@@ -285,6 +289,7 @@ rcd_xdp_end(struct rcd_dev *dev)
 	struct rcd_xdp *xdp = dev->xdp;
 	struct held now;
 
+	RCD_ON_CONTROL();
 	if (xdp == NULL)
 		return;
 	for (uint32_t i = 0; i < xdp->ours.count; i++) {

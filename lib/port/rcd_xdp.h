@@ -2,7 +2,9 @@
 /**
  * @file
  * What DPDK's driver for AF_XDP leaves to us: its program ends with the engine, however that ends,
- * and nothing of a device that was removed stays. All functions belong to the control thread.
+ * and nothing of a device that was removed stays.
+ *
+ * Threads: the control thread.
  */
 #ifndef RCD_XDP_H
 #define RCD_XDP_H
