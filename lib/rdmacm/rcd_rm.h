@@ -127,6 +127,13 @@ rcd_rm_ret(int err)
 	return -1;
 }
 
+/** The lesser of two. */
+static inline uint8_t
+rcd_rm_at_most(uint8_t val, uint8_t most)
+{
+	return val < most ? val : most;
+}
+
 /* rcd_rm_session.c */
 
 /** The current session, with a reference for the caller. @return NULL and errno */
@@ -216,7 +223,7 @@ rcd_rm_look(struct rcd_rm_id *id)
 	rcd_rm_step(id, RCD_CM_STEP_LOOKED_AT);
 }
 
-/* rcd_rm_event.c */
+/* rcd_rm_channel.c */
 
 /** Make a channel. @param session a reference to it goes with the channel, or back */
 struct rdma_event_channel *
@@ -226,11 +233,21 @@ rcd_rm_channel_make(struct rcd_rm_session *session);
 void
 rcd_rm_channel_drain(struct rcd_rm_channel *channel, uint32_t count);
 
+/**
+ * A channel's stream has ended: so has the engine, or another thread has destroyed the channel.
+ * With the kernel a thread that waits in a channel then waits on, and programs end while it does:
+ * then this does not return.
+ */
+void
+rcd_rm_channel_ended(const struct rcd_rm_channel *channel);
+
+/* rcd_rm_event.c */
+
 /** Wait for the event of a synchronous identifier. @return 0, or -1 and errno */
 int
 rcd_rm_complete(struct rcd_rm_id *id);
 
-/* rcd_rm_conn.c */
+/* rcd_rm_qp_state.c */
 
 /** A peer has agreed: to RTS, and confirm. @return 0 or -errno */
 int
@@ -240,11 +257,15 @@ rcd_rm_confirm(struct rcd_rm_id *id);
 int
 rcd_rm_qp_error(struct rcd_rm_id *id);
 
+/** To INIT again, as rights follow from what was agreed on, to RTR and RTS. @return 0 or -errno */
+int
+rcd_rm_qp_to_rts(struct rcd_rm_id *id);
+
 /** Attributes for a state, applied. @return 0 or -errno */
 int
 rcd_rm_qp_to(struct rcd_rm_id *id, enum ibv_qp_state state);
 
-/* rcd_rm_mcast.c */
+/* rcd_rm_group.c */
 
 /** The group of a join. @return NULL: it was left */
 struct rcd_rm_group *
