@@ -13,7 +13,7 @@
 #include "rcd_budget.h"
 #include "rcd_ctrl.h"
 #include "rcd_engine_priv.h"
-#include "rcd_event.h"
+#include "rcd_cq_event.h"
 #include "rcd_host.h"
 #include "rcd_lcore.h"
 #include "rcd_limits.h"
@@ -103,7 +103,7 @@ rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	}
 	cq->client = &context->client;
 	cq->cookie = req->cookie;
-	cq->via = conn->serial;
+	cq->conn_serial = conn->serial;
 	cq->channel = channel;
 	err = hcq_ring(context, conn, cq, req->depth);
 	if (err == 0) {
@@ -130,8 +130,8 @@ rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 
 struct rcd_cq_move {
 	struct rcd_hcq *cq;
-	struct rcd_hcq to; /**< new ring */
-	uint32_t via;      /**< connection whose request it is */
+	struct rcd_hcq to;    /**< new ring */
+	uint32_t conn_serial; /**< connection whose request it is */
 	uint32_t tries;
 	uint32_t next;     /**< completion to copy next */
 	uint32_t producer; /**< as the client may see it */
@@ -257,7 +257,7 @@ hcq_move_begin(struct rcd_context *context, const struct rcd_conn *conn,
 	}
 	move->cq = cq;
 	move->to = to;
-	move->via = conn->serial;
+	move->conn_serial = conn->serial;
 	context->moving = move;
 	return rcd_lcore_call(context->client.lcore, hcq_begin_on_lcore, move);
 }
@@ -286,12 +286,12 @@ hcq_move_some(struct rcd_context *context, struct rcd_cq_move *move)
 }
 
 void
-rcd_hcq_settle(struct rcd_context *context, uint32_t via)
+rcd_hcq_settle(struct rcd_context *context, uint32_t conn_serial)
 {
 	struct rcd_cq_move *move = context->moving;
 
 	RCD_ON_CONTROL();
-	if (move == NULL || move->via != via)
+	if (move == NULL || move->conn_serial != conn_serial)
 		return;
 	rcd_lcore_call(context->client.lcore, hcq_give_up_on_lcore, move);
 	hcq_ring_free(context, move->to.offset, move->to.bytes);
@@ -316,7 +316,7 @@ rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 
 	RCD_ON_CONTROL();
 	/* One at a time: another connection's comes first. */
-	if (context->moving != NULL && context->moving->via != conn->serial)
+	if (context->moving != NULL && context->moving->conn_serial != conn->serial)
 		return -EINPROGRESS;
 	if (context->moving == NULL)
 		err = hcq_move_begin(context, conn, req);
@@ -343,7 +343,7 @@ hcq_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	rcd_ucopy_forget_cq(cq->client, cq);
 	rcd_host_publish(lcore);
-	rcd_event_forget(lcore, cq);
+	rcd_cq_event_forget(lcore, cq);
 	return 0;
 }
 
@@ -362,7 +362,7 @@ hcq_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 	uint32_t count = req->count > 1 ? req->count : req->period_us > 0 ? UINT32_MAX : 0;
 
-	rcd_event_moderate(lcore, change->cq, count, period_us * UINT64_C(1000));
+	rcd_cq_event_moderate(lcore, change->cq, count, period_us * UINT64_C(1000));
 	return 0;
 }
 

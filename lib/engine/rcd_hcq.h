@@ -31,7 +31,7 @@ rcd_hcq_destroy(struct rcd_context *context, uint32_t handle);
 
 /** A connection's request is over: a queue that was not moved whole stays as it was. */
 void
-rcd_hcq_settle(struct rcd_context *context, uint32_t via);
+rcd_hcq_settle(struct rcd_context *context, uint32_t conn_serial);
 
 /** The context ends, its lcore knows it no more. */
 void

@@ -33,7 +33,7 @@
 /* @return false when the client takes no replies: it is to go */
 static bool
 inbox_reply(
-	struct rcd_conn *conn, const struct rcd_ctrl_msg *req, int status, struct rcd_reply *rep)
+	struct rcd_conn *conn, const struct rcd_ctrl_msg *req, int status, struct rcd_answer *rep)
 {
 	size_t len = sizeof(rep->msg.hdr);
 	int err;
@@ -131,7 +131,7 @@ static void
 inbox_retry(struct rcd_conn *conn)
 {
 	struct rcd_ctrl_fds none = { .fds = { -1, -1, -1, -1 }, .count = 0 };
-	struct rcd_reply rep = { .keep = 0 };
+	struct rcd_answer rep = { .keep = 0 };
 	bool waits;
 	int status;
 
@@ -169,7 +169,7 @@ inbox_impatient(struct rcd_alarm *alarm, uint64_t now_ns)
 static bool
 inbox_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *msg, struct rcd_ctrl_fds *fds)
 {
-	struct rcd_reply rep = { .keep = 0 };
+	struct rcd_answer rep = { .keep = 0 };
 	int status;
 
 	conn->waiter.fn = inbox_told;
@@ -229,7 +229,7 @@ rcd_inbox_ready(struct rcd_conn *conn)
 			return;
 		}
 		if (len < 0 || rcd_ctrl_req_check(&msg, (size_t)len, fds.count) != 0) {
-			struct rcd_reply rep = { .keep = 0 };
+			struct rcd_answer rep = { .keep = 0 };
 
 			if (len < (long)sizeof(msg.hdr))
 				memset(&msg.hdr, 0, sizeof(msg.hdr));

@@ -15,7 +15,7 @@ struct rcd_context;
 struct rcd_engine;
 
 /** A reply's fields and descriptors. */
-struct rcd_reply {
+struct rcd_answer {
 	struct rcd_ctrl_msg msg;
 	struct rcd_ctrl_fds fds;
 	uint32_t keep; /**< bits of descriptors that are not to be closed after sending */
@@ -31,7 +31,7 @@ struct rcd_request {
 	const union rcd_ctrl_body *in;
 	union rcd_ctrl_body *out;    /**< all 0 */
 	struct rcd_ctrl_fds *fds_in; /**< what is kept is set to -1 */
-	struct rcd_reply *reply;
+	struct rcd_answer *reply;
 };
 
 /**
@@ -45,6 +45,6 @@ struct rcd_request {
  */
 int
 rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
-	struct rcd_reply *reply);
+	struct rcd_answer *reply);
 
 #endif /* RCD_REQUEST_H */

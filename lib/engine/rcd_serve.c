@@ -417,7 +417,7 @@ static int (*const functions[RCD_CTRL_OP_COUNT])(struct rcd_request *r) = {
 
 int
 rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
-	struct rcd_reply *reply)
+	struct rcd_answer *reply)
 {
 	struct rcd_request request = { .engine = conn->engine,
 		.conn = conn,

@@ -17,7 +17,7 @@
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
 #include "rcd_engine_priv.h"
-#include "rcd_event.h"
+#include "rcd_cq_event.h"
 #include "rcd_hop.h"
 #include "rcd_hop_word.h"
 #include "rcd_host.h"
@@ -80,7 +80,7 @@ rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	srq->max_sge = req->max_sge > 0 ? req->max_sge : 1;
 	srq->client = &context->client;
 	srq->cookie = req->cookie;
-	srq->via = conn->serial;
+	srq->conn_serial = conn->serial;
 	srq->pd = req->pd;
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
@@ -365,7 +365,7 @@ rcd_verbs_qp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	hqp->datagram = req->type == RCD_CTRL_QP_UD;
 	hqp->reliable = req->type == RCD_CTRL_QP_RC;
 	hqp->cookie = req->cookie;
-	hqp->via = conn->serial;
+	hqp->conn_serial = conn->serial;
 	hqp->pd = req->pd;
 	hqp->ucopy = context->client.ucopy;
 	hqp->send_cq = rcd_table_get(&context->cqs, req->send_cq);
@@ -520,7 +520,7 @@ verbs_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 	for (; walk->next < walk->end && done < RCD_WORK_ALL; walk->next++) {
 		if (walk->context->cqs.slots[walk->next] == NULL)
 			continue;
-		rcd_event_forget(lcore, walk->context->cqs.slots[walk->next]);
+		rcd_cq_event_forget(lcore, walk->context->cqs.slots[walk->next]);
 		done++;
 	}
 	lcore->work += done;

@@ -13,7 +13,7 @@
 #include "rcd_budget.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
-#include "rcd_event.h"
+#include "rcd_cq_event.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_note.h"
@@ -110,12 +110,12 @@ host_fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
 }
 
 static void
-host_note(struct rcd_lclient *client, uint32_t via, uint32_t type, enum rcd_ctrl_event_of of,
-	uint64_t cookie)
+host_note(struct rcd_lclient *client, uint32_t conn_serial, uint32_t type,
+	enum rcd_ctrl_event_of of, uint64_t cookie)
 {
 	struct rcd_note what = {
 		.kind = RCD_NOTE_EVENT,
-		.whom = via,
+		.whom = conn_serial,
 		.cookie = cookie,
 		.type = type,
 		.of = of,
@@ -148,7 +148,7 @@ host_complete(void *arg, const struct rcd_cqe *cqe)
 			rcd_counter_add(&hqp->client->counters, RCD_COUNTER_CQ_OVERRUN, 1);
 			cq->failed = true;
 			hqp->faulty = true;
-			host_note(hqp->client, cq->via, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
+			host_note(hqp->client, cq->conn_serial, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
 				cq->cookie);
 			return;
 		}
@@ -180,7 +180,7 @@ host_qp_event(void *arg, enum rcd_event event)
 {
 	struct rcd_hqp *hqp = arg;
 
-	host_note(hqp->client, hqp->via, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
+	host_note(hqp->client, hqp->conn_serial, (uint32_t)event, RCD_CTRL_EVENT_QP, hqp->cookie);
 }
 
 const struct rcd_qp_ops rcd_host_qp_ops = {
@@ -228,7 +228,7 @@ host_srq_event(void *arg, enum rcd_event event)
 {
 	struct rcd_hsrq *srq = arg;
 
-	host_note(srq->client, srq->via, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
+	host_note(srq->client, srq->conn_serial, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
 }
 
 const struct rcd_srq_ops rcd_host_srq_ops = {
@@ -499,7 +499,7 @@ rcd_host_publish(struct rcd_lcore *lcore)
 		/* All that is new of it may have to wait for its data. */
 		if (cqs->published == rcd_hcq_shown(cqs))
 			continue;
-		rcd_event_check(lcore, cqs);
+		rcd_cq_event_check(lcore, cqs);
 		cqs->published = rcd_hcq_shown(cqs);
 		cqs->solicited = false;
 	}

@@ -2,7 +2,7 @@
 /**
  * @file
  * Work of clients that may take more than one poll: each does a share of it for one client and for
- * all. Flushed requests here; completion events are rcd_event.h's.
+ * all. Flushed requests here; completion events are rcd_cq_event.h's.
  *
  * Threads: the lcore of the client.
  */

@@ -16,7 +16,7 @@
 #include "rcd_budget.h"
 #include "rcd_check.h"
 #include "rcd_clock.h"
-#include "rcd_event.h"
+#include "rcd_cq_event.h"
 #include "rcd_host.h"
 #include "rcd_idle.h"
 #include "rcd_late.h"
@@ -69,10 +69,10 @@ poll_expire(struct rcd_timer *timer, void *arg)
 		poll_expire_qp(arg, RCD_OWNER(timer, struct rcd_hqp, timer));
 		break;
 	case RCD_TIMER_CQ:
-		rcd_event_due(arg, RCD_OWNER(timer, struct rcd_hcq, timer));
+		rcd_cq_event_due(arg, RCD_OWNER(timer, struct rcd_hcq, timer));
 		break;
 	case RCD_TIMER_CLIENT:
-		rcd_event_retry(arg, RCD_OWNER(timer, struct rcd_lclient, retry));
+		rcd_cq_event_retry(arg, RCD_OWNER(timer, struct rcd_lclient, retry));
 		break;
 	}
 }
@@ -142,7 +142,7 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_PUBLISH);
 	rcd_host_publish(lcore);
 	if (unlikely(!TAILQ_EMPTY(&lcore->owing)))
-		done += rcd_event_poll(lcore);
+		done += rcd_cq_event_poll(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_HOST);
 	poll_count_work(lcore, packets);
 	/* No view of a device is in hand any more. */

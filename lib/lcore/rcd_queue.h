@@ -67,7 +67,7 @@ struct rcd_hcq {
 	TAILQ_ENTRY(rcd_hcq) gated_link;
 
 	uint64_t cookie;
-	uint32_t via; /**< connection that made it */
+	uint32_t conn_serial; /**< connection that made it */
 
 	/* The control thread's. */
 	uint32_t handle;
@@ -94,7 +94,7 @@ struct rcd_hsrq {
 	struct rcd_hsrq *next_dirty;
 	struct rcd_lclient *client;
 	uint64_t cookie;
-	uint32_t via; /**< connection that made it */
+	uint32_t conn_serial; /**< connection that made it */
 
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
@@ -156,7 +156,7 @@ struct rcd_hqp {
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */
 	uint64_t cookie;
-	uint32_t via; /**< connection that made it, which is told of its events */
+	uint32_t conn_serial; /**< connection that made it, which is told of its events */
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;

@@ -91,7 +91,7 @@ segment_clear_some(struct rcd_segment *segment, struct rcd_clearing *clearing)
 }
 
 static int
-segment_begin(struct rcd_segment *segment, uint32_t via, uint64_t bytes, bool huge)
+segment_begin(struct rcd_segment *segment, uint32_t conn_serial, uint64_t bytes, bool huge)
 {
 	struct rcd_clearing *clearing = &segment->clearing;
 	int err = segment_take_extent(segment, bytes, huge, &clearing->offset);
@@ -100,12 +100,13 @@ segment_begin(struct rcd_segment *segment, uint32_t via, uint64_t bytes, bool hu
 		return err;
 	clearing->bytes = bytes;
 	clearing->done = 0;
-	clearing->via = via;
+	clearing->conn_serial = conn_serial;
 	return 0;
 }
 
 int
-rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uint64_t *offset)
+rcd_segment_alloc(
+	struct rcd_segment *segment, uint32_t conn_serial, uint64_t bytes, uint64_t *offset)
 {
 	struct rcd_clearing *clearing = &segment->clearing;
 	int err = 0;
@@ -113,19 +114,19 @@ rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uin
 	RCD_ON_CONTROL();
 	bytes = rcd_align_up(bytes, PAGE);
 	/* One at a time: another connection's comes first. */
-	if (clearing->bytes != 0 && clearing->via != via)
+	if (clearing->bytes != 0 && clearing->conn_serial != conn_serial)
 		return -EINPROGRESS;
 	if (clearing->bytes != bytes) {
-		rcd_segment_settle(segment, via);
-		err = segment_begin(segment, via, bytes, true);
+		rcd_segment_settle(segment, conn_serial);
+		err = segment_begin(segment, conn_serial, bytes, true);
 		if (err != 0)
 			return err;
 	}
 	err = segment_clear_some(segment, clearing);
 	if (err == -ENOMEM && clearing->offset >= segment->bytes) {
 		/* Others have the hugepages by now: then it lies in ordinary ones. */
-		rcd_segment_settle(segment, via);
-		err = segment_begin(segment, via, bytes, false);
+		rcd_segment_settle(segment, conn_serial);
+		err = segment_begin(segment, conn_serial, bytes, false);
 		if (err != 0)
 			return err;
 		err = segment_clear_some(segment, clearing);
@@ -134,18 +135,18 @@ rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uin
 		*offset = clearing->offset;
 		clearing->bytes = 0;
 	} else if (err != -EINPROGRESS) {
-		rcd_segment_settle(segment, via);
+		rcd_segment_settle(segment, conn_serial);
 	}
 	return err;
 }
 
 void
-rcd_segment_settle(struct rcd_segment *segment, uint32_t via)
+rcd_segment_settle(struct rcd_segment *segment, uint32_t conn_serial)
 {
 	struct rcd_clearing *clearing = &segment->clearing;
 
 	RCD_ON_CONTROL();
-	if (clearing->bytes == 0 || clearing->via != via)
+	if (clearing->bytes == 0 || clearing->conn_serial != conn_serial)
 		return;
 	rcd_segment_free(segment, clearing->offset, clearing->bytes);
 	clearing->bytes = 0;

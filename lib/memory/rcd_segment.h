@@ -21,7 +21,7 @@ struct rcd_clearing {
 	uint64_t offset;
 	uint64_t bytes; /**< 0: none is */
 	uint64_t done;
-	uint32_t via; /**< connection whose request it is */
+	uint32_t conn_serial; /**< connection whose request it is */
 };
 
 /** A segment. All zero but for the descriptors, which are -1: none is made. */
@@ -68,13 +68,14 @@ rcd_segment_end(struct rcd_segment *segment, bool pages_go);
 /**
  * Take a part of it, in pages, cleared.
  *
- * @param via     connection whose request it is for
- * @param offset  set
+ * @param conn_serial  connection whose request it is for
+ * @param offset       set
  * @return 0; -EINPROGRESS: it takes more than a round, call again with the same size; -ENOMEM and
  *         what a quota says
  */
 int
-rcd_segment_alloc(struct rcd_segment *segment, uint32_t via, uint64_t bytes, uint64_t *offset);
+rcd_segment_alloc(
+	struct rcd_segment *segment, uint32_t conn_serial, uint64_t bytes, uint64_t *offset);
 
 /** Give a part back. */
 void
@@ -82,7 +83,7 @@ rcd_segment_free(struct rcd_segment *segment, uint64_t offset, uint64_t bytes);
 
 /** The request of this connection, for which a part was being cleared, is over. */
 void
-rcd_segment_settle(struct rcd_segment *segment, uint32_t via);
+rcd_segment_settle(struct rcd_segment *segment, uint32_t conn_serial);
 
 /** Whether an address lies in it. Any segment. */
 bool

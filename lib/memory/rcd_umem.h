@@ -85,7 +85,7 @@ struct rcd_umem {
 	uint32_t umr_count;
 	uint32_t mw_count;
 	struct rcd_mem *filling; /**< memory whose pages are being entered; NULL: none is */
-	uint32_t filling_via;    /**< connection whose request it is */
+	uint32_t filling_conn;   /**< connection whose request it is */
 	bool lost;               /**< gave memory back that it had taken away: untold so far */
 };
 

@@ -92,14 +92,14 @@ ushare_populate(struct rcd_umem *umem, struct rcd_mem *mem)
 
 /* One at a time in a context: the memory of another connection is entered by use. */
 static int
-ushare_fill(struct rcd_umem *umem, uint32_t via, struct rcd_mem *mem, uint32_t *handle)
+ushare_fill(struct rcd_umem *umem, uint32_t conn_serial, struct rcd_mem *mem, uint32_t *handle)
 {
 	int err = 0;
 
 	*handle = mem->handle;
 	if (umem->filling == NULL || umem->filling == mem)
 		err = ushare_populate(umem, mem);
-	umem->filling_via = err != 0 ? via : umem->filling_via;
+	umem->filling_conn = err != 0 ? conn_serial : umem->filling_conn;
 	if (err != 0)
 		umem->filling = mem;
 	else if (umem->filling == mem)
@@ -108,10 +108,10 @@ ushare_fill(struct rcd_umem *umem, uint32_t via, struct rcd_mem *mem, uint32_t *
 }
 
 void
-rcd_ushare_settle(struct rcd_umem *umem, uint32_t via)
+rcd_ushare_settle(struct rcd_umem *umem, uint32_t conn_serial)
 {
 	RCD_ON_CONTROL();
-	if (umem->filling != NULL && umem->filling_via == via)
+	if (umem->filling != NULL && umem->filling_conn == conn_serial)
 		rcd_ushare_del(umem, umem->filling->handle);
 }
 
@@ -162,8 +162,8 @@ ushare_uncharge_mem(struct rcd_umem *umem, const struct rcd_mem *mem)
 }
 
 int
-rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_req *req, int fd,
-	uint32_t *handle)
+rcd_ushare_add(struct rcd_umem *umem, uint32_t conn_serial, const struct rcd_ctrl_mem_req *req,
+	int fd, uint32_t *handle)
 {
 	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
 	struct rcd_mem *mem;
@@ -172,8 +172,8 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 
 	RCD_ON_CONTROL();
 	/* The same request again, which has its descriptor no more. */
-	if (umem->filling != NULL && umem->filling_via == via)
-		return ushare_fill(umem, via, umem->filling, handle);
+	if (umem->filling != NULL && umem->filling_conn == conn_serial)
+		return ushare_fill(umem, conn_serial, umem->filling, handle);
 	err = ushare_check_file(fd, &page);
 	if (err != 0)
 		return err;
@@ -212,7 +212,7 @@ rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_re
 		free(mem);
 		return err;
 	}
-	return ushare_fill(umem, via, mem, handle);
+	return ushare_fill(umem, conn_serial, mem, handle);
 }
 
 void

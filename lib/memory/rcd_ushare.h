@@ -34,15 +34,15 @@ struct rcd_umem;
 /**
  * A client shares a part of a file.
  *
- * @param via     connection that asks
- * @param fd      the file; kept with 0 and -EINPROGRESS
- * @param handle  set
+ * @param conn_serial  connection that asks
+ * @param fd           the file; kept with 0 and -EINPROGRESS
+ * @param handle       set
  * @return 0; -EINPROGRESS: ask again, without the file; -EBADF: it is no memory; -EINVAL: of no
  *         whole pages; -ENOMEM, and what a quota says; -errno of mmap()
  */
 int
-rcd_ushare_add(struct rcd_umem *umem, uint32_t via, const struct rcd_ctrl_mem_req *req, int fd,
-	uint32_t *handle);
+rcd_ushare_add(struct rcd_umem *umem, uint32_t conn_serial, const struct rcd_ctrl_mem_req *req,
+	int fd, uint32_t *handle);
 
 /** It is for no further region; it goes with the last one. @return 0; -ENOENT */
 int
@@ -50,7 +50,7 @@ rcd_ushare_del(struct rcd_umem *umem, uint32_t handle);
 
 /** The request of this connection, for which memory was being entered, is over. */
 void
-rcd_ushare_settle(struct rcd_umem *umem, uint32_t via);
+rcd_ushare_settle(struct rcd_umem *umem, uint32_t conn_serial);
 
 /** One reference to shared memory less. */
 void

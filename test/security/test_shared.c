@@ -344,7 +344,7 @@ events_go_to_the_maker(void)
 	make_cq(&b, 16);
 	context = LIST_FIRST(&engine->contexts);
 	for (uint32_t i = 0; i < 2; i++)
-		whom[i] = ((const struct rcd_hcq *)rcd_table_get(&context->cqs, i))->via;
+		whom[i] = ((const struct rcd_hcq *)rcd_table_get(&context->cqs, i))->conn_serial;
 	tell(whom[0], 1);
 	CU_ASSERT_EQUAL(event_of(&a, &cookie), RCD_EVENT_CQ_ERR);
 	CU_ASSERT_EQUAL(cookie, 1);

@@ -5,7 +5,7 @@
  * poll sends a share for one client and for all. A channel without room has a reader with plenty
  * to read: its events wait in order, and one of them tries again a millisecond later.
  */
-#include "rcd_event.h"
+#include "rcd_cq_event.h"
 
 #include "rcd_budget.h"
 #include "rcd_ctrl.h"
@@ -22,7 +22,7 @@
 
 /* A client has events to send, and a channel that may have room. */
 static void
-event_enter(struct rcd_lcore *lcore, struct rcd_lclient *client)
+cq_event_enter(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
 	if (client->in_owing)
 		return;
@@ -32,7 +32,7 @@ event_enter(struct rcd_lcore *lcore, struct rcd_lclient *client)
 
 /* The event of a completion queue is to be sent. */
 static void
-event_owe(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+cq_event_owe(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	struct rcd_channel *channel = cq->channel;
 	struct rcd_lclient *client = cq->client;
@@ -45,11 +45,11 @@ event_owe(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 	channel->waiting = true;
 	/* Before the full ones. */
 	TAILQ_INSERT_HEAD(&client->waiting, channel, link);
-	event_enter(lcore, client);
+	cq_event_enter(lcore, client);
 }
 
 static void
-event_pay(struct rcd_lclient *client, struct rcd_hcq *cq)
+cq_event_pay(struct rcd_lclient *client, struct rcd_hcq *cq)
 {
 	struct rcd_channel *channel = cq->channel;
 
@@ -63,7 +63,7 @@ event_pay(struct rcd_lclient *client, struct rcd_hcq *cq)
 
 /* An event may go, or waits for more completions and for its time. */
 static void
-event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+cq_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	uint64_t end_ns;
 
@@ -73,7 +73,7 @@ event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 	cq->due = cq->since_event < cq->event_count && lcore->now_ns < end_ns;
 	if (!cq->due) {
 		rcd_wheel_cancel(&lcore->wheel, &cq->timer);
-		event_owe(lcore, cq);
+		cq_event_owe(lcore, cq);
 		return;
 	}
 	cq->timer.kind = RCD_TIMER_CQ;
@@ -82,7 +82,7 @@ event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 }
 
 void
-rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+rcd_cq_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	uint32_t arm;
 
@@ -92,7 +92,7 @@ rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 	if (cq->channel == NULL || cq->owed)
 		return;
 	if (cq->due) {
-		event_moderate(lcore, cq);
+		cq_event_moderate(lcore, cq);
 		return;
 	}
 	arm = __atomic_load_n(&cq->shm->arm, __ATOMIC_SEQ_CST);
@@ -103,47 +103,47 @@ rcd_event_check(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 			: (arm & RCD_SHM_ARM_MASK) != RCD_SHM_ARM_NEXT)
 		return;
 	cq->arm_seen = arm;
-	event_moderate(lcore, cq);
+	cq_event_moderate(lcore, cq);
 }
 
 void
-rcd_event_due(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+rcd_cq_event_due(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	RCD_ON_LCORE(lcore);
 	if (cq->due)
-		event_moderate(lcore, cq);
+		cq_event_moderate(lcore, cq);
 }
 
 void
-rcd_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq, uint32_t count, uint64_t wait_ns)
+rcd_cq_event_moderate(struct rcd_lcore *lcore, struct rcd_hcq *cq, uint32_t count, uint64_t wait_ns)
 {
 	RCD_ON_LCORE(lcore);
 	cq->event_count = count;
 	cq->event_ns = wait_ns;
-	rcd_event_due(lcore, cq);
+	rcd_cq_event_due(lcore, cq);
 }
 
 void
-rcd_event_retry(struct rcd_lcore *lcore, struct rcd_lclient *client)
+rcd_cq_event_retry(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
 	RCD_ON_LCORE(lcore);
 	client->event_round++;
-	event_enter(lcore, client);
+	cq_event_enter(lcore, client);
 }
 
 void
-rcd_event_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
+rcd_cq_event_forget(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 {
 	RCD_ON_LCORE(lcore);
 	rcd_wheel_cancel(&lcore->wheel, &cq->timer);
 	cq->due = false;
 	if (cq->owed)
-		event_pay(cq->client, cq);
+		cq_event_pay(cq->client, cq);
 }
 
 /* The first channel that may have room; the full ones of this round stand behind all others. */
 static struct rcd_channel *
-event_open_channel(const struct rcd_lclient *client)
+cq_event_open_channel(const struct rcd_lclient *client)
 {
 	struct rcd_channel *channel = TAILQ_FIRST(&client->waiting);
 
@@ -152,17 +152,17 @@ event_open_channel(const struct rcd_lclient *client)
 
 /* @return units of work done */
 static uint32_t
-event_serve(struct rcd_lclient *client, uint32_t budget)
+cq_event_serve(struct rcd_lclient *client, uint32_t budget)
 {
 	struct rcd_channel *channel;
 	uint32_t done = 0;
 
-	while (done < budget && (channel = event_open_channel(client)) != NULL) {
+	while (done < budget && (channel = cq_event_open_channel(client)) != NULL) {
 		struct rcd_hcq *cq = TAILQ_FIRST(&channel->owed);
 
 		done += RCD_WORK_EVENT;
 		if (rcd_ctrl_stream_send(channel->sock, &cq->cookie, sizeof(cq->cookie)) == 0) {
-			event_pay(client, cq);
+			cq_event_pay(client, cq);
 			continue;
 		}
 		channel->full_round = client->event_round;
@@ -174,11 +174,11 @@ event_serve(struct rcd_lclient *client, uint32_t budget)
 
 /* A client leaves the list, or goes to its end. */
 static void
-event_put_back(struct rcd_lcore *lcore, struct rcd_lclient *client)
+cq_event_put_back(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
 	client->in_owing = false;
-	if (event_open_channel(client) != NULL) {
-		event_enter(lcore, client);
+	if (cq_event_open_channel(client) != NULL) {
+		cq_event_enter(lcore, client);
 		rcd_late_spent(lcore, client);
 	} else if (!TAILQ_EMPTY(&client->waiting) && client->retry.at_ns == 0) {
 		rcd_wheel_set(&lcore->wheel, &client->retry, lcore->now_ns + RETRY_NS);
@@ -186,7 +186,7 @@ event_put_back(struct rcd_lcore *lcore, struct rcd_lclient *client)
 }
 
 uint32_t
-rcd_event_poll(struct rcd_lcore *lcore)
+rcd_cq_event_poll(struct rcd_lcore *lcore)
 {
 	struct rcd_lclient *last = TAILQ_LAST(&lcore->owing, rcd_lclient_queue);
 	struct rcd_lclient *client = NULL;
@@ -196,8 +196,8 @@ rcd_event_poll(struct rcd_lcore *lcore)
 	while (last != NULL && client != last && done < RCD_WORK_ALL) {
 		client = TAILQ_FIRST(&lcore->owing);
 		TAILQ_REMOVE(&lcore->owing, client, owe_link);
-		done += event_serve(client, RCD_WORK_CLIENT);
-		event_put_back(lcore, client);
+		done += cq_event_serve(client, RCD_WORK_CLIENT);
+		cq_event_put_back(lcore, client);
 	}
 	if (client != last)
 		rcd_late_spent(lcore, NULL);
