@@ -207,10 +207,11 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		.rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7),
 		.srq = asked->param.srq != 0,
 	};
+	enum rcd_cm_step step =
+		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_REP_SENT;
 
 	RCD_ON_CONTROL();
-	if (!rcd_cmid_may(id, RCD_CM_STEP_REP_SENT) || id->conn == NULL ||
-		!cma_conn_may_name(id, asked->qpn))
+	if (!rcd_cmid_may(id, step) || id->conn == NULL || !cma_conn_may_name(id, asked->qpn))
 		return -EINVAL;
 	cma_conn_take_param(id, asked);
 	if (id->qp_type == RCD_CTRL_QP_UD)

@@ -200,8 +200,11 @@ cma_tell_on_sidr_req(
 static void
 cma_tell_on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 {
-	struct rcd_cma_event *event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_RESPONSE, 0);
+	struct rcd_cma_event *event;
 
+	if (!rcd_cmid_step(id, RCD_CM_STEP_REP_CAME))
+		return;
+	event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_RESPONSE, 0);
 	id->remote_qpn = (uint32_t)rep->local_qpn;
 	id->remote_psn = (uint32_t)rep->starting_psn;
 	id->responder_resources = (uint8_t)rep->initiator_depth;
@@ -229,6 +232,8 @@ cma_tell_on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
 		cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 		return;
 	}
+	if (!rcd_cmid_step(id, RCD_CM_STEP_SIDR_REP_CAME))
+		return;
 	event = rcd_cma_event(id, RCD_CMA_EVENT_ESTABLISHED, 0);
 	if (event == NULL)
 		return;
@@ -238,10 +243,9 @@ cma_tell_on_sidr_rep(struct rcd_cmid *id, const struct rcd_cm_sidr_rep *rep)
 	cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 }
 
-/* The connection ends, by whomever. */
+/* Nothing but an event, if the step is one that is possible. */
 static void
-cma_tell_on_end(
-	struct rcd_cmid *id, enum rcd_cm_step step, enum rcd_cma_event_type type, int status)
+cma_tell_on(struct rcd_cmid *id, enum rcd_cm_step step, enum rcd_cma_event_type type, int status)
 {
 	if (rcd_cmid_step(id, step))
 		rcd_cma_event_tell(id, type, status);
@@ -253,7 +257,7 @@ cma_tell_on_gone(struct rcd_cmid *id)
 	id->conn = NULL;
 	/* Of a datagram service only the question is over. */
 	if (id->qp_type != RCD_CTRL_QP_UD)
-		rcd_cma_event_tell(id, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
+		cma_tell_on(id, RCD_CM_STEP_TIMEWAIT_OVER, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
 }
 
 uint16_t
@@ -280,7 +284,7 @@ rcd_cma_on_event(
 		cma_tell_on_rep(id, &msg->rep);
 		break;
 	case RCD_CM_EVENT_RTU:
-		rcd_cma_event_tell(id, RCD_CMA_EVENT_ESTABLISHED, 0);
+		cma_tell_on(id, RCD_CM_STEP_RTU_CAME, RCD_CMA_EVENT_ESTABLISHED, 0);
 		break;
 	case RCD_CM_EVENT_REJ:
 		rcd_cmid_step(id, RCD_CM_STEP_REJ_CAME);
@@ -291,16 +295,16 @@ rcd_cma_on_event(
 	case RCD_CM_EVENT_DREQ:
 		/* The peer need not wait for the client to look. */
 		rcd_cm_disconnected(conn, NULL, 0, rcd_cma_now_ns(cma));
-		cma_tell_on_end(id, RCD_CM_STEP_DREP_SENT, RCD_CMA_EVENT_DISCONNECTED, 0);
+		cma_tell_on(id, RCD_CM_STEP_DREP_SENT, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_DREP:
-		cma_tell_on_end(id, RCD_CM_STEP_DREP_CAME, RCD_CMA_EVENT_DISCONNECTED, 0);
+		cma_tell_on(id, RCD_CM_STEP_DREP_CAME, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_STALE:
-		cma_tell_on_end(id, RCD_CM_STEP_PEER_FORGOT, RCD_CMA_EVENT_DISCONNECTED, 0);
+		cma_tell_on(id, RCD_CM_STEP_PEER_FORGOT, RCD_CMA_EVENT_DISCONNECTED, 0);
 		break;
 	case RCD_CM_EVENT_TIMEOUT:
-		cma_tell_on_end(id, RCD_CM_STEP_NO_ANSWER, RCD_CMA_EVENT_UNREACHABLE, -ETIMEDOUT);
+		cma_tell_on(id, RCD_CM_STEP_NO_ANSWER, RCD_CMA_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	case RCD_CM_EVENT_SIDR_REP:
 		cma_tell_on_sidr_rep(id, &msg->sidr_rep);

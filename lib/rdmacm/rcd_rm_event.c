@@ -147,7 +147,9 @@ rm_event_new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 		listener->base.ps, listener->base.qp_type);
 	err = id == NULL ? -ENOMEM : 0;
 	if (err == 0) {
-		rcd_rm_step(id, RCD_CM_STEP_REQ_CAME);
+		rcd_rm_step(id,
+			id->base.qp_type == IBV_QPT_UD ? RCD_CM_STEP_SIDR_REQ_CAME
+						       : RCD_CM_STEP_REQ_CAME);
 		id->handle = rep->id;
 		err = rcd_rm_session_add(listener->session, id);
 	}

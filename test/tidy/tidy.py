@@ -328,6 +328,21 @@ def header_of_all(root):
             yield f'{path}: includes {count} headers of ours'
 
 
+def steps_asked(root):
+    """Each cell of the table of a connection's life is asked by the code of its layer."""
+    texts = {}
+    for path, text in sources(root, '.c', '.h'):
+        if path.parts[0] == 'lib':
+            texts[path.parts[1]] = texts.get(path.parts[1], '') + text
+    for path, text in sources(root, '.def'):
+        for step, rest in re.findall(r'^RCD_CM_STEP\((\w+), \w+,(.*?)"', text, re.M | re.S):
+            cells = [cell.strip() for cell in rest.split(',')]
+            for library, cell in zip(('cm', 'cma', 'rdmacm'), cells[::2]):
+                if cell != 'NONE' and not re.search(rf'RCD_CM_STEP_{step}\b',
+                                                    texts.get(library, '')):
+                    yield f'{path}: lib/{library} never asks for {step}'
+
+
 def product_without_tests(root):
     """What is shipped includes nothing of test/, and depends on no data beside the checkout."""
     for path, text in sources(root, '.c', '.h', '.build'):
@@ -448,6 +463,9 @@ RULES = [
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
 
     (header_of_all, {'lib/a/a.h': ''.join(f'#include "{i}.h"\n' for i in range(15))}),
+    (steps_asked, {'lib/base/s.def': 'RCD_CM_STEP(A, EITHER, S(B) | S(C), STAY, NONE, STAY,\n'
+                                     '\tNONE, STAY, "x")\n',
+                   'lib/cma/a.c': 'RCD_CM_STEP_A'}),
     (product_without_tests, {'lib/a.c': '#include "rcd_tap.h"\n'}),
     (enum_switches, {'a.c': 'switch (a) {\ncase RCD_OP_SEND:\ndefault:\n}\n'}),
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % 'a/b: S1 holds; S1 no case'}),
