@@ -434,6 +434,14 @@ engine_rest(struct rcd_engine *engine)
 	}
 }
 
+/* Nobody else is the control thread meanwhile, or looks at what it works on. */
+static void
+engine_take_over(void)
+{
+	rcd_telemetry_lock();
+	rcd_thread_be_control();
+}
+
 void
 rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 {
@@ -441,18 +449,19 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	uint64_t began_ns;
 	int count;
 
-	rcd_thread_be_control();
 	if (engine->yield && timeout_ms > 0)
 		engine_rest(engine);
 	began_ns = engine->yield ? engine_thread_ns() : 0;
+	engine_take_over();
 	rcd_chores_plan(engine);
 	timeout_ms = rcd_alarms_wait_ms(&engine->alarms, rcd_clock_ns(), timeout_ms);
 	if (engine->unfinished_count > 0 || engine->told_left)
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
+	rcd_telemetry_unlock();
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
-	rcd_telemetry_lock();
+	engine_take_over();
 	/* First, so that nobody has two turns in a step. */
 	rcd_inbox_go_on(engine);
 	for (int i = 0; i < count; i++) {

@@ -110,7 +110,7 @@ void
 rcd_engine_wake(struct rcd_engine *engine);
 
 /**
- * Add a device.
+ * Add a device. Any thread: it takes the place of the control thread, between two of its steps.
  *
  * @param error  set to a sentence on failure
  * @return 0; -EEXIST, -EINVAL, -ENODEV, -ENOSPC, -ENOMEM
@@ -119,12 +119,12 @@ int
 rcd_engine_dev_add(
 	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len);
 
-/** Remove a device and everything that clients have on it. @return 0 or -ENOENT */
+/** Remove a device and everything that clients have on it. Any thread. @return 0 or -ENOENT */
 int
 rcd_engine_dev_del(struct rcd_engine *engine, const char *name);
 
 /**
- * Change a key of a device that is there, as "rocade link set" does.
+ * Change a key of a device that is there, as "rocade link set" does. Any thread.
  *
  * @param key, val  of rcd_link_key.def, one that is LIVE
  * @param error     set to a sentence, unless 0 is returned
@@ -135,11 +135,11 @@ int
 rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
 	char *error, size_t error_len);
 
-/** The DPDK port of a device. @return 0 or -ENOENT */
+/** The DPDK port of a device. Any thread, while none comes or goes. @return 0 or -ENOENT */
 int
 rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_id);
 
-/** A counter of a device, over all lcores; 0 without such a device. */
+/** A counter of a device, over all lcores; 0 without such a device. Any thread, likewise. */
 uint64_t
 rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter);
 

@@ -53,16 +53,31 @@ const struct rcd_ports_ops rcd_engine_dev_ops = {
 	.gone = engine_dev_gone,
 };
 
+/* In any thread, between two steps of the control thread. */
+static void
+engine_dev_begin(void)
+{
+	rcd_telemetry_lock();
+	rcd_thread_be_control();
+}
+
+/* It looks again when it has to do something next. */
+static void
+engine_dev_done(struct rcd_engine *engine)
+{
+	rcd_telemetry_unlock();
+	rcd_engine_wake(engine);
+}
+
 int
 rcd_engine_dev_add(
 	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
 {
 	int err;
 
-	RCD_ON_CONTROL();
-	rcd_telemetry_lock();
+	engine_dev_begin();
 	err = rcd_ports_add(&engine->ports, conf, error, error_len);
-	rcd_telemetry_unlock();
+	engine_dev_done(engine);
 	return err;
 }
 
@@ -71,10 +86,9 @@ rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
 {
 	int err;
 
-	RCD_ON_CONTROL();
-	rcd_telemetry_lock();
+	engine_dev_begin();
 	err = rcd_ports_del(&engine->ports, name);
-	rcd_telemetry_unlock();
+	engine_dev_done(engine);
 	return err;
 }
 
@@ -84,10 +98,9 @@ rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key,
 {
 	int err;
 
-	RCD_ON_CONTROL();
-	rcd_telemetry_lock();
+	engine_dev_begin();
 	err = rcd_dev_set(&engine->ports, name, key, val, error, error_len);
-	rcd_telemetry_unlock();
+	engine_dev_done(engine);
 	return err;
 }
 
@@ -96,7 +109,6 @@ rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_count
 {
 	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
 
-	RCD_ON_CONTROL();
 	return dev != NULL ? rcd_lport_sum(&dev->lport, counter) : 0;
 }
 
@@ -105,7 +117,6 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 {
 	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
 
-	RCD_ON_CONTROL();
 	if (dev == NULL)
 		return -ENOENT;
 	*port_id = dev->lport.port_id;

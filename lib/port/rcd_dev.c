@@ -17,7 +17,6 @@
 struct rcd_dev *
 rcd_dev_find(const struct rcd_ports *ports, const char *name)
 {
-	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		if (ports->devs[i] != NULL && strcmp(ports->devs[i]->conf.name, name) == 0)
 			return ports->devs[i];

@@ -51,9 +51,11 @@ struct rcd_dev {
 	bool shown; /**< to lcores: it has a view */
 };
 
-/** A device by its name, or by its number, which no other ever has. @return NULL: it went */
+/** A device by its name. Any thread, while none comes or goes. @return NULL: there is none */
 struct rcd_dev *
 rcd_dev_find(const struct rcd_ports *ports, const char *name);
+
+/** By its number, which no other ever has. @return NULL: it went */
 struct rcd_dev *
 rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial);
 

@@ -147,10 +147,10 @@ uint8_t
 node_gid(const struct node *node, int v4);
 
 /**
- * Codes of the time after which a packet is sent again. One second, as an lcore that a busy machine
- * keeps waiting is no peer that has gone; 67 ms for who waits for the end of all tries.
+ * Codes of the time after which a packet is sent again. Two seconds, as an lcore that a busy
+ * machine keeps waiting is no peer that has gone; 67 ms for who waits for the end of all tries.
  */
-#define NODE_TIMEOUT       18
+#define NODE_TIMEOUT       19
 #define NODE_TIMEOUT_SHORT 14
 
 /** The one that node_attr() gives. */

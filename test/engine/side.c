@@ -112,7 +112,7 @@ join(struct ibv_qp *qp, const union ibv_gid *gid, uint32_t qpn)
 	if (err == 0)
 		err = ibv_modify_qp(qp, &attr, rtr);
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
-		.timeout = 18,
+		.timeout = 19,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 1 };
