@@ -11,11 +11,14 @@
 #include <string.h>
 
 #include "rcd_attach.h"
+#include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
 #include "rcd_hop.h"
 #include "rcd_kaddr.h"
+#include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_link.h"
 #include "rcd_log.h"
 #include "rcd_neigh.h"
 #include "rcd_netlink.h"
@@ -264,13 +267,55 @@ rcd_ports_del(struct rcd_ports *ports, const char *name)
 	return 0;
 }
 
+/* What an lcore asks the link. */
+struct question {
+	struct rcd_dev *dev;
+	struct rcd_gid source;
+	struct rcd_gid target;
+	uint16_t vlan_id;
+};
+
+static int
+ports_ask_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct question *question = arg;
+
+	rcd_link_solicit(lcore, &question->dev->lport, &question->source, &question->target,
+		question->vlan_id);
+	return 0;
+}
+
+static void
+ports_ask(void *arg, const struct rcd_neigh_target *target)
+{
+	struct rcd_ports *ports = arg;
+	struct question question = {
+		.dev = rcd_dev_by_serial(ports, target->key.dev),
+		.target = target->key.gid,
+		.vlan_id = (uint16_t)target->key.vlan_id,
+	};
+
+	if (question.dev == NULL)
+		return;
+	if (!target->ours) {
+		rcd_netlink_probe(question.dev, &target->key.gid);
+		return;
+	}
+	if ((uint32_t)target->sgid_index >= question.dev->gids->count)
+		return;
+	question.source = question.dev->gids->entries[target->sgid_index].gid;
+	rcd_lcore_call(ports->conf.lcores->lcore[0], ports_ask_on_lcore, &question);
+}
+
 int
 rcd_ports_open(struct rcd_ports *ports, const struct rcd_ports_conf *conf)
 {
+	static const struct rcd_neigh_ops neigh_ops = { .now_ns = rcd_clock_ns, .ask = ports_ask };
+
 	RCD_ON_CONTROL();
 	ports->conf = *conf;
 	ports->next_serial = 1;
-	return rcd_route_open(ports);
+	return rcd_route_open(ports, &neigh_ops);
 }
 
 int

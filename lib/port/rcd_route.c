@@ -2,7 +2,7 @@
 /**
  * @file
  * Routes: the next hop of a destination, as the kernel has it for its netdevs, by the subnets and
- * the gateway of a device that the engine owns; and how neighbours are asked for.
+ * the gateway of a device that the engine owns.
  */
 #include "rcd_route.h"
 
@@ -10,14 +10,11 @@
 #include <string.h>
 
 #include "rcd_ah.h"
-#include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_hop.h"
-#include "rcd_lcore.h"
 #include "rcd_lcores.h"
-#include "rcd_link.h"
+#include "rcd_mcast.h"
 #include "rcd_neigh.h"
-#include "rcd_netlink.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
 #include "rcd_thread.h"
@@ -25,51 +22,10 @@
 /** As many next hops as there can be neighbours, queue pairs and address handles: it never ends. */
 #define HOPS_MAX (RCD_NEIGHS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
 
-/* What an lcore asks the link. */
-struct question {
-	struct rcd_dev *dev;
-	struct rcd_gid source;
-	struct rcd_gid target;
-	uint16_t vlan_id;
-};
-
-static int
-route_ask_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	const struct question *question = arg;
-
-	rcd_link_solicit(lcore, &question->dev->lport, &question->source, &question->target,
-		question->vlan_id);
-	return 0;
-}
-
-static void
-route_ask(void *arg, const struct rcd_neigh_target *target)
-{
-	struct rcd_ports *ports = arg;
-	struct question question = {
-		.dev = rcd_dev_by_serial(ports, target->key.dev),
-		.target = target->key.gid,
-		.vlan_id = (uint16_t)target->key.vlan_id,
-	};
-
-	if (question.dev == NULL)
-		return;
-	if (!target->ours) {
-		rcd_netlink_probe(question.dev, &target->key.gid);
-		return;
-	}
-	if ((uint32_t)target->sgid_index >= question.dev->gids->count)
-		return;
-	question.source = question.dev->gids->entries[target->sgid_index].gid;
-	rcd_lcore_call(ports->conf.lcores->lcore[0], route_ask_on_lcore, &question);
-}
-
 int
-rcd_route_open(struct rcd_ports *ports)
+rcd_route_open(struct rcd_ports *ports, const struct rcd_neigh_ops *ops)
 {
-	static const struct rcd_neigh_ops ops = { .now_ns = rcd_clock_ns, .ask = route_ask };
-	struct rcd_neigh_conf conf = { .ops = &ops, .arg = ports, .seed = ports->conf.seed };
+	struct rcd_neigh_conf conf = { .ops = ops, .arg = ports, .seed = ports->conf.seed };
 
 	RCD_ON_CONTROL();
 	ports->hops = rcd_hops_create(HOPS_MAX, ports->conf.seed);

@@ -2,7 +2,8 @@
 /**
  * @file
  * Routes: which address on the link packets to a destination have to go to, and its MAC. The
- * tables of neighbours and next hops are made and asked here.
+ * tables of neighbours and next hops are made and looked into here; how a neighbour is asked for is
+ * the caller's.
  *
  * Threads: the control thread.
  */
@@ -15,13 +16,19 @@
 #include "rcd_gid.h"
 
 struct rcd_dev;
+struct rcd_neigh_ops;
 struct rcd_ports;
 struct rcd_quota_entry;
 struct rcd_waiter;
 
-/** Make both tables. @return 0 or -ENOMEM: it is for rcd_route_close() */
+/**
+ * Make both tables.
+ *
+ * @param ops  how neighbours are asked for; their argument is ports
+ * @return 0 or -ENOMEM: it is for rcd_route_close()
+ */
 int
-rcd_route_open(struct rcd_ports *ports);
+rcd_route_open(struct rcd_ports *ports, const struct rcd_neigh_ops *ops);
 
 /** Free them, when no lcore runs and nobody waits. */
 void

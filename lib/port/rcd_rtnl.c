@@ -15,7 +15,9 @@
 #define BUFFER_BYTES 32768
 
 struct rcd_rtnl {
-	struct mnl_socket *sock;
+	const struct rcd_rtnl_ops *ops;
+	void *arg;
+	uint32_t port;
 	uint32_t sequence;
 	char buffer[BUFFER_BYTES];
 };
@@ -26,19 +28,57 @@ struct answer {
 	bool found;
 };
 
+static ssize_t
+rtnl_send(void *arg, const void *message, size_t len)
+{
+	return mnl_socket_sendto(arg, message, len);
+}
+
+static ssize_t
+rtnl_receive(void *arg, void *buffer, size_t room)
+{
+	return mnl_socket_recvfrom(arg, buffer, room);
+}
+
+static void
+rtnl_close(void *arg)
+{
+	mnl_socket_close(arg);
+}
+
 struct rcd_rtnl *
-rcd_rtnl_open(void)
+rcd_rtnl_create(const struct rcd_rtnl_ops *ops, void *arg, uint32_t port)
 {
 	struct rcd_rtnl *rtnl = calloc(1, sizeof(*rtnl));
 
 	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return NULL;
-	rtnl->sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (rtnl->sock != NULL && mnl_socket_bind(rtnl->sock, 0, MNL_SOCKET_AUTOPID) == 0)
-		return rtnl;
-	rcd_rtnl_close(rtnl);
-	return NULL;
+	rtnl->ops = ops;
+	rtnl->arg = arg;
+	rtnl->port = port;
+	return rtnl;
+}
+
+struct rcd_rtnl *
+rcd_rtnl_open(void)
+{
+	static const struct rcd_rtnl_ops ops = {
+		.send = rtnl_send,
+		.receive = rtnl_receive,
+		.close = rtnl_close,
+	};
+	struct mnl_socket *sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct rcd_rtnl *rtnl = NULL;
+
+	RCD_ON_CONTROL();
+	if (sock == NULL)
+		return NULL;
+	if (mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) == 0)
+		rtnl = rcd_rtnl_create(&ops, sock, mnl_socket_get_portid(sock));
+	if (rtnl == NULL)
+		mnl_socket_close(sock);
+	return rtnl;
 }
 
 void
@@ -47,8 +87,7 @@ rcd_rtnl_close(struct rcd_rtnl *rtnl)
 	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return;
-	if (rtnl->sock != NULL)
-		mnl_socket_close(rtnl->sock);
+	rtnl->ops->close(rtnl->arg);
 	free(rtnl);
 }
 
@@ -56,7 +95,7 @@ rcd_rtnl_close(struct rcd_rtnl *rtnl)
 static void
 rtnl_drain(struct rcd_rtnl *rtnl)
 {
-	while (mnl_socket_recvfrom(rtnl->sock, rtnl->buffer, sizeof(rtnl->buffer)) >= 0 ||
+	while (rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer)) >= 0 ||
 		errno == ENOBUFS || errno == ENOSPC) {
 		/* More of it. */
 	}
@@ -65,24 +104,22 @@ rtnl_drain(struct rcd_rtnl *rtnl)
 int
 rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
 {
-	unsigned int port;
 	int run = MNL_CB_OK;
 
 	RCD_ON_CONTROL();
 	if (rtnl == NULL)
 		return -ENOTCONN;
 	rtnl_drain(rtnl);
-	port = mnl_socket_get_portid(rtnl->sock);
 	nlh->nlmsg_seq = ++rtnl->sequence;
-	if (mnl_socket_sendto(rtnl->sock, nlh, nlh->nlmsg_len) < 0)
+	if (rtnl->ops->send(rtnl->arg, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 	while (run > MNL_CB_STOP) {
 		/* The kernel answers while we send: nothing to wait for. */
-		ssize_t got = mnl_socket_recvfrom(rtnl->sock, rtnl->buffer, sizeof(rtnl->buffer));
+		ssize_t got = rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer));
 
 		if (got < 0)
 			return -errno;
-		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, port, each, arg);
+		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, rtnl->port, each, arg);
 	}
 	return run < 0 ? -errno : 0;
 }

@@ -12,14 +12,36 @@
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rcd_gid.h"
 
 struct rcd_rtnl;
 
+/** A socket to the kernel, or what takes its place in a test. */
+struct rcd_rtnl_ops {
+	/** Send a message to the kernel. @return bytes, or -1 and errno */
+	ssize_t (*send)(void *arg, const void *message, size_t len);
+	/** Receive one or more of its messages; never waits. @return bytes, or -1 and errno */
+	ssize_t (*receive)(void *arg, void *buffer, size_t room);
+	/** It is not needed any more. */
+	void (*close)(void *arg);
+};
+
 /** @return NULL: the kernel has none, or there is no memory; errno */
 struct rcd_rtnl *
 rcd_rtnl_open(void);
+
+/**
+ * Instead: ask by way of somebody.
+ *
+ * @param ops   outlive it
+ * @param arg   of the ops; closed with it
+ * @param port  that the kernel's answers are for (netlink(7), nl_pid)
+ * @return NULL: no memory, and arg is not closed
+ */
+struct rcd_rtnl *
+rcd_rtnl_create(const struct rcd_rtnl_ops *ops, void *arg, uint32_t port);
 
 /** NULL is allowed. */
 void
