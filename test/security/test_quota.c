@@ -312,7 +312,6 @@ connections_outlive(void)
 		left = use_of(&rig, HOSTILE_ENTRY, "cm_connections", &limit);
 		took = now_ms() - begin;
 		gone("cm_connections");
-		/* Nothing, or no such user: he may be there yet for neighbours that he asked for. */
 		CU_ASSERT(use_of(&rig, HOSTILE_ENTRY, "qps", &limit) <= 0);
 		/* They end after a second, which a busy machine may not give the question. */
 	} while (took >= TIMEWAIT_MS && ++tries < 10);
