@@ -95,6 +95,8 @@ shrink(bool full)
 	at = middle.base;
 	errno = 0;
 	at[HUGE + 5] = 9;
+	/* What a handler does, no compiler sees. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	/* Somebody is told, and whoever had the fault does not notice. */
 	if (told != 1 || errno != 0)
 		return 17;
