@@ -280,8 +280,10 @@ eal_start_rest(void *arg)
  * rte_eal_cleanup() unmaps EAL's memory while its interrupt thread goes on looking at what lies
  * there, as for the sockets that memif's driver leaves open: the thread is at rest before. Not in
  * an alarm, for the end of which rte_eal_cleanup() waits.
+ *
+ * @return false: it is not
  */
-static void
+static bool
 eal_start_rest_interrupts(void)
 {
 	static sem_t resting; /* posted by who is late, too */
@@ -295,12 +297,14 @@ eal_start_rest_interrupts(void)
 	if (handle == NULL || fd < 0 || rte_intr_fd_set(handle, fd) != 0 ||
 		rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0 ||
 		rte_intr_callback_register(handle, eal_start_rest, &resting) != 0)
-		return;
+		return false;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += REST_SECONDS;
-	while (sem_timedwait(&resting, &until) != 0 && errno == EINTR) {
-		/* A signal. */
+	while (sem_timedwait(&resting, &until) != 0) {
+		if (errno != EINTR)
+			return false;
 	}
+	return true;
 }
 
 void
@@ -308,8 +312,9 @@ eal_end(const struct eal_wish *wish)
 {
 	char pattern[640];
 
-	eal_start_rest_interrupts();
-	rte_eal_cleanup();
+	/* Otherwise its memory stays, until the process ends. */
+	if (eal_start_rest_interrupts())
+		rte_eal_cleanup();
 	snprintf(pattern, sizeof(pattern), "/dev/hugepages/%smap_*", wish->prefix);
 	eal_start_remove_matches(pattern);
 	if (huge_dir[0] != '\0') {

@@ -168,5 +168,5 @@ rcd_chores_plan(struct rcd_engine *engine)
 {
 	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < RCD_CHORES; i++)
-		rcd_chore_plan(&engine->chores[i], &engine->alarms);
+		rcd_chore_plan(&engine->chores[i], &engine->chore_alarms);
 }

@@ -277,6 +277,7 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	LIST_INIT(&engine->contexts);
 	TAILQ_INIT(&engine->parked);
 	rcd_alarms_init(&engine->alarms, engine->started_ns);
+	rcd_alarms_init(&engine->chore_alarms, engine->started_ns);
 	rcd_chores_open(engine);
 	if (engine_setup(engine, error, error_len) != 0) {
 		rcd_engine_destroy(engine);
@@ -455,6 +456,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	engine_take_over();
 	rcd_chores_plan(engine);
 	timeout_ms = rcd_alarms_wait_ms(&engine->alarms, rcd_clock_ns(), timeout_ms);
+	timeout_ms = rcd_alarms_wait_ms(&engine->chore_alarms, rcd_clock_ns(), timeout_ms);
 	if (engine->unfinished_count > 0 || engine->told_left)
 		timeout_ms = 0;
 	engine->work = 0;
@@ -491,6 +493,8 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		}
 	}
 	rcd_gsi_take(engine);
+	/* Not behind alarms of clients, who may set thousands for one moment. */
+	rcd_alarms_run(&engine->chore_alarms, rcd_clock_ns(), RCD_CHORES);
 	rcd_alarms_run(&engine->alarms, rcd_clock_ns(), ALARMS_AT_ONCE);
 	engine->told_left = rcd_neigh_call(engine->ports.neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)

@@ -79,6 +79,7 @@ struct rcd_engine {
 	struct rcd_alarms alarms;
 	struct rcd_cma *cma;
 	struct rcd_gsi *gsi;
+	struct rcd_alarms chore_alarms; /**< apart: clients set none of them */
 	struct rcd_chore chores[RCD_CHORES];
 	bool faulted; /**< memory of clients, unseen so far; by signal handlers, atomic */
 	uint64_t started_ns;

@@ -5,6 +5,7 @@
  */
 #include "rcd_memif.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <rte_alarm.h>
@@ -14,10 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,8 +28,7 @@
 
 #define DRIVER         "net_memif"
 #define SOCKET_DEFAULT "/run/memif.sock"
-#define FDS_MOST       65536 /* looked through for sockets */
-#define FENCE_SECONDS  2     /* that the interrupt thread may take for one round */
+#define FENCE_SECONDS  2 /* that the interrupt thread may take for one round */
 
 /* What a forgotten listening socket becomes: nobody writes to it. Once made it stays. */
 static int never_fd = -1;
@@ -134,26 +135,33 @@ memif_fence(void)
 	sem_destroy(&passed);
 }
 
+/* A descriptor of the process, if it is one of the socket's. */
+static void
+memif_deafen_fd(int fd, const char *path, size_t len)
+{
+	bool listens;
+
+	if (!memif_fd_is_at(fd, path, len, &listens))
+		return;
+	/* The driver ends a channel that it can't read from. */
+	if (!listens || dup3(never_fd, fd, O_CLOEXEC) < 0)
+		shutdown(fd, SHUT_RDWR);
+}
+
 void
 rcd_memif_deafen(const char *path, size_t len)
 {
-	struct rlimit limit = { .rlim_cur = FDS_MOST };
-	int most;
-
 	RCD_ON_CONTROL();
-	getrlimit(RLIMIT_NOFILE, &limit);
-	most = (int)RTE_MIN(limit.rlim_cur, (rlim_t)FDS_MOST);
 	/* Nobody can connect any more, and who has connected before the first round is found. */
 	for (int round = 0; round < 2; round++) {
-		for (int fd = 0; fd < most; fd++) {
-			bool listens;
+		DIR *dir = opendir("/proc/self/fd");
+		const struct dirent *entry;
 
-			if (!memif_fd_is_at(fd, path, len, &listens))
-				continue;
-			/* The driver ends a channel that it can't read from. */
-			if (!listens || dup3(never_fd, fd, O_CLOEXEC) < 0)
-				shutdown(fd, SHUT_RDWR);
-		}
+		while (dir != NULL && (entry = readdir(dir)) != NULL)
+			if (entry->d_name[0] != '.')
+				memif_deafen_fd((int)strtol(entry->d_name, NULL, 10), path, len);
+		if (dir != NULL)
+			closedir(dir);
 		memif_fence();
 	}
 }
@@ -162,12 +170,14 @@ void
 rcd_memif_prepare(const char *path, size_t len)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct stat status;
 	int sock;
 
 	RCD_ON_CONTROL();
 	if (never_fd < 0)
 		never_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (len == 0 || path[0] == '\0' || len >= sizeof(addr.sun_path))
+	if (len == 0 || path[0] == '\0' || len >= sizeof(addr.sun_path) ||
+		lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
 		return;
 	memcpy(addr.sun_path, path, len);
 	/*

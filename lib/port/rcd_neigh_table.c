@@ -264,6 +264,10 @@ neigh_table_charge(struct rcd_neighs *neighs, struct rcd_quota_entry *quota)
 		if (asker.scope == OF_ENTRY &&
 			neigh_table_owned(quota) < quota->book->session.neighbours)
 			continue;
+		/* Nobody else's goes where its own limit would be in the way still. */
+		if (asker.scope > OF_ENTRY && quota->book->session.neighbours != 0 &&
+			neigh_table_owned(quota) >= quota->book->session.neighbours)
+			break;
 		victim = neigh_table_first_to_go(neighs, &asker);
 		if (victim != NULL)
 			rcd_neigh_drop(neighs, victim);

@@ -24,11 +24,13 @@
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
 
-#define BUFFER_BYTES 32768
+#define BUFFER_BYTES  32768
+#define READS_AT_ONCE 64
 
 struct rcd_netlink {
 	struct mnl_socket *changes;
 	struct rcd_ports *ports;
+	bool lost; /**< the kernel could not tell of something: all has to be asked for */
 	char buffer[BUFFER_BYTES];
 };
 
@@ -219,17 +221,30 @@ void
 rcd_netlink_ready(struct rcd_netlink *netlink)
 {
 	struct rcd_ports *ports = netlink->ports;
-	ssize_t got;
+	bool more = true;
 
 	RCD_ON_CONTROL();
-	while ((got = mnl_socket_recvfrom(
-			netlink->changes, netlink->buffer, sizeof(netlink->buffer))) > 0)
-		mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
-	if (got < 0 && errno == ENOBUFS) {
-		/* Changes were lost: ask for everything. */
-		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-			if (ports->devs[i] != NULL && ports->devs[i]->ifindex != 0)
-				rcd_netlink_sync(ports->devs[i]);
+	for (int i = 0; i < READS_AT_ONCE && more; i++) {
+		ssize_t got = mnl_socket_recvfrom(
+			netlink->changes, netlink->buffer, sizeof(netlink->buffer));
+
+		if (got > 0)
+			mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
+		more = got > 0 || errno == ENOBUFS || errno == EINTR;
+		netlink->lost |= got < 0 && errno == ENOBUFS;
+	}
+	/* What is there yet is older than what would be asked for; the socket stays ready. */
+	if (!netlink->lost || more)
+		return;
+	netlink->lost = false;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = ports->devs[i];
+
+		if (dev == NULL || dev->ifindex == 0)
+			continue;
+		rcd_netlink_sync(dev);
+		if (dev->started)
+			rcd_dev_check_link(dev);
 	}
 }
 
