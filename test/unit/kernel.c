@@ -85,7 +85,7 @@ static void
 kernel_read(struct kernel *kernel, const struct nlmsghdr *question)
 {
 	const struct rtmsg *info = mnl_nlmsg_get_payload(question);
-	const struct nlattr *attr;
+	struct nlattr *attr;
 	bool found = false;
 
 	CU_ASSERT_EQUAL(question->nlmsg_type, RTM_GETROUTE);
