@@ -23,6 +23,8 @@
 #include "rig.h"
 #include "side.h"
 
+#define PERIOD_MS 60 /* of moderated events: 65 are the most */
+
 static struct rig rig;
 
 /* What the second process is told. */
@@ -272,7 +274,9 @@ static void
 moderated_events(void)
 {
 	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
-		.moderate = { .cq_count = 10, .cq_period = 60000 } };
+		.moderate = { .cq_count = 10, .cq_period = PERIOD_MS * 1000 } };
+	uint64_t begin;
+	int late = 0;
 	struct side a, b;
 
 	side_open(&a, "roce0");
@@ -282,16 +286,21 @@ moderated_events(void)
 	ibv_req_notify_cq(a.cq, 0);
 	write_some(&a, &b, 1);
 	CU_ASSERT(event_within(&a, 1000) >= 0);
-	/* With the tenth, though the time is not up. */
+	/* With the tenth, though the time is not up. A busy machine may let it go by. */
 	CU_ASSERT_EQUAL(ibv_modify_cq(a.cq, &attr), 0);
-	ibv_req_notify_cq(a.cq, 0);
-	write_some(&a, &b, 10);
-	CU_ASSERT(event_within(&a, 50) >= 0);
-	/* One comes with the time. */
+	do {
+		begin = now_ms();
+		ibv_req_notify_cq(a.cq, 0);
+		write_some(&a, &b, 10);
+		CU_ASSERT_FATAL(event_within(&a, FOREVER_MS) >= 0);
+	} while (now_ms() - begin >= PERIOD_MS && ++late < 50);
+	CU_ASSERT(late < 50);
+	/* One comes with the time, and not before. */
+	begin = now_ms();
 	ibv_req_notify_cq(a.cq, 0);
 	write_some(&a, &b, 1);
-	CU_ASSERT(event_within(&a, 20) < 0);
-	CU_ASSERT(event_within(&a, 2000) >= 20);
+	CU_ASSERT_FATAL(event_within(&a, FOREVER_MS) >= 0);
+	CU_ASSERT(now_ms() - begin >= PERIOD_MS - 1);
 	/* Off again. */
 	attr.moderate.cq_count = attr.moderate.cq_period = 0;
 	CU_ASSERT_EQUAL(ibv_modify_cq(a.cq, &attr), 0);
