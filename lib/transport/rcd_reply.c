@@ -72,7 +72,7 @@ rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource)
 	resource->pending = false;
 }
 
-/* @return false when the memory may not be read any more: the queue pair goes to ERR */
+/* @return false when the memory may not be read any more */
 static bool
 reply_build_read_response(
 	struct rcd_qp *qp, struct rcd_resp_resource *resource, struct rcd_tx_pkt *pkt)
@@ -133,12 +133,23 @@ rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
 	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, (uint8_t)code);
 }
 
-/* The memory of a READ went away while it was being answered. */
+/*
+ * The memory of a READ went away before it was answered.
+ *
+ * Spec: IBTA 9.7.5.1 a duplicate that can't be executed any more is dropped in silence
+ *
+ * The duplicate may be a late one: a peer that has its data may tell whoever owns the memory that
+ * it can go, and nobody has done anything wrong.
+ */
 static void
 reply_refuse_response(struct rcd_qp *qp)
 {
 	struct rcd_resp_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
+	if (resource->repeated) {
+		reply_remove_first(qp);
+		return;
+	}
 	rcd_reply_refuse(qp, rcd_psn(resource->psn + resource->next), RCD_NAK_REMOTE_ACCESS);
 	rcd_qp_error(qp, RCD_EVENT_QP_ACCESS_ERR);
 }
@@ -148,7 +159,7 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
-	if (hot->reply_count > 0) {
+	while (hot->reply_count > 0) {
 		if (reply_build_response(qp, pkt))
 			return true;
 		reply_refuse_response(qp);

@@ -506,6 +506,34 @@ windows_of_a_queue_pair(void)
 	rcd_mr_table_destroy(table);
 }
 
+/*
+ * A READ was answered and its memory given back; what comes late, or again, of the request is
+ * dropped, and the queue pair goes on. A first answer that is cut short is an error.
+ *
+ * Covers: IBTA 9.7.5.1 reply_refuse_response()
+ */
+static void
+memory_of_a_read_that_went(void)
+{
+	for (uint32_t out_before = 2; out_before <= 4; out_before += 2) {
+		struct rcd_pkt first = begin_with_reads(4);
+		struct rcd_tx_pkt out[16];
+		bool answered = out_before == 4;
+
+		first.roce.reth.dma_len = 4 * 1024;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
+		CU_ASSERT_EQUAL(take_all(out, out_before), out_before);
+		CU_ASSERT_EQUAL(rcd_mr_deregister(p.sim.nodes[1].mrs, p.key[1]), 0);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_DUPLICATE);
+		CU_ASSERT_EQUAL(take_all(out, 16), answered ? 0 : 1);
+		CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), answered ? RCD_QP_RTS : RCD_QP_ERR);
+		if (!answered)
+			CU_ASSERT_EQUAL(out[0].roce.aeth.syndrome,
+				rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS));
+		end();
+	}
+}
+
 int
 main(void)
 {
@@ -519,6 +547,7 @@ main(void)
 		{ "T4 errors of the own side stop the queue pair", errors_of_the_own_side },
 		{ "T5 a duplicate READ during the first answer", duplicate_read_during_the_answer },
 		{ "T5 duplicate READs at random", duplicate_reads_at_random },
+		{ "a duplicate READ of memory that went", memory_of_a_read_that_went },
 		{ "T7 an RNR NAK is repeated every 64 packets", a_lost_rnr_nak },
 		{ "T9 windows of a queue pair are unbound, some at a time",
 			windows_of_a_queue_pair },
