@@ -494,8 +494,11 @@ def engine_starts():
 
 
 def nothing_is_left():
-    text = engine.rocade('resource').stdout
-    tap.true(' qp 0 ' in text and ' ctx 0 ' in text, text)
+    def idle():
+        text = engine.rocade('resource').stdout
+        return ' qp 0 ' in text and ' ctx 0 ' in text
+
+    tap.wait_until('nothing left', idle)
     engine.stop()
 
 

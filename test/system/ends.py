@@ -222,12 +222,22 @@ def start(config=None, veth_lines=''):
     ENDS.extend([End('roce0'), End('roce1')])
 
 
+def idle(end):
+    """Whether nothing is left of any program on one end."""
+    out = rocade_on(end, 'resource').stdout
+    return out and all(f' {kind} 0' in line for line in out.splitlines()
+                       for kind in ('pd', 'cq', 'qp', 'cm_id', 'mr', 'ctx'))
+
+
+def all_gone():
+    """Soon after the last program has ended nothing is left of any."""
+    for end in ENDS:
+        tap.wait_until(f'nothing left on {end.device}', lambda: idle(end))
+
+
 def stop():
     """Nothing is left of any program; the engines end."""
-    for end in ENDS:
-        out = rocade_on(end, 'resource').stdout
-        tap.true(out and all(f' {kind} 0' in line for line in out.splitlines()
-                             for kind in ('pd', 'cq', 'qp', 'mr', 'ctx')), out)
+    all_gone()
     if VETH:
         STACK.close()
     else:
