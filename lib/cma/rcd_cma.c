@@ -168,6 +168,7 @@ rcd_cma_create(const struct rcd_cma_conf *conf)
 	cma->ops = conf->ops;
 	cma->arg = conf->arg;
 	cma->alarms = conf->alarms;
+	cma->secret = conf->secret;
 	cma_parked_init(cma);
 	cma->agent = rcd_cm_agent_create(&agent);
 	if (cma->agent == NULL || rcd_cma_ports_init(cma) != 0) {

@@ -148,6 +148,18 @@ struct rcd_cma_parked {
 
 #define RCD_CMA_PARKED 128 /**< MADs that wait for a neighbour */
 
+/** A group that identifiers of a device and a VLAN have joined, however many. */
+struct rcd_cma_member {
+	LIST_ENTRY(rcd_cma_member) link; /**< of those that are found together */
+	struct rcd_gid gid;
+	uint32_t dev;
+	uint16_t vlan_id;
+	int sgid_index; /**< of the first that joined */
+	uint32_t users;
+};
+
+#define RCD_CMA_MEMBER_BUCKETS 1024
+
 /** The service. Its fields are its own, but for audits, which read them. */
 struct rcd_cma {
 	const struct rcd_cma_ops *ops;
@@ -157,6 +169,8 @@ struct rcd_cma {
 	struct rcd_cmid_list ids;
 	struct rcd_cma_accounts rests; /**< of clients that have ended */
 	struct rcd_cma_space_ports spaces[RCD_CMA_SPACES];
+	uint64_t secret;
+	LIST_HEAD(, rcd_cma_member) members[RCD_CMA_MEMBER_BUCKETS]; /**< by what they are of */
 	uint32_t parked_count;
 	uint64_t reported_ns; /**< when groups were reported last, because of a query */
 	struct rcd_alarms *alarms;

@@ -9,8 +9,42 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "rcd_bits.h"
 #include "rcd_cma_client.h"
 #include "rcd_thread.h"
+
+#define AGAIN_NS    20000000u
+#define AGAIN_TWICE 6 /**< the time between attempts grows so often */
+
+/*
+ * Bytes that the client does not have yet, as many as there is room for. One that has a byte comes
+ * and takes an event; for one that has none they are tried again.
+ */
+static void
+cma_event_tell(struct rcd_cma_channel *channel)
+{
+	const struct rcd_cma *cma = channel->cma;
+
+	while (channel->untold > 0 && cma->ops->stream_send(channel->sock, "", 1) == 0) {
+		channel->untold--;
+		channel->in_vain = 0;
+	}
+	if (channel->untold == 0 || channel->untold < channel->count) {
+		rcd_alarm_cancel(cma->alarms, &channel->again);
+		return;
+	}
+	rcd_alarm_set(cma->alarms, &channel->again,
+		rcd_cma_now_ns(cma) + ((uint64_t)AGAIN_NS << channel->in_vain));
+	if (channel->in_vain < AGAIN_TWICE)
+		channel->in_vain++;
+}
+
+static void
+cma_event_again(struct rcd_alarm *alarm, uint64_t now_ns)
+{
+	(void)now_ns;
+	cma_event_tell(RCD_OWNER(alarm, struct rcd_cma_channel, again));
+}
 
 int
 rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
@@ -30,7 +64,9 @@ rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
 		free(channel);
 		return -ENOMEM;
 	}
-	STAILQ_INIT(&channel->events);
+	TAILQ_INIT(&channel->events);
+	channel->cma = client->cma;
+	channel->again.fn = cma_event_again;
 	channel->sock = ends[1];
 	*handle = channel->handle;
 	*fd = ends[0];
@@ -44,6 +80,14 @@ rcd_cma_channel_get(const struct rcd_cma_client *client, uint32_t handle)
 	return rcd_table_get(&client->channels, handle);
 }
 
+static void
+cma_event_channel_free(const struct rcd_cma_client *client, struct rcd_cma_channel *channel)
+{
+	rcd_alarm_cancel(client->cma->alarms, &channel->again);
+	client->cma->ops->stream_close(client->owner, channel->sock);
+	free(channel);
+}
+
 int
 rcd_cma_channel_destroy(struct rcd_cma_client *client, uint32_t handle)
 {
@@ -55,8 +99,7 @@ rcd_cma_channel_destroy(struct rcd_cma_client *client, uint32_t handle)
 	if (channel->users > 0)
 		return -EBUSY;
 	rcd_table_del(&client->channels, handle);
-	client->cma->ops->stream_close(client->owner, channel->sock);
-	free(channel);
+	cma_event_channel_free(client, channel);
 	return 0;
 }
 
@@ -81,14 +124,6 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 	return event;
 }
 
-/* Bytes that the client does not have yet, as many as there is room for. */
-static void
-cma_event_tell(const struct rcd_cma *cma, struct rcd_cma_channel *channel)
-{
-	while (channel->untold > 0 && cma->ops->stream_send(channel->sock, "", 1) == 0)
-		channel->untold--;
-}
-
 /* So many events are gone that the client did not take. @return bytes of theirs that it has */
 static uint32_t
 cma_event_told(struct rcd_cma_channel *channel, uint32_t count)
@@ -105,10 +140,11 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 	struct rcd_cma_channel *channel = event->of->channel;
 
 	RCD_ON_CONTROL();
-	STAILQ_INSERT_TAIL(&channel->events, event, link);
+	TAILQ_INSERT_TAIL(&channel->events, event, link);
+	TAILQ_INSERT_TAIL(&event->of->events, event, of_link);
 	channel->count++;
 	channel->untold++;
-	cma_event_tell(event->of->client->cma, channel);
+	cma_event_tell(channel);
 }
 
 void
@@ -121,11 +157,19 @@ rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status
 		rcd_cma_event_post(event);
 }
 
+/* Take an event out of a channel. */
+static void
+cma_event_leave(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
+{
+	TAILQ_REMOVE(&channel->events, event, link);
+	TAILQ_REMOVE(&event->of->events, event, of_link);
+	channel->count--;
+}
+
 static void
 cma_event_drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
 {
-	STAILQ_REMOVE(&channel->events, event, rcd_cma_event, link);
-	channel->count--;
+	cma_event_leave(channel, event);
 	free(event);
 }
 
@@ -133,7 +177,7 @@ int
 rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channel,
 	struct rcd_ctrl_cm_event_rep *rep)
 {
-	struct rcd_cma_event *event = STAILQ_FIRST(&channel->events);
+	struct rcd_cma_event *event = TAILQ_FIRST(&channel->events);
 
 	RCD_ON_CONTROL();
 	if (event == NULL)
@@ -151,7 +195,7 @@ rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channe
 	}
 	cma_event_drop(channel, event);
 	/* It has read a byte: there is room for one. */
-	cma_event_tell(client->cma, channel);
+	cma_event_tell(channel);
 	return 0;
 }
 
@@ -163,9 +207,9 @@ rcd_cma_event_purge(struct rcd_cmid *id, const struct rcd_cma_group *group)
 	uint32_t count = 0;
 
 	RCD_ON_CONTROL();
-	for (event = STAILQ_FIRST(&channel->events); event != NULL; event = next) {
-		next = STAILQ_NEXT(event, link);
-		if (event->of != id || (group != NULL && event->rep.group != group->handle))
+	for (event = TAILQ_FIRST(&id->events); event != NULL; event = next) {
+		next = TAILQ_NEXT(event, of_link);
+		if (group != NULL && event->rep.group != group->handle)
 			continue;
 		cma_event_drop(channel, event);
 		count++;
@@ -177,7 +221,7 @@ uint32_t
 rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 {
 	struct rcd_cma_channel *from = id->channel;
-	struct rcd_cma_event *event, *next;
+	struct rcd_cma_event *event, *last = TAILQ_LAST(&id->events, rcd_cma_event_list);
 	struct rcd_cmid *child;
 	uint32_t count = 0;
 
@@ -187,14 +231,14 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 	id->channel = channel;
 	from->users--;
 	channel->users++;
-	for (event = STAILQ_FIRST(&from->events); event != NULL; event = next) {
-		next = STAILQ_NEXT(event, link);
-		if (event->of != id)
-			continue;
-		STAILQ_REMOVE(&from->events, event, rcd_cma_event, link);
-		from->count--;
+	/* Each goes to the end, behind those that have moved before it. */
+	while (last != NULL) {
+		event = TAILQ_FIRST(&id->events);
+		cma_event_leave(from, event);
 		rcd_cma_event_post(event);
 		count++;
+		if (event == last)
+			break;
 	}
 	count = cma_event_told(from, count);
 	/* Requests that nobody has seen go with the listener. */
@@ -212,8 +256,8 @@ rcd_cma_events_end(struct rcd_cma_client *client)
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
 
-		while (channel != NULL && !STAILQ_EMPTY(&channel->events))
-			cma_event_drop(channel, STAILQ_FIRST(&channel->events));
+		while (channel != NULL && !TAILQ_EMPTY(&channel->events))
+			cma_event_drop(channel, TAILQ_FIRST(&channel->events));
 	}
 }
 
@@ -226,9 +270,7 @@ rcd_cma_channels_end(struct rcd_cma_client *client)
 	for (uint32_t i = 0; i < channels->capacity; i++) {
 		struct rcd_cma_channel *channel = channels->slots[i];
 
-		if (channel == NULL)
-			continue;
-		client->cma->ops->stream_close(client->owner, channel->sock);
-		free(channel);
+		if (channel != NULL)
+			cma_event_channel_free(client, channel);
 	}
 }

@@ -3,7 +3,8 @@
  * @file
  * Channels of CM events. An event waits here until the client takes it, so that what waits of an
  * identifier goes with it; the channel's stream has a byte for each, for poll(2) to see. Bytes for
- * which it has no room follow as the client takes events.
+ * which it has no room follow as the client takes events; where it takes none, because not even one
+ * fitted, they are tried again.
  *
  * Threads: the control thread.
  */
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rcd_alarm.h"
 #include "rcd_ctrl.h"
 
 #define RCD_CMA_EVENTS_MAX 32768 /**< that wait in a channel */
@@ -23,25 +25,30 @@ enum rcd_cma_event_type {
 #include "rcd_number.def"
 };
 
+struct rcd_cma;
 struct rcd_cma_client;
 struct rcd_cma_group;
 struct rcd_cmid;
 
 /** An event that waits. */
 struct rcd_cma_event {
-	STAILQ_ENTRY(rcd_cma_event) link;
-	struct rcd_cmid *of; /**< goes with it: for a request, the listener */
+	TAILQ_ENTRY(rcd_cma_event) link;    /**< of its channel */
+	TAILQ_ENTRY(rcd_cma_event) of_link; /**< of those of the same identifier */
+	struct rcd_cmid *of;                /**< goes with it: for a request, the listener */
 	struct rcd_ctrl_cm_event_rep rep;
 };
 
 /** A channel of events. */
 struct rcd_cma_channel {
+	struct rcd_cma *cma;
 	uint32_t handle;
 	uint32_t users; /**< identifiers */
 	int sock;       /**< sending end: a byte for each event */
 	uint32_t count;
-	uint32_t untold; /**< events whose byte did not fit */
-	STAILQ_HEAD(, rcd_cma_event) events;
+	uint32_t untold;        /**< events whose byte did not fit */
+	uint32_t in_vain;       /**< attempts to send one, since one fitted */
+	struct rcd_alarm again; /**< set while it has none of them: nothing makes the client look */
+	TAILQ_HEAD(, rcd_cma_event) events;
 };
 
 /** @param fd  set to the end that is the client's. @return 0; -ENOMEM; of the stream, -errno */

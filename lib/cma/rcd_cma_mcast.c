@@ -21,6 +21,7 @@
 #define MULTICAST_QPN   0xffffffu
 #define HOP_LIMIT       64
 #define ANSWER_EVERY_NS 1000000000u
+#define HASH_PRIME      UINT64_C(0x9e3779b97f4a7c15)
 
 /* MLD comes from link-local addresses, whatever else there is (RFC 2710, 3). */
 static struct rcd_gid
@@ -32,17 +33,67 @@ cma_mcast_speaker(const struct rcd_gid_table *gids, int sgid_index, const struct
 }
 
 static void
-cma_mcast_say(const struct rcd_cmid *id, const struct rcd_cma_group *group, bool leave)
+cma_mcast_say(const struct rcd_cma *cma, const struct rcd_cma_member *member, bool leave)
 {
-	const struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_dev dev;
 	struct rcd_gid source;
 
-	if (group->send_only || !rcd_cma_dev(cma, id->dev, &dev) || !dev.answers)
+	if (!rcd_cma_dev(cma, member->dev, &dev) || !dev.answers)
 		return;
-	source = cma_mcast_speaker(dev.gids, id->sgid_index, &group->gid);
-	cma->ops->membership(cma->arg, dev.serial, &source, &group->gid,
-		dev.gids->entries[id->sgid_index].vlan_id, leave);
+	source = cma_mcast_speaker(dev.gids, member->sgid_index, &member->gid);
+	cma->ops->membership(cma->arg, dev.serial, &source, &member->gid, member->vlan_id, leave);
+}
+
+/* Whoever joins groups does not know which are found together. */
+static uint32_t
+cma_mcast_bucket(
+	const struct rcd_cma *cma, uint32_t dev, uint16_t vlan_id, const struct rcd_gid *gid)
+{
+	uint64_t hash = cma->secret;
+
+	for (int i = 0; i < RCD_GID_LEN; i++)
+		hash = (hash ^ gid->raw[i]) * HASH_PRIME;
+	hash = (hash ^ dev) * HASH_PRIME;
+	hash = (hash ^ vlan_id) * HASH_PRIME;
+	return (uint32_t)((hash ^ hash >> 32) % RCD_CMA_MEMBER_BUCKETS);
+}
+
+/* One more that has joined. @return NULL: no memory */
+static struct rcd_cma_member *
+cma_mcast_member_get(struct rcd_cma *cma, const struct rcd_cma_dev *dev, int sgid_index,
+	const struct rcd_gid *gid)
+{
+	uint16_t vlan_id = dev->gids->entries[sgid_index].vlan_id;
+	uint32_t bucket = cma_mcast_bucket(cma, dev->serial, vlan_id, gid);
+	struct rcd_cma_member *member;
+
+	LIST_FOREACH(member, &cma->members[bucket], link)
+		if (member->dev == dev->serial && member->vlan_id == vlan_id &&
+			rcd_gid_eq(&member->gid, gid))
+			break;
+	if (member == NULL) {
+		member = calloc(1, sizeof(*member));
+		if (member == NULL)
+			return NULL;
+		member->gid = *gid;
+		member->dev = dev->serial;
+		member->vlan_id = vlan_id;
+		member->sgid_index = sgid_index;
+		LIST_INSERT_HEAD(&cma->members[bucket], member, link);
+	}
+	member->users++;
+	return member;
+}
+
+/* One that leaves: the last tells the routers. NULL: it was none. */
+static void
+cma_mcast_member_put(const struct rcd_cma *cma, struct rcd_cma_member *member)
+{
+	if (member == NULL || --member->users > 0)
+		return;
+	cma_mcast_say(cma, member, true);
+	LIST_REMOVE(member, link);
+	free(member);
 }
 
 /*
@@ -76,21 +127,6 @@ cma_mcast_join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gi
 	return err;
 }
 
-/* Whether somebody else needs the group on this device. */
-static bool
-cma_mcast_wanted(const struct rcd_cma *cma, uint32_t dev, const struct rcd_cma_group *but)
-{
-	const struct rcd_cmid *id;
-	const struct rcd_cma_group *group;
-
-	LIST_FOREACH(id, &cma->ids, all_link)
-		LIST_FOREACH(group, &id->groups, link)
-			if (id->dev == dev && group != but && !group->send_only &&
-				rcd_gid_eq(&group->gid, &but->gid))
-				return true;
-	return false;
-}
-
 /* A membership, and the socket that has the kernel join, where there is one. */
 static int
 cma_mcast_charge_group(struct rcd_quota_entry *quota)
@@ -112,13 +148,55 @@ cma_mcast_uncharge_group(struct rcd_quota_entry *quota)
 	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 }
 
+/* @return 0 or -errno */
+static int
+cma_mcast_group_create(struct rcd_cmid *id, const struct rcd_cma_dev *dev,
+	const struct rcd_gid *gid, bool send_only, struct rcd_cma_group **made)
+{
+	struct rcd_cma_group *group = calloc(1, sizeof(*group));
+	int err = 0;
+
+	if (group == NULL)
+		return -ENOMEM;
+	group->sock = -1;
+	if (!send_only)
+		err = cma_mcast_join_by_kernel(dev, gid, &group->sock);
+	if (err == 0 && !send_only) {
+		group->member = cma_mcast_member_get(id->client->cma, dev, id->sgid_index, gid);
+		err = group->member != NULL ? 0 : -ENOMEM;
+	}
+	if (err != 0) {
+		if (group->sock >= 0)
+			close(group->sock);
+		free(group);
+		return err;
+	}
+	group->handle = id->next_group++;
+	LIST_INSERT_HEAD(&id->groups, group, link);
+	id->client->group_count++;
+	*made = group;
+	return 0;
+}
+
+static void
+cma_mcast_leave(struct rcd_cmid *id, struct rcd_cma_group *group)
+{
+	cma_mcast_member_put(id->client->cma, group->member);
+	if (group->sock >= 0)
+		close(group->sock);
+	LIST_REMOVE(group, link);
+	id->client->group_count--;
+	cma_mcast_uncharge_group(id->client->quota);
+	free(group);
+}
+
 int
 rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint32_t *handle)
 {
 	struct rcd_gid gid = rcd_cma_gid(&req->addr);
 	struct rcd_cma_client *client = id->client;
 	struct rcd_cma_dev dev;
-	struct rcd_cma_group *group;
+	struct rcd_cma_group *group = NULL;
 	struct rcd_cma_event *event;
 	int err;
 
@@ -135,27 +213,16 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	err = cma_mcast_charge_group(client->quota);
 	if (err != 0)
 		return err;
-	group = calloc(1, sizeof(*group));
-	event = group != NULL ? rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0) : NULL;
-	if (event == NULL) {
-		cma_mcast_uncharge_group(client->quota);
-		free(group);
-		return -ENOMEM;
-	}
-	group->handle = id->next_group++;
-	group->gid = gid;
-	group->send_only = req->send_only != 0;
-	group->sock = -1;
-	err = group->send_only ? 0 : cma_mcast_join_by_kernel(&dev, &gid, &group->sock);
+	event = rcd_cma_event(id, RCD_CMA_EVENT_MULTICAST_JOIN, 0);
+	err = event != NULL ? cma_mcast_group_create(id, &dev, &gid, req->send_only != 0, &group)
+			    : -ENOMEM;
 	if (err != 0) {
 		cma_mcast_uncharge_group(client->quota);
 		free(event);
-		free(group);
 		return err;
 	}
-	client->group_count++;
-	LIST_INSERT_HEAD(&id->groups, group, link);
-	cma_mcast_say(id, group, false);
+	if (group->member != NULL)
+		cma_mcast_say(client->cma, group->member, false);
 	event->rep.group = group->handle;
 	event->rep.qpn = MULTICAST_QPN;
 	event->rep.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
@@ -168,19 +235,6 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	rcd_cma_event_post(event);
 	*handle = group->handle;
 	return 0;
-}
-
-static void
-cma_mcast_leave(struct rcd_cmid *id, struct rcd_cma_group *group)
-{
-	if (id->dev != RCD_CMA_NO_DEV && !cma_mcast_wanted(id->client->cma, id->dev, group))
-		cma_mcast_say(id, group, true);
-	if (group->sock >= 0)
-		close(group->sock);
-	LIST_REMOVE(group, link);
-	id->client->group_count--;
-	cma_mcast_uncharge_group(id->client->quota);
-	free(group);
 }
 
 int
@@ -212,8 +266,7 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 void
 rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 {
-	const struct rcd_cmid *id;
-	const struct rcd_cma_group *group;
+	const struct rcd_cma_member *member;
 	uint64_t now_ns = rcd_cma_now_ns(cma);
 
 	RCD_ON_CONTROL();
@@ -221,8 +274,8 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 	if (now_ns - cma->reported_ns < ANSWER_EVERY_NS)
 		return;
 	cma->reported_ns = now_ns;
-	LIST_FOREACH(id, &cma->ids, all_link)
-		LIST_FOREACH(group, &id->groups, link)
-			if (id->dev == serial)
-				cma_mcast_say(id, group, false);
+	for (uint32_t i = 0; i < RCD_CMA_MEMBER_BUCKETS; i++)
+		LIST_FOREACH(member, &cma->members[i], link)
+			if (member->dev == serial)
+				cma_mcast_say(cma, member, false);
 }

@@ -87,6 +87,7 @@ cmid_new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
 	id->client = client;
 	id->channel = channel;
 	channel->users++;
+	TAILQ_INIT(&id->events);
 	LIST_INIT(&id->groups);
 	LIST_INIT(&id->children);
 	LIST_INSERT_HEAD(&client->cma->ids, id, all_link);

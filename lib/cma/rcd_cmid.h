@@ -37,14 +37,17 @@ enum {
 struct rcd_cma;
 struct rcd_cma_channel;
 struct rcd_cma_client;
+struct rcd_cma_event;
+struct rcd_cma_member;
+
+TAILQ_HEAD(rcd_cma_event_list, rcd_cma_event);
 
 /** A group that an identifier has joined. */
 struct rcd_cma_group {
 	LIST_ENTRY(rcd_cma_group) link;
 	uint32_t handle;
-	struct rcd_gid gid;
-	int sock; /**< by which the kernel is a member; -1: none */
-	bool send_only;
+	struct rcd_cma_member *member; /**< NULL: it only sends */
+	int sock;                      /**< by which the kernel is a member; -1: none */
 };
 
 /** An identifier. */
@@ -53,6 +56,7 @@ struct rcd_cmid {
 	LIST_ENTRY(rcd_cmid) port_link;
 	struct rcd_cma_client *client;
 	struct rcd_cma_channel *channel;
+	struct rcd_cma_event_list events; /**< that wait in it, oldest first */
 	uint32_t handle;
 	uint16_t space;  /**< enum rcd_cma_space */
 	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */

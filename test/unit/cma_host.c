@@ -98,7 +98,7 @@ membership(void *arg, uint32_t serial, const struct rcd_gid *source, const struc
 	(void)serial;
 	(void)source;
 	(void)group;
-	(void)vlan_id;
+	host->said_vlan_id = vlan_id;
 	host->joined += !leave;
 	host->left += leave;
 }
@@ -193,8 +193,10 @@ stream_send(int sock, const void *data, size_t len)
 {
 	(void)sock;
 	(void)data;
-	if (filled->room < len)
+	if (filled->room < len) {
+		filled->refused++;
 		return -EAGAIN;
+	}
 	filled->room -= (uint32_t)len;
 	filled->said += (uint32_t)len;
 	return 0;

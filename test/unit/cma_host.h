@@ -40,7 +40,9 @@ struct cma_host {
 	uint32_t asked;             /**< for neighbours */
 	uint32_t streams;           /**< that are open */
 	uint32_t said;              /**< bytes in streams */
+	uint32_t refused;           /**< attempts at that without room */
 	uint32_t joined, left;      /**< that routers were told of */
+	uint16_t said_vlan_id;      /**< the last time */
 	uint32_t mad_count;
 	struct rcd_cm_way ways[CMA_HOST_MADS];
 	uint8_t mads[CMA_HOST_MADS][RCD_MAD_LEN];
