@@ -104,11 +104,11 @@ struct rcd_cma_ops {
 	int (*source)(
 		void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src);
 
-	/** Whether the client may have a privileged port. */
-	bool (*may_bind)(const void *owner);
+	/** Whether who asks may have a privileged port. @param asker  of rcd_cma_serve() */
+	bool (*may_bind)(const void *asker);
 
-	/** Whether a queue pair is of the client's process. */
-	bool (*has_qpn)(const void *owner, uint32_t qpn);
+	/** Whether a queue pair is of the process that asks. */
+	bool (*has_qpn)(const void *asker, uint32_t qpn);
 
 	/** Who the client is, for people. @param comm  set, printable, the host's */
 	pid_t (*name)(const void *owner, const char **comm);

@@ -48,14 +48,15 @@ rcd_cma_client_destroy(struct rcd_cma_client *client);
 /**
  * Serve a request of connection management.
  *
+ * @param asker  the host's word for whose request it is, of those who share the client
  * @param op   enum rcd_ctrl_op, of those in rcd_ctrl.def that are RCD_CTRL_CM
  * @param out  zero; the body of the reply
  * @param fd   -1; set to a descriptor for the client, which the caller closes when it was sent
  * @return 0 or -errno; never -EAGAIN
  */
 int
-rcd_cma_serve(struct rcd_cma_client *client, uint32_t op, const union rcd_ctrl_body *in,
-	union rcd_ctrl_body *out, int *fd);
+rcd_cma_serve(struct rcd_cma_client *client, const void *asker, uint32_t op,
+	const union rcd_ctrl_body *in, union rcd_ctrl_body *out, int *fd);
 
 struct json_t;
 

@@ -142,20 +142,19 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
  * as the end of the one that it has. Without a queue pair there is nothing to take.
  */
 static bool
-cma_conn_may_name(const struct rcd_cmid *id, uint32_t qpn)
+cma_conn_may_name(const struct rcd_cmid *id, const void *asker, uint32_t qpn)
 {
-	return (qpn & 0xffffff) == 0 ||
-		cma_conn_cma_of(id)->ops->has_qpn(id->client->owner, qpn & 0xffffff);
+	return (qpn & 0xffffff) == 0 || cma_conn_cma_of(id)->ops->has_qpn(asker, qpn & 0xffffff);
 }
 
 int
-rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+rcd_cmid_connect(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cma_account *account = id->client->account;
 	int err;
 
 	RCD_ON_CONTROL();
-	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || !cma_conn_may_name(id, asked->qpn))
+	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || !cma_conn_may_name(id, asker, asked->qpn))
 		return -EINVAL;
 	err = rcd_cma_account_charge(account);
 	if (err != 0)
@@ -196,7 +195,7 @@ cma_conn_accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req
 }
 
 int
-rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
+rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_param_req *asked)
 {
 	struct rcd_cm_rep rep = {
 		.local_qpn = asked->qpn & 0xffffff,
@@ -211,7 +210,8 @@ rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_REP_SENT;
 
 	RCD_ON_CONTROL();
-	if (!rcd_cmid_may(id, step) || id->conn == NULL || !cma_conn_may_name(id, asked->qpn))
+	if (!rcd_cmid_may(id, step) || id->conn == NULL ||
+		!cma_conn_may_name(id, asker, asked->qpn))
 		return -EINVAL;
 	cma_conn_take_param(id, asked);
 	if (id->qp_type == RCD_CTRL_QP_UD)

@@ -165,7 +165,7 @@ cma_port_choose(struct rcd_cmid *id)
 }
 
 int
-rcd_cma_port_take(struct rcd_cmid *id)
+rcd_cma_port_take(struct rcd_cmid *id, const void *asker)
 {
 	struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_port *port;
@@ -175,7 +175,7 @@ rcd_cma_port_take(struct rcd_cmid *id)
 	if (id->src.port == 0)
 		err = cma_port_choose(id);
 	else if (id->src.port < 1024 && id->src.port < cma_port_unprivileged_start() &&
-		!cma->ops->may_bind(id->client->owner))
+		!cma->ops->may_bind(asker))
 		err = -EACCES;
 	else if (!cma_port_is_free(id, id->src.port))
 		err = -EADDRINUSE;

@@ -50,10 +50,11 @@ rcd_cma_space_valid(uint32_t space);
 /**
  * Take the port of id->src; a free one when that is 0, which is put in. Its client is charged.
  *
+ * @param asker  as of rcd_cmid_bind()
  * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free, or a quota is reached
  */
 int
-rcd_cma_port_take(struct rcd_cmid *id);
+rcd_cma_port_take(struct rcd_cmid *id, const void *asker);
 
 /** Give it back, if it has one. */
 void

@@ -14,6 +14,7 @@
 
 struct request {
 	struct rcd_cma_client *client;
+	const void *asker;
 	const union rcd_ctrl_body *in;
 	union rcd_ctrl_body *out;
 	int *fd;
@@ -97,7 +98,7 @@ cma_serve_cm_connect(struct request *r)
 
 	if (!cma_serve_private_fits(r->in->cm_connect_req.param.private_len))
 		return -EINVAL;
-	return id == NULL ? -ENOENT : rcd_cmid_connect(id, &r->in->cm_connect_req);
+	return id == NULL ? -ENOENT : rcd_cmid_connect(id, r->asker, &r->in->cm_connect_req);
 }
 
 static int
@@ -107,7 +108,7 @@ cma_serve_cm_accept(struct request *r)
 
 	if (!cma_serve_private_fits(r->in->cm_accept_req.param.private_len))
 		return -EINVAL;
-	return id == NULL ? -ENOENT : rcd_cmid_accept(id, &r->in->cm_accept_req);
+	return id == NULL ? -ENOENT : rcd_cmid_accept(id, r->asker, &r->in->cm_accept_req);
 }
 
 static int
@@ -172,10 +173,12 @@ rcd_cma_client_hand(struct rcd_cma_client *client, void *owner, struct rcd_quota
 }
 
 int
-rcd_cma_serve(struct rcd_cma_client *client, uint32_t op, const union rcd_ctrl_body *in,
-	union rcd_ctrl_body *out, int *fd)
+rcd_cma_serve(struct rcd_cma_client *client, const void *asker, uint32_t op,
+	const union rcd_ctrl_body *in, union rcd_ctrl_body *out, int *fd)
 {
-	struct request request = { .client = client, .in = in, .out = out, .fd = fd };
+	struct request request = {
+		.client = client, .asker = asker, .in = in, .out = out, .fd = fd
+	};
 
 	RCD_ON_CONTROL();
 	return functions[op](&request);

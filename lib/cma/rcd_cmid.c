@@ -181,7 +181,7 @@ cmid_addr_valid(const struct rcd_ctrl_cm_addr *addr)
 }
 
 int
-rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
+rcd_cmid_bind(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_addr *addr)
 {
 	const struct rcd_cma *cma = id->client->cma;
 	struct rcd_cma_dev dev = { .serial = RCD_CMA_NO_DEV };
@@ -199,7 +199,7 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 			return -ENODEV;
 	}
 	id->src = *addr;
-	err = rcd_cma_port_take(id);
+	err = rcd_cma_port_take(id, asker);
 	if (err != 0) {
 		memset(&id->src, 0, sizeof(id->src));
 		return err;
@@ -211,14 +211,14 @@ rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr)
 }
 
 int
-rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog)
+rcd_cmid_listen(struct rcd_cmid *id, const void *asker, uint32_t backlog)
 {
 	struct rcd_ctrl_cm_addr any = { .addr = { [10] = 0xff, [11] = 0xff }, .family = 4 };
 	int err;
 
 	RCD_ON_CONTROL();
 	/* Who has not bound listens on any address, and a port that is free. */
-	err = rcd_cmid_may(id, RCD_CM_STEP_BIND) ? rcd_cmid_bind(id, &any) : 0;
+	err = rcd_cmid_may(id, RCD_CM_STEP_BIND) ? rcd_cmid_bind(id, asker, &any) : 0;
 	if (err != 0)
 		return err;
 	if (!rcd_cmid_may(id, RCD_CM_STEP_LISTEN))
@@ -240,7 +240,8 @@ cmid_set_gid(struct rcd_ctrl_cm_addr *addr, uint8_t family, const struct rcd_gid
 }
 
 int
-rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req)
+rcd_cmid_resolve_addr(
+	struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_resolve_req *req)
 {
 	struct rcd_cma *cma = id->client->cma;
 	struct rcd_ctrl_cm_addr src = req->src;
@@ -259,7 +260,7 @@ rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req 
 			if (src.family == 4)
 				src.addr[10] = src.addr[11] = 0xff;
 		}
-		err = rcd_cmid_bind(id, &src);
+		err = rcd_cmid_bind(id, asker, &src);
 		if (err != 0)
 			return err;
 	}

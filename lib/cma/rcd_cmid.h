@@ -7,6 +7,9 @@
  * Functions that return int return 0 or -errno; -EINVAL is for another state than the one that
  * the request needs, as with the kernel.
  *
+ * asker is the host's word for whose request it is, of several who share a client: by its rights
+ * privileged ports are taken and queue pairs named (struct rcd_cma_ops).
+ *
  * Threads: the control thread.
  */
 #ifndef RCD_CMID_H
@@ -138,15 +141,16 @@ rcd_cmid_get(const struct rcd_cma_client *client, uint32_t handle);
 
 /** @return 0; -EINVAL; -ENODEV: nobody has the address; as rcd_cma_port_take() */
 int
-rcd_cmid_bind(struct rcd_cmid *id, const struct rcd_ctrl_cm_addr *addr);
+rcd_cmid_bind(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_addr *addr);
 
 /** @return 0; -EINVAL; -EADDRINUSE; as rcd_cmid_bind(), of who has not bound */
 int
-rcd_cmid_listen(struct rcd_cmid *id, uint32_t backlog);
+rcd_cmid_listen(struct rcd_cmid *id, const void *asker, uint32_t backlog);
 
 /** Begin to; an event tells what came of it. @return 0; -EINVAL; as rcd_cmid_bind(), _route() */
 int
-rcd_cmid_resolve_addr(struct rcd_cmid *id, const struct rcd_ctrl_cm_resolve_req *req);
+rcd_cmid_resolve_addr(
+	struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_resolve_req *req);
 
 /** Ask for the route to the address that was resolved; an event tells. @return 0 or -EINVAL */
 int
@@ -175,11 +179,11 @@ rcd_cma_gid(const struct rcd_ctrl_cm_addr *addr)
 
 /** Ask the peer for a connection; an event tells what came of it. @return 0 or -errno */
 int
-rcd_cmid_connect(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
+rcd_cmid_connect(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_param_req *asked);
 
 /** Agree to the request of a peer. @return 0 or -errno; -EINVAL: none waits for an answer */
 int
-rcd_cmid_accept(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked);
+rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_param_req *asked);
 
 /** Tell the peer that we know that it agrees: an RTU. @return 0 or -EINVAL */
 int

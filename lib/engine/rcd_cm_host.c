@@ -176,19 +176,15 @@ cm_host_source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, stru
 }
 
 static bool
-cm_host_may_bind(const void *owner)
+cm_host_may_bind(const void *asker)
 {
-	const struct rcd_cm_user *user = owner;
-
-	return rcd_cred_may(user->asks, RCD_CAP_NET_BIND_SERVICE);
+	return rcd_cred_may(asker, RCD_CAP_NET_BIND_SERVICE);
 }
 
 static bool
-cm_host_has_qpn(const void *owner, uint32_t qpn)
+cm_host_has_qpn(const void *asker, uint32_t qpn)
 {
-	const struct rcd_cm_user *user = owner;
-
-	return rcd_verbs_qpn_is_of(user->asks, qpn);
+	return rcd_verbs_qpn_is_of(asker, qpn);
 }
 
 static pid_t
@@ -266,17 +262,14 @@ int
 rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 {
 	struct rcd_cm_user *user = r->context != NULL ? &r->context->cm : &r->conn->cm;
-	int err = -ENOMEM;
 
 	RCD_ON_CONTROL();
 	/* What a client has of this is made when it first asks. */
 	if (user->cma == NULL)
 		user->cma = rcd_cma_client_create(user->engine->cma, user, user->quota);
-	user->asks = r->conn;
-	if (user->cma != NULL)
-		err = rcd_cma_serve(user->cma, r->op, r->in, r->out, fd);
-	user->asks = NULL;
-	return err;
+	if (user->cma == NULL)
+		return -ENOMEM;
+	return rcd_cma_serve(user->cma, r->conn, r->op, r->in, r->out, fd);
 }
 
 void

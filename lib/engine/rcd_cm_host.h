@@ -26,7 +26,6 @@ struct rcd_cm_user {
 	struct rcd_quota_entry *quota; /**< who is charged, for neighbours too */
 	const struct rcd_conn *conn;   /**< NULL: it is a context's */
 	const struct rcd_context *context;
-	const struct rcd_conn *asks; /**< whose request is served; NULL: none is */
 };
 
 /** Make the CM service of an engine, and QP1. @return 0 or -ENOMEM */

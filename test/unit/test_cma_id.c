@@ -45,7 +45,7 @@ bind_to(struct rcd_cmid *id, const char *text, uint16_t port)
 {
 	struct rcd_ctrl_cm_addr addr = cma_host_addr(text, port);
 
-	return rcd_cmid_bind(id, &addr);
+	return rcd_cmid_bind(id, id->client->owner, &addr);
 }
 
 static int
@@ -56,7 +56,7 @@ resolve_to(struct rcd_cmid *id, const char *text, uint16_t port)
 		.timeout_ms = 2000,
 	};
 
-	return rcd_cmid_resolve_addr(id, &req);
+	return rcd_cmid_resolve_addr(id, id->client->owner, &req);
 }
 
 static int
@@ -64,7 +64,7 @@ connect_by(struct rcd_cmid *id, uint32_t qpn)
 {
 	struct rcd_ctrl_cm_param_req asked = { .qpn = qpn, .param = { .retry_count = 7 } };
 
-	return rcd_cmid_connect(id, &asked);
+	return rcd_cmid_connect(id, id->client->owner, &asked);
 }
 
 static int
@@ -87,7 +87,7 @@ in_state(enum rcd_cma_state state, uint8_t qp_type)
 	if (state == RCD_CMA_BOUND)
 		err = bind_to(id, "10.0.0.1", 0);
 	else if (state == RCD_CMA_LISTEN)
-		err = rcd_cmid_listen(id, 1);
+		err = rcd_cmid_listen(id, &alice, 1);
 	else if (state != RCD_CMA_IDLE)
 		err = resolve_to(id, "10.0.0.9", PORT);
 	if (err == 0 && (state == RCD_CMA_ROUTE_RESOLVED || state >= RCD_CMA_CONNECT))
@@ -127,7 +127,7 @@ request(struct rcd_cmid *id, enum request what)
 	case BIND:
 		return bind_to(id, "10.0.0.1", 0);
 	case LISTEN:
-		return rcd_cmid_listen(id, 1);
+		return rcd_cmid_listen(id, &alice, 1);
 	case RESOLVE_ADDR:
 		return resolve_to(id, "10.0.0.9", PORT);
 	case RESOLVE_ROUTE:
@@ -135,7 +135,7 @@ request(struct rcd_cmid *id, enum request what)
 	case CONNECT:
 		return connect_by(id, 17);
 	case ACCEPT:
-		return rcd_cmid_accept(id, &asked);
+		return rcd_cmid_accept(id, id->client->owner, &asked);
 	case ESTABLISH:
 		return rcd_cmid_establish(id);
 	case DISCONNECT:
@@ -452,7 +452,7 @@ setup_two(uint32_t backlog, uint8_t qp_type)
 	listener = cma_host_id(
 		&bob, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
 	CU_ASSERT_EQUAL(bind_to(listener, "0.0.0.0", PORT), 0);
-	CU_ASSERT_EQUAL(rcd_cmid_listen(listener, backlog), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_listen(listener, &bob, backlog), 0);
 	return listener;
 }
 
@@ -497,7 +497,7 @@ connections(void)
 	child = rcd_cmid_get(bob.cma, rep.id);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(child);
 	CU_ASSERT_EQUAL(child->dst.port, id->src.port);
-	CU_ASSERT_EQUAL(rcd_cmid_accept(child, &yes), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_accept(child, &bob, &yes), 0);
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_CONNECT_RESPONSE);
 	CU_ASSERT_EQUAL(rep.qpn, 23);

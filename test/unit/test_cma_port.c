@@ -56,8 +56,8 @@ take(struct cma_host_client *client, const struct want *want, uint16_t port)
 
 	id->reuse = want->reuse;
 	id->afonly = want->afonly;
-	err = rcd_cmid_bind(id, &addr);
-	return err == 0 && want->listens ? rcd_cmid_listen(id, 1) : err;
+	err = rcd_cmid_bind(id, id->client->owner, &addr);
+	return err == 0 && want->listens ? rcd_cmid_listen(id, client, 1) : err;
 }
 
 static void
@@ -108,13 +108,13 @@ comes_back(void)
 
 	setup();
 	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(rcd_cmid_bind(id, &addr), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &addr), 0);
 	CU_ASSERT_EQUAL(take(&bob, &want, PORT), -EADDRINUSE);
 	rcd_cmid_destroy(id);
 	CU_ASSERT_EQUAL(take(&bob, &want, PORT), 0);
 	/* Another space has ports of its own. */
 	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
-	CU_ASSERT_EQUAL(rcd_cmid_bind(id, &addr), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &addr), 0);
 	teardown();
 }
 
@@ -185,7 +185,7 @@ any_port(void)
 	memset(seen, 0, sizeof(seen));
 	for (uint32_t i = 0; i < RCD_CMA_EPHEMERAL_COUNT; i++) {
 		last = cma_host_id(owner[i % 2], RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-		CU_ASSERT_EQUAL_FATAL(rcd_cmid_bind(last, &addr), 0);
+		CU_ASSERT_EQUAL_FATAL(rcd_cmid_bind(last, last->client->owner, &addr), 0);
 		CU_ASSERT_FATAL(last->src.port >= RCD_CMA_EPHEMERAL_FIRST);
 		CU_ASSERT_FATAL(last->src.port - RCD_CMA_EPHEMERAL_FIRST < RCD_CMA_EPHEMERAL_COUNT);
 		CU_ASSERT_FALSE_FATAL(seen[last->src.port]);
@@ -195,7 +195,7 @@ any_port(void)
 	port = last->src.port;
 	rcd_cmid_destroy(last);
 	last = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(rcd_cmid_bind(last, &addr), 0);
+	CU_ASSERT_EQUAL(rcd_cmid_bind(last, last->client->owner, &addr), 0);
 	CU_ASSERT_EQUAL(last->src.port, port);
 	teardown();
 }
