@@ -320,6 +320,16 @@ cma_host_client_end(struct cma_host_client *client)
 	rcd_quota_leave(&client->quota);
 }
 
+void
+cma_host_open_with(struct cma_host *host, const char *name, const char *address,
+	struct cma_host_client *client, uid_t uid)
+{
+	cma_host_open(host);
+	cma_host_dev(host, name);
+	cma_host_address(host, address, 24, 0);
+	cma_host_client(host, client, uid);
+}
+
 struct rcd_cmid *
 cma_host_id(struct cma_host_client *client, enum rcd_cma_space space, uint8_t qp_type)
 {
@@ -340,6 +350,17 @@ cma_host_event(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(client->cma, client->channel);
 
 	return rcd_cma_event_take(client->cma, channel, rep) == 0 ? (int)rep->event : -1;
+}
+
+int
+cma_host_event_of_peer(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep)
+{
+	int type;
+
+	do
+		type = cma_host_event(client, rep);
+	while (type >= 0 && type <= RCD_CMA_EVENT_ROUTE_ERROR);
+	return type;
 }
 
 void

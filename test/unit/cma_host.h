@@ -94,6 +94,11 @@ cma_host_client(struct cma_host *host, struct cma_host_client *client, uid_t uid
 void
 cma_host_client_end(struct cma_host_client *client);
 
+/** Start a host with one device, called as is said, its address, and a client. */
+void
+cma_host_open_with(struct cma_host *host, const char *name, const char *address,
+	struct cma_host_client *client, uid_t uid);
+
 /** An identifier of it. */
 struct rcd_cmid *
 cma_host_id(struct cma_host_client *client, enum rcd_cma_space space, uint8_t qp_type);
@@ -101,6 +106,10 @@ cma_host_id(struct cma_host_client *client, enum rcd_cma_space space, uint8_t qp
 /** The next event of a client. @return its type; -1: there is none; rep is set otherwise */
 int
 cma_host_event(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep);
+
+/** Likewise, the next that is no news of an address or a route. */
+int
+cma_host_event_of_peer(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep);
 
 /** Have all MADs that wait reach the peers, and those that these cause. */
 void

@@ -7,10 +7,7 @@
  * one host, and connections between two, with a clock of the test's own.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cma_host.h"
 #include "gid_text.h"
@@ -26,11 +23,8 @@ static struct cma_host_client alice, bob;
 static void
 setup(void)
 {
-	cma_host_open(&host);
-	cma_host_dev(&host, "one");
-	cma_host_address(&host, "10.0.0.1", 24, 0);
+	cma_host_open_with(&host, "one", "10.0.0.1", &alice, 1000);
 	cma_host_address(&host, "fd00::1", 64, 0);
-	cma_host_client(&host, &alice, 1000);
 }
 
 static void
@@ -296,58 +290,6 @@ bytes_are_tried_again(void)
 	teardown();
 }
 
-static uint64_t
-processor_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * SECONDS + (uint64_t)now.tv_nsec;
-}
-
-/* What it takes to end identifiers with an event and a group each, beside so many others. */
-static uint64_t
-ending_ns(uint32_t others)
-{
-	static struct rcd_cmid *ids[256];
-	uint64_t best_ns = UINT64_MAX;
-
-	for (int attempt = 0; attempt < 3; attempt++) {
-		uint64_t began_ns;
-		uint32_t handle;
-
-		setup();
-		for (uint32_t i = 0; i < others; i++)
-			resolve_to(cma_host_id(&alice, RCD_CMA_SPACE_IB, RCD_CTRL_QP_RC),
-				"10.0.0.9", PORT);
-		for (uint32_t i = 0; i < RCD_ARRAY_COUNT(ids); i++) {
-			char text[16];
-
-			snprintf(text, sizeof(text), "239.1.2.%u", i);
-			ids[i] = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
-			CU_ASSERT_EQUAL(join_group(ids[i], text, &handle), 0);
-		}
-		began_ns = processor_ns();
-		for (uint32_t i = RCD_ARRAY_COUNT(ids); i-- > 0;)
-			CU_ASSERT_EQUAL(rcd_cmid_destroy(ids[i]), 2);
-		began_ns = processor_ns() - began_ns;
-		best_ns = began_ns < best_ns ? began_ns : best_ns;
-		CU_ASSERT_EQUAL(host.left, RCD_ARRAY_COUNT(ids));
-		teardown();
-	}
-	return best_ns;
-}
-
-static void
-an_end_takes_no_longer_beside_many(void)
-{
-	uint64_t few_ns = ending_ns(8), many_ns = ending_ns(12000);
-
-	CU_ASSERT(many_ns < 10 * few_ns);
-	if (many_ns >= 10 * few_ns)
-		printf("# %" PRIu64 " ns beside 8, %" PRIu64 " ns beside 12000\n", few_ns, many_ns);
-}
-
 static void
 a_device_goes(void)
 {
@@ -445,10 +387,7 @@ setup_two(uint32_t backlog, uint8_t qp_type)
 	struct rcd_cmid *listener;
 
 	setup();
-	cma_host_open(&far);
-	cma_host_dev(&far, "far");
-	cma_host_address(&far, "10.0.0.9", 24, 0);
-	cma_host_client(&far, &bob, 1001);
+	cma_host_open_with(&far, "far", "10.0.0.9", &bob, 1001);
 	listener = cma_host_id(
 		&bob, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
 	CU_ASSERT_EQUAL(bind_to(listener, "0.0.0.0", PORT), 0);
@@ -466,18 +405,6 @@ teardown_two(void)
 	cma_host_close(&far);
 }
 
-/* The next event that is no news of an address. */
-static int
-next_event(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep)
-{
-	int type;
-
-	do
-		type = cma_host_event(client, rep);
-	while (type >= 0 && type <= RCD_CMA_EVENT_ROUTE_ERROR);
-	return type;
-}
-
 static void
 connections(void)
 {
@@ -492,29 +419,29 @@ connections(void)
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 1);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
 	CU_ASSERT_EQUAL(rep.qpn, 17);
 	child = rcd_cmid_get(bob.cma, rep.id);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(child);
 	CU_ASSERT_EQUAL(child->dst.port, id->src.port);
 	CU_ASSERT_EQUAL(rcd_cmid_accept(child, &bob, &yes), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_CONNECT_RESPONSE);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_CONNECT_RESPONSE);
 	CU_ASSERT_EQUAL(rep.qpn, 23);
 	CU_ASSERT_EQUAL(rcd_cmid_establish(id), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_ESTABLISHED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_ESTABLISHED);
 	CU_ASSERT_EQUAL(rcd_cmid_disconnect(id), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_DISCONNECTED);
-	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_DISCONNECTED);
 	/* Told of once; what is left is the wait for late packets, which ends. */
 	CU_ASSERT_EQUAL(rcd_cmid_disconnect(child), 0);
 	CU_ASSERT_EQUAL(rcd_cma_connections(far.cma), 1);
 	cma_host_now_ns += 600 * SECONDS;
 	rcd_cma_tick(far.cma, cma_host_now_ns);
 	rcd_cma_tick(host.cma, cma_host_now_ns);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_TIMEWAIT_EXIT);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_TIMEWAIT_EXIT);
 	CU_ASSERT_EQUAL(rcd_cma_connections(far.cma), 0);
 	CU_ASSERT_EQUAL(bob.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 0);
 	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_CM_CONNECTIONS], 0);
@@ -533,7 +460,7 @@ refusals(void)
 	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(rep.status, 8);
 	CU_ASSERT_EQUAL(id->state, RCD_CMA_DISCONNECT);
 	teardown_two();
@@ -543,7 +470,7 @@ refusals(void)
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	host.ways[0].remote = gid_text("10.0.0.7");
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), -1);
 	teardown_two();
 	/* The path is too wide for the far device. */
 	setup_two(1, RCD_CTRL_QP_RC);
@@ -551,9 +478,9 @@ refusals(void)
 	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_REJECTED);
 	CU_ASSERT_EQUAL(rep.status, 26);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), -1);
 	teardown_two();
 	/* A listener that goes refuses what it has not seen. */
 	listener = setup_two(1, RCD_CTRL_QP_RC);
@@ -562,7 +489,7 @@ refusals(void)
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(rcd_cmid_destroy(listener), 1);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice, &rep), RCD_CMA_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_REJECTED);
 	teardown_two();
 }
 
@@ -579,13 +506,13 @@ a_backlog_is_full(void)
 		CU_ASSERT_EQUAL(connect_by(ids[i], 17 + (uint32_t)i), 0);
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(far.counts[RCD_COUNTER_CM_RX_DROP_BACKLOG], 1);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), -1);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), -1);
 	/* There is room for the other, who asks again. */
 	cma_host_now_ns += 10 * SECONDS;
 	rcd_cma_tick(host.cma, cma_host_now_ns);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
 	teardown_two();
 }
 
@@ -652,7 +579,6 @@ main(void)
 		RCD_TEST(resolutions),
 		RCD_TEST(bytes_tell_of_events),
 		RCD_TEST(bytes_are_tried_again),
-		RCD_TEST(an_end_takes_no_longer_beside_many),
 		RCD_TEST(a_device_goes),
 		RCD_TEST(groups),
 		RCD_TEST(groups_of_vlans),

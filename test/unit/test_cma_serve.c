@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cma_host.h"
+#include "cma_ask.h"
 #include "rcd_bytes.h"
 #include "rcd_number.h"
 #include "rcd_qp.h"
@@ -27,84 +27,10 @@
 static struct cma_host host, far;
 static struct cma_host_client alice, bob;
 
-static union rcd_ctrl_body in, out;
-
-/* Serve what is in the request; the next one begins with zeros. */
-static int
-ask_as(struct cma_host_client *client, const void *asker, enum rcd_ctrl_op op)
-{
-	union rcd_ctrl_body asked = in;
-	int fd = -1;
-	int err;
-
-	memset(&in, 0, sizeof(in));
-	memset(&out, 0, sizeof(out));
-	err = rcd_cma_serve(client->cma, asker, op, &asked, &out, &fd);
-	CU_ASSERT_EQUAL(fd, -1);
-	return err;
-}
-
-static int
-ask(struct cma_host_client *client, enum rcd_ctrl_op op)
-{
-	return ask_as(client, client, op);
-}
-
-static uint32_t
-create(struct cma_host_client *client, uint8_t qp_type)
-{
-	in.cm_create_req.channel = client->channel;
-	in.cm_create_req.space = qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP;
-	in.cm_create_req.qp_type = qp_type;
-	CU_ASSERT_EQUAL_FATAL(ask(client, RCD_CTRL_CM_CREATE), 0);
-	return out.cm_create_rep.handle;
-}
-
-static int
-bind_as(struct cma_host_client *client, const void *asker, uint32_t id, const char *text,
-	uint16_t port)
-{
-	in.cm_bind_req.id = id;
-	in.cm_bind_req.addr = cma_host_addr(text, port);
-	return ask_as(client, asker, RCD_CTRL_CM_BIND);
-}
-
-static int
-of_handle(struct cma_host_client *client, enum rcd_ctrl_op op, uint32_t id)
-{
-	in.cm_destroy_req.handle = id;
-	return ask(client, op);
-}
-
-static int
-of_pair(struct cma_host_client *client, enum rcd_ctrl_op op, uint32_t id, uint32_t second)
-{
-	in.cm_listen_req.id = id;
-	in.cm_listen_req.second = second;
-	return ask(client, op);
-}
-
-/* The next event that is no news of an address. @return its type; -1: there is none */
-static int
-next_event(struct cma_host_client *client)
-{
-	do {
-		int err = of_handle(client, RCD_CTRL_CM_EVENT, client->channel);
-
-		if (err == -ENODATA)
-			return -1;
-		CU_ASSERT_EQUAL_FATAL(err, 0);
-	} while (out.cm_event_rep.event <= RCD_CMA_EVENT_ROUTE_ERROR);
-	return (int)out.cm_event_rep.event;
-}
-
 static void
 setup(void)
 {
-	cma_host_open(&host);
-	cma_host_dev(&host, "near");
-	cma_host_address(&host, "10.0.0.1", 24, 0);
-	cma_host_client(&host, &alice, 1000);
+	cma_host_open_with(&host, "near", "10.0.0.1", &alice, 1000);
 }
 
 static void
@@ -120,13 +46,10 @@ setup_two(uint8_t qp_type)
 	uint32_t listener;
 
 	setup();
-	cma_host_open(&far);
-	cma_host_dev(&far, "far");
-	cma_host_address(&far, "10.0.0.9", 24, 0);
-	cma_host_client(&far, &bob, 1001);
-	listener = create(&bob, qp_type);
-	CU_ASSERT_EQUAL(bind_as(&bob, &bob, listener, "0.0.0.0", PORT), 0);
-	CU_ASSERT_EQUAL(of_pair(&bob, RCD_CTRL_CM_LISTEN, listener, 4), 0);
+	cma_host_open_with(&far, "far", "10.0.0.9", &bob, 1001);
+	listener = cma_ask_create(&bob, qp_type);
+	CU_ASSERT_EQUAL(cma_ask_bind_as(&bob, &bob, listener, "0.0.0.0", PORT), 0);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&bob, RCD_CTRL_CM_LISTEN, listener, 4), 0);
 	return listener;
 }
 
@@ -144,12 +67,12 @@ teardown_two(void)
 static uint32_t
 resolved(uint8_t qp_type)
 {
-	uint32_t id = create(&alice, qp_type);
+	uint32_t id = cma_ask_create(&alice, qp_type);
 
-	in.cm_resolve_addr_req.id = id;
-	in.cm_resolve_addr_req.dst = cma_host_addr("10.0.0.9", PORT);
-	CU_ASSERT_EQUAL(ask(&alice, RCD_CTRL_CM_RESOLVE_ADDR), 0);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_RESOLVE_ROUTE, id), 0);
+	cma_req.cm_resolve_addr_req.id = id;
+	cma_req.cm_resolve_addr_req.dst = cma_host_addr("10.0.0.9", PORT);
+	CU_ASSERT_EQUAL(cma_ask(&alice, RCD_CTRL_CM_RESOLVE_ADDR), 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_RESOLVE_ROUTE, id), 0);
 	return id;
 }
 
@@ -158,7 +81,7 @@ static int
 with_data(
 	struct cma_host_client *client, enum rcd_ctrl_op op, uint32_t id, uint32_t qpn, uint8_t len)
 {
-	struct rcd_ctrl_cm_param_req *req = &in.cm_connect_req;
+	struct rcd_ctrl_cm_param_req *req = &cma_req.cm_connect_req;
 
 	req->id = id;
 	req->qpn = qpn;
@@ -169,7 +92,7 @@ with_data(
 	req->param.private_len = len;
 	for (uint32_t i = 0; i < len && i < sizeof(req->param.private_data); i++)
 		req->param.private_data[i] = (uint8_t)(i + 1);
-	return ask(client, op);
+	return cma_ask(client, op);
 }
 
 /* The request that the far listener is told of. */
@@ -177,8 +100,8 @@ static uint32_t
 requested(void)
 {
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL_FATAL(next_event(&bob), RCD_CMA_EVENT_CONNECT_REQUEST);
-	return out.cm_event_rep.id;
+	CU_ASSERT_EQUAL_FATAL(cma_ask_event(&bob), RCD_CMA_EVENT_CONNECT_REQUEST);
+	return cma_rep.cm_event_rep.id;
 }
 
 /* A connection, as far as both have agreed. @param child  set to the far end */
@@ -191,7 +114,7 @@ agreed(uint8_t qp_type, uint32_t *child)
 	*child = requested();
 	CU_ASSERT_EQUAL(with_data(&bob, RCD_CTRL_CM_ACCEPT, *child, PASSIVE_QPN, 0), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice), RCD_CMA_EVENT_CONNECT_RESPONSE);
+	CU_ASSERT_EQUAL(cma_ask_event(&alice), RCD_CMA_EVENT_CONNECT_RESPONSE);
 	return id;
 }
 
@@ -230,15 +153,15 @@ what_nobody_has(void)
 	setup();
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++)
 		for (size_t k = 0; k < RCD_ARRAY_COUNT(numbers); k++) {
-			uint32_t id = create(&alice, RCD_CTRL_QP_UD);
+			uint32_t id = cma_ask_create(&alice, RCD_CTRL_QP_UD);
 
 			/* Number 0 is a channel's, and the first identifier's. */
 			CU_ASSERT_EQUAL(id, 0);
-			in.cm_migrate_req.id = rows[i].second ? id : numbers[k];
+			cma_req.cm_migrate_req.id = rows[i].second ? id : numbers[k];
 			if (rows[i].second)
-				in.cm_migrate_req.second = numbers[k];
-			CU_ASSERT_EQUAL(ask(&alice, rows[i].op), -ENOENT);
-			CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_DESTROY, id), 0);
+				cma_req.cm_migrate_req.second = numbers[k];
+			CU_ASSERT_EQUAL(cma_ask(&alice, rows[i].op), -ENOENT);
+			CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_DESTROY, id), 0);
 		}
 	teardown();
 }
@@ -250,27 +173,27 @@ channels(void)
 
 	setup();
 	first = alice.channel;
-	CU_ASSERT_EQUAL(ask(&alice, RCD_CTRL_CM_CHANNEL_CREATE), 0);
-	second = out.cm_channel_create_rep.handle;
+	CU_ASSERT_EQUAL(cma_ask(&alice, RCD_CTRL_CM_CHANNEL_CREATE), 0);
+	second = cma_rep.cm_channel_create_rep.handle;
 	CU_ASSERT_NOT_EQUAL(first, second);
 	CU_ASSERT_EQUAL(host.streams, 2);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_EVENT, first), -ENODATA);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_EVENT, first), -ENODATA);
 	id = resolved(RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, first), -EBUSY);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, first), -EBUSY);
 	/* Its events go along, in order; the bytes that tell of them are the client's to take. */
-	CU_ASSERT_EQUAL(of_pair(&alice, RCD_CTRL_CM_MIGRATE, id, second), 0);
-	CU_ASSERT_EQUAL(out.cm_migrate_rep.count, 2);
-	CU_ASSERT_EQUAL(of_pair(&alice, RCD_CTRL_CM_MIGRATE, id, second), 0);
-	CU_ASSERT_EQUAL(out.cm_migrate_rep.count, 0);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, first), 0);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_EVENT, first), -ENOENT);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_EVENT, second), 0);
-	CU_ASSERT_EQUAL(out.cm_event_rep.event, RCD_CMA_EVENT_ADDR_RESOLVED);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_MIGRATE, id, second), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_migrate_rep.count, 2);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_MIGRATE, id, second), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_migrate_rep.count, 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, first), 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_EVENT, first), -ENOENT);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_EVENT, second), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.event, RCD_CMA_EVENT_ADDR_RESOLVED);
 	/* What has not been taken goes with its identifier. */
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_DESTROY, id), 0);
-	CU_ASSERT_EQUAL(out.cm_destroy_rep.count, 1);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_EVENT, second), -ENODATA);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, second), 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_DESTROY, id), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_destroy_rep.count, 1);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_EVENT, second), -ENODATA);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, second), 0);
 	CU_ASSERT_EQUAL(host.streams, 0);
 	teardown();
 }
@@ -286,16 +209,16 @@ rights_are_of_who_asks(void)
 	memset(&far, 0, sizeof(far));
 	far.privileged = true;
 	far.foreign_qpn = 99;
-	id = create(&alice, RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(bind_as(&alice, &alice, id, "10.0.0.1", 1), -EACCES);
-	CU_ASSERT_EQUAL(bind_as(&alice, &other, id, "10.0.0.1", 1), 0);
+	id = cma_ask_create(&alice, RCD_CTRL_QP_RC);
+	CU_ASSERT_EQUAL(cma_ask_bind_as(&alice, &alice, id, "10.0.0.1", 1), -EACCES);
+	CU_ASSERT_EQUAL(cma_ask_bind_as(&alice, &other, id, "10.0.0.1", 1), 0);
 	id = resolved(RCD_CTRL_QP_RC);
-	in.cm_connect_req.id = id;
-	in.cm_connect_req.qpn = 99;
-	CU_ASSERT_EQUAL(ask_as(&alice, &other, RCD_CTRL_CM_CONNECT), -EINVAL);
-	in.cm_connect_req.id = id;
-	in.cm_connect_req.qpn = 99;
-	CU_ASSERT_EQUAL(ask(&alice, RCD_CTRL_CM_CONNECT), 0);
+	cma_req.cm_connect_req.id = id;
+	cma_req.cm_connect_req.qpn = 99;
+	CU_ASSERT_EQUAL(cma_ask_as(&alice, &other, RCD_CTRL_CM_CONNECT), -EINVAL);
+	cma_req.cm_connect_req.id = id;
+	cma_req.cm_connect_req.qpn = 99;
+	CU_ASSERT_EQUAL(cma_ask(&alice, RCD_CTRL_CM_CONNECT), 0);
 	host.mad_count = 0;
 	teardown();
 }
@@ -320,10 +243,10 @@ spaces_and_types(void)
 
 	setup();
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
-		in.cm_create_req.channel = alice.channel;
-		in.cm_create_req.space = rows[i].space;
-		in.cm_create_req.qp_type = rows[i].qp_type;
-		CU_ASSERT_EQUAL(ask(&alice, RCD_CTRL_CM_CREATE), rows[i].err);
+		cma_req.cm_create_req.channel = alice.channel;
+		cma_req.cm_create_req.space = rows[i].space;
+		cma_req.cm_create_req.qp_type = rows[i].qp_type;
+		CU_ASSERT_EQUAL(cma_ask(&alice, RCD_CTRL_CM_CREATE), rows[i].err);
 	}
 	teardown();
 }
@@ -349,12 +272,12 @@ options(void)
 
 	setup();
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
-		uint32_t id = create(&alice, rows[i].qp_type);
+		uint32_t id = cma_ask_create(&alice, rows[i].qp_type);
 
-		in.cm_set_req.id = id;
-		in.cm_set_req.option = rows[i].option;
-		in.cm_set_req.value = rows[i].value;
-		CU_ASSERT_EQUAL(ask(&alice, RCD_CTRL_CM_SET), rows[i].err);
+		cma_req.cm_set_req.id = id;
+		cma_req.cm_set_req.option = rows[i].option;
+		cma_req.cm_set_req.value = rows[i].value;
+		CU_ASSERT_EQUAL(cma_ask(&alice, RCD_CTRL_CM_SET), rows[i].err);
 	}
 	teardown();
 }
@@ -394,11 +317,11 @@ private_data_that_fits(void)
 			int err;
 
 			if (rows[i].op == RCD_CTRL_CM_REJECT) {
-				in.cm_reject_req.id = id;
-				in.cm_reject_req.private_len = tries[k];
-				memset(in.cm_reject_req.private_data, 1,
+				cma_req.cm_reject_req.id = id;
+				cma_req.cm_reject_req.private_len = tries[k];
+				memset(cma_req.cm_reject_req.private_data, 1,
 					tries[k] < 232 ? tries[k] : 232);
-				err = ask(client, rows[i].op);
+				err = cma_ask(client, rows[i].op);
 			} else {
 				err = with_data(client, rows[i].op, id, ACTIVE_QPN, tries[k]);
 			}
@@ -406,10 +329,10 @@ private_data_that_fits(void)
 			CU_ASSERT_EQUAL(host.mad_count + far.mad_count, tries[k] <= rows[i].most);
 		}
 		cma_host_deliver(&host, &far);
-		CU_ASSERT(next_event(active ? &bob : &alice) >= 0);
-		CU_ASSERT_EQUAL(out.cm_event_rep.param.private_data[0], 1);
-		CU_ASSERT_NOT_EQUAL(out.cm_event_rep.param.private_data[rows[i].most - 1], 0);
-		CU_ASSERT_EQUAL(out.cm_event_rep.param.private_len, rows[i].most);
+		CU_ASSERT(cma_ask_event(active ? &bob : &alice) >= 0);
+		CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.private_data[0], 1);
+		CU_ASSERT_NOT_EQUAL(cma_rep.cm_event_rep.param.private_data[rows[i].most - 1], 0);
+		CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.private_len, rows[i].most);
 		teardown_two();
 	}
 }
@@ -450,7 +373,7 @@ attributes_by_state(void)
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++)
 		for (int together = 0; together <= (rows[i].qp_type != RCD_CTRL_QP_UD);
 			together++) {
-			const struct rcd_ctrl_qp_attr *attr = &out.cm_qp_attr_rep.attr;
+			const struct rcd_ctrl_qp_attr *attr = &cma_rep.cm_qp_attr_rep.attr;
 			int wanted = together ? rows[i].together : rows[i].alone;
 			uint32_t child, id;
 			int got;
@@ -458,8 +381,8 @@ attributes_by_state(void)
 			setup_two(rows[i].qp_type == RCD_CTRL_QP_UD ? RCD_CTRL_QP_UD
 								    : RCD_CTRL_QP_RC);
 			id = together ? agreed(rows[i].qp_type, &child) : resolved(rows[i].qp_type);
-			got = of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, rows[i].state);
-			CU_ASSERT_EQUAL(got == 0 ? (int)out.cm_qp_attr_rep.mask : got, wanted);
+			got = cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, rows[i].state);
+			CU_ASSERT_EQUAL(got == 0 ? (int)cma_rep.cm_qp_attr_rep.mask : got, wanted);
 			if (got == 0)
 				CU_ASSERT_EQUAL(attr->state, rows[i].state);
 			if (got == 0 && rows[i].state == RCD_QP_RTR && together) {
@@ -471,8 +394,8 @@ attributes_by_state(void)
 		}
 	/* Without a device there is nothing to say. */
 	setup();
-	CU_ASSERT_EQUAL(
-		of_pair(&alice, RCD_CTRL_CM_QP_ATTR, create(&alice, RCD_CTRL_QP_RC), RCD_QP_INIT),
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR,
+				cma_ask_create(&alice, RCD_CTRL_QP_RC), RCD_QP_INIT),
 		-EINVAL);
 	teardown();
 }
@@ -485,35 +408,35 @@ both_ends_agree(void)
 	setup_two(RCD_CTRL_QP_RC);
 	id = agreed(RCD_CTRL_QP_RC, &child);
 	/* What one can initiate the other responds to. */
-	CU_ASSERT_EQUAL(out.cm_event_rep.param.responder_resources, 2);
-	CU_ASSERT_EQUAL(out.cm_event_rep.param.initiator_depth, 4);
-	CU_ASSERT_EQUAL(of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, RCD_QP_RTR), 0);
-	psn = out.cm_qp_attr_rep.attr.rq_psn;
-	CU_ASSERT_EQUAL(of_pair(&bob, RCD_CTRL_CM_QP_ATTR, child, RCD_QP_RTS), 0);
-	CU_ASSERT_EQUAL(out.cm_qp_attr_rep.attr.sq_psn, psn);
-	CU_ASSERT_EQUAL(of_pair(&bob, RCD_CTRL_CM_QP_ATTR, child, RCD_QP_RTR), 0);
-	psn = out.cm_qp_attr_rep.attr.rq_psn;
-	CU_ASSERT_EQUAL(out.cm_qp_attr_rep.attr.dest_qpn, ACTIVE_QPN);
-	CU_ASSERT_EQUAL(of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, RCD_QP_RTS), 0);
-	CU_ASSERT_EQUAL(out.cm_qp_attr_rep.attr.sq_psn, psn);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.responder_resources, 2);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.initiator_depth, 4);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, RCD_QP_RTR), 0);
+	psn = cma_rep.cm_qp_attr_rep.attr.rq_psn;
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&bob, RCD_CTRL_CM_QP_ATTR, child, RCD_QP_RTS), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_qp_attr_rep.attr.sq_psn, psn);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&bob, RCD_CTRL_CM_QP_ATTR, child, RCD_QP_RTR), 0);
+	psn = cma_rep.cm_qp_attr_rep.attr.rq_psn;
+	CU_ASSERT_EQUAL(cma_rep.cm_qp_attr_rep.attr.dest_qpn, ACTIVE_QPN);
+	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, RCD_QP_RTS), 0);
+	CU_ASSERT_EQUAL(cma_rep.cm_qp_attr_rep.attr.sq_psn, psn);
 	/* A packet came before the RTU: it is established once. */
-	CU_ASSERT_EQUAL(of_handle(&bob, RCD_CTRL_CM_HEARD, child), 0);
-	CU_ASSERT_EQUAL(next_event(&bob), RCD_CMA_EVENT_ESTABLISHED);
-	CU_ASSERT_EQUAL(of_handle(&bob, RCD_CTRL_CM_HEARD, child), -EINVAL);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_HEARD, id), -EINVAL);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_ESTABLISH, id), 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&bob, RCD_CTRL_CM_HEARD, child), 0);
+	CU_ASSERT_EQUAL(cma_ask_event(&bob), RCD_CMA_EVENT_ESTABLISHED);
+	CU_ASSERT_EQUAL(cma_ask_of(&bob, RCD_CTRL_CM_HEARD, child), -EINVAL);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_HEARD, id), -EINVAL);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_ESTABLISH, id), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&bob), -1);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_ESTABLISH, id), -EINVAL);
+	CU_ASSERT_EQUAL(cma_ask_event(&bob), -1);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_ESTABLISH, id), -EINVAL);
 	/* Agreed to once, and refused no more. */
 	CU_ASSERT_EQUAL(with_data(&bob, RCD_CTRL_CM_ACCEPT, child, PASSIVE_QPN, 0), -EINVAL);
-	in.cm_reject_req.id = child;
-	CU_ASSERT_EQUAL(ask(&bob, RCD_CTRL_CM_REJECT), -EINVAL);
-	CU_ASSERT_EQUAL(of_handle(&bob, RCD_CTRL_CM_DISCONNECT, child), 0);
+	cma_req.cm_reject_req.id = child;
+	CU_ASSERT_EQUAL(cma_ask(&bob, RCD_CTRL_CM_REJECT), -EINVAL);
+	CU_ASSERT_EQUAL(cma_ask_of(&bob, RCD_CTRL_CM_DISCONNECT, child), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice), RCD_CMA_EVENT_DISCONNECTED);
-	CU_ASSERT_EQUAL(next_event(&bob), RCD_CMA_EVENT_DISCONNECTED);
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_DISCONNECT, id), 0);
+	CU_ASSERT_EQUAL(cma_ask_event(&alice), RCD_CMA_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(cma_ask_event(&bob), RCD_CMA_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_DISCONNECT, id), 0);
 	teardown_two();
 }
 
@@ -538,13 +461,14 @@ refusals_say_why(void)
 			with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0);
 			child = requested();
 		}
-		in.cm_reject_req.id = rows[i].active ? id : child;
-		in.cm_reject_req.reason = rows[i].reason;
-		CU_ASSERT_EQUAL(ask(client, RCD_CTRL_CM_REJECT), 0);
+		cma_req.cm_reject_req.id = rows[i].active ? id : child;
+		cma_req.cm_reject_req.reason = rows[i].reason;
+		CU_ASSERT_EQUAL(cma_ask(client, RCD_CTRL_CM_REJECT), 0);
 		cma_host_deliver(&host, &far);
-		CU_ASSERT_EQUAL(next_event(rows[i].active ? &bob : &alice), RCD_CMA_EVENT_REJECTED);
-		CU_ASSERT_EQUAL(out.cm_event_rep.status, rows[i].told);
-		CU_ASSERT_EQUAL(next_event(client), -1);
+		CU_ASSERT_EQUAL(
+			cma_ask_event(rows[i].active ? &bob : &alice), RCD_CMA_EVENT_REJECTED);
+		CU_ASSERT_EQUAL(cma_rep.cm_event_rep.status, rows[i].told);
+		CU_ASSERT_EQUAL(cma_ask_event(client), -1);
 		teardown_two();
 	}
 }
@@ -559,29 +483,29 @@ datagram_services(void)
 	CU_ASSERT_EQUAL(with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0), 0);
 	child = requested();
 	/* There is no connection to confirm or to end. */
-	CU_ASSERT_EQUAL(of_handle(&alice, RCD_CTRL_CM_ESTABLISH, id), -EINVAL);
-	in.cm_accept_req.id = child;
-	in.cm_accept_req.qpn = PASSIVE_QPN;
-	in.cm_accept_req.qkey = 77;
-	CU_ASSERT_EQUAL(ask(&bob, RCD_CTRL_CM_ACCEPT), 0);
+	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_ESTABLISH, id), -EINVAL);
+	cma_req.cm_accept_req.id = child;
+	cma_req.cm_accept_req.qpn = PASSIVE_QPN;
+	cma_req.cm_accept_req.qkey = 77;
+	CU_ASSERT_EQUAL(cma_ask(&bob, RCD_CTRL_CM_ACCEPT), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice), RCD_CMA_EVENT_ESTABLISHED);
-	CU_ASSERT_EQUAL(out.cm_event_rep.qpn, PASSIVE_QPN);
-	CU_ASSERT_EQUAL(out.cm_event_rep.qkey, 77);
-	CU_ASSERT_EQUAL(out.cm_event_rep.av.dgid[15], 9);
+	CU_ASSERT_EQUAL(cma_ask_event(&alice), RCD_CMA_EVENT_ESTABLISHED);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.qpn, PASSIVE_QPN);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.qkey, 77);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.av.dgid[15], 9);
 	/* Its question is forgotten without a word. */
 	cma_host_pass(&host, 600 * SECONDS);
 	CU_ASSERT_EQUAL(rcd_cma_connections(host.cma), 0);
-	CU_ASSERT_EQUAL(next_event(&alice), -1);
+	CU_ASSERT_EQUAL(cma_ask_event(&alice), -1);
 	teardown_two();
 	setup_two(RCD_CTRL_QP_UD);
 	id = resolved(RCD_CTRL_QP_UD);
 	CU_ASSERT_EQUAL(with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0), 0);
-	in.cm_reject_req.id = requested();
-	CU_ASSERT_EQUAL(ask(&bob, RCD_CTRL_CM_REJECT), 0);
+	cma_req.cm_reject_req.id = requested();
+	CU_ASSERT_EQUAL(cma_ask(&bob, RCD_CTRL_CM_REJECT), 0);
 	cma_host_deliver(&host, &far);
-	CU_ASSERT_EQUAL(next_event(&alice), RCD_CMA_EVENT_UNREACHABLE);
-	CU_ASSERT_EQUAL(out.cm_event_rep.status, RCD_CMA_SIDR_REFUSED);
+	CU_ASSERT_EQUAL(cma_ask_event(&alice), RCD_CMA_EVENT_UNREACHABLE);
+	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.status, RCD_CMA_SIDR_REFUSED);
 	teardown_two();
 }
 
@@ -600,10 +524,10 @@ nobody_answers(void)
 			cma_host_pass(&host, SECONDS);
 			host.mad_count = 0;
 		}
-		CU_ASSERT_EQUAL(next_event(&alice), RCD_CMA_EVENT_UNREACHABLE);
-		CU_ASSERT_EQUAL(out.cm_event_rep.status, -ETIMEDOUT);
+		CU_ASSERT_EQUAL(cma_ask_event(&alice), RCD_CMA_EVENT_UNREACHABLE);
+		CU_ASSERT_EQUAL(cma_rep.cm_event_rep.status, -ETIMEDOUT);
 		/* A time wait is told of where there was a connection to be. */
-		CU_ASSERT_EQUAL(next_event(&alice),
+		CU_ASSERT_EQUAL(cma_ask_event(&alice),
 			types[i] == RCD_CTRL_QP_UD ? -1 : RCD_CMA_EVENT_TIMEWAIT_EXIT);
 		CU_ASSERT_EQUAL(rcd_cma_connections(host.cma), 0);
 		teardown();
