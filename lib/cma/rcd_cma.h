@@ -8,7 +8,7 @@
  *   rcd_cma_conn.c     connections and datagram services of identifiers
  *   rcd_cma_mcast.c    multicast groups of identifiers
  *   rcd_cma_tell.c     what the agent tells of connections
- *   rcd_cma_list.c     identifiers for the command line
+ *   rcd_cma_list.c     identifiers for people
  *   rcd_cma.c          the service: its agent, time, MADs in and out
  *   rcd_cma_event.c    channels and their events
  *   rcd_cma_port.c     port spaces

@@ -58,10 +58,22 @@ int
 rcd_cma_serve(struct rcd_cma_client *client, const void *asker, uint32_t op,
 	const union rcd_ctrl_body *in, union rcd_ctrl_body *out, int *fd);
 
-struct json_t;
+/** An identifier, for people. What is pointed to is there until the call ends. */
+struct rcd_cma_listed {
+	const char *ifname; /**< of its device; NULL: it has none */
+	uint32_t handle;
+	pid_t pid; /**< of the client, as comm */
+	const char *comm;
+	const char *state;
+	const char *space;
+	const char *qp_type;
+	uint32_t qpn; /**< 0: none */
+	const struct rcd_ctrl_cm_addr *src, *dst;
+};
 
-/** All identifiers of a service, added to an array of JSON objects. */
+/** All identifiers of a service, told one by one. */
 void
-rcd_cma_list(const struct rcd_cma *cma, struct json_t *list);
+rcd_cma_list(const struct rcd_cma *cma, void (*fn)(void *arg, const struct rcd_cma_listed *listed),
+	void *arg);
 
 #endif /* RCD_CMA_CLIENT_H */

@@ -107,21 +107,34 @@ admin_statistic(struct rcd_engine *engine, const struct rcd_admin_req *req)
 }
 
 static json_t *
+admin_resource_kind(struct rcd_engine *engine, const char *kind)
+{
+	struct rcd_show_json out = { .stack = { json_array() } };
+	const struct rcd_show show = {
+		.ops = &rcd_show_json_ops,
+		.out = &out,
+		.engine = engine,
+		.all = true,
+	};
+
+	if (strcmp(kind, "quota") == 0) {
+		rcd_show_quota(&show);
+	} else if (!rcd_show_objects(&show, kind)) {
+		json_decref(out.stack[0]);
+		return admin_error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, "
+				   "cm_id, quota",
+			kind);
+	}
+	return out.stack[0];
+}
+
+static json_t *
 admin_resource(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	const char *kind = rcd_admin_req_get(req, "kind");
-	json_t *list;
 
-	if (kind == NULL)
-		return admin_each(engine, NULL, rcd_show_resource);
-	if (strcmp(kind, "quota") == 0)
-		return rcd_admin_quota(engine);
-	list = rcd_admin_objects(engine, kind);
-	return list != NULL
-		? list
-		: admin_error("no resources of kind %s; there are pd, cq, qp, mr, srq, ctx, "
-			      "cm_id, quota",
-			  kind);
+	return kind == NULL ? admin_each(engine, NULL, rcd_show_resource)
+			    : admin_resource_kind(engine, kind);
 }
 
 static json_t *

@@ -68,6 +68,22 @@ rcd_show_counters(const struct rcd_show *show);
 void
 rcd_show_gid(const struct rcd_show *show, const char *name, const struct rcd_gid *gid);
 
+/* rcd_show_object.c */
+
+/**
+ * Objects of this kind, of all clients: items of a list that its caller has begun. Control thread.
+ *
+ * @return false: there is no such kind
+ */
+bool
+rcd_show_objects(const struct rcd_show *show, const char *kind);
+
+/* rcd_show_quota.c */
+
+/** Use and limits of all, of each user, of each client: items likewise. Control thread. */
+void
+rcd_show_quota(const struct rcd_show *show);
+
 /* rcd_show_json.c */
 
 #define RCD_SHOW_DEPTH 8
