@@ -30,9 +30,10 @@ struct rcd_dev {
 	struct rcd_dev_conf conf;
 	const struct rcd_gid_table *gids; /**< that of the view; without one it is empty */
 	uint8_t mac[RCD_MAC_LEN];         /**< as in the view, when there is one */
-	struct rcd_dev *peer;             /**< the other end of its wire; NULL: it is no wire's */
-	char driver[32];                  /**< of DPDK */
-	char vdev[64]; /**< EAL device that was made for it, and goes with it; "": none */
+	uint32_t hop; /**< of vectors to it within the engine; RCD_HOP_NONE: it has no view */
+	struct rcd_dev *peer; /**< the other end of its wire; NULL: it is no wire's */
+	char driver[32];      /**< of DPDK */
+	char vdev[64];        /**< EAL device that was made for it, and goes with it; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
 	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
 	uint32_t ifindex;           /**< of the netdev; 0: none */

@@ -15,6 +15,9 @@
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 
+/** A number that no VLAN has: places of devices are no neighbours'. */
+#define NO_VLAN UINT16_MAX
+
 /* Whether packets of a device get to another without a port: the end of a wire is for the wire. */
 static bool
 dev_view_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
@@ -85,23 +88,6 @@ dev_view_show_all(struct rcd_ports *ports)
 	return err;
 }
 
-int
-rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
-{
-	uint8_t before[RCD_MAC_LEN];
-	int err;
-
-	RCD_ON_CONTROL();
-	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
-		return 0;
-	memcpy(before, dev->mac, RCD_MAC_LEN);
-	memcpy(dev->mac, mac, RCD_MAC_LEN);
-	err = dev->shown ? dev_view_show_all(dev->ports) : 0;
-	if (err != 0)
-		memcpy(dev->mac, before, RCD_MAC_LEN);
-	return err;
-}
-
 /* Replace the table of addresses of a device that lcores see. */
 static int
 dev_view_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
@@ -162,14 +148,56 @@ dev_view_link_local(const uint8_t *mac)
 	return gid;
 }
 
+/* Its address follows, unless the device has the new one already, or has another in that place. */
+static int
+dev_view_follow_mac(struct rcd_dev *dev, const uint8_t *before)
+{
+	struct rcd_gid was = dev_view_link_local(before);
+	struct rcd_gid is = dev_view_link_local(dev->mac);
+	struct rcd_gid_table table = *dev->gids;
+
+	if (!rcd_gid_eq(&table.entries[0].gid, &was) || rcd_dev_gid_find(dev, &is) >= 0)
+		return 0;
+	table.entries[0].gid = is;
+	return dev_view_set_gids(dev, &table);
+}
+
+int
+rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	uint8_t before[RCD_MAC_LEN];
+	int err;
+
+	RCD_ON_CONTROL();
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return 0;
+	memcpy(before, dev->mac, RCD_MAC_LEN);
+	memcpy(dev->mac, mac, RCD_MAC_LEN);
+	if (!dev->shown)
+		return 0;
+	err = dev_view_show_all(dev->ports);
+	if (err != 0) {
+		memcpy(dev->mac, before, RCD_MAC_LEN);
+		return err;
+	}
+	/* Behind the views, by which lcores know that it is a device of the engine. */
+	rcd_hop_set(dev->ports->hops, dev->hop, mac);
+	return dev_view_follow_mac(dev, before);
+}
+
 int
 rcd_dev_view_begin(struct rcd_dev *dev)
 {
+	static const struct rcd_gid none;
+	struct rcd_hop_key key = rcd_dev_hop_key(&dev->lport, NO_VLAN, &none);
 	struct rcd_gid_table table = { .count = 0 };
 	const struct rcd_lport_view *view;
 	uint32_t count = 0;
 
 	RCD_ON_CONTROL();
+	dev->hop = rcd_hop_make(dev->ports->hops, &key, dev->mac);
+	if (dev->hop == RCD_HOP_NONE)
+		return -ENOMEM;
 	table.entries[count].gid = dev_view_link_local(dev->mac);
 	table.entries[count].prefix_len = 64;
 	table.entries[count++].used = true;
@@ -198,6 +226,8 @@ rcd_dev_view_end(struct rcd_dev *dev)
 	RCD_ON_CONTROL();
 	rcd_lport_hide(&dev->lport);
 	dev->shown = false;
+	rcd_hop_put(dev->ports->hops, dev->hop);
+	dev->hop = RCD_HOP_NONE;
 	dev->ports->devs[dev->lport.index] = NULL;
 	/* Without memory the others know a MAC too much: a place that no device has. */
 	dev_view_show_all(dev->ports);

@@ -24,7 +24,11 @@ rcd_dev_view_begin(struct rcd_dev *dev);
 void
 rcd_dev_view_end(struct rcd_dev *dev);
 
-/** Another MAC from now on. @return 0; -ENOMEM: it has the old one */
+/**
+ * Another MAC from now on, and another first address if that is made of it.
+ *
+ * @return 0; -ENOMEM: it has the old one, or still the old address
+ */
 int
 rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac);
 

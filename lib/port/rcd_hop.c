@@ -167,6 +167,19 @@ rcd_hop_claim(struct rcd_hops *hops, const struct rcd_hop_key *key, void *entry)
 	return hop;
 }
 
+uint32_t
+rcd_hop_make(struct rcd_hops *hops, const struct rcd_hop_key *key, const uint8_t *mac)
+{
+	uint32_t hop = hop_new(hops, key);
+
+	RCD_ON_CONTROL();
+	if (hop == RCD_HOP_NONE)
+		return RCD_HOP_NONE;
+	rcd_hop_get(hops, hop);
+	rcd_hop_set(hops, hop, mac);
+	return hop;
+}
+
 void
 rcd_hop_disclaim(struct rcd_hops *hops, uint32_t hop)
 {

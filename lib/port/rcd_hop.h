@@ -6,7 +6,7 @@
  *
  * A place belongs to the address on the link that it is made for. It stays as long as anybody uses
  * it: address vectors, which are counted, and the entry of the table of neighbours, of which there
- * is one at most. When the entry goes before the vectors do, the place keeps its MAC, and the next
+ * is one at most. Devices have places too, for vectors that lead to them within the engine. When the entry goes before the vectors do, the place keeps its MAC, and the next
  * entry for this address finds it again, with its users.
  *
  * Threads: the control thread, which alone stores MACs; any loads them (rcd_hop_word.h). A vector's
@@ -66,6 +66,15 @@ rcd_hop_find(const struct rcd_hops *hops, const struct rcd_hop_key *key);
  */
 uint32_t
 rcd_hop_claim(struct rcd_hops *hops, const struct rcd_hop_key *key, void *entry);
+
+/**
+ * A place that never has an entry, with a MAC. Who makes it is its first user.
+ *
+ * @param key  of no neighbour
+ * @return RCD_HOP_NONE: all are in use
+ */
+uint32_t
+rcd_hop_make(struct rcd_hops *hops, const struct rcd_hop_key *key, const uint8_t *mac);
 
 /** The entry goes. */
 void

@@ -30,7 +30,7 @@
 struct rcd_netlink {
 	struct mnl_socket *changes;
 	struct rcd_ports *ports;
-	bool lost; /**< the kernel could not tell of something: all has to be asked for */
+	bool unsure; /**< something is missing here: all has to be asked for */
 	char buffer[BUFFER_BYTES];
 };
 
@@ -95,8 +95,16 @@ netlink_has_program(const struct nlattr *nest)
 static void
 netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
+	struct rcd_gid first = dev->gids->entries[0].gid;
+
 	if (rcd_dev_set_mac(dev, mac) != 0)
 		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
+	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
+		return;
+	/* The kernel may have the old one still, as an address of its own. */
+	dev->ports->netlink->unsure = true;
+	if (dev->started)
+		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 }
 
 static void
@@ -231,12 +239,12 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 		if (got > 0)
 			mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
 		more = got > 0 || errno == ENOBUFS || errno == EINTR;
-		netlink->lost |= got < 0 && errno == ENOBUFS;
+		netlink->unsure |= got < 0 && errno == ENOBUFS;
 	}
 	/* What is there yet is older than what would be asked for; the socket stays ready. */
-	if (!netlink->lost || more)
+	if (!netlink->unsure || more)
 		return;
-	netlink->lost = false;
+	netlink->unsure = false;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *dev = ports->devs[i];
 

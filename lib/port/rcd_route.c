@@ -19,8 +19,11 @@
 #include "rcd_rtnl.h"
 #include "rcd_thread.h"
 
-/** As many next hops as there can be neighbours, queue pairs and address handles: it never ends. */
-#define HOPS_MAX (RCD_NEIGHS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
+/**
+ * As many next hops as there can be neighbours, devices, queue pairs and address handles: it never
+ * ends.
+ */
+#define HOPS_MAX (RCD_NEIGHS_MAX + RCD_DEVS_MAX + RCD_QP_SLOTS + RCD_AHS_MAX)
 
 int
 rcd_route_open(struct rcd_ports *ports, const struct rcd_neigh_ops *ops)
@@ -113,6 +116,7 @@ rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgi
 	*hop = RCD_HOP_NONE;
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
+		*hop = local->hop;
 		return 0;
 	}
 	if (rcd_gid_is_multicast(dgid)) {

@@ -4,12 +4,17 @@
  * Goal: two engines talk to each other. A program for the tests that set up links between engines:
  * one node on each, all operations both ways with data compared.
  *
- *   pair SOCKET_A DEVICE_A SOCKET_B DEVICE_B 4|6 [ROUNDS]
+ *   pair SOCKET_A DEVICE_A SOCKET_B DEVICE_B 4|6 [ROUNDS [COMMAND]]
+ *
+ * With a command, which the shell carries out, datagrams have to arrive before it and some time
+ * after it, and then the rounds are gone once more.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_bytes.h"
 #include "rcd_mr.h"
 #include "rig.h"
 
@@ -37,10 +42,55 @@ one_way(struct node *a, struct node *b, uint32_t len, uint32_t seed)
 	MUST(filled(a->memory, len, seed + 2));
 }
 
+static void
+all_sizes(struct node *a, struct node *b, int rounds)
+{
+	static const uint32_t sizes[] = { 1, 1000, 4096, 70000, 1000003 };
+
+	for (int round = 0; round < rounds; round++) {
+		for (uint32_t i = 0; i < RCD_ARRAY_COUNT(sizes); i++) {
+			one_way(a, b, sizes[i], (uint32_t)round * 100 + i * 10);
+			one_way(b, a, sizes[i], (uint32_t)round * 100 + i * 10 + 5);
+		}
+	}
+	printf("%d rounds of %zu sizes, both ways\n", rounds, RCD_ARRAY_COUNT(sizes));
+}
+
+/* Datagrams by an address handle that was made once, until one arrives. */
+static void
+datagrams_around(const char *command, char *const *devs, int v4)
+{
+	uint64_t deadline;
+	struct rcd_cq_slot slot;
+	struct node a, b;
+	uint32_t ah;
+	int got;
+
+	node_open(&a, devs[0], devs[1], RCD_CTRL_QP_UD);
+	node_open(&b, devs[2], devs[3], RCD_CTRL_QP_UD);
+	node_memory(&a, MEMORY);
+	node_memory(&b, MEMORY);
+	node_join(&a, &b, RCD_CTRL_QP_UD, v4);
+	ah = node_ah(&a, &b, v4);
+	for (int round = 0; round < 2; round++) {
+		deadline = now_ms() + FOREVER_MS;
+		MUST(node_recv(&b, 0, MEMORY, 1) == 0);
+		do {
+			MUST(now_ms() < deadline && node_datagram(&a, &b, ah, 1000) == 0);
+			MUST(node_wait(&a, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
+			got = node_wait(&b, &slot, 100);
+		} while (got == -ETIMEDOUT);
+		MUST(got == RCD_WC_SUCCESS);
+		if (round == 0)
+			MUST(system(command) == 0);
+	}
+	node_close(&a);
+	node_close(&b);
+}
+
 int
 main(int argc, char **argv)
 {
-	static const uint32_t sizes[] = { 1, 1000, 4096, 70000, 1000003 };
 	struct node a, b;
 	int rounds = argc > 6 ? (int)strtol(argv[6], NULL, 10) : 1;
 	int v4;
@@ -52,13 +102,11 @@ main(int argc, char **argv)
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	node_join(&a, &b, RCD_CTRL_QP_RC, v4);
-	for (int round = 0; round < rounds; round++) {
-		for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-			one_way(&a, &b, sizes[i], (uint32_t)round * 100 + i * 10);
-			one_way(&b, &a, sizes[i], (uint32_t)round * 100 + i * 10 + 5);
-		}
+	all_sizes(&a, &b, rounds);
+	if (argc > 7) {
+		datagrams_around(argv[7], argv + 1, v4);
+		all_sizes(&a, &b, rounds);
 	}
-	printf("%d rounds of %zu sizes, both ways\n", rounds, sizeof(sizes) / sizeof(sizes[0]));
 	node_close(&a);
 	node_close(&b);
 	return 0;

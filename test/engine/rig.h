@@ -173,6 +173,14 @@ int
 node_write(struct node *from, struct node *to, uint8_t opcode, uint64_t offset, uint32_t len,
 	uint64_t wr_id);
 
+/** An address handle for another node. */
+uint32_t
+node_ah(struct node *from, const struct node *to, int v4);
+
+/** Send a datagram from the beginning of a node's memory. */
+int
+node_datagram(struct node *from, const struct node *to, uint32_t ah, uint32_t len);
+
 /** Post a receive into the node's own memory. */
 int
 node_recv(struct node *node, uint64_t offset, uint32_t len, uint64_t wr_id);

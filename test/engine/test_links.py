@@ -188,6 +188,22 @@ def addresses_follow_the_netdev():
 
 
 @tap.test
+def a_mac_that_changes_reaches_the_neighbours():
+    """Two netdevs of one engine, between which nothing leaves it, and their first address."""
+    def test(veth, a, _):
+        run('ip', '-n', veth.a, 'link', 'add', 'vc', 'type', 'veth', 'peer', 'name', 'vd')
+        for dev in ('vc', 'vd'):
+            run('ip', '-n', veth.a, 'link', 'set', dev, 'up')
+        run('ip', '-n', veth.a, 'addr', 'add', '192.168.2.1/24', 'dev', 'vc')
+        a.admin('link', 'add', 'roce_vc', 'type', 'netdev', 'vc')
+        until(a, lambda text: '192.168.2.1' in text)
+        pair(a, 'roce_va', a, 'roce_vc', '4', '1',
+             f'ip -n {veth.a} link set vc address 02:00:00:12:34:56')
+        until(a, lambda text: 'fe80::ff:fe12:3456' in text)
+    on_veth('packet', 1500, test)
+
+
+@tap.test
 def no_port_unreachable():
     def test(veth, a, b):
         before = run('ip', 'netns', 'exec', veth.b, 'cat', '/proc/net/snmp')

@@ -121,32 +121,15 @@ ud_datagrams(void)
 {
 	struct node a, b;
 	struct rcd_cq_slot slot;
-	struct rcd_ctrl_qp_attr attr;
-	struct rcd_ctrl_ah_req req;
-	struct rcd_ctrl_handle ah;
 
 	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_UD);
 	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_UD);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	node_join(&a, &b, RCD_CTRL_QP_UD, 1);
-	attr = node_attr(&a, &b, 1);
-	req = (struct rcd_ctrl_ah_req){ .pd = a.pd, .av = attr.av };
-	CU_ASSERT_EQUAL_FATAL(
-		rcd_client_call(&a.client, RCD_CTRL_AH_CREATE, &req, &ah, NULL, NULL), 0);
 	fill(a.memory, 2000, 4);
 	CU_ASSERT_EQUAL(node_recv(&b, 0, 4096, 1), 0);
-	{
-		struct rcd_sge sge = { (uintptr_t)a.memory, 2000, { a.mr.key } };
-		struct rcd_send_wr wr = { .opcode = RCD_WR_SEND,
-			.flags = RCD_SEND_SIGNALED,
-			.sge_count = 1,
-			.sges = &sge,
-			.ud = { .ah = ah.handle, .qpn = { b.qp.qpn }, .qkey = { 0x1234 } } };
-
-		CU_ASSERT_EQUAL(rcd_cl_post_send(&a.qp, &wr), 0);
-		rcd_cl_ring(&a.qp);
-	}
+	CU_ASSERT_EQUAL(node_datagram(&a, &b, node_ah(&a, &b, 1), 2000), 0);
 	CU_ASSERT_EQUAL(node_wait(&b, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	CU_ASSERT_EQUAL(slot.byte_len, 2040);
 	CU_ASSERT_EQUAL(slot.src_qpn, a.qp.qpn);

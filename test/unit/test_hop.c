@@ -142,6 +142,28 @@ links_are_apart(void)
 	rcd_hops_destroy(hops);
 }
 
+/* That of a device: found as others are, and gone with its last user. */
+static void
+made_without_an_entry(void)
+{
+	struct rcd_hops *hops = make(1);
+	struct rcd_hop_key key = key_of(1), other = key_of(2);
+	uint32_t hop = rcd_hop_make(hops, &key, mac_a);
+
+	CU_ASSERT_NOT_EQUAL_FATAL(hop, RCD_HOP_NONE);
+	CU_ASSERT(shows(hops, hop, mac_a));
+	CU_ASSERT_PTR_NULL(rcd_hop_entry(hops, hop));
+	CU_ASSERT_EQUAL(rcd_hop_users(hops, hop), 1);
+	CU_ASSERT_EQUAL(rcd_hop_make(hops, &other, mac_b), RCD_HOP_NONE);
+	rcd_hop_get(hops, hop);
+	rcd_hop_put(hops, hop);
+	rcd_hop_set(hops, hop, mac_b);
+	CU_ASSERT(shows(hops, hop, mac_b));
+	rcd_hop_put(hops, hop);
+	CU_ASSERT_EQUAL(rcd_hops_count(hops), 0);
+	rcd_hops_destroy(hops);
+}
+
 static void
 ends_at_its_capacity(void)
 {
@@ -196,6 +218,7 @@ main(void)
 		RCD_TEST(lives),
 		RCD_TEST(a_store_is_seen_by_all),
 		RCD_TEST(links_are_apart),
+		RCD_TEST(made_without_an_entry),
 		RCD_TEST(ends_at_its_capacity),
 		RCD_TEST(many_are_found),
 	};
