@@ -19,7 +19,7 @@ struct rcd_rtnl {
 	void *arg;
 	uint32_t port;
 	uint32_t sequence;
-	char buffer[BUFFER_BYTES];
+	_Alignas(struct nlmsghdr) char buffer[BUFFER_BYTES];
 };
 
 /** What the answers to a question for a way are read into. */
