@@ -26,12 +26,13 @@
 
 #define BUFFER_BYTES  32768
 #define READS_AT_ONCE 64
+#define DUMPS_MAX     3 /**< attempts at a list that changes while it is read */
 
 struct rcd_netlink {
 	struct mnl_socket *changes;
 	struct rcd_ports *ports;
 	bool unsure; /**< something is missing here: all has to be asked for */
-	char buffer[BUFFER_BYTES];
+	_Alignas(struct nlmsghdr) char buffer[BUFFER_BYTES];
 };
 
 struct rcd_netlink *
@@ -263,12 +264,16 @@ netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
 	struct rtgenmsg *gen;
+	int err = -EINTR;
 
 	nlh->nlmsg_type = type;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
 	gen->rtgen_family = family;
-	return rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
+	/* A list that changed meanwhile may lack something, which the kernel says so. */
+	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
+		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
+	return err;
 }
 
 static int
