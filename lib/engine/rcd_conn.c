@@ -117,7 +117,7 @@ conn_may_accept(const struct rcd_engine *engine)
 		(engine->guarded || rcd_closer_may_accept(engine->closer));
 }
 
-/* Leave new connections alone, or no longer. */
+/* Leave new connections alone for a while, or no longer. */
 static void
 conn_accept_later(struct rcd_engine *engine, bool later)
 {
@@ -160,12 +160,16 @@ rcd_conn_accept(struct rcd_engine *engine)
 		if (sock >= 0) {
 			rcd_closer_expect(engine->closer);
 			conn_refuse(engine, sock);
+		} else {
+			conn_accept_later(engine, true);
 		}
 		engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		return;
 	}
 	if (sock >= 0)
 		rcd_engine_adopt(engine, sock);
+	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		conn_accept_later(engine, true);
 }
 
 struct rcd_conn *

@@ -59,7 +59,7 @@ struct rcd_engine {
 	int spare_fd; /**< for a moment without a free descriptor: to refuse, not to spin */
 	struct rcd_closer *closer;
 	bool guarded;      /**< nobody sends descriptors before it may */
-	bool accept_later; /**< the closer is full */
+	bool accept_later; /**< the closer is full, or the kernel has no room */
 	bool read_later;   /**< as some connection has it */
 	struct rcd_quota_book book;
 	bool stopping;
