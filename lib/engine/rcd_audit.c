@@ -123,6 +123,7 @@ static void
 audit_check_memory(
 	struct audit *audit, const struct owner *owner, const struct rcd_context *context)
 {
+	const struct rcd_umr *umr;
 	uint32_t umrs = 0, mems = 0;
 
 	for (uint32_t i = 0; i < context->umem.mems.capacity && mems < context->umem.mems.used;
@@ -130,15 +131,11 @@ audit_check_memory(
 		mems += context->umem.mems.slots[i] != NULL;
 		audit_add_mem(audit, owner, context->umem.mems.slots[i]);
 	}
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS && umrs < context->umem.umr_count; i++) {
-		const struct rcd_umr *umr;
-
-		LIST_FOREACH(umr, &context->umem.umrs[i], hash_link) {
-			umrs++;
-			audit_add_item(audit, owner, umr, umr->reserved, umr->reserved_len);
-			for (uint32_t k = 0; k < umr->mem_count; k++)
-				audit_add_mem(audit, owner, umr->mems[k]);
-		}
+	TAILQ_FOREACH(umr, &context->umem.umrs, link) {
+		umrs++;
+		audit_add_item(audit, owner, umr, umr->reserved, umr->reserved_len);
+		for (uint32_t k = 0; k < umr->mem_count; k++)
+			audit_add_mem(audit, owner, umr->mems[k]);
 	}
 	if (umrs != context->umem.umr_count)
 		wrong(audit, "client %u has %u of %u regions", owner->client, umrs,

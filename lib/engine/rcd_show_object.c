@@ -160,9 +160,8 @@ show_object_mrs(const struct rcd_show *show, const struct rcd_context *context)
 {
 	const struct rcd_umr *umr;
 
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++)
-		LIST_FOREACH(umr, &context->umem.umrs[i], hash_link)
-			show_object_mr(show, context, umr);
+	TAILQ_FOREACH(umr, &context->umem.umrs, link)
+		show_object_mr(show, context, umr);
 }
 
 static void

@@ -46,6 +46,7 @@ bool
 rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 {
 	struct cut cut = { .mrs = umem->mrs };
+	const struct rcd_umr *umr;
 	bool found = false;
 
 	RCD_ON_CONTROL();
@@ -57,19 +58,15 @@ rcd_ulost_cut(struct rcd_umem *umem, uintptr_t addr)
 		mem->gone = true;
 		found = true;
 	}
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
-		const struct rcd_umr *umr;
-
-		LIST_FOREACH(umr, &umem->umrs[i], hash_link) {
-			if (!ulost_umr_has(umr, addr))
-				continue;
-			cut.keys[cut.count++] = umr->key;
-			if (cut.count == CUT_AT_ONCE) {
-				umem->ops->on_lcore(umem->owner, ulost_cut_on_lcore, &cut);
-				cut.count = 0;
-			}
-			found = true;
+	TAILQ_FOREACH(umr, &umem->umrs, link) {
+		if (!ulost_umr_has(umr, addr))
+			continue;
+		cut.keys[cut.count++] = umr->key;
+		if (cut.count == CUT_AT_ONCE) {
+			umem->ops->on_lcore(umem->owner, ulost_cut_on_lcore, &cut);
+			cut.count = 0;
 		}
+		found = true;
 	}
 	if (cut.count > 0)
 		umem->ops->on_lcore(umem->owner, ulost_cut_on_lcore, &cut);

@@ -15,21 +15,38 @@
 #include "rcd_uregion.h"
 #include "rcd_ushare.h"
 
-static struct rcd_umr_list *
-umem_bucket(struct rcd_umem *umem, uint32_t key)
+/* The region whose key has these upper 24 bits. */
+static struct rcd_umr *
+umem_find_handle(const struct rcd_umem *umem, uint32_t handle)
 {
-	return &umem->umrs[(key >> 8) % RCD_UMR_BUCKETS];
+	uint32_t slot = rcd_mr_slot(umem->mrs, (struct rcd_key){ handle << 8 });
+	struct rcd_umr *umr = slot < rcd_mr_capacity(umem->mrs) ? umem->umr_of[slot] : NULL;
+
+	return umr != NULL && umr->key.val >> 8 == handle ? umr : NULL;
 }
 
 static struct rcd_umr *
-umem_find_umr(struct rcd_umem *umem, uint32_t key)
+umem_find_umr(const struct rcd_umem *umem, uint32_t key)
 {
-	struct rcd_umr *umr;
+	struct rcd_umr *umr = umem_find_handle(umem, key >> 8);
 
-	LIST_FOREACH(umr, umem_bucket(umem, key), hash_link)
-		if (umr->key.val == key)
-			return umr;
-	return NULL;
+	return umr != NULL && umr->key.val == key ? umr : NULL;
+}
+
+static void
+umem_insert(struct rcd_umem *umem, struct rcd_umr *umr)
+{
+	umem->umr_of[rcd_mr_slot(umem->mrs, umr->key)] = umr;
+	TAILQ_INSERT_TAIL(&umem->umrs, umr, link);
+	umem->umr_count++;
+}
+
+static void
+umem_remove(struct rcd_umem *umem, struct rcd_umr *umr)
+{
+	umem->umr_of[rcd_mr_slot(umem->mrs, umr->key)] = NULL;
+	TAILQ_REMOVE(&umem->umrs, umr, link);
+	umem->umr_count--;
 }
 
 struct change {
@@ -97,8 +114,7 @@ umem_leave(struct rcd_umem *umem, struct rcd_umr *umr)
 	struct rcd_pd *pd = rcd_table_get(umem->pds, umr->pd);
 
 	pd->users--;
-	LIST_REMOVE(umr, hash_link);
-	umem->umr_count--;
+	umem_remove(umem, umr);
 	rcd_uregion_free(umem, umr);
 }
 
@@ -126,8 +142,7 @@ umem_enter(struct rcd_umem *umem, struct rcd_umr *umr, struct rcd_umr *old, uint
 	if (old != NULL)
 		umem_leave(umem, old);
 	umr->key = change.key;
-	LIST_INSERT_HEAD(umem_bucket(umem, change.key.val), umr, hash_link);
-	umem->umr_count++;
+	umem_insert(umem, umr);
 	pd->users++;
 	*key = change.key.val;
 	return 0;
@@ -190,19 +205,16 @@ rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
 int
 rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep)
 {
-	const struct rcd_umr *umr;
+	const struct rcd_umr *umr = handle >> 24 == 0 ? umem_find_handle(umem, handle) : NULL;
 
 	RCD_ON_CONTROL();
-	LIST_FOREACH(umr, umem_bucket(umem, handle << 8), hash_link) {
-		if (umr->key.val >> 8 != handle)
-			continue;
-		rep->len = umr->len;
-		rep->pd = umr->pd;
-		rep->key = umr->key.val;
-		rep->access = umr->access;
-		return 0;
-	}
-	return -ENOENT;
+	if (umr == NULL)
+		return -ENOENT;
+	rep->len = umr->len;
+	rep->pd = umr->pd;
+	rep->key = umr->key.val;
+	rep->access = umr->access;
+	return 0;
 }
 
 int
@@ -316,20 +328,21 @@ rcd_umem_init(struct rcd_umem *umem, const struct rcd_umem_conf *conf)
 		.quota = conf->quota,
 		.pds = conf->pds,
 		.work = conf->work };
-	return rcd_table_init(&umem->mems, conf->mems_max);
+	TAILQ_INIT(&umem->umrs);
+	/* Pages that no key ever leads to are never touched. */
+	umem->umr_of = calloc(rcd_mr_capacity(conf->mrs), sizeof(umem->umr_of[0]));
+	return umem->umr_of != NULL ? rcd_table_init(&umem->mems, conf->mems_max) : -ENOMEM;
 }
 
 void
 rcd_umem_close(struct rcd_umem *umem)
 {
-	RCD_ON_CONTROL();
-	for (uint32_t i = 0; i < RCD_UMR_BUCKETS; i++) {
-		struct rcd_umr *umr;
+	struct rcd_umr *umr;
 
-		while ((umr = LIST_FIRST(&umem->umrs[i])) != NULL) {
-			LIST_REMOVE(umr, hash_link);
-			rcd_uregion_free(umem, umr);
-		}
+	RCD_ON_CONTROL();
+	while ((umr = TAILQ_FIRST(&umem->umrs)) != NULL) {
+		umem_remove(umem, umr);
+		rcd_uregion_free(umem, umr);
 	}
 	for (uint32_t i = 0; i < umem->mems.fresh; i++)
 		if (umem->mems.slots[i] != NULL)
@@ -342,5 +355,7 @@ rcd_umem_fini(struct rcd_umem *umem)
 	RCD_ON_CONTROL();
 	rcd_table_fini(&umem->mems);
 	rcd_ucopied_fini(&umem->copied);
+	free(umem->umr_of);
+	umem->umr_of = NULL;
 	umem->mrs = NULL;
 }

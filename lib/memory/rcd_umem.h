@@ -33,7 +33,7 @@ struct rcd_copy {
 
 /** A memory region, the engine's side. */
 struct rcd_umr {
-	LIST_ENTRY(rcd_umr) hash_link;
+	TAILQ_ENTRY(rcd_umr) link;
 	struct rcd_key key;
 	uint32_t pd;
 	uint8_t *base;
@@ -51,9 +51,7 @@ struct rcd_umr {
 	bool null; /**< takes all bytes and gives zeros; base is foreign, and nothing */
 };
 
-LIST_HEAD(rcd_umr_list, rcd_umr);
-
-#define RCD_UMR_BUCKETS 1024
+TAILQ_HEAD(rcd_umr_list, rcd_umr);
 
 /** A protection domain. */
 struct rcd_pd {
@@ -80,7 +78,8 @@ struct rcd_umem {
 	const struct rcd_table *pds;   /**< struct rcd_pd */
 	uint32_t *work;                /**< units of the control thread's step, added to */
 	struct rcd_table mems;         /**< struct rcd_mem */
-	struct rcd_umr_list umrs[RCD_UMR_BUCKETS]; /**< by key */
+	struct rcd_umr_list umrs;      /**< from the oldest to the newest */
+	struct rcd_umr **umr_of;       /**< by the slot of its key (rcd_mr_slot()); NULL: none */
 	struct rcd_ufiles files;
 	uint32_t umr_count;
 	uint32_t mw_count;
@@ -108,7 +107,7 @@ rcd_umem_init(struct rcd_umem *umem, const struct rcd_umem_conf *conf);
 void
 rcd_umem_close(struct rcd_umem *umem);
 
-/** Free the tables, behind rcd_umem_close(). */
+/** Free the tables, behind rcd_umem_close(). All zero is allowed. */
 void
 rcd_umem_fini(struct rcd_umem *umem);
 

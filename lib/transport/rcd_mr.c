@@ -100,6 +100,20 @@ mr_make_key(const struct rcd_mr_table *table, uint32_t slot)
 	return mr_permute(table, val) << VARIANT_BITS | (variant & 0xff);
 }
 
+uint32_t
+rcd_mr_capacity(const struct rcd_mr_table *table)
+{
+	return table->capacity;
+}
+
+uint32_t
+rcd_mr_slot(const struct rcd_mr_table *table, struct rcd_key key)
+{
+	uint32_t slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+
+	return slot < table->capacity ? slot : NO_SLOT;
+}
+
 /* The slot whose valid key this is, or NULL. */
 static inline struct rcd_mr *
 mr_find(struct rcd_mr_table *table, struct rcd_key key)

@@ -67,6 +67,19 @@ struct rcd_mr_table;
 struct rcd_mr_table *
 rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret);
 
+/** Slots of a table. Any thread. */
+uint32_t
+rcd_mr_capacity(const struct rcd_mr_table *table);
+
+/**
+ * The number of the slot that a key would have, by which others keep what belongs to a region.
+ * Any thread.
+ *
+ * @return less than the capacity, or UINT32_MAX: the key is of no slot
+ */
+uint32_t
+rcd_mr_slot(const struct rcd_mr_table *table, struct rcd_key key);
+
 /** Destroy a table and all it holds. NULL is allowed. */
 void
 rcd_mr_table_destroy(struct rcd_mr_table *table);

@@ -150,6 +150,37 @@ keys_change(void)
 	rcd_mr_table_destroy(table);
 }
 
+/* Each region has a slot of its own, and any number may be asked about. */
+static void
+slots_of_keys(void)
+{
+	struct rcd_mr_table *table = rcd_mr_table_create(6, 42);
+	struct rcd_key keys[64];
+	uint64_t seen = 0;
+
+	CU_ASSERT_EQUAL_FATAL(rcd_mr_capacity(table), RCD_ARRAY_COUNT(keys));
+	for (uint32_t i = 0; i < RCD_ARRAY_COUNT(keys); i++) {
+		uint32_t slot;
+
+		keys[i] = region(table, 0, 0);
+		slot = rcd_mr_slot(table, keys[i]);
+		CU_ASSERT_FATAL(slot < 64);
+		CU_ASSERT_EQUAL(seen >> slot & 1, 0);
+		seen |= UINT64_C(1) << slot;
+	}
+	/* The next one in its place has its slot, and the part that an owner chooses is none. */
+	CU_ASSERT_EQUAL(rcd_mr_deregister(table, keys[7]), 0);
+	CU_ASSERT_EQUAL(rcd_mr_slot(table, region(table, 0, 0)), rcd_mr_slot(table, keys[7]));
+	keys[7].val ^= 0xff;
+	CU_ASSERT(rcd_mr_slot(table, keys[7]) < 64);
+	for (uint32_t key = 0; key < 1000; key++) {
+		uint32_t slot = rcd_mr_slot(table, (struct rcd_key){ key << 8 });
+
+		CU_ASSERT(slot < 64 || slot == UINT32_MAX);
+	}
+	rcd_mr_table_destroy(table);
+}
+
 /* With one region, no more than one key in 2^32 may work, and neighbours tell nothing. */
 static void
 keys_are_scattered(void)
@@ -288,6 +319,7 @@ main(void)
 		RCD_TEST(rights_and_domains),
 		RCD_TEST(what_can_not_be_registered),
 		RCD_TEST(keys_change),
+		RCD_TEST(slots_of_keys),
 		RCD_TEST(keys_are_scattered),
 		RCD_TEST(windows),
 		RCD_TEST(binds_that_are_refused),
