@@ -6,8 +6,9 @@
  *
  * A place belongs to the address on the link that it is made for. It stays as long as anybody uses
  * it: address vectors, which are counted, and the entry of the table of neighbours, of which there
- * is one at most. Devices have places too, for vectors that lead to them within the engine. When the entry goes before the vectors do, the place keeps its MAC, and the next
- * entry for this address finds it again, with its users.
+ * is one at most. When the entry goes before the vectors do, the place keeps its MAC, and the next
+ * entry for this address finds it again, with its users. Devices have places too, without entries:
+ * for vectors that lead to them within the engine.
  *
  * Threads: the control thread, which alone stores MACs; any loads them (rcd_hop_word.h). A vector's
  * owner stops looking before it gives up its place.

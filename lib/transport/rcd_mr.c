@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_mr_key.h"
 #include "rcd_sequence.h"
 
 /*
@@ -18,9 +19,6 @@
 #define VARIANT_BITS    8
 #define GENERATION_BITS 4
 #define SLOT_BITS       20
-#define HALF_BITS       12
-#define HALF_MASK       ((1u << HALF_BITS) - 1)
-#define ROUNDS          4
 #define NO_SLOT         UINT32_MAX
 
 /* Places to remember where a key was found; most packets use the same few. */
@@ -40,7 +38,7 @@ struct rcd_mr_table {
 	uint32_t used;
 	uint32_t first_free;
 	uint32_t last_free;
-	uint32_t round_keys[ROUNDS];
+	uint32_t round_keys[RCD_MR_KEY_ROUNDS];
 	uint32_t hints[HINTS]; /**< slots, by the key's middle bits; any value is safe */
 	struct rcd_mr *slots;  /**< capacity of them */
 	struct rcd_mr_foreign foreign;
@@ -48,56 +46,16 @@ struct rcd_mr_table {
 	void *watch_arg;
 };
 
-/* Mixes half a value; any function will do for a Feistel network to be a permutation. */
-static inline uint32_t
-mr_round_function(uint32_t half, uint32_t round_key)
-{
-	uint32_t mixed = (half ^ round_key) * 0x9e3779b1u;
-
-	mixed = (mixed ^ mixed >> 15) * 0x85ebca77u;
-	return mixed >> (32 - HALF_BITS);
-}
-
-static inline uint32_t
-mr_permute(const struct rcd_mr_table *table, uint32_t val)
-{
-	uint32_t left = val >> HALF_BITS;
-	uint32_t right = val & HALF_MASK;
-
-	for (unsigned int i = 0; i < ROUNDS; i++) {
-		uint32_t next = left ^ mr_round_function(right, table->round_keys[i]);
-
-		left = right;
-		right = next;
-	}
-	return left << HALF_BITS | right;
-}
-
-static inline uint32_t
-mr_unpermute(const struct rcd_mr_table *table, uint32_t val)
-{
-	uint32_t left = val >> HALF_BITS;
-	uint32_t right = val & HALF_MASK;
-
-	for (unsigned int i = ROUNDS; i-- > 0;) {
-		uint32_t before = right ^ mr_round_function(left, table->round_keys[i]);
-
-		right = left;
-		left = before;
-	}
-	return left << HALF_BITS | right;
-}
-
 static uint32_t
 mr_make_key(const struct rcd_mr_table *table, uint32_t slot)
 {
 	uint8_t generation = table->slots[slot].generation;
 	uint32_t val = slot << GENERATION_BITS | (generation & ((1u << GENERATION_BITS) - 1));
 	/* Until an owner chooses one, the variant is as hard to guess as the rest. */
-	uint32_t variant = mr_round_function(val ^ (uint32_t)generation << 24,
-		table->round_keys[0] ^ table->round_keys[ROUNDS - 1]);
+	uint32_t variant = rcd_mr_key_mix(val ^ (uint32_t)generation << 24,
+		table->round_keys[0] ^ table->round_keys[RCD_MR_KEY_ROUNDS - 1]);
 
-	return mr_permute(table, val) << VARIANT_BITS | (variant & 0xff);
+	return rcd_mr_key_permute(table->round_keys, val) << VARIANT_BITS | (variant & 0xff);
 }
 
 uint32_t
@@ -109,7 +67,8 @@ rcd_mr_capacity(const struct rcd_mr_table *table)
 uint32_t
 rcd_mr_slot(const struct rcd_mr_table *table, struct rcd_key key)
 {
-	uint32_t slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	uint32_t slot =
+		rcd_mr_key_unpermute(table->round_keys, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 
 	return slot < table->capacity ? slot : NO_SLOT;
 }
@@ -125,7 +84,7 @@ mr_find(struct rcd_mr_table *table, struct rcd_key key)
 	/* A slot is found by its key alone: the permutation only says where to look. */
 	if (mr->key == key.val && mr->kind != RCD_MR_FREE)
 		return mr;
-	slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	slot = rcd_mr_key_unpermute(table->round_keys, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 	if (slot >= table->capacity)
 		return NULL;
 	mr = &table->slots[slot];
@@ -157,7 +116,7 @@ rcd_mr_table_create(unsigned int capacity_log2, uint64_t secret)
 		return NULL;
 	}
 	table->capacity = capacity;
-	for (unsigned int i = 0; i < ROUNDS; i++)
+	for (unsigned int i = 0; i < RCD_MR_KEY_ROUNDS; i++)
 		table->round_keys[i] = (uint32_t)(rcd_sequence_next(&keys) >> 32);
 	for (uint32_t slot = 0; slot < capacity; slot++)
 		table->slots[slot].region = slot + 1 < capacity ? slot + 1 : NO_SLOT;
@@ -377,7 +336,8 @@ rcd_mw_alloc(struct rcd_mr_table *table, enum rcd_mr_kind kind, uint32_t pd, str
 int
 rcd_mw_free(struct rcd_mr_table *table, struct rcd_key key)
 {
-	uint32_t slot = mr_unpermute(table, key.val >> VARIANT_BITS) >> GENERATION_BITS;
+	uint32_t slot =
+		rcd_mr_key_unpermute(table->round_keys, key.val >> VARIANT_BITS) >> GENERATION_BITS;
 	struct rcd_mr *mw = slot < table->capacity ? &table->slots[slot] : NULL;
 
 	/* The variant is whatever the last bind, carried out or not, has made of it. */
