@@ -4,7 +4,8 @@
 
 Method: `Spec:` tags of the libraries meet `Covers:` tags of the tests, by clause and function. That
 a test reaches what it says it covers stands in reached.txt, written by a run with gcov; without an
-entry there it is not believed. The rules are first shown breaches that they must find.
+entry there, made of the test as it stands, it is not believed. The rules are first shown breaches
+that they must find.
 
     conformance.py SOURCE_ROOT                 prints doc/conformance.md
     conformance.py SOURCE_ROOT --check         a test
@@ -14,6 +15,7 @@ A `Spec: IBTA 1.2.3 words` in a comment before a function belongs to that functi
 body to the function around it. `Covers: IBTA 1.2.3 rcd_a(), rcd_b()` stands before a test's
 function.
 """
+import hashlib
 import json
 import os
 import pathlib
@@ -94,14 +96,26 @@ def claims(root):
                 yield tag, clause, function
 
 
+def digest(root, tag):
+    """Of the text of a tag's function, by which a test is known that changed."""
+    text = (root / tag.path).read_text()
+    found = re.search(rf'^{tag.function}\(.*?^\}}$', text, re.M | re.S)
+    return hashlib.sha256(found[0].encode()).hexdigest()[:8] if found else 'none'
+
+
+def recorded(root):
+    """{(test program, case): [digest, functions and clauses]}, as they were recorded."""
+    path = root / REACHED
+    rows = (line.split(': ', 3) for line in path.read_text().splitlines()
+            if not line.startswith('#')) if path.is_file() else []
+    return {(name, case): rest for name, case, *rest in rows}
+
+
 def reached(root):
     """{(test program, case): (clause, function) that it reaches}, as it was recorded."""
-    path = root / REACHED
-    rows = (line.split(': ', 2) for line in path.read_text().splitlines()
-            if not line.startswith('#')) if path.is_file() else []
-    return {(name, case): {(clause.replace('_', ' '), function)
-                           for function, clause in re.findall(r'(\w+)\(\):(\S+)', functions)}
-            for name, case, functions in rows}
+    return {case: {(clause.replace('_', ' '), function)
+                   for function, clause in re.findall(r'(\w+)\(\):(\S+)', functions)}
+            for case, (_, functions) in recorded(root).items()}
 
 
 def rows_of(root):
@@ -143,6 +157,15 @@ def covers_tags_reach(root):
     for tag, clause, function in claims(root):
         if (clause, function) not in seen.get((program(tag), case_name(root, tag)), ()):
             yield f'{tag}: not recorded to reach {clause} in {function}(): run with --record'
+
+
+def covers_tags_are_of_these_tests(root):
+    """What was recorded is of the test as it stands."""
+    known = recorded(root)
+    for tag in tags(root, 'test', 'Covers'):
+        was = known.get((program(tag), case_name(root, tag)), ('none',))[0]
+        if was not in ('none', digest(root, tag)):
+            yield f'{tag}: changed since it was recorded: run with --record'
 
 
 def table(root):
@@ -192,8 +215,9 @@ def record(root, build):
     specs = list(tags(root, 'lib', 'Spec'))
     out = ['# Which functions with a clause each test case runs through at their tag. Written by\n'
            '# conformance.py --record; do not edit.\n']
-    cases = {(program(tag), case_name(root, tag)) for tag in tags(root, 'test', 'Covers')}
-    for name, case in sorted(cases):
+    cases = {(program(tag), case_name(root, tag)): digest(root, tag)
+             for tag in tags(root, 'test', 'Covers')}
+    for (name, case), text in sorted(cases.items()):
         for data in build.rglob('*.gcda'):
             data.unlink()
         test = commands[name]
@@ -204,7 +228,7 @@ def record(root, build):
         run = lines_run(build, root)
         at = {f'{tag.function}():{clause.replace(" ", "_")}'
               for tag in specs if is_reached(root, run, tag) for clause in tag.clauses}
-        out.append(f'{name}: {case}: {" ".join(sorted(at))}\n')
+        out.append(f'{name}: {case}: {text}: {" ".join(sorted(at))}\n')
     (root / REACHED).write_text(''.join(out))
 
 
@@ -219,9 +243,11 @@ RULES = [
     (covers_tags_meet, {'lib/a/a.c': CODE, 'test/t.c': TEST % ('1.2', 'rcd_b')}),
     (covers_tags_meet, {'lib/a/a.c': CODE, 'test/t.c': '/* Covers: IBTA 1.2 */\n'}),
     (covers_tags_reach, {'test/t.c': TEST % ('1.2', 'rcd_a'),
-                         REACHED: 'test/t: case: rcd_b():1.2 rcd_a():1.3\n'}),
+                         REACHED: 'test/t: case: none: rcd_b():1.2 rcd_a():1.3\n'}),
     (covers_tags_reach, {'test/t.c': TEST % ('1.2', 'rcd_a'),
-                         REACHED: 'test/t: other: rcd_a():1.2\n'}),
+                         REACHED: 'test/t: other: none: rcd_a():1.2\n'}),
+    (covers_tags_are_of_these_tests, {'test/t.c': TEST % ('1.2', 'rcd_a'),
+                                      REACHED: 'test/t: case: 01234567: rcd_a():1.2\n'}),
     (up_to_date, {'lib/a/a.c': CODE, 'doc/conformance.md': HEAD}),
 ]
 
@@ -249,12 +275,12 @@ def credited_where_it_reaches():
     """Of two functions with one clause only the one that the test names and reaches."""
     files = {'lib/a/a.c': CODE + CODE.replace('rcd_a', 'rcd_b'),
              'test/t.c': TEST % ('1.2', 'rcd_b'),
-             REACHED: 'test/t: case: rcd_a():1.2 rcd_b():1.2\n'}
+             REACHED: 'test/t: case: none: rcd_a():1.2 rcd_b():1.2\n'}
     with example(files) as folder:
         rows = rows_of(pathlib.Path(folder))
         tap.equal(rows['1.2', 'rcd_a'][2], [], 'tests of the one that is not named')
         tap.equal(rows['1.2', 'rcd_b'][2], ['test/t: case'], 'tests of the one that is')
-    with example({**files, REACHED: 'test/t: case: rcd_a():1.2 rcd_b():1.3\n'}) as folder:
+    with example({**files, REACHED: 'test/t: case: none: rcd_a():1.2 rcd_b():1.3\n'}) as folder:
         tap.equal(rows_of(pathlib.Path(folder))['1.2', 'rcd_b'][2], [], 'what is not reached')
 
 
