@@ -154,7 +154,8 @@ struct rcd_cma_member {
 	struct rcd_gid gid;
 	uint32_t dev;
 	uint16_t vlan_id;
-	int sgid_index; /**< of the first that joined */
+	int sgid_index;       /**< of the first that joined */
+	uint64_t reported_ns; /**< when it was, because of a query */
 	uint32_t users;
 };
 
@@ -172,7 +173,6 @@ struct rcd_cma {
 	uint64_t secret;
 	LIST_HEAD(, rcd_cma_member) members[RCD_CMA_MEMBER_BUCKETS]; /**< by what they are of */
 	uint32_t parked_count;
-	uint64_t reported_ns; /**< when groups were reported last, because of a query */
 	struct rcd_alarms *alarms;
 	SLIST_HEAD(, rcd_cma_parked) unparked;
 	struct rcd_cma_parked parked[RCD_CMA_PARKED];

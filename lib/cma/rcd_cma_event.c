@@ -14,7 +14,8 @@
 #include "rcd_thread.h"
 
 #define AGAIN_NS    20000000u
-#define AGAIN_TWICE 6 /**< the time between attempts grows so often */
+#define AGAIN_TWICE 6  /**< the time between attempts grows so often */
+#define BYTES_MAX   64 /**< at once: who reads them comes for more */
 
 /*
  * Bytes that the client does not have yet, as many as there is room for. One that has a byte comes
@@ -25,25 +26,32 @@ cma_event_tell(struct rcd_cma_channel *channel)
 {
 	const struct rcd_cma *cma = channel->cma;
 
-	while (channel->untold > 0 && cma->ops->stream_send(channel->sock, "", 1) == 0) {
+	for (int i = 0; i < BYTES_MAX && channel->untold > 0 &&
+		cma->ops->stream_send(channel->sock, "", 1) == 0;
+		i++) {
 		channel->untold--;
 		channel->in_vain = 0;
 	}
 	if (channel->untold == 0 || channel->untold < channel->count) {
 		rcd_alarm_cancel(cma->alarms, &channel->again);
-		return;
+		channel->waits = false;
+	} else if (!channel->waits) {
+		rcd_alarm_set(cma->alarms, &channel->again,
+			rcd_cma_now_ns(cma) + ((uint64_t)AGAIN_NS << channel->in_vain));
+		channel->waits = true;
 	}
-	rcd_alarm_set(cma->alarms, &channel->again,
-		rcd_cma_now_ns(cma) + ((uint64_t)AGAIN_NS << channel->in_vain));
-	if (channel->in_vain < AGAIN_TWICE)
-		channel->in_vain++;
 }
 
 static void
 cma_event_again(struct rcd_alarm *alarm, uint64_t now_ns)
 {
+	struct rcd_cma_channel *channel = RCD_OWNER(alarm, struct rcd_cma_channel, again);
+
 	(void)now_ns;
-	cma_event_tell(RCD_OWNER(alarm, struct rcd_cma_channel, again));
+	channel->waits = false;
+	if (channel->in_vain < AGAIN_TWICE)
+		channel->in_vain++;
+	cma_event_tell(channel);
 }
 
 int
@@ -107,10 +115,14 @@ struct rcd_cma_event *
 rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 {
 	const struct rcd_cma *cma = id->client->cma;
-	struct rcd_cma_event *event =
-		id->channel->count < RCD_CMA_EVENTS_MAX ? calloc(1, sizeof(*event)) : NULL;
+	struct rcd_cma_event *event = NULL;
 
 	RCD_ON_CONTROL();
+	if (rcd_quota_charge(id->client->quota, RCD_RESOURCE_CM_EVENTS, 1) == 0) {
+		event = calloc(1, sizeof(*event));
+		if (event == NULL)
+			rcd_quota_uncharge(id->client->quota, RCD_RESOURCE_CM_EVENTS, 1);
+	}
 	if (event == NULL) {
 		cma->ops->count(cma->arg, RCD_CMA_NO_DEV, RCD_COUNTER_EVENTS_LOST, 1);
 		return NULL;
@@ -124,6 +136,14 @@ rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 	return event;
 }
 
+void
+rcd_cma_event_free(struct rcd_cma_event *event)
+{
+	RCD_ON_CONTROL();
+	rcd_quota_uncharge(event->of->client->quota, RCD_RESOURCE_CM_EVENTS, 1);
+	free(event);
+}
+
 /* So many events are gone that the client did not take. @return bytes of theirs that it has */
 static uint32_t
 cma_event_told(struct rcd_cma_channel *channel, uint32_t count)
@@ -134,16 +154,23 @@ cma_event_told(struct rcd_cma_channel *channel, uint32_t count)
 	return count - untold;
 }
 
+/* Let an event wait, untold so far. */
+static void
+cma_event_enter(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
+{
+	TAILQ_INSERT_TAIL(&channel->events, event, link);
+	TAILQ_INSERT_TAIL(&event->of->events, event, of_link);
+	channel->count++;
+	channel->untold++;
+}
+
 void
 rcd_cma_event_post(struct rcd_cma_event *event)
 {
 	struct rcd_cma_channel *channel = event->of->channel;
 
 	RCD_ON_CONTROL();
-	TAILQ_INSERT_TAIL(&channel->events, event, link);
-	TAILQ_INSERT_TAIL(&event->of->events, event, of_link);
-	channel->count++;
-	channel->untold++;
+	cma_event_enter(channel, event);
 	cma_event_tell(channel);
 }
 
@@ -170,7 +197,7 @@ static void
 cma_event_drop(struct rcd_cma_channel *channel, struct rcd_cma_event *event)
 {
 	cma_event_leave(channel, event);
-	free(event);
+	rcd_cma_event_free(event);
 }
 
 int
@@ -194,6 +221,9 @@ rcd_cma_event_take(struct rcd_cma_client *client, struct rcd_cma_channel *channe
 		}
 	}
 	cma_event_drop(channel, event);
+	/* It takes more than it was told of: no byte has to tell of those. */
+	if (channel->untold > channel->count)
+		channel->untold = channel->count;
 	/* It has read a byte: there is room for one. */
 	cma_event_tell(channel);
 	return 0;
@@ -235,11 +265,12 @@ rcd_cma_event_migrate(struct rcd_cmid *id, struct rcd_cma_channel *channel)
 	while (last != NULL) {
 		event = TAILQ_FIRST(&id->events);
 		cma_event_leave(from, event);
-		rcd_cma_event_post(event);
+		cma_event_enter(channel, event);
 		count++;
 		if (event == last)
 			break;
 	}
+	cma_event_tell(channel);
 	count = cma_event_told(from, count);
 	/* Requests that nobody has seen go with the listener. */
 	LIST_FOREACH(child, &id->children, child_link)

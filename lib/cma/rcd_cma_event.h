@@ -11,13 +11,12 @@
 #ifndef RCD_CMA_EVENT_H
 #define RCD_CMA_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
 #include "rcd_alarm.h"
 #include "rcd_ctrl.h"
-
-#define RCD_CMA_EVENTS_MAX 32768 /**< that wait in a channel */
 
 /** Events of librdmacm, numbers as there. */
 enum rcd_cma_event_type {
@@ -46,8 +45,9 @@ struct rcd_cma_channel {
 	int sock;       /**< sending end: a byte for each event */
 	uint32_t count;
 	uint32_t untold;        /**< events whose byte did not fit */
-	uint32_t in_vain;       /**< attempts to send one, since one fitted */
+	uint32_t in_vain;       /**< alarms since one fitted */
 	struct rcd_alarm again; /**< set while it has none of them: nothing makes the client look */
+	bool waits;             /**< the alarm is set */
 	TAILQ_HEAD(, rcd_cma_event) events;
 };
 
@@ -63,9 +63,17 @@ rcd_cma_channel_destroy(struct rcd_cma_client *client, uint32_t handle);
 struct rcd_cma_channel *
 rcd_cma_channel_get(const struct rcd_cma_client *client, uint32_t handle);
 
-/** An event of an identifier, all but its kind zero. @return NULL, and it is counted as lost */
+/**
+ * An event of an identifier, all but its kind zero, for which its client is charged.
+ *
+ * @return NULL, and it is counted as lost
+ */
 struct rcd_cma_event *
 rcd_cma_event(struct rcd_cmid *id, enum rcd_cma_event_type type, int status);
+
+/** Free one that waits nowhere. */
+void
+rcd_cma_event_free(struct rcd_cma_event *event);
 
 /** Let it wait in the channel of whom it is of. Takes it. */
 void

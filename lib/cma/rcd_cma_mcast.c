@@ -23,25 +23,41 @@
 #define ANSWER_EVERY_NS 1000000000u
 #define HASH_PRIME      UINT64_C(0x9e3779b97f4a7c15)
 
-/* MLD comes from link-local addresses, whatever else there is (RFC 2710, 3). */
-static struct rcd_gid
-cma_mcast_speaker(const struct rcd_gid_table *gids, int sgid_index, const struct rcd_gid *group)
+/*
+ * Whose address the routers are told from: that of the first who joined, if it is still there. MLD
+ * comes from link-local addresses, whatever else there is (RFC 2710, 3).
+ *
+ * @return its place; -1: the device has none for such a group
+ */
+static int
+cma_mcast_speaker(const struct rcd_gid_table *gids, const struct rcd_cma_member *member)
 {
-	int at = rcd_gid_is_ipv4(group) ? -1 : rcd_cma_any_gid(gids, 6, true);
+	bool v4 = rcd_gid_is_ipv4(&member->gid);
+	int found = v4 ? -1 : rcd_cma_any_gid(gids, 6, true);
 
-	return gids->entries[at >= 0 ? at : sgid_index].gid;
+	for (int i = 0; found < 0 && i < (int)gids->count; i++) {
+		/* From there on and around. */
+		int at = (member->sgid_index + i) % (int)gids->count;
+
+		if (gids->entries[at].used && gids->entries[at].vlan_id == member->vlan_id &&
+			rcd_gid_is_ipv4(&gids->entries[at].gid) == v4)
+			found = at;
+	}
+	return found;
 }
 
 static void
 cma_mcast_say(const struct rcd_cma *cma, const struct rcd_cma_member *member, bool leave)
 {
 	struct rcd_cma_dev dev;
-	struct rcd_gid source;
+	int speaker;
 
 	if (!rcd_cma_dev(cma, member->dev, &dev) || !dev.answers)
 		return;
-	source = cma_mcast_speaker(dev.gids, member->sgid_index, &member->gid);
-	cma->ops->membership(cma->arg, dev.serial, &source, &member->gid, member->vlan_id, leave);
+	speaker = cma_mcast_speaker(dev.gids, member);
+	if (speaker >= 0)
+		cma->ops->membership(cma->arg, dev.serial, &dev.gids->entries[speaker].gid,
+			&member->gid, member->vlan_id, leave);
 }
 
 /* Whoever joins groups does not know which are found together. */
@@ -124,6 +140,7 @@ cma_mcast_join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gi
 		return 0;
 	err = -errno;
 	close(*sock);
+	*sock = -1;
 	return err;
 }
 
@@ -218,7 +235,8 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 			    : -ENOMEM;
 	if (err != 0) {
 		cma_mcast_uncharge_group(client->quota);
-		free(event);
+		if (event != NULL)
+			rcd_cma_event_free(event);
 		return err;
 	}
 	if (group->member != NULL)
@@ -266,16 +284,17 @@ rcd_cmid_leave_all(struct rcd_cmid *id)
 void
 rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 {
-	const struct rcd_cma_member *member;
+	struct rcd_cma_member *member;
 	uint64_t now_ns = rcd_cma_now_ns(cma);
 
 	RCD_ON_CONTROL();
-	/* Who asks faster than that is no router. */
-	if (now_ns - cma->reported_ns < ANSWER_EVERY_NS)
-		return;
-	cma->reported_ns = now_ns;
-	for (uint32_t i = 0; i < RCD_CMA_MEMBER_BUCKETS; i++)
-		LIST_FOREACH(member, &cma->members[i], link)
-			if (member->dev == serial)
-				cma_mcast_say(cma, member, false);
+	for (uint32_t i = 0; i < RCD_CMA_MEMBER_BUCKETS; i++) {
+		LIST_FOREACH(member, &cma->members[i], link) {
+			/* Who asks faster than that is no router. */
+			if (member->dev != serial || now_ns - member->reported_ns < ANSWER_EVERY_NS)
+				continue;
+			member->reported_ns = now_ns;
+			cma_mcast_say(cma, member, false);
+		}
+	}
 }

@@ -166,6 +166,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 		.cm_ports = RCD_CMA_EPHEMERAL_COUNT,
 		/* A request has one before its listener is charged for it. */
 		.cm_connections = 65536 - 16,
+		.cm_events = 1u << 19,
 		.neighbours = 4096,
 	};
 }

@@ -96,8 +96,8 @@ membership(void *arg, uint32_t serial, const struct rcd_gid *source, const struc
 	struct cma_host *host = arg;
 
 	(void)serial;
-	(void)source;
 	(void)group;
+	host->said_source = *source;
 	host->said_vlan_id = vlan_id;
 	host->joined += !leave;
 	host->left += leave;
@@ -350,6 +350,33 @@ cma_host_event(struct cma_host_client *client, struct rcd_ctrl_cm_event_rep *rep
 	struct rcd_cma_channel *channel = rcd_cma_channel_get(client->cma, client->channel);
 
 	return rcd_cma_event_take(client->cma, channel, rep) == 0 ? (int)rep->event : -1;
+}
+
+int
+cma_host_bind(struct rcd_cmid *id, const char *text, uint16_t port)
+{
+	struct rcd_ctrl_cm_addr addr = cma_host_addr(text, port);
+
+	return rcd_cmid_bind(id, id->client->owner, &addr);
+}
+
+int
+cma_host_resolve(struct rcd_cmid *id, const char *text, uint16_t port)
+{
+	struct rcd_ctrl_cm_resolve_req req = {
+		.dst = cma_host_addr(text, port),
+		.timeout_ms = 2000,
+	};
+
+	return rcd_cmid_resolve_addr(id, id->client->owner, &req);
+}
+
+int
+cma_host_join(struct rcd_cmid *id, const char *text, uint32_t *handle)
+{
+	struct rcd_ctrl_cm_join_req req = { .addr = cma_host_addr(text, 0) };
+
+	return rcd_cmid_join(id, &req, handle);
 }
 
 int

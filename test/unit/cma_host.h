@@ -43,6 +43,7 @@ struct cma_host {
 	uint32_t refused;           /**< attempts at that without room */
 	uint32_t joined, left;      /**< that routers were told of */
 	uint16_t said_vlan_id;      /**< the last time */
+	struct rcd_gid said_source; /**< likewise */
 	uint32_t mad_count;
 	struct rcd_cm_way ways[CMA_HOST_MADS];
 	uint8_t mads[CMA_HOST_MADS][RCD_MAD_LEN];
@@ -102,6 +103,14 @@ cma_host_open_with(struct cma_host *host, const char *name, const char *address,
 /** An identifier of it. */
 struct rcd_cmid *
 cma_host_id(struct cma_host_client *client, enum rcd_cma_space space, uint8_t qp_type);
+
+/** Have its owner bind it, resolve an address, join a group. @return as rcd_cmid_*() */
+int
+cma_host_bind(struct rcd_cmid *id, const char *text, uint16_t port);
+int
+cma_host_resolve(struct rcd_cmid *id, const char *text, uint16_t port);
+int
+cma_host_join(struct rcd_cmid *id, const char *text, uint32_t *handle);
 
 /** The next event of a client. @return its type; -1: there is none; rep is set otherwise */
 int

@@ -35,38 +35,11 @@ teardown(void)
 }
 
 static int
-bind_to(struct rcd_cmid *id, const char *text, uint16_t port)
-{
-	struct rcd_ctrl_cm_addr addr = cma_host_addr(text, port);
-
-	return rcd_cmid_bind(id, id->client->owner, &addr);
-}
-
-static int
-resolve_to(struct rcd_cmid *id, const char *text, uint16_t port)
-{
-	struct rcd_ctrl_cm_resolve_req req = {
-		.dst = cma_host_addr(text, port),
-		.timeout_ms = 2000,
-	};
-
-	return rcd_cmid_resolve_addr(id, id->client->owner, &req);
-}
-
-static int
 connect_by(struct rcd_cmid *id, uint32_t qpn)
 {
 	struct rcd_ctrl_cm_param_req asked = { .qpn = qpn, .param = { .retry_count = 7 } };
 
 	return rcd_cmid_connect(id, id->client->owner, &asked);
-}
-
-static int
-join_group(struct rcd_cmid *id, const char *text, uint32_t *handle)
-{
-	struct rcd_ctrl_cm_join_req req = { .addr = cma_host_addr(text, 0) };
-
-	return rcd_cmid_join(id, &req, handle);
 }
 
 /* Bring a new one to a state, as far as requests do that. */
@@ -79,11 +52,11 @@ in_state(enum rcd_cma_state state, uint8_t qp_type)
 
 	host.neighbour = state == RCD_CMA_ADDR_QUERY ? -EAGAIN : 0;
 	if (state == RCD_CMA_BOUND)
-		err = bind_to(id, "10.0.0.1", 0);
+		err = cma_host_bind(id, "10.0.0.1", 0);
 	else if (state == RCD_CMA_LISTEN)
 		err = rcd_cmid_listen(id, &alice, 1);
 	else if (state != RCD_CMA_IDLE)
-		err = resolve_to(id, "10.0.0.9", PORT);
+		err = cma_host_resolve(id, "10.0.0.9", PORT);
 	if (err == 0 && (state == RCD_CMA_ROUTE_RESOLVED || state >= RCD_CMA_CONNECT))
 		err = rcd_cmid_resolve_route(id);
 	if (err == 0 && state >= RCD_CMA_CONNECT)
@@ -119,11 +92,11 @@ request(struct rcd_cmid *id, enum request what)
 
 	switch (what) {
 	case BIND:
-		return bind_to(id, "10.0.0.1", 0);
+		return cma_host_bind(id, "10.0.0.1", 0);
 	case LISTEN:
 		return rcd_cmid_listen(id, &alice, 1);
 	case RESOLVE_ADDR:
-		return resolve_to(id, "10.0.0.9", PORT);
+		return cma_host_resolve(id, "10.0.0.9", PORT);
 	case RESOLVE_ROUTE:
 		return rcd_cmid_resolve_route(id);
 	case CONNECT:
@@ -137,7 +110,7 @@ request(struct rcd_cmid *id, enum request what)
 	case QP_ATTR:
 		return rcd_cmid_qp_attr(id, 1, &attr);
 	case JOIN:
-		return join_group(id, "239.1.2.3", &handle);
+		return cma_host_join(id, "239.1.2.3", &handle);
 	case REQUESTS:
 		break;
 	}
@@ -207,7 +180,7 @@ resolutions(void)
 		setup();
 		host.neighbour = rows[i].first;
 		id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-		CU_ASSERT_EQUAL(resolve_to(id, "10.0.0.9", PORT), 0);
+		CU_ASSERT_EQUAL(cma_host_resolve(id, "10.0.0.9", PORT), 0);
 		if (rows[i].first == -EAGAIN)
 			CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
 		host.neighbour = rows[i].later;
@@ -231,66 +204,6 @@ resolutions(void)
 }
 
 static void
-bytes_tell_of_events(void)
-{
-	struct rcd_ctrl_cm_event_rep rep;
-	struct rcd_cmid *ids[3];
-
-	setup();
-	host.room = 2;
-	for (int i = 0; i < 3; i++) {
-		ids[i] = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-		CU_ASSERT_EQUAL(resolve_to(ids[i], "10.0.0.9", PORT), 0);
-	}
-	CU_ASSERT_EQUAL(host.said, 2);
-	/* What goes with its identifier: bytes that the client has, and not the untold one. */
-	CU_ASSERT_EQUAL(rcd_cmid_destroy(ids[0]), 0);
-	CU_ASSERT_EQUAL(rcd_cmid_destroy(ids[1]), 1);
-	host.room = 1;
-	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_ADDR_RESOLVED);
-	CU_ASSERT_EQUAL(rep.id, ids[2]->handle);
-	CU_ASSERT_EQUAL(host.said, 2);
-	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
-	teardown();
-}
-
-/* No room even for the first byte: nothing would ever make the client look. */
-static void
-bytes_are_tried_again(void)
-{
-	struct rcd_ctrl_cm_event_rep rep;
-	struct rcd_cmid *id;
-
-	setup();
-	host.room = 0;
-	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
-	CU_ASSERT_EQUAL(resolve_to(id, "10.0.0.9", PORT), 0);
-	CU_ASSERT_EQUAL(rcd_cmid_resolve_route(id), 0);
-	/* Less often when there is never room. */
-	host.refused = 0;
-	for (int i = 0; i < 1000; i++)
-		cma_host_pass(&host, SECONDS / 100);
-	CU_ASSERT(host.refused >= 10 && host.refused <= 20);
-	CU_ASSERT_EQUAL(host.said, 0);
-	host.room = 1;
-	cma_host_pass(&host, 2 * SECONDS);
-	CU_ASSERT_EQUAL(host.said, 1);
-	/* Who has one comes, and then there is room for the next. */
-	host.room = 1;
-	cma_host_pass(&host, 2 * SECONDS);
-	CU_ASSERT_EQUAL(host.said, 1);
-	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_ADDR_RESOLVED);
-	CU_ASSERT_EQUAL(host.said, 2);
-	host.room = 0;
-	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_ROUTE_RESOLVED);
-	/* One that waits with its channel goes with it. */
-	CU_ASSERT_EQUAL(resolve_to(cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC),
-				"10.0.0.9", PORT),
-		0);
-	teardown();
-}
-
-static void
 a_device_goes(void)
 {
 	struct rcd_ctrl_cm_query_rep query = { .device = 0 };
@@ -300,7 +213,7 @@ a_device_goes(void)
 
 	setup();
 	id = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
-	CU_ASSERT_EQUAL(join_group(id, "239.1.2.3", &group), 0);
+	CU_ASSERT_EQUAL(cma_host_join(id, "239.1.2.3", &group), 0);
 	CU_ASSERT_EQUAL(host.joined, 1);
 	waits = in_state(RCD_CMA_ADDR_QUERY, RCD_CTRL_QP_RC);
 	idle = in_state(RCD_CMA_IDLE, RCD_CTRL_QP_RC);
@@ -325,61 +238,6 @@ a_device_goes(void)
 	teardown();
 }
 
-static void
-groups(void)
-{
-	struct rcd_cmid *a, *b;
-	uint32_t first, second, purged;
-
-	setup();
-	a = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
-	b = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
-	CU_ASSERT_EQUAL(join_group(a, "10.0.0.3", &first), -EINVAL);
-	CU_ASSERT_EQUAL(join_group(a, "ff0e::1", &first), -EINVAL);
-	CU_ASSERT_EQUAL(join_group(a, "239.1.2.3", &first), 0);
-	CU_ASSERT_EQUAL(join_group(b, "239.1.2.3", &second), 0);
-	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_GROUPS], 2);
-	/* A router asks: at most once in a second. */
-	host.joined = 0;
-	rcd_cma_queried(host.cma, host.devs[0].serial);
-	rcd_cma_queried(host.cma, host.devs[0].serial);
-	CU_ASSERT_EQUAL(host.joined, 1);
-	/* The last one to leave tells the routers. */
-	CU_ASSERT_EQUAL(rcd_cmid_leave(a, first, &purged), 0);
-	CU_ASSERT_EQUAL(purged, 1);
-	CU_ASSERT_EQUAL(rcd_cmid_leave(a, first, &purged), -ENOENT);
-	CU_ASSERT_EQUAL(host.left, 0);
-	rcd_cmid_destroy(b);
-	CU_ASSERT_EQUAL(host.left, 1);
-	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_GROUPS], 0);
-	cma_host_now_ns += 2 * SECONDS;
-	teardown();
-}
-
-/* A group of one VLAN is none of another, and stays where it was joined. */
-static void
-groups_of_vlans(void)
-{
-	struct rcd_cmid *plain, *tagged;
-	uint32_t handle;
-
-	setup();
-	cma_host_address(&host, "10.0.7.1", 24, 7);
-	plain = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
-	tagged = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
-	CU_ASSERT_EQUAL(bind_to(plain, "10.0.0.1", 0), 0);
-	CU_ASSERT_EQUAL(bind_to(tagged, "10.0.7.1", 0), 0);
-	CU_ASSERT_EQUAL(join_group(plain, "239.1.2.3", &handle), 0);
-	CU_ASSERT_EQUAL(join_group(tagged, "239.1.2.3", &handle), 0);
-	rcd_cmid_destroy(tagged);
-	CU_ASSERT_EQUAL(host.left, 1);
-	CU_ASSERT_EQUAL(host.said_vlan_id, 7);
-	rcd_cmid_destroy(plain);
-	CU_ASSERT_EQUAL(host.left, 2);
-	CU_ASSERT_EQUAL(host.said_vlan_id, 0);
-	teardown();
-}
-
 /* Two hosts, and a listener on the far one. */
 static struct rcd_cmid *
 setup_two(uint32_t backlog, uint8_t qp_type)
@@ -390,7 +248,7 @@ setup_two(uint32_t backlog, uint8_t qp_type)
 	cma_host_open_with(&far, "far", "10.0.0.9", &bob, 1001);
 	listener = cma_host_id(
 		&bob, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
-	CU_ASSERT_EQUAL(bind_to(listener, "0.0.0.0", PORT), 0);
+	CU_ASSERT_EQUAL(cma_host_bind(listener, "0.0.0.0", PORT), 0);
 	CU_ASSERT_EQUAL(rcd_cmid_listen(listener, &bob, backlog), 0);
 	return listener;
 }
@@ -577,11 +435,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(every_request_in_every_state),
 		RCD_TEST(resolutions),
-		RCD_TEST(bytes_tell_of_events),
-		RCD_TEST(bytes_are_tried_again),
 		RCD_TEST(a_device_goes),
-		RCD_TEST(groups),
-		RCD_TEST(groups_of_vlans),
 		RCD_TEST(connections),
 		RCD_TEST(refusals),
 		RCD_TEST(a_backlog_is_full),
