@@ -264,12 +264,11 @@ int
 rcd_cmid_disconnect(struct rcd_cmid *id)
 {
 	RCD_ON_CONTROL();
-	/* Refused, or ended by the peer, who was answered: there is nothing left to send. */
+	/* Refused, or ended by the peer, who was answered: nothing is left to send. */
 	if (id->state == RCD_CMA_DISCONNECT)
 		return 0;
 	if (!rcd_cmid_may(id, RCD_CM_STEP_DREQ_SENT) || id->conn == NULL)
 		return -EINVAL;
-	/* In other states there is nothing to end: it is not an error, as with the kernel. */
 	rcd_cm_disconnect(id->conn, NULL, 0, rcd_cma_now_ns(cma_conn_cma_of(id)));
 	return 0;
 }

@@ -6,10 +6,11 @@
  *
  * Transport: a Unix SOCK_SEQPACKET socket, so a message is one datagram of at most
  * RCD_CTRL_MSG_MAX bytes, file descriptors beside it (SCM_RIGHTS). The client sends a request, the
- * engine answers each with one reply, in order, with the request's number. One connection is one
- * context: HELLO first; then DEVICE as often as wanted; then OPEN once; then the rest. Closing the
- * connection, in whatever way, destroys all that belongs to it. CM_* need no OPEN: identifiers have
- * a device when their address says so.
+ * engine answers each with one reply, in order, with the request's number. HELLO comes first; then
+ * DEVICE as often as wanted; then OPEN once, which makes a context, or IMPORT, which joins that of
+ * another connection; then the rest. Closing the connection, in whatever way, ends what is its own,
+ * and the last one that leaves a context ends that, with all that belongs to it. CM_* need no OPEN:
+ * identifiers have a device when their address says so.
  *
  * A reply with a status other than 0 is a header alone; the status is a negative errno value:
  *   -EPROTO    malformed: wrong length, wrong count of descriptors, unknown request, wrong order

@@ -173,7 +173,7 @@ static json_t *
 admin_stop(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	(void)req;
-	engine->stopping = true;
+	__atomic_store_n(&engine->stopping, true, __ATOMIC_RELAXED);
 	return json_object();
 }
 

@@ -83,6 +83,13 @@ rcd_context_mem_open(struct rcd_context *context)
 	return err;
 }
 
+/* The lcore says so when it likes. */
+static bool
+context_mem_is_broken(const struct rcd_context *context)
+{
+	return __atomic_load_n(&context->client.ucopy->broken, __ATOMIC_RELAXED);
+}
+
 int
 rcd_context_mem_copies(const struct rcd_context *context, const struct rcd_conn *conn)
 {
@@ -90,7 +97,7 @@ rcd_context_mem_copies(const struct rcd_context *context, const struct rcd_conn 
 	/* Copies are made by the process that opened the context, and by no other. */
 	if (conn != rcd_context_first(context))
 		return -EOPNOTSUPP;
-	return context->client.ucopy != NULL && !context->client.ucopy->broken ? 0 : -EPERM;
+	return context->client.ucopy != NULL && !context_mem_is_broken(context) ? 0 : -EPERM;
 }
 
 struct attach {
@@ -103,9 +110,10 @@ static int
 context_mem_attach_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	const struct attach *attach = arg;
-	const struct rcd_lclient *client = attach->client;
+	struct rcd_lclient *client = attach->client;
 
 	(void)lcore;
+	client->ucopy = attach->ucopy;
 	for (uint32_t i = attach->first; i < client->qp_places && i < attach->first + QPS_AT_ONCE;
 		i++) {
 		struct rcd_hqp *hqp = client->qps[i];
@@ -131,7 +139,7 @@ rcd_context_mem_copy(
 	if (conn != rcd_context_first(context))
 		return -EOPNOTSUPP;
 	if (context->client.ucopy != NULL)
-		return context->client.ucopy->broken ? -EPERM : -EBUSY;
+		return context_mem_is_broken(context) ? -EPERM : -EBUSY;
 	ucopy = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*ucopy));
 	if (ucopy == NULL)
 		return -ENOMEM;
@@ -146,9 +154,11 @@ rcd_context_mem_copy(
 	TAILQ_INIT(&ucopy->blocked);
 	TAILQ_INIT(&ucopy->starved);
 	TAILQ_INIT(&ucopy->gated);
-	context->client.ucopy = attach.ucopy = ucopy;
-	for (; attach.first < context->client.qp_places; attach.first += QPS_AT_ONCE)
+	attach.ucopy = ucopy;
+	do {
 		rcd_lcore_call(context->client.lcore, context_mem_attach_on_lcore, &attach);
+		attach.first += QPS_AT_ONCE;
+	} while (attach.first < context->client.qp_places);
 	*rep = (struct rcd_ctrl_copy_rep){
 		.offset = ucopy->offset, .jobs = RCD_COPYQ_JOBS, .bytes = RCD_COPYQ_BYTES
 	};
@@ -161,7 +171,7 @@ context_mem_break_on_lcore(struct rcd_lcore *lcore, void *arg)
 	struct rcd_ucopy *ucopy = arg;
 
 	(void)lcore;
-	ucopy->broken = true;
+	__atomic_store_n(&ucopy->broken, true, __ATOMIC_RELAXED);
 	return 0;
 }
 

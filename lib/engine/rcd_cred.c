@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rcd_engine_priv.h"
+#include "rcd_conn.h"
+#include "rcd_context.h"
 #include "rcd_thread.h"
 
 /** A user namespace maps 340 ranges at most, each a line of 33 bytes. */

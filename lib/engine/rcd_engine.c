@@ -114,10 +114,10 @@ engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
 	if (err == 0 && engine->conf.socket_gid >= 0 &&
 		chown(path, (uid_t)-1, (gid_t)engine->conf.socket_gid) != 0)
 		err = -errno;
+	if (err == 0)
+		err = engine_watch(engine, engine->listen_fd, RCD_SOURCE_LISTEN);
 	if (err != 0)
 		snprintf(error, error_len, "can't listen on %s: %s", path, strerror(-err));
-	else
-		err = engine_watch(engine, engine->listen_fd, RCD_SOURCE_LISTEN);
 	return err;
 }
 
@@ -218,8 +218,11 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		return err;
 	}
 	if (getentropy(engine->secret, sizeof(engine->secret)) != 0 ||
-		getentropy(&engine->generation, sizeof(engine->generation)) != 0)
-		return -errno;
+		getentropy(&engine->generation, sizeof(engine->generation)) != 0) {
+		err = -errno;
+		snprintf(error, error_len, "no random numbers: %s", strerror(-err));
+		return err;
+	}
 	engine->qp_high = calloc(RCD_QP_SLOTS, sizeof(engine->qp_high[0]));
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	engine->closer = rcd_closer_create(engine->epoll_fd, &engine->book);
@@ -248,8 +251,10 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 	engine->lcores.idle = engine->conf.idle;
 	engine_watch(engine, engine->lcores.note_fd, RCD_SOURCE_NOTES);
 	err = rcd_ports_begin(&engine->ports);
-	if (err != 0)
+	if (err != 0) {
+		snprintf(error, error_len, "not enough memory to listen to the kernel");
 		return err;
+	}
 	if (rcd_ports_fd(&engine->ports) >= 0)
 		engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
 	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
@@ -525,5 +530,5 @@ rcd_engine_lcore(struct rcd_engine *engine, uint32_t index)
 bool
 rcd_engine_stopping(const struct rcd_engine *engine)
 {
-	return engine->stopping;
+	return __atomic_load_n(&engine->stopping, __ATOMIC_RELAXED);
 }

@@ -100,7 +100,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms);
  * Take a connected socket as a new client, as if it had come through the listening one.
  *
  * @param sock  SOCK_SEQPACKET, non-blocking; the engine's from now on
- * @return 0, or -EUSERS when there are too many and it is closed
+ * @return 0, or -EUSERS and it is closed: there are too many, or nobody could hear it
  */
 int
 rcd_engine_adopt(struct rcd_engine *engine, int sock);

@@ -3,7 +3,8 @@
  * @file
  * The engine as its own files know it: the control thread and all that belongs to it. What lcores
  * read is changed only by rcd_lcore_call(), or before they can see it, or replaced as a whole
- * (rcd_lport.h).
+ * (rcd_lport.h); or it is a word that is stored at once: MACs of next hops, owners of queue pair
+ * numbers, tables of groups.
  */
 #ifndef RCD_ENGINE_PRIV_H
 #define RCD_ENGINE_PRIV_H
@@ -62,7 +63,7 @@ struct rcd_engine {
 	bool accept_later; /**< the closer is full, or the kernel has no room */
 	bool read_later;   /**< as some connection has it */
 	struct rcd_quota_book book;
-	bool stopping;
+	bool stopping;        /**< atomic: any thread asks */
 	bool yield;           /**< tell clients to yield */
 	struct rcd_pace pace; /**< of the control thread, if it shares its core */
 	uint64_t used_ns;     /**< by it since it rested or might have */

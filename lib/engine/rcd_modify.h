@@ -17,7 +17,13 @@
 struct rcd_conn;
 struct rcd_context;
 
-/** @return -EAGAIN: it waits for a neighbour, by the connection's waiter */
+/**
+ * Change a queue pair, as ibv_modify_qp().
+ *
+ * @return 0; -ENOENT; -EINVAL: its state does not permit it; -EAGAIN: it waits for a neighbour, by
+ *         the connection's waiter; -EALREADY: the lcore is still flushing, ask again later; of the
+ *         way, -ENETUNREACH, -ETIMEDOUT or -ENOMEM
+ */
 int
 rcd_modify_qp(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req);

@@ -93,6 +93,7 @@ struct rcd_lcore {
 	struct rte_mempool *pool;
 	const uint64_t *hop_macs; /**< of next hops, by number */
 	struct rcd_hqp **qps;     /**< RCD_QP_SLOTS places */
+	/** By device. The control thread stores one, the lcore NULL; others ask if there is one. */
 	struct rcd_mcast_table *mcast[RCD_DEVS_MAX];
 	struct rcd_counters counters; /**< what belongs to no device */
 	struct rcd_wheel wheel;

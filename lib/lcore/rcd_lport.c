@@ -56,6 +56,7 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 {
 	const struct rcd_lport *lport = arg;
 	struct rcd_txq *txq = lcore->txq_of[lport->index];
+	struct rcd_mcast_table *table;
 
 	if (txq == NULL)
 		return 0;
@@ -65,8 +66,9 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 	lcore->txq_of[lport->index] = NULL;
 	for (uint16_t i = 0; i < txq->count; i++)
 		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
-	rcd_mcast_table_destroy(lcore->mcast[lport->index]);
-	lcore->mcast[lport->index] = NULL;
+	table = lcore->mcast[lport->index];
+	__atomic_store_n(&lcore->mcast[lport->index], NULL, __ATOMIC_RELAXED);
+	rcd_mcast_table_destroy(table);
 	return 0;
 }
 

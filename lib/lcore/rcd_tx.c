@@ -226,7 +226,8 @@ tx_loop_multicast(
 	bool members = false;
 
 	for (uint32_t i = 0; i < lcore->lcores->count; i++)
-		members |= lcore->lcores->lcore[i]->mcast[lport->index] != NULL;
+		members |= __atomic_load_n(&lcore->lcores->lcore[i]->mcast[lport->index],
+				   __ATOMIC_RELAXED) != NULL;
 	if (!members)
 		return;
 	copy = rte_pktmbuf_copy(mbuf, lcore->pool, 0, UINT32_MAX);

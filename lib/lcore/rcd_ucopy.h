@@ -73,7 +73,7 @@ struct rcd_ucopy {
 	bool ringing;  /**< the client was not told of all jobs: in the list of those */
 	bool voiding;  /**< what is hidden stays as it is: no gate opens */
 	bool more;     /**< gates are left to open */
-	bool broken;   /**< nothing is copied any more: the client is gone, or lied */
+	bool broken;   /**< nothing is copied any more: the client is gone, or lied; atomic */
 	bool lost;     /**< a part of the packet whose jobs are being taken was not read */
 	TAILQ_ENTRY(rcd_ucopy) link;
 	TAILQ_ENTRY(rcd_ucopy) ring_link;

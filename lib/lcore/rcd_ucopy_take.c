@@ -218,7 +218,7 @@ ucopy_take_done_of(struct rcd_ucopy *ucopy)
 
 	if (done - ucopy->taken > ucopy->posted - ucopy->taken && !ucopy->broken) {
 		rcd_counter_add(&ucopy->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
-		ucopy->broken = true;
+		__atomic_store_n(&ucopy->broken, true, __ATOMIC_RELAXED);
 	}
 	return ucopy->broken ? ucopy->posted : done;
 }

@@ -51,7 +51,7 @@ rcd_ufile_is_memory(int fd);
  * @param quota  who is charged
  * @param fd     the file, which is memory
  * @param file   set; for rcd_ufile_put()
- * @return 0; -ENOMEM: a quota is reached, or there is no memory
+ * @return 0; -ENOMEM: a quota is reached, or there is no memory; of fstat(2), -errno
  */
 int
 rcd_ufile_get(struct rcd_ufiles *files, struct rcd_quota_entry *quota, int fd, uint64_t offset,

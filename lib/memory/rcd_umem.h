@@ -130,7 +130,11 @@ rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key);
 int
 rcd_umem_query(struct rcd_umem *umem, uint32_t handle, struct rcd_ctrl_mr_query_rep *rep);
 
-/** Another region in the place of one, whose key it gets; or none. @return as rcd_umem_reg() */
+/**
+ * Another region in the place of one, whose key it gets; or none.
+ *
+ * @return as rcd_umem_reg(); -EBUSY: a window is bound to it
+ */
 int
 rcd_umem_rereg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key);
 

@@ -81,7 +81,7 @@ rcd_hop_make(struct rcd_hops *hops, const struct rcd_hop_key *key, const uint8_t
 void
 rcd_hop_disclaim(struct rcd_hops *hops, uint32_t hop);
 
-/** The entry of a place. @return NULL: it has none, or there is no such place */
+/** The entry of a place. @return NULL: it has none, or the place is RCD_HOP_NONE */
 void *
 rcd_hop_entry(const struct rcd_hops *hops, uint32_t hop);
 

@@ -103,8 +103,10 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	rcd_dev_set_mtu(dev, dev->mtu);
 	err = rcd_dev_view_begin(dev);
-	if (err != 0)
+	if (err != 0) {
+		snprintf(error, error_len, "%s: no memory", dev->conf.name);
 		return err;
+	}
 	rcd_lport_show(&dev->lport);
 	if (dev->lport.wire)
 		rcd_kaddr_sync(dev->ports);
