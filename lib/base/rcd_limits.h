@@ -31,6 +31,16 @@
  */
 #define RCD_BURST_MAX 64
 
+/**
+ * Work requests of a queue, and completions of one: what an application could have in flight with a
+ * thousand peers, and still small enough to be flushed and moved in reasonable time.
+ */
+#define RCD_WQ_DEPTH_MAX (1u << 16)
+#define RCD_CQ_DEPTH_MAX (1u << 22)
+
+/** Hop limit, or time to live, of packets of which nobody says one. */
+#define RCD_HOP_LIMIT 64
+
 /** Address handles of an engine. */
 #define RCD_AHS_MAX (1u << 18)
 

@@ -9,6 +9,7 @@
 
 #include "rcd_cm.h"
 #include "rcd_cma_client.h"
+#include "rcd_limits.h"
 #include "rcd_mr.h"
 #include "rcd_number.h"
 #include "rcd_qp.h"
@@ -16,10 +17,9 @@
 
 #define RESPONSE_TIMEOUT 18 /**< code: 1.07 s; the kernel's 20 makes a lost message cost 4 s */
 #define CM_RETRIES       15
-#define ACK_TIMEOUT      17 /**< code: 0.5 s */
-#define ACK_DELAY        15 /**< code: what ibv_query_device() says too */
-#define MIN_RNR_TIMER    12 /**< code: 0.64 ms; the kernel's 0 means 655 ms */
-#define HOP_LIMIT        64
+#define ACK_TIMEOUT      17     /**< code: 0.5 s */
+#define ACK_DELAY        15     /**< code: what ibv_query_device() says too */
+#define MIN_RNR_TIMER    12     /**< code: 0.64 ms; the kernel's 0 means 655 ms */
 #define LID_PERMISSIVE   0xffff /**< there are no LIDs on RoCE */
 #define REASON_CONSUMER  28     /**< of REJ (IBTA Vol. 1, 12.6.7.2) */
 
@@ -79,7 +79,7 @@ cma_conn_set_way(struct rcd_cmid *id)
 		.flow_label = (rcd_cma_random(cma_conn_cma_of(id)) & 0xfffff) | 1,
 		.dev = dev.serial,
 		.tclass = id->tos,
-		.hop_limit = HOP_LIMIT,
+		.hop_limit = RCD_HOP_LIMIT,
 	};
 	return 0;
 }
@@ -125,7 +125,7 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 		.primary_remote_gid = id->way.remote,
 		.primary_flow_label = id->way.flow_label,
 		.primary_traffic_class = id->tos,
-		.primary_hop_limit = HOP_LIMIT,
+		.primary_hop_limit = RCD_HOP_LIMIT,
 		.primary_local_ack_timeout = id->timeout,
 	};
 	int err = cma_conn_put_private(id, asked, req.private_data, sizeof(req.private_data));
@@ -288,7 +288,7 @@ rcd_cmid_av(const struct rcd_cmid *id, struct rcd_ctrl_av *av)
 		.flow_label = id->way.flow_label,
 		.sgid_index = (uint8_t)id->sgid_index,
 		.tclass = id->way.tclass,
-		.hop_limit = HOP_LIMIT,
+		.hop_limit = RCD_HOP_LIMIT,
 	};
 	memcpy(av->dgid, id->way.remote.raw, RCD_GID_LEN);
 }

@@ -57,11 +57,15 @@ cma_event_again(struct rcd_alarm *alarm, uint64_t now_ns)
 int
 rcd_cma_channel_create(struct rcd_cma_client *client, uint32_t *handle, int *fd)
 {
-	struct rcd_cma_channel *channel = calloc(1, sizeof(*channel));
+	struct rcd_cma_channel *channel;
 	int ends[2];
-	int err = channel != NULL ? client->cma->ops->stream(client->owner, ends) : -ENOMEM;
+	int err;
 
 	RCD_ON_CONTROL();
+	channel = calloc(1, sizeof(*channel));
+	if (channel == NULL)
+		return -ENOMEM;
+	err = client->cma->ops->stream(client->owner, ends);
 	if (err != 0) {
 		free(channel);
 		return err;

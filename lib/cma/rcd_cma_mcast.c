@@ -15,11 +15,11 @@
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_route.h"
+#include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_thread.h"
 
 #define MULTICAST_QPN   0xffffffu
-#define HOP_LIMIT       64
 #define ANSWER_EVERY_NS 1000000000u
 #define HASH_PRIME      UINT64_C(0x9e3779b97f4a7c15)
 
@@ -247,7 +247,7 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	event->rep.av = (struct rcd_ctrl_av){
 		.sgid_index = (uint8_t)id->sgid_index,
 		.tclass = id->tos,
-		.hop_limit = HOP_LIMIT,
+		.hop_limit = RCD_HOP_LIMIT,
 	};
 	memcpy(event->rep.av.dgid, gid.raw, RCD_GID_LEN);
 	rcd_cma_event_post(event);

@@ -13,6 +13,7 @@
 #include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_route.h"
+#include "rcd_limits.h"
 #include "rcd_thread.h"
 
 struct rcd_cmid *
@@ -118,9 +119,10 @@ rcd_cmid_create(
 struct rcd_cmid *
 rcd_cmid_child(struct rcd_cmid *listener)
 {
-	struct rcd_cmid *id = cmid_new_id(listener->client, listener->channel);
+	struct rcd_cmid *id;
 
 	RCD_ON_CONTROL();
+	id = cmid_new_id(listener->client, listener->channel);
 	if (id == NULL)
 		return NULL;
 	id->space = listener->space;
@@ -354,7 +356,7 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 		id->state != RCD_CMA_DISCONNECT)
 		return;
 	rep->path_mtu_bytes = id->path_mtu_bytes;
-	rep->av.hop_limit = 64;
+	rep->av.hop_limit = RCD_HOP_LIMIT;
 	rep->av.flow_label = id->way.flow_label;
 }
 

@@ -188,9 +188,10 @@ int
 rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
 {
 	int ends[2];
-	int err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 	if (err != 0)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -56,9 +56,10 @@ rcd_context_mem_make(struct rcd_context *context)
 		.socket_id = context->client.lcore->socket_id,
 		.entry = &context->quota,
 		.work = &engine->work };
-	int err = rcd_segment_make(&context->segment, &conf);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = rcd_segment_make(&context->segment, &conf);
 	context->client.shm = context->segment.shm;
 	return err;
 }
@@ -74,9 +75,10 @@ rcd_context_mem_open(struct rcd_context *context)
 		.pds = &context->pds,
 		.work = &context->engine->work,
 		.mems_max = (uint32_t)context->engine->conf.quota.mrs };
-	int err = rcd_umem_init(&context->umem, &conf);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = rcd_umem_init(&context->umem, &conf);
 	context->client.copied = &context->umem.copied;
 	if (err == 0)
 		rcd_ucopy_open(&context->client);

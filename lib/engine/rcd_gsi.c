@@ -24,6 +24,7 @@
 #include "rcd_id.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_mad.h"
 #include "rcd_pkt.h"
@@ -96,7 +97,7 @@ rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 			.flow_label = pkt->flow_label,
 			.dev = lport->serial,
 			.tclass = pkt->tclass & 0xfc,
-			.hop_limit = 64,
+			.hop_limit = RCD_HOP_LIMIT,
 			.from_link = true,
 		},
 	};

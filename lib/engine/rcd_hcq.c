@@ -28,8 +28,6 @@
 #include "rcd_ucopy.h"
 #include "rcd_wqe.h"
 
-#define CQE_MAX (1u << 22)
-
 static int
 hcq_ring(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_hcq *cq,
 	uint32_t depth)
@@ -37,7 +35,7 @@ hcq_ring(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_hc
 	uint64_t bytes, offset;
 	int err;
 
-	if (depth == 0 || depth > CQE_MAX)
+	if (depth == 0 || depth > RCD_CQ_DEPTH_MAX)
 		return -EINVAL;
 	depth = rcd_power_up(depth);
 	bytes = sizeof(struct rcd_shm_cq) + (uint64_t)depth * sizeof(struct rcd_cq_slot);

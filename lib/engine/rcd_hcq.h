@@ -16,6 +16,7 @@
 struct rcd_conn;
 struct rcd_context;
 
+/** A queue in the segment; -ENOENT: no such channel; -EINVAL: no depth that there can be. */
 int
 rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_cq_req *req, struct rcd_ctrl_cq_rep *rep);
@@ -24,8 +25,10 @@ rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 int
 rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_cq_resize_req *req, struct rcd_ctrl_cq_rep *rep);
+/** When its events are told of, as ibv_modify_cq(). -ENOENT; -EINVAL */
 int
 rcd_hcq_modify(struct rcd_context *context, const struct rcd_ctrl_cq_modify_req *req);
+/** -ENOENT; -EBUSY: queue pairs refer to it. */
 int
 rcd_hcq_destroy(struct rcd_context *context, uint32_t handle);
 

@@ -27,6 +27,7 @@ struct rcd_context;
 int
 rcd_modify_qp(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req);
+/** What a queue pair is now. -ENOENT */
 int
 rcd_modify_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
 
@@ -34,10 +35,11 @@ rcd_modify_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_q
 int
 rcd_modify_ah_create(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_ah_req *req, uint32_t *handle);
+/** -ENOENT: not of this context, or of another domain. */
 int
 rcd_modify_ah_destroy(struct rcd_context *context, const struct rcd_ctrl_ah_handle *req);
 
-/** A queue pair joins a group, or leaves it. */
+/** A queue pair joins a group, or leaves it. -ENOENT; -EINVAL: no group, or no UD; -ENOMEM */
 int
 rcd_modify_mcast(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach);
 

@@ -22,6 +22,7 @@
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
 #include "rcd_engine_priv.h"
+#include "rcd_eth.h"
 #include "rcd_gid.h"
 #include "rcd_hcq.h"
 #include "rcd_lcore.h"
@@ -104,28 +105,24 @@ serve_device(struct rcd_request *r)
 		r->context != NULL ? &r->context->quota : &r->conn->quota;
 	struct rcd_dev *dev = serve_dev_at(engine, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
-	const uint8_t *mac;
 
 	if (dev == NULL)
 		return -ENOENT;
-	mac = dev->mac;
 	*rep = (struct rcd_ctrl_device_rep){
-		.node_guid = (uint64_t)(mac[0] ^ 2) << 56 | (uint64_t)mac[1] << 48 |
-			(uint64_t)mac[2] << 40 | UINT64_C(0xfffe) << 24 | (uint64_t)mac[3] << 16 |
-			(uint64_t)mac[4] << 8 | mac[5],
+		.node_guid = rcd_eui64(dev->mac),
 		.max_mr_size = RCD_MR_MAX_BYTES,
 		.index = dev->lport.serial,
 		.max_qp = serve_limit_of(quota, RCD_RESOURCE_QPS, RCD_DB_BITS),
-		.max_qp_wr = 1u << 16,
+		.max_qp_wr = RCD_WQ_DEPTH_MAX,
 		.max_sge = RCD_SGE_MAX,
 		.max_inline = RCD_INLINE_MAX,
 		.max_cq = serve_limit_of(quota, RCD_RESOURCE_CQS, INT32_MAX),
-		.max_cqe = serve_limit_of(quota, RCD_RESOURCE_CQ_SLOTS, 1u << 22),
+		.max_cqe = serve_limit_of(quota, RCD_RESOURCE_CQ_SLOTS, RCD_CQ_DEPTH_MAX),
 		.max_mr = serve_limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
 		.max_mw = serve_limit_of(quota, RCD_RESOURCE_MRS, INT32_MAX),
 		.max_pd = serve_limit_of(quota, RCD_RESOURCE_PDS, INT32_MAX),
 		.max_srq = serve_limit_of(quota, RCD_RESOURCE_SRQS, INT32_MAX),
-		.max_srq_wr = 1u << 16,
+		.max_srq_wr = RCD_WQ_DEPTH_MAX,
 		.max_ah = serve_limit_of(quota, RCD_RESOURCE_AHS, INT32_MAX),
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_MAX,
 		.max_mcast_groups = RCD_MCAST_GROUPS,

@@ -17,6 +17,7 @@
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
 #include "rcd_engine_priv.h"
+#include "rcd_eth.h"
 #include "rcd_gid.h"
 #include "rcd_kaddr.h"
 #include "rcd_lcore.h"
@@ -120,11 +121,11 @@ rcd_show_link(const struct rcd_show *show, const struct rcd_dev *dev)
 void
 rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev)
 {
-	const uint8_t *mac = dev->mac;
+	uint64_t eui = rcd_eui64(dev->mac);
 	char guid[24];
 
-	snprintf(guid, sizeof(guid), "%02x%02x:%02xff:fe%02x:%02x%02x", mac[0] ^ 2, mac[1], mac[2],
-		mac[3], mac[4], mac[5]);
+	snprintf(guid, sizeof(guid), "%04x:%04x:%04x:%04x", (uint16_t)(eui >> 48),
+		(uint16_t)(eui >> 32), (uint16_t)(eui >> 16), (uint16_t)eui);
 	show_names(show, dev);
 	show_text(show, "node_type", "ca");
 	show_text(show, "fw", RCD_RELEASE);

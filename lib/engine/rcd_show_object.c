@@ -80,7 +80,10 @@ show_object_qp_type_name(const struct rcd_hqp *hqp)
 static void
 show_object_qps(const struct rcd_show *show, const struct rcd_context *context)
 {
-	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	static const char *const states[] = {
+#define RCD_QP_STATE(symbol, number) [number] = #symbol,
+#include "rcd_number.def"
+	};
 
 	for (uint32_t i = 0; i < context->hqps.capacity; i++) {
 		const struct rcd_hqp *hqp = context->hqps.slots[i];

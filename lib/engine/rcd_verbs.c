@@ -25,6 +25,7 @@
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_mr.h"
 #include "rcd_near.h"
@@ -43,7 +44,6 @@
 #include "rcd_wqe.h"
 #include "rcd_wr.h"
 
-#define WR_MAX        (1u << 16)
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
 static void
@@ -65,7 +65,7 @@ rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	RCD_ON_CONTROL();
 	if (pd == NULL)
 		return -ENOENT;
-	if (req->depth == 0 || req->depth > WR_MAX || req->max_sge > RCD_SGE_MAX ||
+	if (req->depth == 0 || req->depth > RCD_WQ_DEPTH_MAX || req->max_sge > RCD_SGE_MAX ||
 		req->limit > req->depth)
 		return -EINVAL;
 	depth = rcd_power_up(req->depth);
@@ -226,9 +226,9 @@ rcd_verbs_qpn_is_of(const struct rcd_conn *conn, uint32_t qpn)
 static int
 verbs_qp_check(struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
-	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > WR_MAX || req->rq_depth > WR_MAX ||
-		req->max_send_sge > RCD_SGE_MAX || req->max_recv_sge > RCD_SGE_MAX ||
-		req->max_inline > RCD_INLINE_MAX)
+	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
+		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
+		req->max_recv_sge > RCD_SGE_MAX || req->max_inline > RCD_INLINE_MAX)
 		return -EINVAL;
 	if (rcd_table_get(&context->pds, req->pd) == NULL ||
 		rcd_table_get(&context->cqs, req->send_cq) == NULL ||

@@ -18,19 +18,25 @@ struct rcd_conn;
 struct rcd_context;
 struct rcd_hqp;
 
+/** A shared receive queue. -ENOENT: no such domain; -EINVAL: out of range. */
 int
 rcd_verbs_srq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep);
+/** Arm its limit. -ENOENT; -EINVAL: more than its depth. */
 int
 rcd_verbs_srq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_req *req);
+/** -ENOENT */
 int
 rcd_verbs_srq_query(
 	struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);
+/** -ENOENT; -EBUSY: queue pairs refer to it. */
 int
 rcd_verbs_srq_destroy(struct rcd_context *context, uint32_t handle);
+/** A queue pair in RESET. -ENOENT: an object that it names is not there; -EINVAL: out of range. */
 int
 rcd_verbs_qp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep);
+/** -ENOENT; its groups are left, its windows unbound. */
 int
 rcd_verbs_qp_destroy(struct rcd_context *context, uint32_t handle);
 

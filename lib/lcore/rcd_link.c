@@ -17,6 +17,7 @@
 #include "rcd_ip.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_nd.h"
 #include "rcd_note.h"
@@ -228,7 +229,7 @@ link_answer_echo(struct rcd_lcore *lcore, const struct rcd_lport *lport, const s
 		at += RCD_IPV4_LEN;
 	} else {
 		struct rcd_ipv6 ip = {
-			.hop_limit = 64,
+			.hop_limit = RCD_HOP_LIMIT,
 			.next_header = RCD_IP_PROTO_ICMPV6,
 			.payload_len = (uint16_t)icmp_len,
 			.src = pkt->dgid,

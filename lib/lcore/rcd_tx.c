@@ -187,7 +187,7 @@ rcd_tx_path(const struct rcd_lcore *lcore, const struct rcd_lport *lport, const 
 		.vlan_tci = vlan_id,
 		.l3 = rcd_gid_is_ipv4(&av->dgid) ? RCD_L3_IPV4 : RCD_L3_IPV6,
 		.tclass = av->tclass,
-		.hop_limit = av->hop_limit != 0 ? av->hop_limit : 64,
+		.hop_limit = av->hop_limit != 0 ? av->hop_limit : RCD_HOP_LIMIT,
 		.sport = tx_source_port(av->flow_label, qpn, dest_qpn),
 		.flow_label = av->flow_label,
 		.sgid = av->sgid,

@@ -184,10 +184,11 @@ rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copie
 int
 rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
 {
-	int err = umem_charge_key(umem, pd);
 	struct rcd_umr *umr;
+	int err;
 
 	RCD_ON_CONTROL();
+	err = umem_charge_key(umem, pd);
 	if (err != 0)
 		return err;
 	umr = calloc(1, sizeof(*umr));
@@ -308,9 +309,10 @@ int
 rcd_umem_mw_free(struct rcd_umem *umem, uint32_t key)
 {
 	struct change change = { .umem = umem, .key = { key } };
-	int err = umem_on_lcore(&change, umem_mw_free_on_lcore);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = umem_on_lcore(&change, umem_mw_free_on_lcore);
 	if (err == 0) {
 		umem->mw_count--;
 		rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MRS, 1);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rcd_dev.h"
+#include "rcd_eth.h"
 #include "rcd_kaddr.h"
 #include "rcd_lcores.h"
 #include "rcd_ports.h"
@@ -142,9 +143,11 @@ rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
 static struct rcd_gid
 dev_view_link_local(const uint8_t *mac)
 {
-	struct rcd_gid gid = { { 0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3],
-		mac[4], mac[5] } };
+	struct rcd_gid gid = { { 0xfe, 0x80 } };
+	uint64_t eui = rcd_eui64(mac);
 
+	for (int i = 0; i < 8; i++)
+		gid.raw[8 + i] = (uint8_t)(eui >> (56 - 8 * i));
 	return gid;
 }
 

@@ -170,9 +170,10 @@ rcd_hop_claim(struct rcd_hops *hops, const struct rcd_hop_key *key, void *entry)
 uint32_t
 rcd_hop_make(struct rcd_hops *hops, const struct rcd_hop_key *key, const uint8_t *mac)
 {
-	uint32_t hop = hop_new(hops, key);
+	uint32_t hop;
 
 	RCD_ON_CONTROL();
+	hop = hop_new(hops, key);
 	if (hop == RCD_HOP_NONE)
 		return RCD_HOP_NONE;
 	rcd_hop_get(hops, hop);

@@ -86,7 +86,7 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
-/* A device of this engine that has an address, and is reached without a port. @return NULL */
+/* A device of this engine that has an address, whose MAC needs no asking. @return NULL */
 static struct rcd_dev *
 route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 {

@@ -26,6 +26,14 @@ enum {
 	RCD_ETHERTYPE_IPV6 = 0x86dd,
 };
 
+/** The identifier of 64 bits that is made of a MAC (RFC 4291, appendix A). */
+static inline uint64_t
+rcd_eui64(const uint8_t *mac)
+{
+	return (uint64_t)(mac[0] ^ 2) << 56 | (uint64_t)mac[1] << 48 | (uint64_t)mac[2] << 40 |
+		UINT64_C(0xfffe) << 24 | (uint64_t)mac[3] << 16 | (uint64_t)mac[4] << 8 | mac[5];
+}
+
 /** An Ethernet header, integers in host order. */
 struct rcd_eth {
 	uint8_t dst[RCD_MAC_LEN];
