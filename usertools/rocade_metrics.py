@@ -106,7 +106,7 @@ def lcores(about):
         polls.add(lcore['polls'], lcore=lcore['lcore'])
         busy.add(lcore['busy_polls'], lcore=lcore['lcore'])
         longest.add(lcore['longest_poll_work'], lcore=lcore['lcore'])
-        clients.add(lcore['sessions'], lcore=lcore['lcore'])
+        clients.add(lcore['contexts'], lcore=lcore['lcore'])
     return [polls, busy, longest, clients]
 
 
@@ -114,7 +114,7 @@ def quotas(engine):
     used = Family('rocade_quota_used', 'gauge', 'what all clients have of a resource')
     limit = Family('rocade_quota_limit', 'gauge', 'what there is of it')
     refused = Family('rocade_refused_requests', 'counter', 'requests beyond a limit', 'requests')
-    sessions = Family('rocade_client_connections', 'gauge', 'connections of a user')
+    connections = Family('rocade_client_connections', 'gauge', 'connections of a user')
     theirs = Family('rocade_client_quota_used', 'gauge', 'what a user has of a resource')
     most = Family('rocade_client_quota_limit', 'gauge', 'what the user may have of it')
     left_out = Family('rocade_clients_left_out', 'gauge', 'users without samples of their own')
@@ -127,14 +127,14 @@ def quotas(engine):
                 limit.add(use['limit'], resource=name)
         elif entry['of'] == 'uid':
             users.append(entry)
-    users.sort(key=lambda entry: -entry['sessions'])
+    users.sort(key=lambda entry: -entry['connections'])
     for entry in users[:USERS_MOST]:
-        sessions.add(entry['sessions'], uid=entry['uid'])
+        connections.add(entry['connections'], uid=entry['uid'])
         for name, use in entry['quota'].items():
             theirs.add(use['used'], uid=entry['uid'], resource=name)
             most.add(use['limit'], uid=entry['uid'], resource=name)
     left_out.add(max(len(users) - USERS_MOST, 0))
-    return [used, limit, refused, sessions, theirs, most, left_out]
+    return [used, limit, refused, connections, theirs, most, left_out]
 
 
 def whole(about):

@@ -25,7 +25,7 @@ COLUMNS = {
         Column('drops', 'DROPS/s', 'rate'), Column('again', 'AGAIN/s', 'rate')],
     'lcores': [
         Column('lcore', 'LCORE', 'number'), Column('busy', 'BUSY', 'share'),
-        Column('polls', 'POLLS/s', 'rate'), Column('sessions', 'CLIENTS', 'number'),
+        Column('polls', 'POLLS/s', 'rate'), Column('contexts', 'CONTEXTS', 'number'),
         Column('longest', 'LONGEST', 'number'), Column('node', 'NODE', 'number')],
     'clients': [
         Column('pid', 'PID', 'number'), Column('user', 'USER', 'text'),
@@ -98,7 +98,7 @@ def lcores(before, after, seconds):
         busy = grown(entry['busy_polls'], past.get('busy_polls'))
         rows.append({
             'lcore': entry['lcore'], 'busy': min(busy / polls, 1) if polls else 0,
-            'polls': polls / seconds, 'sessions': entry['sessions'],
+            'polls': polls / seconds, 'contexts': entry['contexts'],
             'longest': entry['longest_poll_work'], 'node': entry['numa_node']})
     return rows
 

@@ -54,7 +54,7 @@ context_choose_lcore(struct rcd_engine *engine, const struct rcd_dev *dev)
 	struct rcd_lcore *best = engine->lcores.lcore[0];
 
 	for (uint32_t i = 1; i < engine->lcores.count && i < dev->lport.queues; i++)
-		if (engine->lcores.lcore[i]->client_count < best->client_count)
+		if (engine->lcores.lcore[i]->context_count < best->context_count)
 			best = engine->lcores.lcore[i];
 	return best;
 }
@@ -106,7 +106,7 @@ context_destroy(struct rcd_context *context)
 	rcd_neigh_leave(engine->ports.neighs, &context->quota);
 	if (context->dev != NULL) {
 		rcd_verbs_end(context);
-		client->lcore->client_count--;
+		client->lcore->context_count--;
 		LIST_REMOVE(context, link);
 	}
 	if (client->shm != NULL)
@@ -236,7 +236,7 @@ rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
 	LIST_INSERT_HEAD(&engine->contexts, context, link);
 	LIST_INSERT_HEAD(&context->conns, conn, context_link);
 	conn->context = context;
-	context->client.lcore->client_count++;
+	context->client.lcore->context_count++;
 	rcd_lcore_call(context->client.lcore, context_add_on_lcore, &context->client);
 	return 0;
 }

@@ -116,7 +116,7 @@ struct rcd_lcore {
 	int sleep_fd; /**< epoll by edge: wake_fd, those of the clients; none is read */
 	uint32_t sleeping;
 	int socket_id;
-	uint32_t client_count; /**< the control thread's */
+	uint32_t context_count; /**< the control thread's */
 	uint64_t note_ns;      /**< when the time of note_left began */
 	uint32_t note_left;    /**< notes that the network may still cause in it */
 	/** Since the start, and those that found something; relaxed, any thread looks. */

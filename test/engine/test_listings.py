@@ -29,7 +29,7 @@ MEMBERS = {
 }
 QUOTA_MEMBERS = {
     'all': ['of', 'refusals', 'quota'],
-    'uid': ['of', 'uid', 'sessions', 'quota'],
+    'uid': ['of', 'uid', 'connections', 'quota'],
     'client': ['of', 'uid', 'pid', 'comm', 'ctxn', 'quota'],
 }
 
