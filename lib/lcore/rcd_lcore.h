@@ -117,8 +117,8 @@ struct rcd_lcore {
 	uint32_t sleeping;
 	int socket_id;
 	uint32_t context_count; /**< the control thread's */
-	uint64_t note_ns;      /**< when the time of note_left began */
-	uint32_t note_left;    /**< notes that the network may still cause in it */
+	uint64_t note_ns;       /**< when the time of note_left began */
+	uint32_t note_left;     /**< notes that the network may still cause in it */
 	/** Since the start, and those that found something; relaxed, any thread looks. */
 	uint64_t polls;
 	uint64_t busy_polls;
