@@ -52,7 +52,7 @@ rcd_cma_client_destroy(struct rcd_cma_client *client);
  * @param op   enum rcd_ctrl_op, of those in rcd_ctrl.def that are RCD_CTRL_CM
  * @param out  zero; the body of the reply
  * @param fd   -1; set to a descriptor for the client, which the caller closes when it was sent
- * @return 0 or -errno; never -EAGAIN
+ * @return 0 or -errno
  */
 int
 rcd_cma_serve(struct rcd_cma_client *client, const void *asker, uint32_t op,

@@ -40,8 +40,7 @@ cma_serve_cm_event(struct request *r)
 
 	if (channel == NULL)
 		return -ENOENT;
-	/* -EAGAIN would have the request wait for a neighbour. */
-	return rcd_cma_event_take(r->client, channel, &r->out->cm_event_rep) == 0 ? 0 : -ENODATA;
+	return rcd_cma_event_take(r->client, channel, &r->out->cm_event_rep);
 }
 
 static int

@@ -188,7 +188,7 @@ audit_check_queues(struct audit *audit, const struct rcd_context *context)
 			(hqp->srq != NULL &&
 				!audit_has(&context->srqs, hqp->srq->handle, hqp->srq)) ||
 			hqp->lcore->qps[hqp->qpn % RCD_QP_SLOTS] != hqp ||
-			context->engine->lcores.qp_owner[hqp->qpn % RCD_QP_SLOTS] !=
+			context->all->conf.lcores->qp_owner[hqp->qpn % RCD_QP_SLOTS] !=
 				hqp->lcore->index + 1)
 			wrong(audit, "queue pair %u refers to what is not its client's", hqp->qpn);
 	}
@@ -206,7 +206,7 @@ audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_
 			owner->client);
 	if (cma == NULL)
 		return;
-	if (cma->cma != audit->engine->cma || cma->owner != user || cma->quota != user->quota)
+	if (cma->cma != audit->engine->cm.cma || cma->owner != user || cma->quota != user->quota)
 		wrong(audit, "client %u is charged and told by another one's CM", owner->client);
 	audit_add_table(audit, owner, &cma->ids, "identifiers");
 	audit_add_table(audit, owner, &cma->channels, "CM channels");
@@ -258,7 +258,7 @@ audit_check_conn(struct audit *audit, const struct rcd_conn *conn)
 	audit->parked += conn->parked;
 	audit_add_item(audit, &owner, conn, NULL, 0);
 	audit_check_cm(audit, &owner, &conn->cm);
-	if (rcd_conn_find(audit->engine, conn->serial) != conn)
+	if (rcd_conns_find(&audit->engine->conns, conn->serial) != conn)
 		wrong(audit, "client %u is not found", conn->serial);
 }
 
@@ -268,10 +268,10 @@ audit_is_client(const struct rcd_engine *engine, const struct rcd_cma_client *wa
 	const struct rcd_context *context;
 	const struct rcd_conn *conn;
 
-	LIST_FOREACH(conn, &engine->conns, link)
+	LIST_FOREACH(conn, &engine->conns.list, link)
 		if (conn->cm.cma == wanted)
 			return true;
-	LIST_FOREACH(context, &engine->contexts, link)
+	LIST_FOREACH(context, &engine->contexts.list, link)
 		if (context->cm.cma == wanted)
 			return true;
 	return false;
@@ -286,7 +286,7 @@ audit_check_shares(struct audit *audit)
 	const struct rcd_conn *conn;
 	uint32_t listed = 0;
 
-	LIST_FOREACH(context, &engine->contexts, link) {
+	LIST_FOREACH(context, &engine->contexts.list, link) {
 		if (rcd_context_first(context) == NULL)
 			wrong(audit, "a context is nobody's");
 		LIST_FOREACH(conn, &context->conns, context_link) {
@@ -296,7 +296,7 @@ audit_check_shares(struct audit *audit)
 					conn->serial);
 		}
 	}
-	LIST_FOREACH(conn, &engine->conns, link)
+	LIST_FOREACH(conn, &engine->conns.list, link)
 		listed -= conn->context != NULL;
 	if (listed != 0)
 		wrong(audit, "contexts have more connections than there are, or fewer");
@@ -309,17 +309,17 @@ audit_check_lists(struct audit *audit)
 	const struct rcd_engine *engine = audit->engine;
 	const struct rcd_cmid *id;
 
-	LIST_FOREACH(id, &engine->cma->ids, all_link)
+	LIST_FOREACH(id, &engine->cm.cma->ids, all_link)
 		if (!audit_is_client(engine, id->client) ||
 			!audit_has(&id->client->ids, id->handle, id)) {
 			wrong(audit, "identifier %u belongs to nobody", id->handle);
 			break;
 		}
-	if (audit->qps != engine->qp_used)
-		wrong(audit, "%u queue pairs, counted %u", audit->qps, engine->qp_used);
-	if (audit->clients != engine->client_count || audit->parked != engine->parked_count)
+	if (audit->qps != engine->qpns.used)
+		wrong(audit, "%u queue pairs, counted %u", audit->qps, engine->qpns.used);
+	if (audit->clients != engine->conns.count || audit->parked != engine->conns.inbox.parked)
 		wrong(audit, "%u clients, %u parked; counted %u, %u", audit->clients, audit->parked,
-			engine->client_count, engine->parked_count);
+			engine->conns.count, engine->conns.inbox.parked);
 }
 
 /* What is charged to somebody is what it has, where the audit can count it. */
@@ -329,7 +329,7 @@ audit_check_accounts(struct audit *audit)
 	const struct rcd_context *context;
 	const struct rcd_conn *conn;
 
-	LIST_FOREACH(conn, &audit->engine->conns, link) {
+	LIST_FOREACH(conn, &audit->engine->conns.list, link) {
 		if (conn->quota.user->uid != conn->uid)
 			wrong(audit, "client %u is charged to another user", conn->serial);
 		if (conn->quota.used[RCD_RESOURCE_CLIENTS] != 1 ||
@@ -339,7 +339,7 @@ audit_check_accounts(struct audit *audit)
 			wrong(audit, "client %u is charged for what it does not have",
 				conn->serial);
 	}
-	LIST_FOREACH(context, &audit->engine->contexts, link) {
+	LIST_FOREACH(context, &audit->engine->contexts.list, link) {
 		const uint64_t *used = context->quota.used;
 		const struct rcd_conn *first = rcd_context_first(context);
 
@@ -370,11 +370,11 @@ audit_check_book(struct audit *audit)
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
 		uint64_t clients = 0, users = 0;
 
-		LIST_FOREACH(conn, &audit->engine->conns, link)
+		LIST_FOREACH(conn, &audit->engine->conns.list, link)
 			clients += conn->quota.used[i];
-		LIST_FOREACH(context, &audit->engine->contexts, link)
+		LIST_FOREACH(context, &audit->engine->contexts.list, link)
 			clients += context->quota.used[i];
-		LIST_FOREACH(rest, &audit->engine->cma->rests, link)
+		LIST_FOREACH(rest, &audit->engine->cm.cma->rests, link)
 			clients += rest->rest.used[i];
 		clients +=
 			i == RCD_RESOURCE_DESCRIPTORS ? rcd_closer_owed(audit->engine->closer) : 0;
@@ -389,7 +389,7 @@ audit_check_book(struct audit *audit)
 				(unsigned long long)clients, (unsigned long long)users,
 				(unsigned long long)book->used[i]);
 	}
-	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cma_connections(audit->engine->cma))
+	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cma_connections(audit->engine->cm.cma))
 		wrong(audit, "%llu connections are charged for",
 			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
 }
@@ -471,9 +471,9 @@ rcd_engine_audit(const struct rcd_engine *engine, char *error, size_t error_len)
 	audit_check_shares(&audit);
 	if (audit.err != 0)
 		return audit.err;
-	LIST_FOREACH(conn, &engine->conns, link)
+	LIST_FOREACH(conn, &engine->conns.list, link)
 		audit_check_conn(&audit, conn);
-	LIST_FOREACH(context, &engine->contexts, link)
+	LIST_FOREACH(context, &engine->contexts.list, link)
 		audit_check_context(&audit, context);
 	audit_check_lists(&audit);
 	audit_check_accounts(&audit);
@@ -488,12 +488,12 @@ void
 rcd_engine_holdings(const struct rcd_engine *engine, struct rcd_holdings *holdings)
 {
 	RCD_ON_CONTROL();
-	*holdings = (struct rcd_holdings){ .clients = engine->client_count,
-		.parked = engine->parked_count,
-		.qps = engine->qp_used,
-		.cm_connections = rcd_cma_connections(engine->cma),
+	*holdings = (struct rcd_holdings){ .clients = engine->conns.count,
+		.parked = engine->conns.inbox.parked,
+		.qps = engine->qpns.used,
+		.cm_connections = rcd_cma_connections(engine->cm.cma),
 		.closing = rcd_closer_held(engine->closer),
-		.cm_ids = rcd_cmid_count(engine->cma, RCD_CMA_NO_DEV),
+		.cm_ids = rcd_cmid_count(engine->cm.cma, RCD_CMA_NO_DEV),
 		.window_bytes = rcd_guard_used() };
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
 		holdings->charged += engine->book.used[i];

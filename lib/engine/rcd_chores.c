@@ -7,7 +7,8 @@
 #include "rcd_chores.h"
 
 #include "rcd_cma.h"
-#include "rcd_context.h"
+#include "rcd_conns.h"
+#include "rcd_contexts.h"
 #include "rcd_dev.h"
 #include "rcd_engine_priv.h"
 #include "rcd_inbox.h"
@@ -40,7 +41,7 @@ chores_links_due(void *arg, uint64_t done_ns)
 
 	if (!chores_has_ports(engine))
 		return RCD_NEVER;
-	return done_ns + (engine->client_count > 0 ? LINKS_NS : LINKS_IDLE_NS);
+	return done_ns + (engine->conns.count > 0 ? LINKS_NS : LINKS_IDLE_NS);
 }
 
 static void
@@ -105,7 +106,7 @@ chores_check_memory(void *arg, uint64_t now_ns)
 	(void)now_ns;
 	/* Before the look: what comes during it is looked at again. */
 	__atomic_store_n(&engine->faulted, false, __ATOMIC_SEQ_CST);
-	rcd_context_check_memory(engine);
+	rcd_contexts_check_memory(&engine->contexts);
 }
 
 /* Who was not heard, because what he may send could not be closed. */
@@ -115,7 +116,7 @@ chores_refused_due(void *arg, uint64_t done_ns)
 	const struct rcd_engine *engine = arg;
 
 	(void)done_ns;
-	return engine->accept_later || engine->read_later ? 0 : RCD_NEVER;
+	return engine->conns.accept_later || engine->conns.inbox.read_later ? 0 : RCD_NEVER;
 }
 
 static void
@@ -124,9 +125,9 @@ chores_hear_refused(void *arg, uint64_t now_ns)
 	struct rcd_engine *engine = arg;
 
 	(void)now_ns;
-	rcd_conn_accept_again(engine);
-	if (engine->read_later)
-		rcd_inbox_read_again(engine);
+	rcd_conns_accept_again(&engine->conns);
+	if (engine->conns.inbox.read_later)
+		rcd_inbox_read_again(&engine->conns);
 }
 
 static uint64_t
@@ -135,7 +136,7 @@ chores_connections_due(void *arg, uint64_t done_ns)
 	const struct rcd_engine *engine = arg;
 
 	(void)done_ns;
-	return rcd_cma_next(engine->cma);
+	return rcd_cma_next(engine->cm.cma);
 }
 
 static void
@@ -143,7 +144,7 @@ chores_tick_connections(void *arg, uint64_t now_ns)
 {
 	const struct rcd_engine *engine = arg;
 
-	rcd_cma_tick(engine->cma, now_ns);
+	rcd_cma_tick(engine->cm.cma, now_ns);
 }
 
 static const struct rcd_chore_ops chores[RCD_CHORES] = {

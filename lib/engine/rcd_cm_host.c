@@ -17,26 +17,27 @@
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
-#include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_gsi.h"
+#include "rcd_hqp.h"
 #include "rcd_lcore.h"
+#include "rcd_lcores.h"
 #include "rcd_link.h"
 #include "rcd_lport.h"
+#include "rcd_ports.h"
 #include "rcd_random.h"
 #include "rcd_request.h"
 #include "rcd_route.h"
 #include "rcd_rtnl.h"
 #include "rcd_stream.h"
 #include "rcd_thread.h"
-#include "rcd_verbs.h"
 
 static uint32_t
 cm_host_random(void *arg)
 {
-	struct rcd_engine *engine = arg;
+	const struct rcd_cm_host *host = arg;
 
-	return rcd_random_u32(&engine->random);
+	return rcd_random_u32(host->conf.random);
 }
 
 static void
@@ -57,10 +58,10 @@ cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 static bool
 cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 {
-	const struct rcd_engine *engine = arg;
+	const struct rcd_cm_host *host = arg;
 
 	while (*place < RCD_DEVS_MAX) {
-		const struct rcd_dev *dev = engine->ports.devs[(*place)++];
+		const struct rcd_dev *dev = host->conf.ports->devs[(*place)++];
 
 		if (dev == NULL)
 			continue;
@@ -73,8 +74,8 @@ cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 static bool
 cm_host_dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *out)
 {
-	const struct rcd_engine *engine = arg;
-	const struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, serial);
+	const struct rcd_cm_host *host = arg;
+	const struct rcd_dev *dev = rcd_dev_by_serial(host->conf.ports, serial);
 
 	if (dev != NULL)
 		cm_host_describe(dev, out);
@@ -84,14 +85,14 @@ cm_host_dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *out)
 static void
 cm_host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add)
 {
-	struct rcd_engine *engine = arg;
+	const struct rcd_cm_host *host = arg;
 	const struct rcd_dev *dev;
 
 	if (serial == RCD_CMA_NO_DEV) {
-		rcd_counter_add(&engine->counters, counter, add);
+		rcd_counter_add(host->conf.counters, counter, add);
 		return;
 	}
-	dev = rcd_dev_by_serial(&engine->ports, serial);
+	dev = rcd_dev_by_serial(host->conf.ports, serial);
 	if (dev != NULL)
 		rcd_counter_add(rcd_lport_control_counters(&dev->lport), counter, add);
 }
@@ -99,7 +100,9 @@ cm_host_count(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add
 static int
 cm_host_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad, struct rcd_waiter *waiter)
 {
-	return rcd_gsi_send(arg, way, mad, waiter);
+	const struct rcd_cm_host *host = arg;
+
+	return rcd_gsi_send(host->gsi, way, mad, waiter);
 }
 
 /* What an lcore has to say. */
@@ -125,9 +128,9 @@ static void
 cm_host_membership(void *arg, uint32_t serial, const struct rcd_gid *source,
 	const struct rcd_gid *group, uint16_t vlan_id, bool leave)
 {
-	struct rcd_engine *engine = arg;
+	const struct rcd_cm_host *host = arg;
 	struct saying saying = {
-		.dev = rcd_dev_by_serial(&engine->ports, serial),
+		.dev = rcd_dev_by_serial(host->conf.ports, serial),
 		.source = source,
 		.group = group,
 		.vlan_id = vlan_id,
@@ -135,7 +138,7 @@ cm_host_membership(void *arg, uint32_t serial, const struct rcd_gid *source,
 	};
 
 	if (saying.dev != NULL)
-		rcd_lcore_call(engine->lcores.lcore[0], cm_host_say_on_lcore, &saying);
+		rcd_lcore_call(host->conf.lcores->lcore[0], cm_host_say_on_lcore, &saying);
 }
 
 static int
@@ -143,7 +146,7 @@ cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_g
 	struct rcd_waiter *waiter)
 {
 	const struct rcd_cm_user *user = owner;
-	struct rcd_dev *dev = rcd_dev_by_serial(&user->engine->ports, serial);
+	struct rcd_dev *dev = rcd_dev_by_serial(user->host->conf.ports, serial);
 	uint8_t mac[RCD_MAC_LEN];
 	uint32_t hop;
 
@@ -155,8 +158,8 @@ cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_g
 static bool
 cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid)
 {
-	const struct rcd_engine *engine = arg;
-	struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, serial);
+	const struct rcd_cm_host *host = arg;
+	struct rcd_dev *dev = rcd_dev_by_serial(host->conf.ports, serial);
 
 	return dev != NULL && rcd_route_reachable(dev, sgid_index, dgid);
 }
@@ -164,9 +167,9 @@ cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_g
 static int
 cm_host_source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
 {
-	const struct rcd_engine *engine = arg;
+	const struct rcd_cm_host *host = arg;
 	struct rcd_rtnl_way way = { .source = *src };
-	int err = rcd_rtnl_way(engine->ports.rtnl, dgid, *ifindex, &way);
+	int err = rcd_rtnl_way(host->conf.ports->rtnl, dgid, *ifindex, &way);
 
 	if (err != 0)
 		return err;
@@ -184,7 +187,9 @@ cm_host_may_bind(const void *asker)
 static bool
 cm_host_has_qpn(const void *asker, uint32_t qpn)
 {
-	return rcd_verbs_qpn_is_of(asker, qpn);
+	const struct rcd_conn *conn = asker;
+
+	return rcd_hqp_is_of(conn->cm.host->conf.lcores, conn, qpn);
 }
 
 static pid_t
@@ -215,7 +220,7 @@ cm_host_stream_close(void *owner, int sock)
 }
 
 int
-rcd_cm_host_create(struct rcd_engine *engine)
+rcd_cm_host_init(struct rcd_cm_host *host, const struct rcd_cm_host_conf *conf)
 {
 	static const struct rcd_cma_ops ops = {
 		.now_ns = rcd_clock_ns,
@@ -235,27 +240,30 @@ rcd_cm_host_create(struct rcd_engine *engine)
 		.stream_close = cm_host_stream_close,
 		.stream_send = rcd_ctrl_stream_send,
 	};
-	struct rcd_cma_conf conf = {
-		.secret = engine->secret[2],
-		.first_tid = engine->secret[3],
-		.guid = engine->generation,
+	struct rcd_cma_conf cma = {
+		.secret = conf->secret[0],
+		.first_tid = conf->secret[1],
+		.guid = conf->guid,
 		.ops = &ops,
-		.arg = engine,
-		.alarms = &engine->alarms,
+		.arg = host,
+		.alarms = conf->alarms,
 	};
 
 	RCD_ON_CONTROL();
-	engine->cma = rcd_cma_create(&conf);
-	return engine->cma != NULL ? rcd_gsi_create(engine) : -ENOMEM;
+	*host = (struct rcd_cm_host){ .conf = *conf };
+	host->cma = rcd_cma_create(&cma);
+	host->gsi = rcd_gsi_create(conf->ports, conf->lcores, rcd_random_u32(conf->random));
+	return host->cma != NULL && host->gsi != NULL ? 0 : -ENOMEM;
 }
 
 void
-rcd_cm_host_destroy(struct rcd_engine *engine)
+rcd_cm_host_fini(struct rcd_cm_host *host)
 {
 	RCD_ON_CONTROL();
-	rcd_cma_destroy(engine->cma);
-	engine->cma = NULL;
-	rcd_gsi_destroy(engine);
+	rcd_cma_destroy(host->cma);
+	rcd_gsi_destroy(host->gsi);
+	host->cma = NULL;
+	host->gsi = NULL;
 }
 
 int
@@ -266,7 +274,7 @@ rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 	RCD_ON_CONTROL();
 	/* What a client has of this is made when it first asks. */
 	if (user->cma == NULL)
-		user->cma = rcd_cma_client_create(user->engine->cma, user, user->quota);
+		user->cma = rcd_cma_client_create(user->host->cma, user, user->quota);
 	if (user->cma == NULL)
 		return -ENOMEM;
 	return rcd_cma_serve(user->cma, r->conn, r->op, r->in, r->out, fd);

@@ -8,13 +8,39 @@
 #ifndef RCD_CM_HOST_H
 #define RCD_CM_HOST_H
 
+#include <stdint.h>
+
 #include "rcd_quota.h"
 
+struct rcd_alarms;
+struct rcd_cma;
 struct rcd_cma_client;
 struct rcd_conn;
 struct rcd_context;
-struct rcd_engine;
+struct rcd_counters;
+struct rcd_gsi;
+struct rcd_lcores;
+struct rcd_ports;
+struct rcd_random;
 struct rcd_request;
+
+/** What it needs. All of it is there as long as it is. */
+struct rcd_cm_host_conf {
+	struct rcd_ports *ports;
+	struct rcd_lcores *lcores;
+	struct rcd_alarms *alarms;
+	struct rcd_random *random;
+	struct rcd_counters *counters; /**< of what is no device's */
+	const uint64_t *secret;        /**< two words that nobody can guess */
+	uint64_t guid;                 /**< of the engine */
+};
+
+/** The CM service of an engine, and QP1. */
+struct rcd_cm_host {
+	struct rcd_cm_host_conf conf;
+	struct rcd_cma *cma;
+	struct rcd_gsi *gsi;
+};
 
 /**
  * Who has identifiers and their channels: a context, all of whose connections may use them; or a
@@ -22,19 +48,19 @@ struct rcd_request;
  */
 struct rcd_cm_user {
 	struct rcd_cma_client *cma; /**< NULL: none were asked for */
-	struct rcd_engine *engine;
+	struct rcd_cm_host *host;
 	struct rcd_quota_entry *quota; /**< who is charged, for neighbours too */
 	const struct rcd_conn *conn;   /**< NULL: it is a context's */
 	const struct rcd_context *context;
 };
 
-/** Make the CM service of an engine, and QP1. @return 0 or -ENOMEM */
+/** Make both. @return 0 or -ENOMEM: it is for rcd_cm_host_fini() */
 int
-rcd_cm_host_create(struct rcd_engine *engine);
+rcd_cm_host_init(struct rcd_cm_host *host, const struct rcd_cm_host_conf *conf);
 
-/** End both, after all users. What was not made is left alone. */
+/** End both, after all users. All zero is allowed. */
 void
-rcd_cm_host_destroy(struct rcd_engine *engine);
+rcd_cm_host_fini(struct rcd_cm_host *host);
 
 /** Serve a request of a connection, as rcd_cma_serve(). @return also -ENOMEM */
 int

@@ -21,22 +21,19 @@
 #include "rcd_quota.h"
 #include "rcd_waiter.h"
 
+struct rcd_conns;
 struct rcd_context;
-struct rcd_engine;
-
-/** Lists of connections that are found together by their serial. */
-#define RCD_CONN_BUCKETS 1024
 
 /** A connection. */
 struct rcd_conn {
 	LIST_ENTRY(rcd_conn) link;         /**< of all */
 	LIST_ENTRY(rcd_conn) serial_link;  /**< of those that are found together */
 	LIST_ENTRY(rcd_conn) context_link; /**< of those that use the same context */
-	struct rcd_engine *engine;
-	struct rcd_context *context;  /**< NULL: it has opened none */
-	struct rcd_quota_entry quota; /**< what it has whatever it opens */
-	struct rcd_cm_user cm;        /**< until it has a context */
-	uint32_t serial;              /**< of no other connection of this engine's life */
+	struct rcd_conns *all;             /**< that it is one of */
+	struct rcd_context *context;       /**< NULL: it has opened none */
+	struct rcd_quota_entry quota;      /**< what it has whatever it opens */
+	struct rcd_cm_user cm;             /**< until it has a context */
+	uint32_t serial;                   /**< of no other connection of this engine's life */
 	int sock;
 	pid_t pid;
 	uid_t uid;
@@ -50,7 +47,7 @@ struct rcd_conn {
 	/* Of rcd_inbox.c: what was not read, and a request that waits. */
 	struct rcd_waiter waiter;  /**< for a neighbour */
 	struct rcd_alarm patience; /**< time is up, or it is tried again */
-	TAILQ_ENTRY(rcd_conn) parked_link;
+	TAILQ_ENTRY(rcd_conn) unfinished_link;
 	bool read_later; /**< it brings descriptors, and the closer has no room */
 	bool parked;
 	bool unfinished; /**< parked, and to go on in the next round */
@@ -59,7 +56,6 @@ struct rcd_conn {
 };
 
 LIST_HEAD(rcd_conn_list, rcd_conn);
-TAILQ_HEAD(rcd_parked_queue, rcd_conn);
 
 /** Descriptors that are charged to a connection for itself. */
 static inline uint64_t
@@ -75,21 +71,6 @@ enum rcd_source {
 	RCD_SOURCE_NOTES,
 	RCD_SOURCE_NETLINK,
 };
-
-/**
- * Take what waits at the listening socket, if anything does. While the closer is full nobody is
- * taken, and the socket is not looked at.
- */
-void
-rcd_conn_accept(struct rcd_engine *engine);
-
-/** Look at it again, when the closer has room. */
-void
-rcd_conn_accept_again(struct rcd_engine *engine);
-
-/** A connection by its serial. @return NULL: it has gone */
-struct rcd_conn *
-rcd_conn_find(const struct rcd_engine *engine, uint32_t serial);
 
 /**
  * Make the event stream of a connection, and charge it.

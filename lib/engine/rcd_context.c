@@ -16,25 +16,23 @@
 #include "rcd_bits.h"
 #include "rcd_cm_host.h"
 #include "rcd_conn.h"
+#include "rcd_contexts.h"
 #include "rcd_counter.h"
 #include "rcd_dev.h"
-#include "rcd_engine_priv.h"
-#include "rcd_guard.h"
 #include "rcd_hcq.h"
 #include "rcd_host.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_mr.h"
 #include "rcd_neigh.h"
+#include "rcd_ports.h"
 #include "rcd_quota.h"
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
 #include "rcd_ufile.h"
-#include "rcd_ulost.h"
 #include "rcd_ushare.h"
-#include "rcd_verbs.h"
 
 /** What the engine holds for a context; heap included. */
 #define CONTEXT_DESCRIPTORS 3
@@ -49,51 +47,21 @@ context_add_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 /* The lcore with the fewest clients among those that have a queue of the device. */
 static struct rcd_lcore *
-context_choose_lcore(struct rcd_engine *engine, const struct rcd_dev *dev)
+context_choose_lcore(const struct rcd_lcores *lcores, const struct rcd_dev *dev)
 {
-	struct rcd_lcore *best = engine->lcores.lcore[0];
+	struct rcd_lcore *best = lcores->lcore[0];
 
-	for (uint32_t i = 1; i < engine->lcores.count && i < dev->lport.queues; i++)
-		if (engine->lcores.lcore[i]->context_count < best->context_count)
-			best = engine->lcores.lcore[i];
+	for (uint32_t i = 1; i < lcores->count && i < dev->lport.queues; i++)
+		if (lcores->lcore[i]->context_count < best->context_count)
+			best = lcores->lcore[i];
 	return best;
-}
-
-static void
-context_free_objects(struct rcd_context *context)
-{
-	for (uint32_t i = 0; i < context->hqps.fresh; i++) {
-		struct rcd_hqp *hqp = context->hqps.slots[i];
-
-		if (hqp == NULL)
-			continue;
-		__atomic_store_n(&context->engine->lcores.qp_owner[hqp->qpn % RCD_QP_SLOTS], 0,
-			__ATOMIC_RELAXED);
-		context->engine->qp_used--;
-		free(hqp->resources);
-		free(hqp->qp);
-		free(hqp);
-	}
-	for (uint32_t i = 0; i < context->cqs.fresh; i++)
-		free(context->cqs.slots[i]);
-	for (uint32_t i = 0; i < context->srqs.fresh; i++)
-		free(context->srqs.slots[i]);
-	for (uint32_t i = 0; i < context->pds.fresh; i++)
-		free(context->pds.slots[i]);
-	for (uint32_t i = 0; i < context->channels.fresh; i++) {
-		struct rcd_channel *channel = context->channels.slots[i];
-
-		if (channel != NULL)
-			close(channel->sock);
-		free(channel);
-	}
 }
 
 /* All that was made of it. Its connections are known to the last: what is told may name one. */
 static void
 context_destroy(struct rcd_context *context)
 {
-	struct rcd_engine *engine = context->engine;
+	const struct rcd_contexts_conf *conf = &context->all->conf;
 	struct rcd_lclient *client = &context->client;
 	struct rcd_conn *conn;
 
@@ -103,9 +71,9 @@ context_destroy(struct rcd_context *context)
 		epoll_ctl(client->lcore->sleep_fd, EPOLL_CTL_DEL, context->wake_fd, NULL);
 		close(context->wake_fd);
 	}
-	rcd_neigh_leave(engine->ports.neighs, &context->quota);
+	rcd_neigh_leave(conf->ports->neighs, &context->quota);
 	if (context->dev != NULL) {
-		rcd_verbs_end(context);
+		rcd_context_objects_leave(context);
 		client->lcore->context_count--;
 		LIST_REMOVE(context, link);
 	}
@@ -113,10 +81,10 @@ context_destroy(struct rcd_context *context)
 		rcd_context_mem_close(context);
 	/* What it did wrong stays known. */
 	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
-		rcd_counter_add(&engine->counters, (enum rcd_counter)i,
+		rcd_counter_add(conf->counters, (enum rcd_counter)i,
 			rcd_counter_get(&client->counters, (enum rcd_counter)i));
 	rcd_hcq_end(context);
-	context_free_objects(context);
+	rcd_context_objects_free(context);
 	rcd_table_fini(&context->pds);
 	rcd_table_fini(&context->channels);
 	rcd_table_fini(&context->cqs);
@@ -150,7 +118,7 @@ context_charge(struct rcd_context *context)
 static int
 context_make_tables(struct rcd_context *context)
 {
-	const struct rcd_quota *quota = &context->engine->conf.quota;
+	const struct rcd_quota *quota = context->all->conf.quota;
 	struct rcd_lclient *client = &context->client;
 	uint64_t secret;
 
@@ -189,7 +157,7 @@ context_make_wake(struct rcd_context *context)
 static void
 context_take_over(struct rcd_context *context, struct rcd_conn *conn)
 {
-	rcd_neigh_hand(context->engine->ports.neighs, &conn->quota, &context->quota);
+	rcd_neigh_hand(context->all->conf.ports->neighs, &conn->quota, &context->quota);
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
 		uint64_t own = i == RCD_RESOURCE_CLIENTS ? 1
 			: i == RCD_RESOURCE_DESCRIPTORS  ? rcd_conn_descriptors(conn)
@@ -202,20 +170,19 @@ context_take_over(struct rcd_context *context, struct rcd_conn *conn)
 }
 
 int
-rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
+rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev)
 {
-	struct rcd_engine *engine = conn->engine;
 	struct rcd_context *context = calloc(1, sizeof(*context));
 	int err;
 
 	RCD_ON_CONTROL();
 	if (context == NULL)
 		return -ENOMEM;
-	context->engine = engine;
+	context->all = all;
 	context->segment.fd = context->segment.huge_fd = context->wake_fd = -1;
-	context->client.lcore = context_choose_lcore(engine, dev);
+	context->client.lcore = context_choose_lcore(all->conf.lcores, dev);
 	context->cm = (struct rcd_cm_user){
-		.engine = engine, .quota = &context->quota, .context = context
+		.host = all->conf.cm, .quota = &context->quota, .context = context
 	};
 	rcd_quota_join_beside(&context->quota, &conn->quota);
 	err = context_charge(context);
@@ -233,7 +200,7 @@ rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
 	}
 	context->dev = dev;
 	context_take_over(context, conn);
-	LIST_INSERT_HEAD(&engine->contexts, context, link);
+	LIST_INSERT_HEAD(&all->list, context, link);
 	LIST_INSERT_HEAD(&context->conns, conn, context_link);
 	conn->context = context;
 	context->client.lcore->context_count++;
@@ -242,7 +209,7 @@ rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev)
 }
 
 int
-rcd_context_join(struct rcd_conn *conn, int fd)
+rcd_context_join(struct rcd_contexts *all, struct rcd_conn *conn, int fd)
 {
 	struct rcd_context *context;
 	struct stat given, segment;
@@ -255,7 +222,7 @@ rcd_context_join(struct rcd_conn *conn, int fd)
 		return -EINVAL;
 	if (!rcd_ufile_is_memory(fd) || fstat(fd, &given) != 0)
 		return -EBADF;
-	LIST_FOREACH(context, &conn->engine->contexts, link) {
+	LIST_FOREACH(context, &all->list, link) {
 		if (fstat(context->segment.fd, &segment) != 0 || segment.st_dev != given.st_dev ||
 			segment.st_ino != given.st_ino)
 			continue;
@@ -318,42 +285,4 @@ rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint6
 	RCD_ON_CONTROL();
 	LIST_FOREACH(conn, &context->conns, context_link)
 		rcd_conn_event(conn, type, of, cookie);
-}
-
-void
-rcd_context_check_memory(struct rcd_engine *engine)
-{
-	const struct rcd_context *failed = NULL;
-	struct rcd_context *context;
-	uintptr_t addr;
-
-	RCD_ON_CONTROL();
-	/* Those who gave the addresses back before anybody looked. */
-	LIST_FOREACH(context, &engine->contexts, link) {
-		if (!context->umem.lost)
-			continue;
-		rcd_context_mem_settle(context);
-		rcd_verbs_fail_all(context);
-	}
-	/* As many as the queue holds, and most are of one context: its queue pairs fail once. */
-	while (rcd_guard_fault(&addr)) {
-		LIST_FOREACH(context, &engine->contexts, link) {
-			bool segment = rcd_segment_has(&context->segment, addr);
-
-			if (!segment && !rcd_ulost_cut(&context->umem, addr))
-				continue;
-			rcd_context_mem_blame(context);
-			if (context != failed)
-				rcd_verbs_fail_all(context);
-			failed = context;
-			if (segment) {
-				context->pages_go = true;
-				rcd_context_end(context);
-				failed = NULL;
-			} else {
-				rcd_guard_discard(addr);
-			}
-			break;
-		}
-	}
 }

@@ -26,15 +26,15 @@
 #include "rcd_table.h"
 #include "rcd_umem.h"
 
+struct rcd_contexts;
 struct rcd_cq_move;
 struct rcd_dev;
-struct rcd_engine;
 
 /** A context. */
 struct rcd_context {
 	struct rcd_lclient client; /**< as its lcore knows it */
 	LIST_ENTRY(rcd_context) link;
-	struct rcd_engine *engine;
+	struct rcd_contexts *all; /**< that it is one of */
 	struct rcd_dev *dev;
 	struct rcd_conn_list conns;   /**< that use it, the first one first */
 	struct rcd_quota_entry quota; /**< what was made in it, and itself */
@@ -72,7 +72,7 @@ rcd_context_first(const struct rcd_context *context)
 
 /** Open a device for a connection that has no context. @return 0 or -errno: it has none still */
 int
-rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev);
+rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev);
 
 /**
  * A connection joins the context whose segment this is.
@@ -80,7 +80,7 @@ rcd_context_open(struct rcd_conn *conn, struct rcd_dev *dev);
  * @return 0; -EINVAL: it has one already, or identifiers of its own; -EBADF: it is of no context
  */
 int
-rcd_context_join(struct rcd_conn *conn, int fd);
+rcd_context_join(struct rcd_contexts *all, struct rcd_conn *conn, int fd);
 
 /** A connection uses it no more. The last one ends it. */
 void
@@ -98,9 +98,19 @@ rcd_context_settle(struct rcd_context *context, const struct rcd_conn *conn);
 void
 rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint64_t cookie);
 
-/** Reports of the guard: whose memory went away, and what ends by it. After each. */
+/* rcd_context_objects.c */
+
+/** Take it and all its queue pairs from its lcore; their memory stays. */
 void
-rcd_context_check_memory(struct rcd_engine *engine);
+rcd_context_objects_leave(struct rcd_context *context);
+
+/** Take all its queue pairs to ERR: its memory or its device went away. */
+void
+rcd_context_objects_fail(struct rcd_context *context);
+
+/** Free all that no lcore knows any more, but for what is in the segment. */
+void
+rcd_context_objects_free(struct rcd_context *context);
 
 /* rcd_context_mem.c */
 

@@ -7,11 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rcd_context.h"
+#include "rcd_contexts.h"
 #include "rcd_copyq.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
-#include "rcd_engine_priv.h"
 #include "rcd_lcore.h"
 #include "rcd_log.h"
 #include "rcd_near.h"
@@ -50,12 +49,12 @@ context_mem_on_lcore(void *owner, int (*fn)(void *arg), void *arg)
 int
 rcd_context_mem_make(struct rcd_context *context)
 {
-	struct rcd_engine *engine = context->engine;
-	const struct rcd_segment_conf conf = { .quota = &engine->conf.quota,
-		.generation = engine->generation,
+	const struct rcd_contexts_conf *all = &context->all->conf;
+	const struct rcd_segment_conf conf = { .quota = all->quota,
+		.generation = all->generation,
 		.socket_id = context->client.lcore->socket_id,
 		.entry = &context->quota,
-		.work = &engine->work };
+		.work = all->work };
 	int err;
 
 	RCD_ON_CONTROL();
@@ -73,8 +72,8 @@ rcd_context_mem_open(struct rcd_context *context)
 		.mrs = context->client.mrs,
 		.quota = &context->quota,
 		.pds = &context->pds,
-		.work = &context->engine->work,
-		.mems_max = (uint32_t)context->engine->conf.quota.mrs };
+		.work = context->all->conf.work,
+		.mems_max = (uint32_t)context->all->conf.quota->mrs };
 	int err;
 
 	RCD_ON_CONTROL();

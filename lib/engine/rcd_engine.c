@@ -73,54 +73,6 @@ engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
 	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-/* Whether an engine answers at this address. */
-static bool
-engine_in_use(const struct sockaddr_un *addr)
-{
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool used = sock >= 0 && connect(sock, (const struct sockaddr *)addr, sizeof(*addr)) == 0;
-
-	if (sock >= 0)
-		close(sock);
-	return used;
-}
-
-static int
-engine_listen(struct rcd_engine *engine, char *error, size_t error_len)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const char *path = engine->conf.socket;
-	mode_t mask;
-	int err = 0;
-
-	if (path[0] == '\0')
-		return 0;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
-	if (engine_in_use(&addr)) {
-		snprintf(error, error_len, "another engine answers on %s", path);
-		return -EADDRINUSE;
-	}
-	/* What a killed engine left behind. */
-	unlink(path);
-	engine->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	mask = umask(0777 & ~engine->conf.socket_mode);
-	if (engine->listen_fd < 0 ||
-		bind(engine->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) != 0 ||
-		listen(engine->listen_fd, 1024) != 0)
-		err = -errno;
-	/* Who has not greeted sends no descriptors; its connection can be closed at once. */
-	engine->guarded = rcd_closer_open_to_fds(engine->listen_fd, false);
-	umask(mask);
-	if (err == 0 && engine->conf.socket_gid >= 0 &&
-		chown(path, (uid_t)-1, (gid_t)engine->conf.socket_gid) != 0)
-		err = -errno;
-	if (err == 0)
-		err = engine_watch(engine, engine->listen_fd, RCD_SOURCE_LISTEN);
-	if (err != 0)
-		snprintf(error, error_len, "can't listen on %s: %s", path, strerror(-err));
-	return err;
-}
-
 static int
 engine_make_pool(struct rcd_engine *engine, int socket_id)
 {
@@ -137,6 +89,15 @@ engine_make_pool(struct rcd_engine *engine, int socket_id)
 	return engine->pools[socket_id] != NULL ? 0 : -ENOMEM;
 }
 
+static void
+engine_rx_gsi(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+	const struct rcd_pkt *pkt, uint16_t vlan_id)
+{
+	const struct rcd_engine *engine = arg;
+
+	rcd_gsi_rx(engine->cm.gsi, lcore, lport, pkt, vlan_id);
+}
+
 static bool
 engine_wants_neighbour(
 	void *arg, const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
@@ -147,7 +108,7 @@ engine_wants_neighbour(
 }
 
 static const struct rcd_lcore_ops lcore_ops = {
-	.rx_gsi = rcd_gsi_rx,
+	.rx_gsi = engine_rx_gsi,
 	.wants_neighbour = engine_wants_neighbour,
 };
 
@@ -198,6 +159,49 @@ engine_on_fault(void *arg)
 	rcd_lcores_wake_control(&engine->lcores);
 }
 
+/* Places for clients, with what is there now. @return 0 or -ENOMEM */
+static int
+engine_make_clients(struct rcd_engine *engine)
+{
+	const struct rcd_conns_conf conns = {
+		.engine = engine,
+		.limits = &engine->conf,
+		.book = &engine->book,
+		.closer = engine->closer,
+		.counters = &engine->counters,
+		.alarms = &engine->alarms,
+		.ports = &engine->ports,
+		.cm = &engine->cm,
+		.epoll_fd = engine->epoll_fd,
+		.secret = engine->secret[1],
+		.work = &engine->work,
+	};
+	const struct rcd_contexts_conf contexts = {
+		.lcores = &engine->lcores,
+		.ports = &engine->ports,
+		.qpns = &engine->qpns,
+		.cm = &engine->cm,
+		.counters = &engine->counters,
+		.quota = &engine->conf.quota,
+		.generation = engine->generation,
+		.work = &engine->work,
+	};
+
+	const struct rcd_cm_host_conf cm = {
+		.ports = &engine->ports,
+		.lcores = &engine->lcores,
+		.alarms = &engine->alarms,
+		.random = &engine->random,
+		.counters = &engine->counters,
+		.secret = &engine->secret[2],
+		.guid = engine->generation,
+	};
+
+	rcd_conns_init(&engine->conns, &conns);
+	rcd_contexts_init(&engine->contexts, &contexts);
+	return rcd_cm_host_init(&engine->cm, &cm);
+}
+
 static int
 engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
@@ -223,21 +227,21 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		snprintf(error, error_len, "no random numbers: %s", strerror(-err));
 		return err;
 	}
-	engine->qp_high = calloc(RCD_QP_SLOTS, sizeof(engine->qp_high[0]));
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	engine->closer = rcd_closer_create(engine->epoll_fd, &engine->book);
-	if (engine->qp_high == NULL || engine->epoll_fd < 0 || engine->closer == NULL ||
+	if (engine->epoll_fd < 0 || engine->closer == NULL ||
 		rcd_ports_open(&engine->ports, &ports) != 0 ||
-		rcd_lcores_init(&engine->lcores, &lcore_ops, engine) != 0) {
+		rcd_lcores_init(&engine->lcores, &lcore_ops, engine) != 0 ||
+		rcd_qpns_init(&engine->qpns, &engine->lcores, &engine->random) != 0) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return -ENOMEM;
 	}
 	rcd_guard_tell(engine_on_fault, engine);
 	engine->lcores.hop_macs = rcd_hops_macs(engine->ports.hops);
-	engine->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (rcd_cm_host_create(engine) != 0) {
+	err = engine_make_clients(engine);
+	if (err != 0) {
 		snprintf(error, error_len, "not enough memory for connection management");
-		return -ENOMEM;
+		return err;
 	}
 	err = engine_make_lcores(engine);
 	if (err != 0) {
@@ -259,7 +263,7 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
 	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
-	return engine_listen(engine, error, error_len);
+	return rcd_conns_listen(&engine->conns, error, error_len);
 }
 
 struct rcd_engine *
@@ -275,12 +279,9 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	engine->conf = *conf;
 	engine->creator = geteuid();
 	rcd_lcores_clear(&engine->lcores);
-	engine->epoll_fd = engine->listen_fd = engine->spare_fd = -1;
-	engine->next_serial = 1;
+	engine->epoll_fd = -1;
+	rcd_conns_clear(&engine->conns);
 	engine->started_ns = rcd_clock_ns();
-	LIST_INIT(&engine->conns);
-	LIST_INIT(&engine->contexts);
-	TAILQ_INIT(&engine->parked);
 	rcd_alarms_init(&engine->alarms, engine->started_ns);
 	rcd_alarms_init(&engine->chore_alarms, engine->started_ns);
 	rcd_chores_open(engine);
@@ -295,37 +296,28 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 void
 rcd_engine_destroy(struct rcd_engine *engine)
 {
-	struct rcd_context *context;
-
 	if (engine == NULL)
 		return;
 	rcd_thread_be_control();
 	rcd_telemetry_init(NULL);
-	if (engine->listen_fd >= 0) {
-		unlink(engine->conf.socket);
-		close(engine->listen_fd);
-	}
-	while ((context = LIST_FIRST(&engine->contexts)) != NULL) {
-		rcd_context_event(context, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
-		rcd_context_end(context);
-	}
-	while (!LIST_EMPTY(&engine->conns))
-		rcd_inbox_close(LIST_FIRST(&engine->conns));
+	rcd_conns_unlisten(&engine->conns);
+	rcd_contexts_end(&engine->contexts, NULL);
+	while (!LIST_EMPTY(&engine->conns.list))
+		rcd_inbox_close(LIST_FIRST(&engine->conns.list));
 	if (engine->lcores.count > 0 && engine->ports.neighs != NULL)
 		rcd_ports_end(&engine->ports);
 	rcd_lcores_stop(&engine->lcores);
 	rcd_lcores_fini(&engine->lcores);
 	rcd_closer_destroy(engine->closer);
-	rcd_cm_host_destroy(engine);
+	rcd_cm_host_fini(&engine->cm);
 	rcd_ports_close(&engine->ports);
 	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
 		rte_mempool_free(engine->pools[i]);
 	if (engine->epoll_fd >= 0)
 		close(engine->epoll_fd);
-	if (engine->spare_fd >= 0)
-		close(engine->spare_fd);
+	rcd_conns_fini(&engine->conns);
 	rcd_guard_fini();
-	free(engine->qp_high);
+	rcd_qpns_fini(&engine->qpns);
 	free(engine);
 	rcd_thread_end_control();
 }
@@ -392,7 +384,7 @@ engine_take_notes(struct rcd_engine *engine)
 		i++) {
 		switch ((enum rcd_note_kind)note.kind) {
 		case RCD_NOTE_EVENT: {
-			struct rcd_conn *conn = rcd_conn_find(engine, note.whom);
+			struct rcd_conn *conn = rcd_conns_find(&engine->conns, note.whom);
 
 			if (conn != NULL)
 				rcd_conn_event(conn, note.type, note.of, note.cookie);
@@ -403,8 +395,8 @@ engine_take_notes(struct rcd_engine *engine)
 			break;
 		case RCD_NOTE_QUERY:
 			if (note.whom < RCD_DEVS_MAX && engine->ports.devs[note.whom] != NULL)
-				rcd_cma_queried(
-					engine->cma, engine->ports.devs[note.whom]->lport.serial);
+				rcd_cma_queried(engine->cm.cma,
+					engine->ports.devs[note.whom]->lport.serial);
 			break;
 		}
 		/* The rest another time: lcores wake only for a ring that was empty. */
@@ -462,7 +454,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	rcd_chores_plan(engine);
 	timeout_ms = rcd_alarms_wait_ms(&engine->alarms, rcd_clock_ns(), timeout_ms);
 	timeout_ms = rcd_alarms_wait_ms(&engine->chore_alarms, rcd_clock_ns(), timeout_ms);
-	if (engine->unfinished_count > 0 || engine->told_left)
+	if (!TAILQ_EMPTY(&engine->conns.inbox.unfinished) || engine->told_left)
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
@@ -470,7 +462,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
 	engine_take_over();
 	/* First, so that nobody has two turns in a step. */
-	rcd_inbox_go_on(engine);
+	rcd_inbox_go_on(&engine->conns);
 	for (int i = 0; i < count; i++) {
 		uint32_t serial = (uint32_t)events[i].data.u64;
 		struct rcd_conn *conn;
@@ -478,7 +470,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		switch ((enum rcd_source)(events[i].data.u64 >> 32)) {
 		case RCD_SOURCE_CONN:
 			/* It may have ended because of an event before this one. */
-			conn = rcd_conn_find(engine, serial);
+			conn = rcd_conns_find(&engine->conns, serial);
 			if (conn == NULL)
 				break;
 			if ((events[i].events & EPOLLIN) && !conn->parked)
@@ -487,7 +479,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 				rcd_inbox_close(conn);
 			break;
 		case RCD_SOURCE_LISTEN:
-			rcd_conn_accept(engine);
+			rcd_conns_accept(&engine->conns);
 			break;
 		case RCD_SOURCE_NOTES:
 			engine_take_notes(engine);
@@ -497,7 +489,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			break;
 		}
 	}
-	rcd_gsi_take(engine);
+	engine->work += rcd_gsi_take(engine->cm.gsi, engine->cm.cma);
 	/* Not behind alarms of clients, who may set thousands for one moment. */
 	rcd_alarms_run(&engine->chore_alarms, rcd_clock_ns(), RCD_CHORES);
 	rcd_alarms_run(&engine->alarms, rcd_clock_ns(), ALARMS_AT_ONCE);
@@ -531,4 +523,11 @@ bool
 rcd_engine_stopping(const struct rcd_engine *engine)
 {
 	return __atomic_load_n(&engine->stopping, __ATOMIC_RELAXED);
+}
+
+int
+rcd_engine_adopt(struct rcd_engine *engine, int sock)
+{
+	RCD_ON_CONTROL();
+	return rcd_conns_adopt(&engine->conns, sock);
 }

@@ -8,9 +8,8 @@
 #include <errno.h>
 
 #include "rcd_cma.h"
-#include "rcd_context.h"
+#include "rcd_contexts.h"
 #include "rcd_counter.h"
-#include "rcd_ctrl.h"
 #include "rcd_dev.h"
 #include "rcd_dev_set.h"
 #include "rcd_engine.h"
@@ -19,33 +18,22 @@
 #include "rcd_ports.h"
 #include "rcd_telemetry.h"
 #include "rcd_thread.h"
-#include "rcd_wr.h"
 
 static void
 engine_dev_event(void *arg, struct rcd_dev *dev, uint32_t type)
 {
-	const struct rcd_engine *engine = arg;
-	struct rcd_context *context;
+	struct rcd_engine *engine = arg;
 
-	LIST_FOREACH(context, &engine->contexts, link)
-		if (context->dev == dev)
-			rcd_context_event(context, type, RCD_CTRL_EVENT_PORT, 1);
+	rcd_contexts_event(&engine->contexts, dev, type);
 }
 
 static void
 engine_dev_gone(void *arg, struct rcd_dev *dev)
 {
 	struct rcd_engine *engine = arg;
-	struct rcd_context *context, *next;
 
-	for (context = LIST_FIRST(&engine->contexts); context != NULL; context = next) {
-		next = LIST_NEXT(context, link);
-		if (context->dev != dev)
-			continue;
-		rcd_context_event(context, RCD_EVENT_DEVICE_FATAL, RCD_CTRL_EVENT_DEVICE, 0);
-		rcd_context_end(context);
-	}
-	rcd_cma_dev_gone(engine->cma, dev->lport.serial);
+	rcd_contexts_end(&engine->contexts, dev);
+	rcd_cma_dev_gone(engine->cm.cma, dev->lport.serial);
 }
 
 const struct rcd_ports_ops rcd_engine_dev_ops = {

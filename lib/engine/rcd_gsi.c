@@ -17,8 +17,6 @@
 #include "rcd_cma.h"
 #include "rcd_counter.h"
 #include "rcd_dev.h"
-#include "rcd_engine.h"
-#include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_gid_table.h"
 #include "rcd_id.h"
@@ -28,9 +26,9 @@
 #include "rcd_lport.h"
 #include "rcd_mad.h"
 #include "rcd_pkt.h"
+#include "rcd_ports.h"
 #include "rcd_psn.h"
 #include "rcd_qp.h"
-#include "rcd_random.h"
 #include "rcd_roce.h"
 #include "rcd_route.h"
 #include "rcd_thread.h"
@@ -47,49 +45,48 @@ struct mad {
 };
 
 struct rcd_gsi {
+	struct rcd_ports *ports;
+	struct rcd_lcores *lcores;
 	struct rte_ring *mads;
 	uint32_t psn; /**< of packets from QP1; the lcore's that sends them */
 };
 
-int
-rcd_gsi_create(struct rcd_engine *engine)
+struct rcd_gsi *
+rcd_gsi_create(struct rcd_ports *ports, struct rcd_lcores *lcores, uint32_t psn)
 {
 	struct rcd_gsi *gsi = calloc(1, sizeof(*gsi));
 
 	RCD_ON_CONTROL();
 	if (gsi == NULL)
-		return -ENOMEM;
-	gsi->psn = rcd_random_u32(&engine->random);
+		return NULL;
+	*gsi = (struct rcd_gsi){ .ports = ports, .lcores = lcores, .psn = psn };
 	gsi->mads = rte_ring_create_elem(
 		"rocade_mads", sizeof(struct mad), MADS, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	if (gsi->mads == NULL) {
 		free(gsi);
-		return -ENOMEM;
+		return NULL;
 	}
-	engine->gsi = gsi;
-	return 0;
+	return gsi;
 }
 
 void
-rcd_gsi_destroy(struct rcd_engine *engine)
+rcd_gsi_destroy(struct rcd_gsi *gsi)
 {
 	RCD_ON_CONTROL();
-	if (engine->gsi == NULL)
+	if (gsi == NULL)
 		return;
-	rte_ring_free(engine->gsi->mads);
-	free(engine->gsi);
-	engine->gsi = NULL;
+	rte_ring_free(gsi->mads);
+	free(gsi);
 }
 
 void
-rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+rcd_gsi_rx(const struct rcd_gsi *gsi, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_pkt *pkt, uint16_t vlan_id)
 {
 	const struct rcd_roce *roce = &pkt->roce;
 	const struct rcd_gid_table *gids = &rcd_lport_view(lport)->gids;
 	int at = rcd_gid_table_find(gids, &pkt->dgid);
-	const struct rcd_engine *engine = arg;
-	struct rte_ring *ring = engine->gsi->mads;
+	struct rte_ring *ring = gsi->mads;
 	struct mad mad = {
 		.way = {
 			.local = pkt->dgid,
@@ -132,24 +129,22 @@ rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_CM_RX_DROP_FULL, 1);
 		return;
 	}
-	rcd_lcores_told(&engine->lcores, ring);
+	rcd_lcores_told(gsi->lcores, ring);
 }
 
-void
-rcd_gsi_take(struct rcd_engine *engine)
+uint32_t
+rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma)
 {
 	struct mad mad;
+	uint32_t taken = 0;
 
 	RCD_ON_CONTROL();
-	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->gsi->mads, &mad, sizeof(mad)) == 0;
-		i++) {
-		rcd_cma_rx(engine->cma, &mad.way, mad.mad);
-		engine->work += RCD_ROUND_CM;
-		if (i + 1 == TAKE_MOST) {
-			rcd_lcores_wake_control(&engine->lcores);
-			return;
-		}
-	}
+	for (; taken < TAKE_MOST && rte_ring_dequeue_elem(gsi->mads, &mad, sizeof(mad)) == 0;
+		taken++)
+		rcd_cma_rx(cma, &mad.way, mad.mad);
+	if (taken == TAKE_MOST)
+		rcd_lcores_wake_control(gsi->lcores);
+	return taken * RCD_ROUND_CM;
 }
 
 /* A MAD to send, with all that an lcore needs. */
@@ -198,12 +193,12 @@ gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad,
+rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *mad,
 	struct rcd_waiter *waiter)
 {
-	struct rcd_dev *dev = rcd_dev_by_serial(&engine->ports, way->dev);
+	struct rcd_dev *dev = rcd_dev_by_serial(gsi->ports, way->dev);
 	int at = dev != NULL ? rcd_dev_gid_find(dev, &way->local) : -1;
-	struct sending sending = { .gsi = engine->gsi };
+	struct sending sending = { .gsi = gsi };
 	uint32_t hop;
 	int err = 0;
 
@@ -231,6 +226,6 @@ rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint
 		err = rcd_route_resolve(dev, at, &way->remote, NULL, waiter, sending.av.dmac, &hop);
 	if (err != 0)
 		return err;
-	rcd_lcore_call(engine->lcores.lcore[0], gsi_send_on_lcore, &sending);
+	rcd_lcore_call(gsi->lcores->lcore[0], gsi_send_on_lcore, &sending);
 	return 0;
 }

@@ -13,32 +13,42 @@
 
 #include "rcd_cm_agent.h"
 
-struct rcd_engine;
+struct rcd_cma;
+struct rcd_gsi;
 struct rcd_lcore;
+struct rcd_lcores;
 struct rcd_lport;
 struct rcd_pkt;
+struct rcd_ports;
 struct rcd_waiter;
 
-/** Make what lies between them, before there are lcores. @return 0 or -ENOMEM */
-int
-rcd_gsi_create(struct rcd_engine *engine);
+/**
+ * Make what lies between them, before there are lcores.
+ *
+ * @param psn  random: packets from QP1 count from there
+ * @return NULL: there is no memory
+ */
+struct rcd_gsi *
+rcd_gsi_create(struct rcd_ports *ports, struct rcd_lcores *lcores, uint32_t psn);
 
-/** Free it, when no lcore runs any more. One that was not made is left alone. */
+/** Free it, when no lcore runs any more. NULL is allowed. */
 void
-rcd_gsi_destroy(struct rcd_engine *engine);
+rcd_gsi_destroy(struct rcd_gsi *gsi);
 
 /**
  * A packet to QP1: to the control thread, or counted. On the lcore; copies what it keeps.
- *
- * @param arg  the engine
  */
 void
-rcd_gsi_rx(void *arg, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+rcd_gsi_rx(const struct rcd_gsi *gsi, struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_pkt *pkt, uint16_t vlan_id);
 
-/** Give the service what lcores received, so much that others have their turn. */
-void
-rcd_gsi_take(struct rcd_engine *engine);
+/**
+ * Give the service what lcores received, so much that others have their turn.
+ *
+ * @return units of work done
+ */
+uint32_t
+rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma);
 
 /**
  * Send a MAD of RCD_MAD_LEN bytes.
@@ -48,7 +58,7 @@ rcd_gsi_take(struct rcd_engine *engine);
  *         -ETIMEDOUT, -ENOMEM: it can't be sent
  */
 int
-rcd_gsi_send(struct rcd_engine *engine, const struct rcd_cm_way *way, const uint8_t *mad,
+rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *mad,
 	struct rcd_waiter *waiter);
 
 #endif /* RCD_GSI_H */

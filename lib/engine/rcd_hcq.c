@@ -11,8 +11,8 @@
 
 #include "rcd_bits.h"
 #include "rcd_budget.h"
+#include "rcd_contexts.h"
 #include "rcd_ctrl.h"
-#include "rcd_engine_priv.h"
 #include "rcd_cq_event.h"
 #include "rcd_host.h"
 #include "rcd_lcore.h"
@@ -279,7 +279,7 @@ hcq_move_some(struct rcd_context *context, struct rcd_cq_move *move)
 		if (err == -EAGAIN && ++move->tries == MOVE_TRIES)
 			err = -EBUSY;
 	} while (err == -EAGAIN && left > 0);
-	context->engine->work += (RCD_ROUND_SLICE * UNIT_SLOTS - left) / UNIT_SLOTS;
+	*context->all->conf.work += (RCD_ROUND_SLICE * UNIT_SLOTS - left) / UNIT_SLOTS;
 	return err == -EAGAIN ? -EINPROGRESS : err;
 }
 

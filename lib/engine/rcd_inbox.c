@@ -18,10 +18,10 @@
 #include "rcd_clock.h"
 #include "rcd_closer.h"
 #include "rcd_conn.h"
+#include "rcd_conns.h"
 #include "rcd_context.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
-#include "rcd_engine_priv.h"
 #include "rcd_request.h"
 #include "rcd_thread.h"
 #include "rcd_waiter.h"
@@ -57,26 +57,26 @@ inbox_watch(struct rcd_conn *conn, uint32_t events)
 {
 	struct epoll_event event = { .events = events | EPOLLRDHUP, .data.u64 = conn->serial };
 
-	epoll_ctl(conn->engine->epoll_fd, EPOLL_CTL_MOD, conn->sock, &event);
+	epoll_ctl(conn->all->conf.epoll_fd, EPOLL_CTL_MOD, conn->sock, &event);
 }
 
 /* Leave the messages of a connection unread for a while, or no longer. */
 static void
 inbox_read_later(struct rcd_conn *conn, bool later)
 {
-	conn->engine->read_later |= later;
+	conn->all->inbox.read_later |= later;
 	conn->read_later = later;
 	inbox_watch(conn, later ? 0 : EPOLLIN);
 }
 
 void
-rcd_inbox_read_again(struct rcd_engine *engine)
+rcd_inbox_read_again(struct rcd_conns *conns)
 {
 	struct rcd_conn *conn;
 
 	RCD_ON_CONTROL();
-	engine->read_later = false;
-	LIST_FOREACH(conn, &engine->conns, link)
+	conns->inbox.read_later = false;
+	LIST_FOREACH(conn, &conns->list, link)
 		if (conn->read_later)
 			inbox_read_later(conn, false);
 }
@@ -84,25 +84,26 @@ rcd_inbox_read_again(struct rcd_engine *engine)
 static void
 inbox_park(struct rcd_conn *conn, bool parked)
 {
-	struct rcd_engine *engine = conn->engine;
+	struct rcd_inbox *inbox = &conn->all->inbox;
+	struct rcd_alarms *alarms = conn->all->conf.alarms;
 
 	if (conn->parked == parked)
 		return;
 	conn->parked = parked;
 	if (parked) {
-		TAILQ_INSERT_TAIL(&engine->parked, conn, parked_link);
-		engine->parked_count++;
-		engine->unfinished_count += conn->unfinished;
-		if (!conn->unfinished)
-			rcd_alarm_set(&engine->alarms, &conn->patience,
+		inbox->parked++;
+		if (conn->unfinished)
+			TAILQ_INSERT_TAIL(&inbox->unfinished, conn, unfinished_link);
+		else
+			rcd_alarm_set(alarms, &conn->patience,
 				rcd_waiter_waits(&conn->waiter) ? conn->parked_until_ns
 								: rcd_clock_ns() + AGAIN_NS);
 	} else {
 		rcd_waiter_cancel(&conn->waiter);
-		rcd_alarm_cancel(&engine->alarms, &conn->patience);
-		TAILQ_REMOVE(&engine->parked, conn, parked_link);
-		engine->parked_count--;
-		engine->unfinished_count -= conn->unfinished;
+		rcd_alarm_cancel(alarms, &conn->patience);
+		inbox->parked--;
+		if (conn->unfinished)
+			TAILQ_REMOVE(&inbox->unfinished, conn, unfinished_link);
 		conn->unfinished = false;
 	}
 }
@@ -136,9 +137,9 @@ inbox_retry(struct rcd_conn *conn)
 	int status;
 
 	inbox_park(conn, false);
-	conn->engine->work++;
+	(*conn->all->conf.work)++;
 	status = rcd_serve(conn, &conn->parked_msg, &none, &rep);
-	waits = status == -EAGAIN || status == -EALREADY;
+	waits = status == RCD_REQUEST_WAITS;
 	if (status == -EINPROGRESS || (waits && rcd_clock_ns() < conn->parked_until_ns)) {
 		conn->unfinished = status == -EINPROGRESS;
 		inbox_park(conn, true);
@@ -176,8 +177,8 @@ inbox_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *msg, struct rcd_ct
 	conn->patience.fn = inbox_impatient;
 	status = rcd_serve(conn, msg, fds, &rep);
 
-	conn->engine->work++;
-	if (status != -EAGAIN && status != -EALREADY && status != -EINPROGRESS) {
+	(*conn->all->conf.work)++;
+	if (status != RCD_REQUEST_WAITS && status != -EINPROGRESS) {
 		inbox_settle(conn);
 		return inbox_reply(conn, msg, status, &rep);
 	}
@@ -194,22 +195,23 @@ inbox_drop_fd(void *arg, int fd)
 {
 	struct rcd_conn *conn = arg;
 
-	rcd_closer_take(conn->engine->closer, fd, conn->uid);
+	rcd_closer_take(conn->all->conf.closer, fd, conn->uid);
 }
 
 void
 rcd_inbox_ready(struct rcd_conn *conn)
 {
-	uint32_t end = conn->engine->work + RCD_ROUND_SLICE;
+	const uint32_t *work = conn->all->conf.work;
+	uint32_t end = *work + RCD_ROUND_SLICE;
 	struct rcd_ctrl_drop drop = { .fn = inbox_drop_fd, .arg = conn };
 
 	RCD_ON_CONTROL();
-	for (int i = 0; i < MESSAGES_AT_ONCE && !conn->parked && conn->engine->work < end; i++) {
+	for (int i = 0; i < MESSAGES_AT_ONCE && !conn->parked && *work < end; i++) {
 		struct rcd_ctrl_msg msg;
 		struct rcd_ctrl_fds fds;
 		long len;
 		bool stay;
-		int err = rcd_closer_admit(conn->engine->closer, conn->sock, conn->uid);
+		int err = rcd_closer_admit(conn->all->conf.closer, conn->sock, conn->uid);
 
 		if (err == -EBUSY)
 			inbox_read_later(conn, true);
@@ -233,7 +235,8 @@ rcd_inbox_ready(struct rcd_conn *conn)
 
 			if (len < (long)sizeof(msg.hdr))
 				memset(&msg.hdr, 0, sizeof(msg.hdr));
-			rcd_counter_add(&conn->engine->counters, RCD_COUNTER_CLIENT_BAD_MESSAGE, 1);
+			rcd_counter_add(
+				conn->all->conf.counters, RCD_COUNTER_CLIENT_BAD_MESSAGE, 1);
 			stay = inbox_reply(conn, &msg, -EPROTO, &rep);
 		} else {
 			stay = inbox_serve(conn, &msg, &fds);
@@ -248,29 +251,19 @@ rcd_inbox_ready(struct rcd_conn *conn)
 	}
 }
 
-/* Each connection whose request is not finished once, so many at most. */
-static void
-inbox_go_on(struct rcd_engine *engine, uint32_t most)
-{
-	/* Serving one may close it: each turn begins with who is first then. */
-	for (uint32_t left = engine->parked_count; left > 0 && most > 0 && engine->parked_count > 0;
-		left--) {
-		struct rcd_conn *conn = TAILQ_FIRST(&engine->parked);
-
-		if (conn->unfinished) {
-			inbox_retry(conn);
-			most--;
-			continue;
-		}
-		TAILQ_REMOVE(&engine->parked, conn, parked_link);
-		TAILQ_INSERT_TAIL(&engine->parked, conn, parked_link);
-	}
-}
-
 void
-rcd_inbox_go_on(struct rcd_engine *engine)
+rcd_inbox_go_on(struct rcd_conns *conns)
 {
+	struct rcd_unfinished_queue *queue = &conns->inbox.unfinished;
+	const struct rcd_conn *last = TAILQ_LAST(queue, rcd_unfinished_queue);
+	bool was_last = false;
+
 	RCD_ON_CONTROL();
-	if (engine->unfinished_count > 0)
-		inbox_go_on(engine, RCD_ROUND_SLICES);
+	/* Each once, so many at most. Who is not finished then is behind them; it may have gone. */
+	for (uint32_t i = 0; i < RCD_ROUND_SLICES && !was_last && !TAILQ_EMPTY(queue); i++) {
+		struct rcd_conn *conn = TAILQ_FIRST(queue);
+
+		was_last = conn == last;
+		inbox_retry(conn);
+	}
 }

@@ -21,6 +21,12 @@ struct rcd_answer {
 	uint32_t keep; /**< bits of descriptors that are not to be closed after sending */
 };
 
+/**
+ * What a request comes to that is served again when the connection's waiter is told, or soon if
+ * that waits for nobody. No error number: each of those is an answer.
+ */
+#define RCD_REQUEST_WAITS 1
+
 /** A request that is served. */
 struct rcd_request {
 	struct rcd_engine *engine;
@@ -40,8 +46,8 @@ struct rcd_request {
  *
  * @param conn  that it came by
  * @param fds   of the request; what is kept is set to -1
- * @return 0 with the body filled; -errno; -EAGAIN: it waits for a neighbour; -EALREADY: for work of
- *         the lcore, serve it again soon; -EINPROGRESS: serve it again in the next round
+ * @return 0 with the body filled; RCD_REQUEST_WAITS; -EINPROGRESS: serve it again in the next
+ *         round; another -errno
  */
 int
 rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,

@@ -24,12 +24,15 @@
 #include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_gid.h"
+#include "rcd_hah.h"
 #include "rcd_hcq.h"
+#include "rcd_hmcast.h"
+#include "rcd_hqp.h"
+#include "rcd_hsrq.h"
 #include "rcd_lcore.h"
 #include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_mcast.h"
-#include "rcd_modify.h"
 #include "rcd_qp.h"
 #include "rcd_quota.h"
 #include "rcd_request.h"
@@ -38,7 +41,6 @@
 #include "rcd_table.h"
 #include "rcd_thread.h"
 #include "rcd_ushare.h"
-#include "rcd_verbs.h"
 #include "rcd_wr.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
@@ -168,7 +170,7 @@ serve_import(struct rcd_request *r)
 	err = rcd_conn_events_open(r->conn, &events);
 	if (err != 0)
 		return err;
-	err = rcd_context_join(r->conn, r->fds_in->fds[0]);
+	err = rcd_context_join(&r->engine->contexts, r->conn, r->fds_in->fds[0]);
 	if (err != 0) {
 		rcd_conn_events_close(r->conn);
 		close(events);
@@ -194,7 +196,7 @@ serve_open(struct rcd_request *r)
 	if (err != 0)
 		return err;
 	r->engine->work += RCD_ROUND_OPEN;
-	err = rcd_context_open(r->conn, dev);
+	err = rcd_context_open(&r->engine->contexts, r->conn, dev);
 	if (err != 0) {
 		rcd_conn_events_close(r->conn);
 		close(events);
@@ -352,7 +354,7 @@ serve_has_group(const struct rcd_conn *conn, gid_t gid)
 static bool
 serve_may_administer(const struct rcd_conn *conn)
 {
-	const struct rcd_engine *engine = conn->engine;
+	const struct rcd_engine *engine = conn->all->conf.engine;
 	const struct rcd_engine_conf *conf = &engine->conf;
 
 	return conn->uid == 0 || conn->uid == engine->creator ||
@@ -416,7 +418,7 @@ int
 rcd_serve(struct rcd_conn *conn, const struct rcd_ctrl_msg *req, struct rcd_ctrl_fds *fds,
 	struct rcd_answer *reply)
 {
-	struct rcd_request request = { .engine = conn->engine,
+	struct rcd_request request = { .engine = conn->all->conf.engine,
 		.conn = conn,
 		.context = conn->context,
 		.op = req->hdr.op,

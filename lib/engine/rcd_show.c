@@ -172,7 +172,7 @@ rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
 	const struct rcd_context *context;
 
 	RCD_ON_CONTROL();
-	LIST_FOREACH(context, &show->engine->contexts, link) {
+	LIST_FOREACH(context, &show->engine->contexts.list, link) {
 		if (context->dev != dev)
 			continue;
 		ctx++;
@@ -186,7 +186,7 @@ rcd_show_resource(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_number(show, "pd", pd);
 	show_number(show, "cq", cq);
 	show_number(show, "qp", qp);
-	show_number(show, "cm_id", rcd_cmid_count(show->engine->cma, dev->lport.serial));
+	show_number(show, "cm_id", rcd_cmid_count(show->engine->cm.cma, dev->lport.serial));
 	show_number(show, "mr", mr);
 	show_number(show, "ctx", ctx);
 	show_number(show, "srq", srq);
@@ -247,7 +247,7 @@ show_engine_counters(const struct rcd_show *show, struct rcd_engine *engine)
 
 		for (uint32_t k = 0; k < engine->lcores.count; k++)
 			total += rcd_counter_get(&engine->lcores.lcore[k]->counters, id);
-		LIST_FOREACH(context, &engine->contexts, link)
+		LIST_FOREACH(context, &engine->contexts.list, link)
 			total += rcd_counter_get(&context->client.counters, id);
 		if (total > 0)
 			show_number(show, rcd_counter_name(id), total);
@@ -267,8 +267,8 @@ rcd_show_engine(const struct rcd_show *show)
 		show_text(show, "runtime_dir", rte_eal_get_runtime_dir());
 		show_text(show, "idle", idle[engine->conf.idle]);
 	}
-	show_number(show, "clients", engine->client_count);
-	show_number(show, "queue_pairs", engine->qp_used);
+	show_number(show, "clients", engine->conns.count);
+	show_number(show, "queue_pairs", engine->qpns.used);
 	show_number(show, "longest_step_work", engine->longest_work);
 	if (show->all) {
 		show_number(show, "neighbours", rcd_neigh_count(engine->ports.neighs));

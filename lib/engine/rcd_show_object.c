@@ -228,13 +228,13 @@ rcd_show_objects(const struct rcd_show *show, const char *kind)
 
 	RCD_ON_CONTROL();
 	if (strcmp(kind, "cm_id") == 0) {
-		rcd_cma_list(show->engine->cma, show_object_cmid, (void *)(uintptr_t)show);
+		rcd_cma_list(show->engine->cm.cma, show_object_cmid, (void *)(uintptr_t)show);
 		return true;
 	}
 	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
 		if (strcmp(kinds[i].name, kind) != 0)
 			continue;
-		LIST_FOREACH(context, &show->engine->contexts, link)
+		LIST_FOREACH(context, &show->engine->contexts.list, link)
 			kinds[i].fn(show, context);
 		return true;
 	}

@@ -110,6 +110,6 @@ rcd_show_quota(const struct rcd_show *show)
 	show_quota_total(show, &engine->book);
 	LIST_FOREACH(user, &engine->book.users, link)
 		show_quota_user(show, &engine->book, user);
-	LIST_FOREACH(conn, &engine->conns, link)
+	LIST_FOREACH(conn, &engine->conns.list, link)
 		show_quota_client(show, conn);
 }

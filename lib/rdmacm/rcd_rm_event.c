@@ -52,7 +52,7 @@ rm_event_take(
 	if (*id != NULL)
 		rm_event_count(*id, &(*id)->events_given);
 	pthread_mutex_unlock(&channel->lock);
-	return err == -ENODATA ? -EAGAIN : err;
+	return err;
 }
 
 static void

@@ -91,7 +91,7 @@ static void
 end(void)
 {
 	inside_check_left(&before, fds_before);
-	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts));
+	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts.list));
 	CU_ASSERT_TRUE(LIST_EMPTY(&engine->book.users));
 }
 
@@ -155,7 +155,7 @@ park(struct client *client, uint32_t pd)
 	body.ah_create_req.av.sgid_index = sgid_index;
 	memcpy(body.ah_create_req.av.dgid, nobody, 16);
 	begin_request(client, RCD_CTRL_AH_CREATE, &body);
-	CU_ASSERT_EQUAL(engine->parked_count, 1);
+	CU_ASSERT_EQUAL(engine->conns.inbox.parked, 1);
 }
 
 /* @return the kind of the next asynchronous event; -1: there is none */
@@ -191,7 +191,7 @@ opener_goes_importer_waits(void)
 	join_as(&b, &a, 0);
 	park(&b, pd);
 	leave(&a);
-	CU_ASSERT_EQUAL(engine->parked_count, 1);
+	CU_ASSERT_EQUAL(engine->conns.inbox.parked, 1);
 	inside_pass(NOBODY_NS, 200);
 	CU_ASSERT_EQUAL(reply_of(&b), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(client_call(&b, RCD_CTRL_PD_DESTROY,
@@ -201,7 +201,7 @@ opener_goes_importer_waits(void)
 	pd = make(&b, RCD_CTRL_PD_CREATE, NULL);
 	park(&b, pd);
 	leave(&b);
-	CU_ASSERT_EQUAL(engine->parked_count, 0);
+	CU_ASSERT_EQUAL(engine->conns.inbox.parked, 0);
 	end();
 }
 
@@ -218,8 +218,8 @@ importer_goes_first(void)
 	pd = make(&b, RCD_CTRL_PD_CREATE, NULL);
 	park(&b, pd);
 	leave(&b);
-	CU_ASSERT_EQUAL(engine->parked_count, 0);
-	CU_ASSERT_EQUAL(engine->client_count, before.clients + 2);
+	CU_ASSERT_EQUAL(engine->conns.inbox.parked, 0);
+	CU_ASSERT_EQUAL(engine->conns.count, before.clients + 2);
 	CU_ASSERT_FALSE(is_cut(&a) || is_cut(&c));
 	/* What it made is there for the others. */
 	CU_ASSERT_EQUAL(client_call(&c, RCD_CTRL_PD_DESTROY,
@@ -247,11 +247,11 @@ goes_while_resizing(void)
 		join_as(&b, &a, 0);
 		resize.cq_resize_req.handle = make_cq(&a, 16);
 		begin_request(asks, RCD_CTRL_CQ_RESIZE, &resize);
-		CU_ASSERT_EQUAL(engine->unfinished_count, 1);
+		CU_ASSERT_FALSE(TAILQ_EMPTY(&engine->conns.inbox.unfinished));
 		leave(goes);
 		if (asks == stays)
 			CU_ASSERT_EQUAL(reply_of(stays), 0);
-		CU_ASSERT_EQUAL(engine->unfinished_count, 0);
+		CU_ASSERT_TRUE(TAILQ_EMPTY(&engine->conns.inbox.unfinished));
 		/* Nothing of it is in the way of the next. */
 		stays->replies = 0;
 		if (client_call(stays, RCD_CTRL_CQ_RESIZE, &resize, NULL) == -EAGAIN)
@@ -280,7 +280,7 @@ another_user_is_left(void)
 	make_cq(&a, 64);
 	join_as(&b, &a, NOBODY);
 	join_as(&c, &a, 0);
-	context = LIST_FIRST(&engine->contexts);
+	context = LIST_FIRST(&engine->contexts.list);
 	CU_ASSERT_EQUAL(context->quota.user->uid, 0);
 	/* What an importer makes is the context's, and so its first connection's user's. */
 	make(&b, RCD_CTRL_PD_CREATE, NULL);
@@ -342,7 +342,7 @@ events_go_to_the_maker(void)
 	join_as(&b, &a, 0);
 	make_cq(&a, 16);
 	make_cq(&b, 16);
-	context = LIST_FIRST(&engine->contexts);
+	context = LIST_FIRST(&engine->contexts.list);
 	for (uint32_t i = 0; i < 2; i++)
 		whom[i] = ((const struct rcd_hcq *)rcd_table_get(&context->cqs, i))->conn_serial;
 	tell(whom[0], 1);
@@ -382,7 +382,7 @@ device_goes(void)
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "f0"), 0);
 	inside_audit();
 	/* What was made is given back at once; the connections see that they are cut, and go. */
-	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts));
+	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts.list));
 	charged = engine->book.used[RCD_RESOURCE_PDS] + engine->book.used[RCD_RESOURCE_CQS] +
 		engine->book.used[RCD_RESOURCE_MAPPINGS];
 	CU_ASSERT_EQUAL(charged, 0);
@@ -411,7 +411,7 @@ device_goes_by_request(void)
 	join_as(&b, &a, 0);
 	client_call(&b, RCD_CTRL_ADMIN, &body, NULL);
 	inside_audit();
-	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts));
+	CU_ASSERT_TRUE(LIST_EMPTY(&engine->contexts.list));
 	CU_ASSERT_TRUE(is_cut(&a));
 	CU_ASSERT_TRUE(is_cut(&b));
 	leave(&a);
@@ -466,7 +466,7 @@ identifiers_go_along(void)
 	inside_audit();
 	CU_ASSERT_TRUE_FATAL(client_open(&a, 0));
 	inside_audit();
-	context = LIST_FIRST(&engine->contexts);
+	context = LIST_FIRST(&engine->contexts.list);
 	CU_ASSERT_EQUAL(context->quota.used[RCD_RESOURCE_CM_IDS], 1);
 	CU_ASSERT_EQUAL(context->quota.used[RCD_RESOURCE_CM_PORTS], 1);
 	CU_ASSERT_EQUAL(rcd_context_first(context)->quota.used[RCD_RESOURCE_CM_IDS], 0);
@@ -519,7 +519,7 @@ many_connections(void)
 	for (int i = 0; i < MANY; i++)
 		client_connect(&clients[i]);
 	inside_audit();
-	CU_ASSERT_EQUAL(engine->client_count, before.clients + MANY);
+	CU_ASSERT_EQUAL(engine->conns.count, before.clients + MANY);
 	for (int round = 0; round < 2000; round++) {
 		struct client *client;
 

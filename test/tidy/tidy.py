@@ -328,6 +328,20 @@ def header_of_all(root):
             yield f'{path}: includes {count} headers of ours'
 
 
+def whole_of_a_room(root):
+    """What makes up the whole of a room is known to a third of its files at most: the others know
+    the objects that they work on."""
+    files, including = {}, {}
+    for path, text in sources(root, '.c'):
+        if path.parts[0] == 'lib' and path.parts[1] in WITH_THREADS:
+            files[path.parts[1]] = files.get(path.parts[1], 0) + 1
+            for name in re.findall(r'^#include "(\w+_priv\.h)"', text, re.M):
+                including.setdefault((path.parts[1], name), []).append(path.name)
+    for (room, name), by in including.items():
+        if 3 * len(by) > files[room]:
+            yield f'lib/{room}/{name}: {len(by)} of {files[room]} files include it'
+
+
 def steps_asked(root):
     """Each cell of the table of a connection's life is asked by the code of its layer."""
     texts = {}
@@ -463,6 +477,7 @@ RULES = [
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
 
     (header_of_all, {'lib/a/a.h': ''.join(f'#include "{i}.h"\n' for i in range(15))}),
+    (whole_of_a_room, {'lib/cma/a.c': '#include "rcd_cma_priv.h"\n', 'lib/cma/b.c': '\n'}),
     (steps_asked, {'lib/base/s.def': 'RCD_CM_STEP(A, EITHER, S(B) | S(C), STAY, NONE, STAY,\n'
                                      '\tNONE, STAY, "x")\n',
                    'lib/cma/a.c': 'RCD_CM_STEP_A'}),

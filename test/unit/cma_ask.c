@@ -73,7 +73,7 @@ cma_ask_event(struct cma_host_client *client)
 	do {
 		int err = cma_ask_of(client, RCD_CTRL_CM_EVENT, client->channel);
 
-		if (err == -ENODATA)
+		if (err == -EAGAIN)
 			return -1;
 		CU_ASSERT_EQUAL_FATAL(err, 0);
 	} while (cma_rep.cm_event_rep.event <= RCD_CMA_EVENT_ROUTE_ERROR);

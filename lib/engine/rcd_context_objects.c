@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * All objects of a context at once: taken from the lcore, failed, freed.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rcd_ah.h"
+#include "rcd_budget.h"
+#include "rcd_contexts.h"
+#include "rcd_cq_event.h"
+#include "rcd_hop.h"
+#include "rcd_host.h"
+#include "rcd_hqp.h"
+#include "rcd_lcore.h"
+#include "rcd_ports.h"
+#include "rcd_qp.h"
+#include "rcd_queue.h"
+#include "rcd_table.h"
+#include "rcd_thread.h"
+#include "rcd_ucopy.h"
+
+/* A walk over the objects of a context by several commands, each of them short. */
+struct walk {
+	struct rcd_context *context;
+	uint32_t next; /**< place to go on at */
+	uint32_t end;
+};
+
+static void
+context_objects_walk(
+	struct rcd_context *context, uint32_t end, int (*fn)(struct rcd_lcore *, void *))
+{
+	struct walk walk = { .context = context, .end = end };
+
+	while (walk.next < end)
+		rcd_lcore_call(context->client.lcore, fn, &walk);
+}
+
+static int
+context_objects_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	rcd_host_client_del(lcore, arg);
+	rcd_ucopy_end(arg);
+	return 0;
+}
+
+static int
+context_objects_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct walk *walk = arg;
+	uint32_t done = 0;
+
+	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
+		if (walk->context->hqps.slots[walk->next] == NULL)
+			continue;
+		rcd_hqp_leave(lcore, walk->context->hqps.slots[walk->next]);
+		done++;
+	}
+	rcd_host_publish(lcore);
+	lcore->work += done;
+	return 0;
+}
+
+static int
+context_objects_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct walk *walk = arg;
+	uint32_t done = 0;
+
+	for (; walk->next < walk->end && done < RCD_WORK_ALL; walk->next++) {
+		if (walk->context->cqs.slots[walk->next] == NULL)
+			continue;
+		rcd_cq_event_forget(lcore, walk->context->cqs.slots[walk->next]);
+		done++;
+	}
+	lcore->work += done;
+	return 0;
+}
+
+static void
+context_objects_put_hop(const struct rcd_av *av, void *arg)
+{
+	rcd_hop_put(arg, av->hop);
+}
+
+void
+rcd_context_objects_leave(struct rcd_context *context)
+{
+	RCD_ON_CONTROL();
+	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
+	rcd_lcore_call(context->client.lcore, context_objects_hide_on_lcore, &context->client);
+	context_objects_walk(context, context->hqps.fresh, context_objects_leave_on_lcore);
+	context_objects_walk(context, context->cqs.fresh, context_objects_forget_on_lcore);
+	rcd_lcore_call(context->client.lcore, context_objects_hide_on_lcore, &context->client);
+}
+
+static int
+context_objects_fail_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct walk *walk = arg;
+	uint32_t done = 0;
+
+	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
+		struct rcd_hqp *hqp = walk->context->client.qps[walk->next];
+
+		if (hqp == NULL)
+			continue;
+		hqp->faulty = true;
+		rcd_lcore_touch(lcore, hqp);
+		done++;
+	}
+	lcore->work += done;
+	return 0;
+}
+
+void
+rcd_context_objects_fail(struct rcd_context *context)
+{
+	RCD_ON_CONTROL();
+	context_objects_walk(context, context->hqps.fresh, context_objects_fail_on_lcore);
+}
+
+void
+rcd_context_objects_free(struct rcd_context *context)
+{
+	RCD_ON_CONTROL();
+	for (uint32_t i = 0; i < context->hqps.fresh; i++)
+		if (context->hqps.slots[i] != NULL)
+			rcd_hqp_free(context, context->hqps.slots[i]);
+	if (context->ah_count > 0)
+		rcd_ah_each(context->client.ahs, context_objects_put_hop,
+			context->all->conf.ports->hops);
+	for (uint32_t i = 0; i < context->cqs.fresh; i++)
+		free(context->cqs.slots[i]);
+	for (uint32_t i = 0; i < context->srqs.fresh; i++)
+		free(context->srqs.slots[i]);
+	for (uint32_t i = 0; i < context->pds.fresh; i++)
+		free(context->pds.slots[i]);
+	for (uint32_t i = 0; i < context->channels.fresh; i++) {
+		struct rcd_channel *channel = context->channels.slots[i];
+
+		if (channel != NULL)
+			close(channel->sock);
+		free(channel);
+	}
+}

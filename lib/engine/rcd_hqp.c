@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queue pairs of a context: made and freed by the control thread, shown to and taken from the lcore
+ * by commands.
+ */
+#include "rcd_hqp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_bits.h"
+#include "rcd_budget.h"
+#include "rcd_conn.h"
+#include "rcd_contexts.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_hop.h"
+#include "rcd_host.h"
+#include "rcd_late.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_mcast.h"
+#include "rcd_mr.h"
+#include "rcd_near.h"
+#include "rcd_ports.h"
+#include "rcd_qp.h"
+#include "rcd_qpns.h"
+#include "rcd_quota.h"
+#include "rcd_segment.h"
+#include "rcd_shm.h"
+#include "rcd_table.h"
+#include "rcd_thread.h"
+#include "rcd_turn.h"
+#include "rcd_ucopy.h"
+#include "rcd_wheel.h"
+#include "rcd_wqe.h"
+
+#define UNBIND_BUDGET 256 /**< windows in one poll */
+
+static int
+hqp_check(struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
+{
+	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
+		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
+		req->max_recv_sge > RCD_SGE_MAX || req->max_inline > RCD_INLINE_MAX)
+		return -EINVAL;
+	if (rcd_table_get(&context->pds, req->pd) == NULL ||
+		rcd_table_get(&context->cqs, req->send_cq) == NULL ||
+		rcd_table_get(&context->cqs, req->recv_cq) == NULL ||
+		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&context->srqs, req->srq) == NULL))
+		return -ENOENT;
+	return 0;
+}
+
+/* Its rings in the segment: indices of both, then the slots of both. */
+static int
+hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_hqp *hqp)
+{
+	uint64_t sq_bytes, rq_bytes, bytes;
+	uint8_t *base;
+	int err;
+
+	hqp->sq_stride = rcd_sq_stride(hqp->max_send_sge, hqp->max_inline);
+	hqp->rq_stride = rcd_rq_stride(hqp->max_recv_sge);
+	hqp->sq_mask = hqp->sq_depth - 1;
+	hqp->rq_mask = hqp->rq_depth - 1;
+	sq_bytes = (uint64_t)hqp->sq_depth * hqp->sq_stride;
+	rq_bytes = (uint64_t)hqp->rq_depth * hqp->rq_stride;
+	bytes = 2 * sizeof(struct rcd_shm_wq) + sq_bytes + rq_bytes;
+	err = rcd_segment_alloc(&context->segment, conn->serial, bytes, &hqp->offset);
+	if (err != 0)
+		return err;
+	hqp->bytes = bytes;
+	base = (uint8_t *)context->client.shm + hqp->offset;
+	hqp->sq_shm = (struct rcd_shm_wq *)(void *)base;
+	hqp->rq_shm = hqp->sq_shm + 1;
+	hqp->sq_slots = base + 2 * sizeof(struct rcd_shm_wq);
+	hqp->rq_slots = hqp->rq_depth > 0 ? hqp->sq_slots + sq_bytes : NULL;
+	return 0;
+}
+
+static int
+hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
+{
+	struct rcd_dev *dev = context->dev;
+	struct rcd_qp_init init = {
+		.type = (enum rcd_qp_type)req->type,
+		.qpn = { hqp->qpn },
+		.pd = req->pd,
+		.sq_depth = hqp->sq_depth,
+		.max_send_sge = (uint8_t)hqp->max_send_sge,
+		.max_recv_sge = (uint8_t)hqp->max_recv_sge,
+		.max_inline = (uint16_t)hqp->max_inline,
+		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
+		.port_mtu_bytes = (uint16_t)dev->path_mtu,
+		.signal_all = req->signal_all != 0,
+		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
+		.mrs = context->client.mrs,
+		.windows = &hqp->windows,
+		.ahs = context->client.ahs,
+		.reorder = context->client.ucopy != NULL ? NULL : context->client.lcore->reorder,
+		.counters = rcd_lcore_counters(context->client.lcore, &dev->lport),
+		.ops = &rcd_host_qp_ops,
+		.arg = hqp,
+	};
+	size_t bytes = rcd_qp_size(&init);
+	void *mem;
+
+	if (bytes == 0)
+		return -EINVAL;
+	mem = rcd_near_zalloc(context->client.lcore->socket_id, bytes);
+	if (mem == NULL)
+		return -ENOMEM;
+	hqp->qp = rcd_qp_init(mem, &init);
+	hqp->resource_count = init.max_rd_atomic;
+	return 0;
+}
+
+static int
+hqp_join(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	hqp->client->qps[hqp->index] = hqp;
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = hqp;
+	return 0;
+}
+
+static void
+hqp_refer(struct rcd_context *context, struct rcd_hqp *hqp, int by)
+{
+	struct rcd_pd *pd = rcd_table_get(&context->pds, hqp->pd);
+
+	pd->users += (uint32_t)by;
+	hqp->send_cq->users += (uint32_t)by;
+	hqp->recv_cq->users += (uint32_t)by;
+	if (hqp->srq != NULL)
+		hqp->srq->users += (uint32_t)by;
+}
+
+void
+rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp)
+{
+	RCD_ON_CONTROL();
+	rcd_qpns_give(context->all->conf.qpns, hqp->qpn);
+	rcd_hop_put(context->all->conf.ports->hops, hqp->hop_held);
+	free(hqp->resources);
+	free(hqp->qp);
+	free(hqp);
+}
+
+/* The same, and the client gets back what it had for it. */
+static void
+hqp_give_back(struct rcd_context *context, struct rcd_hqp *hqp)
+{
+	if (hqp->bytes != 0)
+		rcd_segment_free(&context->segment, hqp->offset, hqp->bytes);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, hqp->groups);
+	rcd_hqp_free(context, hqp);
+}
+
+/* As it is asked for, of its context. */
+static struct rcd_hqp *
+hqp_begin(
+	struct rcd_context *context, const struct rcd_conn *conn, const struct rcd_ctrl_qp_req *req)
+{
+	struct rcd_hqp *hqp = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*hqp));
+
+	if (hqp == NULL)
+		return NULL;
+	hqp->client = &context->client;
+	hqp->lcore = context->client.lcore;
+	hqp->lport = &context->dev->lport;
+	hqp->datagram = req->type == RCD_CTRL_QP_UD;
+	hqp->reliable = req->type == RCD_CTRL_QP_RC;
+	hqp->cookie = req->cookie;
+	hqp->conn_serial = conn->serial;
+	hqp->pd = req->pd;
+	hqp->ucopy = context->client.ucopy;
+	hqp->send_cq = rcd_table_get(&context->cqs, req->send_cq);
+	hqp->recv_cq = rcd_table_get(&context->cqs, req->recv_cq);
+	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&context->srqs, req->srq) : NULL;
+	hqp->sq_depth = rcd_power_up(req->sq_depth > 0 ? req->sq_depth : 1);
+	hqp->rq_depth = hqp->srq != NULL || req->rq_depth == 0 ? 0 : rcd_power_up(req->rq_depth);
+	hqp->max_send_sge = req->max_send_sge > 0 ? req->max_send_sge : 1;
+	hqp->max_recv_sge = hqp->srq != NULL ? hqp->srq->max_sge
+		: req->max_recv_sge > 0      ? req->max_recv_sge
+					     : 1;
+	hqp->max_inline = req->max_inline;
+	return hqp;
+}
+
+int
+rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep)
+{
+	struct rcd_hqp *hqp;
+	int err = hqp_check(context, req);
+
+	RCD_ON_CONTROL();
+	if (err == 0)
+		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
+	if (err != 0)
+		return err;
+	hqp = hqp_begin(context, conn, req);
+	if (hqp == NULL) {
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+		return -ENOMEM;
+	}
+	err = rcd_qpns_take(context->all->conf.qpns, context->client.lcore->index, &hqp->qpn);
+	if (err == 0)
+		err = hqp_rings(context, conn, hqp);
+	if (err == 0)
+		err = hqp_make(context, req, hqp);
+	if (err == 0)
+		err = rcd_table_add(&context->hqps, hqp, &hqp->index);
+	if (err != 0) {
+		hqp_give_back(context, hqp);
+		return err;
+	}
+	hqp_refer(context, hqp, 1);
+	rcd_lcore_call(context->client.lcore, hqp_join, hqp);
+	*rep = (struct rcd_ctrl_qp_rep){
+		.handle = hqp->index,
+		.qpn = hqp->qpn,
+		.sq_depth = hqp->sq_depth,
+		.rq_depth = hqp->rq_depth,
+		.sq_stride = hqp->sq_stride,
+		.rq_stride = hqp->rq_stride,
+		.sq_indices = hqp->offset,
+		.rq_indices = hqp->offset + sizeof(struct rcd_shm_wq),
+		.sq_slots = hqp->offset + 2 * sizeof(struct rcd_shm_wq),
+		.rq_slots = hqp->offset + 2 * sizeof(struct rcd_shm_wq) +
+			(uint64_t)hqp->sq_depth * hqp->sq_stride,
+		.max_send_sge = hqp->max_send_sge,
+		.max_recv_sge = hqp->max_recv_sge,
+		.max_inline = hqp->max_inline,
+	};
+	return 0;
+}
+
+int
+rcd_hqp_leave(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+	struct rcd_shm_hdr *shm = hqp->client->shm;
+	struct rcd_doorbells *bells = &hqp->client->doorbells;
+
+	RCD_ON_LCORE(lcore);
+	rcd_ucopy_forget(hqp);
+	rcd_host_publish(lcore);
+	if (hqp->groups > 0)
+		rcd_mcast_detach_all(lcore->mcast[hqp->lport->index], hqp->qp);
+	rcd_late_forget(hqp);
+	rcd_turn_end(&hqp->turn);
+	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
+	hqp->client->qps[hqp->index] = NULL;
+	/* A doorbell that it left behind would look like an offence. */
+	__atomic_fetch_and(&shm->db_words[hqp->index / 64], ~(UINT64_C(1) << (hqp->index % 64)),
+		__ATOMIC_SEQ_CST);
+	if (bells->word == hqp->index / 64)
+		bells->bits &= ~(UINT64_C(1) << (hqp->index % 64));
+	rcd_qp_fini(hqp->qp);
+	return 0;
+}
+
+static int
+hqp_unbind_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	(void)lcore;
+	return rcd_mw_unbind_some(hqp->client->mrs, &hqp->windows, UNBIND_BUDGET);
+}
+
+void
+rcd_hqp_unbind(struct rcd_hqp *hqp)
+{
+	RCD_ON_CONTROL();
+	while (rcd_lcore_call(hqp->lcore, hqp_unbind_on_lcore, hqp)) {
+	}
+}
+
+int
+rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
+{
+	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, handle);
+
+	RCD_ON_CONTROL();
+	if (hqp == NULL)
+		return -ENOENT;
+	rcd_lcore_call(context->client.lcore, rcd_hqp_leave, hqp);
+	rcd_ucopy_void(hqp);
+	rcd_hqp_unbind(hqp);
+	hqp_refer(context, hqp, -1);
+	rcd_table_del(&context->hqps, handle);
+	hqp_give_back(context, hqp);
+	return 0;
+}
+
+bool
+rcd_hqp_is_of(const struct rcd_lcores *lcores, const struct rcd_conn *conn, uint32_t qpn)
+{
+	uint8_t owner = lcores->qp_owner[qpn % RCD_QP_SLOTS];
+	const struct rcd_hqp *hqp =
+		owner != 0 ? lcores->lcore[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
+
+	RCD_ON_CONTROL();
+	return hqp != NULL && hqp->qpn == qpn &&
+		rcd_cred_same_process(conn, rcd_context_of(hqp->client));
+}

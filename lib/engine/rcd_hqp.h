@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Queue pairs as clients ask for them. What returns an int gives 0 or -errno.
+ *
+ * Threads: the control thread, unless a function says otherwise.
+ */
+#ifndef RCD_HQP_H
+#define RCD_HQP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_ctrl.h"
+
+struct rcd_conn;
+struct rcd_context;
+struct rcd_hqp;
+struct rcd_lcore;
+struct rcd_lcores;
+
+/** A queue pair in RESET. -ENOENT: an object that it names is not there; -EINVAL: out of range. */
+int
+rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep);
+
+/** -ENOENT; its groups are left, its windows unbound. */
+int
+rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
+
+/** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
+void
+rcd_hqp_unbind(struct rcd_hqp *hqp);
+
+/**
+ * Whether a queue pair is of a connection's process: of its context, or of one that the process has
+ * by another connection, as with librdmacm's identifiers.
+ */
+bool
+rcd_hqp_is_of(const struct rcd_lcores *lcores, const struct rcd_conn *conn, uint32_t qpn);
+
+/** Take one from its lcore. What it has completed is shown first. On the lcore. @return 0 */
+int
+rcd_hqp_leave(struct rcd_lcore *lcore, void *hqp);
+
+/** Free one that no lcore knows, with its number and its hold on a next hop. */
+void
+rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp);
+
+/* rcd_hqp_modify.c */
+
+/**
+ * Change a queue pair, as ibv_modify_qp().
+ *
+ * @return 0; -ENOENT; -EINVAL: its state does not permit it; -EPERM: a privileged Q_Key;
+ *         RCD_REQUEST_WAITS: for a neighbour, or its lcore is still flushing; -ENOMEM; of the way
+ *         as rcd_resolve_av()
+ */
+int
+rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req);
+
+/** What a queue pair is now. -ENOENT */
+int
+rcd_hqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr);
+
+#endif /* RCD_HQP_H */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Attributes of queue pairs, as clients change and ask them.
+ */
+#include "rcd_hqp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_attr.h"
+#include "rcd_contexts.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_hop.h"
+#include "rcd_host.h"
+#include "rcd_lcore.h"
+#include "rcd_near.h"
+#include "rcd_pkt.h"
+#include "rcd_ports.h"
+#include "rcd_qp.h"
+#include "rcd_request.h"
+#include "rcd_resolve.h"
+#include "rcd_shm.h"
+#include "rcd_table.h"
+#include "rcd_thread.h"
+#include "rcd_turn.h"
+#include "rcd_tx.h"
+#include "rcd_ucopy.h"
+
+#define QKEY_PRIVILEGED 0x80000000u
+
+struct modify {
+	void *resources; /**< more of the responder's; NULL: those that it has */
+	bool taken;      /**< they are the queue pair's */
+	struct rcd_hqp *hqp;
+	struct rcd_qp_attr attr;
+	uint32_t mask;
+};
+
+/* The client's indices begin anew with the numbers of the work requests. */
+static void
+hqp_modify_reset_rings(struct rcd_hqp *hqp)
+{
+	hqp->sq_limit = hqp->sq_published = 0;
+	hqp->rq_limit = hqp->rq_published = 0;
+	rcd_shm_store(&hqp->sq_shm->producer, 0);
+	rcd_shm_store(&hqp->rq_shm->producer, 0);
+	rcd_shm_store(&hqp->sq_shm->consumer, 0);
+	rcd_shm_store(&hqp->rq_shm->consumer, 0);
+}
+
+static int
+hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct modify *modify = arg;
+	struct rcd_hqp *hqp = modify->hqp;
+	int err = 0;
+
+	if (modify->resources != NULL) {
+		err = rcd_qp_set_resources(
+			hqp->qp, modify->resources, modify->attr.max_dest_rd_atomic);
+		modify->taken = err == 0;
+	}
+	if (err == 0)
+		err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
+	if (err != 0)
+		return err;
+	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
+		rcd_ucopy_forget(hqp);
+		rcd_host_publish(lcore);
+		hqp_modify_reset_rings(hqp);
+		hqp->path_valid = false;
+	}
+	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
+		const struct rcd_lport *loop;
+		struct rcd_qp_attr now;
+		struct rcd_path path;
+
+		rcd_qp_query(hqp->qp, &now);
+		loop = rcd_tx_path(lcore, hqp->lport, &now.av, hqp->qpn, now.dest_qpn.val, &path);
+		hqp->loop_index = loop != NULL ? loop->index : 0;
+		hqp->loop_serial = loop != NULL ? loop->serial : 0;
+		rcd_pkt_hdr_init(&hqp->hdr, &path);
+		/* Of no MAC that a place has: the first packet looks. */
+		hqp->hop = now.av.hop;
+		hqp->hop_word = 0;
+		hqp->vlan_id = path.vlan_tci;
+		hqp->path_valid = true;
+	}
+	rcd_qp_posted(hqp->qp);
+	rcd_lcore_touch(lcore, hqp);
+	rcd_turn_begin(&lcore->turns, &hqp->turn);
+	return 0;
+}
+
+/* Memory for more responder resources than the usual number. */
+static void *
+hqp_modify_more_resources(const struct rcd_context *context, uint32_t count)
+{
+	if (count > RCD_QP_RD_ATOMIC_MAX)
+		return NULL;
+	return rcd_near_zalloc(
+		context->client.lcore->socket_id, rcd_qp_resources_size((uint8_t)count));
+}
+
+int
+rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req)
+{
+	const struct rcd_ctrl_qp_attr *from = &req->attr;
+	struct modify modify = { .hqp = rcd_table_get(&context->hqps, req->handle),
+		.mask = req->mask };
+	struct rcd_hops *hops = context->all->conf.ports->hops;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (modify.hqp == NULL)
+		return -ENOENT;
+	if (((req->mask & RCD_QP_ATTR_PORT) && from->port != 1) ||
+		((req->mask & RCD_QP_ATTR_PKEY_INDEX) && from->pkey_index != 0) ||
+		((req->mask & RCD_QP_ATTR_PATH_MTU) &&
+			from->path_mtu_bytes > context->dev->path_mtu))
+		return -EINVAL;
+	/* Spec: IBTA 10.2.5 Q_Keys of managers, by which QP1 is reached too, take privilege */
+	if ((req->mask & RCD_QP_ATTR_QKEY) && (from->qkey & QKEY_PRIVILEGED) &&
+		!rcd_cred_may(conn, RCD_CAP_NET_RAW))
+		return -EPERM;
+	rcd_attr_take(from, &modify.attr);
+	if (req->mask & RCD_QP_ATTR_AV) {
+		err = rcd_resolve_av(context, conn, &from->av, &modify.attr.av);
+		if (err != 0)
+			return err;
+	}
+	if ((req->mask & RCD_QP_ATTR_MAX_DEST_RD_ATOMIC) &&
+		from->max_dest_rd_atomic > modify.hqp->resource_count) {
+		modify.resources = hqp_modify_more_resources(context, from->max_dest_rd_atomic);
+		if (modify.resources == NULL) {
+			rcd_hop_put(hops, modify.attr.av.hop);
+			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
+		}
+	}
+	err = rcd_lcore_call(context->client.lcore, hqp_modify_on_lcore, &modify);
+	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
+		rcd_ucopy_void(modify.hqp);
+		rcd_hqp_unbind(modify.hqp);
+	}
+	if (err == 0 && (req->mask & RCD_QP_ATTR_AV)) {
+		rcd_hop_put(hops, modify.hqp->hop_held);
+		modify.hqp->hop_held = modify.attr.av.hop;
+	} else {
+		rcd_hop_put(hops, modify.attr.av.hop);
+	}
+	/* The queue pair has left the old ones behind. */
+	if (modify.taken) {
+		free(modify.hqp->resources);
+		modify.hqp->resources = modify.resources;
+		modify.hqp->resource_count = from->max_dest_rd_atomic;
+	} else {
+		free(modify.resources);
+	}
+	/* Its requests are being flushed: it is tried again. */
+	return err == -EAGAIN ? RCD_REQUEST_WAITS : err;
+}
+
+static int
+hqp_modify_query_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct modify *query = arg;
+
+	(void)lcore;
+	rcd_qp_query(query->hqp->qp, &query->attr);
+	return 0;
+}
+
+int
+rcd_hqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
+{
+	struct modify query = { .hqp = rcd_table_get(&context->hqps, handle) };
+
+	RCD_ON_CONTROL();
+	if (query.hqp == NULL)
+		return -ENOENT;
+	rcd_lcore_call(context->client.lcore, hqp_modify_query_on_lcore, &query);
+	rcd_attr_show(&query.attr, attr);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Shared receive queues as clients ask for them. What returns an int gives 0 or -errno.
+ *
+ * Threads: the control thread.
+ */
+#ifndef RCD_HSRQ_H
+#define RCD_HSRQ_H
+
+#include <stdint.h>
+
+#include "rcd_ctrl.h"
+
+struct rcd_conn;
+struct rcd_context;
+
+/** A queue in the segment. -ENOENT: no such domain; -EINVAL: out of range. */
+int
+rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep);
+
+/** Arm its limit. -ENOENT; -EINVAL: more than its depth. */
+int
+rcd_hsrq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_req *req);
+
+/** -ENOENT */
+int
+rcd_hsrq_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);
+
+/** -ENOENT; -EBUSY: queue pairs refer to it. */
+int
+rcd_hsrq_destroy(struct rcd_context *context, uint32_t handle);
+
+#endif /* RCD_HSRQ_H */
