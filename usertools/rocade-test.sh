@@ -118,19 +118,30 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=()
 broken=0
 
-# suites NAME LOG [meson argument...]: runs the tests of builds/NAME that the arguments choose, and
-# logs under that name; without any, all but those that boot a kernel, and those that do all again
-# with engines of few rights
-suites() {
+# run_tests NAME LOG [meson argument...]: runs the tests of builds/NAME that the arguments choose,
+# and logs under that name; without any, all but those that boot a kernel, and those that do all
+# again with engines of few rights
+run_tests() {
 	local dir=$builds/$1
-	local log=$dir/meson-logs/$2
+	local log=$2
 	shift 2
 	[ $# -gt 0 ] || set -- --no-suite interop --no-suite confined
-	logs+=("$log.json")
-	rm -f "$log.json"
 	# What runs beside others may take its time.
 	as_root meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 \
-		--logbase "${log##*/}" "$@" || broken=1
+		--logbase "$log" "$@"
+}
+
+# count NAME LOG: what is logged there, or will be, belongs to the totals
+count() {
+	local log=$builds/$1/meson-logs/$2.json
+	logs+=("$log")
+	rm -f "$log"
+}
+
+# suites NAME LOG [meson argument...]: runs tests, and counts them
+suites() {
+	count "$1" "$2"
+	run_tests "$@" || broken=1
 }
 
 # The short form of what a kernel's rxe is asked.
@@ -230,9 +241,17 @@ compile_tsan() {
 	compile tsan -Dbuildtype=debugoptimized -Db_sanitize=thread
 }
 
+# Of clang's build what is fuzzed; the rest is read, for clang's warnings.
 fuzz() {
+	targets=()
+	for source in "$root"/test/fuzz/fuzz_*.c; do
+		targets+=("test/fuzz/$(basename "$source" .c)")
+	done
 	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
-		-Db_lundef=false -Dfuzz=true && "$root/test/fuzz/run.sh" "$builds/fuzz" 300000 300
+		-Db_lundef=false -Dfuzz=true || return 1
+	local status=0
+	python3 "$root/test/tidy/read_all.py" "$builds/fuzz" "${targets[@]}" || status=1
+	"$root/test/fuzz/run.sh" "$builds/fuzz" 300000 300 && return $status
 }
 
 compile_asan() {
@@ -251,9 +270,16 @@ elif $ci; then
 	background tsan behind asan compile_tsan
 	background fuzz behind tsan fuzz
 	suites release testlog "${beside[@]}"
+	# The one that boots a kernel is alone in its suite, and leaves a core to these.
+	if join tsan; then
+		count tsan testlog
+		background watched run_tests tsan testlog "${watched[@]}"
+	else
+		broken=1
+	fi
 	interop
 	if join asan; then suites asan testlog "${beside[@]}"; else broken=1; fi
-	if join tsan; then suites tsan testlog "${watched[@]}"; else broken=1; fi
+	[ -z "${pids[watched]:-}" ] || join watched || broken=1
 	join fuzz || broken=1
 	join_elsewhere || broken=1
 	for build in release asan; do
