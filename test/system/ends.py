@@ -3,7 +3,9 @@
 client on the other. A test's first two arguments are rocaded and the drop-in libibverbs; a third
 one, veth, asks for two engines in network namespaces of their own, joined by a veth pair with jumbo
 frames, in place of one engine with the embedded wire."""
+import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -206,6 +208,17 @@ def pair(server, client, bound=True):
 
 def perftest(program, *options):
     return both(program, '-x', '1', '-F', *options)
+
+
+PORTS = itertools.count(19000)
+
+
+def several(func, runs, at_once=4):
+    """Some runs of perftest at a time, each with a port of its own: what takes long is that they
+    find out how fast the processor is, in a loop that ends by the clock, and sleep."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for done in [pool.submit(func, *run, '-p', str(next(PORTS))) for run in runs]:
+            done.result()
 
 
 def start(config=None, veth_lines=''):

@@ -3,7 +3,8 @@
 """Goal: perftest, unmodified, runs with all its services and options that apply.
 
 Method: as server and client on the two ends; few iterations, since what they measure is not judged
-here. --run_infinitely is stopped by an interrupt, as a user does.
+here, and several programs at a time where none waits for another's turn at each message.
+--run_infinitely is stopped by an interrupt, as a user does.
 
     test_perftest.py ROCADED LIBIBVERBS [veth]
 """
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from ends import ENDS, LIMIT, both, perftest, rocade_on, start, stop, tap
+from ends import ENDS, LIMIT, both, perftest, rocade_on, several, start, stop, tap
 
 BANDWIDTH = ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')
 LATENCY = ('ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat')
@@ -28,70 +29,72 @@ def engine_starts():
 
 @tap.test
 def reliable():
-    for program in BANDWIDTH + LATENCY:
+    several(perftest, [(program, '-n', '100') for program in BANDWIDTH])
+    for program in LATENCY:
         perftest(program, '-n', '100')
 
 
 @tap.test
 def all_sizes():
-    for program in BANDWIDTH[:3]:
-        perftest(program, '-a', '-n', '20')
-    # In cycles: else they find out how fast the processor is, for each size anew.
-    for program in ('ib_send_lat', 'ib_read_lat'):
-        perftest(program, '-a', '-n', '10', '-C')
+    # All at once: they find out how fast the processor is for each size anew. In cycles, or those
+    # that measure latency would do it twice.
+    several(perftest, [(program, '-a', '-n', '20') for program in BANDWIDTH[:3]] +
+            [(program, '-a', '-n', '10', '-C') for program in ('ib_send_lat', 'ib_read_lat')], 5)
 
 
 @tap.test
 def both_directions():
-    for program in BANDWIDTH:
-        perftest(program, '-b', '-n', '200')
+    several(perftest, [(program, '-b', '-n', '200') for program in BANDWIDTH])
 
 
 @tap.test
 def many_queue_pairs():
-    for program in BANDWIDTH:
-        perftest(program, '-q', '16', '-n', '50')
-    perftest('ib_send_bw', '-q', '16', '-b', '-n', '50')
+    several(perftest, [(program, '-q', '16', '-n', '50') for program in BANDWIDTH] +
+            [('ib_send_bw', '-q', '16', '-b', '-n', '50')])
 
 
 @tap.test
 def completion_events():
     # Not with WRITEs, says perftest.
-    for program in ('ib_send_bw', 'ib_read_bw', 'ib_atomic_bw'):
-        perftest(program, '-e', '-n', '200')
-    for program in ('ib_send_lat', 'ib_read_lat', 'ib_atomic_lat'):
-        perftest(program, '-e', '-n', '100')
+    several(perftest, [(program, '-e', '-n', '200')
+                       for program in ('ib_send_bw', 'ib_read_bw', 'ib_atomic_bw')] +
+            [(program, '-e', '-n', '100')
+             for program in ('ib_send_lat', 'ib_read_lat', 'ib_atomic_lat')])
 
 
 @tap.test
 def inline_data():
-    for program in ('ib_send_bw', 'ib_write_bw', 'ib_send_lat', 'ib_write_lat'):
-        perftest(program, '-s', '32', '--inline_size', '64', '-n', '100')
+    options = ('-s', '32', '--inline_size', '64', '-n', '100')
+    several(perftest, [(program, *options) for program in ('ib_send_bw', 'ib_write_bw')])
+    for program in ('ib_send_lat', 'ib_write_lat'):
+        perftest(program, *options)
 
 
 @tap.test
 def path_mtus():
-    for mtu in ('256', '512', '1024', '2048', '4096'):
-        for program in BANDWIDTH[:3]:
-            perftest(program, '-m', mtu, '-n', '50')
+    several(perftest, [(program, '-m', mtu, '-n', '50')
+                       for mtu in ('256', '512', '1024', '2048', '4096')
+                       for program in BANDWIDTH[:3]])
 
 
 @tap.test
 def shared_receive_queue():
-    perftest('ib_send_bw', '--use-srq', '-n', '200')
-    perftest('ib_send_bw', '--use-srq', '-q', '8', '-n', '50')
+    several(perftest, [('ib_send_bw', '--use-srq', '-n', '200'),
+                       ('ib_send_bw', '--use-srq', '-q', '8', '-n', '50')])
     perftest('ib_send_lat', '--use-srq', '-n', '100')
 
 
 @tap.test
 def ways_to_post():
-    perftest('ib_write_bw', '-l', '8', '-n', '200')
-    perftest('ib_send_bw', '-l', '8', '--recv_post_list', '8', '-n', '200')
-    perftest('ib_send_bw', '--use_old_post_send', '-n', '200')
-    perftest('ib_write_bw', '-Q', '1', '-n', '200')
-    perftest('ib_read_bw', '-t', '1', '-n', '50')
-    perftest('ib_send_bw', '--mr_per_qp', '-q', '4', '-n', '50')
-    perftest('ib_read_bw', '-o', '1', '-n', '50')
+    several(perftest, [
+        ('ib_write_bw', '-l', '8', '-n', '200'),
+        ('ib_send_bw', '-l', '8', '--recv_post_list', '8', '-n', '200'),
+        ('ib_send_bw', '--use_old_post_send', '-n', '200'),
+        ('ib_write_bw', '-Q', '1', '-n', '200'),
+        ('ib_read_bw', '-t', '1', '-n', '50'),
+        ('ib_send_bw', '--mr_per_qp', '-q', '4', '-n', '50'),
+        ('ib_read_bw', '-o', '1', '-n', '50'),
+    ])
 
 
 @tap.test
@@ -122,15 +125,14 @@ def multicast():
 
 @tap.test
 def address_families():
-    for gid in ('0', '1', '2'):
-        both('ib_write_bw', '-x', gid, '-F', '-n', '50')
-        both('ib_send_lat', '-x', gid, '-F', '-n', '50')
+    several(both, [(program, '-x', gid, '-F', '-n', '50')
+                   for program in ('ib_write_bw', 'ib_send_lat') for gid in ('0', '1', '2')], 3)
 
 
 @tap.test
 def for_a_time():
-    for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat'):
-        perftest(program, '-D', '1')
+    several(perftest, [(program, '-D', '1')
+                       for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat')])
 
 
 @tap.test
