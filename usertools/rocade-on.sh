@@ -112,9 +112,12 @@ inside() {
 # Inside, with a network that nobody else is in: all that is run.
 within() {
 	local status=0
+	local options=()
+	# As the second command will have it, which otherwise compiles all of it again.
+	[ -z "$short" ] || options=(-Dwerror=true)
 	mount -t sysfs sysfs "$system/sys"
 	in_it ip link set lo up
-	in_it /rocade/usertools/rocade-quickstart.sh >"$work/log" 2>&1 || status=$?
+	in_it /rocade/usertools/rocade-quickstart.sh "${options[@]}" >"$work/log" 2>&1 || status=$?
 	if [ $status -ne 0 ]; then
 		cat "$work/log" >&2
 		echo "$name: the first command, rocade-quickstart.sh: FAILED"

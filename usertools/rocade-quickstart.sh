@@ -4,7 +4,9 @@
 # embedded wire, runs unmodified programs of the distribution on it, compares with TCP over veth,
 # and stops the engine again.
 #
-#   usertools/rocade-quickstart.sh
+#   usertools/rocade-quickstart.sh [MESON_OPTION...]
+#
+# Options are for a build that is not there yet.
 #
 # Fetches root's rights by sudo or doas to install, and to start the engine. Where neither is, the
 # engine is one of the user's own.
@@ -19,7 +21,7 @@ rocade_log=()
 "$root/usertools/rocade-setup.sh" build demo
 echo "rocade-quickstart: building in $build"
 if [ ! -e "$build/build.ninja" ]; then
-	meson setup "$build" "$root" -Dtests=false >/dev/null
+	meson setup "$build" "$root" -Dtests=false "$@" >/dev/null
 fi
 ninja -C "$build" >/dev/null
 if [ "$(id -u)" -ne 0 ] && has_rights; then
