@@ -56,6 +56,10 @@ class Engine:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
         leash.leash(self.process.pid)
         deadline = time.monotonic() + 60
+        # A command takes longer to begin than an engine to make its socket.
+        while not (os.path.exists(self.socket) or self.process.poll() is not None or
+                   time.monotonic() > deadline):
+            time.sleep(0.01)
         while self.process.poll() is None and time.monotonic() < deadline:
             if subprocess.run([ROCADE, '--socket', self.socket, 'engine'], capture_output=True,
                               check=False).returncode == 0:

@@ -190,7 +190,9 @@ executed_program(void)
 	}
 	setpgid(pid, pid);
 	MUST(wait_stage(1));
+	node_timeout = NODE_TIMEOUT_SHORT; /* its tries are waited for */
 	join_with(&node, "roce0", shared->qpn);
+	node_timeout = NODE_TIMEOUT;
 	MUST(read(ready[0], &byte, 1) == 1);
 	fill(node.memory, LEN, 10);
 	post_write(&node, FIXED, 4096, shared->key);

@@ -292,7 +292,12 @@ def veth_ends(stack, more):
         leash.leash(engine.pid)
         stack.callback(engine.wait)
         stack.callback(engine.terminate)
-        for _ in range(200):
+        deadline = time.monotonic() + 60
+        # A command takes longer to begin than an engine to make its socket.
+        while not (os.path.exists(socket) or engine.poll() is not None or
+                   time.monotonic() > deadline):
+            time.sleep(0.01)
+        while engine.poll() is None and time.monotonic() < deadline:
             if run(str(ROCADE), 'engine', env=env).returncode == 0:
                 break
             time.sleep(0.05)
