@@ -405,7 +405,7 @@ no_write_is_lost(void)
 	uint64_t wrong = 0;
 	bool seen = false;
 
-	for (uint32_t round = 0; round < 1000; round++) {
+	for (uint32_t round = 0; round < 400; round++) {
 		uint8_t *memory = span_map(NULL, WORDS, PROT_READ | PROT_WRITE);
 		struct rcd_cl_span *span;
 		pthread_t thread;
