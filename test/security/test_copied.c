@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -264,7 +265,24 @@ others_go_on(uint32_t lost)
 	CU_ASSERT_EQUAL(ibv_poll_cq(plain.cq, 1, &wc), 0);
 }
 
-/* What is to be sent is gone. */
+/* Who armed a queue for what is solicited alone is told of errors too. */
+static void
+is_woken(const struct side *side)
+{
+	struct pollfd ready = { .fd = side->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	CU_ASSERT_EQUAL_FATAL(poll(&ready, 1, FOREVER_MS), 1);
+	CU_ASSERT_EQUAL(ibv_get_cq_event(side->channel, &cq, &cq_context), 0);
+	ibv_ack_cq_events(cq, 1);
+}
+
+/*
+ * What is to be sent is gone.
+ *
+ * Covers: IBTA 11.4.2 ucopy_take_turn_to_errors()
+ */
 static void
 nothing_to_send(void)
 {
@@ -278,7 +296,9 @@ nothing_to_send(void)
 		open_ways(types[i], false, &a, &b);
 		receive(&b, 5);
 		lose(0);
+		CU_ASSERT_EQUAL(ibv_req_notify_cq(copied.cq, 1), 0);
 		post(&a, &b, IBV_WR_SEND, 1000, 0);
+		is_woken(&copied);
 		post(&a, &b, IBV_WR_SEND, 1000, 0);
 		CU_ASSERT_EQUAL(next(&copied, &wc), IBV_WC_LOC_PROT_ERR);
 		CU_ASSERT_EQUAL(wc.qp_num, a.qp->qp_num);
