@@ -58,17 +58,21 @@ admin_done(int err, const char *text)
 	return err == 0 ? json_object() : admin_error("%s", text);
 }
 
+/* All that can be shown, as JSON. */
+static struct rcd_show
+admin_shows(struct rcd_engine *engine, struct rcd_show_json *out)
+{
+	return (struct rcd_show){
+		.ops = &rcd_show_json_ops, .out = out, .engine = engine, .all = true
+	};
+}
+
 static json_t *
 admin_each(struct rcd_engine *engine, const char *name,
 	void (*fn)(const struct rcd_show *show, const struct rcd_dev *dev))
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
-	const struct rcd_show show = {
-		.ops = &rcd_show_json_ops,
-		.out = &out,
-		.engine = engine,
-		.all = true,
-	};
+	const struct rcd_show show = admin_shows(engine, &out);
 
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		const struct rcd_dev *dev = engine->ports.devs[i];
@@ -110,12 +114,7 @@ static json_t *
 admin_resource_kind(struct rcd_engine *engine, const char *kind)
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
-	const struct rcd_show show = {
-		.ops = &rcd_show_json_ops,
-		.out = &out,
-		.engine = engine,
-		.all = true,
-	};
+	const struct rcd_show show = admin_shows(engine, &out);
 
 	if (strcmp(kind, "quota") == 0) {
 		rcd_show_quota(&show);
@@ -141,12 +140,7 @@ static json_t *
 admin_counters(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
-	const struct rcd_show show = {
-		.ops = &rcd_show_json_ops,
-		.out = &out,
-		.engine = engine,
-		.all = true,
-	};
+	const struct rcd_show show = admin_shows(engine, &out);
 
 	(void)req;
 	rcd_show_counters(&show);
@@ -157,12 +151,7 @@ static json_t *
 admin_engine(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_object() } };
-	const struct rcd_show show = {
-		.ops = &rcd_show_json_ops,
-		.out = &out,
-		.engine = engine,
-		.all = true,
-	};
+	const struct rcd_show show = admin_shows(engine, &out);
 
 	(void)req;
 	rcd_show_engine(&show);
