@@ -54,12 +54,6 @@ rcd_alarms_run(struct rcd_alarms *alarms, uint64_t now_ns, uint32_t most)
 	alarms->next_ns = rcd_wheel_next(&alarms->wheel);
 }
 
-bool
-rcd_alarms_left(const struct rcd_alarms *alarms, uint64_t now_ns)
-{
-	return rcd_alarms_next(alarms) <= now_ns;
-}
-
 uint64_t
 rcd_alarms_next(const struct rcd_alarms *alarms)
 {

@@ -10,7 +10,6 @@
 #ifndef RCD_ALARM_H
 #define RCD_ALARM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "rcd_wheel.h"
@@ -43,10 +42,6 @@ rcd_alarm_cancel(struct rcd_alarms *alarms, struct rcd_alarm *alarm);
 /** Let those go off that are due. @param most  alarms to look at; the others' turn comes then */
 void
 rcd_alarms_run(struct rcd_alarms *alarms, uint64_t now_ns, uint32_t most);
-
-/** Whether some are due that rcd_alarms_run() has not looked at: it is to be called again soon. */
-bool
-rcd_alarms_left(const struct rcd_alarms *alarms, uint64_t now_ns);
 
 /** A time before which none is due. @return 0: some are; UINT64_MAX: none is set */
 uint64_t

@@ -39,6 +39,25 @@ enum rcd_qp_state {
 
 #define RCD_QP_STATE_COUNT 7
 
+/** State of a port, with the numbers that the verbs give them: ours are up or not. */
+enum rcd_port_state {
+#define RCD_PORT(symbol, number) RCD_PORT_##symbol = (number),
+#include "rcd_number.def"
+};
+
+/** State of a port's link. */
+enum rcd_port_phys {
+#define RCD_PORT_PHYS(symbol, number) RCD_PORT_PHYS_##symbol = (number),
+#include "rcd_number.def"
+};
+
+/** The link of a port in this state. */
+static inline enum rcd_port_phys
+rcd_port_phys_of(uint32_t port_state)
+{
+	return port_state == RCD_PORT_ACTIVE ? RCD_PORT_PHYS_LINK_UP : RCD_PORT_PHYS_DISABLED;
+}
+
 /** Attributes of a queue pair in masks, with the bits that the verbs give them. */
 enum rcd_qp_attr_mask {
 #define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field)                           \

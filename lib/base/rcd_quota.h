@@ -6,8 +6,9 @@
  * each counts for its user too.
  *
  * It only counts: who takes something charges for it first, and uncharges when it is given back.
- * What an entry still has at its end goes back as a whole. All functions belong to the control
- * thread.
+ * What an entry still has at its end goes back as a whole.
+ *
+ * Threads: one at a time; of an engine's book, the control thread.
  */
 #ifndef RCD_QUOTA_H
 #define RCD_QUOTA_H

@@ -3,7 +3,7 @@
  * @file
  * What is free of a line of numbers, addresses or offsets in a file: sorted ranges, of which the
  * first that is long enough is taken from its start. Neighbours become one. The numbers and their
- * unit are the owner's; nothing is read or written there. One thread.
+ * unit are the owner's; nothing is read or written there. Threads: one at a time.
  */
 #ifndef RCD_RANGES_H
 #define RCD_RANGES_H

@@ -3,7 +3,7 @@
  * @file
  * Timer wheel: one list of timers per tick. A timer knows its own time, so one beyond the wheel's
  * horizon lies in the list of its tick modulo the size and is passed over until its round comes.
- * How long a tick is says who makes the wheel. One thread; no allocation.
+ * How long a tick is says who makes the wheel. Nothing is allocated. Threads: one at a time.
  */
 #ifndef RCD_WHEEL_H
 #define RCD_WHEEL_H

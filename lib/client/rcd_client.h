@@ -52,6 +52,8 @@ rcd_client_connect(struct rcd_client *client, const char *path);
 void
 rcd_client_close(struct rcd_client *client);
 
+/* rcd_cl_call.c */
+
 /**
  * Send a request and wait for its reply.
  *
@@ -65,6 +67,8 @@ rcd_client_close(struct rcd_client *client);
 int
 rcd_client_call(struct rcd_client *client, enum rcd_ctrl_op op, const void *req, void *rep,
 	const struct rcd_ctrl_fds *fds_in, struct rcd_ctrl_fds *fds_out);
+
+/* rcd_client.c */
 
 /** Open a device for this session: map the segment. @param index of struct rcd_ctrl_device_rep */
 int
@@ -86,6 +90,8 @@ rcd_client_dead(const struct rcd_client *client)
 {
 	return __atomic_load_n(&client->dead, __ATOMIC_RELAXED) != 0;
 }
+
+/* rcd_cl_call.c */
 
 /**
  * Look whether the engine is gone, by a system call. Pollers call it now and then.
@@ -145,6 +151,8 @@ struct rcd_cl_srq {
 	uint32_t handle;
 	uint32_t max_sge;
 };
+
+/* rcd_cl_queue.c */
 
 /** Make a completion queue. @return 0 or -errno */
 int

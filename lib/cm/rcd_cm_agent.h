@@ -136,6 +136,8 @@ rcd_cm_next_deadline(const struct rcd_cm_agent *agent);
 void
 rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns);
 
+/* rcd_cm_conn.c */
+
 /**
  * Ask for a connection. The communication ID, the GUID, and the timeouts are put in.
  *
@@ -178,6 +180,8 @@ int
 rcd_cm_disconnected(
 	struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t len, uint64_t now_ns);
 
+/* rcd_cm_sidr.c */
+
 /** Ask for a datagram service. @return NULL when there is no room */
 struct rcd_cm_conn *
 rcd_cm_sidr(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
@@ -188,12 +192,16 @@ rcd_cm_sidr(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 int
 rcd_cm_sidr_reply(struct rcd_cm_conn *conn, const struct rcd_cm_sidr_rep *rep, uint64_t now_ns);
 
+/* rcd_cm_conn.c */
+
 /**
  * The host is done with a connection, whatever its state: the peer is told what fits (REJ, DREQ),
  * and no event but GONE comes any more.
  */
 void
 rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns);
+
+/* rcd_cm_agent.c */
 
 /** Where a connection stands. */
 enum rcd_cm_state

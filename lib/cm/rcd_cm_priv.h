@@ -80,6 +80,8 @@ struct rcd_cm_agent {
 	struct rcd_cm_conn conns[];
 };
 
+/* rcd_cm_pool.c */
+
 /** Take a connection from the pool. @return NULL when it is empty */
 struct rcd_cm_conn *
 rcd_cm_alloc(struct rcd_cm_agent *agent, const struct rcd_cm_way *way);
@@ -168,6 +170,8 @@ rcd_cm_put_private(uint8_t *dst, size_t room, const uint8_t *src, uint32_t len)
 		memcpy(dst, src, len < room ? len : room);
 }
 
+/* rcd_cm_conn.c */
+
 /** An answer is awaited and did not come: the last time. */
 void
 rcd_cm_give_up(struct rcd_cm_conn *conn, uint64_t now_ns);
@@ -213,6 +217,8 @@ rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 /** The peer has another path to offer: it is told that we take none. */
 void
 rcd_cm_rx_lap(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way);
+
+/* rcd_cm_sidr.c */
 
 /** A peer asks for the queue pair of a datagram service. */
 void

@@ -198,9 +198,13 @@ rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns);
 uint64_t
 rcd_cma_next(const struct rcd_cma *cma);
 
+/* rcd_cma_mcast.c */
+
 /** A router asks for the groups of a device. */
 void
 rcd_cma_queried(struct rcd_cma *cma, uint32_t serial);
+
+/* rcd_cma.c */
 
 /** Connections, those in timewait included. */
 uint32_t

@@ -29,6 +29,8 @@ struct rcd_cma_client {
 	uint32_t group_count;
 };
 
+/* rcd_cma_serve.c */
+
 /** A client begins. @return NULL: no memory */
 struct rcd_cma_client *
 rcd_cma_client_create(struct rcd_cma *cma, void *owner, struct rcd_quota_entry *quota);
@@ -70,6 +72,8 @@ struct rcd_cma_listed {
 	uint32_t qpn; /**< 0: none */
 	const struct rcd_ctrl_cm_addr *src, *dst;
 };
+
+/* rcd_cma_list.c */
 
 /** All identifiers of a service, told one by one. */
 void

@@ -147,7 +147,7 @@ struct rcd_ctrl_open_rep {
 
 /** A port as it is now. */
 struct rcd_ctrl_port_rep {
-	uint32_t state;            /**< verbs: 1 down, 4 active */
+	uint32_t state;            /**< enum rcd_port_state */
 	uint32_t max_mtu_bytes;    /**< path MTU that the device could do */
 	uint32_t active_mtu_bytes; /**< path MTU that the port does now */
 	uint32_t gid_count;        /**< entries of the GID table */

@@ -27,6 +27,7 @@
 #define RCD_ACCESS(symbol, bit)              RCD_CTRL_SAME(RCD_ACCESS_##symbol, IBV_ACCESS_##symbol)
 #define RCD_MTU(bytes, code)                 RCD_CTRL_SAME(code, IBV_MTU_##bytes)
 #define RCD_QP_STATE(symbol, number)         RCD_CTRL_SAME(RCD_QP_##symbol, IBV_QPS_##symbol)
+#define RCD_PORT(symbol, number)             RCD_CTRL_SAME(RCD_PORT_##symbol, IBV_PORT_##symbol)
 #define RCD_WR_OPCODE(symbol, number, verbs) RCD_CTRL_SAME(RCD_WR_##symbol, IBV_WR_##verbs)
 #define RCD_SEND_FLAG(symbol, bit)           RCD_CTRL_SAME(RCD_SEND_##symbol, IBV_SEND_##symbol)
 #define RCD_WC_STATUS(symbol, number)        RCD_CTRL_SAME(RCD_WC_##symbol, IBV_WC_##symbol)

@@ -43,12 +43,16 @@ struct rcd_engine_conf {
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };
 
+/* rcd_engine_conf.c */
+
 /** Defaults of everything. Any thread. */
 void
 rcd_engine_conf_init(struct rcd_engine_conf *conf);
 
 struct rcd_engine;
 struct rcd_lcore;
+
+/* rcd_engine.c */
 
 /**
  * Any thread, which is the control thread from then on.
@@ -109,6 +113,8 @@ rcd_engine_adopt(struct rcd_engine *engine, int sock);
 void
 rcd_engine_wake(struct rcd_engine *engine);
 
+/* rcd_engine_dev.c */
+
 /**
  * Add a device. Any thread: it takes the place of the control thread, between two of its steps.
  *
@@ -142,6 +148,8 @@ rcd_engine_dev_port(struct rcd_engine *engine, const char *name, uint16_t *port_
 /** A counter of a device, over all lcores; 0 without such a device. Any thread, likewise. */
 uint64_t
 rcd_engine_dev_count(struct rcd_engine *engine, const char *name, enum rcd_counter counter);
+
+/* rcd_engine.c */
 
 /** Number of lcores, and one of them. Any thread. */
 uint32_t

@@ -40,6 +40,8 @@ struct rcd_request {
 	struct rcd_answer *reply;
 };
 
+/* rcd_serve.c */
+
 /**
  * Serve a request that passed rcd_ctrl_req_check(). The connection is there afterwards; its context
  * may not be.

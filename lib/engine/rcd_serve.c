@@ -33,6 +33,7 @@
 #include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_mcast.h"
+#include "rcd_number.h"
 #include "rcd_qp.h"
 #include "rcd_quota.h"
 #include "rcd_request.h"
@@ -212,7 +213,7 @@ serve_port(struct rcd_request *r)
 	const struct rcd_dev *dev = r->context->dev;
 
 	r->out->port_rep = (struct rcd_ctrl_port_rep){
-		.state = dev->up ? 4 : 1,
+		.state = dev->up ? RCD_PORT_ACTIVE : RCD_PORT_DOWN,
 		.max_mtu_bytes = RCD_PATH_MTU_MAX_BYTES,
 		.active_mtu_bytes = dev->path_mtu,
 		.gid_count = RCD_GIDS_MAX,

@@ -304,8 +304,9 @@ rcd_link_key_live(enum rcd_link_key key)
 	return link_keys[key].live;
 }
 
-bool
-rcd_link_key_fits(enum rcd_link_key key, enum rcd_attach_type attach)
+/* Whether links of this kind have a key. */
+static bool
+dev_conf_fits(enum rcd_link_key key, enum rcd_attach_type attach)
 {
 	return (link_keys[key].kinds & 1u << attach) != 0;
 }
@@ -357,7 +358,7 @@ rcd_dev_conf_check(
 
 	for (unsigned int i = 0; i < RCD_LINK_KEY_COUNT; i++) {
 		*key = (enum rcd_link_key)i;
-		if ((conf->given & 1u << i) == 0 || rcd_link_key_fits(*key, conf->attach))
+		if ((conf->given & 1u << i) == 0 || dev_conf_fits(*key, conf->attach))
 			continue;
 		if (conf->attach == RCD_ATTACH_NETDEV && i >= RCD_LINK_KEY_ADDRESS)
 			snprintf(error, error_len, "%s: a netdev has the kernel's",

@@ -57,8 +57,9 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode;
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
-	bool no_shortcut; /**< packets for other devices of this engine leave by the port, too */
-	bool down;        /**< it is not to be up, until somebody says so */
+	/** Packets for others of this engine leave by the port, too: both are on one link. */
+	bool no_shortcut;
+	bool down; /**< it is not to be up, until somebody says so */
 	uint32_t addr_count;
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */
@@ -83,11 +84,9 @@ rcd_link_key_name(enum rcd_link_key key);
 int
 rcd_link_key_find(const char *name);
 
-/** Whether a key can be changed while the link is there, and links of this kind have it. */
+/** Whether a key can be changed while the link is there. */
 bool
 rcd_link_key_live(enum rcd_link_key key);
-bool
-rcd_link_key_fits(enum rcd_link_key key, enum rcd_attach_type attach);
 
 /**
  * Set one key. Addresses are added to those that are there; all else is replaced. Keys may come in

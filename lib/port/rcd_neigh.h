@@ -82,12 +82,16 @@ rcd_neigh_resolve(struct rcd_neighs *neighs, const struct rcd_neigh_target *targ
 uint32_t
 rcd_neigh_known(const struct rcd_neighs *neighs, const struct rcd_hop_key *key);
 
+/* rcd_neigh_table.c */
+
 /**
  * Whether somebody may have asked for an address: false when nobody did. For lcores, which need not
  * tell what nobody wants to hear. Any thread.
  */
 bool
 rcd_neigh_wanted(const struct rcd_neighs *neighs, const struct rcd_hop_key *key);
+
+/* rcd_neigh.c */
 
 /** A neighbour was heard of. Nothing, unless it was asked for. */
 void
@@ -100,6 +104,8 @@ rcd_neigh_forget(struct rcd_neighs *neighs, const struct rcd_hop_key *key);
 /** Forget all neighbours of a device, by its number. */
 void
 rcd_neigh_flush(struct rcd_neighs *neighs, uint32_t dev);
+
+/* rcd_neigh_table.c */
 
 /** What was asked for on an account is on another one of the same user from now on. */
 void
@@ -115,6 +121,8 @@ rcd_neigh_leave(struct rcd_neighs *neighs, struct rcd_quota_entry *quota);
 /** What users are charged for that accounts have left behind, for the audit. */
 uint64_t
 rcd_neigh_left(const struct rcd_neighs *neighs);
+
+/* rcd_neigh.c */
 
 /** Ask again for what is not answered, and see whether the others are there and needed. */
 void

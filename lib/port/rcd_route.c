@@ -86,7 +86,11 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
-/* A device of this engine that has an address, whose MAC needs no asking. @return NULL */
+/*
+ * A device of this engine that has an address, whose MAC needs no asking: whether packets get there
+ * without a port is for lcores to know (rcd_dev_view.c). Ends of wires have links of their own.
+ * @return NULL
+ */
 static struct rcd_dev *
 route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 {

@@ -158,6 +158,8 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init);
 void
 rcd_qp_fini(struct rcd_qp *qp);
 
+/* rcd_qp_modify.c */
+
 /**
  * Set attributes and change the state (IBTA Vol. 1, 11.2.5.2; rcd_qp_transition.def).
  *
@@ -176,6 +178,8 @@ rcd_qp_modify(struct rcd_qp *qp, const struct rcd_qp_attr *attr, uint32_t mask);
 void
 rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
 
+/* rcd_qp.c */
+
 /**
  * Feed one packet.
  *
@@ -189,6 +193,8 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
  */
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/* rcd_flush.c */
 
 /** Say that work requests were posted. Needed in ERR and SQE only, where they are to be flushed. */
 void
@@ -213,6 +219,8 @@ rcd_qp_flushing(const struct rcd_qp *qp);
  */
 uint32_t
 rcd_qp_flush(struct rcd_qp *qp, uint32_t budget);
+
+/* rcd_qp.c */
 
 /**
  * Take the next packet to send: replies first, then requests.
@@ -255,6 +263,8 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 void
 rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
 
+/* rcd_qp_copy.c */
+
 /** Give back the packets that are kept out of order, and keep none from now on. */
 void
 rcd_qp_keep_nothing(struct rcd_qp *qp);
@@ -279,6 +289,8 @@ rcd_qp_copy_failed(struct rcd_qp *qp, const struct rcd_qp_copy *late);
 /** The result of an atomic that was carried out later than its packet. */
 void
 rcd_qp_atomic_done(struct rcd_qp *qp, struct rcd_psn psn, uint64_t original);
+
+/* rcd_qp.c */
 
 /** Take the queue pair to ERR because of the host: its completion queue overflowed, say. */
 void

@@ -12,12 +12,10 @@
 #include <string.h>
 
 #include "rcd_client.h"
+#include "rcd_number.h"
 
-#define NODE_CA     1
-#define RATE_SDR    2 /**< what programs show as 2.5 Gb/s */
-#define PHYS_UP     5
-#define PHYS_DOWN   3
-#define PORT_ACTIVE 4
+#define NODE_CA  1
+#define RATE_SDR 2 /**< what programs show as 2.5 Gb/s */
 
 int
 umad_init(void)
@@ -88,7 +86,7 @@ um_ca_fill_port(struct rcd_client *client, const struct rcd_ctrl_device_rep *rep
 	snprintf(port->ca_name, sizeof(port->ca_name), "%.19s", rep->name);
 	port->portnum = 1;
 	port->state = state.state;
-	port->phys_state = state.state == PORT_ACTIVE ? PHYS_UP : PHYS_DOWN;
+	port->phys_state = rcd_port_phys_of(state.state);
 	port->rate = RATE_SDR;
 	/* CM, and GIDs that are IP addresses. */
 	port->capmask = htobe32(1u << 16 | 1u << 26);

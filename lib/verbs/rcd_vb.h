@@ -198,6 +198,8 @@ rcd_vb_ret(int err)
 	return err < 0 ? -err : 0;
 }
 
+/* rcd_vb_object.c */
+
 /** Memory for an object of a context, zeroed. @return NULL and errno */
 void *
 rcd_vb_new(struct ibv_context *context, size_t bytes);
@@ -214,6 +216,8 @@ rcd_vb_free(struct ibv_context *context, void *object);
 void
 rcd_vb_leave(struct rcd_vb_context *context);
 
+/* rcd_vb_device.c */
+
 /** Say something on stderr, when ROCADE_DEBUG is set. */
 void
 rcd_vb_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -226,8 +230,12 @@ int
 rcd_vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 int
 rcd_vb_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* rcd_vb_cq_ex.c */
+
 struct ibv_cq_ex *
 rcd_vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+
+/* rcd_vb_cq.c */
 
 /** Take completions, or what is flushed after the engine's end. */
 uint32_t

@@ -3,6 +3,7 @@
  * @file
  * Devices: the list, opening one, and what it can.
  */
+#include "rcd_number.h"
 #include "rcd_vb.h"
 
 #include <endian.h>
@@ -255,7 +256,7 @@ vb_device_query_port(
 	full.pkey_tbl_len = 1;
 	full.max_vl_num = 1;
 	vb_device_set_speed(&full, rep.speed_mbps);
-	full.phys_state = rep.state == 4 ? 5 : 3;
+	full.phys_state = (uint8_t)rcd_port_phys_of(rep.state);
 	full.link_layer = IBV_LINK_LAYER_ETHERNET;
 	full.flags = IBV_QPF_GRH_REQUIRED;
 	memset(attr, 0, len);

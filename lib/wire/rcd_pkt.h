@@ -112,6 +112,8 @@ rcd_pkt_icrc_ok(const struct rcd_pkt *pkt)
 	return rcd_pkt_icrc_stored(pkt) == rcd_pkt_icrc_computed(pkt);
 }
 
+/* rcd_icrc.c */
+
 /**
  * Check the ICRCs of a burst that rcd_pkt_parse_burst() filled: the verdict of a packet that was
  * OK becomes RCD_VERDICT_ICRC when its ICRC is wrong. Packets with other verdicts are passed over.
@@ -152,6 +154,8 @@ struct rcd_pkt_hdr {
 	uint8_t l3;                      /**< enum rcd_l3 */
 	uint32_t csum; /**< sum of the IPv4 header without what differs, host order words */
 };
+
+/* rcd_pkt.c */
 
 /** Make them. path->ipv4_id is not looked at. */
 void

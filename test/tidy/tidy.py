@@ -328,6 +328,20 @@ def header_of_all(root):
             yield f'{path}: includes {count} headers of ours'
 
 
+def declared_where_said(root):
+    """What a header of lib declares stands in the C file of its name, or in one that a comment
+    names before the declaration."""
+    files = {name: path.name for path, text in sources(root, '.c') if path.parts[0] == 'lib'
+             for kind, name in re.findall(r'^(\w[^\n;{}=]*)\n(rcd_\w+)\([^;{}]*\)\n\{', text, re.M)
+             if 'static' not in kind}
+    for path, text in sources(root, '.h'):
+        said = path.stem + '.c'
+        for match in re.finditer(r'^/\* (rcd_\w+\.c)|^(rcd_\w+)\(', text, re.M):
+            said = match[1] or said
+            if path.parts[0] == 'lib' and files.get(match[2], said) != said:
+                yield f'{path}: {match[2]}() stands in {files[match[2]]}'
+
+
 def whole_of_a_room(root):
     """What makes up the whole of a room is known to a third of its files at most: the others know
     the objects that they work on."""
@@ -477,6 +491,8 @@ RULES = [
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
 
     (header_of_all, {'lib/a/a.h': ''.join(f'#include "{i}.h"\n' for i in range(15))}),
+    (declared_where_said, {'lib/cma/a.h': '/** A. */\nint\nrcd_a(void);\n',
+                           'lib/cma/b.c': 'int\nrcd_a(void)\n{\n}\n'}),
     (whole_of_a_room, {'lib/cma/a.c': '#include "rcd_cma_priv.h"\n', 'lib/cma/b.c': '\n'}),
     (steps_asked, {'lib/base/s.def': 'RCD_CM_STEP(A, EITHER, S(B) | S(C), STAY, NONE, STAY,\n'
                                      '\tNONE, STAY, "x")\n',

@@ -159,18 +159,18 @@ static void
 what_is_left_is_told(void)
 {
 	setup();
-	CU_ASSERT_FALSE(rcd_alarms_left(&alarms, 10 * MS));
+	CU_ASSERT_NOT_EQUAL(rcd_alarms_wait_ms(&alarms, 10 * MS, -1), 0);
 	for (int i = 0; i < 4; i++)
 		rcd_alarm_set(&alarms, &things[i].alarm, 10 * MS);
 	rcd_alarms_run(&alarms, 5 * MS, 9);
-	CU_ASSERT_FALSE(rcd_alarms_left(&alarms, 5 * MS));
+	CU_ASSERT_NOT_EQUAL(rcd_alarms_wait_ms(&alarms, 5 * MS, -1), 0);
 	for (int i = 0; i < 2; i++) {
-		CU_ASSERT(rcd_alarms_left(&alarms, 12 * MS));
+		CU_ASSERT_EQUAL(rcd_alarms_wait_ms(&alarms, 12 * MS, -1), 0);
 		rcd_alarms_run(&alarms, 12 * MS, 2);
 	}
 	for (int i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(things[i].calls, 1);
-	CU_ASSERT_FALSE(rcd_alarms_left(&alarms, 12 * MS));
+	CU_ASSERT_NOT_EQUAL(rcd_alarms_wait_ms(&alarms, 12 * MS, -1), 0);
 }
 
 int
