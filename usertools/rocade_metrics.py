@@ -7,7 +7,7 @@ from rocade_engine import STRANGE, STRANGE_TEXT, Engine, Failure
 
 # Less than Prometheus waits for us, unless it is told otherwise.
 ANSWER_SECONDS = 8
-# Users that get samples of their own, those with most connections first: nobody's counts grow a
+# Users that get samples of their own, those with most clients first: nobody's counts grow a
 # database by making users.
 USERS_MOST = 256
 
@@ -101,23 +101,23 @@ def lcores(about):
     busy = Family('rocade_lcore_busy_polls', 'counter', 'those that found work', 'polls')
     longest = Family('rocade_lcore_longest_poll_work', 'gauge',
                      'units of work of the largest poll, each about 0.1 us')
-    clients = Family('rocade_lcore_clients', 'gauge', 'contexts that the lcore serves')
+    contexts = Family('rocade_lcore_contexts', 'gauge', 'contexts that the lcore serves')
     for lcore in about['lcores']:
         polls.add(lcore['polls'], lcore=lcore['lcore'])
         busy.add(lcore['busy_polls'], lcore=lcore['lcore'])
         longest.add(lcore['longest_poll_work'], lcore=lcore['lcore'])
-        clients.add(lcore['contexts'], lcore=lcore['lcore'])
-    return [polls, busy, longest, clients]
+        contexts.add(lcore['contexts'], lcore=lcore['lcore'])
+    return [polls, busy, longest, contexts]
 
 
 def quotas(engine):
     used = Family('rocade_quota_used', 'gauge', 'what all clients have of a resource')
     limit = Family('rocade_quota_limit', 'gauge', 'what there is of it')
     refused = Family('rocade_refused_requests', 'counter', 'requests beyond a limit', 'requests')
-    connections = Family('rocade_client_connections', 'gauge', 'connections of a user')
-    theirs = Family('rocade_client_quota_used', 'gauge', 'what a user has of a resource')
-    most = Family('rocade_client_quota_limit', 'gauge', 'what the user may have of it')
-    left_out = Family('rocade_clients_left_out', 'gauge', 'users without samples of their own')
+    clients = Family('rocade_user_clients', 'gauge', 'clients of a user')
+    theirs = Family('rocade_user_quota_used', 'gauge', 'what a user has of a resource')
+    most = Family('rocade_user_quota_limit', 'gauge', 'what the user may have of it')
+    left_out = Family('rocade_users_left_out', 'gauge', 'users without samples of their own')
     users = []
     for entry in engine.ask('resource', kind='quota'):
         if entry['of'] == 'all':
@@ -127,14 +127,14 @@ def quotas(engine):
                 limit.add(use['limit'], resource=name)
         elif entry['of'] == 'uid':
             users.append(entry)
-    users.sort(key=lambda entry: -entry['connections'])
+    users.sort(key=lambda entry: -entry['clients'])
     for entry in users[:USERS_MOST]:
-        connections.add(entry['connections'], uid=entry['uid'])
+        clients.add(entry['clients'], uid=entry['uid'])
         for name, use in entry['quota'].items():
             theirs.add(use['used'], uid=entry['uid'], resource=name)
             most.add(use['limit'], uid=entry['uid'], resource=name)
     left_out.add(max(len(users) - USERS_MOST, 0))
-    return [used, limit, refused, connections, theirs, most, left_out]
+    return [used, limit, refused, clients, theirs, most, left_out]
 
 
 def whole(about):
@@ -145,7 +145,7 @@ def whole(about):
             1, version=about['version'], idle=about['idle']),
         Family('rocade_engine_uptime_seconds', 'gauge', 'since it started', 'seconds').add(
             about['uptime_ns'] / 1e9),
-        gauge('rocade_clients', 'clients', 'connections'),
+        gauge('rocade_clients', 'clients', 'connected programs: one for each connection'),
         gauge('rocade_queue_pairs', 'queue_pairs', 'queue pairs of all clients'),
         gauge('rocade_neighbours', 'neighbours', 'neighbours that are known'),
         gauge('rocade_closing_descriptors', 'closing', 'descriptors that are being closed'),

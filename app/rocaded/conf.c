@@ -186,7 +186,7 @@ conf_quota_key(struct conf *conf, const char *key, const char *val)
 
 		if (strcmp(name, rcd_resource_name(resource)) != 0)
 			continue;
-		/* Of all users together there may be more than of one session. */
+		/* Of all users together there may be more than of one client. */
 		if (!rcd_amount_parse(
 			    val, user ? INT64_MAX : rcd_resource_most(resource), &number) ||
 			number == 0)

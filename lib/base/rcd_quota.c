@@ -22,11 +22,11 @@
 static const struct {
 	const char *name;
 	size_t offset; /**< in struct rcd_quota */
-	uint64_t session, most;
+	uint64_t client, most;
 	int error;
 } resources[RCD_RESOURCE_COUNT] = {
-#define RCD_RESOURCE(symbol, name, session, most, error, what)                                     \
-	[RCD_RESOURCE_##symbol] = { #name, offsetof(struct rcd_quota, name), session, most, error },
+#define RCD_RESOURCE(symbol, name, client, most, error, what)                                      \
+	[RCD_RESOURCE_##symbol] = { #name, offsetof(struct rcd_quota, name), client, most, error },
 #include "rcd_resource.def"
 };
 
@@ -49,7 +49,7 @@ void
 rcd_quota_init(struct rcd_quota *quota)
 {
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
-		*rcd_quota_at(quota, (enum rcd_resource)i) = resources[i].session;
+		*rcd_quota_at(quota, (enum rcd_resource)i) = resources[i].client;
 }
 
 const char *
@@ -65,11 +65,11 @@ rcd_resource_most(enum rcd_resource resource)
 }
 
 void
-rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
+rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *client,
 	const struct rcd_quota *user, const struct rcd_quota *total)
 {
 	memset(book, 0, sizeof(*book));
-	book->session = *session;
+	book->client = *client;
 	book->user = *user;
 	book->total = *total;
 	LIST_INIT(&book->users);
@@ -97,7 +97,7 @@ quota_user_get(struct rcd_quota_book *book, uid_t uid)
 static uint32_t *
 quota_kind_of(const struct rcd_quota_entry *entry)
 {
-	return entry->other ? &entry->user->others : &entry->user->sessions;
+	return entry->other ? &entry->user->others : &entry->user->clients;
 }
 
 /* The user has an entry less. */
@@ -105,7 +105,7 @@ static void
 quota_user_put(struct rcd_quota_user *user, uint32_t *count)
 {
 	--*count;
-	if (user->sessions + user->others > 0)
+	if (user->clients + user->others > 0)
 		return;
 	/* What is charged is an entry's, and they are gone. */
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
@@ -236,7 +236,7 @@ rcd_quota_user_limit(
 uint64_t
 rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
 {
-	uint64_t own = quota_at(&entry->book->session, resource);
+	uint64_t own = quota_at(&entry->book->client, resource);
 	uint64_t user = rcd_quota_user_limit(entry->book, entry->user, resource);
 
 	return own != 0 && own < user ? own : user;
@@ -252,7 +252,7 @@ quota_fits(uint64_t used, uint64_t amount, uint64_t limit)
 bool
 rcd_quota_fits(const struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
 {
-	uint64_t own = quota_at(&entry->book->session, resource);
+	uint64_t own = quota_at(&entry->book->client, resource);
 
 	return (own == 0 || quota_fits(entry->used[resource], amount, own)) &&
 		quota_fits(entry->user->used[resource], amount,

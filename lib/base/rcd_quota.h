@@ -20,14 +20,14 @@
 
 /** What can be used up. */
 enum rcd_resource {
-#define RCD_RESOURCE(symbol, name, session, most, error, what) RCD_RESOURCE_##symbol,
+#define RCD_RESOURCE(symbol, name, client, most, error, what) RCD_RESOURCE_##symbol,
 #include "rcd_resource.def"
 	RCD_RESOURCE_COUNT
 };
 
 /** Limits by name; 0: none of its own. */
 struct rcd_quota {
-#define RCD_RESOURCE(symbol, name, session, most, error, what) uint64_t name;
+#define RCD_RESOURCE(symbol, name, client, most, error, what) uint64_t name;
 #include "rcd_resource.def"
 };
 
@@ -51,8 +51,8 @@ rcd_resource_most(enum rcd_resource resource);
 struct rcd_quota_user {
 	LIST_ENTRY(rcd_quota_user) link;
 	uid_t uid;
-	uint32_t sessions; /**< connections */
-	uint32_t others;   /**< entries of contexts, and of what outlives a client */
+	uint32_t clients; /**< entries of connections */
+	uint32_t others;  /**< entries of contexts, and of what outlives a client */
 	uint64_t used[RCD_RESOURCE_COUNT];
 };
 
@@ -60,9 +60,9 @@ LIST_HEAD(rcd_quota_users, rcd_quota_user);
 
 /** The accounts of an engine. */
 struct rcd_quota_book {
-	struct rcd_quota session; /**< limits of each entry */
-	struct rcd_quota user;    /**< limits of each; 0: a share of the total */
-	struct rcd_quota total;   /**< of all users together: the engine's own part is not in it */
+	struct rcd_quota client; /**< limits of each entry */
+	struct rcd_quota user;   /**< limits of each; 0: a share of the total */
+	struct rcd_quota total;  /**< of all users together: the engine's own part is not in it */
 	uint64_t used[RCD_RESOURCE_COUNT];
 	uint64_t refusals; /**< charges that met a limit */
 	struct rcd_quota_users users;
@@ -78,7 +78,7 @@ struct rcd_quota_entry {
 
 /** Open a book: limits of entries and users, and totals of which 0 is without end. */
 void
-rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *session,
+rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *client,
 	const struct rcd_quota *user, const struct rcd_quota *total);
 
 /** A connection of this user begins. @return 0 or -ENOMEM */

@@ -62,7 +62,7 @@ show_quota_user(const struct rcd_show *show, const struct rcd_quota_book *book,
 	show->ops->object(show->out, NULL);
 	show_quota_text(show, "of", "uid");
 	show_quota_number(show, "uid", user->uid);
-	show_quota_number(show, "connections", user->sessions);
+	show_quota_number(show, "clients", user->clients);
 	show->ops->object(show->out, "quota");
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
 		enum rcd_resource resource = (enum rcd_resource)i;

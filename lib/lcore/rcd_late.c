@@ -22,7 +22,7 @@ rcd_late_spent(struct rcd_lcore *lcore, struct rcd_lclient *client)
 	lcore->rest.spent = true;
 	if (client != NULL) {
 		client->spent_poll = lcore->polls;
-		rcd_counter_add(&client->counters, RCD_COUNTER_POLL_BUDGET_SESSION, 1);
+		rcd_counter_add(&client->counters, RCD_COUNTER_POLL_BUDGET_CLIENT, 1);
 	} else {
 		rcd_counter_add(&lcore->counters, RCD_COUNTER_POLL_BUDGET_ALL, 1);
 	}

@@ -262,11 +262,11 @@ neigh_table_charge(struct rcd_neighs *neighs, struct rcd_quota_entry *quota)
 		if (rcd_quota_fits(quota, RCD_RESOURCE_NEIGHBOURS, 1))
 			break;
 		if (asker.scope == OF_ENTRY &&
-			neigh_table_owned(quota) < quota->book->session.neighbours)
+			neigh_table_owned(quota) < quota->book->client.neighbours)
 			continue;
 		/* Nobody else's goes where its own limit would be in the way still. */
-		if (asker.scope > OF_ENTRY && quota->book->session.neighbours != 0 &&
-			neigh_table_owned(quota) >= quota->book->session.neighbours)
+		if (asker.scope > OF_ENTRY && quota->book->client.neighbours != 0 &&
+			neigh_table_owned(quota) >= quota->book->client.neighbours)
 			break;
 		victim = neigh_table_first_to_go(neighs, &asker);
 		if (victim != NULL)

@@ -119,13 +119,13 @@ def all_counters():
             # ARP and the like go on.
             tap.true(all(value <= shown[link][name] for link, value in found.items()), name)
         for name, labels in (('rocade_lcore_polls', {'lcore'}), ('rocade_link_up', {
-                'device', 'type'}), ('rocade_client_quota_used', {'uid', 'resource'}), (
+                'device', 'type'}), ('rocade_user_quota_used', {'uid', 'resource'}), (
                 'rocade_quota_limit', {'resource'}), ('rocade_up', set())):
             tap.true(families[name].samples, f'{name} has no sample')
             for sample in families[name].samples:
                 tap.equal(set(sample.labels), labels, name)
         tap.equal(families['rocade_up'].samples[0].value, 1, 'up')
-        uids = {sample.labels['uid'] for sample in families['rocade_client_connections'].samples}
+        uids = {sample.labels['uid'] for sample in families['rocade_user_clients'].samples}
         tap.equal(uids, {str(os.getuid())}, 'users')
 
 

@@ -29,7 +29,7 @@ MEMBERS = {
 }
 QUOTA_MEMBERS = {
     'all': ['of', 'refusals', 'quota'],
-    'uid': ['of', 'uid', 'connections', 'quota'],
+    'uid': ['of', 'uid', 'clients', 'quota'],
     'client': ['of', 'uid', 'pid', 'comm', 'ctxn', 'quota'],
 }
 

@@ -343,7 +343,7 @@ many_at_once(void)
 		uint8_t *memory;
 		uint32_t key;
 	} all[CLIENTS];
-	long long budgets = rig_engine(&rig, "poll_budget_session");
+	long long budgets = rig_engine(&rig, "poll_budget_client");
 	struct rcd_cq_slot slot;
 
 	for (int i = 0; i < CLIENTS; i++) {
@@ -372,7 +372,7 @@ many_at_once(void)
 		CU_ASSERT_NOT_EQUAL(node_wait(&all[i].peer, &slot, FOREVER_MS), -ETIMEDOUT);
 	printf("# largest poll: %lld units\n", rig_engine(&rig, "longest_poll_work"));
 	CU_ASSERT(rig_engine(&rig, "longest_poll_work") <= WORK);
-	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > budgets);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_client") > budgets);
 	for (int i = 0; i < CLIENTS; i++) {
 		node_close(&all[i].copied);
 		node_close(&all[i].peer);

@@ -143,7 +143,7 @@ descriptors_of_nobody(void)
 {
 	long long limit;
 
-	return use_of(&rig, "\"uid\":65534,\"connections\"", "descriptors", &limit);
+	return use_of(&rig, "\"uid\":65534,\"clients\"", "descriptors", &limit);
 }
 
 /* The engine serves an honest client, while so many closes hang. */

@@ -49,9 +49,9 @@ check_polls(struct honest honest)
 	CU_ASSERT_EQUAL(honest_end(honest), 0);
 	printf("# largest poll so far: %lld units; budgets reached: %lld of a client, %lld of "
 	       "all\n",
-		most, rig_engine(&rig, "poll_budget_session"), rig_engine(&rig, "poll_budget_all"));
+		most, rig_engine(&rig, "poll_budget_client"), rig_engine(&rig, "poll_budget_all"));
 	check_bound();
-	CU_ASSERT(rig_engine(&rig, "poll_budget_session") > 0);
+	CU_ASSERT(rig_engine(&rig, "poll_budget_client") > 0);
 }
 
 static long long

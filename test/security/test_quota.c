@@ -25,7 +25,7 @@
 #define THIRD         65533
 #define EPHEMERAL     28232 /**< ports 32768..60999 of each space */
 #define TIMEWAIT_MS   1000  /**< at least, of a connection that has ended */
-#define HOSTILE_ENTRY "\"uid\":65534,\"connections\""
+#define HOSTILE_ENTRY "\"uid\":65534,\"clients\""
 #define EVERYBODY     "\"of\":\"all\""
 
 static struct rig rig;

@@ -292,7 +292,7 @@ another_user_is_left(void)
 	CU_ASSERT_EQUAL(context->quota.user->uid, NOBODY);
 	CU_ASSERT_EQUAL(context->quota.user->used[RCD_RESOURCE_PDS], 2);
 	CU_ASSERT_EQUAL(context->quota.user->used[RCD_RESOURCE_CLIENTS], 1);
-	CU_ASSERT_EQUAL(context->quota.user->sessions, 1);
+	CU_ASSERT_EQUAL(context->quota.user->clients, 1);
 	CU_ASSERT_PTR_NULL(LIST_NEXT(LIST_FIRST(&engine->book.users), link));
 	inside_pass(NOBODY_NS, 200);
 	CU_ASSERT_EQUAL(reply_of(&b), -ETIMEDOUT);

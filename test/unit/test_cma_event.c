@@ -162,7 +162,7 @@ events_are_charged(void)
 	int fd = -1;
 
 	setup();
-	host.book.session.cm_events = 20;
+	host.book.client.cm_events = 20;
 	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
 	CU_ASSERT_EQUAL(cma_host_bind(id, "10.0.0.1", PORT), 0);
 	fail_to_resolve(id, 15);

@@ -214,7 +214,7 @@ limits(void)
 	teardown();
 	/* A quota of ports: who is refused one has none. */
 	setup();
-	host.book.session.cm_ports = 2;
+	host.book.client.cm_ports = 2;
 	CU_ASSERT_EQUAL(take(&alice, &want, PORT), 0);
 	CU_ASSERT_EQUAL(take(&alice, &want, PORT + 1), 0);
 	CU_ASSERT_EQUAL(take(&alice, &want, PORT + 2), -EADDRNOTAVAIL);

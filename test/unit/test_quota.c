@@ -143,7 +143,7 @@ a_context_beside(void)
 	bob = join(BOB);
 	CU_ASSERT_EQUAL(charge(&alice, 8), 0);
 	rcd_quota_join_beside(&context, &alice);
-	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT_EQUAL(alice.user->clients, 1);
 	CU_ASSERT_EQUAL(alice.user->others, 1);
 	/* What the connection had before is the context's; its own limit is full of that. */
 	rcd_quota_hand(&alice, &context, RCD_RESOURCE_QPS, 7);
@@ -155,10 +155,10 @@ a_context_beside(void)
 	CU_ASSERT_EQUAL(charge(&context, 3), 0);
 	/* The connection goes, the context stays: the user is there for it, then another one. */
 	rcd_quota_leave(&alice);
-	CU_ASSERT_EQUAL(context.user->sessions, 0);
+	CU_ASSERT_EQUAL(context.user->clients, 0);
 	CU_ASSERT_EQUAL(rcd_quota_move(&context, BOB), 0);
 	CU_ASSERT_PTR_EQUAL(context.user, bob.user);
-	CU_ASSERT_EQUAL(bob.user->sessions, 1);
+	CU_ASSERT_EQUAL(bob.user->clients, 1);
 	CU_ASSERT_EQUAL(bob.user->others, 1);
 	CU_ASSERT_EQUAL(bob.user->used[RCD_RESOURCE_QPS], 10);
 	CU_ASSERT_PTR_EQUAL(LIST_FIRST(&book.users), bob.user);
@@ -184,7 +184,7 @@ left_to_an_heir(void)
 	rcd_quota_bequeath(&alice, &heir, RCD_RESOURCE_QPS);
 	rcd_quota_leave(&alice);
 	alice = join(ALICE);
-	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT_EQUAL(alice.user->clients, 1);
 	CU_ASSERT(!rcd_quota_fits(&alice, RCD_RESOURCE_QPS, 3));
 	CU_ASSERT_EQUAL(book.refusals, 0);
 	CU_ASSERT_EQUAL(charge(&alice, 3), -ENOMEM);
@@ -208,14 +208,14 @@ debts(void)
 	CU_ASSERT_EQUAL(charge(&alice, 2), 0);
 	CU_ASSERT_EQUAL(rcd_quota_owe(&book, &heir, ALICE, RCD_RESOURCE_QPS, 30), 0);
 	CU_ASSERT_PTR_EQUAL(heir.user, alice.user);
-	CU_ASSERT_EQUAL(alice.user->sessions, 1);
+	CU_ASSERT_EQUAL(alice.user->clients, 1);
 	CU_ASSERT_EQUAL(alice.user->others, 1);
 	CU_ASSERT_EQUAL(alice.user->used[RCD_RESOURCE_QPS], 32);
 	CU_ASSERT_EQUAL(charge(&alice, 1), -ENOMEM);
 	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 0);
 	/* Of a user who has no session. */
 	CU_ASSERT_EQUAL(rcd_quota_owe(&book, &more, BOB, RCD_RESOURCE_QPS, 13), 0);
-	CU_ASSERT_EQUAL(more.user->sessions, 0);
+	CU_ASSERT_EQUAL(more.user->clients, 0);
 	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 5);
 	rcd_quota_leave(&alice);
 	CU_ASSERT_EQUAL(rcd_quota_over(&book, RCD_RESOURCE_QPS), 3);
