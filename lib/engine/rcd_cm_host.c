@@ -147,12 +147,15 @@ cm_host_resolve(void *owner, uint32_t serial, int sgid_index, const struct rcd_g
 {
 	const struct rcd_cm_user *user = owner;
 	struct rcd_dev *dev = rcd_dev_by_serial(user->host->conf.ports, serial);
+	struct rcd_route_query query = {
+		.sgid_index = sgid_index, .dgid = dgid, .quota = user->quota, .waiter = waiter
+	};
 	uint8_t mac[RCD_MAC_LEN];
 	uint32_t hop;
 
 	if (dev == NULL)
 		return -ENETUNREACH;
-	return rcd_route_resolve(dev, sgid_index, dgid, user->quota, waiter, mac, &hop);
+	return rcd_route_resolve(dev, &query, mac, &hop);
 }
 
 static bool

@@ -198,6 +198,7 @@ rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *m
 {
 	struct rcd_dev *dev = rcd_dev_by_serial(gsi->ports, way->dev);
 	int at = dev != NULL ? rcd_dev_gid_find(dev, &way->local) : -1;
+	struct rcd_route_query query = { .sgid_index = at, .dgid = &way->remote, .waiter = waiter };
 	struct sending sending = { .gsi = gsi };
 	uint32_t hop;
 	int err = 0;
@@ -223,7 +224,7 @@ rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *m
 	if (way->from_link)
 		rcd_route_known(dev, at, &way->remote, sending.av.dmac);
 	else
-		err = rcd_route_resolve(dev, at, &way->remote, NULL, waiter, sending.av.dmac, &hop);
+		err = rcd_route_resolve(dev, &query, sending.av.dmac, &hop);
 	if (err != 0)
 		return err;
 	rcd_lcore_call(gsi->lcores->lcore[0], gsi_send_on_lcore, &sending);

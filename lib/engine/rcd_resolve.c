@@ -27,6 +27,12 @@ rcd_resolve_av(struct rcd_context *context, struct rcd_conn *conn, const struct 
 {
 	struct rcd_dev *dev = context->dev;
 	const struct rcd_gid_table *gids = dev->gids;
+	struct rcd_route_query query = {
+		.sgid_index = from->sgid_index,
+		.dgid = &av->dgid,
+		.quota = &context->quota,
+		.waiter = &conn->waiter,
+	};
 	int err;
 
 	RCD_ON_CONTROL();
@@ -37,8 +43,7 @@ rcd_resolve_av(struct rcd_context *context, struct rcd_conn *conn, const struct 
 	/* Both ends of a packet speak the same IP. */
 	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))
 		return -EINVAL;
-	err = rcd_route_resolve(dev, from->sgid_index, &av->dgid, &context->quota, &conn->waiter,
-		av->dmac, &av->hop);
+	err = rcd_route_resolve(dev, &query, av->dmac, &av->hop);
 	if (err == 0)
 		rcd_hop_get(context->all->conf.ports->hops, av->hop);
 	/* The connection's waiter is told when the neighbour has answered, or has not. */

@@ -40,6 +40,13 @@ rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 	return rcd_gid_table_find(dev->gids, gid);
 }
 
+bool
+rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
+{
+	RCD_ON_CONTROL();
+	return other == dev || (!dev->lport.wire && !other->lport.wire && !dev->conf.no_shortcut);
+}
+
 struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
 {

@@ -64,6 +64,13 @@ rcd_dev_by_serial(const struct rcd_ports *ports, uint32_t serial);
 int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 
+/**
+ * Whether packets of a device get to another one of the engine, or to itself, without a port, so
+ * that its MAC needs no asking. The end of a wire is reached by its wire alone.
+ */
+bool
+rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other);
+
 /** What a next hop on the link of a device is found by. Any thread that knows the device. */
 struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);

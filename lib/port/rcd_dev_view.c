@@ -19,13 +19,6 @@
 /** A number that no VLAN has: places of devices are no neighbours'. */
 #define NO_VLAN UINT16_MAX
 
-/* Whether packets of a device get to another without a port: the end of a wire is for the wire. */
-static bool
-dev_view_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
-{
-	return other == dev || (!dev->lport.wire && !other->lport.wire && !dev->conf.no_shortcut);
-}
-
 /* What lcores are to see of a device now. @return NULL: no memory */
 static struct rcd_lport_view *
 dev_view_make(const struct rcd_dev *dev, const struct rcd_gid_table *gids)
@@ -39,7 +32,7 @@ dev_view_make(const struct rcd_dev *dev, const struct rcd_gid_table *gids)
 	for (uint32_t i = RCD_DEVS_MAX; i-- > 0;) {
 		const struct rcd_dev *other = dev->ports->devs[i];
 
-		if (other == NULL || !other->shown || !dev_view_reaches(dev, other) ||
+		if (other == NULL || !other->shown || !rcd_dev_reaches(dev, other) ||
 			rcd_lport_view_local(view, other->mac) >= 0)
 			continue;
 		memcpy(view->locals[view->local_count].mac, other->mac, RCD_MAC_LEN);

@@ -86,11 +86,7 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
-/*
- * A device of this engine that has an address, whose MAC needs no asking: whether packets get there
- * without a port is for lcores to know (rcd_dev_view.c). Ends of wires have links of their own.
- * @return NULL
- */
+/* The device of this engine that has an address, if packets get there without a port. Or NULL. */
 static struct rcd_dev *
 route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 {
@@ -99,7 +95,7 @@ route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *other = dev->ports->devs[i];
 
-		if (other != NULL && !dev->lport.wire && !other->lport.wire &&
+		if (other != NULL && rcd_dev_reaches(dev, other) &&
 			rcd_dev_gid_find(other, dgid) >= 0)
 			return other;
 	}
@@ -107,12 +103,13 @@ route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 }
 
 int
-rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid,
-	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint8_t *mac, uint32_t *hop)
+rcd_route_resolve(
+	struct rcd_dev *dev, const struct rcd_route_query *query, uint8_t *mac, uint32_t *hop)
 {
 	const struct rcd_ports *ports = dev->ports;
-	const struct rcd_dev *local = route_local(dev, dgid);
-	struct rcd_neigh_target target = { .sgid_index = sgid_index, .ours = dev->lport.answers };
+	const struct rcd_dev *local = route_local(dev, query->dgid);
+	struct rcd_neigh_target target = { .sgid_index = query->sgid_index,
+		.ours = dev->lport.answers };
 	struct rcd_gid next;
 	int err;
 
@@ -123,15 +120,16 @@ rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgi
 		*hop = local->hop;
 		return 0;
 	}
-	if (rcd_gid_is_multicast(dgid)) {
-		rcd_gid_multicast_mac(dgid, mac);
+	if (rcd_gid_is_multicast(query->dgid)) {
+		rcd_gid_multicast_mac(query->dgid, mac);
 		return 0;
 	}
-	err = route_next(dev, sgid_index, dgid, &next);
+	err = route_next(dev, query->sgid_index, query->dgid, &next);
 	if (err != 0)
 		return err;
-	target.key = rcd_dev_hop_key(&dev->lport, dev->gids->entries[sgid_index].vlan_id, &next);
-	err = rcd_neigh_resolve(ports->neighs, &target, quota, waiter, hop);
+	target.key =
+		rcd_dev_hop_key(&dev->lport, dev->gids->entries[query->sgid_index].vlan_id, &next);
+	err = rcd_neigh_resolve(ports->neighs, &target, query->quota, query->waiter, hop);
 	if (err == 0)
 		rcd_hop_mac(rcd_hop_word(rcd_hops_macs(ports->hops), *hop), mac);
 	return err;

@@ -34,19 +34,25 @@ rcd_route_open(struct rcd_ports *ports, const struct rcd_neigh_ops *ops);
 void
 rcd_route_close(struct rcd_ports *ports);
 
+/** Which way is wanted, and who wants it. */
+struct rcd_route_query {
+	int sgid_index;                /**< address of the device that packets come from */
+	const struct rcd_gid *dgid;    /**< where they go */
+	struct rcd_quota_entry *quota; /**< on whose account it is asked for; NULL: nobody's */
+	struct rcd_waiter *waiter;     /**< as rcd_neigh_resolve() */
+};
+
 /**
  * The MAC of the next hop towards an address.
  *
- * @param quota   on whose account it is asked for; NULL: nobody's
- * @param waiter  as rcd_neigh_resolve()
- * @param mac     set when 0 is returned
- * @param hop     likewise: whose MAC it is, for who has a user of it counted; RCD_HOP_NONE when it
- *                follows from the address
+ * @param mac  set when 0 is returned
+ * @param hop  likewise: whose MAC it is, for who has a user of it counted; RCD_HOP_NONE when it
+ *             follows from the address
  * @return as rcd_neigh_resolve(), and -ENETUNREACH
  */
 int
-rcd_route_resolve(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid,
-	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint8_t *mac, uint32_t *hop);
+rcd_route_resolve(
+	struct rcd_dev *dev, const struct rcd_route_query *query, uint8_t *mac, uint32_t *hop);
 
 /** The MAC of an address on the link, if it is known. Asks nobody. @return whether it is */
 bool

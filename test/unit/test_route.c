@@ -114,6 +114,15 @@ teardown(void)
 	rcd_thread_end_control();
 }
 
+/* For nobody. */
+static int
+resolve(int sgid_index, const struct rcd_gid *dgid, uint8_t *mac, uint32_t *hop)
+{
+	struct rcd_route_query query = { .sgid_index = sgid_index, .dgid = dgid };
+
+	return rcd_route_resolve(&devs[0], &query, mac, hop);
+}
+
 /* A destination, and who is asked for when its packets come from an address. */
 struct row {
 	enum place sgid;
@@ -134,7 +143,7 @@ look(const struct row *rows, size_t count, bool ours)
 		int err;
 
 		CU_ASSERT_EQUAL(rcd_route_reachable(&devs[0], sgid, &dgid), rows[i].next != NULL);
-		err = rcd_route_resolve(&devs[0], sgid, &dgid, NULL, NULL, mac, &hop);
+		err = resolve(sgid, &dgid, mac, &hop);
 		CU_ASSERT_EQUAL(mac[0], 0xee);
 		if (rows[i].next == NULL) {
 			CU_ASSERT_EQUAL(err, -ENETUNREACH);
@@ -260,7 +269,7 @@ at_once(const char *address, const uint8_t *expected)
 	uint8_t mac[RCD_MAC_LEN] = { 0 };
 	uint32_t hop = 77;
 
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &dgid, NULL, NULL, mac, &hop), 0);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &dgid, mac, &hop), 0);
 	CU_ASSERT_EQUAL(hop, RCD_HOP_NONE);
 	CU_ASSERT_EQUAL(memcmp(mac, expected, RCD_MAC_LEN), 0);
 	CU_ASSERT_EQUAL(asked, 0);
@@ -287,13 +296,23 @@ devices_of_the_engine_are_known(void)
 	/* The end of a wire is reached by its wire alone, from either side. */
 	devs[1].lport.wire = true;
 	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &other, mac));
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &other, NULL, NULL, mac, &hop), -EAGAIN);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &other, mac, &hop), -EAGAIN);
 	devs[1].lport.wire = false;
 	devs[0].lport.wire = true;
 	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &other, mac));
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &other, NULL, NULL, mac, &hop), -EAGAIN);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &other, mac, &hop), -EAGAIN);
 	CU_ASSERT_EQUAL(asked, 1);
 	/* But its own addresses. */
+	asked = 0;
+	at_once("10.0.0.1", devs[0].mac);
+	/* Nor is it without a port when the link is to be used, as for strangers. */
+	devs[0].lport.wire = false;
+	at_once("10.0.0.3", devs[2].mac);
+	rcd_neigh_flush(ports.neighs, devs[0].lport.serial);
+	devs[0].conf.no_shortcut = true;
+	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &other, mac));
+	CU_ASSERT_EQUAL(resolve(PLAIN, &other, mac, &hop), -EAGAIN);
+	CU_ASSERT_EQUAL(asked, 1);
 	asked = 0;
 	at_once("10.0.0.1", devs[0].mac);
 	teardown();
@@ -323,14 +342,14 @@ who_answered_is_the_next_hop(void)
 
 	setup();
 	devs[0].conf.gateway4 = gateway;
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &far, NULL, NULL, mac, &hop), -EAGAIN);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &far, mac, &hop), -EAGAIN);
 	rcd_neigh_learn(ports.neighs, &target.key, first);
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &far, NULL, NULL, mac, &hop), 0);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &far, mac, &hop), 0);
 	CU_ASSERT_EQUAL(memcmp(mac, first, RCD_MAC_LEN), 0);
 	CU_ASSERT_NOT_EQUAL(hop, RCD_HOP_NONE);
 	/* The same for all whose next hop it is; and known as itself, not as who is behind it. */
 	rcd_neigh_learn(ports.neighs, &target.key, second);
-	CU_ASSERT_EQUAL(rcd_route_resolve(&devs[0], PLAIN, &gateway, NULL, NULL, mac, &other), 0);
+	CU_ASSERT_EQUAL(resolve(PLAIN, &gateway, mac, &other), 0);
 	CU_ASSERT_EQUAL(memcmp(mac, second, RCD_MAC_LEN), 0);
 	CU_ASSERT_EQUAL(other, hop);
 	memset(mac, 0, sizeof(mac));
@@ -340,8 +359,7 @@ who_answered_is_the_next_hop(void)
 	/* On another VLAN it is somebody else. */
 	CU_ASSERT(!rcd_route_known(&devs[0], TAGGED, &gateway, mac));
 	CU_ASSERT_EQUAL(asked, 1);
-	CU_ASSERT_EQUAL(
-		rcd_route_resolve(&devs[0], TAGGED, &far, NULL, NULL, mac, &other), -EAGAIN);
+	CU_ASSERT_EQUAL(resolve(TAGGED, &far, mac, &other), -EAGAIN);
 	CU_ASSERT_EQUAL(asked, 2);
 	CU_ASSERT_EQUAL(target.key.vlan_id, VLAN);
 	teardown();
