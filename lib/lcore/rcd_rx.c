@@ -263,21 +263,12 @@ rx_leave_rest(
 	rest->count += count;
 }
 
-/*
- * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
- * packets of our own making need no check.
- *
- * @return how many a budget left: the last ones, which are in the rest
- */
+/* Packets in one piece, as frames to parse. @return how many: first in mbufs, as in the frames */
 static __rte_always_inline uint32_t
-rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
-	uint32_t count, bool looped, bool handed)
+rx_frames(struct rcd_lcore *lcore, struct rcd_counters *counters, struct rte_mbuf **mbufs,
+	uint32_t count)
 {
-	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
-	uint64_t fine_bytes = 0;
-	uint32_t fine = 0;
 	uint32_t whole = 0;
-	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
@@ -291,7 +282,25 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 		lcore->frames[whole].data = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 		lcore->frames[whole++].len = rte_pktmbuf_data_len(mbuf);
 	}
-	count = whole;
+	return whole;
+}
+
+/*
+ * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
+ * packets of our own making need no check.
+ *
+ * @return how many a budget left: the last ones, which are in the rest
+ */
+static __rte_always_inline uint32_t
+rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
+	uint32_t count, bool looped, bool handed)
+{
+	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
+	uint64_t fine_bytes = 0;
+	uint32_t fine = 0;
+	uint32_t left = 0;
+
+	count = rx_frames(lcore, counters, mbufs, count);
 	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
 	for (uint32_t i = 0; i < count; i++) {
 		enum fate fate = FATE_NOWHERE;

@@ -370,6 +370,20 @@ attach_wrap(struct rcd_dev *dev, char *error, size_t error_len)
 	return 0;
 }
 
+/* A port that can't change its MTU keeps the one it has. */
+static void
+attach_set_mtu(struct rcd_dev *dev, uint16_t most)
+{
+	uint16_t mtu = (uint16_t)(dev->conf.mtu != 0 ? dev->conf.mtu : MTU_USEFUL);
+
+	if (mtu > most)
+		mtu = most;
+	if (rte_eth_dev_set_mtu(dev->lport.port_id, mtu) == 0 || dev->lport.wire)
+		dev->mtu = mtu;
+	else if (rte_eth_dev_get_mtu(dev->lport.port_id, &mtu) == 0)
+		dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
+}
+
 static int
 attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -409,17 +423,9 @@ attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 			strerror(-err));
 		return err;
 	}
-	/* A port that can't change its MTU keeps the one it has. */
-	if (dev->conf.attach != RCD_ATTACH_NETDEV) {
-		uint16_t mtu = (uint16_t)(dev->conf.mtu != 0 ? dev->conf.mtu : MTU_USEFUL);
-
-		if (mtu > info.max_mtu)
-			mtu = info.max_mtu;
-		if (rte_eth_dev_set_mtu(dev->lport.port_id, mtu) == 0 || dev->lport.wire)
-			dev->mtu = mtu;
-		else if (rte_eth_dev_get_mtu(dev->lport.port_id, &mtu) == 0)
-			dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
-	}
+	/* That of a netdev is its owner's. */
+	if (dev->conf.attach != RCD_ATTACH_NETDEV)
+		attach_set_mtu(dev, info.max_mtu);
 	err = rte_eth_dev_start(dev->lport.port_id);
 	if (err != 0) {
 		attach_say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
