@@ -2,6 +2,7 @@
 /**
  * @file
  * Amounts as people write them: a number, and K, M, G or T behind it for powers of 1024.
+ * Threads: any.
  */
 #ifndef RCD_AMOUNT_H
 #define RCD_AMOUNT_H
@@ -10,7 +11,7 @@
 #include <stdint.h>
 
 /**
- * Parse an amount; decimal, octal with a leading 0, or hexadecimal with 0x. Any thread.
+ * Parse an amount; decimal, octal with a leading 0, or hexadecimal with 0x.
  *
  * @param most  the largest that is taken
  * @param val   unchanged when it is no such amount

@@ -5,12 +5,14 @@
  *
  * It guards what only a defect in Rocade can break, in every build type. What the wire, a client
  * or the command line sent is never checked with it: that yields a verdict, a counter and an error.
+ *
+ * Threads: any.
  */
 #ifndef RCD_CHECK_H
 #define RCD_CHECK_H
 
 /**
- * Report a broken invariant on stderr and abort the process. Any thread; does not return.
+ * Report a broken invariant on stderr and abort the process. Does not return.
  *
  * @param file  source file, as __FILE__ gives it
  * @param line  line in it

@@ -4,6 +4,8 @@
  * The life of a connection by address in its three layers, made of rcd_cm_step.def: their states,
  * and the steps that lead from one to another. A layer changes its state by a step alone, and what
  * a state does not permit does not happen; what else a step takes is the layer's.
+ *
+ * Threads: any; a state is its layer's.
  */
 #ifndef RCD_CM_STEP_H
 #define RCD_CM_STEP_H

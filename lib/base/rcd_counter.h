@@ -5,6 +5,8 @@
  *
  * A set of counters has one writer, the lcore that owns it. Any thread may read a value at any
  * time with rcd_counter_get(): it sees some recent value, never a torn one.
+ *
+ * Threads: any, but rcd_counter_add().
  */
 #ifndef RCD_COUNTER_H
 #define RCD_COUNTER_H
@@ -32,7 +34,7 @@ rcd_counter_add(struct rcd_counters *set, enum rcd_counter id, uint64_t amount)
 	__atomic_store_n(&set->val[id], set->val[id] + amount, __ATOMIC_RELAXED);
 }
 
-/** Current value of a counter. Any thread. */
+/** Current value of a counter. */
 static inline uint64_t
 rcd_counter_get(const struct rcd_counters *set, enum rcd_counter id)
 {

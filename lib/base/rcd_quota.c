@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "rcd_check.h"
+#include "rcd_thread.h"
 
 /** Of a total, this part is root's alone: whoever is to mend things gets in. */
 #define ROOT_PART 16
@@ -68,6 +69,7 @@ void
 rcd_quota_open(struct rcd_quota_book *book, const struct rcd_quota *client,
 	const struct rcd_quota *user, const struct rcd_quota *total)
 {
+	RCD_ON_CONTROL();
 	memset(book, 0, sizeof(*book));
 	book->client = *client;
 	book->user = *user;
@@ -117,6 +119,7 @@ quota_user_put(struct rcd_quota_user *user, uint32_t *count)
 int
 rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t uid)
 {
+	RCD_ON_CONTROL();
 	memset(entry, 0, sizeof(*entry));
 	entry->user = quota_user_get(book, uid);
 	if (entry->user == NULL)
@@ -129,6 +132,7 @@ rcd_quota_join(struct rcd_quota_book *book, struct rcd_quota_entry *entry, uid_t
 void
 rcd_quota_join_beside(struct rcd_quota_entry *entry, const struct rcd_quota_entry *of)
 {
+	RCD_ON_CONTROL();
 	*entry = (struct rcd_quota_entry){ .book = of->book, .user = of->user, .other = true };
 	++*quota_kind_of(entry);
 }
@@ -136,6 +140,7 @@ rcd_quota_join_beside(struct rcd_quota_entry *entry, const struct rcd_quota_entr
 void
 rcd_quota_leave(struct rcd_quota_entry *entry)
 {
+	RCD_ON_CONTROL();
 	if (entry->book == NULL)
 		return;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++)
@@ -148,6 +153,7 @@ void
 rcd_quota_bequeath(
 	struct rcd_quota_entry *entry, struct rcd_quota_entry *heir, enum rcd_resource resource)
 {
+	RCD_ON_CONTROL();
 	rcd_quota_join_beside(heir, entry);
 	rcd_quota_hand(entry, heir, resource, entry->used[resource]);
 }
@@ -156,6 +162,7 @@ void
 rcd_quota_hand(struct rcd_quota_entry *from, struct rcd_quota_entry *to, enum rcd_resource resource,
 	uint64_t amount)
 {
+	RCD_ON_CONTROL();
 	RCD_CHECK(from->user == to->user && amount <= from->used[resource]);
 	from->used[resource] -= amount;
 	to->used[resource] += amount;
@@ -167,6 +174,7 @@ rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t u
 {
 	struct rcd_quota_user *user = quota_user_get(book, uid);
 
+	RCD_ON_CONTROL();
 	memset(heir, 0, sizeof(*heir));
 	if (user == NULL)
 		return -ENOMEM;
@@ -183,6 +191,7 @@ rcd_quota_over(const struct rcd_quota_book *book, enum rcd_resource resource)
 {
 	uint64_t total = quota_at(&book->total, resource);
 
+	RCD_ON_CONTROL();
 	return total != 0 && book->used[resource] > total ? book->used[resource] - total : 0;
 }
 
@@ -191,6 +200,7 @@ rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource,
 {
 	uint64_t total = quota_at(&book->total, resource);
 
+	RCD_ON_CONTROL();
 	return total == 0 ||
 		(owed < total / OWED_PART + OWED_LEAST &&
 			book->used[resource] <= total - total / ROOT_PART);
@@ -203,6 +213,7 @@ rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
 	struct rcd_quota_user *before = entry->user;
 	uint32_t *count = quota_kind_of(entry);
 
+	RCD_ON_CONTROL();
 	if (user == NULL)
 		return -ENOMEM;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {
@@ -224,6 +235,7 @@ rcd_quota_user_limit(
 	uint64_t others = book->used[of] - user->used[of];
 	uint64_t left;
 
+	RCD_ON_CONTROL();
 	if (total == 0)
 		return limit != 0 ? limit : UINT64_MAX;
 	if (user->uid != 0)
@@ -239,6 +251,7 @@ rcd_quota_limit(const struct rcd_quota_entry *entry, enum rcd_resource resource)
 	uint64_t own = quota_at(&entry->book->client, resource);
 	uint64_t user = rcd_quota_user_limit(entry->book, entry->user, resource);
 
+	RCD_ON_CONTROL();
 	return own != 0 && own < user ? own : user;
 }
 
@@ -254,6 +267,7 @@ rcd_quota_fits(const struct rcd_quota_entry *entry, enum rcd_resource resource, 
 {
 	uint64_t own = quota_at(&entry->book->client, resource);
 
+	RCD_ON_CONTROL();
 	return (own == 0 || quota_fits(entry->used[resource], amount, own)) &&
 		quota_fits(entry->user->used[resource], amount,
 			rcd_quota_user_limit(entry->book, entry->user, resource));
@@ -264,6 +278,7 @@ rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint
 {
 	struct rcd_quota_book *book = entry->book;
 
+	RCD_ON_CONTROL();
 	if (!rcd_quota_fits(entry, resource, amount)) {
 		book->refusals++;
 		return -resources[resource].error;
@@ -277,6 +292,7 @@ rcd_quota_charge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint
 void
 rcd_quota_uncharge(struct rcd_quota_entry *entry, enum rcd_resource resource, uint64_t amount)
 {
+	RCD_ON_CONTROL();
 	RCD_CHECK(amount <= entry->used[resource]);
 	entry->used[resource] -= amount;
 	entry->user->used[resource] -= amount;

@@ -8,7 +8,7 @@
  * It only counts: who takes something charges for it first, and uncharges when it is given back.
  * What an entry still has at its end goes back as a whole.
  *
- * Threads: one at a time; of an engine's book, the control thread.
+ * Threads: the control thread.
  */
 #ifndef RCD_QUOTA_H
 #define RCD_QUOTA_H
@@ -31,19 +31,19 @@ struct rcd_quota {
 #include "rcd_resource.def"
 };
 
-/** Defaults of a client. */
+/** Defaults of a client. Any thread. */
 void
 rcd_quota_init(struct rcd_quota *quota);
 
-/** One limit by number. */
+/** One limit by number. Any thread. */
 uint64_t *
 rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource);
 
-/** Name of a resource, as in the configuration. @return static string */
+/** Name of a resource, as in the configuration. Any thread. @return static string */
 const char *
 rcd_resource_name(enum rcd_resource resource);
 
-/** The largest limit that may be set. */
+/** The largest limit that may be set. Any thread. */
 uint64_t
 rcd_resource_most(enum rcd_resource resource);
 

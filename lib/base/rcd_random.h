@@ -2,13 +2,15 @@
 /**
  * @file
  * Numbers that nobody can guess from those that came before: the kernel's, taken by the buffer.
+ *
+ * Threads: one at a time.
  */
 #ifndef RCD_RANDOM_H
 #define RCD_RANDOM_H
 
 #include <stdint.h>
 
-/** Random bytes at hand. All zero: none yet. It belongs to one thread at a time. */
+/** Random bytes at hand. All zero: none yet. */
 struct rcd_random {
 	uint8_t bytes[256];
 	uint32_t left;

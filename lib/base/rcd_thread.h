@@ -13,6 +13,8 @@
  *   others              close descriptors, copy memory of clients, show what any thread may read
  *                       (telemetry), are the program's own: nothing that is marked is theirs
  *
+ * Threads: any. What is set for the calling one is seen by it alone.
+ *
  * Where there is no engine, as in most tests, only who is on an lcore is checked.
  *
  * A header says in its @file comment whose its functions are: "Threads: the control thread", "the

@@ -40,7 +40,7 @@ LONG_FUNCTIONS = {
 WITH_DPDK = ('lcore', 'port', 'engine', 'node')
 
 # Libraries whose functions say which thread they belong to (lib/base/rcd_thread.h).
-WITH_THREADS = ('memory', 'lcore', 'port', 'cma', 'engine')
+WITH_THREADS = ('base', 'memory', 'lcore', 'port', 'cma', 'engine')
 
 # What a header may say of its threads, or a function of its own: the marks of those that do.
 THREADS = {
@@ -487,6 +487,8 @@ RULES = [
     (thread_marks, {'lib/cma/a.h': '/** @file A. */\n\nint\nrcd_a(void);\n'}),
     (thread_marks, {'lib/cma/a.h': '/** Threads: the\n * control thread. */\n\nint\nrcd_a(int);\n',
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\tRCD_ON_LCORES();\n}\n'}),
+    (thread_marks, {'lib/base/a.h': '/** Threads: the control thread. */\n\nint\nrcd_a(int);\n',
+                    'lib/base/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
     (thread_marks, {'lib/cma/a.h': '/** Threads: any. */\n\n/** On the lcore. */\nint\nrcd_a();\n',
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
 
