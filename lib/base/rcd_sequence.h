@@ -25,11 +25,4 @@ rcd_sequence_next(struct rcd_sequence *sequence)
 	return mixed ^ mixed >> 31;
 }
 
-/** The next one as a number from 0 up to 1, which it never is. */
-static inline double
-rcd_sequence_unit(struct rcd_sequence *sequence)
-{
-	return (double)(rcd_sequence_next(sequence) >> 11) * 0x1p-53;
-}
-
 #endif /* RCD_SEQUENCE_H */

@@ -283,12 +283,6 @@ rcd_attach_name(enum rcd_attach_type attach)
 	return attach_names[attach];
 }
 
-const char *
-rcd_link_key_name(enum rcd_link_key key)
-{
-	return link_keys[key].name;
-}
-
 int
 rcd_link_key_find(const char *name)
 {

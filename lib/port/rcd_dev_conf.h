@@ -57,7 +57,7 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode;
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
-	/** Packets for others of this engine leave by the port, too: both are on one link. */
+	/** Others of this engine are reached by the port, too, as strangers on its link are. */
 	bool no_shortcut;
 	bool down; /**< it is not to be up, until somebody says so */
 	uint32_t addr_count;
@@ -75,10 +75,6 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr);
 /** "wire", "netdev" or "port". */
 const char *
 rcd_attach_name(enum rcd_attach_type attach);
-
-/** A key as it is written. */
-const char *
-rcd_link_key_name(enum rcd_link_key key);
 
 /** The key of this name. @return its number, or -ENOENT */
 int

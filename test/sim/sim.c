@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "chance.h"
 #include "rcd_bits.h"
 #include "rcd_bring_up.h"
 #include "rcd_check.h"
@@ -42,7 +43,7 @@ sim_below(struct rcd_sequence *rng, uint32_t limit)
 bool
 sim_chance(struct rcd_sequence *rng, double probability)
 {
-	return probability > 0 && rcd_sequence_unit(rng) < probability;
+	return chance_falls(rng, probability);
 }
 
 static void

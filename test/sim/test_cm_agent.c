@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "chance.h"
 #include "rcd_cm_agent.h"
 #include "rcd_sequence.h"
 #include "rcd_tap.h"
@@ -63,7 +64,7 @@ random64(void)
 static bool
 chance(double probability)
 {
-	return rcd_sequence_unit(&net.rng) < probability;
+	return chance_falls(&net.rng, probability);
 }
 
 static void
