@@ -7,7 +7,7 @@
  * The network answers what it likes: what is told of an address that nobody asked for is not
  * listened to. One that goes while it is used leaves its MAC where it is (rcd_hop.h).
  *
- * Each neighbour has a timer: for the next question, or the next look at whether it is needed.
+ * Each neighbour has an alarm: for the next question, or the next look at whether it is needed.
  */
 #include "rcd_neigh.h"
 
@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "rcd_alarm.h"
 #include "rcd_bits.h"
 #include "rcd_neigh_table.h"
 #include "rcd_thread.h"
-#include "rcd_wheel.h"
 
 #define ASK_EVERY_NS     100000000u  /**< while nobody answers */
 #define ASK_TIMES        25          /**< then nobody is there */
@@ -29,7 +29,6 @@
 #define CONFIRM_NS       UINT64_C(30000000000)  /**< then it is asked whether it is still there */
 #define STALE_EVERY_NS   UINT64_C(10000000000)  /**< between questions for one that was lost */
 #define UNUSED_NS        UINT64_C(120000000000) /**< then it is forgotten */
-#define WHEEL_TICK_LOG2  20                     /**< 1 ms */
 
 struct rcd_neighs *
 rcd_neighs_create(const struct rcd_neigh_conf *conf)
@@ -47,17 +46,14 @@ rcd_neighs_create(const struct rcd_neigh_conf *conf)
 		TAILQ_INIT(&neighs->lists[i]);
 	rcd_waiters_init(&neighs->ready);
 	rcd_waiters_init(&neighs->late);
-	rcd_wheel_init(&neighs->wheel, WHEEL_TICK_LOG2, conf->ops->now_ns());
-	neighs->next_ns = UINT64_MAX;
+	rcd_alarms_init(&neighs->alarms, conf->ops->now_ns());
 	return neighs;
 }
 
 static void
 neigh_arm(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t at_ns)
 {
-	rcd_wheel_set(&neighs->wheel, &neigh->timer, at_ns);
-	if (at_ns < neighs->next_ns)
-		neighs->next_ns = at_ns;
+	rcd_alarm_set(&neighs->alarms, &neigh->alarm, at_ns);
 }
 
 /* To another state, as the last of those that are in it. */
@@ -108,6 +104,84 @@ neigh_begin(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
 	neigh_ask(neighs, neigh, now_ns + ASK_EVERY_NS);
 }
 
+/* When one that is known is to be looked at: whether it is needed, and whether it is there. */
+static uint64_t
+neigh_known_due(const struct rcd_neighs *neighs, const struct rcd_neigh *neigh, uint64_t now_ns)
+{
+	uint64_t due_ns = neigh->asked_for_ns + UNUSED_NS;
+
+	/* Used all the while: until it is not. */
+	if (due_ns <= now_ns && rcd_neigh_used(neighs, neigh))
+		due_ns = now_ns + CONFIRM_NS;
+	if (neigh->target.ours && neigh->confirmed_ns + CONFIRM_NS < due_ns)
+		due_ns = neigh->confirmed_ns + CONFIRM_NS;
+	return due_ns;
+}
+
+static void
+neigh_fail(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
+{
+	neigh_enter(neighs, neigh, RCD_NEIGH_FAILED);
+	neigh_arm(neighs, neigh, now_ns + FAILED_NS);
+	rcd_waiters_move(&neighs->ready, &neigh->waiters);
+}
+
+/* One that is known: is it needed, and still there? */
+static void
+neigh_look_after(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
+{
+	if (now_ns - neigh->asked_for_ns >= UNUSED_NS && !rcd_neigh_used(neighs, neigh))
+		rcd_neigh_drop(neighs, neigh);
+	else if (!neigh->target.ours || now_ns - neigh->confirmed_ns < CONFIRM_NS)
+		neigh_arm(neighs, neigh, neigh_known_due(neighs, neigh, now_ns));
+	else if (neigh->asked < CONFIRM_TIMES)
+		neigh_ask(neighs, neigh, now_ns + CONFIRM_EVERY_NS);
+	else
+		neigh_fail(neighs, neigh, now_ns);
+}
+
+/* One that was known: its vectors may have gone, or it comes back. */
+static void
+neigh_look_back(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
+{
+	if (!rcd_neigh_used(neighs, neigh) && rcd_waiters_empty(&neigh->waiters))
+		rcd_neigh_drop(neighs, neigh);
+	else
+		neigh_ask(neighs, neigh, now_ns + STALE_EVERY_NS);
+}
+
+static void
+neigh_due(struct rcd_alarm *alarm, uint64_t now_ns)
+{
+	struct rcd_neigh *neigh = RCD_OWNER(alarm, struct rcd_neigh, alarm);
+	struct rcd_neighs *neighs = neigh->neighs;
+
+	switch ((enum rcd_neigh_state)neigh->state) {
+	case RCD_NEIGH_ASKING:
+		if (neigh->asked < ASK_TIMES)
+			neigh_ask(neighs, neigh, now_ns + ASK_EVERY_NS);
+		else
+			neigh_fail(neighs, neigh, now_ns);
+		break;
+	case RCD_NEIGH_KNOWN:
+		neigh_look_after(neighs, neigh, now_ns);
+		break;
+	case RCD_NEIGH_FAILED:
+		if (rcd_neigh_used(neighs, neigh)) {
+			neigh_enter(neighs, neigh, RCD_NEIGH_STALE);
+			neigh_arm(neighs, neigh, now_ns + STALE_EVERY_NS);
+		} else {
+			rcd_neigh_drop(neighs, neigh);
+		}
+		break;
+	case RCD_NEIGH_STALE:
+		neigh_look_back(neighs, neigh, now_ns);
+		break;
+	case RCD_NEIGH_COUNT:
+		break;
+	}
+}
+
 int
 rcd_neigh_resolve(struct rcd_neighs *neighs, const struct rcd_neigh_target *target,
 	struct rcd_quota_entry *quota, struct rcd_waiter *waiter, uint32_t *hop)
@@ -123,6 +197,7 @@ rcd_neigh_resolve(struct rcd_neighs *neighs, const struct rcd_neigh_target *targ
 		rcd_neigh_adopt(neigh, quota);
 	if (neigh == NULL)
 		return -ENOMEM;
+	neigh->alarm.fn = neigh_due;
 	neigh->asked_for_ns = now_ns;
 	if (fresh || neigh->state == RCD_NEIGH_STALE)
 		neigh_begin(neighs, neigh, now_ns);
@@ -150,20 +225,6 @@ rcd_neigh_known(const struct rcd_neighs *neighs, const struct rcd_hop_key *key)
 
 	RCD_ON_CONTROL();
 	return neigh != NULL && neigh->state == RCD_NEIGH_KNOWN ? neigh->hop : RCD_HOP_NONE;
-}
-
-/* When one that is known is to be looked at: whether it is needed, and whether it is there. */
-static uint64_t
-neigh_known_due(const struct rcd_neighs *neighs, const struct rcd_neigh *neigh, uint64_t now_ns)
-{
-	uint64_t due_ns = neigh->asked_for_ns + UNUSED_NS;
-
-	/* Used all the while: until it is not. */
-	if (due_ns <= now_ns && rcd_neigh_used(neighs, neigh))
-		due_ns = now_ns + CONFIRM_NS;
-	if (neigh->target.ours && neigh->confirmed_ns + CONFIRM_NS < due_ns)
-		due_ns = neigh->confirmed_ns + CONFIRM_NS;
-	return due_ns;
 }
 
 void
@@ -212,96 +273,19 @@ rcd_neigh_flush(struct rcd_neighs *neighs, uint32_t dev)
 	}
 }
 
-static void
-neigh_fail(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
-{
-	neigh_enter(neighs, neigh, RCD_NEIGH_FAILED);
-	neigh_arm(neighs, neigh, now_ns + FAILED_NS);
-	rcd_waiters_move(&neighs->ready, &neigh->waiters);
-}
-
-/* One that is known: is it needed, and still there? */
-static void
-neigh_look_after(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
-{
-	if (now_ns - neigh->asked_for_ns >= UNUSED_NS && !rcd_neigh_used(neighs, neigh))
-		rcd_neigh_drop(neighs, neigh);
-	else if (!neigh->target.ours || now_ns - neigh->confirmed_ns < CONFIRM_NS)
-		neigh_arm(neighs, neigh, neigh_known_due(neighs, neigh, now_ns));
-	else if (neigh->asked < CONFIRM_TIMES)
-		neigh_ask(neighs, neigh, now_ns + CONFIRM_EVERY_NS);
-	else
-		neigh_fail(neighs, neigh, now_ns);
-}
-
-/* One that was known: its vectors may have gone, or it comes back. */
-static void
-neigh_look_back(struct rcd_neighs *neighs, struct rcd_neigh *neigh, uint64_t now_ns)
-{
-	if (!rcd_neigh_used(neighs, neigh) && rcd_waiters_empty(&neigh->waiters))
-		rcd_neigh_drop(neighs, neigh);
-	else
-		neigh_ask(neighs, neigh, now_ns + STALE_EVERY_NS);
-}
-
-struct tick {
-	struct rcd_neighs *neighs;
-	uint64_t now_ns;
-};
-
-static void
-neigh_expired(struct rcd_timer *timer, void *arg)
-{
-	struct rcd_neigh *neigh = RCD_OWNER(timer, struct rcd_neigh, timer);
-	struct rcd_neighs *neighs = ((struct tick *)arg)->neighs;
-	uint64_t now_ns = ((struct tick *)arg)->now_ns;
-
-	switch ((enum rcd_neigh_state)neigh->state) {
-	case RCD_NEIGH_ASKING:
-		if (neigh->asked < ASK_TIMES)
-			neigh_ask(neighs, neigh, now_ns + ASK_EVERY_NS);
-		else
-			neigh_fail(neighs, neigh, now_ns);
-		break;
-	case RCD_NEIGH_KNOWN:
-		neigh_look_after(neighs, neigh, now_ns);
-		break;
-	case RCD_NEIGH_FAILED:
-		if (rcd_neigh_used(neighs, neigh)) {
-			neigh_enter(neighs, neigh, RCD_NEIGH_STALE);
-			neigh_arm(neighs, neigh, now_ns + STALE_EVERY_NS);
-		} else {
-			rcd_neigh_drop(neighs, neigh);
-		}
-		break;
-	case RCD_NEIGH_STALE:
-		neigh_look_back(neighs, neigh, now_ns);
-		break;
-	case RCD_NEIGH_COUNT:
-		break;
-	}
-}
-
 void
 rcd_neigh_tick(struct rcd_neighs *neighs, uint64_t now_ns)
 {
-	struct tick tick = { .neighs = neighs, .now_ns = now_ns };
-	/* Those of the wheel's tick at hand too: a ms early and not, by rounds, much later. */
-	uint64_t due_ns = now_ns + (UINT64_C(1) << WHEEL_TICK_LOG2);
-
 	RCD_ON_CONTROL();
 	neighs->ticked_ns = now_ns;
 	rcd_waiters_move(&neighs->ready, &neighs->late);
-	if (now_ns < neighs->next_ns)
-		return;
-	rcd_wheel_advance(&neighs->wheel, due_ns, LOOKS_AT_ONCE, neigh_expired, &tick);
-	neighs->next_ns = rcd_wheel_next(&neighs->wheel);
+	rcd_alarms_run(&neighs->alarms, now_ns, LOOKS_AT_ONCE);
 }
 
 uint64_t
 rcd_neigh_next(const struct rcd_neighs *neighs)
 {
-	uint64_t next_ns = neighs->wheel.count > 0 ? neighs->next_ns : UINT64_MAX;
+	uint64_t next_ns = rcd_alarms_next(&neighs->alarms);
 
 	RCD_ON_CONTROL();
 	if (!rcd_waiters_empty(&neighs->late))

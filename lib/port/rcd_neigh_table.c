@@ -76,7 +76,7 @@ rcd_neigh_drop(struct rcd_neighs *neighs, struct rcd_neigh *neigh)
 	rcd_waiters_move(&neighs->late, &neigh->waiters);
 	neigh_table_want(neighs, &neigh->target.key, -1);
 	neigh_table_uncharge(neigh);
-	rcd_wheel_cancel(&neighs->wheel, &neigh->timer);
+	rcd_alarm_cancel(&neighs->alarms, &neigh->alarm);
 	TAILQ_REMOVE(&neighs->lists[neigh->state], neigh, link);
 	rcd_hop_disclaim(neighs->hops, neigh->hop);
 	neighs->count--;
@@ -323,6 +323,7 @@ rcd_neigh_add(struct rcd_neighs *neighs, const struct rcd_neigh_target *target,
 		free(neigh);
 		return NULL;
 	}
+	neigh->neighs = neighs;
 	neigh->target = *target;
 	neigh->owner = quota;
 	rcd_waiters_init(&neigh->waiters);

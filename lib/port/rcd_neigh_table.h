@@ -13,11 +13,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rcd_alarm.h"
 #include "rcd_hop.h"
 #include "rcd_neigh.h"
 #include "rcd_quota.h"
 #include "rcd_waiter.h"
-#include "rcd_wheel.h"
 
 #define RCD_NEIGH_CELLS 16384u
 
@@ -32,7 +32,8 @@ enum rcd_neigh_state {
 
 /** An entry. */
 struct rcd_neigh {
-	struct rcd_timer timer;
+	struct rcd_neighs *neighs;
+	struct rcd_alarm alarm;      /**< the next question, or look at whether it is needed */
 	TAILQ_ENTRY(rcd_neigh) link; /**< of its state, the longest in it or unused first */
 	struct rcd_waiters waiters;
 	struct rcd_neigh_target target;
@@ -64,9 +65,8 @@ struct rcd_neighs {
 	struct rcd_neigh_list lists[RCD_NEIGH_COUNT];
 	LIST_HEAD(, rcd_neigh_rest) rests;
 	struct rcd_waiters ready;
-	struct rcd_waiters late; /**< of those that had to go: with the next tick */
-	struct rcd_wheel wheel;
-	uint64_t next_ns;                 /**< no timer of it is due before */
+	struct rcd_waiters late;          /**< of those that had to go: with the next tick */
+	struct rcd_alarms alarms;         /**< apart from others: a tick asks for so many at most */
 	uint16_t wanted[RCD_NEIGH_CELLS]; /**< entries by hash; lcores look, atomic */
 };
 
