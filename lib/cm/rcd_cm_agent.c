@@ -64,12 +64,15 @@ rcd_cm_next_deadline(const struct rcd_cm_agent *agent)
 }
 
 void
-rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns)
+rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns, uint32_t most)
 {
-	struct rcd_heap_entry *first;
+	for (uint32_t i = 0; i < most; i++) {
+		struct rcd_heap_entry *first = rcd_heap_first(&agent->timers);
+		struct rcd_cm_conn *conn;
 
-	while ((first = rcd_heap_first(&agent->timers)) != NULL && first->key <= now_ns) {
-		struct rcd_cm_conn *conn = RCD_OWNER(first, struct rcd_cm_conn, timer);
+		if (first == NULL || first->key > now_ns)
+			break;
+		conn = RCD_OWNER(first, struct rcd_cm_conn, timer);
 
 		if (rcd_cm_may(conn, RCD_CM_STEP_TIMEWAIT_OVER)) {
 			rcd_cm_tell(conn, RCD_CM_EVENT_GONE, NULL);

@@ -132,9 +132,14 @@ rcd_cm_rx(struct rcd_cm_agent *agent, const uint8_t *mad, const struct rcd_cm_wa
 uint64_t
 rcd_cm_next_deadline(const struct rcd_cm_agent *agent);
 
-/** Let time pass: messages are sent again, waits end. */
+/**
+ * Let time pass: messages are sent again, waits end.
+ *
+ * @param most  so many of them, those first that are due longest; the next deadline has passed
+ *              already when there are more
+ */
 void
-rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns);
+rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns, uint32_t most);
 
 /* rcd_cm_conn.c */
 

@@ -69,7 +69,7 @@ struct rcd_cm_agent {
 	struct rcd_cm_counts counts;
 	uint32_t used;
 	uint32_t bucket_mask;
-	struct rcd_heap timers;
+	struct rcd_heap timers; /**< no alarms: simulations see each deadline as it was set */
 	uint64_t next_tid;
 	uint64_t rate_ns; /**< when the second of req_count began */
 	uint32_t req_count;

@@ -17,6 +17,8 @@
 #define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */
 #define PATIENCE      24                     /**< code: 68 s, as the kernel's */
 #define PARKED_FOR_NS 1000000000u
+/** Of connections whose time has come: a step is short though all come at one moment. */
+#define EXPIRE_AT_ONCE 1024
 
 /* Counters of messages, by attribute. */
 static enum rcd_counter
@@ -195,7 +197,7 @@ void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns)
 {
 	RCD_ON_CONTROL();
-	rcd_cm_expire(cma->agent, now_ns);
+	rcd_cm_expire(cma->agent, now_ns, EXPIRE_AT_ONCE);
 }
 
 uint64_t

@@ -190,7 +190,7 @@ rcd_cma_destroy(struct rcd_cma *cma);
 void
 rcd_cma_rx(struct rcd_cma *cma, const struct rcd_cm_way *way, const uint8_t *mad);
 
-/** Let time pass for connections. */
+/** Let time pass for connections, some at a time: see rcd_cma_next(). */
 void
 rcd_cma_tick(struct rcd_cma *cma, uint64_t now_ns);
 

@@ -186,7 +186,7 @@ static void
 pass(uint64_t ns)
 {
 	rig.now_ns += ns;
-	rcd_cm_expire(rig.agent, rig.now_ns);
+	rcd_cm_expire(rig.agent, rig.now_ns, UINT32_MAX);
 	RCD_CHECK(rcd_cm_next_deadline(rig.agent) == 0 ||
 		rcd_cm_next_deadline(rig.agent) > rig.now_ns);
 }

@@ -280,7 +280,8 @@ run(void)
 			}
 		}
 		for (uint32_t n = 0; n < 2; n++) {
-			rcd_cm_expire(net.nodes[n].agent, net.now_ns);
+			rcd_cm_expire(
+				net.nodes[n].agent, net.now_ns, 1 + (uint32_t)(random64() % 4));
 			for (uint32_t i = 0; i < 4 * CONNS; i++) {
 				struct host_conn *host = &net.nodes[n].conns[i];
 

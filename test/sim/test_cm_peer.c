@@ -300,13 +300,40 @@ patience_with_peers_ends(void)
 		/* At most what an MRA of the kernel asks for, and a time of our own. */
 		CU_ASSERT(next_ns - side.now_ns < UINT64_C(80000000000));
 		side.now_ns += UINT64_C(1000000000);
-		rcd_cm_expire(side.agent, side.now_ns);
+		rcd_cm_expire(side.agent, side.now_ns, ROOM);
 		side.sent_count = 0;
 		if (side.ended == 0)
 			hand(&mra);
 	}
 	CU_ASSERT_EQUAL(side.ended, 1);
 	CU_ASSERT(side.now_ns - begin_ns <= UINT64_C(181000000000));
+	end();
+}
+
+/* Many whose time has come at once are not all looked at in one step, and none is forgotten. */
+static void
+many_at_once_are_not_one_step(void)
+{
+	struct rcd_cm req = { .attr = RCD_CM_REQ, .req = { .max_cm_retries = 15 } };
+	struct rcd_cm_rep rep = { .local_qpn = 9 };
+	uint32_t steps = 0;
+
+	begin();
+	for (uint32_t i = 0; i < 10; i++) {
+		req.req.local_comm_id = 100 + i;
+		req.req.local_qpn = 200 + i;
+		side.asked = 0;
+		hand(&req);
+		CU_ASSERT_EQUAL(rcd_cm_reply(side.first, &rep, side.now_ns), 0);
+	}
+	side.now_ns = rcd_cm_next_deadline(side.agent);
+	while (rcd_cm_next_deadline(side.agent) == side.now_ns && steps < 10) {
+		side.sent_count = 0;
+		rcd_cm_expire(side.agent, side.now_ns, 3);
+		CU_ASSERT(side.sent_count > 0 && side.sent_count <= 3);
+		steps++;
+	}
+	CU_ASSERT_EQUAL(steps, 4);
 	end();
 }
 
@@ -320,6 +347,7 @@ main(void)
 		{ "S11 a REQ alone holds no queue pair", half_open_holds_no_queue_pair },
 		{ "T8 a REQ again after a REJ is not answered", req_again_after_rej },
 		{ "low 4 a peer's timeouts are bounded", patience_with_peers_ends },
+		RCD_TEST(many_at_once_are_not_one_step),
 	};
 
 	return rcd_tap_run("cm_peer", tests, sizeof(tests) / sizeof(tests[0]));
