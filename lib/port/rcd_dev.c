@@ -41,10 +41,17 @@ rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid)
 }
 
 bool
+rcd_dev_knows(const struct rcd_dev *dev, const struct rcd_dev *other)
+{
+	RCD_ON_CONTROL();
+	return other == dev || (!dev->lport.wire && !other->lport.wire);
+}
+
+bool
 rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
 {
 	RCD_ON_CONTROL();
-	return other == dev || (!dev->lport.wire && !other->lport.wire && !dev->conf.no_shortcut);
+	return other == dev || (rcd_dev_knows(dev, other) && !dev->conf.no_shortcut);
 }
 
 struct rcd_hop_key

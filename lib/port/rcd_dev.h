@@ -65,9 +65,13 @@ int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 
 /**
- * Whether packets of a device get to another one of the engine, or to itself, without a port, so
- * that its MAC needs no asking. The end of a wire is reached by its wire alone.
+ * Whether the MAC of one device is known to another without asking: both are the same, or none is
+ * the end of a wire, whose link has two ends.
  */
+bool
+rcd_dev_knows(const struct rcd_dev *dev, const struct rcd_dev *other);
+
+/** Whether packets get there without a port, too: not where no_shortcut is set. */
 bool
 rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other);
 

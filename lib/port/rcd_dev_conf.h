@@ -57,7 +57,7 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode;
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
-	/** Others of this engine are reached by the port, too, as strangers on its link are. */
+	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
 	bool down; /**< it is not to be up, until somebody says so */
 	uint32_t addr_count;

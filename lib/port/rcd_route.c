@@ -86,7 +86,7 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
-/* The device of this engine that has an address, if packets get there without a port. Or NULL. */
+/* The device of this engine that has an address, if its MAC needs no asking. @return NULL: none */
 static struct rcd_dev *
 route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 {
@@ -95,7 +95,7 @@ route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *other = dev->ports->devs[i];
 
-		if (other != NULL && rcd_dev_reaches(dev, other) &&
+		if (other != NULL && rcd_dev_knows(dev, other) &&
 			rcd_dev_gid_find(other, dgid) >= 0)
 			return other;
 	}

@@ -305,16 +305,13 @@ devices_of_the_engine_are_known(void)
 	/* But its own addresses. */
 	asked = 0;
 	at_once("10.0.0.1", devs[0].mac);
-	/* Nor is it without a port when the link is to be used, as for strangers. */
+	/* That packets of one device go by the port makes no MAC unknown. */
 	devs[0].lport.wire = false;
-	at_once("10.0.0.3", devs[2].mac);
-	rcd_neigh_flush(ports.neighs, devs[0].lport.serial);
+	CU_ASSERT(rcd_dev_reaches(&devs[0], &devs[1]));
 	devs[0].conf.no_shortcut = true;
-	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &other, mac));
-	CU_ASSERT_EQUAL(resolve(PLAIN, &other, mac, &hop), -EAGAIN);
-	CU_ASSERT_EQUAL(asked, 1);
-	asked = 0;
-	at_once("10.0.0.1", devs[0].mac);
+	at_once("10.0.0.2", devs[1].mac);
+	CU_ASSERT(!rcd_dev_reaches(&devs[0], &devs[1]) && rcd_dev_reaches(&devs[1], &devs[0]));
+	CU_ASSERT(rcd_dev_reaches(&devs[0], &devs[0]));
 	teardown();
 }
 
