@@ -17,7 +17,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -25,105 +24,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
-import confine  # noqa: E402
-import leash  # noqa: E402
 import tap  # noqa: E402
-
-ROCADED, PAIR = sys.argv[1:3]
-ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
-NAME = f'rcd{os.getpid()}'
-
-
-def run(*command, check=True):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if check and done.returncode:
-        raise AssertionError(f'{" ".join(command)}: {done.stdout}{done.stderr}')
-    return done.stdout
-
-
-class Engine:
-    """A rocaded with a configuration, perhaps in a namespace."""
-
-    def __init__(self, folder, name, config, namespace=None, program=ROCADED):
-        self.socket = f'{folder}/{name}.sock'
-        self.log = pathlib.Path(folder) / f'{name}.log'
-        path = pathlib.Path(folder) / f'{name}.cfg'
-        path.write_text(f'[engine]\nsocket = {self.socket}\n{confine.LINES}{config}')
-        command = ['ip', 'netns', 'exec', namespace] if namespace else []
-        command += [program, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
-                    '--no-telemetry', '--', '--config', str(path)]
-        with open(self.log, 'w', encoding='utf-8') as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=out)
-        leash.leash(self.process.pid)
-        deadline = time.monotonic() + 60
-        # A command takes longer to begin than an engine to make its socket.
-        while not (os.path.exists(self.socket) or self.process.poll() is not None or
-                   time.monotonic() > deadline):
-            time.sleep(0.01)
-        while self.process.poll() is None and time.monotonic() < deadline:
-            if subprocess.run([ROCADE, '--socket', self.socket, 'engine'], capture_output=True,
-                              check=False).returncode == 0:
-                break
-            time.sleep(0.05)
-
-    def up(self):
-        return self.process.poll() is None
-
-    def admin(self, *words):
-        return run(str(ROCADE), '--socket', self.socket, *words)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                raise
-            # That of a sanitizer that found something, perhaps.
-            if self.process.returncode:
-                said = self.log.read_text() if self.log.exists() else ''
-                raise AssertionError(f'an engine ended with {self.process.returncode}: {said}')
-        return self.process.returncode
-
-
-def pair(a, dev_a, b, dev_b, *more):
-    done = subprocess.run([PAIR, a.socket, dev_a, b.socket, dev_b, *more], capture_output=True,
-                          text=True, timeout=100, check=False)
-    tap.equal(done.returncode, 0, done.stdout + done.stderr + a.log.read_text() +
-              b.log.read_text())
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise tap.Skip('needs root')
-
-
-class Veth:
-    """Two namespaces joined by a veth pair."""
-
-    def __init__(self, mtu):
-        need_root()
-        self.a, self.b = NAME + 'a', NAME + 'b'
-        if subprocess.run(['ip', 'netns', 'add', self.a], capture_output=True,
-                          check=False).returncode:
-            raise tap.Skip('no network namespaces here')
-        run('ip', 'netns', 'add', self.b)
-        if subprocess.run(['ip', 'netns', 'exec', self.a, 'true'], capture_output=True,
-                          check=False).returncode:
-            self.close()
-            raise tap.Skip('no program can enter a network namespace here')
-        run('ip', 'link', 'add', 'va', 'netns', self.a, 'type', 'veth', 'peer', 'name', 'vb',
-            'netns', self.b)
-        for number, (space, dev) in enumerate(((self.a, 'va'), (self.b, 'vb')), 1):
-            run('ip', '-n', space, 'link', 'set', 'lo', 'up')
-            run('ip', '-n', space, 'link', 'set', dev, 'mtu', str(mtu), 'up')
-            run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
-            run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
-
-    def close(self):
-        for space in (self.a, self.b):
-            run('ip', 'netns', 'del', space, check=False)
+from netns import NAME, ROCADED, Engine, Veth, need_root, pair, run  # noqa: E402
 
 
 def on_veth(mode, mtu, test):
