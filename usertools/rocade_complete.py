@@ -40,9 +40,9 @@ GRAMMAR = {
 # lib/port/rcd_link_key.def has, which a test compares.
 LINK_KEYS = {
     'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
-    'mode': 'auto|xdp|packet', 'address': 'ADDRESS/LENGTH[@VLAN], ...', 'gateway': 'ADDRESS',
-    'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mtu': 'BYTES', 'impair': 'ARGS',
-    'state': 'up|down',
+    'mode': 'auto|xdp|packet', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
+    'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mtu': 'BYTES',
+    'impair': 'ARGS', 'state': 'up|down',
 }
 LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'impair', 'state')
 # Elements of the grammar that stand for a key: there is no other word.

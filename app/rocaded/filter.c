@@ -5,6 +5,8 @@
  * suites (strace), and what stands beside it. Names that this machine's kernel or libseccomp does
  * not know are passed over.
  *
+ * A thread that begins later gives up what rights are left (capset).
+ *
  * Left out on purpose: running programs, tracing and reading other processes, mounts, namespaces,
  * users, modules, keys, io_uring, userfaultfd, and memory that can be executed.
  */
@@ -43,20 +45,20 @@ static const char *const lcore_calls[] = { "clock_getres", "clock_gettime", "clo
 
 /** What the other threads do besides. */
 static const char *const control_calls[] = { "accept", "accept4", "access", "bind", "bpf", "brk",
-	"chmod", "close_range", "connect", "dup", "dup2", "dup3", "epoll_create", "epoll_create1",
-	"eventfd2", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
-	"fcntl", "fdatasync", "flock", "fstatfs", "fsync", "ftruncate", "get_mempolicy", "getcwd",
-	"getdents64", "getegid", "geteuid", "getgid", "getgroups", "getpeername", "getppid",
-	"getpriority", "getrlimit", "getrusage", "getsockname", "getsockopt", "getuid", "ioctl",
-	"kcmp", "listen", "lseek", "lstat", "mbind", "membarrier", "memfd_create", "mincore",
-	"mkdir", "mkdirat", "mlock", "mlock2", "move_pages", "mremap", "msync", "munlock",
-	"newfstatat", "open", "openat", "pipe", "pipe2", "preadv", "prlimit64", "pselect6",
-	"pwritev", "readlink", "readlinkat", "rmdir", "rt_sigtimedwait", "sched_get_priority_max",
-	"sched_get_priority_min", "sched_getaffinity", "sched_getparam", "sched_getscheduler",
-	"sched_setaffinity", "sched_setscheduler", "seccomp", "select", "set_mempolicy",
-	"set_tid_address", "setrlimit", "setsockopt", "shutdown", "signalfd4", "socketpair", "stat",
-	"statfs", "statx", "sysinfo", "timerfd_create", "timerfd_gettime", "timerfd_settime",
-	"umask", "uname", "unlink", "unlinkat" };
+	"capset", "chmod", "close_range", "connect", "dup", "dup2", "dup3", "epoll_create",
+	"epoll_create1", "eventfd2", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod",
+	"fchmodat", "fcntl", "fdatasync", "flock", "fstatfs", "fsync", "ftruncate", "get_mempolicy",
+	"getcwd", "getdents64", "getegid", "geteuid", "getgid", "getgroups", "getpeername",
+	"getppid", "getpriority", "getrlimit", "getrusage", "getsockname", "getsockopt", "getuid",
+	"ioctl", "kcmp", "listen", "lseek", "lstat", "mbind", "membarrier", "memfd_create",
+	"mincore", "mkdir", "mkdirat", "mlock", "mlock2", "move_pages", "mremap", "msync",
+	"munlock", "newfstatat", "open", "openat", "pipe", "pipe2", "preadv", "prlimit64",
+	"pselect6", "pwritev", "readlink", "readlinkat", "rmdir", "rt_sigtimedwait",
+	"sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getparam",
+	"sched_getscheduler", "sched_setaffinity", "sched_setscheduler", "seccomp", "select",
+	"set_mempolicy", "set_tid_address", "setrlimit", "setsockopt", "shutdown", "signalfd4",
+	"socketpair", "stat", "statfs", "statx", "sysinfo", "timerfd_create", "timerfd_gettime",
+	"timerfd_settime", "umask", "uname", "unlink", "unlinkat" };
 
 /** What sanitizers and their reports do besides. */
 static const char *const sanitizer_calls[] = { "arch_prctl", "clone", "execve", "fork", "getdents",

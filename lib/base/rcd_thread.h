@@ -10,8 +10,9 @@
  *   the control thread  who made the engine, or stepped it last
  *   lcores              a thread is on one while it is in a round of it, or in a command for it:
  *                       the control thread too, where an lcore has no thread of its own
- *   others              close descriptors, copy memory of clients, show what any thread may read
- *                       (telemetry), are the program's own: nothing that is marked is theirs
+ *   others              close descriptors, copy memory of clients, carry frames for the kernel,
+ *                       show what any thread may read (telemetry), are the program's own: nothing
+ *                       that is marked is theirs
  *
  * Threads: any. What is set for the calling one is seen by it alone.
  *

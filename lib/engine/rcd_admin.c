@@ -260,7 +260,7 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 		return admin_error("there is no link %s", name);
 	if (!dev->lport.answers)
 		return admin_error("%s has the addresses of %s: use ip addr", dev->conf.name,
-			dev->conf.target);
+			rcd_dev_conf_netdev(&dev->conf));
 	if (rcd_addr_parse(address, &addr) != 0)
 		return admin_error("address: %s is none; VLAN identifiers are 1 to 4094", address);
 	err = add ? rcd_dev_addr_add(dev, &addr) : rcd_dev_addr_del(dev, &addr.gid);

@@ -108,9 +108,11 @@ serve_device(struct rcd_request *r)
 		r->context != NULL ? &r->context->quota : &r->conn->quota;
 	struct rcd_dev *dev = serve_dev_at(engine, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
+	const char *netdev;
 
 	if (dev == NULL)
 		return -ENOENT;
+	netdev = rcd_dev_conf_netdev(&dev->conf);
 	*rep = (struct rcd_ctrl_device_rep){
 		.node_guid = rcd_eui64(dev->mac),
 		.max_mr_size = RCD_MR_MAX_BYTES,
@@ -134,8 +136,8 @@ serve_device(struct rcd_request *r)
 		.numa_node = dev->socket_id >= 0 ? (uint32_t)dev->socket_id : UINT32_MAX,
 	};
 	snprintf(rep->name, sizeof(rep->name), "%s", dev->conf.name);
-	if (dev->conf.attach == RCD_ATTACH_NETDEV)
-		snprintf(rep->netdev, sizeof(rep->netdev), "%.63s", dev->conf.target);
+	if (netdev != NULL)
+		snprintf(rep->netdev, sizeof(rep->netdev), "%.63s", netdev);
 	return 0;
 }
 

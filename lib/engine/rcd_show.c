@@ -83,12 +83,13 @@ show_names(const struct rcd_show *show, const struct rcd_dev *dev)
 static void
 show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 {
+	const char *netdev = rcd_dev_conf_netdev(&dev->conf);
 	static const struct rcd_gid none;
 
 	show_mac(show, "mac", dev->mac);
 	show_gids(show, dev->gids);
-	if (dev->conf.attach == RCD_ATTACH_NETDEV)
-		show_text(show, "netdev", dev->conf.target);
+	if (netdev != NULL)
+		show_text(show, "netdev", netdev);
 	if (dev->peer != NULL)
 		show_text(show, "peer", dev->peer->conf.name);
 	if (!rcd_gid_eq(&dev->conf.gateway4, &none))

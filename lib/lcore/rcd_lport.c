@@ -23,7 +23,7 @@ rcd_lport_init(struct rcd_lport *lport, struct rcd_lcores *lcores)
 	RCD_ON_CONTROL();
 	lport->lcores = lcores;
 	lport->counters = rte_zmalloc("rocade_counters",
-		(lcores->count + 1) * sizeof(lport->counters[0]), RCD_CACHE_LINE);
+		(lcores->count + 2) * sizeof(lport->counters[0]), RCD_CACHE_LINE);
 	lport->txqs =
 		rte_zmalloc("rocade_txqs", lcores->count * sizeof(lport->txqs[0]), RCD_CACHE_LINE);
 	return lport->counters != NULL && lport->txqs != NULL ? 0 : -ENOMEM;
@@ -111,7 +111,7 @@ rcd_lport_sum(const struct rcd_lport *lport, enum rcd_counter counter)
 {
 	uint64_t total = 0;
 
-	for (uint32_t i = 0; i <= lport->lcores->count; i++)
+	for (uint32_t i = 0; i < lport->lcores->count + 2; i++)
 		total += rcd_counter_get(&lport->counters[i], counter);
 	return total;
 }
@@ -121,4 +121,10 @@ rcd_lport_control_counters(const struct rcd_lport *lport)
 {
 	RCD_ON_CONTROL();
 	return &lport->counters[lport->lcores->count];
+}
+
+struct rcd_counters *
+rcd_lport_carrier_counters(const struct rcd_lport *lport)
+{
+	return &lport->counters[lport->lcores->count + 1];
 }

@@ -20,6 +20,7 @@
 
 #define RCD_DEVS_MAX 32
 
+struct rcd_exception;
 struct rcd_lcores;
 struct rcd_txq;
 
@@ -49,8 +50,10 @@ struct rcd_lport {
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;
 	struct rcd_lcores *lcores;
-	struct rcd_counters *counters; /**< one set for each lcore, one for the control thread */
-	struct rcd_txq *txqs;          /**< one for each lcore */
+	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */
+	struct rcd_counters *counters;
+	struct rcd_exception *exception; /**< NULL: the kernel has no part in the port */
+	struct rcd_txq *txqs;            /**< one for each lcore */
 };
 
 /** What it is now: for an lcore until its poll ends, for the control thread until it changes it. */
@@ -102,12 +105,16 @@ rcd_lport_hide(struct rcd_lport *lport);
 const struct rcd_lport_view *
 rcd_lport_set_view(struct rcd_lport *lport, const struct rcd_lport_view *view);
 
-/** A counter, of all lcores and of the control thread. Any thread. */
+/** A counter, of all that count. Any thread. */
 uint64_t
 rcd_lport_sum(const struct rcd_lport *lport, enum rcd_counter counter);
 
 /** The control thread's own counters of it. */
 struct rcd_counters *
 rcd_lport_control_counters(const struct rcd_lport *lport);
+
+/** Those of who carries between the port and the kernel. Any thread; only that one counts. */
+struct rcd_counters *
+rcd_lport_carrier_counters(const struct rcd_lport *lport);
 
 #endif /* RCD_LPORT_H */

@@ -17,6 +17,7 @@
 #include "rcd_check.h"
 #include "rcd_clock.h"
 #include "rcd_cq_event.h"
+#include "rcd_exception.h"
 #include "rcd_host.h"
 #include "rcd_idle.h"
 #include "rcd_late.h"
@@ -235,7 +236,8 @@ poll_nap(struct rcd_lcore *lcore)
 	poll_set_sleeping(lcore, 1);
 	if (rte_ring_empty(lcore->calls) && rte_ring_empty(lcore->handover) &&
 		rte_ring_empty(lcore->loop) && !rcd_host_any_doorbell(lcore) &&
-		!rcd_ucopy_any(lcore) && !__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
+		!rcd_ucopy_any(lcore) && !rcd_exception_waits(lcore) &&
+		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
 		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
 		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
 		/*

@@ -11,6 +11,7 @@
 #include "rcd_bth.h"
 #include "rcd_budget.h"
 #include "rcd_counter.h"
+#include "rcd_exception.h"
 #include "rcd_gid_table.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
@@ -39,6 +40,7 @@ enum fate {
 	FATE_OURS,
 	FATE_OTHER_LCORE, /**< the buffer went there */
 	FATE_LATER,       /**< the buffer is in the line of those for groups */
+	FATE_KERNEL,      /**< the buffer is on its way there */
 	FATE_NOWHERE,
 };
 
@@ -215,6 +217,44 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 }
 
 /*
+ * Whether RoCE is for us, where the kernel has a part in the port: what is for another address, in
+ * another VLAN or for another MAC may be the kernel's to forward.
+ */
+static bool
+rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struct rte_mbuf *mbuf)
+{
+	const struct rcd_lport_view *view;
+	int at;
+
+	if (likely(lport->exception == NULL))
+		return true;
+	if (rcd_gid_is_multicast(&pkt->dgid))
+		return true;
+	view = rcd_lport_view(lport);
+	at = rcd_gid_table_find(&view->gids, &pkt->dgid);
+	return at >= 0 &&
+		view->gids.entries[at].vlan_id ==
+		rcd_link_vlan(&pkt->eth, rx_stripped_vlan(mbuf)) &&
+		memcmp(pkt->eth.dst, view->mac, RCD_MAC_LEN) == 0;
+}
+
+/* What is no RoCE, or none for us. Damaged RoCE, which is counted, is not the kernel's either. */
+static __rte_noinline enum fate
+rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, struct rte_mbuf *mbuf)
+{
+	enum rcd_verdict verdict = lcore->verdicts[i];
+
+	if (lport->answers) {
+		rcd_link_rx(lcore, lport, verdict, &lcore->frames[i], rx_stripped_vlan(mbuf));
+		return FATE_NOWHERE;
+	}
+	if (lport->exception == NULL ||
+		(verdict != RCD_VERDICT_OK && lcore->pkts[i].dport == RCD_UDP_PORT_ROCE))
+		return FATE_NOWHERE;
+	return rcd_exception_put(lcore, lport, mbuf) ? FATE_KERNEL : FATE_NOWHERE;
+}
+
+/*
  * Buffers that are one segment with one reference, as nearly all are, go back to their pool as they
  * came from it: their second cache line need not be looked at.
  */
@@ -263,17 +303,24 @@ rx_leave_rest(
 	rest->count += count;
 }
 
-/* Packets in one piece, as frames to parse. @return how many: first in mbufs, as in the frames */
+/*
+ * Packets in one piece, as frames to parse. One that no buffer holds is no RoCE, and may be the
+ * kernel's: then its first piece is looked at.
+ *
+ * @return how many: first in mbufs, as in the frames
+ */
 static __rte_always_inline uint32_t
-rx_frames(struct rcd_lcore *lcore, struct rcd_counters *counters, struct rte_mbuf **mbufs,
+rx_frames(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
 	uint32_t count)
 {
+	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
 	uint32_t whole = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
 
-		if (unlikely(mbuf->nb_segs > 1) && rte_pktmbuf_linearize(mbuf) != 0) {
+		if (unlikely(mbuf->nb_segs > 1) && rte_pktmbuf_linearize(mbuf) != 0 &&
+			lport->exception == NULL) {
 			rcd_counter_add(counters, RCD_COUNTER_RX_DROP_SEGMENTS, 1);
 			rte_pktmbuf_free(mbuf);
 			continue;
@@ -300,7 +347,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 	uint32_t fine = 0;
 	uint32_t left = 0;
 
-	count = rx_frames(lcore, counters, mbufs, count);
+	count = rx_frames(lcore, lport, mbufs, count);
 	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
 	for (uint32_t i = 0; i < count; i++) {
 		enum fate fate = FATE_NOWHERE;
@@ -316,16 +363,17 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 		if (lcore->verdicts[i] == RCD_VERDICT_OK) {
 			fine++;
 			fine_bytes += lcore->frames[i].len;
-			fate = rx_packet(lcore, lport, &lcore->pkts[i], mbufs[i], handed);
+			if (looped || handed || rx_is_ours(lport, &lcore->pkts[i], mbufs[i]))
+				fate = rx_packet(lcore, lport, &lcore->pkts[i], mbufs[i], handed);
+			else
+				fate = rx_other(lcore, lport, i, mbufs[i]);
 		} else {
 			if (!handed)
 				rcd_verdict_count(
 					counters, lcore->verdicts[i], lcore->frames[i].len);
-			if (lport->answers)
-				rcd_link_rx(lcore, lport, lcore->verdicts[i], &lcore->frames[i],
-					rx_stripped_vlan(mbufs[i]));
+			fate = rx_other(lcore, lport, i, mbufs[i]);
 		}
-		if (fate == FATE_OTHER_LCORE || fate == FATE_LATER)
+		if (fate != FATE_OURS && fate != FATE_NOWHERE)
 			mbufs[i] = NULL;
 		if (unlikely(lcore->work >= lcore->rest.limit) && i + 1 < count) {
 			left = count - i - 1;
@@ -415,12 +463,17 @@ static uint32_t
 rx_port(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t burst)
 {
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint32_t done = 0;
 	uint16_t count;
 
 	if (lcore->index >= lport->queues)
 		return 0;
 	count = rte_eth_rx_burst(lport->port_id, (uint16_t)lcore->index, mbufs, burst);
-	return count > 0 ? count - rx_burst(lcore, lport, mbufs, count, false, false) : 0;
+	if (count > 0)
+		done = count - rx_burst(lcore, lport, mbufs, count, false, false);
+	if (unlikely(lport->exception != NULL))
+		done += rcd_exception_poll(lcore, lport);
+	return done;
 }
 
 /* The ports, and behind them the rings. */

@@ -111,6 +111,15 @@ tx_txq_full(const struct rcd_txq *txq)
 	return txq->first + txq->count == RCD_BURST_MAX;
 }
 
+uint32_t
+rcd_tx_room(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	const struct rcd_txq *txq = lcore->txq_of[lport->index];
+
+	RCD_ON_LCORE(lcore);
+	return RCD_BURST_MAX - (uint32_t)(txq->first + txq->count);
+}
+
 void
 rcd_tx_frame(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
 {

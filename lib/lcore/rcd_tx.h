@@ -36,6 +36,10 @@ rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_sta
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore);
 
+/** How many frames a queue takes now. @return 0: none */
+uint32_t
+rcd_tx_room(const struct rcd_lcore *lcore, const struct rcd_lport *lport);
+
 /** Queue a finished frame. Takes the buffer, and drops it when the queue is full. */
 void
 rcd_tx_frame(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf);

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <rte_bus.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "rcd_dev.h"
+#include "rcd_ethdev.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_log.h"
@@ -30,17 +32,15 @@
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
+#include "rcd_tuntap.h"
 #include "rcd_xdp.h"
 
-#define WIRE_RING   1024
-#define DESCRIPTORS 1024
+#define WIRE_RING 1024
 
 /** Room of a buffer that with its mempool header and struct rte_mbuf fills a page. */
 #define XDP_MBUF_ROOM 3584
+#define XDP_BUFFERS   16383
 #define XDP_MTU_MAX   (XDP_MBUF_ROOM - RTE_PKTMBUF_HEADROOM - 256)
-
-/** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
-#define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
 
 __attribute__((format(printf, 3, 4))) static void
 attach_say(char *error, size_t error_len, const char *format, ...)
@@ -125,6 +125,7 @@ rcd_detach_wire_rings(const struct rcd_dev *dev)
 static int
 attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	const char *netdev = rcd_dev_conf_netdev(&dev->conf);
 	static const int families[] = { AF_INET, AF_INET6 };
 	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = { .len = 1, .filter = &drop_all };
@@ -141,8 +142,7 @@ attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 			continue; /* this family is not there: nothing to hold */
 		if (i == 1)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev->conf.target,
-			(socklen_t)strlen(dev->conf.target));
+		setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev));
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 		if ((i == 0 ? bind(fd, (struct sockaddr *)&v4, sizeof(v4))
 			    : bind(fd, (struct sockaddr *)&v6, sizeof(v6))) != 0) {
@@ -152,7 +152,7 @@ attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
 			if (err == EADDRNOTAVAIL)
 				continue;
 			attach_say(error, error_len, "%s: UDP port 4791 of %s is taken: %s",
-				dev->conf.name, dev->conf.target, strerror(err));
+				dev->conf.name, netdev, strerror(err));
 			return -EADDRINUSE;
 		}
 		dev->hold[i] = fd;
@@ -235,44 +235,86 @@ attach_xdp(struct rcd_dev *dev)
 	 * There must be more than fill, receive, send and completion rings hold: a receiver without
 	 * buffers stops for good.
 	 */
-	if (dev->pool == NULL) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "rocade_xdp_%u", dev->lport.serial);
-		dev->pool =
-			rte_pktmbuf_pool_create(name, 16383, 64, 0, XDP_MBUF_ROOM, dev->socket_id);
-		if (dev->pool == NULL)
-			return -ENOMEM;
-	}
+	if (rcd_ethdev_make_pool(dev, XDP_BUFFERS, XDP_MBUF_ROOM) != 0)
+		return -ENOMEM;
 	snprintf(args, sizeof(args), "iface=%s,start_queue=0,queue_count=%u,xdp_prog=%s",
 		dev->conf.target, dev->lport.queues, path);
 	return attach_probe(dev, "net_af_xdp", args);
 }
 
+/* What the kernel has of a netdev that is there. */
+static int
+attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err = rcd_netlink_sync(dev);
+
+	if (err == 0)
+		return attach_hold_port(dev, error, error_len);
+	attach_say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
+		rcd_dev_conf_netdev(&dev->conf), strerror(-err));
+	return err;
+}
+
 static int
 attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	int err;
-
 	dev->ifindex = if_nametoindex(dev->conf.target);
 	if (dev->ifindex == 0) {
 		attach_say(error, error_len, "%s: there is no netdev %s", dev->conf.name,
 			dev->conf.target);
 		return -ENODEV;
 	}
-	err = rcd_netlink_sync(dev);
+	return attach_follow_netdev(dev, error, error_len);
+}
+
+/* Give the kernel its netdev on a port that is started. */
+static int
+attach_kernel(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err = rcd_tuntap_open(dev, error, error_len);
+
+	/* What the kernel told of the netdev until now, such as its first MAC, is past. */
 	if (err == 0)
-		err = attach_hold_port(dev, error, error_len);
-	else
-		attach_say(error, error_len, "%s: the kernel does not tell of %s: %s",
-			dev->conf.name, dev->conf.target, strerror(-err));
+		rcd_netlink_ready(dev->ports->netlink);
+	return err == 0 ? attach_follow_netdev(dev, error, error_len) : err;
+}
+
+/* Put net_impair before the port. */
+static int
+attach_wrap(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	char name[RTE_ETH_NAME_MAX_LEN], vdev[64];
+	char args[RTE_ETH_NAME_MAX_LEN + sizeof(dev->conf.impair) + 8];
+	uint16_t inner = dev->lport.port_id;
+	struct rte_eth_dev_info info;
+	int err = rte_eth_dev_get_name_by_port(inner, name);
+
+	if (err == 0)
+		err = rte_eth_dev_info_get(inner, &info);
 	if (err != 0)
 		return err;
+	snprintf(args, sizeof(args), "port=%s,%s", name, dev->conf.impair);
+	memcpy(vdev, dev->vdev, sizeof(vdev));
+	err = attach_probe(dev, "net_impair", args);
+	if (err != 0) {
+		memcpy(dev->vdev, vdev, sizeof(vdev));
+		attach_say(error, error_len, "%s: %s", dev->conf.name,
+			dev->ports->conf.impair_set == NULL
+				? "this build has no net_impair (usertools/rocade-driver-sdk.sh)"
+				: "net_impair does not take its arguments, as the log says");
+		return err;
+	}
+	dev->wrapped = vdev[0] != '\0' ? info.device : NULL;
 	return 0;
 }
 
 static int
-attach_start_port(struct rcd_dev *dev, char *error, size_t error_len);
+attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err = dev->conf.impair[0] != '\0' ? attach_wrap(dev, error, error_len) : 0;
+
+	return err == 0 ? rcd_ethdev_start(dev, error, error_len) : err;
+}
 
 static void
 attach_close_port(struct rcd_dev *dev);
@@ -320,6 +362,16 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	return err;
 }
 
+/* Whether a port is that of a device on a PCI bus. */
+static bool
+attach_is_nic(uint16_t port_id)
+{
+	struct rte_eth_dev_info info;
+
+	return rte_eth_dev_info_get(port_id, &info) == 0 &&
+		strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") == 0;
+}
+
 static int
 attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -328,8 +380,12 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
-	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0)
-		return 0; /* EAL made it from its own options */
+	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
+		/* EAL made it: of options, which stay, or of a NIC, which can be had again. */
+		if (attach_is_nic(dev->lport.port_id))
+			snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
+		return 0;
+	}
 	if (rcd_memif_socket(dev->conf.target, path, &path_len) == 0)
 		rcd_memif_prepare(path, path_len);
 	err = rte_dev_probe(dev->conf.target);
@@ -339,104 +395,6 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	attach_say(error, error_len, "%s: EAL finds no port %s", dev->conf.name, dev->conf.target);
 	return err != 0 ? err : -ENODEV;
-}
-
-/* Put net_impair before the port. */
-static int
-attach_wrap(struct rcd_dev *dev, char *error, size_t error_len)
-{
-	char name[RTE_ETH_NAME_MAX_LEN], vdev[64];
-	char args[RTE_ETH_NAME_MAX_LEN + sizeof(dev->conf.impair) + 8];
-	uint16_t inner = dev->lport.port_id;
-	struct rte_eth_dev_info info;
-	int err = rte_eth_dev_get_name_by_port(inner, name);
-
-	if (err == 0)
-		err = rte_eth_dev_info_get(inner, &info);
-	if (err != 0)
-		return err;
-	snprintf(args, sizeof(args), "port=%s,%s", name, dev->conf.impair);
-	memcpy(vdev, dev->vdev, sizeof(vdev));
-	err = attach_probe(dev, "net_impair", args);
-	if (err != 0) {
-		memcpy(dev->vdev, vdev, sizeof(vdev));
-		attach_say(error, error_len, "%s: %s", dev->conf.name,
-			dev->ports->conf.impair_set == NULL
-				? "this build has no net_impair (usertools/rocade-driver-sdk.sh)"
-				: "net_impair does not take its arguments, as the log says");
-		return err;
-	}
-	dev->wrapped = vdev[0] != '\0' ? info.device : NULL;
-	return 0;
-}
-
-/* A port that can't change its MTU keeps the one it has. */
-static void
-attach_set_mtu(struct rcd_dev *dev, uint16_t most)
-{
-	uint16_t mtu = (uint16_t)(dev->conf.mtu != 0 ? dev->conf.mtu : MTU_USEFUL);
-
-	if (mtu > most)
-		mtu = most;
-	if (rte_eth_dev_set_mtu(dev->lport.port_id, mtu) == 0 || dev->lport.wire)
-		dev->mtu = mtu;
-	else if (rte_eth_dev_get_mtu(dev->lport.port_id, &mtu) == 0)
-		dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
-}
-
-static int
-attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
-{
-	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
-	struct rte_eth_dev_info info;
-	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
-	struct rte_mempool *pool =
-		dev->pool != NULL ? dev->pool : dev->ports->conf.pools[dev->socket_id];
-	int err = dev->conf.impair[0] != '\0' ? attach_wrap(dev, error, error_len) : 0;
-
-	if (err == 0)
-		err = rte_eth_dev_info_get(dev->lport.port_id, &info);
-	if (err != 0)
-		return err;
-	if (dev->lport.queues > info.max_rx_queues)
-		dev->lport.queues = info.max_rx_queues;
-	if (dev->lport.queues > info.max_tx_queues)
-		dev->lport.queues = info.max_tx_queues;
-	if (dev->lport.queues > 1 && info.flow_type_rss_offloads != 0) {
-		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf.rx_adv_conf.rss_conf.rss_hf =
-			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info.flow_type_rss_offloads;
-	}
-	err = rte_eth_dev_configure(
-		dev->lport.port_id, dev->lport.queues, dev->lport.queues, &conf);
-	if (err == 0)
-		err = rte_eth_dev_adjust_nb_rx_tx_desc(dev->lport.port_id, &rx_desc, &tx_desc);
-	for (uint16_t i = 0; err == 0 && i < dev->lport.queues; i++) {
-		err = rte_eth_rx_queue_setup(
-			dev->lport.port_id, i, rx_desc, (unsigned int)dev->socket_id, NULL, pool);
-		if (err == 0)
-			err = rte_eth_tx_queue_setup(
-				dev->lport.port_id, i, tx_desc, (unsigned int)dev->socket_id, NULL);
-	}
-	if (err != 0) {
-		attach_say(error, error_len, "%s: the port can't be configured: %s", dev->conf.name,
-			strerror(-err));
-		return err;
-	}
-	/* That of a netdev is its owner's. */
-	if (dev->conf.attach != RCD_ATTACH_NETDEV)
-		attach_set_mtu(dev, info.max_mtu);
-	err = rte_eth_dev_start(dev->lport.port_id);
-	if (err != 0) {
-		attach_say(error, error_len, "%s: the port does not start: %s", dev->conf.name,
-			strerror(-err));
-		return err;
-	}
-	dev->started = true;
-	/* Not every driver can, and not every one needs to be told. */
-	rte_eth_allmulticast_enable(dev->lport.port_id);
-	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
-	return 0;
 }
 
 /* Two ends of a wire need different addresses, the same ones at each start. */
@@ -459,7 +417,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	int err = -EINVAL;
 
 	RCD_ON_CONTROL();
-	dev->lport.answers = dev->conf.attach != RCD_ATTACH_NETDEV;
+	dev->lport.answers = rcd_dev_conf_netdev(&dev->conf) == NULL;
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
 	switch (dev->conf.attach) {
@@ -490,7 +448,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	else if (dev->conf.attach == RCD_ATTACH_PORT &&
 		rte_eth_macaddr_get(dev->lport.port_id, &mac) == 0)
 		memcpy(dev->mac, mac.addr_bytes, RCD_MAC_LEN);
-	return 0;
+	return dev->conf.kernel[0] != '\0' ? attach_kernel(dev, error, error_len) : 0;
 }
 
 /* The last device of a memif's socket takes it along. */
@@ -527,7 +485,9 @@ attach_close_port(struct rcd_dev *dev)
 	rcd_xdp_release(dev);
 	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->lport.port_id, &info) == 0) {
 		rte_eth_dev_close(dev->lport.port_id);
-		rte_dev_remove(info.device);
+		/* A NIC may have ports besides, of other devices. */
+		if (rte_eth_find_next_of(0, info.device) == RTE_MAX_ETHPORTS)
+			rte_dev_remove(info.device);
 	}
 	if (dev->wrapped != NULL)
 		rte_dev_remove(dev->wrapped);
@@ -542,7 +502,9 @@ void
 rcd_detach(struct rcd_dev *dev)
 {
 	RCD_ON_CONTROL();
+	rcd_tuntap_stop(dev);
 	attach_close_port(dev);
+	rcd_tuntap_close(dev);
 	for (int i = 0; i < 2; i++)
 		if (dev->hold[i] >= 0)
 			close(dev->hold[i]);

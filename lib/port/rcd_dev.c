@@ -10,6 +10,7 @@
 
 #include "rcd_counter.h"
 #include "rcd_log.h"
+#include "rcd_tuntap.h"
 #include "rcd_thread.h"
 #include "rcd_wr.h"
 #include "rcd_ports.h"
@@ -94,6 +95,10 @@ rcd_dev_check_link(struct rcd_dev *dev)
 		up = dev->link_up;
 	else
 		up = rte_eth_link_get_nowait(dev->lport.port_id, &link) == 0 && link.link_status;
+	if (dev->tuntap != NULL) {
+		rcd_tuntap_set_carrier(dev, up && !dev->admin_down);
+		up = up && dev->link_up;
+	}
 	if (dev->peer != NULL)
 		up = up && !dev->peer->admin_down;
 	up = up && !dev->admin_down;

@@ -19,6 +19,7 @@
 #include "rcd_lport.h"
 
 struct rcd_ports;
+struct rcd_tuntap;
 struct rcd_xdp;
 struct rte_device;
 struct rte_mempool;
@@ -36,6 +37,7 @@ struct rcd_dev {
 	char vdev[64];        /**< EAL device that was made for it, and goes with it; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
 	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
+	struct rcd_tuntap *tuntap;  /**< of a port that the kernel has a part in; NULL: none */
 	uint32_t ifindex;           /**< of the netdev; 0: none */
 	int hold[2];                /**< sockets that hold port 4791; -1: none */
 	/** Of its own, where the driver wants that; NULL: that of its node. */

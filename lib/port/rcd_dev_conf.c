@@ -137,6 +137,18 @@ dev_conf_devargs(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_kernel(struct rcd_dev_conf *conf, const char *val)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-.";
+
+	/* Of the characters that the kernel takes, those that no program trips over. */
+	if (val[0] == '\0' || val[0] == '.' || val[strspn(val, letters)] != '\0')
+		return "the name of a netdev to be: letters, digits and _-. only";
+	return dev_conf_text(conf->kernel, sizeof(conf->kernel), val);
+}
+
+static const char *
 dev_conf_mode(struct rcd_dev_conf *conf, const char *val)
 {
 	static const char *const names[] = { "auto", "xdp", "packet" };
@@ -283,6 +295,14 @@ rcd_attach_name(enum rcd_attach_type attach)
 	return attach_names[attach];
 }
 
+const char *
+rcd_dev_conf_netdev(const struct rcd_dev_conf *conf)
+{
+	if (conf->attach == RCD_ATTACH_NETDEV)
+		return conf->target;
+	return conf->kernel[0] != '\0' ? conf->kernel : NULL;
+}
+
 int
 rcd_link_key_find(const char *name)
 {
@@ -360,6 +380,14 @@ rcd_dev_conf_check(
 		else
 			snprintf(error, error_len, "%s: a %s has none", link_keys[i].name,
 				attach_names[conf->attach]);
+		return -EINVAL;
+	}
+	for (unsigned int i = RCD_LINK_KEY_ADDRESS; i <= RCD_LINK_KEY_GATEWAY6; i++) {
+		*key = (enum rcd_link_key)i;
+		if ((conf->given & 1u << i) == 0 || conf->kernel[0] == '\0')
+			continue;
+		snprintf(error, error_len, "%s: with kernel %s, it has the kernel's",
+			link_keys[i].name, conf->kernel);
 		return -EINVAL;
 	}
 	if (conf->target[0] != '\0')

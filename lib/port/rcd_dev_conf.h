@@ -64,6 +64,7 @@ struct rcd_dev_conf {
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */
 	struct rcd_gid gateway6;
+	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t
 		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */
 };
@@ -75,6 +76,15 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr);
 /** "wire", "netdev" or "port". */
 const char *
 rcd_attach_name(enum rcd_attach_type attach);
+
+/**
+ * The kernel's netdev of a device: that it is attached to, or that its port gets. The kernel has
+ * its addresses, routes and neighbours then.
+ *
+ * @return NULL: there is none, and they are the engine's
+ */
+const char *
+rcd_dev_conf_netdev(const struct rcd_dev_conf *conf);
 
 /** The key of this name. @return its number, or -ENOENT */
 int

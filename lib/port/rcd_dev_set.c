@@ -30,13 +30,14 @@ dev_set_refuse(int err, char *error, size_t error_len, const char *format, ...)
 static int
 dev_set_mtu(struct rcd_dev *dev, uint32_t mtu, char *error, size_t error_len)
 {
+	const char *netdev = rcd_dev_conf_netdev(&dev->conf);
 	struct rte_eth_dev_info info;
 	int err;
 
-	if (dev->conf.attach == RCD_ATTACH_NETDEV)
+	if (netdev != NULL)
 		return dev_set_refuse(-EINVAL, error, error_len,
-			"mtu: the kernel has that of %s: ip link set %s mtu %u", dev->conf.target,
-			dev->conf.target, mtu);
+			"mtu: the kernel has that of %s: ip link set %s mtu %u", netdev, netdev,
+			mtu);
 	err = rte_eth_dev_info_get(dev->lport.port_id, &info);
 	if (err == 0 && mtu > info.max_mtu)
 		return dev_set_refuse(

@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "rcd_dev.h"
@@ -23,6 +24,7 @@
 #include "rcd_wr.h"
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
+#include "rcd_tuntap.h"
 
 #define BUFFER_BYTES  32768
 #define READS_AT_ONCE 64
@@ -98,6 +100,8 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
 	struct rcd_gid first = dev->gids->entries[0].gid;
 
+	if (dev->tuntap != NULL && memcmp(dev->mac, mac, RCD_MAC_LEN) != 0)
+		rcd_tuntap_follow_mac(dev, mac);
 	if (rcd_dev_set_mac(dev, mac) != 0)
 		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
 	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
@@ -106,6 +110,13 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 	dev->ports->netlink->unsure = true;
 	if (dev->started)
 		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
+}
+
+static void
+netlink_take_mtu(struct rcd_dev *dev, uint32_t mtu)
+{
+	if (dev->tuntap == NULL || rcd_tuntap_follow_mtu(dev, mtu))
+		rcd_dev_set_mtu(dev, mtu);
 }
 
 static void
@@ -121,7 +132,9 @@ netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	dev->link_up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFLA_MTU)
-			rcd_dev_set_mtu(dev, mnl_attr_get_u32(attr));
+			netlink_take_mtu(dev, mnl_attr_get_u32(attr));
+		else if (mnl_attr_get_type(attr) == IFLA_PROMISCUITY && dev->tuntap != NULL)
+			rcd_tuntap_follow_promiscuity(dev, mnl_attr_get_u32(attr) > 0);
 		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
 			netlink_take_mac(dev, mnl_attr_get_payload(attr));

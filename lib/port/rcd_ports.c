@@ -48,7 +48,7 @@ ports_new(struct rcd_ports *ports, const struct rcd_dev_conf *conf, uint32_t ind
 		.index = index,
 		.serial = serial,
 		.wire = conf->attach == RCD_ATTACH_WIRE,
-		.answers = conf->attach != RCD_ATTACH_NETDEV,
+		.answers = rcd_dev_conf_netdev(conf) == NULL,
 		.impaired = conf->impair[0] != '\0',
 	};
 	dev->hold[0] = dev->hold[1] = -1;
@@ -110,7 +110,7 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 	rcd_lport_show(&dev->lport);
 	if (dev->lport.wire)
 		rcd_kaddr_sync(dev->ports);
-	if (dev->conf.attach == RCD_ATTACH_NETDEV)
+	if (rcd_dev_conf_netdev(&dev->conf) != NULL)
 		rcd_netlink_sync(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u", dev->conf.name, dev->driver,

@@ -133,6 +133,10 @@ static const struct {
 	{ "[device a]\nmode = xdp\npeer = b\n[device b]\npeer = a\n", " 2",
 		"mode: a wire has none" },
 	{ "[device a]\ntype = port\ndevargs = x\npeer = y\n", " 4", "peer: a port has none" },
+	{ "[device a]\ntype = port\nkernel = k0\ndevargs = x\ngateway = 10.0.0.1\n", " 5",
+		"gateway: with kernel k0, it has the kernel's" },
+	{ "[device a]\ntype = port\naddress = 10.0.0.1/8\ndevargs = x\nkernel = k0\n", " 3",
+		"address: with kernel k0, it has the kernel's" },
 	{ "[device a]\ntype = cow\nmode = cow\nmtu = 12\naddress = 10.0.0.300\n", " 2 3 4 5 1",
 		"type: one of wire, netdev, port" },
 	{ "[engine]\nidle = \x01\n", " 2", "control" },
@@ -263,6 +267,13 @@ static const struct {
 	{ "mtu", " 1500", "576" },
 	{ "mtu", "-1500", "576" },
 	{ "mtu", "99999999999999999999999", "576" },
+	{ "kernel", "eth0.5_x-y", NULL },
+	{ "kernel", "fifteen_letters", NULL },
+	{ "kernel", "sixteen__letters", "too long" },
+	{ "kernel", "", "the name of a netdev to be: letters, digits and _-. only" },
+	{ "kernel", "..", "the name of a netdev to be: letters, digits and _-. only" },
+	{ "kernel", "k%d", "the name of a netdev to be: letters, digits and _-. only" },
+	{ "kernel", "a/b", "the name of a netdev to be: letters, digits and _-. only" },
 	{ "gateway", "10.0.0.1", NULL },
 	{ "gateway", "fe80::1", NULL },
 	{ "gateway", "10.0.0", "an address" },
@@ -355,7 +366,7 @@ keys_and_kinds(void)
 	static const struct {
 		const char *key, *value, *kinds;
 	} of[] = { { "peer", "b", "w" }, { "netdev", "e", "n" }, { "devargs", "x", "p" },
-		{ "mode", "xdp", "n" }, { "address", "1.2.3.4", "wp" },
+		{ "mode", "xdp", "n" }, { "kernel", "k0", "p" }, { "address", "1.2.3.4", "wp" },
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mtu", "1500", "wnp" },
 		{ "impair", "seed=1", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" } };
@@ -383,6 +394,29 @@ keys_and_kinds(void)
 			if (!fits)
 				CU_ASSERT_EQUAL((int)key, rcd_link_key_find(of[i].key));
 		}
+}
+
+/* Whose addresses they are. */
+static void
+netdevs(void)
+{
+	static const struct {
+		enum rcd_attach_type attach;
+		const char *target, *kernel, *netdev;
+	} of[] = { { RCD_ATTACH_NETDEV, "eth0", "", "eth0" }, { RCD_ATTACH_PORT, "x", "", NULL },
+		{ RCD_ATTACH_PORT, "x", "k0", "k0" }, { RCD_ATTACH_WIRE, "b", "", NULL } };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(of); i++) {
+		struct rcd_dev_conf dev = { .attach = of[i].attach };
+		const char *netdev;
+
+		snprintf(dev.target, sizeof(dev.target), "%s", of[i].target);
+		snprintf(dev.kernel, sizeof(dev.kernel), "%s", of[i].kernel);
+		netdev = rcd_dev_conf_netdev(&dev);
+		CU_ASSERT_EQUAL(netdev == NULL, of[i].netdev == NULL);
+		if (netdev != NULL && of[i].netdev != NULL)
+			CU_ASSERT_STRING_EQUAL(netdev, of[i].netdev);
+	}
 }
 
 static void
@@ -429,6 +463,7 @@ main(void)
 		RCD_TEST(keys_of_links),
 		RCD_TEST(lengths),
 		RCD_TEST(keys_and_kinds),
+		RCD_TEST(netdevs),
 		RCD_TEST(amounts),
 		RCD_TEST(options),
 	};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The rings of an exception path, on both of their ends.
+ */
+#include "rcd_exception.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rcd_budget.h"
+#include "rcd_counter.h"
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_lport.h"
+#include "rcd_queue.h"
+#include "rcd_thread.h"
+#include "rcd_tx.h"
+
+/** Between two calls for a carrier that sleeps: each is a system call of the lcore's. */
+#define WAKE_NS 50000
+
+static struct rte_ring *
+exception_ring(const char *what, uint32_t serial, uint32_t places, int socket_id, unsigned flags)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rcdx_%s_%u", what, serial);
+	return rte_ring_create(name, places, socket_id, flags | RING_F_EXACT_SZ);
+}
+
+int
+rcd_exception_init(struct rcd_exception *exception, uint32_t serial, int socket_id)
+{
+	RCD_ON_CONTROL();
+	exception->to = exception_ring("to", serial, RCD_EXCEPTION_TO, socket_id, RING_F_SC_DEQ);
+	exception->from = exception_ring(
+		"from", serial, RCD_EXCEPTION_FROM, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	exception->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (exception->to == NULL || exception->from == NULL)
+		return -ENOMEM;
+	return exception->wake_fd >= 0 ? 0 : -errno;
+}
+
+static void
+exception_free_ring(struct rte_ring *ring)
+{
+	void *mbuf;
+
+	while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
+		rte_pktmbuf_free(mbuf);
+	rte_ring_free(ring);
+}
+
+void
+rcd_exception_fini(struct rcd_exception *exception)
+{
+	RCD_ON_CONTROL();
+	exception_free_ring(exception->to);
+	exception_free_ring(exception->from);
+	if (exception->wake_fd >= 0)
+		close(exception->wake_fd);
+	exception->to = NULL;
+	exception->from = NULL;
+	exception->wake_fd = -1;
+}
+
+bool
+rcd_exception_put(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	bool room = rte_ring_enqueue(lport->exception->to, mbuf) == 0;
+
+	RCD_ON_LCORE(lcore);
+	rcd_counter_add(rcd_lcore_counters(lcore, lport),
+		room ? RCD_COUNTER_TO_KERNEL : RCD_COUNTER_TO_KERNEL_DROP, 1);
+	return room;
+}
+
+/* Nobody calls twice for one sleep, and a call that comes too early is made in a later poll. */
+static void
+exception_call_carrier(const struct rcd_lcore *lcore, struct rcd_exception *exception)
+{
+	uint64_t one = 1;
+
+	if (lcore->now_ns < __atomic_load_n(&exception->wake_ns, __ATOMIC_RELAXED) ||
+		!__atomic_exchange_n(&exception->asleep, false, __ATOMIC_SEQ_CST))
+		return;
+	__atomic_store_n(&exception->wake_ns, lcore->now_ns + WAKE_NS, __ATOMIC_RELAXED);
+	if (write(exception->wake_fd, &one, sizeof(one)) < 0) {
+		/* Full: it is going to wake up anyway. */
+	}
+}
+
+uint32_t
+rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	struct rcd_exception *exception = lport->exception;
+	struct rte_mbuf *mbufs[RCD_WORK_KERNEL];
+	uint32_t count;
+
+	RCD_ON_LCORE(lcore);
+	if (!rte_ring_empty(exception->to) && __atomic_load_n(&exception->asleep, __ATOMIC_RELAXED))
+		exception_call_carrier(lcore, exception);
+	if (lcore->index != 0 || rte_ring_empty(exception->from))
+		return 0;
+	count = RTE_MIN(rcd_tx_room(lcore, lport), (uint32_t)RCD_WORK_KERNEL);
+	count = rte_ring_dequeue_burst(exception->from, (void **)mbufs, count, NULL);
+	for (uint32_t i = 0; i < count; i++)
+		rcd_tx_frame(lcore, lport, mbufs[i]);
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, count);
+	return count;
+}
+
+bool
+rcd_exception_waits(const struct rcd_lcore *lcore)
+{
+	RCD_ON_LCORE(lcore);
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		const struct rcd_exception *exception = lcore->txqs[i]->lport->exception;
+
+		if (exception != NULL &&
+			((lcore->index == 0 && !rte_ring_empty(exception->from)) ||
+				(!rte_ring_empty(exception->to) &&
+					__atomic_load_n(&exception->asleep, __ATOMIC_RELAXED))))
+			return true;
+	}
+	return false;
+}
+
+uint32_t
+rcd_exception_take(struct rcd_exception *exception, struct rte_mbuf **mbufs, uint32_t max)
+{
+	return rte_ring_dequeue_burst(exception->to, (void **)mbufs, max, NULL);
+}
+
+bool
+rcd_exception_has_room(const struct rcd_exception *exception)
+{
+	return !rte_ring_full(exception->from);
+}
+
+void
+rcd_exception_give(const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	if (rte_ring_enqueue(lport->exception->from, mbuf) != 0)
+		rte_pktmbuf_free(mbuf);
+	rcd_lcore_wake(lport->lcores->lcore[0]);
+}
+
+bool
+rcd_exception_may_sleep(struct rcd_exception *exception)
+{
+	__atomic_store_n(&exception->asleep, true, __ATOMIC_SEQ_CST);
+	if (rte_ring_empty(exception->to))
+		return true;
+	__atomic_store_n(&exception->asleep, false, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+void
+rcd_exception_awake(struct rcd_exception *exception)
+{
+	uint64_t calls;
+
+	__atomic_store_n(&exception->asleep, false, __ATOMIC_SEQ_CST);
+	if (read(exception->wake_fd, &calls, sizeof(calls)) < 0) {
+		/* It woke for something else. */
+	}
+}

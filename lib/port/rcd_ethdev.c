@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * An ethdev is configured once, when its device is made: as many queues as lcores, and what else
+ * its driver offers of what a device can use.
+ */
+#include "rcd_ethdev.h"
+
+#include <errno.h>
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rcd_dev.h"
+#include "rcd_ports.h"
+#include "rcd_thread.h"
+#include "rcd_tuntap.h"
+#include "rcd_wr.h"
+
+#define DESCRIPTORS 1024
+#define POOL_CACHE  64
+#define ETH_ROOM    22 /**< Ethernet header and two tags */
+
+/** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
+#define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
+
+/** Buffers of a port that can't put a frame into several, besides those of its descriptors. */
+#define JUMBO_BUFFERS 2047
+
+int
+rcd_ethdev_make_pool(struct rcd_dev *dev, uint32_t count, uint16_t room)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	RCD_ON_CONTROL();
+	if (dev->pool != NULL)
+		return 0;
+	snprintf(name, sizeof(name), "rocade_rx_%u", dev->lport.serial);
+	dev->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, room, dev->socket_id);
+	return dev->pool != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * The kernel's frames may be longer than a buffer: then they come in several, or, where the driver
+ * knows no such thing, in longer buffers.
+ */
+static int
+ethdev_take_jumbo(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint64_t *offloads)
+{
+	struct rte_mempool *pool = dev->ports->conf.pools[dev->socket_id];
+	uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+
+	/* Drivers of the kernel's sockets say 1514 and take more. */
+	if (dev->conf.kernel[0] == '\0' ||
+		RTE_MAX(info->max_rx_pktlen, info->max_mtu + (uint32_t)ETH_ROOM) <= room)
+		return 0;
+	if (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) {
+		*offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
+		return 0;
+	}
+	return rcd_ethdev_make_pool(dev, dev->lport.queues * DESCRIPTORS + JUMBO_BUFFERS,
+		RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX);
+}
+
+static int
+ethdev_setup_queues(struct rcd_dev *dev)
+{
+	struct rcd_lport *lport = &dev->lport;
+	struct rte_mempool *pool =
+		dev->pool != NULL ? dev->pool : dev->ports->conf.pools[dev->socket_id];
+	uint16_t rx_desc = DESCRIPTORS, tx_desc = DESCRIPTORS;
+	unsigned int socket_id = (unsigned int)dev->socket_id;
+	int err = rte_eth_dev_adjust_nb_rx_tx_desc(lport->port_id, &rx_desc, &tx_desc);
+
+	for (uint16_t i = 0; err == 0 && i < lport->queues; i++) {
+		err = rte_eth_rx_queue_setup(lport->port_id, i, rx_desc, socket_id, NULL, pool);
+		if (err == 0)
+			err = rte_eth_tx_queue_setup(lport->port_id, i, tx_desc, socket_id, NULL);
+	}
+	return err;
+}
+
+static int
+ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
+{
+	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
+	struct rcd_lport *lport = &dev->lport;
+	int err;
+
+	lport->queues = RTE_MIN(lport->queues, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+	if (lport->queues > 1 && info->flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
+	}
+	err = ethdev_take_jumbo(dev, info, &conf.rxmode.offloads);
+	if (err == 0)
+		err = rte_eth_dev_configure(lport->port_id, lport->queues, lport->queues, &conf);
+	return err == 0 ? ethdev_setup_queues(dev) : err;
+}
+
+/* A port that can't change its MTU keeps the one it has. So does one whose MTU is the kernel's. */
+static void
+ethdev_set_mtu(struct rcd_dev *dev, uint16_t most)
+{
+	uint16_t mtu = (uint16_t)(dev->conf.mtu != 0 ? dev->conf.mtu : MTU_USEFUL);
+
+	if (dev->conf.mtu == 0 && dev->conf.kernel[0] != '\0')
+		rte_eth_dev_get_mtu(dev->lport.port_id, &mtu);
+	mtu = RTE_MIN(mtu, most);
+	if (rte_eth_dev_set_mtu(dev->lport.port_id, mtu) == 0 || dev->lport.wire)
+		dev->mtu = mtu;
+	else if (rte_eth_dev_get_mtu(dev->lport.port_id, &mtu) == 0)
+		dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
+}
+
+int
+rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rte_eth_dev_info info;
+	const char *what = "can't be configured";
+	int err = rte_eth_dev_info_get(dev->lport.port_id, &info);
+
+	RCD_ON_CONTROL();
+	if (err == 0)
+		err = ethdev_configure(dev, &info);
+	if (err == 0) {
+		/* That of a netdev is its owner's. */
+		if (dev->conf.attach != RCD_ATTACH_NETDEV)
+			ethdev_set_mtu(dev, info.max_mtu);
+		what = "does not start";
+		err = rte_eth_dev_start(dev->lport.port_id);
+	}
+	if (err != 0) {
+		snprintf(error, error_len, "%s: the port %s: %s", dev->conf.name, what,
+			strerror(-err));
+		return err;
+	}
+	dev->started = true;
+	/* Not every driver can, and not every one needs to be told. */
+	rte_eth_allmulticast_enable(dev->lport.port_id);
+	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
+	return 0;
+}

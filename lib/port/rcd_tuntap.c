@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A TAP device and who carries for it. The thread does all system calls, and what the kernel's
+ * stack does within them: an lcore sees two rings. DPDK's own driver of TAP devices would have each
+ * frame announced by a signal, and the lcore in the kernel's stack.
+ */
+#include "rcd_tuntap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/if_link.h>
+#include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rte_ethdev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rcd_counter.h"
+#include "rcd_dev.h"
+#include "rcd_exception.h"
+#include "rcd_log.h"
+#include "rcd_lport.h"
+#include "rcd_ports.h"
+#include "rcd_rtnl.h"
+#include "rcd_thread.h"
+
+#define STACK   65536
+#define AT_ONCE 32 /**< frames of one direction before the other has its turn */
+/** For frames of the kernel's: a port may keep as many as it has descriptors. */
+#define BUFFERS 1535
+/** Of a buffer; what is longer than any frame can be told from one that fits. */
+#define BUFFER_ROOM (RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX + 64)
+#define SEGMENTS    16 /**< of a frame for the kernel */
+#define FULL_MS     1  /**< until an lcore may have made room */
+#define ETH_ROOM    22 /**< of it: Ethernet header and two tags */
+
+struct rcd_tuntap {
+	struct rcd_exception exception;
+	struct rcd_lport *lport;
+	struct rte_mempool *pool;
+	pthread_t thread;
+	bool running;
+	bool stop; /**< atomic */
+	int fd;
+	bool carrier;
+	bool promiscuous;
+	uint32_t mtu_max; /**< that the port can do; constant while the thread runs */
+	char name[IFNAMSIZ];
+};
+
+/* A frame to the kernel; a tag that the port took off is put back. @return whether it took it */
+static bool
+tuntap_write(struct rcd_tuntap *tap, struct rte_mbuf **mbuf)
+{
+	struct iovec parts[SEGMENTS];
+	int count = 0;
+
+	if (((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && rte_vlan_insert(mbuf) != 0)
+		return false;
+	for (struct rte_mbuf *seg = *mbuf; seg != NULL; seg = seg->next) {
+		if (count == SEGMENTS)
+			return false;
+		parts[count].iov_base = rte_pktmbuf_mtod(seg, void *);
+		parts[count++].iov_len = rte_pktmbuf_data_len(seg);
+	}
+	return writev(tap->fd, parts, count) >= 0;
+}
+
+static uint32_t
+tuntap_to_kernel(struct rcd_tuntap *tap)
+{
+	struct rcd_counters *counters = rcd_lport_carrier_counters(tap->lport);
+	struct rte_mbuf *mbufs[AT_ONCE];
+	uint32_t count = rcd_exception_take(&tap->exception, mbufs, AT_ONCE);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!tuntap_write(tap, &mbufs[i]))
+			rcd_counter_add(counters, RCD_COUNTER_TO_KERNEL_DROP, 1);
+	rte_pktmbuf_free_bulk(mbufs, count);
+	return count;
+}
+
+/* One frame of the kernel's. @return NULL: none, one that was dropped, nothing to put it into */
+static struct rte_mbuf *
+tuntap_read(struct rcd_tuntap *tap)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(tap->pool);
+	ssize_t len;
+
+	if (mbuf == NULL)
+		return NULL;
+	len = read(tap->fd, rte_pktmbuf_mtod(mbuf, void *), rte_pktmbuf_tailroom(mbuf));
+	/* A netdev's MTU is longer for a moment when its owner wants what the port can't do. */
+	if (len > (ssize_t)(tap->mtu_max + ETH_ROOM))
+		rcd_counter_add(
+			rcd_lport_carrier_counters(tap->lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
+	if (len <= 0 || len > (ssize_t)(tap->mtu_max + ETH_ROOM)) {
+		rte_pktmbuf_free(mbuf);
+		return NULL;
+	}
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = (uint32_t)len;
+	return mbuf;
+}
+
+static uint32_t
+tuntap_from_kernel(struct rcd_tuntap *tap)
+{
+	uint32_t count = 0;
+
+	while (count < AT_ONCE && rcd_exception_has_room(&tap->exception)) {
+		struct rte_mbuf *mbuf = tuntap_read(tap);
+
+		if (mbuf == NULL)
+			break;
+		rcd_exception_give(tap->lport, mbuf);
+		count++;
+	}
+	return count;
+}
+
+/* Until there may be something to carry. What waits for a port that is full waits in the TAP. */
+static void
+tuntap_wait(struct rcd_tuntap *tap)
+{
+	struct pollfd fds[] = {
+		{ .fd = tap->exception.wake_fd, .events = POLLIN },
+		{ .fd = tap->fd, .events = POLLIN },
+	};
+	bool full = !rcd_exception_has_room(&tap->exception) || rte_mempool_empty(tap->pool);
+
+	if (rcd_exception_may_sleep(&tap->exception))
+		poll(fds, full ? 1 : 2, full ? FULL_MS : -1);
+	rcd_exception_awake(&tap->exception);
+}
+
+/* The control thread may have some that this one, which it begins, has no use for. */
+static void
+tuntap_drop_rights(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[2] = { { .effective = 0 } };
+
+	if (syscall(SYS_capset, &header, none) != 0)
+		RCD_LOG(DEBUG, "a carrier keeps its rights: %s", strerror(errno));
+}
+
+static void *
+tuntap_run(void *arg)
+{
+	struct rcd_tuntap *tap = arg;
+
+	tuntap_drop_rights();
+	while (!__atomic_load_n(&tap->stop, __ATOMIC_ACQUIRE))
+		if (tuntap_to_kernel(tap) + tuntap_from_kernel(tap) == 0)
+			tuntap_wait(tap);
+	return NULL;
+}
+
+static int
+tuntap_start(struct rcd_tuntap *tap)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	err = pthread_create(&tap->thread, &attr, tuntap_run, tap);
+	pthread_attr_destroy(&attr);
+	if (err != 0)
+		return -err;
+	pthread_setname_np(tap->thread, "rocade-kernel");
+	tap->running = true;
+	return 0;
+}
+
+static int
+tuntap_make(struct rcd_tuntap *tap)
+{
+	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+
+	tap->fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	if (tap->fd < 0)
+		return -errno;
+	memcpy(request.ifr_name, tap->name, sizeof(request.ifr_name));
+	return ioctl(tap->fd, TUNSETIFF, &request) == 0 ? 0 : -errno;
+}
+
+static struct ifinfomsg *
+tuntap_put_link(char *buffer, const struct rcd_dev *dev, struct nlmsghdr **nlh)
+{
+	struct ifinfomsg *info;
+
+	*nlh = mnl_nlmsg_put_header(buffer);
+	(*nlh)->nlmsg_type = RTM_NEWLINK;
+	(*nlh)->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info = mnl_nlmsg_put_extra_header(*nlh, sizeof(*info));
+	info->ifi_index = (int)dev->ifindex;
+	return info;
+}
+
+static int
+tuntap_set_mtu(struct rcd_dev *dev, uint32_t mtu)
+{
+	_Alignas(struct nlmsghdr) char buffer[256] = { 0 };
+	struct nlmsghdr *nlh;
+
+	tuntap_put_link(buffer, dev, &nlh);
+	mnl_attr_put_u32(nlh, IFLA_MTU, mtu);
+	return rcd_rtnl_ask(dev->ports->rtnl, nlh, NULL, NULL);
+}
+
+static int
+tuntap_set_mac_up(struct rcd_dev *dev)
+{
+	_Alignas(struct nlmsghdr) char buffer[256] = { 0 };
+	struct nlmsghdr *nlh;
+	struct ifinfomsg *info = tuntap_put_link(buffer, dev, &nlh);
+
+	mnl_attr_put(nlh, IFLA_ADDRESS, RCD_MAC_LEN, dev->mac);
+	info->ifi_flags = IFF_UP;
+	info->ifi_change = IFF_UP;
+	return rcd_rtnl_ask(dev->ports->rtnl, nlh, NULL, NULL);
+}
+
+/* What of the port its netdev has to know. */
+static int
+tuntap_set_up(struct rcd_dev *dev)
+{
+	struct rcd_tuntap *tap = dev->tuntap;
+	struct rte_eth_dev_info info;
+	int err;
+
+	err = rte_eth_dev_info_get(dev->lport.port_id, &info);
+	if (err != 0)
+		return err;
+	tap->mtu_max = RTE_MIN((uint32_t)info.max_mtu, (uint32_t)(RCD_TUNTAP_FRAME_MAX - ETH_ROOM));
+	dev->ifindex = if_nametoindex(tap->name);
+	err = tuntap_set_mtu(dev, RTE_MIN(dev->mtu, tap->mtu_max));
+	if (err == 0)
+		err = tuntap_set_mac_up(dev);
+	rcd_tuntap_set_carrier(dev, false);
+	return err;
+}
+
+static int
+tuntap_make_buffers(struct rcd_dev *dev)
+{
+	struct rcd_tuntap *tap = dev->tuntap;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rcdx_%u", dev->lport.serial);
+	tap->pool = rte_pktmbuf_pool_create(name, BUFFERS, 0, 0, BUFFER_ROOM, dev->socket_id);
+	if (tap->pool == NULL)
+		return -ENOMEM;
+	return rcd_exception_init(&tap->exception, dev->lport.serial, dev->socket_id);
+}
+
+int
+rcd_tuntap_open(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rcd_tuntap *tap = calloc(1, sizeof(*tap));
+	const char *what = "no memory";
+	int err = -ENOMEM;
+
+	RCD_ON_CONTROL();
+	if (dev->ports->netlink == NULL) {
+		free(tap);
+		snprintf(error, error_len, "%s: the kernel has no rtnetlink", dev->conf.name);
+		return -ENOTSUP;
+	}
+	dev->tuntap = tap;
+	if (tap == NULL) {
+		snprintf(error, error_len, "%s: no memory", dev->conf.name);
+		return -ENOMEM;
+	}
+	tap->fd = -1;
+	tap->exception.wake_fd = -1;
+	tap->lport = &dev->lport;
+	tap->carrier = true;
+	snprintf(tap->name, sizeof(tap->name), "%s", dev->conf.kernel);
+	err = tuntap_make_buffers(dev);
+	if (err == 0) {
+		what = "the kernel makes no TAP device of that name";
+		err = tuntap_make(tap);
+	}
+	if (err == 0) {
+		what = "the netdev can't be set up";
+		err = tuntap_set_up(dev);
+	}
+	if (err == 0) {
+		dev->lport.exception = &tap->exception;
+		what = "no thread";
+		err = tuntap_start(tap);
+	}
+	if (err != 0)
+		snprintf(error, error_len, "%s: kernel %s: %s: %s", dev->conf.name,
+			dev->conf.kernel, what, strerror(-err));
+	return err;
+}
+
+void
+rcd_tuntap_stop(struct rcd_dev *dev)
+{
+	struct rcd_tuntap *tap = dev->tuntap;
+	uint64_t one = 1;
+
+	RCD_ON_CONTROL();
+	if (tap == NULL)
+		return;
+	__atomic_store_n(&tap->stop, true, __ATOMIC_RELEASE);
+	if (tap->running) {
+		if (write(tap->exception.wake_fd, &one, sizeof(one)) < 0) {
+			/* Full: it is going to wake up anyway. */
+		}
+		pthread_join(tap->thread, NULL);
+	}
+	tap->running = false;
+	rcd_exception_fini(&tap->exception);
+	dev->lport.exception = NULL;
+}
+
+void
+rcd_tuntap_close(struct rcd_dev *dev)
+{
+	struct rcd_tuntap *tap = dev->tuntap;
+
+	RCD_ON_CONTROL();
+	if (tap == NULL)
+		return;
+	/* A port that is stopped, but was not made for the device, may keep some. */
+	if (tap->pool != NULL && rte_mempool_full(tap->pool))
+		rte_mempool_free(tap->pool);
+	if (tap->fd >= 0)
+		close(tap->fd);
+	dev->tuntap = NULL;
+	dev->ifindex = 0;
+	free(tap);
+}
+
+void
+rcd_tuntap_set_carrier(struct rcd_dev *dev, bool up)
+{
+	int on = up;
+
+	RCD_ON_CONTROL();
+	if (dev->tuntap->carrier == up)
+		return;
+	/* Kernels before 5.0 know no carrier of a TAP device: there it is always up. */
+	if (ioctl(dev->tuntap->fd, TUNSETCARRIER, &on) != 0)
+		RCD_LOG(DEBUG, "%s: carrier: %s", dev->tuntap->name, strerror(errno));
+	dev->tuntap->carrier = up;
+}
+
+bool
+rcd_tuntap_follow_mtu(struct rcd_dev *dev, uint32_t mtu)
+{
+	int err = -EINVAL;
+
+	RCD_ON_CONTROL();
+	if (mtu == dev->mtu)
+		return true;
+	if (mtu <= dev->tuntap->mtu_max)
+		err = rte_eth_dev_set_mtu(dev->lport.port_id, (uint16_t)mtu);
+	if (err == 0)
+		return true;
+	RCD_LOG(WARNING, "%s: the port keeps its MTU of %u (%s), and so does %s", dev->conf.name,
+		dev->mtu, strerror(-err), dev->tuntap->name);
+	tuntap_set_mtu(dev, dev->mtu);
+	return false;
+}
+
+void
+rcd_tuntap_follow_mac(struct rcd_dev *dev, const uint8_t *mac)
+{
+	struct rte_ether_addr addr;
+	int err;
+
+	RCD_ON_CONTROL();
+	memcpy(addr.addr_bytes, mac, RCD_MAC_LEN);
+	err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &addr);
+	if (err != 0)
+		RCD_LOG(WARNING, "%s: the port hears its old MAC alone: %s", dev->conf.name,
+			strerror(-err));
+}
+
+void
+rcd_tuntap_follow_promiscuity(struct rcd_dev *dev, bool all)
+{
+	RCD_ON_CONTROL();
+	if (dev->tuntap->promiscuous == all)
+		return;
+	dev->tuntap->promiscuous = all;
+	if ((all ? rte_eth_promiscuous_enable(dev->lport.port_id)
+		 : rte_eth_promiscuous_disable(dev->lport.port_id)) != 0)
+		RCD_LOG(NOTICE, "%s: the port can't hear all frames", dev->conf.name);
+}
