@@ -15,6 +15,8 @@ import shlex
 import shutil
 import subprocess
 
+import rocade_node
+
 # What follows a command, in words; of those in capitals each stands for something: a LINK of the
 # engine, a DEV of the kernel. Help, complaints, the manual page and completion are made from it.
 GRAMMAR = {
@@ -33,6 +35,10 @@ GRAMMAR = {
                  'show pd|cq|qp|mr|srq|ctx|cm_id [link LINK]',
                  'show quota'),
     'statistic': ('show [link LINK] [COUNTER...]',),
+    'node': ('show [NIC...]',
+             'prepare [NIC...]',
+             'bind NIC...',
+             'unbind NIC...'),
     'run': ('-- COMMAND [ARGUMENT...]',),
 }
 
@@ -142,6 +148,8 @@ class Rocade:
             return list(dict.fromkeys(name for link in links for name in link['counters']))
         if element == 'DEV':
             return os.listdir('/sys/class/net')
+        if element == 'NIC':
+            return [nic['nic'] for nic in rocade_node.Node().nics()]
         if element == 'KEY':
             return [key for key in LINK_KEYS
                     if key != 'type' and key not in LINK_TARGETS.values()]

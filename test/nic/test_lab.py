@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: a NIC on a PCI bus goes from the kernel to the engine by the commands that doc/node.md has,
+carries RoCE and the kernel's network, and goes back.
+
+Method: a kernel in a virtual machine with an IOMMU and a NIC that DPDK has a driver for (the kit
+nic-lab), whose root is this machine's; guest.sh is what happens there. The NIC's other end is a TAP
+in a namespace here, which has an engine as a netdev, and the server of ibv_rc_pingpong.
+
+    test_lab.py ROCADED LIBIBVERBS MODEL DRIVER
+
+Where there is no such machine to be had it says why and skips.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
+import tap  # noqa: E402
+
+ROCADED, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+MODEL, DRIVER = sys.argv[3:5]
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+KIT = pathlib.Path(os.environ.get('ROCADE_NIC_LAB', ROOT.parent / 'shared/nic-lab'))
+NAMESPACE = f'rcdn{os.getpid()}'
+SECONDS = 400
+# Ours are for what is to have them: neither QEMU nor EAL's drivers.
+ENV = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
+STEPS = re.findall(r'^\t?step (\w+)', (HERE / 'guest.sh').read_text(), re.M)
+if DRIVER != 'net_e1000_em':
+    STEPS = [step for step in STEPS if not step.startswith('jumbo')]
+
+
+def sh(*words):
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, env=ENV)
+    if done.returncode:
+        raise tap.Skip(f'{" ".join(map(str, words))}: {done.stderr.strip()[-300:]}')
+
+
+def need_kit():
+    if not (KIT / 'run').exists():
+        raise tap.Skip(f'no kit in {KIT}')
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    for program in ('qemu-system-x86_64', 'dpdk-devbind.py', 'ibv_rc_pingpong', 'driverctl'):
+        if shutil.which(program) is None:
+            raise tap.Skip(f'no {program}')
+    images = pathlib.Path(ENV.setdefault('NIC_LAB_DIR', '/var/tmp/nic-lab'))
+    if not (images / 'initrd.cpio').exists():
+        sh(KIT / 'build.sh')
+
+
+class Far:
+    """The NIC's other end: an engine on the TAP, a server for one program after another."""
+
+    def __init__(self, folder):
+        sh('ip', 'netns', 'add', NAMESPACE)
+        for words in ('link set lo up', 'tuntap add tapn mode tap', 'link set tapn mtu 9000 up',
+                      'addr add 10.78.0.1/24 dev tapn', 'addr add fd78::1/64 dev tapn nodad'):
+            sh('ip', '-n', NAMESPACE, *words.split())
+        self.socket = f'{folder}/far.sock'
+        config = pathlib.Path(folder) / 'far.cfg'
+        config.write_text(f'[engine]\nsocket = {self.socket}\n'
+                          '[device far]\ntype = netdev\nnetdev = tapn\nmode = packet\n')
+        self.log = pathlib.Path(folder) / 'far.log'
+        self.engine = self.begin(self.log, ROCADED, '--file-prefix', NAMESPACE, '--no-huge', '-m',
+                                 '384', '--no-telemetry', '--', '--config', config)
+        self.done = False
+        self.server = None
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def begin(self, log, *words, **env):
+        with open(log, 'a', encoding='utf-8') as out:
+            process = subprocess.Popen(['ip', 'netns', 'exec', NAMESPACE, *map(str, words)],
+                                       stdout=out, stderr=out, env={**ENV, **env})
+        leash.leash(process.pid)
+        return process
+
+    def serve(self):
+        """IPv4 first, and IPv6: a server's GID decides, and so do the guest's steps."""
+        while not self.done:
+            for index in ('1', '2', '1'):
+                self.server = self.begin(
+                    self.log, 'ibv_rc_pingpong', '-d', 'far', '-g', index, '-n', '100',
+                    ROCADE_SOCKET=self.socket, LD_LIBRARY_PATH=str(LIBRARY.parent))
+                if self.server.wait() and self.done:
+                    return
+
+    def stop(self):
+        self.done = True
+        for process in (self.server, self.engine):
+            if process is not None and process.poll() is None:
+                process.terminate()
+                process.wait(30)
+        self.thread.join(30)
+        subprocess.run(['ip', 'netns', 'del', NAMESPACE], check=False)
+
+
+held = set()
+console = ''
+
+
+@tap.test
+def boots():
+    global console
+    need_kit()
+    with tempfile.TemporaryDirectory(prefix='rcdlab') as folder:
+        script = pathlib.Path(folder) / 'script.sh'
+        script.write_text(f'exec bash {HERE}/guest.sh {ROCADED} {LIBRARY.parent} '
+                          f'{ROOT}/usertools {DRIVER}\n')
+        far = Far(folder)
+        try:
+            done = subprocess.run(
+                [KIT / 'run', script, f'{MODEL},tapn'], stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
+                env={**ENV, 'NIC_LAB_NS': NAMESPACE, 'NIC_LAB_LIMIT': str(SECONDS)})
+        finally:
+            far.stop()
+        console = done.stdout[-6000:]
+        held.update(re.findall(r'^step (\w+) held', done.stdout, re.M))
+        tap.true('nic-lab-status' in done.stdout, f'{console}{far.log.read_text()[-2000:]}')
+
+
+def step(name):
+    def check():
+        if not console or any(other not in held for other in STEPS[:STEPS.index(name)]):
+            raise tap.Skip('not reached')
+        tap.true(name in held, console)
+    check.__name__ = name
+    tap.test(check)
+
+
+for each in dict.fromkeys(STEPS):
+    step(each)
+
+if __name__ == '__main__':
+    sys.exit(tap.run())

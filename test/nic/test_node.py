@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: rocade node does what a NIC of DPDK's takes, once, and nothing that cuts a machine off.
+
+Method: machines that are folders, with what sysfs would say, and --dry-run; ip, driverctl and what
+else is to be found are programs of the test's.
+
+    test_node.py
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+ROCADE = pathlib.Path(__file__).resolve().parents[2] / 'usertools/rocade'
+PAGES = 'sys/devices/system/node/node{}/hugepages/hugepages-2048kB'
+NIC, OTHER, MLX = '0000:03:00.0', '0000:03:00.1', '0000:04:00.0'
+
+
+class Machine:
+    """One with three NICs, an IOMMU and nothing prepared."""
+
+    def __init__(self, folder):
+        self.root = pathlib.Path(folder) / 'root'
+        self.programs = pathlib.Path(folder) / 'bin'
+        self.programs.mkdir()
+        os.symlink(sys.executable, self.programs / 'python3')
+        for number, (nic, driver, netdev, node) in enumerate((
+                (NIC, 'ixgbe', 'net/eth1', 0), (OTHER, 'virtio-pci', 'virtio3/net/eth2', 1),
+                (MLX, 'mlx5_core', 'net/eth3', 1))):
+            self.device(nic, '0x020000', driver, number, netdev, node)
+        self.put(f'sys/bus/pci/devices/{MLX}/vendor', '0x15b3')
+        self.put(f'sys/bus/pci/devices/{NIC}/vendor', '0x8086')
+        for node in (0, 1):
+            self.put(PAGES.format(node) + '/nr_hugepages', '10')
+            self.put(PAGES.format(node) + '/free_hugepages', '4')
+        self.put('proc/cpuinfo', 'vendor_id : GenuineIntel')
+        self.put('proc/mounts', 'none / ext4 rw 0 0')
+        self.routes('eth9')
+        self.program('driverctl', '')
+
+    def put(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + '\n')
+
+    def link(self, path, to):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to(to)
+
+    def device(self, address, kind, driver, group, netdev=None, node=0):
+        folder = f'sys/bus/pci/devices/{address}'
+        self.put(f'{folder}/class', kind)
+        self.put(f'{folder}/numa_node', str(node))
+        self.link(f'{folder}/driver', f'../../drivers/{driver}')
+        self.link(f'{folder}/iommu_group', f'../../../kernel/iommu_groups/{group}')
+        self.link(f'sys/kernel/iommu_groups/{group}/devices/{address}', self.root / folder)
+        if netdev:
+            (self.root / folder / netdev).mkdir(parents=True)
+            self.put(f'sys/class/net/{os.path.basename(netdev)}/flags', '0x1002')
+
+    def program(self, name, body):
+        path = self.programs / name
+        path.write_text(f'#!/bin/sh\n{body}\n')
+        path.chmod(0o755)
+
+    def routes(self, netdev):
+        said = json.dumps([{'dst': 'default', 'dev': netdev}])
+        self.program('ip', f"echo '{said}'")
+
+    def node(self, *words):
+        """(what it said, what it complained of, status)"""
+        done = subprocess.run([sys.executable, ROCADE, 'node', *words, '--dry-run', '--root',
+                               str(self.root)], capture_output=True, text=True, check=False,
+                              env={'PATH': str(self.programs)})
+        tap.true('Traceback' not in done.stderr, done.stderr)
+        return done.stdout.replace(str(self.root), ''), done.stderr, done.returncode
+
+    def does(self, *words):
+        said, complaint, status = self.node(*words)
+        tap.equal((complaint, status), ('', 0), words)
+        return said.splitlines()
+
+    def refuses(self, what, *words):
+        said, complaint, status = self.node(*words)
+        tap.true(status == 1 and what in complaint, f'{words}: {said}{complaint}')
+        tap.true('driverctl' not in said, said)
+
+
+def on_machine(test):
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            test(Machine(folder))
+    run.__name__ = test.__name__
+    return tap.test(run)
+
+
+@on_machine
+def shows_nics(machine):
+    machine.put(f'etc/driverctl.d/pci-{NIC}', 'vfio-pci')
+    lines = machine.does('show')
+    tap.equal(len(lines), 3, lines)
+    tap.equal(lines[0], f'{NIC} driver ixgbe netdev eth1 numa_node 0 iommu_group 0 next_boot '
+              'vfio-pci', 'line')
+    # By address, short address, netdev; a netdev of virtio is a device further down.
+    for name, nic in ((NIC, NIC), ('03:00.1', OTHER), ('eth2', OTHER)):
+        tap.true(machine.does('show', name)[0].startswith(f'{nic} '), name)
+    machine.refuses('no NIC on a PCI bus; there are 0000:03:00.0', 'show', '0000:09:00.0')
+    machine.refuses('no NIC', 'bind', '../../etc')
+
+
+@on_machine
+def prepares(machine):
+    pages = '/' + PAGES.format(1) + '/nr_hugepages'
+    tap.equal(machine.does('prepare', 'eth2'), [
+        f"echo '262' > {pages}",
+        f"echo 'w {pages} - - - - 262' > /etc/tmpfiles.d/rocade-node1.conf",
+        'mkdir -p /dev/hugepages',
+        'mount -t hugetlbfs none /dev/hugepages',
+        'modprobe vfio-pci',
+        "echo 'vfio-pci' > /etc/modules-load.d/rocade-node.conf",
+        'IOMMU: an IOMMU'], 'what it does')
+    # Both nodes, when no NIC is named.
+    both = machine.does('prepare', '--hugepages', '16')
+    tap.equal(len([line for line in both if 'tmpfiles' in line]), 2, both)
+
+
+@on_machine
+def prepares_once(machine):
+    for node in (0, 1):
+        machine.put(PAGES.format(node) + '/free_hugepages', '256')
+    machine.put('proc/mounts', 'none /dev/hugepages hugetlbfs rw 0 0')
+    (machine.root / 'sys/bus/pci/drivers/vfio-pci').mkdir(parents=True)
+    lines = machine.does('prepare')
+    tap.true(len(lines) == 5 and not any('>' in line or 'mount ' in line for line in lines), lines)
+
+
+@on_machine
+def says_what_is_missing(machine):
+    groups = machine.root / 'sys/kernel/iommu_groups'
+    groups.rename(groups.with_name('none'))
+    machine.refuses('intel_iommu=on', 'prepare')
+    machine.refuses('intel_iommu=on', 'bind', NIC)
+    machine.put('proc/cpuinfo', 'vendor_id : AuthenticAMD')
+    machine.refuses('iommu=pt', 'prepare')
+    machine.put('sys/module/vfio/parameters/enable_unsafe_noiommu_mode', 'Y')
+    tap.true('reaches all memory' in machine.does('prepare')[-1], 'without an IOMMU')
+    machine.does('bind', NIC)
+    for size in ('0', '-1', '99999999'):
+        tap.true(machine.node('prepare', '--hugepages', size)[2], size)
+
+
+@on_machine
+def binds(machine):
+    tap.equal(machine.does('bind', NIC, 'eth2'), [
+        'modprobe vfio-pci', f'driverctl set-override {NIC} vfio-pci',
+        'modprobe vfio-pci', f'driverctl set-override {OTHER} vfio-pci'], 'two')
+    tap.true('beside the kernel' in machine.does('bind', MLX)[0], 'mlx5')
+    machine.link(f'sys/bus/pci/devices/{NIC}/driver', '../../drivers/vfio-pci')
+    tap.equal(machine.does('bind', NIC),
+              [f'{NIC}: bound to vfio-pci already, until the next boot'], 'again')
+    machine.put(f'etc/driverctl.d/pci-{NIC}', 'vfio-pci')
+    tap.equal(machine.does('bind', NIC), [f'{NIC}: bound to vfio-pci already'], 'for good')
+    (machine.programs / 'driverctl').unlink()
+    lines = machine.does('bind', OTHER)
+    tap.equal(lines[1], f'dpdk-devbind.py -b vfio-pci {OTHER}', 'without driverctl')
+    tap.true('until the next boot' in lines[2], lines)
+
+
+@on_machine
+def leaves_what_is_in_use(machine):
+    machine.put('sys/class/net/eth1/flags', '0x1003')
+    machine.refuses('--force binds it', 'bind', NIC)
+    machine.does('bind', NIC, '--force')
+    # The default route must be told twice, whatever lies between.
+    machine.routes('eth1')
+    machine.refuses('default route', 'bind', NIC)
+    machine.refuses('--force --force', 'bind', '--force', NIC)
+    machine.does('bind', '--force', NIC, '--force')
+    machine.routes('bond0.5')
+    machine.does('bind', 'eth2')
+    (machine.root / 'sys/class/net/bond0.5/lower_bond0').mkdir(parents=True)
+    (machine.root / 'sys/class/net/bond0/lower_eth2').mkdir(parents=True)
+    machine.refuses('default route', 'bind', 'eth2', '--force')
+    # Nor is one taken when nobody can say.
+    machine.program('ip', 'echo garbage')
+    machine.refuses('default route', 'bind', 'eth2', '--force')
+
+
+@on_machine
+def groups_are_taken_whole(machine):
+    machine.device('0000:03:00.2', '0x010600', 'ahci', 0)
+    machine.refuses('shares its IOMMU group with 0000:03:00.2', 'bind', NIC)
+    machine.device('0000:03:00.2', '0x060400', 'pcieport', 0)
+    machine.does('bind', NIC)
+    machine.link(f'sys/kernel/iommu_groups/0/devices/{OTHER}',
+                 machine.root / f'sys/bus/pci/devices/{OTHER}')
+    machine.refuses('shares its IOMMU group', 'bind', NIC)
+    machine.does('bind', NIC, OTHER)
+
+
+@on_machine
+def unbinds(machine):
+    tap.equal(machine.does('unbind', NIC), [f"{NIC}: has the kernel's driver ixgbe already"],
+              'nothing to do')
+    machine.link(f'sys/bus/pci/devices/{NIC}/driver', '../../drivers/vfio-pci')
+    tap.equal(machine.does('unbind', NIC), [f'driverctl unset-override {NIC}'], 'back')
+    # The kernel would wait for who has it.
+    machine.put('proc/77/comm', 'rocaded')
+    machine.link('proc/77/fd/9', '/dev/vfio/0')
+    machine.refuses('process 77 (rocaded) has it', 'unbind', NIC)
+    machine.link('proc/77/fd/9', '/dev/vfio/1')
+    (machine.programs / 'driverctl').unlink()
+    tap.equal(machine.does('unbind', NIC), [
+        f'dpdk-devbind.py -u {NIC}', f"echo '' > /sys/bus/pci/devices/{NIC}/driver_override",
+        f"echo '{NIC}' > /sys/bus/pci/drivers_probe"], 'without driverctl')
+
+
+@tap.test
+def words():
+    for line in ('bind', 'unbind', 'paint eth0'):
+        done = subprocess.run([sys.executable, ROCADE, 'node', *line.split()], capture_output=True,
+                              text=True, check=False)
+        tap.true(done.returncode == 1 and 'node bind NIC...' in done.stderr, done.stderr)
+    done = subprocess.run([sys.executable, ROCADE, 'node', 'prepare', '--root', '/nowhere'],
+                          capture_output=True, text=True, check=False)
+    tap.true(done.returncode == 1 and '--dry-run' in done.stderr, done.stderr)
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())

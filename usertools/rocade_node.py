@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocade node: a machine whose NICs DPDK drives. What it takes is made ready, and NICs are given to
+vfio-pci and back to the kernel.
+
+dpdk-devbind.py and driverctl do the work: what driverctl binds is bound again at the next boot.
+Nothing is done twice, and each thing that is done is said, or with --dry-run only said.
+"""
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from rocade_engine import Failure
+
+WANTED_MIB = 512    # hugepages of an engine with its clients, of one NUMA node
+PAGE_MIB = 2
+BRIDGE, NETWORK = '0x06', '0x02'
+USER_DRIVERS = ('vfio-pci', 'uio_pci_generic', 'igb_uio')
+# Their drivers of DPDK work beside the kernel's.
+SHARED_VENDORS = {'0x15b3': 'mlx5 or mlx4'}
+
+Action = collections.namedtuple('Action', 'said run')
+
+
+def read(path, default=''):
+    try:
+        return pathlib.Path(path).read_text(encoding='utf-8').strip()
+    except OSError:
+        return default
+
+
+def last(path):
+    """The last word of a link of sysfs."""
+    try:
+        return os.path.basename(os.readlink(path))
+    except OSError:
+        return ''
+
+
+def command(*words):
+    """An action that is a program's."""
+    def run():
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+        except OSError as err:
+            raise Failure(f'{words[0]}: {err.strerror}') from None
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip()
+            raise Failure(f'{" ".join(words)}: {said or done.returncode}')
+    return Action(' '.join(words), run)
+
+
+def put(path, text):
+    """An action that writes a file."""
+    def run():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding='utf-8')
+    return Action(f"echo '{text.strip()}' > {path}", run)
+
+
+class Node:
+    """A machine; root is where its files are."""
+
+    def __init__(self, root='/'):
+        self.root = pathlib.Path(root)
+
+    def path(self, text):
+        return self.root / text.lstrip('/')
+
+    def nic(self, folder):
+        return {
+            'nic': folder.name,
+            'driver': last(folder / 'driver'),
+            # Those of virtio are a device further down.
+            'netdevs': sorted(path.name for place in ('net', 'virtio*/net')
+                              for path in folder.glob(f'{place}/*')),
+            'numa_node': max(int(read(folder / 'numa_node', '-1')), 0),
+            'iommu_group': last(folder / 'iommu_group'),
+            'vendor': read(folder / 'vendor'),
+            'kept': self.path(f'/etc/driverctl.d/pci-{folder.name}').exists(),
+        }
+
+    def nics(self):
+        folders = self.path('/sys/bus/pci/devices').glob('*')
+        return [self.nic(folder) for folder in sorted(folders)
+                if read(folder / 'class').startswith(NETWORK)]
+
+    def find(self, name):
+        """A NIC by its address, with or without the domain, or by its netdev."""
+        for nic in self.nics():
+            if name in (nic['nic'], nic['nic'].removeprefix('0000:'), *nic['netdevs']):
+                return nic
+        raise Failure(f'{name}: no NIC on a PCI bus; there are '
+                      f'{", ".join(nic["nic"] for nic in self.nics()) or "none"}')
+
+    def below(self, netdev):
+        """A netdev with all that carry it: those of a bond, a bridge, a VLAN."""
+        found = {netdev}
+        for path in self.path(f'/sys/class/net/{netdev}').glob('lower_*'):
+            found |= self.below(path.name.removeprefix('lower_'))
+        return found
+
+    def default_routes(self):
+        found = set()
+        for family in ('-4', '-6'):
+            try:
+                said = subprocess.run(['ip', family, '-j', 'route', 'show', 'default'],
+                                      capture_output=True, text=True, check=False).stdout
+                routes = json.loads(said or '[]')
+            except (OSError, ValueError):
+                raise Failure('ip does not tell the default route: is iproute2 there?') from None
+            for route in routes:
+                for hop in (route, *route.get('nexthops', [])):
+                    found |= self.below(hop['dev']) if 'dev' in hop else set()
+        return found
+
+    def use(self, nic):
+        """(how often one must be told, what for)"""
+        routes = self.default_routes()
+        for netdev in nic['netdevs']:
+            if netdev in routes:
+                return 2, f'{netdev} carries the default route: without it nobody may get here'
+            folder = self.path(f'/sys/class/net/{netdev}')
+            if int(read(folder / 'flags', '0'), 16) & 1 or (folder / 'master').exists():
+                return 1, f'{netdev} is in use by the kernel'
+        return 0, ''
+
+    def holders(self, nic):
+        """Processes that have the NIC's group of VFIO open: the kernel would wait for them."""
+        door = f'/dev/vfio/{nic["iommu_group"]}'
+        return [f'process {path.parts[-3]} ({read(path.parents[1] / "comm")})'
+                for path in self.path('/proc').glob('[0-9]*/fd/*') if _link(path) == door]
+
+    def neighbours(self, nic):
+        """What shares its IOMMU group, and is neither a bridge nor left alone by the kernel."""
+        group = self.path(f'/sys/kernel/iommu_groups/{nic["iommu_group"]}/devices')
+        return [path.name for path in sorted(group.glob('*'))
+                if path.name != nic['nic'] and last(path / 'driver') not in ('', *USER_DRIVERS)
+                and not read(path / 'class').startswith(BRIDGE)]
+
+    def iommu(self):
+        """(whether VFIO can be used, a sentence)"""
+        if any(self.path('/sys/kernel/iommu_groups').glob('*')):
+            return True, 'an IOMMU'
+        if read(self.path('/sys/module/vfio/parameters/enable_unsafe_noiommu_mode')) in ('Y', '1'):
+            return True, 'no IOMMU, and VFIO told to do without: a NIC reaches all memory'
+        cpu = read(self.path('/proc/cpuinfo'))
+        if 'GenuineIntel' in cpu:
+            how = 'VT-d in the firmware, and intel_iommu=on iommu=pt on the kernel command line'
+        elif 'AuthenticAMD' in cpu:
+            how = 'the IOMMU in the firmware, and iommu=pt on the kernel command line'
+        else:
+            how = 'the IOMMU in the firmware'
+        return False, f'no IOMMU that the kernel uses: {how}; in a virtual machine its host has ' \
+            'to give it one'
+
+    def hugepages(self, numa_node):
+        """(folder, pages, MiB that nobody has)"""
+        folder = self.path(f'/sys/devices/system/node/node{numa_node}/hugepages/'
+                           f'hugepages-{PAGE_MIB * 1024}kB')
+        return folder, int(read(folder / 'nr_hugepages', '0')), \
+            int(read(folder / 'free_hugepages', '0')) * PAGE_MIB
+
+    def mounted(self):
+        return ' hugetlbfs ' in read(self.path('/proc/mounts'))
+
+    def vfio(self):
+        return self.path('/sys/bus/pci/drivers/vfio-pci').exists()
+
+
+def _link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ''
+
+
+def do(args, actions):
+    for action in actions:
+        print(action.said if args.dry_run else f'did: {action.said}')
+        if not args.dry_run:
+            action.run()
+
+
+def prepare_hugepages(args, node, numa_node):
+    folder, pages, free = node.hugepages(numa_node)
+    if free >= args.hugepages:
+        print(f'hugepages of NUMA node {numa_node}: {free} MiB free')
+        return
+    pages += -(-(args.hugepages - free) // PAGE_MIB)
+    kept = node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf')
+    do(args, [put(folder / 'nr_hugepages', f'{pages}\n'),
+              put(kept, f'w {folder}/nr_hugepages - - - - {pages}\n')])
+    if not args.dry_run and node.hugepages(numa_node)[1] < pages:
+        raise Failure(f'the kernel finds {node.hugepages(numa_node)[1]} of {pages} hugepages on '
+                      f'NUMA node {numa_node}: give it hugepages={pages} on its command line, '
+                      'before memory is in pieces')
+
+
+def prepare(args, node):
+    """Hugepages where the NICs are, VFIO, an IOMMU; all of it at the next boot as well."""
+    nics = [node.find(name) for name in args.words[1:]] or node.nics()
+    for numa_node in sorted({nic['numa_node'] for nic in nics} or {0}):
+        prepare_hugepages(args, node, numa_node)
+    if node.mounted():
+        print('hugetlbfs: mounted')
+    else:
+        do(args, [command('mkdir', '-p', '/dev/hugepages'),
+                  command('mount', '-t', 'hugetlbfs', 'none', '/dev/hugepages')])
+    if node.vfio():
+        print('vfio-pci: there')
+    else:
+        do(args, [command('modprobe', 'vfio-pci'),
+                  put(node.path('/etc/modules-load.d/rocade-node.conf'), 'vfio-pci\n')])
+    fine, what = node.iommu()
+    if not fine:
+        raise Failure(what)
+    print(f'IOMMU: {what}')
+
+
+def bind_one(args, node, nic, others):
+    if nic['driver'] in USER_DRIVERS:
+        print(f'{nic["nic"]}: bound to {nic["driver"]} already' +
+              ('' if nic['kept'] else ', until the next boot'))
+        return
+    if nic['vendor'] in SHARED_VENDORS:
+        print(f'{nic["nic"]}: not bound, its driver of DPDK ({SHARED_VENDORS[nic["vendor"]]}) '
+              "works beside the kernel's")
+        return
+    told, what = node.use(nic)
+    if told > args.force:
+        raise Failure(f'{nic["nic"]}: {what}; ' + ' '.join(['--force'] * told) + ' binds it anyway')
+    fine, missing = node.iommu()
+    if not fine:
+        raise Failure(missing)
+    beside = [name for name in node.neighbours(nic) if name not in others]
+    if beside:
+        raise Failure(f'{nic["nic"]} shares its IOMMU group with {", ".join(beside)}: VFIO takes '
+                      'them together, or none')
+    actions = [] if node.vfio() else [command('modprobe', 'vfio-pci')]
+    if shutil.which('driverctl'):
+        do(args, [*actions, command('driverctl', 'set-override', nic['nic'], 'vfio-pci')])
+    else:
+        do(args, [*actions, command('dpdk-devbind.py', *['--force'] * bool(args.force), '-b',
+                                    'vfio-pci', nic['nic'])])
+        print(f'{nic["nic"]}: until the next boot; with driverctl it would stay (apt-get install '
+              'driverctl)')
+
+
+def bind(args, node):
+    nics = [node.find(name) for name in args.words[1:]]
+    for nic in nics:
+        bind_one(args, node, nic, [other['nic'] for other in nics])
+
+
+def unbind(args, node):
+    for nic in [node.find(name) for name in args.words[1:]]:
+        if nic['driver'] not in ('', *USER_DRIVERS):
+            print(f'{nic["nic"]}: has the kernel\'s driver {nic["driver"]} already')
+            continue
+        holders = node.holders(nic)
+        if holders:
+            raise Failure(f'{nic["nic"]}: {", ".join(holders)} has it: rocade link del, or rocade '
+                          'down, first')
+        if shutil.which('driverctl'):
+            do(args, [command('driverctl', 'unset-override', nic['nic'])])
+            continue
+        unbinding = [command('dpdk-devbind.py', '-u', nic['nic'])] if nic['driver'] else []
+        do(args, [*unbinding, put(node.path(f'/sys/bus/pci/devices/{nic["nic"]}/driver_override'),
+                                  '\n'),
+                  put(node.path('/sys/bus/pci/drivers_probe'), nic['nic'])])
+
+
+def line(nic):
+    return f'{nic["nic"]} driver {nic["driver"] or "none"} netdev ' \
+        f'{",".join(nic["netdevs"]) or "none"} numa_node {nic["numa_node"]} iommu_group ' \
+        f'{nic["iommu_group"] or "none"} next_boot {"vfio-pci" if nic["kept"] else "kernel"}'
+
+
+def node_command(args, show, usage):
+    """
+    rocade node.
+
+    @param show  prints a list, as the other commands do
+    """
+    node = Node(args.root)
+    verb = args.words[0] if args.words else 'show'
+    if verb == 'show':
+        names = args.words[1:]
+        show(args, [node.find(name) for name in names] if names else node.nics(), line)
+        return
+    verbs = {'prepare': prepare, 'bind': bind, 'unbind': unbind}
+    if verb not in verbs or (verb != 'prepare' and len(args.words) < 2):
+        raise Failure(usage)
+    if not re.fullmatch(r'[1-9][0-9]{0,6}', str(args.hugepages)):
+        raise Failure(f'--hugepages: {args.hugepages} is no number of MiB')
+    if args.root != '/' and not args.dry_run:
+        raise Failure('--root: only with --dry-run')
+    if os.geteuid() != 0 and not args.dry_run:
+        raise Failure(f'node {verb}: root does that')
+    verbs[verb](args, node)
+
+
+# What doctor asks.
+
+def check_iommu():
+    fine, what = Node().iommu()
+    return ('ok', what, '') if fine else ('warn', 'none', f'only for NICs that are bound: {what}')
+
+
+def check_nics():
+    node = Node()
+    nics = node.nics()
+    bound = [nic for nic in nics if nic['driver'] in USER_DRIVERS]
+    if not bound:
+        return 'ok', f'{len(nics)} on PCI, all the kernel\'s', ''
+    for nic in bound:
+        if node.hugepages(nic['numa_node'])[1] == 0:
+            return 'warn', f'{nic["nic"]}: no hugepages on its NUMA node {nic["numa_node"]}', \
+                f'rocade node prepare {nic["nic"]}'
+    passing = [nic['nic'] for nic in bound if not nic['kept']]
+    if passing:
+        return 'warn', f'{", ".join(passing)}: bound until the next boot', \
+            'rocade node unbind NIC; rocade node bind NIC, with driverctl installed'
+    return 'ok', f'{len(bound)} of {len(nics)} on PCI bound', ''
