@@ -13,8 +13,11 @@
 #include "rcd_engine_priv.h"
 #include "rcd_inbox.h"
 #include "rcd_kaddr.h"
+#include "rcd_log.h"
 #include "rcd_neigh.h"
+#include "rcd_ports.h"
 #include "rcd_thread.h"
+#include "rcd_unplug.h"
 
 /** Between two times, whatever clients and the network do. */
 #define EVERY_NS UINT64_C(20000000)
@@ -50,9 +53,16 @@ chores_check_links(void *arg, uint64_t now_ns)
 	struct rcd_engine *engine = arg;
 
 	(void)now_ns;
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (engine->ports.devs[i] != NULL)
-			rcd_dev_check_link(engine->ports.devs[i]);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = engine->ports.devs[i];
+
+		if (dev != NULL && rcd_unplug_asked(dev)) {
+			RCD_LOG(WARNING, "%s: its NIC is taken away", dev->conf.name);
+			rcd_ports_del(&engine->ports, dev->conf.name);
+		} else if (dev != NULL) {
+			rcd_dev_check_link(dev);
+		}
+	}
 }
 
 static uint64_t

@@ -10,7 +10,6 @@
 #include <linux/filter.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <rte_bus.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
@@ -33,6 +32,7 @@
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
+#include "rcd_unplug.h"
 #include "rcd_xdp.h"
 
 #define WIRE_RING 1024
@@ -362,16 +362,6 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	return err;
 }
 
-/* Whether a port is that of a device on a PCI bus. */
-static bool
-attach_is_nic(uint16_t port_id)
-{
-	struct rte_eth_dev_info info;
-
-	return rte_eth_dev_info_get(port_id, &info) == 0 &&
-		strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") == 0;
-}
-
 static int
 attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -382,7 +372,7 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
 	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
 		/* EAL made it: of options, which stay, or of a NIC, which can be had again. */
-		if (attach_is_nic(dev->lport.port_id))
+		if (rcd_ethdev_nic(dev->lport.port_id) != NULL)
 			snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);
 		return 0;
 	}
@@ -443,6 +433,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 		err = attach_start_port(dev, error, error_len);
 	if (err != 0)
 		return err;
+	rcd_unplug_watch(dev);
 	if (dev->lport.wire)
 		attach_make_mac(dev);
 	else if (dev->conf.attach == RCD_ATTACH_PORT &&
@@ -479,6 +470,7 @@ attach_close_port(struct rcd_dev *dev)
 	struct rte_eth_dev_info info;
 
 	attach_leave_memif(dev);
+	rcd_unplug_end(dev);
 	if (dev->started)
 		rte_eth_dev_stop(dev->lport.port_id);
 	dev->started = false;

@@ -36,10 +36,11 @@ struct rcd_dev {
 	char driver[32];      /**< of DPDK */
 	char vdev[64];        /**< EAL device that was made for it, and goes with it; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
-	struct rcd_xdp *xdp;        /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
-	struct rcd_tuntap *tuntap;  /**< of a port that the kernel has a part in; NULL: none */
-	uint32_t ifindex;           /**< of the netdev; 0: none */
-	int hold[2];                /**< sockets that hold port 4791; -1: none */
+	const struct rte_device *unplug_watched; /**< NULL: none is (rcd_unplug.h) */
+	struct rcd_xdp *xdp;       /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
+	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
+	uint32_t ifindex;          /**< of the netdev; 0: none */
+	int hold[2];               /**< sockets that hold port 4791; -1: none */
 	/** Of its own, where the driver wants that; NULL: that of its node. */
 	struct rte_mempool *pool;
 	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */
@@ -47,9 +48,10 @@ struct rcd_dev {
 	uint32_t path_mtu; /**< largest of the five that fits */
 	int socket_id;
 	bool up;
-	bool link_up;    /**< of a netdev, as the kernel says */
-	bool xdp_taken;  /**< likewise: it has an XDP program */
-	bool admin_down; /**< taken down by a command */
+	bool link_up;      /**< of a netdev, as the kernel says */
+	bool xdp_taken;    /**< likewise: it has an XDP program */
+	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it */
+	bool admin_down;   /**< taken down by a command */
 	bool started;
 	bool shown; /**< to lcores: it has a view */
 };

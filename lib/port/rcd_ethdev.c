@@ -7,6 +7,8 @@
 #include "rcd_ethdev.h"
 
 #include <errno.h>
+#include <rte_bus.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>
 #include <stdio.h>
@@ -39,6 +41,18 @@ rcd_ethdev_make_pool(struct rcd_dev *dev, uint32_t count, uint16_t room)
 	snprintf(name, sizeof(name), "rocade_rx_%u", dev->lport.serial);
 	dev->pool = rte_pktmbuf_pool_create(name, count, POOL_CACHE, 0, room, dev->socket_id);
 	return dev->pool != NULL ? 0 : -ENOMEM;
+}
+
+const struct rte_device *
+rcd_ethdev_nic(uint16_t port_id)
+{
+	struct rte_eth_dev_info info;
+
+	RCD_ON_CONTROL();
+	if (rte_eth_dev_info_get(port_id, &info) != 0 || info.device == NULL ||
+		strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") != 0)
+		return NULL;
+	return info.device;
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct rcd_dev;
+struct rte_device;
 
 /**
  * A mempool of a device's own, where that of its socket does not do; kept where it has one.
@@ -20,6 +21,10 @@ struct rcd_dev;
  */
 int
 rcd_ethdev_make_pool(struct rcd_dev *dev, uint32_t count, uint16_t room);
+
+/** The device on a PCI bus that a port belongs to. @return NULL: it is of another kind */
+const struct rte_device *
+rcd_ethdev_nic(uint16_t port_id);
 
 /** Configure the device's port and start it. @return 0 or -errno with a sentence */
 int

@@ -97,5 +97,18 @@ step again rocade node bind "$nic"
 step link_again linked
 ip addr add 10.78.0.2/24 dev r0k
 step ping_again echoes 10.78.0.1
+# Taken away while a program waits for events, and put back.
+LD_LIBRARY_PATH=$libraries ibv_asyncwatch -d r0 >/run/lab/events 2>&1 &
+step watches says 'event' cat /run/lab/events
+echo 1 >"/sys/bus/pci/devices/$nic/remove" &
+step taken_away says '^$' rocade link
+step program_is_told says DEVICE_FATAL cat /run/lab/events
+wait %2
+step nic_is_gone test ! -e "/sys/bus/pci/devices/$nic"
+echo 1 >/sys/bus/pci/rescan
+step put_back rocade node bind "$nic"
+step link_back linked
+ip addr add 10.78.0.2/24 dev r0k
+step roce_back roce 1
 step down rocade down
 exit 0
