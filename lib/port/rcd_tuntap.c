@@ -52,6 +52,7 @@ struct rcd_tuntap {
 	bool running;
 	bool stop; /**< atomic */
 	int fd;
+	bool gone; /**< somebody deleted the netdev; the thread's own */
 	bool carrier;
 	bool promiscuous;
 	uint32_t mtu_max; /**< that the port can do; constant while the thread runs */
@@ -140,8 +141,10 @@ tuntap_wait(struct rcd_tuntap *tap)
 	bool full = !rcd_exception_has_room(&tap->exception) || rte_mempool_empty(tap->pool);
 
 	if (rcd_exception_may_sleep(&tap->exception))
-		poll(fds, full ? 1 : 2, full ? FULL_MS : -1);
+		poll(fds, full || tap->gone ? 1 : 2, full ? FULL_MS : -1);
 	rcd_exception_awake(&tap->exception);
+	if (fds[1].revents & (POLLERR | POLLHUP))
+		tap->gone = true;
 }
 
 /* The control thread may have some that this one, which it begins, has no use for. */

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
@@ -300,6 +301,15 @@ def what_it_says_of_the_rest():
     on_node(test)
 
 
+def carrier_ticks(node):
+    """Processor time of the thread that carries, in hundredths of a second."""
+    for task in pathlib.Path(f'/proc/{node.engine.process.pid}/task').iterdir():
+        if (task / 'comm').read_text() == 'rocade-kernel\n':
+            fields = (task / 'stat').read_text().rsplit(')', 1)[1].split()
+            return int(fields[11]) + int(fields[12])
+    raise AssertionError('nobody carries')
+
+
 @tap.test
 def it_goes_and_comes_back():
     def test(node):
@@ -308,6 +318,14 @@ def it_goes_and_comes_back():
             tap.true('r0k' not in node.ip('link'), 'a netdev without the link')
             node.add()
             ping(node, PEER, 56)
+        # A netdev that somebody deletes takes the link down; nobody looks for it again and again.
+        node.ip('link', 'del', 'r0k')
+        node.until(lambda text: 'state DOWN' in text)
+        before = carrier_ticks(node)
+        time.sleep(1)
+        tap.true(carrier_ticks(node) - before < 30, 'the carrier is busy with nothing')
+        node.engine.admin('link', 'del', 'r0')
+        node.add()
         # A netdev that somebody made for it stays, with its addresses.
         node.engine.admin('link', 'del', 'r0')
         node.ip('tuntap', 'add', 'r0k', 'mode', 'tap')
