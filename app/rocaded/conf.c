@@ -2,7 +2,7 @@
 /**
  * @file
  * The configuration file: what its sections and keys mean. Its form is conf_file.c's, keys of a
- * device are lib/engine's.
+ * device are lib/port's (rcd_dev_conf.c).
  */
 #include "conf.h"
 
@@ -13,6 +13,7 @@
 #include "conf_file.h"
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
+#include "rcd_text.h"
 
 /* Where the lines that are read belong. */
 enum conf_place {
@@ -35,25 +36,6 @@ struct conf_load {
 	} lines[CONF_DEVS_MAX];
 };
 
-static bool
-conf_take_text(char *dst, size_t size, const char *text)
-{
-	if (strlen(text) >= size)
-		return false;
-	snprintf(dst, size, "%s", text);
-	return true;
-}
-
-/* @return index of the word in the list, or -1 */
-static int
-conf_find_word(const char *const *words, int count, const char *val)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(val, words[i]) == 0)
-			return i;
-	return -1;
-}
-
 static const char *
 conf_take_yes(bool *dst, const char *val)
 {
@@ -64,7 +46,7 @@ conf_take_yes(bool *dst, const char *val)
 static const char *
 conf_take_name(char *dst, size_t size, const char *val)
 {
-	return conf_take_text(dst, size, val) ? NULL : "too long";
+	return rcd_text_take(dst, size, val) ? NULL : "too long";
 }
 
 static const char *
@@ -83,7 +65,7 @@ conf_take_count(uint32_t *dst, const char *val, uint64_t least, uint64_t most, c
 static const char *
 conf_engine_socket(struct conf *conf, const char *val)
 {
-	return conf_take_text(conf->engine.socket, sizeof(conf->engine.socket), val)
+	return rcd_text_take(conf->engine.socket, sizeof(conf->engine.socket), val)
 		? NULL
 		: "too long for a socket's name";
 }
@@ -128,7 +110,7 @@ static const char *
 conf_engine_seccomp(struct conf *conf, const char *val)
 {
 	static const char *const names[] = { "on", "kill", "log", "off" };
-	int index = conf_find_word(names, 4, val);
+	int index = rcd_text_find(names, 4, val);
 
 	if (index < 0)
 		return "one of on, kill, log, off";
@@ -152,7 +134,7 @@ static const char *
 conf_engine_idle(struct conf *conf, const char *val)
 {
 	static const char *const names[] = { "auto", "poll", "yield", "sleep" };
-	int index = conf_find_word(names, 4, val);
+	int index = rcd_text_find(names, 4, val);
 
 	if (index < 0)
 		return "one of auto, poll, yield, sleep";
@@ -242,7 +224,7 @@ conf_device(struct conf_load *load, int line, const char *name)
 	}
 	load->dev = &conf->devs[conf->dev_count];
 	memset(load->dev, 0, sizeof(*load->dev));
-	if (!conf_take_text(load->dev->name, sizeof(load->dev->name), name)) {
+	if (!rcd_text_take(load->dev->name, sizeof(load->dev->name), name)) {
 		conf_complain(load, line, NULL, "too long a name");
 		return;
 	}

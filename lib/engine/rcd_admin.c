@@ -263,7 +263,7 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 			rcd_dev_conf_netdev(&dev->conf));
 	if (rcd_addr_parse(address, &addr) != 0)
 		return admin_error("address: %s is none; VLAN identifiers are 1 to 4094", address);
-	err = add ? rcd_dev_addr_add(dev, &addr) : rcd_dev_addr_del(dev, &addr.gid);
+	err = add ? rcd_dev_view_addr_add(dev, &addr) : rcd_dev_view_addr_del(dev, &addr.gid);
 	if (err != 0)
 		return admin_error("%s: %s", address, strerror(-err));
 	rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);

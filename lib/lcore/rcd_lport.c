@@ -10,11 +10,13 @@
 #include <rte_mbuf.h>
 #include <stdlib.h>
 
+#include "rcd_idle.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_rx.h"
+#include "rcd_rx_wait.h"
 #include "rcd_thread.h"
 
 int
@@ -48,6 +50,8 @@ lport_join(struct rcd_lcore *lcore, void *arg)
 	TAILQ_INIT(&txq->blocked);
 	lcore->txq_of[lport->index] = txq;
 	lcore->txqs[lcore->txq_count++] = txq;
+	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+		rcd_rx_wait_join(lcore, lport);
 	return 0;
 }
 
@@ -64,6 +68,8 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 		if (lcore->txqs[i] == txq)
 			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
 	lcore->txq_of[lport->index] = NULL;
+	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+		rcd_rx_wait_leave(lcore, lport);
 	for (uint16_t i = 0; i < txq->count; i++)
 		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
 	table = lcore->mcast[lport->index];

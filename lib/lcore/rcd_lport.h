@@ -17,11 +17,12 @@
 #include "rcd_counter.h"
 #include "rcd_eth.h"
 #include "rcd_gid_table.h"
+#include "rcd_lcores.h"
+#include "rcd_rx_wait.h"
 
 #define RCD_DEVS_MAX 32
 
 struct rcd_exception;
-struct rcd_lcores;
 struct rcd_txq;
 
 /** A device of this engine that packets get to without a port. */
@@ -52,6 +53,7 @@ struct rcd_lport {
 	struct rcd_lcores *lcores;
 	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */
 	struct rcd_counters *counters;
+	struct rcd_rx_wait rx_waits[RCD_LCORES_MAX]; /**< by lcore, below queues */
 	struct rcd_exception *exception; /**< NULL: the kernel has no part in the port */
 	struct rcd_txq *txqs;            /**< one for each lcore */
 };
@@ -63,14 +65,20 @@ rcd_lport_view(const struct rcd_lport *lport)
 	return __atomic_load_n(&lport->view, __ATOMIC_ACQUIRE);
 }
 
-/** Whether an address is the device's. @return its place in the table of the view; -1: it is not */
+/**
+ * Whether an address is the device's. Any thread.
+ * @return its place in the table of the view; -1: it is not
+ */
 static inline int
 rcd_lport_gid_find(const struct rcd_lport *lport, const struct rcd_gid *gid)
 {
 	return rcd_gid_table_find(&rcd_lport_view(lport)->gids, gid);
 }
 
-/** Which device has a MAC that packets get to without a port. @return its index; -1: none has */
+/**
+ * Which device has a MAC that packets get to without a port. Any thread.
+ * @return its index; -1: none has
+ */
 static inline int
 rcd_lport_view_local(const struct rcd_lport_view *view, const uint8_t *mac)
 {

@@ -30,6 +30,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_rx.h"
+#include "rcd_rx_wait.h"
 #include "rcd_stage.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
@@ -41,11 +42,9 @@
 #define WAY_YIELDS   24   /**< until somebody else runs */
 #define NOBODY_NS    1000 /**< one in which nobody ran is shorter, or... */
 #define NOBODY_TIMES 3    /**< ...no longer than so many of the shortest */
-#define AWAY_MOST_NS 10000000   /**< an absence that is made up for */
-#define SPIN_POLLS   8          /**< without work, before others may run */
-#define SPIN_NS      50000      /**< without work, before sleep */
-#define NAP_NS       1000000    /**< longest sleep while a port can't wake us */
-#define LONG_NAP_NS  1000000000 /**< longest sleep otherwise */
+#define AWAY_MOST_NS 10000000 /**< an absence that is made up for */
+#define SPIN_POLLS   8        /**< without work, before others may run */
+#define SPIN_NS      50000    /**< without work, before sleep */
 
 static void
 poll_expire_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
@@ -214,30 +213,26 @@ poll_carries_over(const struct rcd_lcore *lcore)
 	return lcore->rest.spent || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
 }
 
-/* Sleep until a doorbell, a command, a timer, or the time to look at the ports again. */
+/* Sleep until a doorbell, a command, a timer, a packet, or the time to look at the ports again. */
 static void
 poll_nap(struct rcd_lcore *lcore)
 {
 	struct epoll_event events[16];
 	uint64_t now_ns = rcd_clock_ns();
 	uint64_t next_ns = rcd_wheel_next(&lcore->wheel);
-	uint64_t nap_ns = LONG_NAP_NS;
+	uint64_t nap_ns = rcd_rx_wait_longest(lcore);
 	struct timespec timeout;
 
-	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (!lcore->txqs[i]->lport->wire || lcore->lcores->count > 1 ||
-			lcore->txqs[i]->lport->impaired)
-			nap_ns = NAP_NS;
 	/* Nobody rings for what a budget left for the next poll. */
 	if (next_ns <= now_ns || poll_carries_over(lcore))
 		return;
 	if (next_ns - now_ns < nap_ns)
 		nap_ns = next_ns - now_ns;
 	poll_set_sleeping(lcore, 1);
-	if (rte_ring_empty(lcore->calls) && rte_ring_empty(lcore->handover) &&
-		rte_ring_empty(lcore->loop) && !rcd_host_any_doorbell(lcore) &&
-		!rcd_ucopy_any(lcore) && !rcd_exception_waits(lcore) &&
-		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
+	if (rcd_rx_wait_arm(lcore) && rte_ring_empty(lcore->calls) &&
+		rte_ring_empty(lcore->handover) && rte_ring_empty(lcore->loop) &&
+		!rcd_host_any_doorbell(lcore) && !rcd_ucopy_any(lcore) &&
+		!rcd_exception_waits(lcore) && !__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
 		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
 		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
 		/*
@@ -250,6 +245,7 @@ poll_nap(struct rcd_lcore *lcore)
 		}
 		rte_rcu_qsbr_thread_online(lcore->rcu, lcore->index);
 	}
+	rcd_rx_wait_disarm(lcore);
 	poll_set_sleeping(lcore, 0);
 }
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "rcd_dev.h"
+#include "rcd_dev_wait.h"
 #include "rcd_ethdev.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
@@ -403,11 +404,12 @@ attach_make_mac(struct rcd_dev *dev)
 int
 rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	struct rcd_dev_wait_sockets sockets;
 	struct rte_ether_addr mac;
 	int err = -EINVAL;
 
 	RCD_ON_CONTROL();
-	dev->lport.answers = rcd_dev_conf_netdev(&dev->conf) == NULL;
+	rcd_dev_wait_look(&sockets);
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
 	switch (dev->conf.attach) {
@@ -433,6 +435,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 		err = attach_start_port(dev, error, error_len);
 	if (err != 0)
 		return err;
+	rcd_dev_wait_set(dev, &sockets);
 	rcd_unplug_watch(dev);
 	if (dev->lport.wire)
 		attach_make_mac(dev);

@@ -34,7 +34,7 @@ struct rcd_dev {
 	uint32_t hop; /**< of vectors to it within the engine; RCD_HOP_NONE: it has no view */
 	struct rcd_dev *peer; /**< the other end of its wire; NULL: it is no wire's */
 	char driver[32];      /**< of DPDK */
-	char vdev[64];        /**< EAL device that was made for it, and goes with it; "": none */
+	char vdev[64];        /**< EAL device that goes with it: made for it, or a NIC; "": none */
 	struct rte_device *wrapped; /**< what is behind net_impair, and goes with it; NULL: none */
 	const struct rte_device *unplug_watched; /**< NULL: none is (rcd_unplug.h) */
 	struct rcd_xdp *xdp;       /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
@@ -52,6 +52,7 @@ struct rcd_dev {
 	bool xdp_taken;    /**< likewise: it has an XDP program */
 	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it */
 	bool admin_down;   /**< taken down by a command */
+	bool interrupts;   /**< its port was configured for those of receive queues */
 	bool started;
 	bool shown; /**< to lcores: it has a view */
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rcd_amount.h"
+#include "rcd_text.h"
 
 #define ADDRESSES_LEN 1024
 
@@ -24,23 +25,10 @@ enum {
 
 static const char *const attach_names[] = { "wire", "netdev", "port" };
 
-/* @return index of the word in the list, or -1 */
-static int
-dev_conf_word(const char *const *words, int count, const char *val)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(val, words[i]) == 0)
-			return i;
-	return -1;
-}
-
 static const char *
 dev_conf_text(char *dst, size_t size, const char *val)
 {
-	if (strlen(val) >= size)
-		return "too long";
-	snprintf(dst, size, "%s", val);
-	return NULL;
+	return rcd_text_take(dst, size, val) ? NULL : "too long";
 }
 
 /* The address itself, without what may stand behind it. @return bits of one of its family, or 0 */
@@ -109,7 +97,7 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr)
 static const char *
 dev_conf_type(struct rcd_dev_conf *conf, const char *val)
 {
-	int index = dev_conf_word(attach_names, 3, val);
+	int index = rcd_text_find(attach_names, 3, val);
 
 	if (index < 0)
 		return "one of wire, netdev, port";
@@ -152,7 +140,7 @@ static const char *
 dev_conf_mode(struct rcd_dev_conf *conf, const char *val)
 {
 	static const char *const names[] = { "auto", "xdp", "packet" };
-	int index = dev_conf_word(names, 3, val);
+	int index = rcd_text_find(names, 3, val);
 
 	if (index < 0)
 		return "one of auto, xdp, packet";

@@ -100,7 +100,7 @@ dev_view_set_gids(struct rcd_dev *dev, const struct rcd_gid_table *table)
 }
 
 int
-rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
+rcd_dev_view_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
 {
 	struct rcd_gid_table table = *dev->gids;
 
@@ -120,7 +120,7 @@ rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr)
 }
 
 int
-rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
+rcd_dev_view_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid)
 {
 	struct rcd_gid_table table = *dev->gids;
 	int index = rcd_dev_gid_find(dev, gid);
@@ -159,7 +159,7 @@ dev_view_follow_mac(struct rcd_dev *dev, const uint8_t *before)
 }
 
 int
-rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac)
+rcd_dev_view_set_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
 	uint8_t before[RCD_MAC_LEN];
 	int err;

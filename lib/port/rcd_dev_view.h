@@ -30,12 +30,12 @@ rcd_dev_view_end(struct rcd_dev *dev);
  * @return 0; -ENOMEM: it has the old one, or still the old address
  */
 int
-rcd_dev_set_mac(struct rcd_dev *dev, const uint8_t *mac);
+rcd_dev_view_set_mac(struct rcd_dev *dev, const uint8_t *mac);
 
 /** Add or remove an address; the others keep their places. @return 0, -EEXIST, -ENOENT, -ENOSPC */
 int
-rcd_dev_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr);
+rcd_dev_view_addr_add(struct rcd_dev *dev, const struct rcd_addr *addr);
 int
-rcd_dev_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid);
+rcd_dev_view_addr_del(struct rcd_dev *dev, const struct rcd_gid *gid);
 
 #endif /* RCD_DEV_VIEW_H */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "rcd_dev.h"
+#include "rcd_lcores.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
@@ -22,7 +23,6 @@
 
 #define DESCRIPTORS 1024
 #define POOL_CACHE  64
-#define ETH_ROOM    22 /**< Ethernet header and two tags */
 
 /** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
 #define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
@@ -67,7 +67,8 @@ ethdev_take_jumbo(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint
 
 	/* Drivers of the kernel's sockets say 1514 and take more. */
 	if (dev->conf.kernel[0] == '\0' ||
-		RTE_MAX(info->max_rx_pktlen, info->max_mtu + (uint32_t)ETH_ROOM) <= room)
+		RTE_MAX(info->max_rx_pktlen, info->max_mtu + (uint32_t)RCD_ETH_TWO_TAGS_LEN) <=
+			room)
 		return 0;
 	if (info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) {
 		*offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
@@ -98,7 +99,8 @@ ethdev_setup_queues(struct rcd_dev *dev)
 static int
 ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 {
-	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
+	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE,
+		.intr_conf.rxq = dev->interrupts };
 	struct rcd_lport *lport = &dev->lport;
 	int err;
 
@@ -129,22 +131,36 @@ ethdev_set_mtu(struct rcd_dev *dev, uint16_t most)
 		dev->mtu = dev->conf.mtu != 0 ? dev->conf.mtu : mtu;
 }
 
+static int
+ethdev_start(struct rcd_dev *dev, const struct rte_eth_dev_info *info, const char **what)
+{
+	int err = ethdev_configure(dev, info);
+
+	*what = "can't be configured";
+	if (err != 0)
+		return err;
+	/* That of a netdev is its owner's. */
+	if (dev->conf.attach != RCD_ATTACH_NETDEV)
+		ethdev_set_mtu(dev, info->max_mtu);
+	*what = "does not start";
+	return rte_eth_dev_start(dev->lport.port_id);
+}
+
 int
 rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	struct rte_eth_dev_info info;
-	const char *what = "can't be configured";
+	const char *what = "does not tell what it can do";
 	int err = rte_eth_dev_info_get(dev->lport.port_id, &info);
 
 	RCD_ON_CONTROL();
+	dev->interrupts = !dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
 	if (err == 0)
-		err = ethdev_configure(dev, &info);
-	if (err == 0) {
-		/* That of a netdev is its owner's. */
-		if (dev->conf.attach != RCD_ATTACH_NETDEV)
-			ethdev_set_mtu(dev, info.max_mtu);
-		what = "does not start";
-		err = rte_eth_dev_start(dev->lport.port_id);
+		err = ethdev_start(dev, &info, &what);
+	/* A driver knows by then that its device has too few interrupts, or none. */
+	if (err != 0 && dev->interrupts) {
+		dev->interrupts = false;
+		err = ethdev_start(dev, &info, &what);
 	}
 	if (err != 0) {
 		snprintf(error, error_len, "%s: the port %s: %s", dev->conf.name, what,

@@ -102,7 +102,7 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 
 	if (dev->tuntap != NULL && memcmp(dev->mac, mac, RCD_MAC_LEN) != 0)
 		rcd_tuntap_follow_mac(dev, mac);
-	if (rcd_dev_set_mac(dev, mac) != 0)
+	if (rcd_dev_view_set_mac(dev, mac) != 0)
 		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
 	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
 		return;
@@ -163,9 +163,9 @@ netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	if (!found)
 		return;
 	if (nlh->nlmsg_type == RTM_NEWADDR)
-		err = rcd_dev_addr_add(dev, &addr);
+		err = rcd_dev_view_addr_add(dev, &addr);
 	else
-		err = rcd_dev_addr_del(dev, &addr.gid);
+		err = rcd_dev_view_addr_del(dev, &addr.gid);
 	if (err == 0 && dev->started)
 		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 }
@@ -314,7 +314,7 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	info->ifi_index = (int)dev->ifindex;
 	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, dev);
 	/* Addresses find the device by its place, which it has not yet the first time. */
-	if (err == 0 && dev->started) {
+	if (err == 0 && dev->shown) {
 		err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
 		if (err == 0)
 			err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);

@@ -21,7 +21,6 @@ struct rcd_dev;
 struct rcd_hops;
 struct rcd_kaddr;
 struct rcd_lcores;
-struct rcd_lport;
 struct rcd_neighs;
 struct rcd_netlink;
 struct rcd_note;

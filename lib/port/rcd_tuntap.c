@@ -42,7 +42,6 @@
 #define BUFFER_ROOM (RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX + 64)
 #define SEGMENTS    16 /**< of a frame for the kernel */
 #define FULL_MS     1  /**< until an lcore may have made room */
-#define ETH_ROOM    22 /**< of it: Ethernet header and two tags */
 
 struct rcd_tuntap {
 	struct rcd_exception exception;
@@ -102,10 +101,10 @@ tuntap_read(struct rcd_tuntap *tap)
 		return NULL;
 	len = read(tap->fd, rte_pktmbuf_mtod(mbuf, void *), rte_pktmbuf_tailroom(mbuf));
 	/* A netdev's MTU is longer for a moment when its owner wants what the port can't do. */
-	if (len > (ssize_t)(tap->mtu_max + ETH_ROOM))
+	if (len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN))
 		rcd_counter_add(
 			rcd_lport_carrier_counters(tap->lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
-	if (len <= 0 || len > (ssize_t)(tap->mtu_max + ETH_ROOM)) {
+	if (len <= 0 || len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN)) {
 		rte_pktmbuf_free(mbuf);
 		return NULL;
 	}
@@ -247,7 +246,8 @@ tuntap_set_up(struct rcd_dev *dev)
 	err = rte_eth_dev_info_get(dev->lport.port_id, &info);
 	if (err != 0)
 		return err;
-	tap->mtu_max = RTE_MIN((uint32_t)info.max_mtu, (uint32_t)(RCD_TUNTAP_FRAME_MAX - ETH_ROOM));
+	tap->mtu_max = RTE_MIN(
+		(uint32_t)info.max_mtu, (uint32_t)(RCD_TUNTAP_FRAME_MAX - RCD_ETH_TWO_TAGS_LEN));
 	dev->ifindex = if_nametoindex(tap->name);
 	err = tuntap_set_mtu(dev, RTE_MIN(dev->mtu, tap->mtu_max));
 	if (err == 0)

@@ -25,14 +25,15 @@ struct rcd_dev;
  * add), bring it up and begin to carry. Sets dev->tuntap, dev->ifindex and lport->exception.
  *
  * @param error  set to a sentence on failure
- * @return 0, -EBUSY, -EPERM, -ENOMEM or -errno: it is for rcd_tuntap_close()
+ * @return 0, -EBUSY, -EPERM, -ENOMEM, -ENOTSUP or -errno: it is for rcd_tuntap_stop() and
+ *         rcd_tuntap_close()
  */
 int
 rcd_tuntap_open(struct rcd_dev *dev, char *error, size_t error_len);
 
 /**
  * Stop carrying, before the port is closed: what waits for the kernel is the port's. No lcore knows
- * the device. One that has no netdev is allowed, here and below.
+ * the device. One that has no dev->tuntap is left alone, by this and by rcd_tuntap_close().
  */
 void
 rcd_tuntap_stop(struct rcd_dev *dev);
@@ -41,7 +42,7 @@ rcd_tuntap_stop(struct rcd_dev *dev);
 void
 rcd_tuntap_close(struct rcd_dev *dev);
 
-/** Tell the kernel whether the port has a link. */
+/** Tell the kernel whether the port has a link. Here and below dev->tuntap is there. */
 void
 rcd_tuntap_set_carrier(struct rcd_dev *dev, bool up);
 

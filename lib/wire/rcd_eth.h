@@ -14,9 +14,10 @@
 #include "rcd_bytes.h"
 #include "rcd_verdict.h"
 
-#define RCD_MAC_LEN      6
-#define RCD_ETH_LEN      14
-#define RCD_VLAN_TAG_LEN 4
+#define RCD_MAC_LEN          6
+#define RCD_ETH_LEN          14
+#define RCD_ETH_TWO_TAGS_LEN 22 /**< with a tag of a VLAN, and of one around it */
+#define RCD_VLAN_TAG_LEN     4
 
 /** EtherTypes told apart here. */
 enum {

@@ -28,14 +28,14 @@ import tap  # noqa: E402
 from netns import NAME, ROCADED, Engine, Veth, need_root, pair, run  # noqa: E402
 
 
-def on_veth(mode, mtu, test):
+def on_veth(mode, mtu, test, lines=''):
     veth = Veth(mtu)
     engines = []
     try:
         with tempfile.TemporaryDirectory() as folder:
             for space, dev in ((veth.a, 'va'), (veth.b, 'vb')):
                 engines.append(Engine(
-                    folder, dev, f'[device roce_{dev}]\ntype = netdev\nnetdev = {dev}\n'
+                    folder, dev, f'{lines}[device roce_{dev}]\ntype = netdev\nnetdev = {dev}\n'
                     f'mode = {mode}\n', space))
             try:
                 test(veth, *engines)
@@ -141,6 +141,26 @@ def veth_af_xdp():
             if tries == 3 or 'node_wait' not in str(err):
                 raise
             print(f'# AF_XDP stopped, try {tries}', flush=True)
+
+
+def polls(engine):
+    return sum(lcore['polls'] for lcore in json.loads(engine.admin('-j', 'engine'))['lcores'])
+
+
+@tap.test
+def packets_end_a_sleep():
+    """Sockets are waited for: an lcore that looks at them again and again polls thousands of times
+    in a second, and one that is not woken answers after one."""
+    for mode in ('packet', 'xdp'):
+        def test(veth, a, b):
+            if mode == 'xdp' and 'net_af_xdp' not in a.admin('-d', 'link'):
+                return
+            tap.true(a.up() and b.up(), a.log.read_text() + b.log.read_text())
+            before = polls(a)
+            time.sleep(2)
+            tap.true(polls(a) - before < 1000, f'{mode}: {polls(a) - before} polls for nothing')
+            packet_traffic(veth, a, b)
+        on_veth(mode, 1500, test, 'idle = sleep\n')
 
 
 @tap.test

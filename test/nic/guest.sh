@@ -66,6 +66,18 @@ away() {
 	rocade link del r0 && ! ip link show r0k 2>/dev/null
 }
 
+polls() {
+	rocade -j engine | sed -n 's/.*"polls": *\([0-9]*\).*/\1/p' | head -1
+}
+
+# By the NIC's interrupts: an lcore that looks for itself polls a thousand times in a second.
+sleeps() {
+	local before after
+	before=$(polls) && sleep 2 && after=$(polls) || return 1
+	echo "$((after - before)) polls in 2 s"
+	[ $((after - before)) -lt 1000 ]
+}
+
 # The kit loaded what it has of modules; this root has none of its kernel's.
 rm -f /sbin/modprobe && printf '#!/bin/sh\n' >/sbin/modprobe && chmod +x /sbin/modprobe
 ip route add default via 10.56.0.1
@@ -73,13 +85,14 @@ step prepare prepared
 step default_route_is_left says 'default route' rocade node bind --force "$kept"
 step bind rocade node bind "$nic"
 step bound_once says 'bound to vfio-pci already' rocade node bind "$nic"
-step up rocade up -c /dev/null -- -a "$nic"
+step up rocade up -c /dev/null -o idle=sleep -- -a "$nic"
 step link linked
 step held says 'rocaded.* has it' rocade node unbind "$nic"
 ip addr add 10.78.0.2/24 dev r0k
 ip addr add fd78::2/64 dev r0k nodad
 step active says 'state ACTIVE.*netdev r0k' rocade link
 step driver says "driver $driver" rocade -d link
+step sleeps sleeps
 step mac_and_mtu says 'mtu 1500.*52:54:00:55:00:02' ip -o link show r0k
 step ping echoes 10.78.0.1
 step ping6 echoes fd78::1

@@ -90,9 +90,9 @@ change(uint32_t times)
 	memcpy(mac, dev->mac, RCD_MAC_LEN);
 	for (uint32_t i = 0; i < times; i++) {
 		mac[5] = (uint8_t)i;
-		CU_ASSERT_EQUAL(rcd_dev_addr_add(dev, &addr), 0);
-		CU_ASSERT_EQUAL(rcd_dev_set_mac(dev, mac), 0);
-		CU_ASSERT_EQUAL(rcd_dev_addr_del(dev, &addr.gid), 0);
+		CU_ASSERT_EQUAL(rcd_dev_view_addr_add(dev, &addr), 0);
+		CU_ASSERT_EQUAL(rcd_dev_view_set_mac(dev, mac), 0);
+		CU_ASSERT_EQUAL(rcd_dev_view_addr_del(dev, &addr.gid), 0);
 	}
 }
 
@@ -194,7 +194,7 @@ knows_the_others(void)
 	CU_ASSERT(reaches(end, end) && !reaches(end, first) && !reaches(first, end));
 	CU_ASSERT(!reaches(end, rcd_dev_find(&engine->ports, "w1")));
 	memcpy(old, second->mac, RCD_MAC_LEN);
-	CU_ASSERT_EQUAL(rcd_dev_set_mac(second, another), 0);
+	CU_ASSERT_EQUAL(rcd_dev_view_set_mac(second, another), 0);
 	CU_ASSERT(reaches(first, second) && reaches(second, second));
 	CU_ASSERT_EQUAL(rcd_lport_view_local(rcd_lport_view(&first->lport), old), -1);
 	CU_ASSERT_EQUAL(memcmp(rcd_lport_view(&second->lport)->mac, another, RCD_MAC_LEN), 0);

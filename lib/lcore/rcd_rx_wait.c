@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Descriptors of receive queues in an lcore's epoll, and interrupts that are asked for only while
+ * it sleeps: an lcore that polls pays for neither.
+ */
+#include "rcd_rx_wait.h"
+
+#include <rte_ethdev.h>
+#include <sys/epoll.h>
+
+#include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_lport.h"
+#include "rcd_thread.h"
+
+#define LONG_NS      1000000000 /**< whoever gives us work ends the sleep */
+#define INTERRUPT_NS 100000000  /**< drivers differ in what came before one was asked for */
+#define BLIND_NS     1000000    /**< a port can't wake us */
+
+/* That of the lcore's queue of a port. @return NULL: packets don't come to it by this port */
+static const struct rcd_rx_wait *
+rx_wait_of(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	return lcore->index < lport->queues ? &lport->rx_waits[lcore->index] : NULL;
+}
+
+static int
+rx_wait_watch(
+	const struct rcd_lcore *lcore, const struct rcd_rx_wait *wait, int op, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+
+	return epoll_ctl(lcore->sleep_fd, op, wait->fd, &event);
+}
+
+void
+rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+
+	RCD_ON_LCORE(lcore);
+	if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE)
+		return;
+	/* By edge, as all that is never read; what is readable, only once it is armed. */
+	rx_wait_watch(lcore, wait, EPOLL_CTL_ADD,
+		wait->kind == RCD_RX_WAIT_READABLE ? EPOLLONESHOT : EPOLLIN | EPOLLET);
+}
+
+void
+rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+
+	RCD_ON_LCORE(lcore);
+	if (wait != NULL && wait->kind != RCD_RX_WAIT_NONE)
+		rx_wait_watch(lcore, wait, EPOLL_CTL_DEL, 0);
+}
+
+static uint64_t
+rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
+{
+	const struct rcd_lport *lport = txq->lport;
+	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+
+	/* Nobody tells when a port takes what it did not take. */
+	if (txq->count > 0 || lport->impaired)
+		return BLIND_NS;
+	if (lport->wire)
+		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
+	if (wait == NULL)
+		return LONG_NS;
+	switch (wait->kind) {
+	case RCD_RX_WAIT_READABLE:
+		return LONG_NS;
+	case RCD_RX_WAIT_INTERRUPT:
+		return INTERRUPT_NS;
+	case RCD_RX_WAIT_NONE:
+		break;
+	}
+	return BLIND_NS;
+}
+
+uint64_t
+rcd_rx_wait_longest(const struct rcd_lcore *lcore)
+{
+	uint64_t longest = LONG_NS;
+
+	RCD_ON_LCORE(lcore);
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		longest = RTE_MIN(longest, rx_wait_longest(lcore, lcore->txqs[i]));
+	return longest;
+}
+
+bool
+rcd_rx_wait_arm(const struct rcd_lcore *lcore)
+{
+	uint16_t queue = (uint16_t)lcore->index;
+	bool empty = true;
+
+	RCD_ON_LCORE(lcore);
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		const struct rcd_lport *lport = lcore->txqs[i]->lport;
+		const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+
+		if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE)
+			continue;
+		if (wait->kind == RCD_RX_WAIT_READABLE) {
+			rx_wait_watch(lcore, wait, EPOLL_CTL_MOD, EPOLLIN | EPOLLONESHOT);
+			continue;
+		}
+		rte_eth_dev_rx_intr_enable(lport->port_id, queue);
+		/* Not every driver counts. */
+		if (rte_eth_rx_queue_count(lport->port_id, queue) > 0)
+			empty = false;
+	}
+	return empty;
+}
+
+void
+rcd_rx_wait_disarm(const struct rcd_lcore *lcore)
+{
+	RCD_ON_LCORE(lcore);
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		const struct rcd_lport *lport = lcore->txqs[i]->lport;
+		const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+
+		if (wait != NULL && wait->kind == RCD_RX_WAIT_INTERRUPT)
+			rte_eth_dev_rx_intr_disable(lport->port_id, (uint16_t)lcore->index);
+	}
+}
