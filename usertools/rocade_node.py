@@ -129,10 +129,14 @@ class Node:
         return 0, ''
 
     def holders(self, nic):
-        """Processes that have the NIC's group of VFIO open: the kernel would wait for them."""
-        door = f'/dev/vfio/{nic["iommu_group"]}'
+        """Processes that have the NIC's group of VFIO open, or its UIO: the kernel would wait for
+        them."""
+        group = nic['iommu_group']
+        doors = {f'/dev/vfio/{group}', f'/dev/vfio/noiommu-{group}'} if group else set()
+        doors |= {f'/dev/{path.name}'
+                  for path in self.path(f'/sys/bus/pci/devices/{nic["nic"]}/uio').glob('uio*')}
         return [f'process {path.parts[-3]} ({read(path.parents[1] / "comm")})'
-                for path in self.path('/proc').glob('[0-9]*/fd/*') if _link(path) == door]
+                for path in self.path('/proc').glob('[0-9]*/fd/*') if _link(path) in doors]
 
     def neighbours(self, nic):
         """What shares its IOMMU group, and is neither a bridge nor left alone by the kernel."""
@@ -170,6 +174,10 @@ class Node:
     def vfio(self):
         return self.path('/sys/bus/pci/drivers/vfio-pci').exists()
 
+    def vfio_is_built_in(self):
+        """A part of the kernel, and no module: those alone have a state."""
+        return self.vfio() and not self.path('/sys/module/vfio_pci/initstate').exists()
+
 
 def _link(path):
     try:
@@ -185,16 +193,23 @@ def do(args, actions):
             action.run()
 
 
+def keep(args, path, text):
+    """What the next boot reads."""
+    if read(path) != text.strip():
+        do(args, [put(path, text)])
+
+
 def prepare_hugepages(args, node, numa_node):
     folder, pages, free = node.hugepages(numa_node)
-    if free >= args.hugepages:
+    enough = free >= args.hugepages
+    if enough:
         print(f'hugepages of NUMA node {numa_node}: {free} MiB free')
-        return
-    pages += -(-(args.hugepages - free) // PAGE_MIB)
-    kept = node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf')
-    do(args, [put(folder / 'nr_hugepages', f'{pages}\n'),
-              put(kept, f'w {folder}/nr_hugepages - - - - {pages}\n')])
-    if not args.dry_run and node.hugepages(numa_node)[1] < pages:
+    else:
+        pages += -(-(args.hugepages - free) // PAGE_MIB)
+        do(args, [put(folder / 'nr_hugepages', f'{pages}\n')])
+    keep(args, node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
+         f'w {folder}/nr_hugepages - - - - {pages}\n')
+    if not (enough or args.dry_run) and node.hugepages(numa_node)[1] < pages:
         raise Failure(f'the kernel finds {node.hugepages(numa_node)[1]} of {pages} hugepages on '
                       f'NUMA node {numa_node}: give it hugepages={pages} on its command line, '
                       'before memory is in pieces')
@@ -213,8 +228,9 @@ def prepare(args, node):
     if node.vfio():
         print('vfio-pci: there')
     else:
-        do(args, [command('modprobe', 'vfio-pci'),
-                  put(node.path('/etc/modules-load.d/rocade-node.conf'), 'vfio-pci\n')])
+        do(args, [command('modprobe', 'vfio-pci')])
+    if not node.vfio_is_built_in():
+        keep(args, node.path('/etc/modules-load.d/rocade-node.conf'), 'vfio-pci\n')
     fine, what = node.iommu()
     if not fine:
         raise Failure(what)

@@ -22,6 +22,10 @@ enum rcd_access {
 #define RCD_ACCESS_REMOTE                                                                          \
 	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC)
 
+/** Those that need memory that can be written. */
+#define RCD_ACCESS_WRITES                                                                          \
+	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
+
 /** Service of a queue pair. GSI is UD on QP1, and the engine's own. */
 enum rcd_qp_type {
 #define RCD_QP_TYPE(symbol, number) RCD_QP_##symbol = (number),

@@ -15,8 +15,6 @@
 
 #include "rcd_client.h"
 
-struct rcd_cl_copy;
-
 /**
  * Begin to make copies for a session, unless they are made already. Before the first region with
  * copied memory.

@@ -22,17 +22,9 @@
 #include "rcd_bits.h"
 #include "rcd_cl_copy.h"
 #include "rcd_cl_span.h"
+#include "rcd_number.h"
 
 #define PAGE 4096u
-
-#define WRITES (RCD_CL_LOCAL_WRITE | RCD_CL_REMOTE_WRITE | RCD_CL_REMOTE_ATOMIC)
-
-/* The bits of rights that need writable memory, with the numbers of the verbs. */
-enum {
-	RCD_CL_LOCAL_WRITE = 1 << 0,
-	RCD_CL_REMOTE_WRITE = 1 << 1,
-	RCD_CL_REMOTE_ATOMIC = 1 << 3,
-};
 
 enum mode {
 	MODE_AUTO,
@@ -359,7 +351,7 @@ cl_mem_make_plan(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, s
 	if (count < 0)
 		return count;
 	for (int i = 0; i < count && err == 0; i++)
-		if (!vmas[i].readable || ((attr->access & WRITES) && !vmas[i].writable))
+		if (!vmas[i].readable || ((attr->access & RCD_ACCESS_WRITES) && !vmas[i].writable))
 			err = -EFAULT;
 	for (int i = 0; i < count && err == 0; i++)
 		err = cl_mem_add_piece(plan, &vmas[i],

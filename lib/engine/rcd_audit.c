@@ -64,7 +64,7 @@ struct audit {
 };
 
 __attribute__((format(printf, 2, 3))) static void
-wrong(struct audit *audit, const char *format, ...)
+audit_wrong(struct audit *audit, const char *format, ...)
 {
 	va_list args;
 
@@ -109,7 +109,8 @@ audit_add_table(struct audit *audit, const struct owner *owner, const struct rcd
 		found++;
 	}
 	if (found != table->used)
-		wrong(audit, "client %u has %u of %u %s", owner->client, found, table->used, what);
+		audit_wrong(audit, "client %u has %u of %u %s", owner->client, found, table->used,
+			what);
 }
 
 static void
@@ -138,7 +139,7 @@ audit_check_memory(
 			audit_add_mem(audit, owner, umr->mems[k]);
 	}
 	if (umrs != context->umem.umr_count)
-		wrong(audit, "client %u has %u of %u regions", owner->client, umrs,
+		audit_wrong(audit, "client %u has %u of %u regions", owner->client, umrs,
 			context->umem.umr_count);
 }
 
@@ -161,7 +162,7 @@ audit_check_mr(void *arg, const struct rcd_mr *mr)
 			len <= item->len - (base - item->start))
 			return;
 	}
-	wrong(audit, "key %08x: %llu bytes at %p are not all the client's", mr->key,
+	audit_wrong(audit, "key %08x: %llu bytes at %p are not all the client's", mr->key,
 		(unsigned long long)mr->len, (void *)mr->base);
 }
 
@@ -190,7 +191,8 @@ audit_check_queues(struct audit *audit, const struct rcd_context *context)
 			hqp->lcore->qps[hqp->qpn % RCD_QP_SLOTS] != hqp ||
 			context->all->conf.lcores->qp_owner[hqp->qpn % RCD_QP_SLOTS] !=
 				hqp->lcore->index + 1)
-			wrong(audit, "queue pair %u refers to what is not its client's", hqp->qpn);
+			audit_wrong(audit, "queue pair %u refers to what is not its client's",
+				hqp->qpn);
 	}
 	audit->qps += found;
 }
@@ -202,12 +204,13 @@ audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_
 	uint32_t found = 0, ports = 0;
 
 	if (user->quota->used[RCD_RESOURCE_CM_IDS] != (cma != NULL ? cma->ids.used : 0))
-		wrong(audit, "client %u is charged for other identifiers than it has",
+		audit_wrong(audit, "client %u is charged for other identifiers than it has",
 			owner->client);
 	if (cma == NULL)
 		return;
 	if (cma->cma != audit->engine->cm.cma || cma->owner != user || cma->quota != user->quota)
-		wrong(audit, "client %u is charged and told by another one's CM", owner->client);
+		audit_wrong(
+			audit, "client %u is charged and told by another one's CM", owner->client);
 	audit_add_table(audit, owner, &cma->ids, "identifiers");
 	audit_add_table(audit, owner, &cma->channels, "CM channels");
 	for (uint32_t i = 0; i < cma->ids.capacity && found < cma->ids.used; i++) {
@@ -220,12 +223,12 @@ audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_
 		if (id->client != cma ||
 			!audit_has(&cma->channels, id->channel->handle, id->channel) ||
 			(id->listener != NULL && id->listener->client != cma))
-			wrong(audit, "identifier %u refers to what is not its client's",
+			audit_wrong(audit, "identifier %u refers to what is not its client's",
 				id->handle);
 	}
 	if (user->quota->used[RCD_RESOURCE_CM_PORTS] != ports)
-		wrong(audit, "client %u has %u ports and is charged for %llu", owner->client, ports,
-			(unsigned long long)user->quota->used[RCD_RESOURCE_CM_PORTS]);
+		audit_wrong(audit, "client %u has %u ports and is charged for %llu", owner->client,
+			ports, (unsigned long long)user->quota->used[RCD_RESOURCE_CM_PORTS]);
 }
 
 static void
@@ -259,7 +262,7 @@ audit_check_conn(struct audit *audit, const struct rcd_conn *conn)
 	audit_add_item(audit, &owner, conn, NULL, 0);
 	audit_check_cm(audit, &owner, &conn->cm);
 	if (rcd_conns_find(&audit->engine->conns, conn->serial) != conn)
-		wrong(audit, "client %u is not found", conn->serial);
+		audit_wrong(audit, "client %u is not found", conn->serial);
 }
 
 static bool
@@ -288,18 +291,18 @@ audit_check_shares(struct audit *audit)
 
 	LIST_FOREACH(context, &engine->contexts.list, link) {
 		if (rcd_context_first(context) == NULL)
-			wrong(audit, "a context is nobody's");
+			audit_wrong(audit, "a context is nobody's");
 		LIST_FOREACH(conn, &context->conns, context_link) {
 			listed++;
 			if (conn->context != context || conn->cm.cma != NULL || conn->ended)
-				wrong(audit, "client %u is not where its context has it",
+				audit_wrong(audit, "client %u is not where its context has it",
 					conn->serial);
 		}
 	}
 	LIST_FOREACH(conn, &engine->conns.list, link)
 		listed -= conn->context != NULL;
 	if (listed != 0)
-		wrong(audit, "contexts have more connections than there are, or fewer");
+		audit_wrong(audit, "contexts have more connections than there are, or fewer");
 }
 
 /* Nothing may name a client that is gone. */
@@ -312,14 +315,14 @@ audit_check_lists(struct audit *audit)
 	LIST_FOREACH(id, &engine->cm.cma->ids, all_link)
 		if (!audit_is_client(engine, id->client) ||
 			!audit_has(&id->client->ids, id->handle, id)) {
-			wrong(audit, "identifier %u belongs to nobody", id->handle);
+			audit_wrong(audit, "identifier %u belongs to nobody", id->handle);
 			break;
 		}
 	if (audit->qps != engine->qpns.used)
-		wrong(audit, "%u queue pairs, counted %u", audit->qps, engine->qpns.used);
+		audit_wrong(audit, "%u queue pairs, counted %u", audit->qps, engine->qpns.used);
 	if (audit->clients != engine->conns.count || audit->parked != engine->conns.inbox.parked)
-		wrong(audit, "%u clients, %u parked; counted %u, %u", audit->clients, audit->parked,
-			engine->conns.count, engine->conns.inbox.parked);
+		audit_wrong(audit, "%u clients, %u parked; counted %u, %u", audit->clients,
+			audit->parked, engine->conns.count, engine->conns.inbox.parked);
 }
 
 /* What is charged to somebody is what it has, where the audit can count it. */
@@ -331,12 +334,12 @@ audit_check_accounts(struct audit *audit)
 
 	LIST_FOREACH(conn, &audit->engine->conns.list, link) {
 		if (conn->quota.user->uid != conn->uid)
-			wrong(audit, "client %u is charged to another user", conn->serial);
+			audit_wrong(audit, "client %u is charged to another user", conn->serial);
 		if (conn->quota.used[RCD_RESOURCE_CLIENTS] != 1 ||
 			(conn->context != NULL &&
 				conn->quota.used[RCD_RESOURCE_DESCRIPTORS] !=
 					rcd_conn_descriptors(conn)))
-			wrong(audit, "client %u is charged for what it does not have",
+			audit_wrong(audit, "client %u is charged for what it does not have",
 				conn->serial);
 	}
 	LIST_FOREACH(context, &audit->engine->contexts.list, link) {
@@ -344,7 +347,7 @@ audit_check_accounts(struct audit *audit)
 		const struct rcd_conn *first = rcd_context_first(context);
 
 		if (context->quota.user->uid != first->uid)
-			wrong(audit, "the context of client %u is charged to another user",
+			audit_wrong(audit, "the context of client %u is charged to another user",
 				first->serial);
 		if (used[RCD_RESOURCE_CLIENTS] != 0 ||
 			used[RCD_RESOURCE_QPS] != context->hqps.used ||
@@ -352,7 +355,7 @@ audit_check_accounts(struct audit *audit)
 			used[RCD_RESOURCE_PDS] != context->pds.used ||
 			used[RCD_RESOURCE_AHS] != context->ah_count ||
 			used[RCD_RESOURCE_SHARED] != rcd_ufile_charged(&context->umem.files))
-			wrong(audit,
+			audit_wrong(audit,
 				"the context of client %u is charged for what it does not have",
 				first->serial);
 	}
@@ -384,13 +387,13 @@ audit_check_book(struct audit *audit)
 		LIST_FOREACH(user, &book->users, link)
 			users += user->used[i];
 		if (clients != book->used[i] || users != book->used[i])
-			wrong(audit, "%s: clients have %llu, users %llu, all %llu",
+			audit_wrong(audit, "%s: clients have %llu, users %llu, all %llu",
 				rcd_resource_name((enum rcd_resource)i),
 				(unsigned long long)clients, (unsigned long long)users,
 				(unsigned long long)book->used[i]);
 	}
 	if (book->used[RCD_RESOURCE_CM_CONNECTIONS] != rcd_cma_connections(audit->engine->cm.cma))
-		wrong(audit, "%llu connections are charged for",
+		audit_wrong(audit, "%llu connections are charged for",
 			(unsigned long long)book->used[RCD_RESOURCE_CM_CONNECTIONS]);
 }
 
@@ -436,7 +439,7 @@ audit_check_items(struct audit *audit)
 	for (size_t i = 1; i < audit->count; i++)
 		if (audit->items[i].object == audit->items[i - 1].object &&
 			audit->items[i].owner != audit->items[i - 1].owner)
-			wrong(audit, "an object belongs to clients %u and %u",
+			audit_wrong(audit, "an object belongs to clients %u and %u",
 				audit->items[i].client, audit->items[i - 1].client);
 	qsort(audit->items, audit->count, sizeof(audit->items[0]), audit_by_start);
 	for (size_t i = 0; i < audit->count; i++) {
@@ -447,15 +450,15 @@ audit_check_items(struct audit *audit)
 			continue;
 		last = item->object;
 		if (item->start < end || !audit_in_window(item)) {
-			wrong(audit, "client %u: %llu bytes at %p are not its own", item->client,
-				(unsigned long long)item->len, (void *)item->start);
+			audit_wrong(audit, "client %u: %llu bytes at %p are not its own",
+				item->client, (unsigned long long)item->len, (void *)item->start);
 			return;
 		}
 		end = item->start + item->len;
 		used += (item->len + HUGE - 1) & ~(HUGE - 1);
 	}
 	if (used != rcd_guard_used())
-		wrong(audit, "%zu bytes of addresses are taken, and %llu are used",
+		audit_wrong(audit, "%zu bytes of addresses are taken, and %llu are used",
 			rcd_guard_used(), (unsigned long long)used);
 }
 

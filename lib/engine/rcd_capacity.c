@@ -13,6 +13,7 @@
 
 #include "rcd_closer.h"
 #include "rcd_cma_port.h"
+#include "rcd_guard.h"
 #include "rcd_limits.h"
 #include "rcd_thread.h"
 
@@ -32,9 +33,6 @@
 
 /** Mappings kept for devices, threads, the heap and faults. */
 #define MAPPINGS_KEPT 4096
-
-/** Bytes of one half of the window: regions need one or the other (rcd_guard.c). */
-#define WINDOW_HALF (UINT64_C(1) << 42)
 
 /** Mappings of a process where the kernel does not say: what it begins with. */
 #define MAPPINGS_UNKNOWN 65530
@@ -131,6 +129,18 @@ capacity_shared(uint64_t ram, uint64_t user)
 	return user > part / 2 ? user * 2 : part;
 }
 
+/* Addresses for regions, of one kind or the other: whichever has less. */
+static uint64_t
+capacity_window(void)
+{
+	uintptr_t start;
+	size_t shared, copied;
+
+	rcd_guard_window(RCD_GUARD_SHARED, &start, &shared);
+	rcd_guard_window(RCD_GUARD_COPIED, &start, &copied);
+	return shared < copied ? shared : copied;
+}
+
 void
 rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_quota *total)
 {
@@ -145,7 +155,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 		.descriptors = capacity_descriptors(),
 		.mappings = capacity_left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
 			capacity_count_mappings() + MAPPINGS_KEPT),
-		.window_bytes = WINDOW_HALF,
+		.window_bytes = capacity_window(),
 		.shared_bytes = capacity_shared(ram, user->shared_bytes),
 		.queue_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES,
 		/* Half of what is free: the next engine starts, and others have some. */

@@ -211,7 +211,7 @@ cm_host_stream(void *owner, int ends[2])
 {
 	const struct rcd_cm_user *user = owner;
 
-	return rcd_stream_open(user->quota, ends);
+	return rcd_stream_open(user->quota, SOCK_STREAM, ends);
 }
 
 static void

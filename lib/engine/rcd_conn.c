@@ -19,27 +19,20 @@
 #include "rcd_neigh.h"
 #include "rcd_ports.h"
 #include "rcd_quota.h"
+#include "rcd_stream.h"
 #include "rcd_thread.h"
 
 int
 rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
 {
 	int ends[2];
-	int err;
+	int err = rcd_stream_open(&conn->quota, SOCK_SEQPACKET, ends);
 
 	RCD_ON_CONTROL();
-	err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 	if (err != 0)
 		return err;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-		err = -errno;
-		rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
-		return err;
-	}
-	/* The client sends nothing: descriptors would be closed with our end. */
-	shutdown(ends[0], SHUT_RD);
-	conn->events = ends[0];
-	*theirs = ends[1];
+	conn->events = ends[1];
+	*theirs = ends[0];
 	return 0;
 }
 
@@ -49,9 +42,8 @@ rcd_conn_events_close(struct rcd_conn *conn)
 	RCD_ON_CONTROL();
 	if (conn->events < 0)
 		return;
-	close(conn->events);
+	rcd_stream_close(&conn->quota, conn->events);
 	conn->events = -1;
-	rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, 1);
 }
 
 void

@@ -43,6 +43,7 @@
 #include "rcd_hop.h"
 #include "rcd_idle.h"
 #include "rcd_inbox.h"
+#include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_lport.h"
 #include "rcd_neigh.h"
@@ -269,8 +270,13 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 struct rcd_engine *
 rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_len)
 {
-	struct rcd_engine *engine = calloc(1, sizeof(*engine));
+	struct rcd_engine *engine;
 
+	if (conf->clients == 0 || conf->clients > RCD_CLIENTS_MAX) {
+		snprintf(error, error_len, "clients: a number from 1 to %d", RCD_CLIENTS_MAX);
+		return NULL;
+	}
+	engine = calloc(1, sizeof(*engine));
 	if (engine == NULL) {
 		snprintf(error, error_len, "not enough memory for the engine");
 		return NULL;
@@ -432,12 +438,18 @@ engine_rest(struct rcd_engine *engine)
 	}
 }
 
-/* Nobody else is the control thread meanwhile, or looks at what it works on. */
-static void
-engine_take_over(void)
+void
+rcd_engine_take_over(void)
 {
 	rcd_telemetry_lock();
 	rcd_thread_be_control();
+}
+
+void
+rcd_engine_let_go(void)
+{
+	RCD_ON_CONTROL();
+	rcd_telemetry_unlock();
 }
 
 void
@@ -450,7 +462,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	if (engine->yield && timeout_ms > 0)
 		engine_rest(engine);
 	began_ns = engine->yield ? engine_thread_ns() : 0;
-	engine_take_over();
+	rcd_engine_take_over();
 	rcd_chores_plan(engine);
 	timeout_ms = rcd_alarms_wait_ms(&engine->alarms, rcd_clock_ns(), timeout_ms);
 	timeout_ms = rcd_alarms_wait_ms(&engine->chore_alarms, rcd_clock_ns(), timeout_ms);
@@ -458,9 +470,9 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
-	rcd_telemetry_unlock();
+	rcd_engine_let_go();
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
-	engine_take_over();
+	rcd_engine_take_over();
 	/* First, so that nobody has two turns in a step. */
 	rcd_inbox_go_on(&engine->conns);
 	for (int i = 0; i < count; i++) {
@@ -496,7 +508,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	engine->told_left = rcd_neigh_call(engine->ports.neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
-	rcd_telemetry_unlock();
+	rcd_engine_let_go();
 	if (engine->yield)
 		engine->used_ns += engine_thread_ns() - began_ns;
 }

@@ -41,19 +41,11 @@ const struct rcd_ports_ops rcd_engine_dev_ops = {
 	.gone = engine_dev_gone,
 };
 
-/* In any thread, between two steps of the control thread. */
-static void
-engine_dev_begin(void)
-{
-	rcd_telemetry_lock();
-	rcd_thread_be_control();
-}
-
 /* It looks again when it has to do something next. */
 static void
 engine_dev_done(struct rcd_engine *engine)
 {
-	rcd_telemetry_unlock();
+	rcd_engine_let_go();
 	rcd_engine_wake(engine);
 }
 
@@ -63,7 +55,7 @@ rcd_engine_dev_add(
 {
 	int err;
 
-	engine_dev_begin();
+	rcd_engine_take_over();
 	err = rcd_ports_add(&engine->ports, conf, error, error_len);
 	engine_dev_done(engine);
 	return err;
@@ -74,7 +66,7 @@ rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
 {
 	int err;
 
-	engine_dev_begin();
+	rcd_engine_take_over();
 	err = rcd_ports_del(&engine->ports, name);
 	engine_dev_done(engine);
 	return err;
@@ -86,7 +78,7 @@ rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key,
 {
 	int err;
 
-	engine_dev_begin();
+	rcd_engine_take_over();
 	err = rcd_dev_set(&engine->ports, name, key, val, error, error_len);
 	engine_dev_done(engine);
 	return err;

@@ -6,6 +6,8 @@
  * read is changed only by rcd_lcore_call(), or before they can see it, or replaced as a whole
  * (rcd_lport.h); or it is a word that is stored at once: MACs of next hops, owners of queue pair
  * numbers, tables of groups.
+ *
+ * Threads: any.
  */
 #ifndef RCD_ENGINE_PRIV_H
 #define RCD_ENGINE_PRIV_H
@@ -74,5 +76,15 @@ struct rcd_engine {
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };
+
+/* rcd_engine.c */
+
+/** Be the control thread from now on: nobody else is, or looks at what it works on. */
+void
+rcd_engine_take_over(void);
+
+/** No more: others may be it. Control thread. */
+void
+rcd_engine_let_go(void);
 
 #endif /* RCD_ENGINE_PRIV_H */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "rcd_bits.h"
-#include "rcd_budget.h"
 #include "rcd_conn.h"
 #include "rcd_contexts.h"
 #include "rcd_cred.h"

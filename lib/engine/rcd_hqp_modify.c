@@ -71,7 +71,6 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		rcd_ucopy_forget(hqp);
 		rcd_host_publish(lcore);
 		hqp_modify_reset_rings(hqp);
-		hqp->path_valid = false;
 	}
 	if (!hqp->datagram && (modify->mask & (RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN))) {
 		const struct rcd_lport *loop;
@@ -87,7 +86,6 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		hqp->hop = now.av.hop;
 		hqp->hop_word = 0;
 		hqp->vlan_id = path.vlan_tci;
-		hqp->path_valid = true;
 	}
 	rcd_qp_posted(hqp->qp);
 	rcd_lcore_touch(lcore, hqp);

@@ -297,7 +297,8 @@ serve_channel_create(struct rcd_request *r)
 {
 	struct rcd_channel *channel = calloc(1, sizeof(*channel));
 	int ends[2];
-	int err = channel != NULL ? rcd_stream_open(&r->context->quota, ends) : -ENOMEM;
+	int err =
+		channel != NULL ? rcd_stream_open(&r->context->quota, SOCK_STREAM, ends) : -ENOMEM;
 
 	if (err != 0) {
 		free(channel);

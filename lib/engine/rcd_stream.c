@@ -13,13 +13,13 @@
 #define STREAM_BYTES (16 << 10)
 
 int
-rcd_stream_open(struct rcd_quota_entry *quota, int ends[2])
+rcd_stream_open(struct rcd_quota_entry *quota, int type, int ends[2])
 {
 	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 
 	if (err != 0)
 		return err;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) {
 		err = -errno;
 		rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 		return err;
@@ -27,7 +27,8 @@ rcd_stream_open(struct rcd_quota_entry *quota, int ends[2])
 	/* The client sends nothing: descriptors would be closed with our end. */
 	shutdown(ends[1], SHUT_RD);
 	/* Some forty events (the kernel doubles it); others wait with us, in order. */
-	setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_BYTES }, sizeof(int));
+	if (type == SOCK_STREAM)
+		setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &(int){ STREAM_BYTES }, sizeof(int));
 	return 0;
 }
 

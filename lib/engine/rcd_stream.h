@@ -16,10 +16,11 @@
  * comes, and who writes waits for that lock however it was opened.
  *
  * @param quota  charged for our end
+ * @param type   SOCK_STREAM, a small one; SOCK_SEQPACKET
  * @return 0; -errno, of the quota too
  */
 int
-rcd_stream_open(struct rcd_quota_entry *quota, int ends[2]);
+rcd_stream_open(struct rcd_quota_entry *quota, int type, int ends[2]);
 
 /** Close our end of one. @param quota  as when it was opened */
 void

@@ -15,7 +15,6 @@
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_lport.h"
-#include "rcd_queue.h"
 #include "rcd_thread.h"
 #include "rcd_tx.h"
 
@@ -70,9 +69,10 @@ rcd_exception_fini(struct rcd_exception *exception)
 bool
 rcd_exception_put(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
 {
-	bool room = rte_ring_enqueue(lport->exception->to, mbuf) == 0;
+	bool room;
 
 	RCD_ON_LCORE(lcore);
+	room = rte_ring_enqueue(lport->exception->to, mbuf) == 0;
 	rcd_counter_add(rcd_lcore_counters(lcore, lport),
 		room ? RCD_COUNTER_TO_KERNEL : RCD_COUNTER_TO_KERNEL_DROP, 1);
 	return room;

@@ -17,7 +17,6 @@
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_note.h"
-#include "rcd_poll.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_shm.h"

@@ -350,8 +350,7 @@ rcd_link_solicit(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 		struct rcd_nd nd = { .has_mac = true, .target = *target };
 
 		eth.ethertype = RCD_ETHERTYPE_IPV6;
-		eth.dst[0] = eth.dst[1] = 0x33;
-		memcpy(eth.dst + 2, group.raw + 12, 4);
+		rcd_gid_multicast_mac(&group, eth.dst);
 		memcpy(nd.mac, rcd_lport_view(lport)->mac, RCD_MAC_LEN);
 		link_send_nd(lcore, lport, &eth, source, &group, &nd);
 	}

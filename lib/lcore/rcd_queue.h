@@ -96,6 +96,7 @@ struct rcd_hsrq {
 	uint64_t cookie;
 	uint32_t conn_serial; /**< connection that made it */
 
+	/* The control thread's. */
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
 };
@@ -103,8 +104,6 @@ struct rcd_hsrq {
 /** A queue pair, the engine's side. */
 struct rcd_hqp {
 	struct rcd_qp *qp;
-	void *resources; /**< of its responder, when they are more than the usual number */
-	uint32_t resource_count;
 	struct rcd_lcore *lcore;
 	struct rcd_lclient *client;
 	const struct rcd_lport *lport;
@@ -146,9 +145,8 @@ struct rcd_hqp {
 	uint32_t loop_index;        /**< the peer is on this device of the engine, */
 	uint32_t loop_serial;       /**< if it still has this serial; 0: it is not */
 	struct rcd_mw_list windows; /**< type 2, bound through it */
-	bool path_valid;
-	uint16_t vlan_id;  /**< of that way; 0: untagged */
-	uint32_t hop_held; /**< the control thread's: the place that it is counted for */
+	uint16_t vlan_id;           /**< of that way; 0: untagged */
+	uint32_t hop_held;          /**< the control thread's: the place that it is counted for */
 
 	uint32_t copy_last; /**< number behind its last job */
 	uint32_t staged;    /**< packets that wait for their payload */
@@ -157,14 +155,19 @@ struct rcd_hqp {
 	uint32_t index; /**< doorbell bit, and handle */
 	uint64_t cookie;
 	uint32_t conn_serial; /**< connection that made it, which is told of its events */
+
+	/* The control thread's. */
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
-	uint32_t groups; /**< that it is attached to */
+	uint32_t groups;         /**< that it is attached to */
+	void *resources;         /**< of its responder, when they are more than the usual number */
+	uint32_t resource_count; /**< of those */
 };
 
 /** A completion channel. */
 struct rcd_channel {
+	/* The control thread's, but for the socket. */
 	uint32_t handle;
 	uint32_t users;
 	int sock; /**< sending end */

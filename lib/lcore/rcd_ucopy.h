@@ -25,7 +25,6 @@ struct rcd_lcore;
 struct rcd_lclient;
 struct rcd_hqp;
 struct rcd_hcq;
-struct rcd_umr;
 
 #define RCD_UCOPY_STAGED 256 /**< packets that wait for their payload */
 #define RCD_UCOPY_HELD   RCD_COPYQ_JOBS

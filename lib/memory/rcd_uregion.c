@@ -19,8 +19,6 @@
 
 #define HUGE ((uint64_t)2 << 20)
 
-#define WRITES (RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
-
 void
 rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 {
@@ -54,7 +52,7 @@ uregion_map_piece(struct rcd_umr *umr, struct rcd_mem *mem, const struct rcd_ctr
 	uint64_t slack = (uintptr_t)start % mem->page;
 	uint64_t offset = mem->offset + extent->offset;
 	uint64_t len = (extent->len + slack + mem->page - 1) / mem->page * mem->page;
-	int prot = PROT_READ | (access & WRITES ? PROT_WRITE : 0);
+	int prot = PROT_READ | (access & RCD_ACCESS_WRITES ? PROT_WRITE : 0);
 
 	if (offset % mem->page != slack)
 		return -EINVAL;
@@ -85,7 +83,7 @@ uregion_check_extent(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req,
 		return -EFAULT;
 	if (extent->offset > (*mem)->len || extent->len > (*mem)->len - extent->offset)
 		return -EINVAL;
-	return (req->access & WRITES) && !(*mem)->writable ? -EACCES : 0;
+	return (req->access & RCD_ACCESS_WRITES) && !(*mem)->writable ? -EACCES : 0;
 }
 
 /* One piece of one file: it is mapped already. */

@@ -42,15 +42,6 @@ rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit)
 	return 0;
 }
 
-int
-rcd_srq_resize(struct rcd_srq *srq, uint32_t depth)
-{
-	if (depth == 0 || srq->limit > depth || srq->ops->available(srq->arg, srq->next) > depth)
-		return -EINVAL;
-	srq->depth = depth;
-	return 0;
-}
-
 void
 rcd_srq_fail(struct rcd_srq *srq)
 {

@@ -50,14 +50,6 @@ rcd_srq_fetch(struct rcd_srq *srq, struct rcd_recv_wr *wr);
 int
 rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit);
 
-/**
- * Change the depth; the host has resized its queue, or will when this returns 0.
- *
- * @return 0; -EINVAL when the limit or the requests that are posted would not fit
- */
-int
-rcd_srq_resize(struct rcd_srq *srq, uint32_t depth);
-
 /** The host's queue is broken: raise RCD_EVENT_SRQ_ERR and fetch nothing any more. */
 void
 rcd_srq_fail(struct rcd_srq *srq);

@@ -149,7 +149,8 @@ def prefix(path):
 
 def static_functions(text):
     """Names of the static functions that a file without comments defines."""
-    text = re.sub(r' __attribute__\(\([^\n]*?\)\)', '', text)
+    text = re.sub(r' ?__attribute__\(\([^\n]*?\)\) ?', ' ', text)
+    text = re.sub(r'^ static', 'static', text, flags=re.M)
     return re.findall(r'^(?:\w+ )?static [^\n;={}]*?\b(\w+)\([^;{}=]*\)\n\{',
                       re.sub(r'^((?:\w+ )?static [^\n;={}()]*)\n', r'\1 ', text, flags=re.M), re.M)
 
@@ -469,6 +470,7 @@ RULES = [
     (function_lengths, {'a.c': 'int\nf(void)\n{\n' + '\ta();\n' * FUNCTION_LINES + '}\n'}),
     (static_names, {'lib/a/rcd_a.c': 'static int\nfind(int a,\n\tint b)\n{\n}\n'}),
     (static_names, {'app/a/b.c': 'static void __attribute__((used)) a(void)\n{\n}\n'}),
+    (static_names, {'app/a/b.c': '__attribute__((used)) static void\na(void)\n{\n}\n'}),
     (columns, {'a.c': '\tint a; /* ' + 'x' * COLUMNS + ' */\n'}),
     (white_space, {'a.c': 'int a; \n'}),
     (banned_calls, {'a.c': 'void f(void) { strcpy(a, b); }\n'}),

@@ -32,7 +32,7 @@ impair_args_init(struct impair_args *args)
 }
 
 __attribute__((format(printf, 2, 3))) static int
-refuse(struct parse *parse, const char *format, ...)
+impair_args_refuse(struct parse *parse, const char *format, ...)
 {
 	va_list list;
 
@@ -53,7 +53,8 @@ impair_args_take_probability(const char *key, const char *val, struct parse *par
 		end++;
 	}
 	if (end == val || *end != '\0' || !(p >= 0 && p <= 1))
-		return refuse(parse, "%s=%s: a probability is 0 to 1, or 0%% to 100%%", key, val);
+		return impair_args_refuse(
+			parse, "%s=%s: a probability is 0 to 1, or 0%% to 100%%", key, val);
 	for (int i = 0; i < IMPAIR_KINDS; i++)
 		if (strcmp(key, impair_kind_names[i]) == 0)
 			parse->args->threshold[i] = (uint64_t)(p * 4294967296.0);
@@ -73,8 +74,8 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 	number = strtoull(val, &end, 0);
 	if (end == val || *end != '\0' || errno != 0 || val[0] == '-' || number > most ||
 		(gap && number == 0))
-		return refuse(parse, "%s=%s: a whole number, %d to %llu", key, val, gap ? 1 : 0,
-			(unsigned long long)most);
+		return impair_args_refuse(parse, "%s=%s: a whole number, %d to %llu", key, val,
+			gap ? 1 : 0, (unsigned long long)most);
 	if (gap)
 		parse->args->gap = (uint32_t)number;
 	else if (seed)
@@ -91,13 +92,13 @@ impair_args_take(const char *key, const char *val, void *opaque)
 
 	if (strcmp(key, "port") == 0) {
 		if (strlen(val) >= sizeof(parse->args->port))
-			return refuse(parse, "port=%s: too long a name", val);
+			return impair_args_refuse(parse, "port=%s: too long a name", val);
 		snprintf(parse->args->port, sizeof(parse->args->port), "%s", val);
 		return 0;
 	}
 	if (strcmp(key, "side") == 0) {
 		if (strcmp(val, "tx") != 0 && strcmp(val, "rx") != 0 && strcmp(val, "both") != 0)
-			return refuse(parse, "side=%s: one of tx, rx, both", val);
+			return impair_args_refuse(parse, "side=%s: one of tx, rx, both", val);
 		parse->args->tx = strcmp(val, "rx") != 0;
 		parse->args->rx = strcmp(val, "tx") != 0;
 		return 0;
@@ -118,11 +119,12 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	int err = 0;
 
 	if (list == NULL)
-		return refuse(&parse, "%s: not a list of KEY=VALUE with keys of this driver", text);
+		return impair_args_refuse(
+			&parse, "%s: not a list of KEY=VALUE with keys of this driver", text);
 	/* Since 24.11 it is not for the function below to say. */
 	for (unsigned int i = 0; err == 0 && i < list->count; i++)
 		if (list->pairs[i].value == NULL)
-			err = refuse(&parse, "%s needs a value", list->pairs[i].key);
+			err = impair_args_refuse(&parse, "%s needs a value", list->pairs[i].key);
 	if (err == 0)
 		err = rte_kvargs_process(list, NULL, impair_args_take, &parse);
 	rte_kvargs_free(list);
