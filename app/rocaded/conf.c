@@ -6,6 +6,7 @@
  */
 #include "conf.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct conf_load {
 	enum conf_place place;
 	struct rcd_dev_conf *dev; /* of CONF_DEVICE_KEYS */
 	struct {
+		const char *path;
 		int section;
 		int keys[RCD_LINK_KEY_COUNT]; /* 0: not there */
 	} lines[CONF_DEVS_MAX];
@@ -230,6 +232,7 @@ conf_device(struct conf_load *load, int line, const char *name)
 	}
 	load->place = CONF_DEVICE_KEYS;
 	memset(&load->lines[conf->dev_count], 0, sizeof(load->lines[0]));
+	load->lines[conf->dev_count].path = load->path;
 	load->lines[conf->dev_count++].section = line;
 }
 
@@ -313,6 +316,7 @@ conf_check_device(struct conf_load *load, uint32_t index)
 	enum rcd_link_key key;
 	char error[512];
 
+	load->path = load->lines[index].path;
 	for (uint32_t i = 0; i < index; i++)
 		if (strcmp(conf->devs[i].name, dev->name) == 0) {
 			conf_complain(load, section, NULL, "a device of this name is above");
@@ -366,20 +370,79 @@ conf_option(struct conf *conf, const char *option)
 	return conf_engine_key(conf, key, equals + 1);
 }
 
+static void
+conf_read(struct conf_load *load, const char *path)
+{
+	static const struct conf_file_ops ops = { conf_section, conf_entry, conf_fault };
+	int err;
+
+	load->path = path;
+	load->place = CONF_NOWHERE;
+	err = conf_file_read(path, &ops, load);
+	if (err == 0)
+		return;
+	fprintf(load->out, "%s: %s\n", path, strerror(-err));
+	load->faults++;
+}
+
+/* What is named NAME.conf, and not hidden. */
+static int
+conf_is_part(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && dot != NULL && strcmp(dot, ".conf") == 0;
+}
+
+/* @return paths of the files in PATH.d, in the order of their names, and how many */
+static char **
+conf_parts(const char *path, int *count, int *err)
+{
+	char *folder, **paths = NULL;
+	struct dirent **entries = NULL;
+
+	*count = 0;
+	*err = -ENOMEM;
+	if (asprintf(&folder, "%s.d", path) < 0)
+		return NULL;
+	*count = scandir(folder, &entries, conf_is_part, alphasort);
+	*err = *count >= 0 || errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	if (*count < 0)
+		*count = 0;
+	if (*count > 0)
+		paths = calloc((size_t)*count, sizeof(paths[0]));
+	for (int i = 0; i < *count; i++) {
+		if (paths != NULL && asprintf(&paths[i], "%s/%s", folder, entries[i]->d_name) < 0)
+			paths[i] = NULL;
+		if (paths == NULL || paths[i] == NULL)
+			*err = -ENOMEM;
+		free(entries[i]);
+	}
+	free(entries);
+	free(folder);
+	return paths;
+}
+
 int
 conf_load(struct conf *conf, const char *path, FILE *out)
 {
-	static const struct conf_file_ops ops = { conf_section, conf_entry, conf_fault };
-	struct conf_load load = { .conf = conf, .path = path, .out = out };
-	int err;
+	struct conf_load load = { .conf = conf, .out = out };
+	char **parts;
+	int count, err;
 
 	conf->dev_count = 0;
-	err = conf_file_read(path, &ops, &load);
+	conf_read(&load, path);
+	parts = conf_parts(path, &count, &err);
 	if (err != 0) {
-		fprintf(out, "%s: %s\n", path, strerror(-err));
-		return load.faults + 1;
+		fprintf(out, "%s.d: %s\n", path, strerror(-err));
+		load.faults++;
 	}
+	for (int i = 0; i < count && err == 0; i++)
+		conf_read(&load, parts[i]);
 	for (uint32_t i = 0; i < conf->dev_count; i++)
 		conf_check_device(&load, i);
+	for (int i = 0; i < count && parts != NULL; i++)
+		free(parts[i]);
+	free(parts);
 	return load.faults;
 }

@@ -36,7 +36,8 @@ void
 conf_embedded_wire(struct conf *conf);
 
 /**
- * Read a file over what is there; devices are the file's alone.
+ * Read a file over what is there, and then what is named *.conf in the folder of its name with ".d"
+ * behind it, in the order of names: a later value stands. Devices are theirs alone.
  *
  * @param out  each fault is a line of it: "FILE:LINE: what"
  * @return number of faults; 0: all is well

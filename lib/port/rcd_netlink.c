@@ -119,28 +119,65 @@ netlink_take_mtu(struct rcd_dev *dev, uint32_t mtu)
 		rcd_dev_set_mtu(dev, mtu);
 }
 
+/* What a message says of a netdev, as far as a device has use for it. */
+struct netlink_link {
+	bool up;
+	uint32_t mtu; /**< 0: not said */
+	bool has_mac;
+	uint8_t mac[RCD_MAC_LEN];
+	bool has_promiscuity, promiscuous;
+	bool has_xdp, xdp;
+};
+
 static void
-netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+netlink_read_link(const struct nlmsghdr *nlh, struct netlink_link *link)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
 	struct nlattr *attr;
 
-	if (nlh->nlmsg_type == RTM_DELLINK) {
-		dev->link_up = false;
+	*link = (struct netlink_link){ 0 };
+	if (nlh->nlmsg_type == RTM_DELLINK)
 		return;
-	}
-	dev->link_up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
+	link->up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
-		if (mnl_attr_get_type(attr) == IFLA_MTU)
-			netlink_take_mtu(dev, mnl_attr_get_u32(attr));
-		else if (mnl_attr_get_type(attr) == IFLA_PROMISCUITY && dev->tuntap != NULL)
-			rcd_tuntap_follow_promiscuity(dev, mnl_attr_get_u32(attr) > 0);
-		else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
-			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
-			netlink_take_mac(dev, mnl_attr_get_payload(attr));
-		else if (mnl_attr_get_type(attr) == IFLA_XDP)
-			dev->xdp_taken = netlink_has_program(attr);
+		if (mnl_attr_get_type(attr) == IFLA_MTU) {
+			link->mtu = mnl_attr_get_u32(attr);
+		} else if (mnl_attr_get_type(attr) == IFLA_PROMISCUITY) {
+			link->has_promiscuity = true;
+			link->promiscuous = mnl_attr_get_u32(attr) > 0;
+		} else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
+			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN) {
+			link->has_mac = true;
+			memcpy(link->mac, mnl_attr_get_payload(attr), RCD_MAC_LEN);
+		} else if (mnl_attr_get_type(attr) == IFLA_XDP) {
+			link->has_xdp = true;
+			link->xdp = netlink_has_program(attr);
+		}
 	}
+}
+
+/* It may ask the kernel for something: never while an answer is read. */
+static void
+netlink_take_link(struct rcd_dev *dev, const struct netlink_link *link)
+{
+	dev->link_up = link->up;
+	if (link->mtu != 0)
+		netlink_take_mtu(dev, link->mtu);
+	if (link->has_promiscuity && dev->tuntap != NULL)
+		rcd_tuntap_follow_promiscuity(dev, link->promiscuous);
+	if (link->has_mac)
+		netlink_take_mac(dev, link->mac);
+	if (link->has_xdp)
+		dev->xdp_taken = link->xdp;
+}
+
+static void
+netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
+{
+	struct netlink_link link;
+
+	netlink_read_link(nlh, &link);
+	netlink_take_link(dev, &link);
 }
 
 static void
@@ -292,7 +329,7 @@ netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 static int
 netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
 {
-	netlink_on_link(arg, nlh);
+	netlink_read_link(nlh, arg);
 	return MNL_CB_OK;
 }
 
@@ -302,6 +339,7 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	struct rcd_netlink *netlink = dev->ports->netlink;
 	char buffer[256] = { 0 };
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct netlink_link link = { .up = dev->link_up };
 	struct ifinfomsg *info;
 	int err;
 
@@ -312,7 +350,9 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
-	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, dev);
+	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, &link);
+	if (err == 0)
+		netlink_take_link(dev, &link);
 	/* Addresses find the device by its place, which it has not yet the first time. */
 	if (err == 0 && dev->shown) {
 		err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);

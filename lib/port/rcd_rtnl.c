@@ -19,6 +19,7 @@ struct rcd_rtnl {
 	void *arg;
 	uint32_t port;
 	uint32_t sequence;
+	bool asking;
 	_Alignas(struct nlmsghdr) char buffer[BUFFER_BYTES];
 };
 
@@ -101,14 +102,11 @@ rtnl_drain(struct rcd_rtnl *rtnl)
 	}
 }
 
-int
-rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
+static int
+rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
 {
 	int run = MNL_CB_OK;
 
-	RCD_ON_CONTROL();
-	if (rtnl == NULL)
-		return -ENOTCONN;
 	rtnl_drain(rtnl);
 	nlh->nlmsg_seq = ++rtnl->sequence;
 	if (rtnl->ops->send(rtnl->arg, nlh, nlh->nlmsg_len) < 0)
@@ -122,6 +120,23 @@ rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *a
 		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, rtnl->port, each, arg);
 	}
 	return run < 0 ? -errno : 0;
+}
+
+int
+rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
+{
+	int err;
+
+	RCD_ON_CONTROL();
+	if (rtnl == NULL)
+		return -ENOTCONN;
+	/* The answer that is being read lies where another one would. */
+	if (rtnl->asking)
+		return -EBUSY;
+	rtnl->asking = true;
+	err = rtnl_ask(rtnl, nlh, each, arg);
+	rtnl->asking = false;
+	return err;
 }
 
 bool

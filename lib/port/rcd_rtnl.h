@@ -54,7 +54,7 @@ rcd_rtnl_close(struct rcd_rtnl *rtnl);
  * @param nlh   with NLM_F_ACK or NLM_F_DUMP, so that there is an end; its sequence is set
  * @param each  of each message but the last, which it does not keep; it asks nothing itself. NULL:
  *              nothing but the acknowledgement is awaited
- * @return 0 or -errno, which may be the kernel's own; -ENOTCONN: there is none
+ * @return 0 or -errno, which may be the kernel's own; -ENOTCONN: there is none; -EBUSY: each() asks
  */
 int
 rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg);

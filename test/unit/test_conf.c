@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf.h"
@@ -162,6 +163,67 @@ faults_have_lines(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(told, bad_files[i].word));
 		free(told);
 	}
+}
+
+static void
+write_part(const char *folder, const char *name, const char *text)
+{
+	char path[100];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	CU_ASSERT_FATAL(file != NULL);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* Behind a file come those of its folder, each fault with the file that has it. */
+static void
+files_in_a_folder(void)
+{
+	static const char *const names[] = { "a.conf", "b.conf", ".c.conf", "d.conf~" };
+	char folder[] = "/tmp/rcdconfXXXXXX";
+	char path[60], parts[80];
+	char *told = NULL;
+	size_t len;
+	FILE *out = open_memstream(&told, &len);
+
+	CU_ASSERT_FATAL(mkdtemp(folder) != NULL && out != NULL);
+	snprintf(path, sizeof(path), "%s/e.conf", folder);
+	snprintf(parts, sizeof(parts), "%s.d", path);
+	write_part(folder, "e.conf", "[engine]\nclients = 5\nmbufs = 4095\n");
+	conf_init(&conf);
+	CU_ASSERT_EQUAL(conf_load(&conf, path, out), 0);
+	CU_ASSERT_FATAL(mkdir(parts, 0700) == 0);
+	write_part(parts, "b.conf", "[engine]\nclients = 7\n[device n]\ntype = netdev\n");
+	write_part(parts, "a.conf",
+		"[engine]\nclients = 6\n[device m]\ntype = netdev\n"
+		"netdev = lo\n");
+	write_part(parts, ".c.conf", "[engine]\nclients = 8\n");
+	write_part(parts, "d.conf~", "[engine]\nclients = 9\n");
+	conf_init(&conf);
+	CU_ASSERT_EQUAL(conf_load(&conf, path, out), 1);
+	CU_ASSERT_EQUAL(conf.engine.clients, 7);
+	CU_ASSERT_EQUAL(conf.engine.mbufs, 4095);
+	CU_ASSERT_EQUAL(conf.dev_count, 2);
+	CU_ASSERT_STRING_EQUAL(conf.devs[0].name, "m");
+	/* A part begins outside of all sections. */
+	write_part(parts, "b.conf", "clients = 7\n");
+	CU_ASSERT_EQUAL(conf_load(&conf, path, out), 1);
+	fclose(out);
+	CU_ASSERT_PTR_NOT_NULL(strstr(told, "/e.conf.d/b.conf:3: "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(told, "/e.conf.d/b.conf:1: "));
+	free(told);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(names); i++) {
+		char name[200];
+
+		snprintf(name, sizeof(name), "%s/%s", parts, names[i]);
+		unlink(name);
+	}
+	CU_ASSERT_EQUAL(rmdir(parts), 0);
+	CU_ASSERT_EQUAL(unlink(path), 0);
+	CU_ASSERT_EQUAL(rmdir(folder), 0);
 }
 
 static void
@@ -457,6 +519,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(good_files),
 		RCD_TEST(faults_have_lines),
+		RCD_TEST(files_in_a_folder),
 		RCD_TEST(no_file),
 		RCD_TEST(limits_of_files),
 		RCD_TEST(hostile_bytes),

@@ -195,6 +195,47 @@ the_kernels_error_is_the_callers(void)
 	teardown();
 }
 
+struct nested {
+	int err;
+	uint32_t seen;
+};
+
+static int
+ask_again(const struct nlmsghdr *nlh, void *arg)
+{
+	struct nested *nested = arg;
+	char copy[256] = { 0 };
+
+	CU_ASSERT_EQUAL(nlh->nlmsg_type, RTM_NEWROUTE);
+	nested->seen++;
+	nested->err = rcd_rtnl_ask(rtnl, mnl_nlmsg_put_header(copy), NULL, NULL);
+	return MNL_CB_OK;
+}
+
+/* Who asks while an answer is read would write over that. */
+static void
+nobody_asks_within_an_answer(void)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rtmsg *info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	struct rcd_gid dgid = gid_text("10.0.0.9");
+	struct nested nested = { 0 };
+
+	setup();
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	info->rtm_family = AF_INET;
+	info->rtm_dst_len = 32;
+	mnl_attr_put(nlh, RTA_DST, 4, dgid.raw + 12);
+	kernel.route = (struct kernel_route){ RTN_UNICAST };
+	for (uint32_t i = 1; i <= 2; i++) {
+		CU_ASSERT_EQUAL(rcd_rtnl_ask(rtnl, nlh, ask_again, &nested), 0);
+		CU_ASSERT(nested.seen == i && nested.err == -EBUSY);
+	}
+	teardown();
+}
+
 int
 main(void)
 {
@@ -203,6 +244,7 @@ main(void)
 		RCD_TEST(what_is_no_answer_gives_no_way),
 		RCD_TEST(attributes_of_other_lengths_say_nothing),
 		RCD_TEST(the_kernels_error_is_the_callers),
+		RCD_TEST(nobody_asks_within_an_answer),
 	};
 
 	return rcd_tap_run("rtnl", tests, sizeof(tests) / sizeof(tests[0]));
