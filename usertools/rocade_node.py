@@ -22,6 +22,12 @@ USER_DRIVERS = ('vfio-pci', 'uio_pci_generic', 'igb_uio')
 # Their drivers of DPDK work beside the kernel's.
 SHARED_VENDORS = {'0x15b3': 'mlx5 or mlx4'}
 
+# Of the service. VFIO's doors are root's, and a door's number is another after a boot.
+ACCOUNT = 'rocade'
+RULE = 'ACTION=="bind", SUBSYSTEM=="pci", KERNEL=="{nic}", DRIVER=="vfio-pci", ' \
+    'RUN+="/bin/sh -c \'chown {account}: ' \
+    '/dev/vfio/$$(basename $$(readlink /sys%p/iommu_group))\'"\n'
+
 Action = collections.namedtuple('Action', 'said run')
 
 
@@ -126,6 +132,10 @@ class Node:
             folder = self.path(f'/sys/class/net/{netdev}')
             if int(read(folder / 'flags', '0'), 16) & 1 or (folder / 'master').exists():
                 return 1, f'{netdev} is in use by the kernel'
+        if int(read(self.path(f'/sys/bus/pci/devices/{nic["nic"]}/sriov_numvfs'), '0')):
+            return 1, 'its virtual functions, which somebody may use, go with it'
+        if nic['driver'] not in ('', *USER_DRIVERS) and not nic['netdevs']:
+            return 1, 'its netdev is not to be seen: a container may have it'
         return 0, ''
 
     def holders(self, nic):
@@ -135,6 +145,8 @@ class Node:
         doors = {f'/dev/vfio/{group}', f'/dev/vfio/noiommu-{group}'} if group else set()
         doors |= {f'/dev/{path.name}'
                   for path in self.path(f'/sys/bus/pci/devices/{nic["nic"]}/uio').glob('uio*')}
+        doors |= {f'/dev/vfio/devices/{path.name}' for path in
+                  self.path(f'/sys/bus/pci/devices/{nic["nic"]}/vfio-dev').glob('vfio*')}
         return [f'process {path.parts[-3]} ({read(path.parents[1] / "comm")})'
                 for path in self.path('/proc').glob('[0-9]*/fd/*') if _link(path) in doors]
 
@@ -168,6 +180,9 @@ class Node:
         return folder, int(read(folder / 'nr_hugepages', '0')), \
             int(read(folder / 'free_hugepages', '0')) * PAGE_MIB
 
+    def has_account(self):
+        return f'\n{ACCOUNT}:' in '\n' + read(self.path('/etc/passwd'))
+
     def mounted(self):
         return ' hugetlbfs ' in read(self.path('/proc/mounts'))
 
@@ -194,9 +209,11 @@ def do(args, actions):
 
 
 def keep(args, path, text):
-    """What the next boot reads."""
-    if read(path) != text.strip():
+    """What the next boot reads. True: it is another text now."""
+    changes = read(path) != text.strip()
+    if changes:
         do(args, [put(path, text)])
+    return changes
 
 
 def prepare_hugepages(args, node, numa_node):
@@ -208,7 +225,7 @@ def prepare_hugepages(args, node, numa_node):
         pages += -(-(args.hugepages - free) // PAGE_MIB)
         do(args, [put(folder / 'nr_hugepages', f'{pages}\n')])
     keep(args, node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
-         f'w {folder}/nr_hugepages - - - - {pages}\n')
+         f'w /{folder.relative_to(node.root)}/nr_hugepages - - - - {pages}\n')
     if not (enough or args.dry_run) and node.hugepages(numa_node)[1] < pages:
         raise Failure(f'the kernel finds {node.hugepages(numa_node)[1]} of {pages} hugepages on '
                       f'NUMA node {numa_node}: give it hugepages={pages} on its command line, '
@@ -237,6 +254,29 @@ def prepare(args, node):
     print(f'IOMMU: {what}')
 
 
+def rule_of(node, nic):
+    return node.path(f'/etc/udev/rules.d/70-rocade-{nic["nic"]}.rules')
+
+
+def let_account_in(args, node, nic):
+    """A rule of udev's: whenever VFIO gets the NIC, the service's account may open it."""
+    if node.has_account() and keep(args, rule_of(node, nic),
+                                   RULE.format(nic=nic['nic'], account=ACCOUNT)):
+        reload_rules(args)
+
+
+def keep_account_out(args, node, nic):
+    path = rule_of(node, nic)
+    if path.exists():
+        do(args, [Action(f'rm {path}', path.unlink)])
+        reload_rules(args)
+
+
+def reload_rules(args):
+    if shutil.which('udevadm') and os.path.exists('/run/udev/control'):
+        do(args, [command('udevadm', 'control', '--reload')])
+
+
 def bind_one(args, node, nic, others):
     if nic['driver'] in USER_DRIVERS:
         print(f'{nic["nic"]}: bound to {nic["driver"]} already' +
@@ -256,6 +296,7 @@ def bind_one(args, node, nic, others):
     if beside:
         raise Failure(f'{nic["nic"]} shares its IOMMU group with {", ".join(beside)}: VFIO takes '
                       'them together, or none')
+    let_account_in(args, node, nic)
     actions = [] if node.vfio() else [command('modprobe', 'vfio-pci')]
     if shutil.which('driverctl'):
         do(args, [*actions, command('driverctl', 'set-override', nic['nic'], 'vfio-pci')])
@@ -281,6 +322,7 @@ def unbind(args, node):
         if holders:
             raise Failure(f'{nic["nic"]}: {", ".join(holders)} has it: rocade link del, or rocade '
                           'down, first')
+        keep_account_out(args, node, nic)
         if shutil.which('driverctl'):
             do(args, [command('driverctl', 'unset-override', nic['nic'])])
             continue

@@ -162,6 +162,18 @@ conns_charge(struct rcd_conns *conns, struct rcd_conn *conn, uid_t uid)
 	return err;
 }
 
+/* Of no connection that is open: numbers come round, and events are told by them. */
+static uint32_t
+conns_new_serial(struct rcd_conns *conns)
+{
+	uint32_t serial;
+
+	do
+		serial = conns->next_serial++;
+	while (serial == 0 || rcd_conns_find(conns, serial) != NULL);
+	return serial;
+}
+
 int
 rcd_conns_adopt(struct rcd_conns *conns, int sock)
 {
@@ -183,7 +195,7 @@ rcd_conns_adopt(struct rcd_conns *conns, int sock)
 	}
 	conn->all = conns;
 	conn->sock = sock;
-	conn->serial = conns->next_serial++;
+	conn->serial = conns_new_serial(conns);
 	conn->pid = cred.pid;
 	conn->uid = cred.uid;
 	conn->gid = cred.gid;

@@ -489,7 +489,12 @@ attach_close_port(struct rcd_dev *dev)
 	dev->wrapped = NULL;
 	dev->vdev[0] = '\0';
 	rcd_xdp_end(dev);
-	rte_mempool_free(dev->pool);
+	/* A port that is stopped, but was not made for the device, may keep some of it for ever. */
+	if (dev->pool != NULL && rte_mempool_full(dev->pool))
+		rte_mempool_free(dev->pool);
+	else if (dev->pool != NULL)
+		RCD_LOG(WARNING, "%s: its port keeps buffers: their memory is lost",
+			dev->conf.name);
 	dev->pool = NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "rcd_unplug.h"
 
 #include <errno.h>
+#include <rte_bus.h>
 #include <rte_dev.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,10 +35,12 @@ unplug_hear(const char *name, enum rte_dev_event_type event, void *arg)
 void
 rcd_unplug_watch(struct rcd_dev *dev)
 {
-	const struct rte_device *nic = rcd_ethdev_nic(dev->lport.port_id);
+	const struct rte_device *nic = dev->wrapped;
 	int err;
 
 	RCD_ON_CONTROL();
+	if (nic == NULL || strcmp(rte_bus_name(rte_dev_bus(nic)), "pci") != 0)
+		nic = rcd_ethdev_nic(dev->lport.port_id);
 	if (nic == NULL)
 		return;
 	err = rte_dev_event_callback_register(rte_dev_name(nic), unplug_hear, dev);

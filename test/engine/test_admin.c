@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rcd_admin.h"
+#include "rcd_conn.h"
+#include "rcd_conns.h"
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
 #include "rcd_engine.h"
@@ -220,6 +223,30 @@ listings(void)
 	CU_ASSERT_TRUE(rcd_engine_stopping(engine));
 }
 
+/* After all numbers were used, the next one is nobody else's. */
+static void
+connections_keep_their_numbers(void)
+{
+	int socks[2][2];
+	struct rcd_conn *conn;
+
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socks[i]), 0);
+		engine->conns.next_serial = UINT32_MAX;
+		CU_ASSERT_EQUAL_FATAL(rcd_conns_adopt(&engine->conns, socks[i][0]), 0);
+		conn = rcd_conns_find(&engine->conns, i == 0 ? UINT32_MAX : 1);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
+		CU_ASSERT_EQUAL(conn->sock, socks[i][0]);
+	}
+	CU_ASSERT_EQUAL(rcd_conns_find(&engine->conns, UINT32_MAX)->sock, socks[0][0]);
+	CU_ASSERT_PTR_NULL(rcd_conns_find(&engine->conns, 0));
+	for (int i = 0; i < 2; i++)
+		close(socks[i][1]);
+	for (int i = 0; i < 10 && engine->conns.count > 0; i++)
+		rcd_engine_step(engine, 0);
+	CU_ASSERT_EQUAL(engine->conns.count, 0);
+}
+
 int
 main(void)
 {
@@ -229,6 +256,7 @@ main(void)
 		RCD_TEST(one_end_waits),
 		RCD_TEST(no_more_than_fit),
 		RCD_TEST(listings),
+		RCD_TEST(connections_keep_their_numbers),
 	};
 	static char prefix[40];
 	char *args[] = { (char *)(uintptr_t) "admin", (char *)(uintptr_t) "--no-huge",

@@ -8,6 +8,7 @@ rocaded=$1 libraries=$2 tools=$3 driver=$4
 nic=0000:00:08.0 kept=0000:00:09.0
 export ROCADE_ROCADED=$rocaded ROCADE_SOCKET=/run/lab/rocade.sock LD_LIBRARY_PATH=
 log=/run/lab/rocaded.log
+udevd=/lib/systemd/systemd-udevd
 mkdir -p /run/lab
 
 rocade() {
@@ -78,12 +79,25 @@ sleeps() {
 	[ $((after - before)) -lt 1000 ]
 }
 
+lets_account_in() {
+	local group
+	group=$(basename "$(readlink "/sys/bus/pci/devices/$nic/iommu_group")")
+	[ "$(stat -c %U "/dev/vfio/$group")" = rocade ]
+}
+
 # The kit loaded what it has of modules; this root has none of its kernel's.
 rm -f /sbin/modprobe && printf '#!/bin/sh\n' >/sbin/modprobe && chmod +x /sbin/modprobe
+if [ -x "$udevd" ] && ! [ -S /run/udev/control ]; then
+	grep -q ^rocade: /etc/passwd || useradd --system rocade
+	"$udevd" --daemon
+fi
 ip route add default via 10.56.0.1
 step prepare prepared
 step default_route_is_left says 'default route' rocade node bind --force "$kept"
 step bind rocade node bind "$nic"
+if [ -S /run/udev/control ]; then
+	step account lets_account_in
+fi
 step bound_once says 'bound to vfio-pci already' rocade node bind "$nic"
 step up rocade up -c /dev/null -o idle=sleep -- -a "$nic"
 step link linked

@@ -139,6 +139,14 @@ def prepares_once(machine):
     machine.put('proc/mounts', 'none /dev/hugepages hugetlbfs rw 0 0')
     (machine.root / 'sys/bus/pci/drivers/vfio-pci').mkdir(parents=True)
     lines = machine.does('prepare')
+    # All is there, and was not at the last boot.
+    tap.equal([line for line in lines if '>' in line], [
+        f"echo 'w /{PAGES.format(node)}/nr_hugepages - - - - 10' > "
+        f'/etc/tmpfiles.d/rocade-node{node}.conf' for node in (0, 1)], 'for the next one')
+    for node in (0, 1):
+        machine.put(f'etc/tmpfiles.d/rocade-node{node}.conf',
+                    f'w /{PAGES.format(node)}/nr_hugepages - - - - 10')
+    lines = machine.does('prepare')
     tap.true(len(lines) == 5 and not any('>' in line or 'mount ' in line for line in lines), lines)
 
 
@@ -168,6 +176,13 @@ def binds(machine):
               [f'{NIC}: bound to vfio-pci already, until the next boot'], 'again')
     machine.put(f'etc/driverctl.d/pci-{NIC}', 'vfio-pci')
     tap.equal(machine.does('bind', NIC), [f'{NIC}: bound to vfio-pci already'], 'for good')
+    # The service's account gets in, now and after a boot.
+    machine.put('etc/passwd', 'root:x:0:0::/root:/bin/sh\nrocade:x:999:999::/:/bin/false\n')
+    rule = f'etc/udev/rules.d/70-rocade-{OTHER}.rules'
+    said = machine.does('bind', OTHER)[0]
+    tap.true(f'KERNEL=="{OTHER}"' in said and said.endswith(f"' > /{rule}"), said)
+    machine.put(rule, said.removeprefix("echo '").removesuffix(f"' > /{rule}"))
+    tap.true(not any(rule in line for line in machine.does('bind', OTHER)), 'twice')
     (machine.programs / 'driverctl').unlink()
     lines = machine.does('bind', OTHER)
     tap.equal(lines[1], f'dpdk-devbind.py -b vfio-pci {OTHER}', 'without driverctl')
@@ -195,6 +210,17 @@ def leaves_what_is_in_use(machine):
 
 
 @on_machine
+def leaves_what_others_may_use(machine):
+    """A netdev in another network namespace is not to be seen; virtual functions go with theirs."""
+    (machine.root / f'sys/bus/pci/devices/{NIC}/net/eth1').rmdir()
+    machine.refuses('a container may have it', 'bind', NIC)
+    machine.does('bind', NIC, '--force')
+    machine.put(f'sys/bus/pci/devices/{OTHER}/sriov_numvfs', '4')
+    machine.refuses('virtual functions', 'bind', OTHER)
+    machine.does('bind', OTHER, '--force')
+
+
+@on_machine
 def groups_are_taken_whole(machine):
     machine.device('0000:03:00.2', '0x010600', 'ahci', 0)
     machine.refuses('shares its IOMMU group with 0000:03:00.2', 'bind', NIC)
@@ -216,7 +242,16 @@ def unbinds(machine):
     machine.put('proc/77/comm', 'rocaded')
     machine.link('proc/77/fd/9', '/dev/vfio/0')
     machine.refuses('process 77 (rocaded) has it', 'unbind', NIC)
+    machine.link('proc/77/fd/9', '/dev/vfio/noiommu-0')
+    machine.refuses('process 77 (rocaded) has it', 'unbind', NIC)
+    (machine.root / f'sys/bus/pci/devices/{NIC}/uio/uio3').mkdir(parents=True)
+    machine.link('proc/77/fd/9', '/dev/uio3')
+    machine.refuses('process 77 (rocaded) has it', 'unbind', NIC)
     machine.link('proc/77/fd/9', '/dev/vfio/1')
+    machine.put(f'etc/udev/rules.d/70-rocade-{NIC}.rules', 'x')
+    tap.equal(machine.does('unbind', NIC)[0], f'rm /etc/udev/rules.d/70-rocade-{NIC}.rules',
+              'nobody is let in any more')
+    (machine.root / f'etc/udev/rules.d/70-rocade-{NIC}.rules').unlink()
     (machine.programs / 'driverctl').unlink()
     tap.equal(machine.does('unbind', NIC), [
         f'dpdk-devbind.py -u {NIC}', f"echo '' > /sys/bus/pci/devices/{NIC}/driver_override",
