@@ -146,7 +146,8 @@ struct rcd_cma_parked {
 	uint8_t mad[RCD_MAD_LEN];
 };
 
-#define RCD_CMA_PARKED 128 /**< MADs that wait for a neighbour */
+#define RCD_CMA_PARKED  128 /**< MADs that wait for a neighbour */
+#define RCD_CMA_QUERIES 32  /**< devices */
 
 /** A group that identifiers of a device and a VLAN have joined, however many. */
 struct rcd_cma_member {
@@ -172,6 +173,10 @@ struct rcd_cma {
 	struct rcd_cma_space_ports spaces[RCD_CMA_SPACES];
 	uint64_t secret;
 	LIST_HEAD(, rcd_cma_member) members[RCD_CMA_MEMBER_BUCKETS]; /**< by what they are of */
+	struct {
+		uint32_t serial;
+		uint64_t at_ns;
+	} queries[RCD_CMA_QUERIES]; /**< the last that were answered, by serial of the device */
 	uint32_t parked_count;
 	struct rcd_alarms *alarms;
 	SLIST_HEAD(, rcd_cma_parked) unparked;

@@ -286,11 +286,17 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial)
 {
 	struct rcd_cma_member *member;
 	uint64_t now_ns = rcd_cma_now_ns(cma);
+	uint32_t place = serial % RCD_CMA_QUERIES;
 
 	RCD_ON_CONTROL();
+	/* Who asks faster than that is no router. */
+	if (cma->queries[place].serial == serial &&
+		now_ns - cma->queries[place].at_ns < ANSWER_EVERY_NS)
+		return;
+	cma->queries[place].serial = serial;
+	cma->queries[place].at_ns = now_ns;
 	for (uint32_t i = 0; i < RCD_CMA_MEMBER_BUCKETS; i++) {
 		LIST_FOREACH(member, &cma->members[i], link) {
-			/* Who asks faster than that is no router. */
 			if (member->dev != serial || now_ns - member->reported_ns < ANSWER_EVERY_NS)
 				continue;
 			member->reported_ns = now_ns;

@@ -446,9 +446,10 @@ rcd_engine_take_over(void)
 }
 
 void
-rcd_engine_let_go(void)
+rcd_engine_let_go(struct rcd_engine *engine)
 {
 	RCD_ON_CONTROL();
+	rcd_gsi_flush(engine->cm.gsi);
 	rcd_telemetry_unlock();
 }
 
@@ -470,7 +471,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 		timeout_ms = 0;
 	engine->work = 0;
 	rcd_closer_reap(engine->closer);
-	rcd_engine_let_go();
+	rcd_engine_let_go(engine);
 	count = epoll_wait(engine->epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
 	rcd_engine_take_over();
 	/* First, so that nobody has two turns in a step. */
@@ -508,7 +509,7 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 	engine->told_left = rcd_neigh_call(engine->ports.neighs, WAITERS_AT_ONCE);
 	if (engine->work > engine->longest_work)
 		engine->longest_work = engine->work;
-	rcd_engine_let_go();
+	rcd_engine_let_go(engine);
 	if (engine->yield)
 		engine->used_ns += engine_thread_ns() - began_ns;
 }

@@ -14,6 +14,7 @@
 #include "rcd_dev_set.h"
 #include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_gsi.h"
 #include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_telemetry.h"
@@ -34,6 +35,7 @@ engine_dev_gone(void *arg, struct rcd_dev *dev)
 
 	rcd_contexts_end(&engine->contexts, dev);
 	rcd_cma_dev_gone(engine->cm.cma, dev->lport.serial);
+	rcd_gsi_flush(engine->cm.gsi);
 }
 
 const struct rcd_ports_ops rcd_engine_dev_ops = {
@@ -45,7 +47,7 @@ const struct rcd_ports_ops rcd_engine_dev_ops = {
 static void
 engine_dev_done(struct rcd_engine *engine)
 {
-	rcd_engine_let_go();
+	rcd_engine_let_go(engine);
 	rcd_engine_wake(engine);
 }
 

@@ -83,8 +83,8 @@ struct rcd_engine {
 void
 rcd_engine_take_over(void);
 
-/** No more: others may be it. Control thread. */
+/** No more: others may be it; what is to be sent is. Control thread. */
 void
-rcd_engine_let_go(void);
+rcd_engine_let_go(struct rcd_engine *engine);
 
 #endif /* RCD_ENGINE_PRIV_H */

@@ -37,10 +37,18 @@
 #define PKEY_BASE 0x7fffu
 #define TAKE_MOST 64   /**< MADs before others have their turn */
 #define MADS      1024 /**< that wait for the control thread; a power of two */
+#define SEND_MOST 32   /**< MADs that an lcore is given at once */
 
 /* A MAD on its way from an lcore. */
 struct mad {
 	struct rcd_cm_way way;
+	uint8_t mad[RCD_MAD_LEN];
+};
+
+/* A MAD to send, with all that an lcore needs. */
+struct sending {
+	const struct rcd_lport *lport;
+	struct rcd_av av;
 	uint8_t mad[RCD_MAD_LEN];
 };
 
@@ -49,6 +57,8 @@ struct rcd_gsi {
 	struct rcd_lcores *lcores;
 	struct rte_ring *mads;
 	uint32_t psn; /**< of packets from QP1; the lcore's that sends them */
+	uint32_t sending_count;
+	struct sending sending[SEND_MOST]; /**< until rcd_gsi_flush() */
 };
 
 struct rcd_gsi *
@@ -147,24 +157,15 @@ rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma)
 	return taken * RCD_ROUND_CM;
 }
 
-/* A MAD to send, with all that an lcore needs. */
-struct sending {
-	struct rcd_gsi *gsi;
-	const struct rcd_lport *lport;
-	struct rcd_av av;
-	const uint8_t *mad;
-};
-
-static int
-gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
+static void
+gsi_send_one(struct rcd_lcore *lcore, struct rcd_gsi *gsi, const struct sending *sending)
 {
-	const struct sending *sending = arg;
 	struct rcd_roce roce = {
 		.bth = {
 			.opcode = RCD_OPCODE_UD_SEND_ONLY,
 			.pkey = { RCD_PKEY_DEFAULT },
 			.dest_qpn = { RCD_QPN_GSI },
-			.psn = rcd_psn(sending->gsi->psn++),
+			.psn = rcd_psn(gsi->psn++),
 		},
 		.deth = { .qkey = { RCD_QKEY_GSI }, .src_qpn = { RCD_QPN_GSI } },
 	};
@@ -176,7 +177,7 @@ gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
 	size_t len;
 
 	if (mbuf == NULL)
-		return 0;
+		return;
 	loop = rcd_tx_path(lcore, sending->lport, &sending->av, RCD_QPN_GSI, RCD_QPN_GSI, &path);
 	path.ipv4_id = lcore->ipv4_id++;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
@@ -189,7 +190,27 @@ gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
 		rcd_tx_loop(lcore, sending->lport, loop, mbuf);
 	else
 		rcd_tx_frame(lcore, sending->lport, mbuf);
+}
+
+static int
+gsi_send_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_gsi *gsi = arg;
+
+	for (uint32_t i = 0; i < gsi->sending_count; i++)
+		gsi_send_one(lcore, gsi, &gsi->sending[i]);
+	lcore->work += gsi->sending_count;
 	return 0;
+}
+
+void
+rcd_gsi_flush(struct rcd_gsi *gsi)
+{
+	RCD_ON_CONTROL();
+	if (gsi == NULL || gsi->sending_count == 0)
+		return;
+	rcd_lcore_call(gsi->lcores->lcore[0], gsi_send_on_lcore, gsi);
+	gsi->sending_count = 0;
 }
 
 int
@@ -199,7 +220,7 @@ rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *m
 	struct rcd_dev *dev = rcd_dev_by_serial(gsi->ports, way->dev);
 	int at = dev != NULL ? rcd_dev_gid_find(dev, &way->local) : -1;
 	struct rcd_route_query query = { .sgid_index = at, .dgid = &way->remote, .waiter = waiter };
-	struct sending sending = { .gsi = gsi };
+	struct sending sending;
 	uint32_t hop;
 	int err = 0;
 
@@ -207,7 +228,7 @@ rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *m
 	if (at < 0)
 		return -ENODEV;
 	sending.lport = &dev->lport;
-	sending.mad = mad;
+	memcpy(sending.mad, mad, RCD_MAD_LEN);
 	sending.av = (struct rcd_av){
 		.sgid = way->local,
 		.dgid = way->remote,
@@ -227,6 +248,8 @@ rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *m
 		err = rcd_route_resolve(dev, &query, sending.av.dmac, &hop);
 	if (err != 0)
 		return err;
-	rcd_lcore_call(gsi->lcores->lcore[0], gsi_send_on_lcore, &sending);
+	gsi->sending[gsi->sending_count++] = sending;
+	if (gsi->sending_count == SEND_MOST)
+		rcd_gsi_flush(gsi);
 	return 0;
 }

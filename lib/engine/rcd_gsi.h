@@ -51,7 +51,8 @@ uint32_t
 rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma);
 
 /**
- * Send a MAD of RCD_MAD_LEN bytes.
+ * Send a MAD of RCD_MAD_LEN bytes, at rcd_gsi_flush() at the latest: the end of one client may be
+ * thousands of them, and an lcore is waited for once for many.
  *
  * @param waiter  is called when it pays to try again, if -EAGAIN is returned; NULL: nobody waits
  * @return 0, and it may be lost; -EAGAIN: the neighbour is being asked for; -ENODEV, -ENETUNREACH,
@@ -60,5 +61,9 @@ rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma);
 int
 rcd_gsi_send(struct rcd_gsi *gsi, const struct rcd_cm_way *way, const uint8_t *mad,
 	struct rcd_waiter *waiter);
+
+/** Send what is to be sent. Before a device is hidden, and before the control thread rests. */
+void
+rcd_gsi_flush(struct rcd_gsi *gsi);
 
 #endif /* RCD_GSI_H */

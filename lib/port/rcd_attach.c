@@ -363,15 +363,41 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	return err;
 }
 
+/* Whose a port is, or the NIC that it is of, behind net_impair too. @return NULL: nobody's */
+static const struct rcd_dev *
+attach_find_owner(const struct rcd_dev *dev, uint16_t port_id)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port_id, &info) != 0)
+		info.device = NULL;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		const struct rcd_dev *other = dev->ports->devs[i];
+
+		if (other != NULL && other != dev && other->started &&
+			(other->lport.port_id == port_id ||
+				(other->wrapped != NULL && other->wrapped == info.device)))
+			return other;
+	}
+	return NULL;
+}
+
 static int
 attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	const struct rcd_dev *owner;
 	char name[64], path[sizeof(dev->conf.target)];
 	size_t len = strcspn(dev->conf.target, ","), path_len = sizeof(path);
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
 	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
+		owner = attach_find_owner(dev, dev->lport.port_id);
+		if (owner != NULL) {
+			attach_say(error, error_len, "%s: %s is the port of %s", dev->conf.name,
+				name, owner->conf.name);
+			return -EBUSY;
+		}
 		/* EAL made it: of options, which stay, or of a NIC, which can be had again. */
 		if (rcd_ethdev_nic(dev->lport.port_id) != NULL)
 			snprintf(dev->vdev, sizeof(dev->vdev), "%s", name);

@@ -323,6 +323,7 @@ def what_it_says_of_the_rest():
                 (('addr', 'add', '10.0.0.1/24', 'dev', 'r0'), 'use ip addr'),
                 (('link', 'set', 'r0', 'mtu', '1500'), 'ip link set r0k mtu 1500'),
                 (('link', 'set', 'r0', 'gateway', '10.0.0.1'), 'with kernel r0k'),
+                (('link', 'add', 'r1', 'type', 'port', 'net_af_packet_va'), 'is the port of r0'),
                 (('link', 'add', 'r1', 'type', 'port', 'net_null0', 'kernel', 'r0k'),
                  'kernel r0k'),
                 (('link', 'add', 'r1', 'type', 'port', 'net_null0', 'kernel', 'lo'), 'kernel lo'),
