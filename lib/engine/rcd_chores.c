@@ -11,6 +11,7 @@
 #include "rcd_contexts.h"
 #include "rcd_dev.h"
 #include "rcd_engine_priv.h"
+#include "rcd_ethdev.h"
 #include "rcd_inbox.h"
 #include "rcd_kaddr.h"
 #include "rcd_log.h"
@@ -60,6 +61,10 @@ chores_check_links(void *arg, uint64_t now_ns)
 			RCD_LOG(WARNING, "%s: its NIC is taken away", dev->conf.name);
 			rcd_ports_del(&engine->ports, dev->conf.name);
 		} else if (dev != NULL) {
+			if (rcd_unplug_reset_asked(dev)) {
+				rcd_ethdev_reset(dev);
+				rcd_dev_set_mtu(dev, dev->mtu);
+			}
 			rcd_dev_check_link(dev);
 		}
 	}

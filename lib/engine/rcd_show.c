@@ -150,6 +150,20 @@ show_impair(const struct rcd_show *show, const struct rcd_dev *dev)
 			show_number(show, names[i].name, stats[i].value);
 }
 
+/* What the port counts of frames that no lcore saw, by the names of DPDK's statistics. */
+static void
+show_port(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	struct rte_eth_stats stats;
+
+	if (dev->lport.wire || rte_eth_stats_get(dev->lport.port_id, &stats) != 0)
+		return;
+	show_number(show, "port_rx_missed_errors", stats.imissed);
+	show_number(show, "port_rx_errors", stats.ierrors);
+	show_number(show, "port_rx_mbuf_allocation_errors", stats.rx_nombuf);
+	show_number(show, "port_tx_errors", stats.oerrors);
+}
+
 void
 rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
 {
@@ -161,6 +175,7 @@ rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
 
 		show_number(show, rcd_counter_name(id), rcd_lport_sum(&dev->lport, id));
 	}
+	show_port(show, dev);
 	if (show->all && dev->conf.impair[0] != '\0')
 		show_impair(show, dev);
 	show->ops->end(show->out);

@@ -46,6 +46,7 @@ struct rcd_txq {
 	const struct rcd_lport *lport;
 	uint16_t first;
 	uint16_t count;
+	bool paused;    /**< its port is stopped for a moment; it is not among the lcore's txqs */
 	uint32_t fresh; /**< frames queued since they were counted last, and their bytes */
 	uint64_t fresh_bytes;
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];

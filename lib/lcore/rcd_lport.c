@@ -40,6 +40,38 @@ rcd_lport_fini(struct rcd_lport *lport)
 	free((void *)(uintptr_t)lport->view);
 }
 
+/* Poll it. */
+static int
+lport_resume(struct rcd_lcore *lcore, void *arg)
+{
+	const struct rcd_lport *lport = arg;
+	struct rcd_txq *txq = &lport->txqs[lcore->index];
+
+	txq->paused = false;
+	lcore->txqs[lcore->txq_count++] = txq;
+	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+		rcd_rx_wait_join(lcore, lport);
+	return 0;
+}
+
+/* Poll it no more. */
+static int
+lport_pause(struct rcd_lcore *lcore, void *arg)
+{
+	const struct rcd_lport *lport = arg;
+	struct rcd_txq *txq = &lport->txqs[lcore->index];
+
+	if (txq->paused)
+		return 0;
+	txq->paused = true;
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		if (lcore->txqs[i] == txq)
+			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
+	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+		rcd_rx_wait_leave(lcore, lport);
+	return 0;
+}
+
 static int
 lport_join(struct rcd_lcore *lcore, void *arg)
 {
@@ -49,10 +81,7 @@ lport_join(struct rcd_lcore *lcore, void *arg)
 	txq->lport = lport;
 	TAILQ_INIT(&txq->blocked);
 	lcore->txq_of[lport->index] = txq;
-	lcore->txqs[lcore->txq_count++] = txq;
-	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
-		rcd_rx_wait_join(lcore, lport);
-	return 0;
+	return lport_resume(lcore, arg);
 }
 
 static int
@@ -64,12 +93,8 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 
 	if (txq == NULL)
 		return 0;
-	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (lcore->txqs[i] == txq)
-			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
+	lport_pause(lcore, arg);
 	lcore->txq_of[lport->index] = NULL;
-	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
-		rcd_rx_wait_leave(lcore, lport);
 	for (uint16_t i = 0; i < txq->count; i++)
 		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
 	table = lcore->mcast[lport->index];
@@ -91,6 +116,20 @@ rcd_lport_show(struct rcd_lport *lport)
 {
 	RCD_ON_CONTROL();
 	rcd_lcores_call(lport->lcores, lport_join, lport);
+}
+
+void
+rcd_lport_pause(struct rcd_lport *lport)
+{
+	RCD_ON_CONTROL();
+	rcd_lcores_call(lport->lcores, lport_pause, lport);
+}
+
+void
+rcd_lport_resume(struct rcd_lport *lport)
+{
+	RCD_ON_CONTROL();
+	rcd_lcores_call(lport->lcores, lport_resume, lport);
 }
 
 void

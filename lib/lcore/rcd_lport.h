@@ -39,7 +39,10 @@ struct rcd_lport_view {
 	struct rcd_gid_table gids;
 };
 
-/** Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted. */
+/**
+ * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted; and for
+ * queues and rx_waits while it is paused.
+ */
 struct rcd_lport {
 	uint32_t index;   /**< of no other device at this time, below RCD_DEVS_MAX */
 	uint32_t serial;  /**< of no other device in the engine's life; not 0 */
@@ -100,7 +103,18 @@ rcd_lport_fini(struct rcd_lport *lport);
 void
 rcd_lport_show(struct rcd_lport *lport);
 
-/** Have no lcore know it any more: none has a packet of it when this returns. */
+/**
+ * Have no lcore touch the port, while it is stopped to be changed: what is to be sent waits, queue
+ * pairs and their clocks go on, and what waits for the kernel stays where it is. Shown, not paused.
+ */
+void
+rcd_lport_pause(struct rcd_lport *lport);
+
+/** And go on; its queues, and what tells of packets in them, may be others. */
+void
+rcd_lport_resume(struct rcd_lport *lport);
+
+/** Have no lcore know it any more: none has a packet of it when this returns. Paused or not. */
 void
 rcd_lport_hide(struct rcd_lport *lport);
 

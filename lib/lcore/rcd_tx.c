@@ -75,6 +75,8 @@ tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 			rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
 		return;
 	}
+	if (unlikely(txq->paused))
+		return;
 	sent = rte_eth_tx_burst(
 		txq->lport->port_id, (uint16_t)lcore->index, txq->mbufs + txq->first, txq->count);
 	txq->first += sent;

@@ -51,6 +51,8 @@ struct rcd_dev {
 	bool link_up;      /**< of a netdev, as the kernel says */
 	bool xdp_taken;    /**< likewise: it has an XDP program */
 	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it */
+	bool port_watched; /**< likewise its port */
+	bool reset_asked;  /**< its port is to be set up anew; likewise */
 	bool admin_down;   /**< taken down by a command */
 	bool interrupts;   /**< its port was configured for those of receive queues */
 	bool started;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rcd_dev.h"
+#include "rcd_ethdev.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 
@@ -43,7 +44,7 @@ dev_set_mtu(struct rcd_dev *dev, uint32_t mtu, char *error, size_t error_len)
 		return dev_set_refuse(
 			-EINVAL, error, error_len, "mtu: the port does %u at most", info.max_mtu);
 	if (err == 0)
-		err = rte_eth_dev_set_mtu(dev->lport.port_id, (uint16_t)mtu);
+		err = rcd_ethdev_change_mtu(dev, (uint16_t)mtu);
 	/* A wire takes any frame; its driver has nothing to change. */
 	if (err != 0 && !dev->lport.wire)
 		return dev_set_refuse(

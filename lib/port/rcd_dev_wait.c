@@ -113,20 +113,36 @@ dev_wait_set_interrupt(struct rcd_lport *lport, uint16_t queue)
 	return fd >= 0;
 }
 
+/* @return false: not all queues have one, or none is to have */
+static bool
+dev_wait_set_interrupts(struct rcd_dev *dev)
+{
+	bool interrupts = dev->interrupts;
+
+	for (uint16_t i = 0; interrupts && i < dev->lport.queues; i++)
+		interrupts = dev_wait_set_interrupt(&dev->lport, i);
+	return interrupts;
+}
+
 void
 rcd_dev_wait_set(struct rcd_dev *dev, const struct rcd_dev_wait_sockets *before)
 {
 	struct rcd_lport *lport = &dev->lport;
-	bool interrupts = dev->interrupts;
 
 	RCD_ON_CONTROL();
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
-	if (lport->wire || lport->impaired)
-		return;
-	for (uint16_t i = 0; interrupts && i < lport->queues; i++)
-		interrupts = dev_wait_set_interrupt(lport, i);
-	if (interrupts)
+	if (lport->wire || lport->impaired || dev_wait_set_interrupts(dev))
 		return;
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
 	dev_wait_set_sockets(lport, before);
+}
+
+void
+rcd_dev_wait_again(struct rcd_dev *dev)
+{
+	struct rcd_lport *lport = &dev->lport;
+
+	RCD_ON_CONTROL();
+	if (lport->rx_waits[0].kind == RCD_RX_WAIT_INTERRUPT && !dev_wait_set_interrupts(dev))
+		memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
 }

@@ -38,4 +38,8 @@ rcd_dev_wait_look(struct rcd_dev_wait_sockets *sockets);
 void
 rcd_dev_wait_set(struct rcd_dev *dev, const struct rcd_dev_wait_sockets *before);
 
+/** The same for a port that was stopped in between: sockets are those that they were. */
+void
+rcd_dev_wait_again(struct rcd_dev *dev);
+
 #endif /* RCD_DEV_WAIT_H */

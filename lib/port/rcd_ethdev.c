@@ -15,7 +15,10 @@
 #include <string.h>
 
 #include "rcd_dev.h"
+#include "rcd_dev_wait.h"
 #include "rcd_lcores.h"
+#include "rcd_log.h"
+#include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
@@ -146,22 +149,33 @@ ethdev_start(struct rcd_dev *dev, const struct rte_eth_dev_info *info, const cha
 	return rte_eth_dev_start(dev->lport.port_id);
 }
 
+/* An ethdev that is not configured, to one that runs. */
+static int
+ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **what)
+{
+	int err = rte_eth_dev_info_get(dev->lport.port_id, info);
+
+	*what = "does not tell what it can do";
+	dev->interrupts = !dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
+	if (err == 0)
+		err = ethdev_start(dev, info, what);
+	/* A driver knows by then that its device has too few interrupts, or none. */
+	if (err != 0 && dev->interrupts) {
+		dev->interrupts = false;
+		err = ethdev_start(dev, info, what);
+	}
+	return err;
+}
+
 int
 rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	struct rte_eth_dev_info info;
-	const char *what = "does not tell what it can do";
-	int err = rte_eth_dev_info_get(dev->lport.port_id, &info);
+	const char *what;
+	int err;
 
 	RCD_ON_CONTROL();
-	dev->interrupts = !dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
-	if (err == 0)
-		err = ethdev_start(dev, &info, &what);
-	/* A driver knows by then that its device has too few interrupts, or none. */
-	if (err != 0 && dev->interrupts) {
-		dev->interrupts = false;
-		err = ethdev_start(dev, &info, &what);
-	}
+	err = ethdev_begin(dev, &info, &what);
 	if (err != 0) {
 		snprintf(error, error_len, "%s: the port %s: %s", dev->conf.name, what,
 			strerror(-err));
@@ -172,4 +186,63 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 	rte_eth_allmulticast_enable(dev->lport.port_id);
 	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
 	return 0;
+}
+
+/* It runs again, or it is lost. */
+static void
+ethdev_resume(struct rcd_dev *dev, int err)
+{
+	dev->started = err == 0;
+	if (err == 0) {
+		rcd_dev_wait_again(dev);
+		rcd_lport_resume(&dev->lport);
+		return;
+	}
+	RCD_LOG(ERR, "%s: its port does not start again: %s", dev->conf.name, strerror(-err));
+	__atomic_store_n(&dev->unplug_asked, true, __ATOMIC_RELAXED);
+}
+
+int
+rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
+{
+	int err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
+	int started;
+
+	RCD_ON_CONTROL();
+	if (err != -EBUSY || !dev->started)
+		return err;
+	rcd_lport_pause(&dev->lport);
+	started = rte_eth_dev_stop(dev->lport.port_id);
+	if (started == 0) {
+		err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
+		started = rte_eth_dev_start(dev->lport.port_id);
+	}
+	ethdev_resume(dev, started);
+	return started != 0 ? started : err;
+}
+
+void
+rcd_ethdev_reset(struct rcd_dev *dev)
+{
+	struct rte_ether_addr mac;
+	struct rte_eth_dev_info info;
+	uint16_t mtu = (uint16_t)dev->mtu;
+	const char *what = "is not reset";
+	int err;
+
+	RCD_ON_CONTROL();
+	RCD_LOG(NOTICE, "%s: the driver asks for a reset", dev->conf.name);
+	rcd_lport_pause(&dev->lport);
+	/* It stops the port, if the driver didn't. */
+	err = rte_eth_dev_reset(dev->lport.port_id);
+	if (err == 0)
+		err = ethdev_begin(dev, &info, &what);
+	if (err == 0) {
+		memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
+		rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &mac);
+		rte_eth_allmulticast_enable(dev->lport.port_id);
+	}
+	ethdev_resume(dev, err);
+	if (err == 0 && mtu != dev->mtu && rcd_ethdev_change_mtu(dev, mtu) == 0)
+		dev->mtu = mtu;
 }

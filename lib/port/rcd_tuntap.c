@@ -27,6 +27,7 @@
 
 #include "rcd_counter.h"
 #include "rcd_dev.h"
+#include "rcd_ethdev.h"
 #include "rcd_exception.h"
 #include "rcd_log.h"
 #include "rcd_lport.h"
@@ -374,7 +375,7 @@ rcd_tuntap_follow_mtu(struct rcd_dev *dev, uint32_t mtu)
 	if (mtu == dev->mtu)
 		return true;
 	if (mtu <= dev->tuntap->mtu_max)
-		err = rte_eth_dev_set_mtu(dev->lport.port_id, (uint16_t)mtu);
+		err = rcd_ethdev_change_mtu(dev, (uint16_t)mtu);
 	if (err == 0)
 		return true;
 	RCD_LOG(WARNING, "%s: the port keeps its MTU of %u (%s), and so does %s", dev->conf.name,

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <rte_bus.h>
+#include <rte_common.h>
 #include <rte_dev.h>
+#include <rte_ethdev.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +22,9 @@
 
 /** Between two tries to end a watch whose function is running. */
 #define AGAIN_US 100
+
+static const enum rte_eth_event_type events[] = { RTE_ETH_EVENT_INTR_RMV,
+	RTE_ETH_EVENT_INTR_RESET };
 
 /* In EAL's thread. */
 static void
@@ -32,13 +37,25 @@ unplug_hear(const char *name, enum rte_dev_event_type event, void *arg)
 		__atomic_store_n(&dev->unplug_asked, true, __ATOMIC_RELAXED);
 }
 
-void
-rcd_unplug_watch(struct rcd_dev *dev)
+/* Likewise: what drivers hear by themselves. */
+static int
+unplug_hear_port(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *param)
+{
+	struct rcd_dev *dev = arg;
+
+	(void)port_id;
+	(void)param;
+	__atomic_store_n(type == RTE_ETH_EVENT_INTR_RMV ? &dev->unplug_asked : &dev->reset_asked,
+		true, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void
+unplug_watch_nic(struct rcd_dev *dev)
 {
 	const struct rte_device *nic = dev->wrapped;
 	int err;
 
-	RCD_ON_CONTROL();
 	if (nic == NULL || strcmp(rte_bus_name(rte_dev_bus(nic)), "pci") != 0)
 		nic = rcd_ethdev_nic(dev->lport.port_id);
 	if (nic == NULL)
@@ -52,11 +69,20 @@ rcd_unplug_watch(struct rcd_dev *dev)
 }
 
 void
-rcd_unplug_end(struct rcd_dev *dev)
+rcd_unplug_watch(struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	unplug_watch_nic(dev);
+	dev->port_watched = true;
+	for (size_t i = 0; i < RTE_DIM(events); i++)
+		rte_eth_dev_callback_register(dev->lport.port_id, events[i], unplug_hear_port, dev);
+}
+
+static void
+unplug_end_nic(struct rcd_dev *dev)
 {
 	int err = -EAGAIN;
 
-	RCD_ON_CONTROL();
 	if (dev->unplug_watched == NULL)
 		return;
 	while (err == -EAGAIN) {
@@ -66,6 +92,27 @@ rcd_unplug_end(struct rcd_dev *dev)
 			usleep(AGAIN_US);
 	}
 	dev->unplug_watched = NULL;
+}
+
+void
+rcd_unplug_end(struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	unplug_end_nic(dev);
+	if (!dev->port_watched)
+		return;
+	dev->port_watched = false;
+	for (size_t i = 0; i < RTE_DIM(events); i++)
+		while (rte_eth_dev_callback_unregister(
+			       dev->lport.port_id, events[i], unplug_hear_port, dev) == -EAGAIN)
+			usleep(AGAIN_US);
+}
+
+bool
+rcd_unplug_reset_asked(struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return __atomic_exchange_n(&dev->reset_asked, false, __ATOMIC_RELAXED);
 }
 
 bool

@@ -128,6 +128,16 @@ def on_node(test, *more):
         raise
 
 
+def on_impaired(test, args):
+    """A driver that does more than those at hand."""
+    try:
+        on_node(test, 'impair', args)
+    except AssertionError as err:
+        if 'this build has no net_impair' in str(err):
+            raise tap.Skip('no net_impair in this build') from None
+        raise
+
+
 def leave():
     while places:
         places.pop().stack.close()
@@ -288,6 +298,49 @@ def any_frame_goes_through():
                 tap.equal(heard.stdout.readline(), 'heard\n', f'{name} on {ear}')
                 heard.wait()
     on_node(test)
+
+
+@of_frames
+def drivers_that_are_not_simple():
+    """One that takes three packets at a time, has small rings, and is stopped for another MTU."""
+    def test(node):
+        for mtu in ('1300', '1500'):
+            node.ip('link', 'set', 'r0k', 'mtu', mtu)
+            node.until(lambda text: f' mtu {mtu} ' in text)
+            tap.true(json.loads(node.ip('-j', 'link', 'show', 'va'))[0]['mtu'] == int(mtu), mtu)
+            ping(node, PEER, int(mtu) - 100)
+            pair(node.engine, 'r0', node.peer, 'peer', '4', '1')
+        tcp_bytes(node, 4 << 20)
+    on_impaired(test, 'busy=1,burst=3,ring=64')
+
+
+@of_frames
+def what_the_port_lost_is_counted():
+    def test(node):
+        node.inside('sh', '-c', f'ping -q -c 200 -i 0.005 -W 1 {PEER} || true')
+        lost = node.counter('port_rx_missed_errors')
+        tap.true(lost > 0 and lost <= node.counter('rx_impair_drop'), lost)
+        for name in ('port_rx_errors', 'port_rx_mbuf_allocation_errors', 'port_tx_errors'):
+            tap.equal(node.counter(name), 0, name)
+    on_impaired(test, 'drop=20%,side=rx')
+
+
+@of_frames
+def a_driver_that_was_reset():
+    """Its port is set up anew, and nobody loses a connection."""
+    def test(node):
+        with subprocess.Popen(
+                ['ip', 'netns', 'exec', node.a, 'ping', '-i', '0.02', '-c', '200', PEER],
+                stdout=subprocess.PIPE, text=True) as beside:
+            for _ in range(3):
+                node.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
+                pair(node.engine, 'r0', node.peer, 'peer', '4', '1')
+            beside.send_signal(2)
+            said = beside.communicate()[0]
+        ping(node, PEER, 1400)
+        tap.equal(node.engine.log.read_text().count('asks for a reset'), 3, said)
+        tap.equal(node.netdev()['mtu'], 1500, 'MTU')
+    on_impaired(test, 'seed=1')
 
 
 @tap.test

@@ -43,7 +43,7 @@ impair_args_refuse(struct parse *parse, const char *format, ...)
 }
 
 static int
-impair_args_take_probability(const char *key, const char *val, struct parse *parse)
+impair_args_take_probability(int kind, const char *val, struct parse *parse)
 {
 	char *end;
 	double p = strtod(val, &end);
@@ -53,35 +53,49 @@ impair_args_take_probability(const char *key, const char *val, struct parse *par
 		end++;
 	}
 	if (end == val || *end != '\0' || !(p >= 0 && p <= 1))
-		return impair_args_refuse(
-			parse, "%s=%s: a probability is 0 to 1, or 0%% to 100%%", key, val);
-	for (int i = 0; i < IMPAIR_KINDS; i++)
-		if (strcmp(key, impair_kind_names[i]) == 0)
-			parse->args->threshold[i] = (uint64_t)(p * 4294967296.0);
+		return impair_args_refuse(parse, "%s=%s: a probability is 0 to 1, or 0%% to 100%%",
+			impair_kind_names[kind], val);
+	parse->args->threshold[kind] = (uint64_t)(p * 4294967296.0);
 	return 0;
 }
 
 static int
 impair_args_take_number(const char *key, const char *val, struct parse *parse)
 {
-	bool gap = strcmp(key, "gap") == 0;
-	bool seed = strcmp(key, "seed") == 0;
-	uint64_t most = gap ? GAP_MAX : seed ? UINT64_MAX : DELAY_US_MAX;
+	struct impair_args *args = parse->args;
+	const struct {
+		const char *key;
+		uint64_t least, most;
+		uint32_t *to;
+		bool *flag;
+	} numbers[] = {
+		{ "gap", 1, GAP_MAX, .to = &args->gap },
+		{ "delay_us", 0, DELAY_US_MAX, .to = &args->delay_us },
+		{ "burst", 0, UINT16_MAX, .to = &args->burst },
+		{ "ring", 0, UINT16_MAX, .to = &args->ring },
+		{ "busy", 0, 1, .flag = &args->busy },
+		{ "reset", 0, 1, .flag = &args->reset },
+		{ "seed", 0, UINT64_MAX, NULL, NULL },
+	};
 	unsigned long long number;
+	size_t i = 0;
 	char *end;
+
+	while (strcmp(key, numbers[i].key) != 0)
+		i++;
 
 	errno = 0;
 	number = strtoull(val, &end, 0);
-	if (end == val || *end != '\0' || errno != 0 || val[0] == '-' || number > most ||
-		(gap && number == 0))
-		return impair_args_refuse(parse, "%s=%s: a whole number, %d to %llu", key, val,
-			gap ? 1 : 0, (unsigned long long)most);
-	if (gap)
-		parse->args->gap = (uint32_t)number;
-	else if (seed)
-		parse->args->seed = number;
+	if (end == val || *end != '\0' || errno != 0 || val[0] == '-' || number > numbers[i].most ||
+		number < numbers[i].least)
+		return impair_args_refuse(parse, "%s=%s: a whole number, %llu to %llu", key, val,
+			(unsigned long long)numbers[i].least, (unsigned long long)numbers[i].most);
+	if (numbers[i].to != NULL)
+		*numbers[i].to = (uint32_t)number;
+	else if (numbers[i].flag != NULL)
+		*numbers[i].flag = number != 0;
 	else
-		parse->args->delay_us = (uint32_t)number;
+		args->seed = number;
 	return 0;
 }
 
@@ -103,16 +117,18 @@ impair_args_take(const char *key, const char *val, void *opaque)
 		parse->args->rx = strcmp(val, "tx") != 0;
 		return 0;
 	}
-	if (strcmp(key, "gap") == 0 || strcmp(key, "delay_us") == 0 || strcmp(key, "seed") == 0)
-		return impair_args_take_number(key, val, parse);
-	return impair_args_take_probability(key, val, parse);
+	for (int i = 0; i < IMPAIR_KINDS; i++)
+		if (strcmp(key, impair_kind_names[i]) == 0)
+			return impair_args_take_probability(i, val, parse);
+	return impair_args_take_number(key, val, parse);
 }
 
 int
 impair_args_parse(struct impair_args *args, const char *text, char *error, size_t error_len)
 {
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
-		"corrupt", "ecn", "duplicate", "reorder", "delay", NULL };
+		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
+		NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

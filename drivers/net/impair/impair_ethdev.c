@@ -24,8 +24,15 @@ RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
 
 #define BURST 32
 
+/* What the wrapped port says, and this one says again. */
+static const enum rte_eth_event_type forwarded[] = { RTE_ETH_EVENT_INTR_LSC,
+	RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_RMV };
+
+struct impair_dev;
+
 /** A queue, in one direction: what the ethdev layer knows as a queue. */
 struct impair_queue {
+	const struct impair_dev *dev;
 	struct impair_lane *lane;
 	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
 	uint16_t port_id;           /**< of the wrapped port */
@@ -37,6 +44,8 @@ struct impair_dev {
 	uint16_t port_id; /**< of the wrapped port */
 	struct rte_eth_dev_owner owner;
 	struct impair_args args;
+	uint16_t burst; /**< as in the arguments, UINT16_MAX: any; relaxed */
+	bool down;      /**< it was reset, and is not set up anew yet; relaxed */
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
 	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
 };
@@ -63,6 +72,9 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	uint64_t now = rte_rdtsc();
 	uint16_t taken = 0;
 
+	if (__atomic_load_n(&queue->dev->down, __ATOMIC_RELAXED))
+		return 0;
+	count = RTE_MIN(count, __atomic_load_n(&queue->dev->burst, __ATOMIC_RELAXED));
 	rte_spinlock_lock(&lane->lock);
 	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
@@ -99,6 +111,9 @@ impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	uint64_t now = rte_rdtsc();
 	uint32_t got;
 
+	if (__atomic_load_n(&queue->dev->down, __ATOMIC_RELAXED))
+		return 0;
+	count = RTE_MIN(count, __atomic_load_n(&queue->dev->burst, __ATOMIC_RELAXED));
 	impair_ethdev_look_after(queue->other, now);
 	rte_spinlock_lock(&lane->lock);
 	if (impair_lane_room(lane) >= BURST) {
@@ -136,7 +151,7 @@ impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16
 	struct impair_dev *dev = eth->data->dev_private;
 
 	impair_lane_destroy(queue->lane);
-	*queue = (struct impair_queue){ .port_id = dev->port_id, .index = index };
+	*queue = (struct impair_queue){ .dev = dev, .port_id = dev->port_id, .index = index };
 	queue->lane = impair_lane_create(&dev->args, active, index, (int)socket_id);
 	return queue->lane != NULL ? 0 : -ENOMEM;
 }
@@ -191,6 +206,17 @@ impair_ethdev_stop(struct rte_eth_dev *eth)
 	return rte_eth_dev_stop(dev->port_id);
 }
 
+/* A reset that was made up takes no more of the wrapped port than that it was stopped. */
+static int
+impair_ethdev_reset(struct rte_eth_dev *eth)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	if (__atomic_exchange_n(&dev->down, false, __ATOMIC_RELAXED))
+		return 0;
+	return rte_eth_dev_reset(dev->port_id);
+}
+
 static int
 impair_ethdev_forward_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *param)
 {
@@ -204,8 +230,9 @@ impair_ethdev_close(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
-	rte_eth_dev_callback_unregister(
-		dev->port_id, RTE_ETH_EVENT_INTR_LSC, impair_ethdev_forward_event, eth);
+	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
+		rte_eth_dev_callback_unregister(
+			dev->port_id, forwarded[i], impair_ethdev_forward_event, eth);
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
 		impair_lane_destroy(dev->rx[i].lane);
 		impair_lane_destroy(dev->tx[i].lane);
@@ -222,6 +249,10 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 	int err = rte_eth_dev_info_get(dev->port_id, info);
 
 	info->device = eth->device;
+	if (dev->args.ring != 0) {
+		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
+		info->rx_desc_lim.nb_max = info->tx_desc_lim.nb_max = (uint16_t)dev->args.ring;
+	}
 	return err;
 }
 
@@ -241,6 +272,8 @@ impair_ethdev_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
 
+	if (dev->args.busy && eth->data->dev_started)
+		return -EBUSY;
 	return rte_eth_dev_set_mtu(dev->port_id, mtu);
 }
 
@@ -284,12 +317,17 @@ impair_ethdev_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
 	return rte_eth_dev_default_mac_addr_set(dev->port_id, mac);
 }
 
+/* Received frames that are dropped are as those that a NIC had no place for. */
 static int
 impair_ethdev_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
+	int err = rte_eth_stats_get(dev->port_id, stats);
 
-	return rte_eth_stats_get(dev->port_id, stats);
+	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
+		if (dev->rx[i].lane != NULL)
+			stats->imissed += dev->rx[i].lane->counts[IMPAIR_DROP];
+	return err;
 }
 
 static int
@@ -353,6 +391,7 @@ static const struct eth_dev_ops impair_ops = {
 	.dev_start = impair_ethdev_start,
 	.dev_stop = impair_ethdev_stop,
 	.dev_close = impair_ethdev_close,
+	.dev_reset = impair_ethdev_reset,
 	.dev_infos_get = impair_ethdev_infos_get,
 	.rx_queue_setup = impair_ethdev_rx_queue_setup,
 	.tx_queue_setup = impair_ethdev_tx_queue_setup,
@@ -369,6 +408,14 @@ static const struct eth_dev_ops impair_ops = {
 	.xstats_get_names = impair_ethdev_xstats_get_names,
 	.xstats_reset = impair_ethdev_xstats_reset,
 };
+
+static void
+impair_ethdev_take_args(struct impair_dev *dev, const struct impair_args *args)
+{
+	dev->args = *args;
+	__atomic_store_n(&dev->burst, args->burst != 0 ? (uint16_t)args->burst : UINT16_MAX,
+		__ATOMIC_RELAXED);
+}
 
 int
 rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error_len)
@@ -393,14 +440,18 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		snprintf(error, error_len, "the wrapped port can't be changed");
 		return -EINVAL;
 	}
-	dev->args = next;
+	impair_ethdev_take_args(dev, &next);
 	for (uint16_t i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
 		if (dev->rx[i].lane != NULL)
 			impair_lane_set(dev->rx[i].lane, &next, next.rx, i);
 		if (dev->tx[i].lane != NULL)
 			impair_lane_set(dev->tx[i].lane, &next, next.tx, i);
 	}
-	return 0;
+	if (!next.reset)
+		return 0;
+	__atomic_store_n(&dev->down, true, __ATOMIC_RELAXED);
+	return rte_eth_dev_callback_process(
+		&rte_eth_devices[port_id], RTE_ETH_EVENT_INTR_RESET, NULL);
 }
 
 /* The wrapped port, for us alone. */
@@ -446,7 +497,7 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	if (eth == NULL)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
-	dev->args = args;
+	impair_ethdev_take_args(dev, &args);
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
 	if (eth->data->mac_addrs == NULL || impair_ethdev_take_port(dev) != 0) {
 		rte_eth_dev_release_port(eth);
@@ -460,8 +511,9 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	eth->dev_ops = &impair_ops;
 	eth->rx_pkt_burst = impair_ethdev_rx_burst;
 	eth->tx_pkt_burst = impair_ethdev_tx_burst;
-	rte_eth_dev_callback_register(
-		dev->port_id, RTE_ETH_EVENT_INTR_LSC, impair_ethdev_forward_event, eth);
+	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
+		rte_eth_dev_callback_register(
+			dev->port_id, forwarded[i], impair_ethdev_forward_event, eth);
 	rte_eth_dev_probing_finish(eth);
 	return 0;
 }
@@ -488,4 +540,5 @@ RTE_PMD_REGISTER_VDEV(net_impair, impair_driver);
 RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
-	"delay=<probability> delay_us=<int> ecn=<probability>");
+	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
+	"reset=<0|1>");
