@@ -152,8 +152,8 @@ rcd_gsi_take(struct rcd_gsi *gsi, struct rcd_cma *cma)
 	for (; taken < TAKE_MOST && rte_ring_dequeue_elem(gsi->mads, &mad, sizeof(mad)) == 0;
 		taken++)
 		rcd_cma_rx(cma, &mad.way, mad.mad);
-	if (taken == TAKE_MOST)
-		rcd_lcores_wake_control(gsi->lcores);
+	if (taken > 0)
+		rcd_lcores_look_again(gsi->lcores, gsi->mads);
 	return taken * RCD_ROUND_CM;
 }
 

@@ -37,8 +37,10 @@ rcd_exception_init(struct rcd_exception *exception, uint32_t serial, int socket_
 	exception->to = exception_ring("to", serial, RCD_EXCEPTION_TO, socket_id, RING_F_SC_DEQ);
 	exception->from = exception_ring(
 		"from", serial, RCD_EXCEPTION_FROM, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	exception->back = exception_ring(
+		"back", serial, RCD_EXCEPTION_BACK, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	exception->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (exception->to == NULL || exception->from == NULL)
+	if (exception->to == NULL || exception->from == NULL || exception->back == NULL)
 		return -ENOMEM;
 	return exception->wake_fd >= 0 ? 0 : -errno;
 }
@@ -59,10 +61,12 @@ rcd_exception_fini(struct rcd_exception *exception)
 	RCD_ON_CONTROL();
 	exception_free_ring(exception->to);
 	exception_free_ring(exception->from);
+	exception_free_ring(exception->back);
 	if (exception->wake_fd >= 0)
 		close(exception->wake_fd);
 	exception->to = NULL;
 	exception->from = NULL;
+	exception->back = NULL;
 	exception->wake_fd = -1;
 }
 
@@ -93,6 +97,17 @@ exception_call_carrier(const struct rcd_lcore *lcore, struct rcd_exception *exce
 	}
 }
 
+/* They are no frames: nothing waits for it, and one poll frees no more than it receives. */
+static void
+exception_free_some(const struct rcd_exception *exception)
+{
+	struct rte_mbuf *mbufs[RCD_BURST_MAX];
+	uint32_t count =
+		rte_ring_dequeue_burst(exception->back, (void **)mbufs, RCD_BURST_MAX, NULL);
+
+	rte_pktmbuf_free_bulk(mbufs, count);
+}
+
 uint32_t
 rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
@@ -103,7 +118,11 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	RCD_ON_LCORE(lcore);
 	if (!rte_ring_empty(exception->to) && __atomic_load_n(&exception->asleep, __ATOMIC_RELAXED))
 		exception_call_carrier(lcore, exception);
-	if (lcore->index != 0 || rte_ring_empty(exception->from))
+	if (lcore->index != 0)
+		return 0;
+	if (!rte_ring_empty(exception->back))
+		exception_free_some(exception);
+	if (rte_ring_empty(exception->from))
 		return 0;
 	count = RTE_MIN(rcd_tx_room(lcore, lport), (uint32_t)RCD_WORK_KERNEL);
 	count = rte_ring_dequeue_burst(exception->from, (void **)mbufs, count, NULL);
@@ -133,6 +152,16 @@ uint32_t
 rcd_exception_take(struct rcd_exception *exception, struct rte_mbuf **mbufs, uint32_t max)
 {
 	return rte_ring_dequeue_burst(exception->to, (void **)mbufs, max, NULL);
+}
+
+void
+rcd_exception_give_back(
+	const struct rcd_exception *exception, struct rte_mbuf **mbufs, uint32_t count)
+{
+	uint32_t given = rte_ring_enqueue_burst(exception->back, (void **)mbufs, count, NULL);
+
+	/* The lcore has not looked for long. */
+	rte_pktmbuf_free_bulk(mbufs + given, count - given);
 }
 
 bool

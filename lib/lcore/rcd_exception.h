@@ -3,8 +3,10 @@
  * @file
  * The exception path of a port (DPDK, sample applications, "Exception Path"): frames that are no
  * RoCE for us go to a netdev of the kernel's, and what the kernel sends there goes out by the port.
- * Between the lcores and who carries to the kernel are two rings: a kernel that stops reading fills
- * one, and one that floods fills the other, and an lcore takes a few frames of that in a poll.
+ * Between the lcores and who carries to the kernel are rings. A kernel that stops reading fills
+ * one, one that floods fills another, and an lcore takes a few frames of that in a poll. By the
+ * third an lcore gets buffers back: who carries may lose its core at any time, and who needed the
+ * pool at that moment would wait for it.
  *
  * Threads: the lcore.
  */
@@ -22,11 +24,13 @@ struct rcd_lport;
 /** Frames that may wait for the kernel, and for the port. */
 #define RCD_EXCEPTION_TO   512
 #define RCD_EXCEPTION_FROM 256
+#define RCD_EXCEPTION_BACK 512
 
 /** That of one port. */
 struct rcd_exception {
 	struct rte_ring *to;   /**< lcores put, the carrier takes */
 	struct rte_ring *from; /**< the carrier puts, the first lcore takes */
+	struct rte_ring *back; /**< likewise: buffers of frames that were carried */
 	int wake_fd;           /**< an eventfd that wakes the carrier */
 	bool asleep;           /**< it waits for that; atomic */
 	uint64_t wake_ns;      /**< when it may be woken next; relaxed, lcores store it */
@@ -65,6 +69,11 @@ rcd_exception_waits(const struct rcd_lcore *lcore);
 /** One thread, the carrier: frames for the kernel, its own from now on. @return how many */
 uint32_t
 rcd_exception_take(struct rcd_exception *exception, struct rte_mbuf **mbufs, uint32_t max);
+
+/** One thread, the carrier: their buffers, which are used up. */
+void
+rcd_exception_give_back(
+	const struct rcd_exception *exception, struct rte_mbuf **mbufs, uint32_t count);
 
 /** One thread, the carrier: whether there is room for a frame of the kernel's. */
 bool

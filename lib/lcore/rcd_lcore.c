@@ -53,7 +53,7 @@ rcd_lcore_create(
 	struct rcd_lcores *lcores, uint32_t index, unsigned int lcore_id, struct rte_mempool *pool)
 {
 	int socket_id = (int)rte_lcore_to_socket_id(lcore_id);
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = -1 };
 	struct rcd_lcore *lcore =
 		rte_zmalloc_socket("rocade_lcore", sizeof(*lcore), RCD_CACHE_LINE, socket_id);
 
@@ -135,6 +135,8 @@ rcd_lcore_wake(struct rcd_lcore *lcore)
 {
 	uint64_t one = 1;
 
+	/* What it is woken for before the look: it looks for that behind its word of sleep. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST) &&
 		write(lcore->wake_fd, &one, sizeof(one)) < 0) {
 		/* Full: it is going to wake up anyway. */

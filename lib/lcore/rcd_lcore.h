@@ -46,8 +46,10 @@ struct rcd_txq {
 	const struct rcd_lport *lport;
 	uint16_t first;
 	uint16_t count;
-	bool paused;    /**< its port is stopped for a moment; it is not among the lcore's txqs */
-	uint32_t fresh; /**< frames queued since they were counted last, and their bytes */
+	bool paused;     /**< its port is stopped for a moment; it is not among the lcore's txqs */
+	bool blind;      /**< packets can't end the lcore's sleep */
+	uint32_t errors; /**< of the descriptor that would, and ended sleeps */
+	uint32_t fresh;  /**< frames queued since they were counted last, and their bytes */
 	uint64_t fresh_bytes;
 	struct rte_mbuf *mbufs[RCD_BURST_MAX];
 	struct rcd_turn_list blocked; /**< wait for the port to take something */

@@ -152,9 +152,20 @@ rcd_lcores_wake_control(const struct rcd_lcores *lcores)
 }
 
 void
+rcd_lcores_look_again(const struct rcd_lcores *lcores, const struct rte_ring *ring)
+{
+	RCD_ON_CONTROL();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!rte_ring_empty(ring))
+		rcd_lcores_wake_control(lcores);
+}
+
+void
 rcd_lcores_told(const struct rcd_lcores *lcores, const struct rte_ring *ring)
 {
 	RCD_ON_LCORES();
+	/* What was put before the look at what was taken; who takes has it the other way round. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (rte_ring_count(ring) <= lcores->count)
 		rcd_lcores_wake_control(lcores);
 }

@@ -114,4 +114,8 @@ rcd_lcores_wake_control(const struct rcd_lcores *lcores);
 void
 rcd_lcores_told(const struct rcd_lcores *lcores, const struct rte_ring *ring);
 
+/** After such a ring was emptied, or as much of it as there was time for: the rest wakes it. */
+void
+rcd_lcores_look_again(const struct rcd_lcores *lcores, const struct rte_ring *ring);
+
 #endif /* RCD_LCORES_H */

@@ -222,6 +222,7 @@ poll_nap(struct rcd_lcore *lcore)
 	uint64_t next_ns = rcd_wheel_next(&lcore->wheel);
 	uint64_t nap_ns = rcd_rx_wait_longest(lcore);
 	struct timespec timeout;
+	int count;
 
 	/* Nobody rings for what a budget left for the next poll. */
 	if (next_ns <= now_ns || poll_carries_over(lcore))
@@ -240,10 +241,10 @@ poll_nap(struct rcd_lcore *lcore)
 		 * has its wake-up descriptor too, and could make a read of it block.
 		 */
 		rte_rcu_qsbr_thread_offline(lcore->rcu, lcore->index);
-		if (epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL) < 0) {
-			/* Time to look, whatever it was. */
-		}
+		count = epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL);
 		rte_rcu_qsbr_thread_online(lcore->rcu, lcore->index);
+		/* Time to look, whatever it was. */
+		rcd_rx_wait_woken(lcore, events, count);
 	}
 	rcd_rx_wait_disarm(lcore);
 	poll_set_sleeping(lcore, 0);

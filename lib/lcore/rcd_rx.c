@@ -146,7 +146,7 @@ rx_multicast(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struc
 		if (other == lcore ||
 			__atomic_load_n(&other->mcast[lport->index], __ATOMIC_RELAXED) == NULL)
 			continue;
-		rte_mbuf_refcnt_update(mbuf, 1);
+		rte_pktmbuf_refcnt_update(mbuf, 1);
 		rx_hand_over(lcore, other, lport, mbuf);
 		got++;
 	}
@@ -228,6 +228,9 @@ rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struc
 
 	if (likely(lport->exception == NULL))
 		return true;
+	/* Longer than any packet of RoCE's, whatever its first piece says. */
+	if (mbuf->nb_segs > 1)
+		return false;
 	if (rcd_gid_is_multicast(&pkt->dgid))
 		return true;
 	view = rcd_lport_view(lport);

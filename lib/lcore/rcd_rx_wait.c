@@ -8,6 +8,7 @@
 
 #include <rte_ethdev.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
@@ -17,6 +18,7 @@
 #define LONG_NS      1000000000 /**< whoever gives us work ends the sleep */
 #define INTERRUPT_NS 100000000  /**< drivers differ in what came before one was asked for */
 #define BLIND_NS     1000000    /**< a port can't wake us */
+#define ERRORS_MAX   1000       /**< of a descriptor */
 
 /* That of the lcore's queue of a port. @return NULL: packets don't come to it by this port */
 static const struct rcd_rx_wait *
@@ -25,13 +27,13 @@ rx_wait_of(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	return lcore->index < lport->queues ? &lport->rx_waits[lcore->index] : NULL;
 }
 
-static int
+static bool
 rx_wait_watch(
 	const struct rcd_lcore *lcore, const struct rcd_rx_wait *wait, int op, uint32_t events)
 {
-	struct epoll_event event = { .events = events };
+	struct epoll_event event = { .events = events, .data.fd = wait->fd };
 
-	return epoll_ctl(lcore->sleep_fd, op, wait->fd, &event);
+	return epoll_ctl(lcore->sleep_fd, op, wait->fd, &event) == 0;
 }
 
 void
@@ -43,7 +45,8 @@ rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE)
 		return;
 	/* By edge, as all that is never read; what is readable, only once it is armed. */
-	rx_wait_watch(lcore, wait, EPOLL_CTL_ADD,
+	lport->txqs[lcore->index].errors = 0;
+	lport->txqs[lcore->index].blind = !rx_wait_watch(lcore, wait, EPOLL_CTL_ADD,
 		wait->kind == RCD_RX_WAIT_READABLE ? EPOLLONESHOT : EPOLLIN | EPOLLET);
 }
 
@@ -64,7 +67,7 @@ rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
 	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
 
 	/* Nobody tells when a port takes what it did not take. */
-	if (txq->count > 0 || lport->impaired)
+	if (txq->count > 0 || txq->blind || lport->impaired)
 		return BLIND_NS;
 	if (lport->wire)
 		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
@@ -79,6 +82,38 @@ rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
 		break;
 	}
 	return BLIND_NS;
+}
+
+/*
+ * A netdev that was down leaves its socket an error, which ends each sleep until it is read. One
+ * that comes back again and again is not waited for any more.
+ */
+static void
+rx_wait_clear(struct rcd_lcore *lcore, int fd)
+{
+	uint8_t byte;
+
+	if (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0) {
+		/* It is. */
+	}
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		struct rcd_txq *txq = lcore->txqs[i];
+		const struct rcd_rx_wait *wait = rx_wait_of(lcore, txq->lport);
+
+		if (wait == NULL || wait->fd != fd || ++txq->errors < ERRORS_MAX)
+			continue;
+		rcd_rx_wait_leave(lcore, txq->lport);
+		txq->blind = true;
+	}
+}
+
+void
+rcd_rx_wait_woken(struct rcd_lcore *lcore, const struct epoll_event *events, int count)
+{
+	RCD_ON_LCORE(lcore);
+	for (int i = 0; i < count; i++)
+		if ((events[i].events & EPOLLERR) && events[i].data.fd >= 0)
+			rx_wait_clear(lcore, events[i].data.fd);
 }
 
 uint64_t
@@ -103,7 +138,7 @@ rcd_rx_wait_arm(const struct rcd_lcore *lcore)
 		const struct rcd_lport *lport = lcore->txqs[i]->lport;
 		const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
 
-		if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE)
+		if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE || lcore->txqs[i]->blind)
 			continue;
 		if (wait->kind == RCD_RX_WAIT_READABLE) {
 			rx_wait_watch(lcore, wait, EPOLL_CTL_MOD, EPOLLIN | EPOLLONESHOT);

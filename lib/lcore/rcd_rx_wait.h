@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct epoll_event;
 struct rcd_lcore;
 struct rcd_lport;
 
@@ -44,6 +45,10 @@ rcd_rx_wait_longest(const struct rcd_lcore *lcore);
 /** Before a sleep: have packets end it. @return false: there are some already */
 bool
 rcd_rx_wait_arm(const struct rcd_lcore *lcore);
+
+/** What ended a sleep. An event of what is no queue has -1 for its descriptor. */
+void
+rcd_rx_wait_woken(struct rcd_lcore *lcore, const struct epoll_event *events, int count);
 
 /** After rcd_rx_wait_arm(), whatever it returned. */
 void

@@ -16,6 +16,7 @@
 
 #define RCD_MAC_LEN          6
 #define RCD_ETH_LEN          14
+#define RCD_ETH_MIN_LEN      60 /**< of a frame, without its check sequence (IEEE 802.3, 4.2.3.3) */
 #define RCD_ETH_TWO_TAGS_LEN 22 /**< with a tag of a VLAN, and of one around it */
 #define RCD_VLAN_TAG_LEN     4
 
