@@ -105,40 +105,49 @@ cm_host_send(void *arg, const struct rcd_cm_way *way, const uint8_t *mad, struct
 	return rcd_gsi_send(host->gsi, way, mad, waiter);
 }
 
-/* What an lcore has to say. */
-struct saying {
-	struct rcd_dev *dev;
-	const struct rcd_gid *source;
-	const struct rcd_gid *group;
-	uint16_t vlan_id;
-	bool leave;
-};
-
 static int
 cm_host_say_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	const struct saying *saying = arg;
+	const struct rcd_cm_host *host = arg;
 
-	rcd_link_membership(lcore, &saying->dev->lport, saying->source, saying->group,
-		saying->vlan_id, saying->leave);
+	for (uint32_t i = 0; i < host->saying_count; i++) {
+		const struct rcd_cm_saying *saying = &host->sayings[i];
+
+		rcd_link_membership(lcore, saying->lport, &saying->source, &saying->group,
+			saying->vlan_id, saying->leave);
+	}
+	lcore->work += host->saying_count;
 	return 0;
+}
+
+void
+rcd_cm_host_flush(struct rcd_cm_host *host)
+{
+	RCD_ON_CONTROL();
+	rcd_gsi_flush(host->gsi);
+	if (host->saying_count > 0)
+		rcd_lcore_call(host->conf.lcores->lcore[0], cm_host_say_on_lcore, host);
+	host->saying_count = 0;
 }
 
 static void
 cm_host_membership(void *arg, uint32_t serial, const struct rcd_gid *source,
 	const struct rcd_gid *group, uint16_t vlan_id, bool leave)
 {
-	const struct rcd_cm_host *host = arg;
-	struct saying saying = {
-		.dev = rcd_dev_by_serial(host->conf.ports, serial),
-		.source = source,
-		.group = group,
+	struct rcd_cm_host *host = arg;
+	const struct rcd_dev *dev = rcd_dev_by_serial(host->conf.ports, serial);
+
+	if (dev == NULL)
+		return;
+	host->sayings[host->saying_count++] = (struct rcd_cm_saying){
+		.lport = &dev->lport,
+		.source = *source,
+		.group = *group,
 		.vlan_id = vlan_id,
 		.leave = leave,
 	};
-
-	if (saying.dev != NULL)
-		rcd_lcore_call(host->conf.lcores->lcore[0], cm_host_say_on_lcore, &saying);
+	if (host->saying_count == RCD_CM_SAYINGS)
+		rcd_cm_host_flush(host);
 }
 
 static int

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "rcd_gid.h"
 #include "rcd_quota.h"
 
 struct rcd_alarms;
@@ -20,6 +21,7 @@ struct rcd_context;
 struct rcd_counters;
 struct rcd_gsi;
 struct rcd_lcores;
+struct rcd_lport;
 struct rcd_ports;
 struct rcd_random;
 struct rcd_request;
@@ -35,11 +37,24 @@ struct rcd_cm_host_conf {
 	uint64_t guid;                 /**< of the engine */
 };
 
+/** What routers are to be told of a group. */
+struct rcd_cm_saying {
+	const struct rcd_lport *lport;
+	struct rcd_gid source;
+	struct rcd_gid group;
+	uint16_t vlan_id;
+	bool leave;
+};
+
+#define RCD_CM_SAYINGS 32 /**< that an lcore is given at once */
+
 /** The CM service of an engine, and QP1. */
 struct rcd_cm_host {
 	struct rcd_cm_host_conf conf;
 	struct rcd_cma *cma;
 	struct rcd_gsi *gsi;
+	uint32_t saying_count;
+	struct rcd_cm_saying sayings[RCD_CM_SAYINGS]; /**< until rcd_cm_host_flush() */
 };
 
 /**
@@ -61,6 +76,13 @@ rcd_cm_host_init(struct rcd_cm_host *host, const struct rcd_cm_host_conf *conf);
 /** End both, after all users. All zero is allowed. */
 void
 rcd_cm_host_fini(struct rcd_cm_host *host);
+
+/**
+ * What is to be sent goes to an lcore, in groups: before the control thread waits, and before a
+ * device goes.
+ */
+void
+rcd_cm_host_flush(struct rcd_cm_host *host);
 
 /** Serve a request of a connection, as rcd_cma_serve(). @return also -ENOMEM */
 int

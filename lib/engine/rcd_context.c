@@ -143,7 +143,7 @@ context_make_tables(struct rcd_context *context)
 static int
 context_make_wake(struct rcd_context *context)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = -1 };
 
 	context->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (context->wake_fd < 0 ||
@@ -212,7 +212,7 @@ int
 rcd_context_join(struct rcd_contexts *all, struct rcd_conn *conn, int fd)
 {
 	struct rcd_context *context;
-	struct stat given, segment;
+	struct stat given;
 
 	RCD_ON_CONTROL();
 	if (conn->context != NULL)
@@ -223,8 +223,8 @@ rcd_context_join(struct rcd_contexts *all, struct rcd_conn *conn, int fd)
 	if (!rcd_ufile_is_memory(fd) || fstat(fd, &given) != 0)
 		return -EBADF;
 	LIST_FOREACH(context, &all->list, link) {
-		if (fstat(context->segment.fd, &segment) != 0 || segment.st_dev != given.st_dev ||
-			segment.st_ino != given.st_ino)
+		if (context->segment.file_dev != given.st_dev ||
+			context->segment.file_ino != given.st_ino)
 			continue;
 		LIST_INSERT_AFTER(rcd_context_first(context), conn, context_link);
 		conn->context = context;

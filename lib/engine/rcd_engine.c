@@ -386,7 +386,8 @@ engine_take_notes(struct rcd_engine *engine)
 	if (read(engine->lcores.note_fd, &count, sizeof(count)) < 0) {
 		/* Read before: the ring tells. */
 	}
-	for (uint32_t i = 0; rte_ring_dequeue_elem(engine->lcores.notes, &note, sizeof(note)) == 0;
+	for (uint32_t i = 0; i < NOTES_AT_ONCE &&
+		rte_ring_dequeue_elem(engine->lcores.notes, &note, sizeof(note)) == 0;
 		i++) {
 		switch ((enum rcd_note_kind)note.kind) {
 		case RCD_NOTE_EVENT: {
@@ -405,12 +406,8 @@ engine_take_notes(struct rcd_engine *engine)
 					engine->ports.devs[note.whom]->lport.serial);
 			break;
 		}
-		/* The rest another time: lcores wake only for a ring that was empty. */
-		if (i + 1 == NOTES_AT_ONCE) {
-			rcd_engine_wake(engine);
-			break;
-		}
 	}
+	rcd_lcores_look_again(&engine->lcores, engine->lcores.notes);
 }
 
 static uint64_t
@@ -449,7 +446,7 @@ void
 rcd_engine_let_go(struct rcd_engine *engine)
 {
 	RCD_ON_CONTROL();
-	rcd_gsi_flush(engine->cm.gsi);
+	rcd_cm_host_flush(&engine->cm);
 	rcd_telemetry_unlock();
 }
 

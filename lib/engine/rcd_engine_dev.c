@@ -35,7 +35,7 @@ engine_dev_gone(void *arg, struct rcd_dev *dev)
 
 	rcd_contexts_end(&engine->contexts, dev);
 	rcd_cma_dev_gone(engine->cm.cma, dev->lport.serial);
-	rcd_gsi_flush(engine->cm.gsi);
+	rcd_cm_host_flush(&engine->cm);
 }
 
 const struct rcd_ports_ops rcd_engine_dev_ops = {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rcd_bits.h"
@@ -220,10 +221,15 @@ static int
 segment_map(struct rcd_segment *segment, uint8_t *addr, int socket_id)
 {
 	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+	struct stat file;
 
 	segment->fd = segment_make_memfd(segment->bytes, 0);
 	if (segment->fd < 0)
 		return segment->fd;
+	if (fstat(segment->fd, &file) != 0)
+		return -errno;
+	segment->file_dev = file.st_dev;
+	segment->file_ino = file.st_ino;
 	if (mmap(addr, segment->bytes, PROT_READ | PROT_WRITE, flags, segment->fd, 0) == MAP_FAILED)
 		return -errno;
 	madvise(addr, segment->bytes, MADV_HUGEPAGE);

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rcd_quota.h"
 #include "rcd_ranges.h"
@@ -28,6 +29,8 @@ struct rcd_clearing {
 struct rcd_segment {
 	struct rcd_shm_hdr *shm; /**< where it is mapped; NULL: it is not */
 	int fd;
+	dev_t file_dev; /**< of fd, as fstat() has them */
+	ino_t file_ino;
 	int huge_fd;          /**< of its second part; -1: it has none */
 	uint64_t bytes;       /**< of the first part */
 	uint64_t huge_bytes;  /**< of the second, behind it */
