@@ -16,6 +16,7 @@
 #include "rcd_kaddr.h"
 #include "rcd_log.h"
 #include "rcd_neigh.h"
+#include "rcd_netlink.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 #include "rcd_unplug.h"
@@ -25,6 +26,7 @@
 
 #define LINKS_NS      UINT64_C(100000000)  /**< between looks at links, with somebody to tell */
 #define LINKS_IDLE_NS UINT64_C(1000000000) /**< without */
+#define NETLINK_NS    UINT64_C(100000000)  /**< between questions that the kernel does not answer */
 
 /* Whether a device may change its link without a word. Wires are ours, and netdevs the kernel's. */
 static bool
@@ -104,6 +106,24 @@ chores_renew_kaddrs(void *arg, uint64_t now_ns)
 	rcd_kaddr_tick(&engine->ports, now_ns);
 }
 
+/* What the kernel told was lost, and it did not say all of it again. */
+static uint64_t
+chores_netlink_due(void *arg, uint64_t done_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	return rcd_netlink_unsure(engine->ports.netlink) ? done_ns + NETLINK_NS : RCD_NEVER;
+}
+
+static void
+chores_ask_kernel(void *arg, uint64_t now_ns)
+{
+	const struct rcd_engine *engine = arg;
+
+	(void)now_ns;
+	rcd_netlink_ready(engine->ports.netlink);
+}
+
 static uint64_t
 chores_memory_due(void *arg, uint64_t done_ns)
 {
@@ -166,6 +186,7 @@ static const struct rcd_chore_ops chores[RCD_CHORES] = {
 	[RCD_CHORE_LINKS] = { chores_links_due, chores_check_links, EVERY_NS },
 	[RCD_CHORE_NEIGHS] = { chores_neighs_due, chores_tick_neighs, RCD_NEIGH_TICK_NS },
 	[RCD_CHORE_KADDRS] = { chores_kaddrs_due, chores_renew_kaddrs, EVERY_NS },
+	[RCD_CHORE_NETLINK] = { chores_netlink_due, chores_ask_kernel, EVERY_NS },
 	[RCD_CHORE_MEMORY] = { chores_memory_due, chores_check_memory, EVERY_NS },
 	[RCD_CHORE_REFUSED] = { chores_refused_due, chores_hear_refused, EVERY_NS },
 	[RCD_CHORE_CONNECTIONS] = { chores_connections_due, chores_tick_connections, EVERY_NS },

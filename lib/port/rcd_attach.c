@@ -355,6 +355,8 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 		dev->mtu = mtu;
 	}
 	dev->mtu_max = 0;
+	/* The other driver may have had fewer. */
+	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	err = attach_packet(dev);
 	if (err == 0)
 		return attach_start_port(dev, error, error_len);
@@ -435,7 +437,9 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 	int err = -EINVAL;
 
 	RCD_ON_CONTROL();
-	rcd_dev_wait_look(&sockets);
+	sockets.count = 0;
+	if (dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP)
+		rcd_dev_wait_look(&sockets);
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;
 	switch (dev->conf.attach) {

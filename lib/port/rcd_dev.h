@@ -50,9 +50,10 @@ struct rcd_dev {
 	bool up;
 	bool link_up;      /**< of a netdev, as the kernel says */
 	bool xdp_taken;    /**< likewise: it has an XDP program */
-	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it */
-	bool port_watched; /**< likewise its port */
-	bool reset_asked;  /**< its port is to be set up anew; likewise */
+	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it, too */
+	bool port_watched; /**< its port's events are heard */
+	bool reset_asked;  /**< its port is to be set up anew; atomic, as unplug_asked */
+	uint64_t reset_ns; /**< when that began; 0: it has not, or is over */
 	bool admin_down;   /**< taken down by a command */
 	bool interrupts;   /**< its port was configured for those of receive queues */
 	bool started;

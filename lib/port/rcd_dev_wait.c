@@ -20,7 +20,12 @@
 #define AF_XDP 44
 #endif
 
-/* @return false: it is no socket that a driver receives by */
+/*
+ * Files of clients are among the descriptors, and none of those is asked for anything: who keeps it
+ * may never answer.
+ *
+ * @return false: it is no socket that a driver receives by
+ */
 static bool
 dev_wait_is_ours(int fd, ino_t *inode)
 {
@@ -28,22 +33,23 @@ dev_wait_is_ours(int fd, ino_t *inode)
 	int domain = 0;
 	socklen_t len = sizeof(domain);
 
-	if (fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode) ||
-		getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 ||
+		(domain != AF_PACKET && domain != AF_XDP) || fstat(fd, &status) != 0)
 		return false;
 	*inode = status.st_ino;
-	return domain == AF_PACKET || domain == AF_XDP;
+	return true;
 }
 
 void
 rcd_dev_wait_look(struct rcd_dev_wait_sockets *sockets)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	DIR *dir;
 	const struct dirent *entry;
 	ino_t inode;
 
 	RCD_ON_CONTROL();
 	sockets->count = 0;
+	dir = opendir("/proc/self/fd");
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
@@ -131,7 +137,8 @@ rcd_dev_wait_set(struct rcd_dev *dev, const struct rcd_dev_wait_sockets *before)
 
 	RCD_ON_CONTROL();
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
-	if (lport->wire || lport->impaired || dev_wait_set_interrupts(dev))
+	if (lport->wire || lport->impaired || lport->lcores->idle != RCD_IDLE_SLEEP ||
+		dev_wait_set_interrupts(dev))
 		return;
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
 	dev_wait_set_sockets(lport, before);

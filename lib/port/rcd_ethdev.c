@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_wait.h"
 #include "rcd_lcores.h"
@@ -29,6 +30,9 @@
 
 /** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
 #define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
+
+/** How long a port may ask for patience: a virtual function's may itself be in its reset. */
+#define RESET_NS UINT64_C(30000000000)
 
 /** Buffers of a port that can't put a frame into several, besides those of its descriptors. */
 #define JUMBO_BUFFERS 2047
@@ -105,9 +109,13 @@ ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE,
 		.intr_conf.rxq = dev->interrupts };
 	struct rcd_lport *lport = &dev->lport;
+	uint16_t queues = lport->queues;
 	int err;
 
 	lport->queues = RTE_MIN(lport->queues, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
+	/* Lcores send by those that there were. */
+	if (dev->shown && lport->queues < queues)
+		return -ENODEV;
 	if (lport->queues > 1 && info->flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf =
@@ -195,7 +203,8 @@ ethdev_resume(struct rcd_dev *dev, int err)
 	dev->started = err == 0;
 	if (err == 0) {
 		rcd_dev_wait_again(dev);
-		rcd_lport_resume(&dev->lport);
+		if (dev->shown)
+			rcd_lport_resume(&dev->lport);
 		return;
 	}
 	RCD_LOG(ERR, "%s: its port does not start again: %s", dev->conf.name, strerror(-err));
@@ -205,13 +214,16 @@ ethdev_resume(struct rcd_dev *dev, int err)
 int
 rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 {
-	int err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
-	int started;
+	int err, started;
 
 	RCD_ON_CONTROL();
+	if (dev->reset_ns != 0)
+		return -EAGAIN;
+	err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
 	if (err != -EBUSY || !dev->started)
 		return err;
-	rcd_lport_pause(&dev->lport);
+	if (dev->shown)
+		rcd_lport_pause(&dev->lport);
 	started = rte_eth_dev_stop(dev->lport.port_id);
 	if (started == 0) {
 		err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
@@ -231,10 +243,18 @@ rcd_ethdev_reset(struct rcd_dev *dev)
 	int err;
 
 	RCD_ON_CONTROL();
-	RCD_LOG(NOTICE, "%s: the driver asks for a reset", dev->conf.name);
-	rcd_lport_pause(&dev->lport);
+	if (dev->reset_ns == 0) {
+		RCD_LOG(NOTICE, "%s: the driver asks for a reset", dev->conf.name);
+		rcd_lport_pause(&dev->lport);
+		dev->reset_ns = rcd_clock_ns();
+	}
 	/* It stops the port, if the driver didn't. */
 	err = rte_eth_dev_reset(dev->lport.port_id);
+	if (err == -EAGAIN && rcd_clock_ns() - dev->reset_ns < RESET_NS) {
+		__atomic_store_n(&dev->reset_asked, true, __ATOMIC_RELAXED);
+		return;
+	}
+	dev->reset_ns = 0;
 	if (err == 0)
 		err = ethdev_begin(dev, &info, &what);
 	if (err == 0) {

@@ -34,8 +34,8 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len);
  * Give the port of a started device another MTU; one whose driver can't while it runs is stopped
  * for that, and started again.
  *
- * @return 0, or -errno: it has the old one, unless it does not start any more, and its device is to
- *         be given up (rcd_unplug_asked())
+ * @return 0, or -errno (-EAGAIN: it is being reset): it has the old one, unless it does not start
+ *         any more, and its device is to be given up (rcd_unplug_asked())
  */
 int
 rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu);
@@ -43,7 +43,8 @@ rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu);
 /**
  * What a driver asks for whose device was reset (RTE_ETH_EVENT_INTR_RESET): all is set up anew.
  * A device whose port does not come back is to be given up; one that does may have another MTU
- * (rcd_dev_set_mtu()). Shown.
+ * (rcd_dev_set_mtu()). One that is not ready for it has asked again (rcd_unplug_reset_asked()), and
+ * no lcore touches it meanwhile. Shown.
  */
 void
 rcd_ethdev_reset(struct rcd_dev *dev);

@@ -54,12 +54,10 @@ kaddr_request_addr(struct rcd_ports *ports, const struct rcd_gid *gid, bool add,
 	bool v4 = rcd_gid_is_ipv4(gid);
 	const uint8_t *bytes = v4 ? gid->raw + 12 : gid->raw;
 	size_t len = v4 ? 4 : 16;
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, add ? RTM_NEWADDR : RTM_DELADDR, NLM_F_ACK);
 	struct ifaddrmsg *info;
 
-	nlh->nlmsg_type = add ? RTM_NEWADDR : RTM_DELADDR;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	if (add)
 		nlh->nlmsg_flags |= NLM_F_CREATE | (renew ? NLM_F_REPLACE : NLM_F_EXCL);
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
@@ -82,13 +80,11 @@ kaddr_request_addr(struct rcd_ports *ports, const struct rcd_gid *gid, bool add,
 static int
 kaddr_set_up(struct rcd_ports *ports)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_NEWLINK, NLM_F_ACK);
 	struct nlattr *families, *inet6;
 	struct ifinfomsg *info;
 
-	nlh->nlmsg_type = RTM_NEWLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)ports->kaddr->ifindex;
 	mnl_attr_put_u32(nlh, IFLA_MTU, TUN_MTU);

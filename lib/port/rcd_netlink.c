@@ -33,7 +33,11 @@
 struct rcd_netlink {
 	struct mnl_socket *changes;
 	struct rcd_ports *ports;
-	bool unsure; /**< something is missing here: all has to be asked for */
+	bool unsure;     /**< something is missing here: all has to be asked for */
+	bool complained; /**< that it could not be; until it can */
+	/** Whose addresses are being listed, NULL: nobody's; and those that were, by place. */
+	const struct rcd_dev *listing;
+	bool listed[RCD_GIDS_MAX];
 	_Alignas(struct nlmsghdr) char buffer[BUFFER_BYTES];
 };
 
@@ -100,8 +104,8 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
 	struct rcd_gid first = dev->gids->entries[0].gid;
 
-	if (dev->tuntap != NULL && memcmp(dev->mac, mac, RCD_MAC_LEN) != 0)
-		rcd_tuntap_follow_mac(dev, mac);
+	if (dev->tuntap != NULL && !rcd_tuntap_follow_mac(dev, mac))
+		return;
 	if (rcd_dev_view_set_mac(dev, mac) != 0)
 		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
 	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
@@ -188,7 +192,7 @@ netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	struct nlattr *attr;
 	bool found = false;
 	bool local = false;
-	int err;
+	int err, at;
 
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
@@ -205,6 +209,9 @@ netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 		err = rcd_dev_view_addr_del(dev, &addr.gid);
 	if (err == 0 && dev->started)
 		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
+	at = rcd_dev_gid_find(dev, &addr.gid);
+	if (dev == dev->ports->netlink->listing && at >= 0)
+		dev->ports->netlink->listed[at] = true;
 }
 
 static void
@@ -245,7 +252,8 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 		const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
 
 		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ifi_index);
-		if (dev != NULL) {
+		/* A bridge tells of its ports by messages of the same kind. */
+		if (dev != NULL && info->ifi_family == AF_UNSPEC) {
 			netlink_on_link(dev, nlh);
 			if (dev->started)
 				rcd_dev_check_link(dev);
@@ -276,6 +284,27 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
+/* @return 0, or an error of one that is not known whole */
+static int
+netlink_sync_all(struct rcd_ports *ports)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = ports->devs[i];
+		int one;
+
+		if (dev == NULL || dev->ifindex == 0)
+			continue;
+		one = rcd_netlink_sync(dev);
+		if (one != 0)
+			err = one;
+		if (dev->started)
+			rcd_dev_check_link(dev);
+	}
+	return err;
+}
+
 void
 rcd_netlink_ready(struct rcd_netlink *netlink)
 {
@@ -296,33 +325,47 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 	if (!netlink->unsure || more)
 		return;
 	netlink->unsure = false;
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		struct rcd_dev *dev = ports->devs[i];
-
-		if (dev == NULL || dev->ifindex == 0)
-			continue;
-		rcd_netlink_sync(dev);
-		if (dev->started)
-			rcd_dev_check_link(dev);
-	}
+	netlink->complained &= netlink_sync_all(ports) != 0;
 }
 
 /* A list of one kind; entries of other netdevs are passed over by netlink_on_message(). */
 static int
 netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, type, NLM_F_DUMP);
 	struct rtgenmsg *gen;
 	int err = -EINTR;
 
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
 	gen->rtgen_family = family;
 	/* A list that changed meanwhile may lack something, which the kernel says so. */
 	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
 		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
+	return err;
+}
+
+/* All of a device's addresses, and no others: that one went may be what was lost. */
+static int
+netlink_sync_addrs(struct rcd_dev *dev)
+{
+	struct rcd_netlink *netlink = dev->ports->netlink;
+	int err;
+
+	memset(netlink->listed, 0, sizeof(netlink->listed));
+	netlink->listing = dev;
+	err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
+	netlink->listing = NULL;
+	/* The first one is made of the MAC, whether the kernel has it or not. */
+	for (uint32_t i = 1; err == 0 && i < dev->gids->count; i++) {
+		struct rcd_gid gone = dev->gids->entries[i].gid;
+
+		if (!dev->gids->entries[i].used || netlink->listed[i])
+			continue;
+		err = rcd_dev_view_addr_del(dev, &gone);
+		if (err == 0 && dev->started)
+			rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
+	}
 	return err;
 }
 
@@ -333,33 +376,54 @@ netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-int
-rcd_netlink_sync(struct rcd_dev *dev)
+static int
+netlink_sync(struct rcd_dev *dev)
 {
 	struct rcd_netlink *netlink = dev->ports->netlink;
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_GETLINK, NLM_F_ACK);
 	struct netlink_link link = { .up = dev->link_up };
 	struct ifinfomsg *info;
 	int err;
 
-	RCD_ON_CONTROL();
-	if (netlink == NULL)
-		return -ENOTCONN;
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
 	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, &link);
 	if (err == 0)
 		netlink_take_link(dev, &link);
 	/* Addresses find the device by its place, which it has not yet the first time. */
-	if (err == 0 && dev->shown) {
-		err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
-		if (err == 0)
-			err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
+	if (err == 0 && dev->shown)
+		err = netlink_sync_addrs(dev);
+	if (err == 0 && dev->shown)
+		err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
+	return err;
+}
+
+int
+rcd_netlink_sync(struct rcd_dev *dev)
+{
+	struct rcd_netlink *netlink = dev->ports->netlink;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (netlink == NULL)
+		return -ENOTCONN;
+	err = netlink_sync(dev);
+	/* One that is gone is down, and nothing more can be known of it. */
+	if (err != 0 && err != -ENODEV && dev->shown) {
+		if (!netlink->complained)
+			RCD_LOG(WARNING, "%s: the kernel does not tell all of %s: %s",
+				dev->conf.name, rcd_dev_conf_netdev(&dev->conf), strerror(-err));
+		netlink->unsure = netlink->complained = true;
 	}
 	return err;
+}
+
+bool
+rcd_netlink_unsure(const struct rcd_netlink *netlink)
+{
+	RCD_ON_CONTROL();
+	return netlink != NULL && netlink->unsure;
 }
 
 /* A request about one neighbour. What the kernel answers is learned. @return 0 or -errno */
@@ -367,13 +431,11 @@ static int
 netlink_ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t ndm_flags,
 	const struct rcd_gid *gid)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, type, NLM_F_ACK | flags);
 	bool v4 = rcd_gid_is_ipv4(gid);
 	struct ndmsg *info;
 
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ndm_family = v4 ? AF_INET : AF_INET6;
 	info->ndm_ifindex = (int)dev->ifindex;

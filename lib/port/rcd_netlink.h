@@ -10,6 +10,8 @@
 #ifndef RCD_NETLINK_H
 #define RCD_NETLINK_H
 
+#include <stdbool.h>
+
 #include "rcd_gid.h"
 
 struct rcd_dev;
@@ -28,11 +30,20 @@ rcd_netlink_close(struct rcd_netlink *netlink);
 int
 rcd_netlink_fd(const struct rcd_netlink *netlink);
 
-/** Take what the kernel has told; it never waits. */
+/** Take what the kernel has told, and ask for all of it if something was lost; it never waits. */
 void
 rcd_netlink_ready(struct rcd_netlink *netlink);
 
-/** Read a netdev's link, and once it is started addresses and neighbours. @return 0 or -errno */
+/** Whether what was lost could not be asked for: rcd_netlink_ready() is to be called again. */
+bool
+rcd_netlink_unsure(const struct rcd_netlink *netlink);
+
+/**
+ * Read a netdev's link, and once lcores see its device addresses, which are the only ones then, and
+ * neighbours.
+ *
+ * @return 0; -errno: rcd_netlink_unsure() knows, once lcores see it
+ */
 int
 rcd_netlink_sync(struct rcd_dev *dev);
 

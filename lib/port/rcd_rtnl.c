@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "rcd_thread.h"
@@ -90,6 +91,19 @@ rcd_rtnl_close(struct rcd_rtnl *rtnl)
 		return;
 	rtnl->ops->close(rtnl->arg);
 	free(rtnl);
+}
+
+struct nlmsghdr *
+rcd_rtnl_begin(struct rcd_rtnl_message *message, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *nlh;
+
+	RCD_ON_CONTROL();
+	memset(message, 0, sizeof(*message));
+	nlh = mnl_nlmsg_put_header(message->bytes);
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	return nlh;
 }
 
 /* What is left of a question that ended before its answers did is not taken for the next one's. */
@@ -188,15 +202,13 @@ int
 rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex,
 	struct rcd_rtnl_way *way)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_GETROUTE, NLM_F_ACK);
 	struct answer answer = { .way = way };
 	bool v4 = rcd_gid_is_ipv4(dgid);
 	struct rtmsg *info;
 
 	RCD_ON_CONTROL();
-	nlh->nlmsg_type = RTM_GETROUTE;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->rtm_family = v4 ? AF_INET : AF_INET6;
 	info->rtm_dst_len = v4 ? 32 : 128;

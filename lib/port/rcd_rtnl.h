@@ -18,6 +18,11 @@
 
 struct rcd_rtnl;
 
+/** Room for a question. */
+struct rcd_rtnl_message {
+	_Alignas(struct nlmsghdr) char bytes[256];
+};
+
 /** A socket to the kernel, or what takes its place in a test. */
 struct rcd_rtnl_ops {
 	/** Send a message to the kernel. @return bytes, or -1 and errno */
@@ -46,6 +51,15 @@ rcd_rtnl_create(const struct rcd_rtnl_ops *ops, void *arg, uint32_t port);
 /** NULL is allowed. */
 void
 rcd_rtnl_close(struct rcd_rtnl *rtnl);
+
+/**
+ * Begin a request, to which a header of its type and attributes are added.
+ *
+ * @param flags  besides NLM_F_REQUEST
+ * @return its header, in the message
+ */
+struct nlmsghdr *
+rcd_rtnl_begin(struct rcd_rtnl_message *message, uint16_t type, uint16_t flags);
 
 /**
  * Send a request, and feed all that is answered to a function.

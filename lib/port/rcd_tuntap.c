@@ -87,7 +87,7 @@ tuntap_to_kernel(struct rcd_tuntap *tap)
 	for (uint32_t i = 0; i < count; i++)
 		if (!tuntap_write(tap, &mbufs[i]))
 			rcd_counter_add(counters, RCD_COUNTER_TO_KERNEL_DROP, 1);
-	rte_pktmbuf_free_bulk(mbufs, count);
+	rcd_exception_give_back(&tap->exception, mbufs, count);
 	return count;
 }
 
@@ -108,6 +108,11 @@ tuntap_read(struct rcd_tuntap *tap)
 	if (len <= 0 || len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN)) {
 		rte_pktmbuf_free(mbuf);
 		return NULL;
+	}
+	/* There are NICs that take a shorter one for an attack. */
+	if (len < RCD_ETH_MIN_LEN) {
+		memset(rte_pktmbuf_mtod(mbuf, uint8_t *) + len, 0, RCD_ETH_MIN_LEN - (size_t)len);
+		len = RCD_ETH_MIN_LEN;
 	}
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = (uint32_t)len;
@@ -196,17 +201,18 @@ tuntap_make(struct rcd_tuntap *tap)
 	if (tap->fd < 0)
 		return -errno;
 	memcpy(request.ifr_name, tap->name, sizeof(request.ifr_name));
-	return ioctl(tap->fd, TUNSETIFF, &request) == 0 ? 0 : -errno;
+	if (ioctl(tap->fd, TUNSETIFF, &request) != 0)
+		return -errno;
+	/* One that was there may have promised its last owner's help with checksums. */
+	return ioctl(tap->fd, TUNSETOFFLOAD, 0) == 0 ? 0 : -errno;
 }
 
 static struct ifinfomsg *
-tuntap_put_link(char *buffer, const struct rcd_dev *dev, struct nlmsghdr **nlh)
+tuntap_put_link(struct rcd_rtnl_message *message, const struct rcd_dev *dev, struct nlmsghdr **nlh)
 {
 	struct ifinfomsg *info;
 
-	*nlh = mnl_nlmsg_put_header(buffer);
-	(*nlh)->nlmsg_type = RTM_NEWLINK;
-	(*nlh)->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	*nlh = rcd_rtnl_begin(message, RTM_NEWLINK, NLM_F_ACK);
 	info = mnl_nlmsg_put_extra_header(*nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
 	return info;
@@ -215,24 +221,25 @@ tuntap_put_link(char *buffer, const struct rcd_dev *dev, struct nlmsghdr **nlh)
 static int
 tuntap_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 {
-	_Alignas(struct nlmsghdr) char buffer[256] = { 0 };
+	struct rcd_rtnl_message message;
 	struct nlmsghdr *nlh;
 
-	tuntap_put_link(buffer, dev, &nlh);
+	tuntap_put_link(&message, dev, &nlh);
 	mnl_attr_put_u32(nlh, IFLA_MTU, mtu);
 	return rcd_rtnl_ask(dev->ports->rtnl, nlh, NULL, NULL);
 }
 
+/* The port's MAC. @param flags  of the netdev that are set with it */
 static int
-tuntap_set_mac_up(struct rcd_dev *dev)
+tuntap_set_mac(struct rcd_dev *dev, unsigned int flags)
 {
-	_Alignas(struct nlmsghdr) char buffer[256] = { 0 };
+	struct rcd_rtnl_message message;
 	struct nlmsghdr *nlh;
-	struct ifinfomsg *info = tuntap_put_link(buffer, dev, &nlh);
+	struct ifinfomsg *info = tuntap_put_link(&message, dev, &nlh);
 
 	mnl_attr_put(nlh, IFLA_ADDRESS, RCD_MAC_LEN, dev->mac);
-	info->ifi_flags = IFF_UP;
-	info->ifi_change = IFF_UP;
+	info->ifi_flags = flags;
+	info->ifi_change = flags;
 	return rcd_rtnl_ask(dev->ports->rtnl, nlh, NULL, NULL);
 }
 
@@ -252,7 +259,7 @@ tuntap_set_up(struct rcd_dev *dev)
 	dev->ifindex = if_nametoindex(tap->name);
 	err = tuntap_set_mtu(dev, RTE_MIN(dev->mtu, tap->mtu_max));
 	if (err == 0)
-		err = tuntap_set_mac_up(dev);
+		err = tuntap_set_mac(dev, IFF_UP);
 	rcd_tuntap_set_carrier(dev, false);
 	return err;
 }
@@ -345,6 +352,9 @@ rcd_tuntap_close(struct rcd_dev *dev)
 	/* A port that is stopped, but was not made for the device, may keep some. */
 	if (tap->pool != NULL && rte_mempool_full(tap->pool))
 		rte_mempool_free(tap->pool);
+	else if (tap->pool != NULL)
+		RCD_LOG(WARNING, "%s: its port keeps buffers of %s: their memory is lost",
+			dev->conf.name, tap->name);
 	if (tap->fd >= 0)
 		close(tap->fd);
 	dev->tuntap = NULL;
@@ -384,18 +394,23 @@ rcd_tuntap_follow_mtu(struct rcd_dev *dev, uint32_t mtu)
 	return false;
 }
 
-void
+bool
 rcd_tuntap_follow_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
 	struct rte_ether_addr addr;
 	int err;
 
 	RCD_ON_CONTROL();
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return true;
 	memcpy(addr.addr_bytes, mac, RCD_MAC_LEN);
 	err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &addr);
-	if (err != 0)
-		RCD_LOG(WARNING, "%s: the port hears its old MAC alone: %s", dev->conf.name,
-			strerror(-err));
+	if (err == 0)
+		return true;
+	RCD_LOG(WARNING, "%s: the port keeps its MAC (%s), and so does %s", dev->conf.name,
+		strerror(-err), dev->tuntap->name);
+	tuntap_set_mac(dev, 0);
+	return false;
 }
 
 void

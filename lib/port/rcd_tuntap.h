@@ -54,9 +54,11 @@ rcd_tuntap_set_carrier(struct rcd_dev *dev, bool up);
 bool
 rcd_tuntap_follow_mtu(struct rcd_dev *dev, uint32_t mtu);
 
-/** Likewise its MAC, and whether it hears all frames of the link. */
-void
+/** Likewise its MAC. @return false: it keeps the old one, and so does the netdev */
+bool
 rcd_tuntap_follow_mac(struct rcd_dev *dev, const uint8_t *mac);
+
+/** Likewise whether it hears all frames of the link. */
 void
 rcd_tuntap_follow_promiscuity(struct rcd_dev *dev, bool all);
 

@@ -19,6 +19,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <libmnl/libmnl.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
@@ -27,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -76,7 +76,7 @@ xdp_bpf(enum bpf_cmd command, union bpf_attr *attr)
 }
 
 static enum kind
-xdp_kind_of_bpf(int fd)
+xdp_kind_of_bpf(const char *text)
 {
 	static const struct {
 		const char *name;
@@ -86,14 +86,7 @@ xdp_kind_of_bpf(int fd)
 		{ "anon_inode:btf", KIND_BTF },
 		{ "anon_inode:bpf-prog", KIND_PROGRAM },
 	};
-	char path[64], text[64];
-	ssize_t len;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	len = readlink(path, text, sizeof(text) - 1);
-	if (len <= 0)
-		return KIND_OTHER;
-	text[len] = '\0';
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(text, kinds[i].name) == 0)
 			return kinds[i].kind;
@@ -121,29 +114,31 @@ xdp_bpf_id(int fd, enum kind kind)
 }
 
 /*
- * By the name of a descriptor, since EAL's threads may be making one of this number just now.
+ * By the name of a descriptor: EAL's threads may be making one of this number just now, and files
+ * of clients, which are among them, are not asked for anything.
+ *
  * @return false: nothing that the driver could have made
  */
 static bool
 xdp_identify(int fd, struct held *held)
 {
-	struct stat status;
 	int domain = 0;
-	socklen_t len = sizeof(domain);
-	char path[32];
+	socklen_t domain_len = sizeof(domain);
+	char path[32], text[64];
+	ssize_t len;
 
 	*held = (struct held){ .fd = fd };
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (stat(path, &status) != 0)
+	len = readlink(path, text, sizeof(text) - 1);
+	if (len <= 0)
 		return false;
-	if (S_ISSOCK(status.st_mode)) {
-		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_XDP)
-			return false;
+	text[len] = '\0';
+	if (sscanf(text, "socket:[%" SCNu64 "]", &held->id) == 1) {
 		held->kind = KIND_SOCKET;
-		held->id = status.st_ino;
-		return true;
+		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+			domain == AF_XDP;
 	}
-	held->kind = xdp_kind_of_bpf(fd);
+	held->kind = xdp_kind_of_bpf(text);
 	if (held->kind != KIND_OTHER)
 		held->id = xdp_bpf_id(fd, held->kind);
 	return held->id != 0;
@@ -218,14 +213,12 @@ rcd_xdp_begin(struct rcd_dev *dev)
 static int
 xdp_replace_program(struct rcd_dev *dev, int fd, int expected)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct rcd_rtnl_message message;
+	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_SETLINK, NLM_F_ACK);
 	uint32_t flags = expected >= 0 ? XDP_FLAGS_REPLACE : XDP_FLAGS_UPDATE_IF_NOEXIST;
 	struct ifinfomsg *info;
 	struct nlattr *nest;
 
-	nlh->nlmsg_type = RTM_SETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
 	nest = mnl_attr_nest_start(nlh, IFLA_XDP);

@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -94,6 +95,29 @@ def addresses_follow_the_netdev():
 
 
 @tap.test
+def what_was_lost_is_asked_for():
+    """The kernel tells more than there is room for, and an address goes meanwhile."""
+    def test(veth, a, _):
+        tap.true(a.up(), a.log.read_text())
+        for number in range(20, 24):
+            run('ip', '-n', veth.a, 'addr', 'add', f'192.168.1.{number}/24', 'dev', 'va')
+        until(a, lambda text: '192.168.1.23' in text)
+        a.process.send_signal(signal.SIGSTOP)
+        try:
+            flaps = '\n'.join(f'addr {what} 10.9.{number // 250}.{number % 250 + 1}/32 dev va'
+                              for number in range(2000) for what in ('add', 'del'))
+            run('sh', '-c', f'ip -n {veth.a} -batch - <<EOF\n{flaps}\nEOF')
+            for number in (20, 23):
+                run('ip', '-n', veth.a, 'addr', 'del', f'192.168.1.{number}/24', 'dev', 'va')
+            run('ip', '-n', veth.a, 'addr', 'add', '192.168.1.30/24', 'dev', 'va')
+        finally:
+            a.process.send_signal(signal.SIGCONT)
+        until(a, lambda text: '192.168.1.30' in text and '192.168.1.21' in text and
+              '192.168.1.20' not in text and '192.168.1.23' not in text and '10.9.' not in text)
+    on_veth('packet', 1500, test)
+
+
+@tap.test
 def a_mac_that_changes_reaches_the_neighbours():
     """Two netdevs of one engine, between which nothing leaves it, and their first address."""
     def test(veth, a, _):
@@ -160,6 +184,15 @@ def packets_end_a_sleep():
             time.sleep(2)
             tap.true(polls(a) - before < 1000, f'{mode}: {polls(a) - before} polls for nothing')
             packet_traffic(veth, a, b)
+            # A netdev that was down leaves its socket an error, which would end each sleep.
+            run('ip', '-n', veth.a, 'link', 'set', 'va', 'down')
+            until(a, lambda text: 'state DOWN' in text)
+            run('ip', '-n', veth.a, 'link', 'set', 'va', 'up')
+            until(a, lambda text: 'state ACTIVE' in text)
+            time.sleep(1)
+            before = polls(a)
+            time.sleep(2)
+            tap.true(polls(a) - before < 1000, f'{mode}: {polls(a) - before} polls after a flap')
         on_veth(mode, 1500, test, 'idle = sleep\n')
 
 

@@ -74,7 +74,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "burst", 0, UINT16_MAX, .to = &args->burst },
 		{ "ring", 0, UINT16_MAX, .to = &args->ring },
 		{ "busy", 0, 1, .flag = &args->busy },
-		{ "reset", 0, 1, .flag = &args->reset },
+		{ "reset", 0, 1000, .to = &args->reset },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
 	};
 	unsigned long long number;

@@ -37,7 +37,7 @@ struct impair_args {
 	uint32_t burst; /**< packets that it takes, and gives, in one call; 0: any */
 	uint32_t ring;  /**< places in a queue at most, as it says; 0: as wrapped */
 	bool busy;      /**< it has to be stopped before its MTU can change */
-	bool reset;     /**< it was reset: nothing goes until it is set up */
+	uint32_t reset; /**< it was reset: nothing goes until it was tried so often to set it up */
 	bool rx;        /**< received packets are impaired */
 	bool tx;        /**< sent ones are */
 };

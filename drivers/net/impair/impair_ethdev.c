@@ -8,6 +8,7 @@
 #include <rte_cycles.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
+#include <rte_pause.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,6 +47,7 @@ struct impair_dev {
 	struct impair_args args;
 	uint16_t burst; /**< as in the arguments, UINT16_MAX: any; relaxed */
 	bool down;      /**< it was reset, and is not set up anew yet; relaxed */
+	uint32_t tries; /**< that it takes until it is */
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
 	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
 };
@@ -212,8 +214,12 @@ impair_ethdev_reset(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
-	if (__atomic_exchange_n(&dev->down, false, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&dev->down, __ATOMIC_RELAXED)) {
+		if (--dev->tries > 0)
+			return -EAGAIN;
+		__atomic_store_n(&dev->down, false, __ATOMIC_RELAXED);
 		return 0;
+	}
 	return rte_eth_dev_reset(dev->port_id);
 }
 
@@ -230,9 +236,11 @@ impair_ethdev_close(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
+	/* It may be at it, in EAL's thread. */
 	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
-		rte_eth_dev_callback_unregister(
-			dev->port_id, forwarded[i], impair_ethdev_forward_event, eth);
+		while (rte_eth_dev_callback_unregister(dev->port_id, forwarded[i],
+			       impair_ethdev_forward_event, eth) == -EAGAIN)
+			rte_pause();
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++) {
 		impair_lane_destroy(dev->rx[i].lane);
 		impair_lane_destroy(dev->tx[i].lane);
@@ -447,8 +455,9 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		if (dev->tx[i].lane != NULL)
 			impair_lane_set(dev->tx[i].lane, &next, next.tx, i);
 	}
-	if (!next.reset)
+	if (next.reset == 0)
 		return 0;
+	dev->tries = next.reset;
 	__atomic_store_n(&dev->down, true, __ATOMIC_RELAXED);
 	return rte_eth_dev_callback_process(
 		&rte_eth_devices[port_id], RTE_ETH_EVENT_INTR_RESET, NULL);
@@ -541,4 +550,4 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
-	"reset=<0|1>");
+	"reset=<int>");
