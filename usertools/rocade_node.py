@@ -113,8 +113,10 @@ class Node:
         found = set()
         for family in ('-4', '-6'):
             try:
-                said = subprocess.run(['ip', family, '-j', 'route', 'show', 'default'],
-                                      capture_output=True, text=True, check=False).stdout
+                # Those of policies and of VRFs too.
+                said = subprocess.run(['ip', family, '-j', 'route', 'show', 'table', 'all',
+                                       'default'], capture_output=True, text=True,
+                                      check=False).stdout
                 routes = json.loads(said or '[]')
             except (OSError, ValueError):
                 raise Failure('ip does not tell the default route: is iproute2 there?') from None
@@ -180,6 +182,12 @@ class Node:
         return folder, int(read(folder / 'nr_hugepages', '0')), \
             int(read(folder / 'free_hugepages', '0')) * PAGE_MIB
 
+    def memory(self, numa_node):
+        """MiB of it; 0: not known"""
+        found = re.search(r'MemTotal:\s+(\d+) kB',
+                          read(self.path(f'/sys/devices/system/node/node{numa_node}/meminfo')))
+        return int(found[1]) // 1024 if found else 0
+
     def has_account(self):
         return f'\n{ACCOUNT}:' in '\n' + read(self.path('/etc/passwd'))
 
@@ -217,19 +225,25 @@ def keep(args, path, text):
 
 
 def prepare_hugepages(args, node, numa_node):
-    folder, pages, free = node.hugepages(numa_node)
-    enough = free >= args.hugepages
-    if enough:
+    folder, before, free = node.hugepages(numa_node)
+    pages = before
+    if free >= args.hugepages:
         print(f'hugepages of NUMA node {numa_node}: {free} MiB free')
     else:
         pages += -(-(args.hugepages - free) // PAGE_MIB)
+        total = node.memory(numa_node)
+        if total and pages * PAGE_MIB > total // 2 and not args.force:
+            raise Failure(f'{pages} hugepages would be {pages * PAGE_MIB} MiB of the {total} MiB '
+                          f'that NUMA node {numa_node} has: --force takes them anyway')
         do(args, [put(folder / 'nr_hugepages', f'{pages}\n')])
+        found = node.hugepages(numa_node)[1]
+        if found < pages and not args.dry_run:
+            do(args, [put(folder / 'nr_hugepages', f'{before}\n')])
+            raise Failure(f'the kernel finds {found} of {pages} hugepages on NUMA node '
+                          f'{numa_node}: give it hugepages={pages} on its command line, before '
+                          'memory is in pieces')
     keep(args, node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
          f'w /{folder.relative_to(node.root)}/nr_hugepages - - - - {pages}\n')
-    if not (enough or args.dry_run) and node.hugepages(numa_node)[1] < pages:
-        raise Failure(f'the kernel finds {node.hugepages(numa_node)[1]} of {pages} hugepages on '
-                      f'NUMA node {numa_node}: give it hugepages={pages} on its command line, '
-                      'before memory is in pieces')
 
 
 def prepare(args, node):
@@ -259,10 +273,13 @@ def rule_of(node, nic):
 
 
 def let_account_in(args, node, nic):
-    """A rule of udev's: whenever VFIO gets the NIC, the service's account may open it."""
-    if node.has_account() and keep(args, rule_of(node, nic),
-                                   RULE.format(nic=nic['nic'], account=ACCOUNT)):
+    """A rule of udev's: whenever VFIO gets the NIC, the service's account may open it. True: it is
+    a new one."""
+    changes = node.has_account() and keep(args, rule_of(node, nic),
+                                          RULE.format(nic=nic['nic'], account=ACCOUNT))
+    if changes:
         reload_rules(args)
+    return changes
 
 
 def keep_account_out(args, node, nic):
@@ -272,8 +289,12 @@ def keep_account_out(args, node, nic):
         reload_rules(args)
 
 
+def udev_runs():
+    return shutil.which('udevadm') and os.path.exists('/run/udev/control')
+
+
 def reload_rules(args):
-    if shutil.which('udevadm') and os.path.exists('/run/udev/control'):
+    if udev_runs():
         do(args, [command('udevadm', 'control', '--reload')])
 
 
@@ -281,6 +302,10 @@ def bind_one(args, node, nic, others):
     if nic['driver'] in USER_DRIVERS:
         print(f'{nic["nic"]}: bound to {nic["driver"]} already' +
               ('' if nic['kept'] else ', until the next boot'))
+        # The account may be younger than that.
+        if nic['driver'] == 'vfio-pci' and let_account_in(args, node, nic) and udev_runs():
+            do(args, [command('udevadm', 'trigger', '--action=bind',
+                              f'/sys/bus/pci/devices/{nic["nic"]}')])
         return
     if nic['vendor'] in SHARED_VENDORS:
         print(f'{nic["nic"]}: not bound, its driver of DPDK ({SHARED_VENDORS[nic["vendor"]]}) '

@@ -161,6 +161,9 @@ def says_what_is_missing(machine):
     machine.put('sys/module/vfio/parameters/enable_unsafe_noiommu_mode', 'Y')
     tap.true('reaches all memory' in machine.does('prepare')[-1], 'without an IOMMU')
     machine.does('bind', NIC)
+    machine.put('sys/devices/system/node/node0/meminfo', 'Node 0 MemTotal:       4194304 kB')
+    machine.refuses('of the 4096 MiB that NUMA node 0 has', 'prepare', NIC, '--hugepages', '2048')
+    machine.does('prepare', NIC, '--hugepages', '2048', '--force')
     for size in ('0', '-1', '99999999'):
         tap.true(machine.node('prepare', '--hugepages', size)[2], size)
 
@@ -183,6 +186,8 @@ def binds(machine):
     tap.true(f'KERNEL=="{OTHER}"' in said and said.endswith(f"' > /{rule}"), said)
     machine.put(rule, said.removeprefix("echo '").removesuffix(f"' > /{rule}"))
     tap.true(not any(rule in line for line in machine.does('bind', OTHER)), 'twice')
+    # One that was bound before there was an account.
+    tap.true(machine.does('bind', NIC)[1].endswith(f'70-rocade-{NIC}.rules'), 'bound before')
     (machine.programs / 'driverctl').unlink()
     lines = machine.does('bind', OTHER)
     tap.equal(lines[1], f'dpdk-devbind.py -b vfio-pci {OTHER}', 'without driverctl')
