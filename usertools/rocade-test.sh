@@ -113,6 +113,9 @@ fi
 "$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
 	echo "rocade-test: no headers for DPDK drivers: net_impair is NOT built, and NOT tested"
 options+=("-Ddriver_sdk=$builds/dpdk-driver-sdk")
+# Tests begin hundreds of programs in Python. Where python3 is a script that looks for one each time
+# (pyenv), that costs more than most of them.
+PATH=$(dirname "$(python3 -c 'import sys; print(sys.executable)')"):$PATH
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 logs=()
