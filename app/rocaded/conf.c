@@ -14,7 +14,11 @@
 #include "conf_file.h"
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
+#include "rcd_limits.h"
 #include "rcd_text.h"
+
+#define CONF_TEXT_OF(number) #number
+#define CONF_TEXT(number)    CONF_TEXT_OF(number)
 
 /* Where the lines that are read belong. */
 enum conf_place {
@@ -147,7 +151,8 @@ conf_engine_idle(struct conf *conf, const char *val)
 static const char *
 conf_engine_clients(struct conf *conf, const char *val)
 {
-	return conf_take_count(&conf->engine.clients, val, 1, 4096, "a number from 1 to 4096");
+	return conf_take_count(&conf->engine.clients, val, 1, RCD_CLIENTS_MAX,
+		"a number from 1 to " CONF_TEXT(RCD_CLIENTS_MAX));
 }
 
 static const char *

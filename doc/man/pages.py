@@ -25,6 +25,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STRING = r'"(?:\\.|[^"\\])*"'
+LIMITS = dict(re.findall(r'^#define (RCD_\w+) +(\d+)$',
+                         (ROOT / 'lib/base/rcd_limits.h').read_text(encoding='utf-8'), re.M))
 
 
 def load_rocade():
@@ -48,6 +50,7 @@ def entries(path, macro):
 
 
 def value(arg):
+    arg = re.sub(r'\bRCD_\w+', lambda name: LIMITS.get(name[0], name[0]), arg)
     strings = re.findall(STRING, arg)
     if strings:
         return ''.join(text[1:-1] for text in strings).replace('\\"', '"').replace('\\\\', '\\')

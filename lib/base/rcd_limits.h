@@ -47,4 +47,28 @@
 /** Addresses of a device: what a reply of the control protocol has room for. */
 #define RCD_GIDS_MAX 128
 
+/**
+ * What an MTU of IP is above a path MTU that fits into it: as much as rxe takes off a netdev's, so
+ * that both ends of a link come to the same.
+ */
+#define RCD_PATH_MTU_ROOM_BYTES 80
+
+/** Connections of an engine: places that each lcore has for clients. */
+#define RCD_CLIENTS_MAX 4096
+
+/** Queue pairs of an engine: the low bits of a queue pair number are a place in a table. */
+#define RCD_QP_SLOTS 65536
+
+/** Numbers of queue pairs that have meanings of their own: below this (IBTA Vol. 1, 3.9). */
+#define RCD_QPNS_RESERVED 16
+
+/** Memberships of multicast groups, of a device and an lcore: room of their table. */
+#define RCD_MCAST_GROUPS 1024
+
+/** Neighbours, of all devices and clients: each is asked for again now and then. */
+#define RCD_NEIGHS_MAX 4096
+
+/** Connections of the CM service, of all clients, those in timewait included. */
+#define RCD_CMA_CONNECTIONS 65536
+
 #endif /* RCD_LIMITS_H */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "rcd_check.h"
+#include "rcd_limits.h"
 #include "rcd_thread.h"
 
 /** Of a total, this part is root's alone: whoever is to mend things gets in. */
@@ -172,9 +173,10 @@ int
 rcd_quota_owe(struct rcd_quota_book *book, struct rcd_quota_entry *heir, uid_t uid,
 	enum rcd_resource resource, uint64_t amount)
 {
-	struct rcd_quota_user *user = quota_user_get(book, uid);
+	struct rcd_quota_user *user;
 
 	RCD_ON_CONTROL();
+	user = quota_user_get(book, uid);
 	memset(heir, 0, sizeof(*heir));
 	if (user == NULL)
 		return -ENOMEM;
@@ -209,11 +211,12 @@ rcd_quota_may_owe(const struct rcd_quota_book *book, enum rcd_resource resource,
 int
 rcd_quota_move(struct rcd_quota_entry *entry, uid_t uid)
 {
-	struct rcd_quota_user *user = quota_user_get(entry->book, uid);
-	struct rcd_quota_user *before = entry->user;
-	uint32_t *count = quota_kind_of(entry);
+	struct rcd_quota_user *user, *before = entry->user;
+	uint32_t *count;
 
 	RCD_ON_CONTROL();
+	count = quota_kind_of(entry);
+	user = quota_user_get(entry->book, uid);
 	if (user == NULL)
 		return -ENOMEM;
 	for (int i = 0; i < RCD_RESOURCE_COUNT; i++) {

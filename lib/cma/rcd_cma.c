@@ -12,6 +12,7 @@
 #include "rcd_bits.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_tell.h"
+#include "rcd_limits.h"
 #include "rcd_thread.h"
 
 #define LIFE_NS       (UINT64_C(4096) << 16) /**< of a packet, as the kernel assumes on RoCE */

@@ -40,8 +40,7 @@
 #include "rcd_mad.h"
 #include "rcd_waiter.h"
 
-#define RCD_CMA_CONNECTIONS 65536 /**< of all clients, those in timewait included */
-#define RCD_CMA_REQ_RATE    20000 /**< requests taken in a second, of all peers */
+#define RCD_CMA_REQ_RATE 20000 /**< requests taken in a second, of all peers */
 
 /** What the host does for the service. All of it in the control thread, none of it blocks. */
 struct rcd_cma_ops {
@@ -66,7 +65,8 @@ struct rcd_cma_ops {
 	void (*count)(void *arg, uint32_t serial, enum rcd_counter counter, uint64_t add);
 
 	/**
-	 * Send a MAD of RCD_MAD_LEN bytes to QP1 of the way's remote end, now.
+	 * Send a MAD of RCD_MAD_LEN bytes to QP1 of the way's remote end, before the step of the
+	 * control thread ends: the host may send several together.
 	 *
 	 * @param waiter  is called when it pays to try again, if -EAGAIN is returned; NULL: nobody
 	 *                waits

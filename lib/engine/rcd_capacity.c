@@ -37,6 +37,9 @@
 /** Mappings of a process where the kernel does not say: what it begins with. */
 #define MAPPINGS_UNKNOWN 65530
 
+/** Connections kept for requests that no listener is charged for yet. */
+#define REQUESTS_KEPT 16
+
 #define HUGEPAGES       "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 #define HUGEPAGES_LARGE "/sys/kernel/mm/hugepages/hugepages-1048576kB/"
 
@@ -160,14 +163,14 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 		.queue_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES,
 		/* Half of what is free: the next engine starts, and others have some. */
 		.hugepages = capacity_left((huge > reserved ? huge - reserved : 0) / 2, 0),
-		.qps = 65536 - 16,
+		.qps = RCD_QP_SLOTS - RCD_QPNS_RESERVED,
 		.cqs = 1u << 18,
 		.cq_slots = 1u << 28,
 		.srqs = 1u << 16,
 		.mrs = 1u << 20,
 		.pds = 1u << 16,
 		.ahs = RCD_AHS_MAX,
-		.groups = 1024,
+		.groups = RCD_MCAST_GROUPS,
 		.cm_ids = 1u << 18,
 		/*
 		 * Of all spaces together no more than one has: wherever users take theirs, none
@@ -175,8 +178,8 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 		 */
 		.cm_ports = RCD_CMA_EPHEMERAL_COUNT,
 		/* A request has one before its listener is charged for it. */
-		.cm_connections = 65536 - 16,
+		.cm_connections = RCD_CMA_CONNECTIONS - REQUESTS_KEPT,
 		.cm_events = 1u << 19,
-		.neighbours = 4096,
+		.neighbours = RCD_NEIGHS_MAX,
 	};
 }

@@ -32,7 +32,7 @@ struct rcd_engine_conf {
 	/** Who may administer besides root and the user that created the engine; -1: nobody. */
 	int64_t admin_uid;
 	int64_t admin_gid; /**< likewise, who has this group */
-	uint32_t clients;  /**< most at once: 1 to 4096 */
+	uint32_t clients;  /**< most at once: 1 to RCD_CLIENTS_MAX */
 	enum rcd_idle idle;
 	uint32_t mbufs;         /**< per NUMA node; 0: 16383, and fewer where memory is short */
 	uint32_t lcores;        /**< of the EAL worker lcores, so many at most; 0: all of them */

@@ -10,6 +10,7 @@
 
 #include "rcd_id.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_random.h"
 #include "rcd_thread.h"
 
@@ -34,16 +35,17 @@ int
 rcd_qpns_take(struct rcd_qpns *qpns, uint32_t lcore_index, uint32_t *qpn)
 {
 	uint8_t *owner = qpns->lcores->qp_owner;
-	uint32_t random = rcd_random_u32(qpns->random);
+	uint32_t random;
 
 	RCD_ON_CONTROL();
+	random = rcd_random_u32(qpns->random);
 	for (uint32_t i = 0; i < RCD_QP_SLOTS; i++) {
 		uint32_t slot = (random + i) % RCD_QP_SLOTS;
 		uint8_t high = (uint8_t)(qpns->high[slot] + 1 + (random >> 16) % 255);
 		uint32_t number = high * RCD_QP_SLOTS + slot;
 
-		/* Numbers below 16 and the one of multicast have meanings of their own. */
-		if (number < 16 || number == RCD_QPN_MULTICAST || owner[slot] != 0)
+		/* The lowest numbers and the one of multicast have meanings of their own. */
+		if (number < RCD_QPNS_RESERVED || number == RCD_QPN_MULTICAST || owner[slot] != 0)
 			continue;
 		__atomic_store_n(&owner[slot], (uint8_t)(lcore_index + 1), __ATOMIC_RELAXED);
 		qpns->high[slot] = high;

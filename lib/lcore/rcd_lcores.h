@@ -15,9 +15,9 @@
 
 #include "rcd_gid.h"
 #include "rcd_idle.h"
+#include "rcd_limits.h"
 
 #define RCD_LCORES_MAX 16
-#define RCD_QP_SLOTS   65536 /**< of all: the low bits of a queue pair number */
 
 struct rcd_lcore;
 struct rcd_lport;

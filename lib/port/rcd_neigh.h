@@ -17,10 +17,9 @@
 #include <stdint.h>
 
 #include "rcd_hop.h"
+#include "rcd_limits.h"
 #include "rcd_quota.h"
 #include "rcd_waiter.h"
-
-#define RCD_NEIGHS_MAX 4096 /**< of all devices and clients */
 
 /** Time between two calls of rcd_neigh_tick() at least, so that the link is not flooded. */
 #define RCD_NEIGH_TICK_NS UINT64_C(20000000)

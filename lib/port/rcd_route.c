@@ -13,6 +13,7 @@
 #include "rcd_dev.h"
 #include "rcd_hop.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_mcast.h"
 #include "rcd_neigh.h"
 #include "rcd_ports.h"
@@ -87,13 +88,13 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 }
 
 /* The device of this engine that has an address, if its MAC needs no asking. @return NULL: none */
-static struct rcd_dev *
-route_local(struct rcd_dev *dev, const struct rcd_gid *dgid)
+static const struct rcd_dev *
+route_local(const struct rcd_dev *dev, const struct rcd_gid *dgid)
 {
 	if (rcd_dev_gid_find(dev, dgid) >= 0)
 		return dev;
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		struct rcd_dev *other = dev->ports->devs[i];
+		const struct rcd_dev *other = dev->ports->devs[i];
 
 		if (other != NULL && rcd_dev_knows(dev, other) &&
 			rcd_dev_gid_find(other, dgid) >= 0)
