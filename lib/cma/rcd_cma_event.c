@@ -181,9 +181,10 @@ rcd_cma_event_post(struct rcd_cma_event *event)
 void
 rcd_cma_event_tell(struct rcd_cmid *id, enum rcd_cma_event_type type, int status)
 {
-	struct rcd_cma_event *event = rcd_cma_event(id, type, status);
+	struct rcd_cma_event *event;
 
 	RCD_ON_CONTROL();
+	event = rcd_cma_event(id, type, status);
 	if (event != NULL)
 		rcd_cma_event_post(event);
 }

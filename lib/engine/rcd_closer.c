@@ -401,9 +401,10 @@ int
 rcd_closer_admit(struct rcd_closer *closer, int sock, uid_t uid)
 {
 	struct msghdr hdr = { .msg_iovlen = 0 };
-	int err = closer_find_room(closer, uid);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = closer_find_room(closer, uid);
 	if (err == 0)
 		return 0;
 	/* A look: the descriptors stay where they are. */

@@ -26,9 +26,10 @@ int
 rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
 {
 	int ends[2];
-	int err = rcd_stream_open(&conn->quota, SOCK_SEQPACKET, ends);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = rcd_stream_open(&conn->quota, SOCK_SEQPACKET, ends);
 	if (err != 0)
 		return err;
 	conn->events = ends[1];

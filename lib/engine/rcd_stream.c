@@ -9,14 +9,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_thread.h"
+
 /** Kernel memory for events that wait in a stream: a client may have thousands of streams. */
 #define STREAM_BYTES (16 << 10)
 
 int
 rcd_stream_open(struct rcd_quota_entry *quota, int type, int ends[2])
 {
-	int err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
+	int err;
 
+	RCD_ON_CONTROL();
+	err = rcd_quota_charge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 	if (err != 0)
 		return err;
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -35,6 +39,7 @@ rcd_stream_open(struct rcd_quota_entry *quota, int type, int ends[2])
 void
 rcd_stream_close(struct rcd_quota_entry *quota, int sock)
 {
+	RCD_ON_CONTROL();
 	close(sock);
 	rcd_quota_uncharge(quota, RCD_RESOURCE_DESCRIPTORS, 1);
 }

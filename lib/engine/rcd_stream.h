@@ -3,7 +3,7 @@
  * @file
  * Streams of events to clients.
  *
- * Threads: any.
+ * Threads: the control thread.
  */
 #ifndef RCD_STREAM_H
 #define RCD_STREAM_H

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "rcd_lcore.h"
+#include "rcd_limits.h"
 #include "rcd_note.h"
 #include "rcd_thread.h"
 
@@ -133,9 +134,10 @@ rcd_lcores_call(struct rcd_lcores *lcores, int (*fn)(struct rcd_lcore *lcore, vo
 void
 rcd_lcores_synchronize(struct rcd_lcores *lcores)
 {
-	uint64_t token = rte_rcu_qsbr_start(lcores->rcu);
+	uint64_t token;
 
 	RCD_ON_CONTROL();
+	token = rte_rcu_qsbr_start(lcores->rcu);
 	/* They may need this core to get on. */
 	while (rte_rcu_qsbr_check(lcores->rcu, token, false) == 0)
 		sched_yield();

@@ -392,11 +392,12 @@ rcd_ucopy_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_t
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 	uint32_t before = ucopy->posted == ucopy->taken ? 0 : ucopy->head;
-	uint8_t *payload = ucopy_arena_take(ucopy, pkt->payload_len);
 	struct rcd_ujob *last = NULL;
 	struct rcd_staged *staged;
+	uint8_t *payload;
 
 	RCD_ON_LCORE(lcore);
+	payload = ucopy_arena_take(ucopy, pkt->payload_len);
 	ucopy->late = (struct rcd_qp_copy){ .psn = pkt->roce.bth.psn,
 		.own = true,
 		.response = rcd_opcode_is_response(pkt->roce.bth.opcode) };

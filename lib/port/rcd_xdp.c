@@ -237,9 +237,10 @@ rcd_xdp_hold(struct rcd_dev *dev)
 	union bpf_attr attr = { .link_create.target_ifindex = dev->ifindex,
 		.link_create.attach_type = BPF_XDP };
 	int program = -1;
-	int err = xdp_look(&xdp->ours, &xdp->before);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = xdp_look(&xdp->ours, &xdp->before);
 	for (uint32_t i = 0; i < xdp->ours.count; i++)
 		if (xdp->ours.entries[i].kind == KIND_PROGRAM)
 			program = xdp->ours.entries[i].fd;
