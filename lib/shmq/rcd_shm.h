@@ -35,7 +35,7 @@
 /** What the engine says of itself. */
 enum rcd_shm_state {
 	RCD_SHM_LIVE = 1,
-	RCD_SHM_GONE = 2, /**< the engine has closed the session: nothing is served any more */
+	RCD_SHM_GONE = 2, /**< the engine has ended the context: nothing is served any more */
 };
 
 /**
