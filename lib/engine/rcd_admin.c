@@ -14,13 +14,13 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <rte_common.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "rcd_admin_req.h"
+#include "rcd_bytes.h"
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
 #include "rcd_dev_set.h"
@@ -320,7 +320,7 @@ admin_stranger(const struct rcd_admin_req *req, const char *const *members)
 static json_t *
 admin_carry_out(struct rcd_engine *engine, const struct rcd_admin_req *req)
 {
-	for (size_t i = 0; i < RTE_DIM(admin_ops); i++) {
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(admin_ops); i++) {
 		const char *stranger;
 
 		if (strcmp(req->op, admin_ops[i].op) != 0)
@@ -339,10 +339,10 @@ rcd_admin(struct rcd_engine *engine, const char *text)
 	struct rcd_admin_req req;
 	char what[256] = "";
 	json_t *answer = NULL;
-	int err = rcd_admin_req_parse(&req, text, what, sizeof(what));
-	int fd;
+	int err, fd;
 
 	RCD_ON_CONTROL();
+	err = rcd_admin_req_parse(&req, text, what, sizeof(what));
 	if (err == -EINVAL)
 		answer = admin_error("%s", what);
 	else if (err == 0)

@@ -21,6 +21,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_guard.h"
 #include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_mr.h"
@@ -190,7 +191,7 @@ audit_check_queues(struct audit *audit, const struct rcd_context *context)
 				!audit_has(&context->srqs, hqp->srq->handle, hqp->srq)) ||
 			hqp->lcore->qps[hqp->qpn % RCD_QP_SLOTS] != hqp ||
 			context->all->conf.lcores->qp_owner[hqp->qpn % RCD_QP_SLOTS] !=
-				hqp->lcore->index + 1)
+				rcd_lcore_index(hqp->lcore) + 1)
 			audit_wrong(audit, "queue pair %u refers to what is not its client's",
 				hqp->qpn);
 	}

@@ -20,7 +20,7 @@
 #include "rcd_eth.h"
 #include "rcd_gsi.h"
 #include "rcd_hqp.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
 #include "rcd_link.h"
 #include "rcd_lport.h"

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +20,7 @@
 #include "rcd_dev.h"
 #include "rcd_hcq.h"
 #include "rcd_host.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
 #include "rcd_mr.h"
 #include "rcd_neigh.h"
@@ -52,7 +51,7 @@ context_choose_lcore(const struct rcd_lcores *lcores, const struct rcd_dev *dev)
 	struct rcd_lcore *best = lcores->lcore[0];
 
 	for (uint32_t i = 1; i < lcores->count && i < dev->lport.queues; i++)
-		if (lcores->lcore[i]->context_count < best->context_count)
+		if (rcd_lcore_contexts(lcores->lcore[i]) < rcd_lcore_contexts(best))
 			best = lcores->lcore[i];
 	return best;
 }
@@ -68,13 +67,13 @@ context_destroy(struct rcd_context *context)
 	rcd_cm_host_end(&context->cm);
 	/* The client has it as well: closed alone, it would stay in the set. */
 	if (context->wake_fd >= 0) {
-		epoll_ctl(client->lcore->sleep_fd, EPOLL_CTL_DEL, context->wake_fd, NULL);
+		rcd_lcore_unwatch(client->lcore, context->wake_fd);
 		close(context->wake_fd);
 	}
 	rcd_neigh_leave(conf->ports->neighs, &context->quota);
 	if (context->dev != NULL) {
 		rcd_context_objects_leave(context);
-		client->lcore->context_count--;
+		rcd_lcore_context_del(client->lcore);
 		LIST_REMOVE(context, link);
 	}
 	if (client->shm != NULL)
@@ -143,14 +142,10 @@ context_make_tables(struct rcd_context *context)
 static int
 context_make_wake(struct rcd_context *context)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = -1 };
-
 	context->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (context->wake_fd < 0 ||
-		epoll_ctl(context->client.lcore->sleep_fd, EPOLL_CTL_ADD, context->wake_fd,
-			&event) != 0)
+	if (context->wake_fd < 0)
 		return -errno;
-	return 0;
+	return rcd_lcore_watch(context->client.lcore, context->wake_fd);
 }
 
 /* What a connection had before, but for itself, is the context's. */
@@ -203,7 +198,7 @@ rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev
 	LIST_INSERT_HEAD(&all->list, context, link);
 	LIST_INSERT_HEAD(&context->conns, conn, context_link);
 	conn->context = context;
-	context->client.lcore->context_count++;
+	rcd_lcore_context_add(context->client.lcore);
 	rcd_lcore_call(context->client.lcore, context_add_on_lcore, &context->client);
 	return 0;
 }

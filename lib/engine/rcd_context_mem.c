@@ -11,10 +11,11 @@
 #include "rcd_copyq.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_log.h"
 #include "rcd_near.h"
 #include "rcd_qp.h"
+#include "rcd_queue.h"
 #include "rcd_segment.h"
 #include "rcd_thread.h"
 #include "rcd_ucopy.h"
@@ -52,7 +53,7 @@ rcd_context_mem_make(struct rcd_context *context)
 	const struct rcd_contexts_conf *all = &context->all->conf;
 	const struct rcd_segment_conf conf = { .quota = all->quota,
 		.generation = all->generation,
-		.socket_id = context->client.lcore->socket_id,
+		.socket_id = rcd_lcore_socket_id(context->client.lcore),
 		.entry = &context->quota,
 		.work = all->work };
 	int err;
@@ -141,7 +142,7 @@ rcd_context_mem_copy(
 		return -EOPNOTSUPP;
 	if (context->client.ucopy != NULL)
 		return context_mem_is_broken(context) ? -EPERM : -EBUSY;
-	ucopy = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*ucopy));
+	ucopy = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*ucopy));
 	if (ucopy == NULL)
 		return -ENOMEM;
 	err = rcd_segment_alloc(

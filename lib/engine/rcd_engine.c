@@ -7,11 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <rte_errno.h>
-#include <rte_ethdev.h>
-#include <rte_launch.h>
-#include <rte_lcore.h>
-#include <rte_malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +38,8 @@
 #include "rcd_hop.h"
 #include "rcd_idle.h"
 #include "rcd_inbox.h"
-#include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_neigh.h"
 #include "rcd_note.h"
@@ -62,32 +57,12 @@
 #define ALARMS_AT_ONCE  256
 #define WAITERS_AT_ONCE 64 /**< each may be a request that is served */
 
-/** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
-#define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
-#define MBUF_CACHE 256
-
 static int
 engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)source << 32 };
 
 	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
-}
-
-static int
-engine_make_pool(struct rcd_engine *engine, int socket_id)
-{
-	uint32_t count = engine->conf.mbufs != 0 ? engine->conf.mbufs : 16383;
-	char name[32];
-
-	if (engine->pools[socket_id] != NULL)
-		return 0;
-	snprintf(name, sizeof(name), "rocade_mbufs_%d", socket_id);
-	/* With little memory a smaller pool does too; senders wait for buffers then. */
-	for (; count >= 2047 && engine->pools[socket_id] == NULL; count /= 2)
-		engine->pools[socket_id] =
-			rte_pktmbuf_pool_create(name, count, MBUF_CACHE, 0, MBUF_ROOM, socket_id);
-	return engine->pools[socket_id] != NULL ? 0 : -ENOMEM;
 }
 
 static void
@@ -112,36 +87,6 @@ static const struct rcd_lcore_ops lcore_ops = {
 	.rx_gsi = engine_rx_gsi,
 	.wants_neighbour = engine_wants_neighbour,
 };
-
-/* An lcore with buffers near it. */
-static int
-engine_add_lcore(struct rcd_engine *engine, unsigned int lcore_id)
-{
-	int socket_id = (int)rte_lcore_to_socket_id(lcore_id);
-	int err = engine_make_pool(engine, socket_id);
-
-	if (err != 0)
-		return err;
-	return rcd_lcores_add(&engine->lcores, lcore_id, engine->pools[socket_id]);
-}
-
-static int
-engine_make_lcores(struct rcd_engine *engine)
-{
-	uint32_t most = engine->conf.lcores != 0 ? engine->conf.lcores : RCD_LCORES_MAX;
-	unsigned int lcore_id;
-	int err = 0;
-
-	RTE_LCORE_FOREACH_WORKER(lcore_id) {
-		if (err != 0 || engine->lcores.count == RTE_MIN(most, (uint32_t)RCD_LCORES_MAX))
-			break;
-		err = engine_add_lcore(engine, lcore_id);
-	}
-	if (err != 0 || engine->lcores.count > 0)
-		return err;
-	/* Nobody to poll but the program itself. */
-	return engine_add_lcore(engine, rte_get_main_lcore());
-}
 
 /* Applications that poll want cores too: two for each lcore, and one for everything else. */
 static bool
@@ -244,7 +189,7 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		snprintf(error, error_len, "not enough memory for connection management");
 		return err;
 	}
-	err = engine_make_lcores(engine);
+	err = rcd_engine_eal_begin(engine);
 	if (err != 0) {
 		snprintf(error, error_len,
 			"not enough memory for buffers; give EAL more (-m), or hugepages");
@@ -317,8 +262,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	rcd_closer_destroy(engine->closer);
 	rcd_cm_host_fini(&engine->cm);
 	rcd_ports_close(&engine->ports);
-	for (uint32_t i = 0; i < RTE_MAX_NUMA_NODES; i++)
-		rte_mempool_free(engine->pools[i]);
+	rcd_engine_eal_end(engine);
 	if (engine->epoll_fd >= 0)
 		close(engine->epoll_fd);
 	rcd_conns_fini(&engine->conns);
@@ -386,9 +330,7 @@ engine_take_notes(struct rcd_engine *engine)
 	if (read(engine->lcores.note_fd, &count, sizeof(count)) < 0) {
 		/* Read before: the ring tells. */
 	}
-	for (uint32_t i = 0; i < NOTES_AT_ONCE &&
-		rte_ring_dequeue_elem(engine->lcores.notes, &note, sizeof(note)) == 0;
-		i++) {
+	for (uint32_t i = 0; i < NOTES_AT_ONCE && rcd_note_take(&engine->lcores, &note); i++) {
 		switch ((enum rcd_note_kind)note.kind) {
 		case RCD_NOTE_EVENT: {
 			struct rcd_conn *conn = rcd_conns_find(&engine->conns, note.whom);

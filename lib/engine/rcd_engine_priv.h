@@ -12,7 +12,6 @@
 #ifndef RCD_ENGINE_PRIV_H
 #define RCD_ENGINE_PRIV_H
 
-#include <rte_config.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,6 +42,9 @@ enum {
 	RCD_CHORES,
 };
 
+/** NUMA nodes: as many as DPDK is built for, on any machine. */
+#define RCD_NODES_MAX 64
+
 struct rcd_closer;
 struct rte_mempool;
 
@@ -56,7 +58,7 @@ struct rcd_engine {
 	struct rcd_lcores lcores;
 	struct rcd_ports ports;
 	struct rcd_qpns qpns;
-	struct rte_mempool *pools[RTE_MAX_NUMA_NODES];
+	struct rte_mempool *pools[RCD_NODES_MAX];
 	int epoll_fd;
 	struct rcd_closer *closer;
 	struct rcd_quota_book book;
@@ -77,6 +79,16 @@ struct rcd_engine {
 	uint64_t started_ns;
 	struct rcd_counters counters;
 };
+
+/* rcd_engine_eal.c */
+
+/** Make its lcores, and buffers near each. Control thread. @return 0, -ENOMEM or -errno */
+int
+rcd_engine_eal_begin(struct rcd_engine *engine);
+
+/** Free its buffers, when there are no lcores, no devices. Control thread. */
+void
+rcd_engine_eal_end(struct rcd_engine *engine);
 
 /* rcd_engine.c */
 

@@ -7,6 +7,7 @@
 #include "rcd_gsi.h"
 
 #include <errno.h>
+#include <rte_mbuf.h>
 #include <rte_ring_elem.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "rcd_contexts.h"
 #include "rcd_ctrl.h"
 #include "rcd_hop.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_ports.h"
 #include "rcd_qp.h"
 #include "rcd_quota.h"

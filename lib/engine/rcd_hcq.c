@@ -16,6 +16,7 @@
 #include "rcd_cq_event.h"
 #include "rcd_host.h"
 #include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_limits.h"
 #include "rcd_near.h"
 #include "rcd_queue.h"
@@ -94,7 +95,7 @@ rcd_hcq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	err = rcd_quota_charge(&context->quota, RCD_RESOURCE_CQS, 1);
 	if (err != 0)
 		return err;
-	cq = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*cq));
+	cq = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*cq));
 	if (cq == NULL) {
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_CQS, 1);
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 #include "rcd_host.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
@@ -40,7 +41,7 @@
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
 static int
-hqp_check(struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
+hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
 	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
 		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
@@ -110,7 +111,7 @@ hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct 
 
 	if (bytes == 0)
 		return -EINVAL;
-	mem = rcd_near_zalloc(context->client.lcore->socket_id, bytes);
+	mem = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), bytes);
 	if (mem == NULL)
 		return -ENOMEM;
 	hqp->qp = rcd_qp_init(mem, &init);
@@ -167,7 +168,8 @@ static struct rcd_hqp *
 hqp_begin(
 	struct rcd_context *context, const struct rcd_conn *conn, const struct rcd_ctrl_qp_req *req)
 {
-	struct rcd_hqp *hqp = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*hqp));
+	struct rcd_hqp *hqp =
+		rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*hqp));
 
 	if (hqp == NULL)
 		return NULL;
@@ -210,7 +212,8 @@ rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
 		return -ENOMEM;
 	}
-	err = rcd_qpns_take(context->all->conf.qpns, context->client.lcore->index, &hqp->qpn);
+	err = rcd_qpns_take(
+		context->all->conf.qpns, rcd_lcore_index(context->client.lcore), &hqp->qpn);
 	if (err == 0)
 		err = hqp_rings(context, conn, hqp);
 	if (err == 0)

@@ -100,7 +100,7 @@ hqp_modify_more_resources(const struct rcd_context *context, uint32_t count)
 	if (count > RCD_QP_RD_ATOMIC_MAX)
 		return NULL;
 	return rcd_near_zalloc(
-		context->client.lcore->socket_id, rcd_qp_resources_size((uint8_t)count));
+		rcd_lcore_socket_id(context->client.lcore), rcd_qp_resources_size((uint8_t)count));
 }
 
 int

@@ -14,7 +14,7 @@
 #include "rcd_context.h"
 #include "rcd_ctrl.h"
 #include "rcd_host.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_limits.h"
 #include "rcd_near.h"
 #include "rcd_quota.h"
@@ -51,7 +51,7 @@ rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	err = rcd_quota_charge(&context->quota, RCD_RESOURCE_SRQS, 1);
 	if (err != 0)
 		return err;
-	srq = rcd_near_zalloc(context->client.lcore->socket_id, sizeof(*srq));
+	srq = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*srq));
 	if (srq == NULL) {
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_SRQS, 1);
 		return -ENOMEM;

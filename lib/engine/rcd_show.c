@@ -6,7 +6,6 @@
 #include "rcd_show.h"
 
 #include <arpa/inet.h>
-#include <rte_ethdev.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -40,7 +39,7 @@ show_number(const struct rcd_show *show, const char *name, uint64_t val)
 static void
 show_mac(const struct rcd_show *show, const char *name, const uint8_t *mac)
 {
-	char text[RTE_ETHER_ADDR_FMT_SIZE];
+	char text[3 * RCD_MAC_LEN];
 
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
 		mac[3], mac[4], mac[5]);
@@ -99,7 +98,7 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 	if (dev->conf.impair[0] != '\0')
 		show_text(show, "impair", dev->conf.impair);
 	if (dev->pool != NULL)
-		show_number(show, "buffers_free", rte_mempool_avail_count(dev->pool));
+		show_number(show, "buffers_free", rcd_show_eal_buffers(dev));
 }
 
 void
@@ -134,36 +133,6 @@ rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_text(show, "sys_image_guid", guid);
 }
 
-/* What net_impair did: the extended statistics of the port that are its own. */
-static void
-show_impair(const struct rcd_show *show, const struct rcd_dev *dev)
-{
-	struct rte_eth_xstat_name names[128];
-	struct rte_eth_xstat stats[128];
-	int count = rte_eth_xstats_get_names(dev->lport.port_id, names, RTE_DIM(names));
-
-	if (count < 0 || count > (int)RTE_DIM(names) ||
-		rte_eth_xstats_get(dev->lport.port_id, stats, RTE_DIM(stats)) != count)
-		return;
-	for (int i = 0; i < count; i++)
-		if (strstr(names[i].name, "_impair_") != NULL)
-			show_number(show, names[i].name, stats[i].value);
-}
-
-/* What the port counts of frames that no lcore saw, by the names of DPDK's statistics. */
-static void
-show_port(const struct rcd_show *show, const struct rcd_dev *dev)
-{
-	struct rte_eth_stats stats;
-
-	if (dev->lport.wire || rte_eth_stats_get(dev->lport.port_id, &stats) != 0)
-		return;
-	show_number(show, "port_rx_missed_errors", stats.imissed);
-	show_number(show, "port_rx_errors", stats.ierrors);
-	show_number(show, "port_rx_mbuf_allocation_errors", stats.rx_nombuf);
-	show_number(show, "port_tx_errors", stats.oerrors);
-}
-
 void
 rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
 {
@@ -175,9 +144,9 @@ rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
 
 		show_number(show, rcd_counter_name(id), rcd_lport_sum(&dev->lport, id));
 	}
-	show_port(show, dev);
+	rcd_show_eal_port(show, dev);
 	if (show->all && dev->conf.impair[0] != '\0')
-		show_impair(show, dev);
+		rcd_show_eal_impair(show, dev);
 	show->ops->end(show->out);
 }
 
@@ -271,6 +240,18 @@ show_engine_counters(const struct rcd_show *show, struct rcd_engine *engine)
 	show->ops->end(show->out);
 }
 
+/* What only the control thread may look at. */
+static void
+show_engine_rest(const struct rcd_show *show, const struct rcd_engine *engine)
+{
+	RCD_ON_CONTROL();
+	show_number(show, "neighbours", rcd_neigh_count(engine->ports.neighs));
+	show_number(show, "uptime_ns", rcd_clock_ns() - engine->started_ns);
+	show_number(show, "closing", rcd_closer_held(engine->closer));
+	show->ops->flag(show->out, "hugepages", rcd_show_eal_hugepages());
+	show_kernel_addresses(show, engine);
+}
+
 void
 rcd_show_engine(const struct rcd_show *show)
 {
@@ -280,19 +261,14 @@ rcd_show_engine(const struct rcd_show *show)
 	show_text(show, "version", RCD_RELEASE);
 	if (show->all) {
 		show_number(show, "pid", (uint64_t)getpid());
-		show_text(show, "runtime_dir", rte_eal_get_runtime_dir());
+		show_text(show, "runtime_dir", rcd_show_eal_dir());
 		show_text(show, "idle", idle[engine->conf.idle]);
 	}
 	show_number(show, "clients", engine->conns.count);
 	show_number(show, "queue_pairs", engine->qpns.used);
 	show_number(show, "longest_step_work", engine->longest_work);
-	if (show->all) {
-		show_number(show, "neighbours", rcd_neigh_count(engine->ports.neighs));
-		show_number(show, "uptime_ns", rcd_clock_ns() - engine->started_ns);
-		show_number(show, "closing", rcd_closer_held(engine->closer));
-		show->ops->flag(show->out, "hugepages", rte_eal_has_hugepages());
-		show_kernel_addresses(show, engine);
-	}
+	if (show->all)
+		show_engine_rest(show, engine);
 	show_lcores(show, engine);
 	if (show->all)
 		show_engine_counters(show, engine);

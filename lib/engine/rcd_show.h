@@ -68,6 +68,26 @@ rcd_show_counters(const struct rcd_show *show);
 void
 rcd_show_gid(const struct rcd_show *show, const char *name, const struct rcd_gid *gid);
 
+/* rcd_show_eal.c */
+
+/** What the port counts of frames that no lcore saw, by the names of DPDK's statistics. */
+void
+rcd_show_eal_port(const struct rcd_show *show, const struct rcd_dev *dev);
+
+/** What net_impair did: the extended statistics of the port that are its own. */
+void
+rcd_show_eal_impair(const struct rcd_show *show, const struct rcd_dev *dev);
+
+/** How many buffers of its own a device has left. @param dev  that has such */
+uint32_t
+rcd_show_eal_buffers(const struct rcd_dev *dev);
+
+/** Where EAL has its files, and whether it has hugepages. */
+const char *
+rcd_show_eal_dir(void);
+bool
+rcd_show_eal_hugepages(void);
+
 /* rcd_show_object.c */
 
 /**

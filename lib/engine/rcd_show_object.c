@@ -6,9 +6,9 @@
 #include "rcd_show.h"
 
 #include <arpa/inet.h>
-#include <rte_common.h>
 #include <string.h>
 
+#include "rcd_bytes.h"
 #include "rcd_cma_client.h"
 #include "rcd_context.h"
 #include "rcd_dev.h"
@@ -231,7 +231,7 @@ rcd_show_objects(const struct rcd_show *show, const char *kind)
 		rcd_cma_list(show->engine->cm.cma, show_object_cmid, (void *)(uintptr_t)show);
 		return true;
 	}
-	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(kinds); i++) {
 		if (strcmp(kinds[i].name, kind) != 0)
 			continue;
 		LIST_FOREACH(context, &show->engine->contexts.list, link)

@@ -6,6 +6,9 @@
 #include "rcd_exception.h"
 
 #include <errno.h>
+#include <rte_common.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -13,13 +13,13 @@
 #ifndef RCD_EXCEPTION_H
 #define RCD_EXCEPTION_H
 
-#include <rte_mbuf.h>
-#include <rte_ring.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct rcd_lcore;
 struct rcd_lport;
+struct rte_mbuf;
+struct rte_ring;
 
 /** Frames that may wait for the kernel, and for the port. */
 #define RCD_EXCEPTION_TO   512

@@ -8,6 +8,7 @@
 #include "rcd_host.h"
 
 #include <errno.h>
+#include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
 #include "rcd_budget.h"
@@ -371,12 +372,12 @@ host_look_at_hot(struct rcd_lcore *lcore)
 uint32_t
 rcd_host_doorbells(struct rcd_lcore *lcore)
 {
-	uint32_t done = host_look_at_hot(lcore);
-	uint32_t most =
-		done < RCD_WORK_ALL - RCD_WORK_CLIENT ? RCD_WORK_ALL : done + RCD_WORK_CLIENT;
-	uint32_t look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
+	uint32_t done, most, look;
 
 	RCD_ON_LCORE(lcore);
+	done = host_look_at_hot(lcore);
+	most = done < RCD_WORK_ALL - RCD_WORK_CLIENT ? RCD_WORK_ALL : done + RCD_WORK_CLIENT;
+	look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
 	for (uint32_t i = 0; i < look; i++) {
 		uint32_t place = lcore->cold_next++;
 

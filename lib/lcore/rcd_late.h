@@ -9,7 +9,6 @@
 #ifndef RCD_LATE_H
 #define RCD_LATE_H
 
-#include <rte_branch_prediction.h>
 #include <stdint.h>
 
 #include "rcd_budget.h"
@@ -27,7 +26,7 @@ static inline uint32_t
 rcd_late_share(const struct rcd_lcore *lcore, const struct rcd_lclient *client)
 {
 	RCD_ON_LCORE(lcore);
-	if (likely(lcore->polls - client->spent_poll > 1) || lcore->hot_count < 2)
+	if (__builtin_expect(lcore->polls - client->spent_poll > 1, true) || lcore->hot_count < 2)
 		return RCD_WORK_CLIENT;
 	return RCD_WORK_AGAIN;
 }

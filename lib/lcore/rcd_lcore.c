@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -18,6 +20,7 @@
 #include "rcd_clock.h"
 #include "rcd_counter.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_lport.h"
 #include "rcd_mcast.h"
 #include "rcd_reorder.h"

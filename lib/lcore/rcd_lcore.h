@@ -9,10 +9,6 @@
 #ifndef RCD_LCORE_H
 #define RCD_LCORE_H
 
-#include <rte_branch_prediction.h>
-#include <rte_cycles.h>
-#include <rte_mbuf.h>
-#include <rte_ring.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,12 +16,11 @@
 
 #include "rcd_counter.h"
 #include "rcd_lclient.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_limits.h"
 #include "rcd_lport.h"
-#include "rcd_mcast.h"
 #include "rcd_pkt.h"
 #include "rcd_queue.h"
-#include "rcd_reorder.h"
 #include "rcd_rest.h"
 #include "rcd_stage.h"
 #include "rcd_thread.h"
@@ -34,9 +29,12 @@
 #include "rcd_wheel.h"
 
 struct rcd_lcores;
-
-#define RCD_CLIENTS_MAX  4096
-#define RCD_MCAST_GROUPS 1024
+struct rcd_mcast_table;
+struct rcd_reorder_pool;
+struct rte_mbuf;
+struct rte_mempool;
+struct rte_rcu_qsbr;
+struct rte_ring;
 
 /** Ethernet's own bytes around a frame; they count, so that many small ones cost what they cost. */
 #define RCD_FRAME_OVERHEAD 24
@@ -165,15 +163,7 @@ rcd_lcore_create(
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore);
 
-/** End an lcore's sleep, if it sleeps. Any thread. */
-void
-rcd_lcore_wake(struct rcd_lcore *lcore);
-
-/** Run a function on an lcore and wait for it. Control thread. @return the function's answer */
-int
-rcd_lcore_call(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void *arg), void *arg);
-
-/** What waits of those, as much as a poll has a budget for. @return how many */
+/** Do commands (rcd_lcore_call()), as many as a poll has a budget for. @return how many */
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore);
 
@@ -187,24 +177,6 @@ rcd_lcore_touch(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	hqp->touched = true;
 	hqp->next_touched = lcore->touched;
 	lcore->touched = hqp;
-}
-
-/** Another stage begins. @return the one before, to go back to */
-static inline enum rcd_stage
-rcd_stage_enter(struct rcd_lcore *lcore, enum rcd_stage stage)
-{
-	enum rcd_stage before = lcore->stage;
-	uint64_t tsc;
-
-	RCD_ON_LCORE(lcore);
-	if (likely(lcore->stages == NULL))
-		return before;
-	tsc = rte_rdtsc();
-	lcore->stages->cycles[before] += tsc - lcore->stage_tsc;
-	lcore->stages->marks[before]++;
-	lcore->stage = stage;
-	lcore->stage_tsc = tsc;
-	return before;
 }
 
 #endif /* RCD_LCORE_H */

@@ -26,6 +26,8 @@
 #include "rcd_tx.h"
 #include "rcd_verdict.h"
 
+#include <rte_mbuf.h>
+
 /* The control thread is to know of this, unless too many want to tell it things. */
 static void
 link_tell(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rcd_note *note)
@@ -361,12 +363,13 @@ rcd_link_membership(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	const struct rcd_gid *source, const struct rcd_gid *group, uint16_t vlan_id, bool leave)
 {
 	struct rcd_eth eth = { .tagged = vlan_id != 0, .vlan_tci = vlan_id };
-	struct rte_mbuf *mbuf = lcore->txq_of[lport->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
+	struct rte_mbuf *mbuf;
 	struct rcd_gid to;
 	uint8_t *frame;
 	size_t len;
 
 	RCD_ON_LCORE(lcore);
+	mbuf = lcore->txq_of[lport->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
 	if (mbuf == NULL)
 		return;
 	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);

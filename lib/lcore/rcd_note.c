@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Notes of lcores: into the ring, and those that the network causes not too often.
+ * Notes of lcores: into the ring, those that the network causes not too often, and out of it.
  */
 #include "rcd_note.h"
 
@@ -43,4 +43,11 @@ rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note)
 	lcore->note_left--;
 	rcd_note_send(lcore, note);
 	return true;
+}
+
+bool
+rcd_note_take(const struct rcd_lcores *lcores, struct rcd_note *note)
+{
+	RCD_ON_CONTROL();
+	return rte_ring_dequeue_elem(lcores->notes, note, sizeof(*note)) == 0;
 }

@@ -15,6 +15,7 @@
 #include "rcd_gid.h"
 
 struct rcd_lcore;
+struct rcd_lcores;
 
 /** What an lcore tells the control thread. */
 enum rcd_note_kind {
@@ -46,5 +47,9 @@ rcd_note_send(struct rcd_lcore *lcore, struct rcd_note *note);
  */
 bool
 rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note);
+
+/** The next that one of them has sent. Control thread. @return false: there is none */
+bool
+rcd_note_take(const struct rcd_lcores *lcores, struct rcd_note *note);
 
 #endif /* RCD_NOTE_H */

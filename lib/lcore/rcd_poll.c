@@ -5,6 +5,7 @@
  */
 #include "rcd_poll.h"
 
+#include <rte_branch_prediction.h>
 #include <rte_lcore.h>
 #include <rte_pause.h>
 #include <rte_rcu_qsbr.h>
@@ -32,6 +33,7 @@
 #include "rcd_rx.h"
 #include "rcd_rx_wait.h"
 #include "rcd_stage.h"
+#include "rcd_stage_enter.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_tx.h"

@@ -7,7 +7,6 @@
 #ifndef RCD_QUEUE_H
 #define RCD_QUEUE_H
 
-#include <rte_branch_prediction.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -79,7 +78,7 @@ struct rcd_hcq {
 static inline uint32_t
 rcd_hcq_shown(const struct rcd_hcq *cq)
 {
-	return unlikely(cq->gated) ? cq->gate_at : cq->producer;
+	return __builtin_expect(cq->gated, false) ? cq->gate_at : cq->producer;
 }
 
 /** A shared receive queue, the engine's side. */

@@ -7,12 +7,13 @@
 #ifndef RCD_REST_H
 #define RCD_REST_H
 
-#include <rte_mbuf.h>
-#include <rte_ring.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "rcd_limits.h"
+
+struct rte_mbuf;
+struct rte_ring;
 
 /** Of an lcore. */
 struct rcd_rest {

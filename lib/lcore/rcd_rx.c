@@ -5,7 +5,9 @@
  */
 #include "rcd_rx.h"
 
+#include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
 #include "rcd_bth.h"
@@ -25,6 +27,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_stage.h"
+#include "rcd_stage_enter.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"

@@ -10,6 +10,7 @@
 #include "rcd_lclient.h"
 #include "rcd_lcore.h"
 #include "rcd_mr.h"
+#include "rcd_stage_enter.h"
 #include "rcd_thread.h"
 
 static void

@@ -6,7 +6,9 @@
  */
 #include "rcd_tx.h"
 
+#include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
 #include <unistd.h>
 
 #include "rcd_bits.h"
@@ -19,12 +21,14 @@
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_lport.h"
+#include "rcd_mcast.h"
 #include "rcd_mr.h"
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_roce.h"
 #include "rcd_stage.h"
+#include "rcd_stage_enter.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"

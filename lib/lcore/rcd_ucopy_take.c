@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <rte_branch_prediction.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -15,6 +15,8 @@
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

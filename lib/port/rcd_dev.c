@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Devices one by one: how they are found, their MTU and the state of their link.
+ * Devices one by one: how they are found, what they know of each other, their MTU.
  */
 #include "rcd_dev.h"
 
-#include <rte_ethdev.h>
 #include <string.h>
 
-#include "rcd_counter.h"
-#include "rcd_log.h"
-#include "rcd_tuntap.h"
-#include "rcd_thread.h"
-#include "rcd_wr.h"
+#include "rcd_limits.h"
 #include "rcd_ports.h"
+#include "rcd_thread.h"
 
 struct rcd_dev *
 rcd_dev_find(const struct rcd_ports *ports, const char *name)
@@ -79,49 +75,7 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 	if (dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mtu != 0 && mtu > dev->conf.mtu)
 		mtu = dev->conf.mtu;
 	dev->mtu = mtu;
-	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + 80 > mtu)
+	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + RCD_PATH_MTU_ROOM_BYTES > mtu)
 		path_mtu /= 2;
 	dev->path_mtu = path_mtu;
-}
-
-void
-rcd_dev_check_link(struct rcd_dev *dev)
-{
-	struct rte_eth_link link = { .link_status = 0 };
-	bool up;
-
-	RCD_ON_CONTROL();
-	if (dev->conf.attach == RCD_ATTACH_NETDEV)
-		up = dev->link_up;
-	else
-		up = rte_eth_link_get_nowait(dev->lport.port_id, &link) == 0 && link.link_status;
-	if (dev->tuntap != NULL) {
-		rcd_tuntap_set_carrier(dev, up && !dev->admin_down);
-		up = up && dev->link_up;
-	}
-	if (dev->peer != NULL)
-		up = up && !dev->peer->admin_down;
-	up = up && !dev->admin_down;
-	if (up == dev->up)
-		return;
-	dev->up = up;
-	RCD_LOG(NOTICE, "%s: link %s", dev->conf.name, up ? "up" : "down");
-	if (!up)
-		rcd_counter_add(
-			rcd_lport_control_counters(&dev->lport), RCD_COUNTER_LINK_DOWNED, 1);
-	rcd_dev_event(dev, up ? RCD_EVENT_PORT_ACTIVE : RCD_EVENT_PORT_ERR);
-}
-
-uint32_t
-rcd_dev_speed_mbps(const struct rcd_dev *dev)
-{
-	struct rte_eth_link link = { .link_status = 0 };
-
-	RCD_ON_CONTROL();
-	/* What the drivers of wires and netdevs say is made up. */
-	if (dev->conf.attach != RCD_ATTACH_PORT ||
-		rte_eth_link_get_nowait(dev->lport.port_id, &link) != 0 ||
-		link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
-		return 0;
-	return link.link_speed;
 }

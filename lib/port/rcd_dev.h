@@ -91,6 +91,12 @@ rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rc
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type);
 
+/** The MTU is another one, or as near to it as the driver and the configuration let it be. */
+void
+rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu);
+
+/* rcd_dev_link.c */
+
 /** Speed of a device's link. @return Mb/s; 0: not known */
 uint32_t
 rcd_dev_speed_mbps(const struct rcd_dev *dev);
@@ -98,9 +104,5 @@ rcd_dev_speed_mbps(const struct rcd_dev *dev);
 /** Look at the link again; tell clients when it changed. */
 void
 rcd_dev_check_link(struct rcd_dev *dev);
-
-/** The MTU is another one, or as near to it as the driver and the configuration let it be. */
-void
-rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu);
 
 #endif /* RCD_DEV_H */

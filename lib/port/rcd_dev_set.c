@@ -6,13 +6,13 @@
 #include "rcd_dev_set.h"
 
 #include <errno.h>
-#include <rte_ethdev.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "rcd_dev.h"
 #include "rcd_ethdev.h"
+#include "rcd_port.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 
@@ -32,17 +32,17 @@ static int
 dev_set_mtu(struct rcd_dev *dev, uint32_t mtu, char *error, size_t error_len)
 {
 	const char *netdev = rcd_dev_conf_netdev(&dev->conf);
-	struct rte_eth_dev_info info;
+	uint32_t most;
 	int err;
 
 	if (netdev != NULL)
 		return dev_set_refuse(-EINVAL, error, error_len,
 			"mtu: the kernel has that of %s: ip link set %s mtu %u", netdev, netdev,
 			mtu);
-	err = rte_eth_dev_info_get(dev->lport.port_id, &info);
-	if (err == 0 && mtu > info.max_mtu)
+	err = rcd_port_mtu_max(dev->lport.port_id, &most);
+	if (err == 0 && mtu > most)
 		return dev_set_refuse(
-			-EINVAL, error, error_len, "mtu: the port does %u at most", info.max_mtu);
+			-EINVAL, error, error_len, "mtu: the port does %u at most", most);
 	if (err == 0)
 		err = rcd_ethdev_change_mtu(dev, (uint16_t)mtu);
 	/* A wire takes any frame; its driver has nothing to change. */

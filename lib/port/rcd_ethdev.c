@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * An ethdev is configured once, when its device is made: as many queues as lcores, and what else
- * its driver offers of what a device can use.
+ * An ethdev is configured when its device is made, and anew when its driver says that it was reset:
+ * as many queues as lcores, and what else its driver offers of what a device can use. Another MTU
+ * takes no configuring, but may take a stop.
  */
 #include "rcd_ethdev.h"
 
@@ -28,8 +29,8 @@
 #define DESCRIPTORS 1024
 #define POOL_CACHE  64
 
-/** IP MTU that a path MTU of 4096 needs: what rxe takes off a netdev's, added (80 bytes). */
-#define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + 80)
+/** IP MTU that the largest path MTU needs. */
+#define MTU_USEFUL (RCD_PATH_MTU_MAX_BYTES + RCD_PATH_MTU_ROOM_BYTES)
 
 /** How long a port may ask for patience: a virtual function's may itself be in its reset. */
 #define RESET_NS UINT64_C(30000000000)

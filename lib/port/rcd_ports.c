@@ -16,7 +16,7 @@
 #include "rcd_dev_view.h"
 #include "rcd_hop.h"
 #include "rcd_kaddr.h"
-#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
 #include "rcd_link.h"
 #include "rcd_log.h"

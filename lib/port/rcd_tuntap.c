@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rte_ethdev.h>
+#include <rte_mbuf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
