@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+import threads
+from tree import sources, tracked, without_comments
+
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 
@@ -36,19 +39,6 @@ LONG_FUNCTIONS = {
     ('test/unit/test_pkt.c', 'damage'): 'one case per verdict, none longer than a few lines',
 }
 
-# Libraries that know DPDK: the layers above them, below them and beside them do not.
-WITH_DPDK = ('lcore', 'port', 'engine', 'node')
-
-# Libraries whose functions say which thread they belong to (lib/base/rcd_thread.h).
-WITH_THREADS = ('base', 'memory', 'lcore', 'port', 'cma', 'engine')
-
-# What a header may say of its threads, or a function of its own: the marks of those that do.
-THREADS = {
-    'the control thread': r'RCD_ON_CONTROL\(\)', 'Control thread': r'RCD_ON_CONTROL\(\)',
-    'the lcore': r'RCD_ON_LCORES?\(', 'On the lcore': r'RCD_ON_LCORES?\(',
-    'any': '', 'Any thread': '', 'one': '', 'One thread': '',
-}
-
 # Headers of ours that one header includes, at most: none brings everything.
 HEADER_INCLUDES = 14
 
@@ -63,35 +53,6 @@ BANNED = {
     r'\batoi\b': 'atoi: strtol with its error',
     r'\bassert\s*\(': 'assert(): RCD_CHECK for our own invariants, a verdict for the rest',
 }
-
-
-def tracked(root):
-    """Files below the root that belong to the project, as paths relative to it."""
-    names = ''
-    if shutil.which('git'):
-        # Root may look at a user's clone.
-        done = subprocess.run(['git', '-c', 'safe.directory=*', '-C', root, 'ls-files', '-co',
-                               '--exclude-standard'], capture_output=True, text=True, check=False)
-        names = done.stdout
-    if names:
-        paths = [pathlib.Path(name) for name in names.splitlines()]
-    else:
-        paths = [path.relative_to(root) for path in root.rglob('*')]
-        paths = [path for path in paths if path.parts[0] not in ('build', '.git')]
-    return [path for path in paths if (root / path).is_file()]
-
-
-def sources(root, *suffixes):
-    for path in tracked(root):
-        if path.suffix in suffixes:
-            yield path, (root / path).read_text(encoding='utf-8')
-
-
-def without_comments(text):
-    """C text with comments and strings blanked, line numbers kept."""
-    def blank(match):
-        return re.sub(r'[^\n]', ' ', match.group())
-    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
 
 
 def spdx(root):
@@ -204,6 +165,14 @@ def layers(root):
     return allowed
 
 
+def with_dpdk(root):
+    """C files that the build gives DPDK's headers: dpdk_sources of the libraries."""
+    for path, text in sources(root, '.build'):
+        listed = re.search(r'^dpdk_sources = files\((.*?)\)', text, re.S | re.M)
+        for name in re.findall(r"'(\w+\.c)'", listed[1]) if listed else []:
+            yield path.parent / name
+
+
 def layering(root):
     """Libraries include only their own headers and those of declared deps."""
     try:
@@ -213,6 +182,7 @@ def layering(root):
         return
     owner = {path.name: path.parts[1] for path in tracked(root)
              if path.parts[0] == 'lib' and path.suffix in ('.h', '.def')}
+    knowing = {path.parts[1] for path in with_dpdk(root)}
     for path, text in sources(root, '.c', '.h', '.def'):
         if path.parts[0] != 'lib':
             continue
@@ -220,8 +190,30 @@ def layering(root):
             library = path.parts[1]
             if name in owner and owner[name] != library and owner[name] not in allowed[library]:
                 yield f'{path}: includes {name} of lib/{owner[name]}, which is not in its deps'
-        if re.search(r'#include [<"]rte_', text) and path.parts[1] not in WITH_DPDK:
+        if re.search(r'#include [<"]rte_', text) and path.parts[1] not in knowing:
             yield f'{path}: DPDK in a library that has none'
+
+
+def control_without_dpdk(root):
+    """What is not among dpdk_sources reaches no header of DPDK, by whatever of ours; what is, does,
+    but for lcores, whose work is compiled as DPDK is."""
+    including = {path.name: re.findall(r'^#include [<"]([^">]+)', text, re.M)
+                 for path, text in sources(root, '.c', '.h', '.def') if path.parts[0] == 'lib'}
+    knowing = set(with_dpdk(root))
+    for path, _ in sources(root, '.c'):
+        if path.parts[0] != 'lib':
+            continue
+        reached, ways = set(), [[path.name]]
+        found = None
+        while ways and not found:
+            way = ways.pop(0)
+            found = way if way[-1].startswith('rte_') else None
+            ways += [way + [name] for name in including.get(way[-1], ()) if name not in reached]
+            reached.update(including.get(way[-1], ()))
+        if found and path not in knowing:
+            yield f'{path}: no dpdk_sources have it, and it includes {", ".join(found[1:])}'
+        if not found and path in knowing and path.parts[1] != 'lcore':
+            yield f'{path}: among dpdk_sources, and needs nothing of DPDK'
 
 
 def called(root):
@@ -287,40 +279,6 @@ def include_circles(root):
         yield f'{", ".join(sorted(circle))} include each other'
 
 
-def bodies(root):
-    """{function: its body} of those that C files of the libraries define for others."""
-    found = {}
-    for path, text in sources(root, '.c'):
-        if path.parts[0] == 'lib':
-            for kind, name, body in re.findall(
-                    r'^(\w[^\n;{}]*)\n(rcd_\w+)\([^;{}]*\)\n\{\n(.*?)^\}', text, re.M | re.S):
-                if 'static' not in kind:
-                    found[name] = body
-    return found
-
-
-def thread_marks(root):
-    """A header says whose its functions are, and each of them marks that by a statement, which
-    checks it in builds for debugging: a comment alone would not stay true."""
-    body = bodies(root)
-    for path, text in sources(root, '.h'):
-        if path.parts[0] != 'lib' or path.parts[1] not in WITH_THREADS:
-            continue
-        paragraphs = text.split('\n\n')
-        declared = [(name, part) for part in paragraphs
-                    for name in re.findall(r'^(rcd_\w+)\([^{}]*?\);', part, re.M)]
-        said = re.search(r'Threads: (the control thread|the lcore|any|one)\b',
-                         re.sub(r'\n \*', '', paragraphs[0]))
-        if declared and not said:
-            yield f'{path}: does not say "Threads: ..."'
-            continue
-        for name, part in declared:
-            own = re.search(r'\b(Control thread|On the lcore|Any thread|One thread)\b',
-                            ' '.join(re.findall(r'/\*\*.*?\*/', part, re.S)))
-            mark = THREADS[own[1] if own else said[1]]
-            if name in body and not re.search(rf'^\t{mark}', body[name], re.M):
-                yield f'{path}: {name}() is of {own[1] if own else said[1]}, and has no such mark'
-
 def header_of_all(root):
     """No header that everybody includes: who uses something names the header that has it."""
     for path, text in sources(root, '.h'):
@@ -348,7 +306,7 @@ def whole_of_a_room(root):
     the objects that they work on."""
     files, including = {}, {}
     for path, text in sources(root, '.c'):
-        if path.parts[0] == 'lib' and path.parts[1] in WITH_THREADS:
+        if path.parts[0] == 'lib' and path.parts[1] in threads.LIBRARIES:
             files[path.parts[1]] = files.get(path.parts[1], 0) + 1
             for name in re.findall(r'^#include "(\w+_priv\.h)"', text, re.M):
                 including.setdefault((path.parts[1], name), []).append(path.name)
@@ -445,6 +403,12 @@ def versions_agree(root):
                                 ('shmq/rcd_shm.h', 'RCD_SHM_ABI'))]
     if list(spoken) != meant:
         yield f'usertools/rocade_engine.py: speaks version and ABI {spoken}, the headers {meant}'
+    asked = re.search(r'^OP_HELLO, OP_ADMIN = (\d+), (\d+)$',
+                      (root / 'usertools/rocade_engine.py').read_text(), re.M).groups()
+    served = re.findall(r'^RCD_CTRL(?:_CM)?\((\w+),',
+                        (root / 'lib/ctrl/rcd_ctrl.def').read_text(), re.M)
+    if [served[int(number)] for number in asked] != ['HELLO', 'ADMIN']:
+        yield f'usertools/rocade_engine.py: greets and asks by {asked}: not rcd_ctrl.def\'s numbers'
     told = re.search(r"^RELEASE = '(.*)'$", (root / 'usertools/rocade').read_text(), re.M)[1]
     built = re.search(r"^    version: '(.*)',$", (root / 'meson.build').read_text(), re.M)[1]
     if told != built:
@@ -453,14 +417,19 @@ def versions_agree(root):
 
 TABLE = '| finding | a | b | test |\n|---|---|---|---|\n| S1 | a | b | %s |\n'
 TESTS = {'test/a/meson.build': "'b'\n", 'test/a/test_b.c': '"S1 holds"\n'}
+AGREEING = 'MAGIC, VERSION, ABI = 3, 2, 2\nOP_HELLO, OP_ADMIN = 0, 1\n'
 VERSIONS = {'lib/ctrl/rcd_ctrl.h': '#define RCD_CTRL_VERSION 2\n',
             'lib/shmq/rcd_shm.h': '#define RCD_SHM_ABI 2\n',
-            'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 1\n',
+            'lib/ctrl/rcd_ctrl.def': 'RCD_CTRL(HELLO, a)\nRCD_CTRL_CM(ADMIN, b)\n',
+            'usertools/rocade_engine.py': AGREEING.replace('2, 2', '2, 1'),
             'usertools/rocade': "RELEASE = '1'\n", 'meson.build': "    version: '1',\n"}
-RELEASES = {**VERSIONS, 'usertools/rocade_engine.py': 'MAGIC, VERSION, ABI = 3, 2, 2\n',
+RELEASES = {**VERSIONS, 'usertools/rocade_engine.py': AGREEING,
             'meson.build': "    version: '2',\n"}
+NUMBERS = {**VERSIONS, 'usertools/rocade_engine.py': AGREEING.replace('0, 1', '1, 0')}
 LAYERS = {'lib/meson.build': "libraries = [\n'base', 'wire',\n]\n", 'lib/base/meson.build': '',
           'lib/wire/meson.build': "deps = ['base']\n"}
+KNOWING = {'lib/wire/meson.build': "sources = files('c.c')\ndpdk_sources = files('w.c')\n",
+           'lib/wire/w.c': '#include "w.h"\n', 'lib/wire/w.h': '#include <rte_eal.h>\n'}
 
 # (rule, files in which it must find something)
 RULES = [
@@ -477,6 +446,8 @@ RULES = [
     (layering, {**LAYERS, 'lib/wire/w.h': '', 'lib/base/b.c': '#include "w.h"\n'}),
     (layering, {**LAYERS, 'lib/base/meson.build': "deps = ['wire']\n"}),
     (layering, {**LAYERS, 'lib/base/b.c': '#include <rte_eal.h>\n'}),
+    (control_without_dpdk, {**KNOWING, 'lib/wire/c.c': '#include "w.h"\n'}),
+    (control_without_dpdk, {**KNOWING, 'lib/wire/w.h': '\n'}),
     (upward_calls, {**LAYERS, 'lib/wire/w.c': 'int\nrcd_w(void)\n{\n}\n',
                     'lib/base/b.c': 'int\nrcd_b(void)\n{\n\treturn rcd_w();\n}\n'}),
     (call_circles, {'lib/base/a.c': 'int\nrcd_a(int a,\n\tint b)\n{\n\trcd_b();\n}\n',
@@ -486,14 +457,6 @@ RULES = [
                     'lib/base/a.def': 'ROW(rcd_b())\n',
                     'lib/base/b.c': 'int\nrcd_b(void)\n{\n\trcd_a();\n}\n'}),
     (include_circles, {'lib/a/a.h': '#include "b.h"\n', 'lib/b/b.h': '#include "a.h"\n'}),
-    (thread_marks, {'lib/cma/a.h': '/** @file A. */\n\nint\nrcd_a(void);\n'}),
-    (thread_marks, {'lib/cma/a.h': '/** Threads: the\n * control thread. */\n\nint\nrcd_a(int);\n',
-                    'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\tRCD_ON_LCORES();\n}\n'}),
-    (thread_marks, {'lib/base/a.h': '/** Threads: the control thread. */\n\nint\nrcd_a(int);\n',
-                    'lib/base/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
-    (thread_marks, {'lib/cma/a.h': '/** Threads: any. */\n\n/** On the lcore. */\nint\nrcd_a();\n',
-                    'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
-
     (header_of_all, {'lib/a/a.h': ''.join(f'#include "{i}.h"\n' for i in range(15))}),
     (declared_where_said, {'lib/cma/a.h': '/** A. */\nint\nrcd_a(void);\n',
                            'lib/cma/b.c': 'int\nrcd_a(void)\n{\n}\n'}),
@@ -508,10 +471,11 @@ RULES = [
     (findings_tested, {**TESTS, 'doc/security.md': TABLE % ''}),
     (versions_agree, VERSIONS),
     (versions_agree, RELEASES),
+    (versions_agree, NUMBERS),
     (formatting, {'a.c': 'int   a ;\n'}),
     (formatting, {'a.c': 'void\nf(void)\n{\n\tLIST_FOREACH(a, b, c)\n\ta();\n}\n'}),
     (shell_syntax, {'a.sh': 'if\n'}),
-]
+] + threads.RULES
 
 
 def check(rule, example):
