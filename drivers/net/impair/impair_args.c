@@ -18,6 +18,7 @@ const char *const impair_kind_names[IMPAIR_KINDS] = { "drop", "corrupt", "ecn", 
 /* As many as a driver holds back for good measure. */
 #define GAP_MAX      64
 #define DELAY_US_MAX 1000000
+#define QUEUES_MAX   16 /* as impair_steer.h has places for */
 
 struct parse {
 	struct impair_args *args;
@@ -28,7 +29,9 @@ struct parse {
 void
 impair_args_init(struct impair_args *args)
 {
-	*args = (struct impair_args){ .gap = 3, .delay_us = 100, .seed = 1, .tx = true };
+	*args = (struct impair_args){
+		.gap = 3, .delay_us = 100, .seed = 1, .flow = true, .tx = true
+	};
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -73,6 +76,8 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "delay_us", 0, DELAY_US_MAX, .to = &args->delay_us },
 		{ "burst", 0, UINT16_MAX, .to = &args->burst },
 		{ "ring", 0, UINT16_MAX, .to = &args->ring },
+		{ "queues", 2, QUEUES_MAX, .to = &args->queues },
+		{ "flow", 0, 1, .flag = &args->flow },
 		{ "busy", 0, 1, .flag = &args->busy },
 		{ "reset", 0, 1000, .to = &args->reset },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
@@ -128,7 +133,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 {
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
-		NULL };
+		"queues", "flow", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

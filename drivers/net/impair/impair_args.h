@@ -34,22 +34,24 @@ struct impair_args {
 	uint32_t gap;                     /**< packets that pass a reordered one */
 	uint32_t delay_us;                /**< how long a delayed one waits */
 	uint64_t seed;
-	uint32_t burst; /**< packets that it takes, and gives, in one call; 0: any */
-	uint32_t ring;  /**< places in a queue at most, as it says; 0: as wrapped */
-	bool busy;      /**< it has to be stopped before its MTU can change */
-	uint32_t reset; /**< it was reset: nothing goes until it was tried so often to set it up */
-	bool rx;        /**< received packets are impaired */
-	bool tx;        /**< sent ones are */
+	uint32_t burst;  /**< packets that it takes, and gives, in one call; 0: any */
+	uint32_t ring;   /**< places in a queue at most, as it says; 0: as wrapped */
+	bool busy;       /**< it has to be stopped before its MTU can change */
+	uint32_t reset;  /**< it was reset: nothing goes until it was tried so often to set it up */
+	uint32_t queues; /**< of its own, before a port that has one; 0: those of the port */
+	bool flow;       /**< those know flow rules */
+	bool rx;         /**< received packets are impaired */
+	bool tx;         /**< sent ones are */
 };
 
-/** No impairment, sending side, gap 3, delay 100 us, seed 1. */
+/** No impairment, sending side, gap 3, delay 100 us, seed 1; flow rules, where it has queues. */
 void
 impair_args_init(struct impair_args *args);
 
 /**
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
- * drivers do: burst=4,ring=64,busy=1,reset=1.
+ * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

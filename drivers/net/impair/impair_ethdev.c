@@ -15,7 +15,9 @@
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
 
+#include "impair_dev.h"
 #include "impair_lane.h"
+#include "impair_nic.h"
 #include "rcd_pmd_impair.h"
 
 RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
@@ -29,29 +31,6 @@ RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
 static const enum rte_eth_event_type forwarded[] = { RTE_ETH_EVENT_INTR_LSC,
 	RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_RMV };
 
-struct impair_dev;
-
-/** A queue, in one direction: what the ethdev layer knows as a queue. */
-struct impair_queue {
-	const struct impair_dev *dev;
-	struct impair_lane *lane;
-	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
-	uint16_t port_id;           /**< of the wrapped port */
-	uint16_t index;
-};
-
-/** A device. */
-struct impair_dev {
-	uint16_t port_id; /**< of the wrapped port */
-	struct rte_eth_dev_owner owner;
-	struct impair_args args;
-	uint16_t burst; /**< as in the arguments, UINT16_MAX: any; relaxed */
-	bool down;      /**< it was reset, and is not set up anew yet; relaxed */
-	uint32_t tries; /**< that it takes until it is */
-	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
-	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
-};
-
 static struct rte_vdev_driver impair_driver;
 
 /* Give the wrapped port what is ready; what it does not take waits. */
@@ -61,9 +40,14 @@ impair_ethdev_drain(struct impair_queue *queue)
 	struct rte_mbuf **mbufs;
 	uint32_t count = impair_lane_ready(queue->lane, &mbufs);
 
-	if (count > 0)
-		impair_lane_done(queue->lane,
-			rte_eth_tx_burst(queue->port_id, queue->index, mbufs, (uint16_t)count));
+	if (count == 0)
+		return;
+	if (queue->dev->nic != NULL)
+		impair_nic_tx_lock(queue->dev->nic);
+	impair_lane_done(queue->lane,
+		rte_eth_tx_burst(queue->port_id, queue->index, mbufs, (uint16_t)count));
+	if (queue->dev->nic != NULL)
+		impair_nic_tx_unlock(queue->dev->nic);
 }
 
 static uint16_t
@@ -103,8 +87,9 @@ impair_ethdev_look_after(struct impair_queue *queue, uint64_t now)
 	rte_spinlock_unlock(&lane->lock);
 }
 
+/* A burst of the wrapped port's queue, through the lane. */
 static uint16_t
-impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct impair_queue *queue = arg;
 	struct impair_lane *lane = queue->lane;
@@ -113,10 +98,6 @@ impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	uint64_t now = rte_rdtsc();
 	uint32_t got;
 
-	if (__atomic_load_n(&queue->dev->down, __ATOMIC_RELAXED))
-		return 0;
-	count = RTE_MIN(count, __atomic_load_n(&queue->dev->burst, __ATOMIC_RELAXED));
-	impair_ethdev_look_after(queue->other, now);
 	rte_spinlock_lock(&lane->lock);
 	if (impair_lane_room(lane) >= BURST) {
 		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
@@ -137,11 +118,36 @@ impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	return (uint16_t)got;
 }
 
+static uint16_t
+impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+{
+	struct impair_queue *queue = arg;
+	const struct impair_dev *dev = queue->dev;
+
+	if (__atomic_load_n(&dev->down, __ATOMIC_RELAXED))
+		return 0;
+	count = RTE_MIN(count, __atomic_load_n(&dev->burst, __ATOMIC_RELAXED));
+	impair_ethdev_look_after(queue->other, rte_rdtsc());
+	if (dev->nic == NULL)
+		return impair_ethdev_take(queue, mbufs, count);
+	return impair_nic_rx_burst(dev->nic, (uint16_t)(queue - dev->rx), mbufs, count,
+		impair_ethdev_take, (void *)(uintptr_t)&dev->rx[0]);
+}
+
+/* With queues of our own the wrapped port has one, and nothing to decide. */
 static int
 impair_ethdev_configure(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
+	struct rte_eth_conf conf = eth->data->dev_conf;
 
+	if (dev->nic != NULL) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
+		return impair_nic_configure(dev->nic, eth) != 0
+			? -EINVAL
+			: rte_eth_dev_configure(dev->port_id, 1, 1, &conf);
+	}
 	return rte_eth_dev_configure(dev->port_id, eth->data->nb_rx_queues, eth->data->nb_tx_queues,
 		&eth->data->dev_conf);
 }
@@ -153,7 +159,9 @@ impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16
 	struct impair_dev *dev = eth->data->dev_private;
 
 	impair_lane_destroy(queue->lane);
-	*queue = (struct impair_queue){ .dev = dev, .port_id = dev->port_id, .index = index };
+	*queue = (struct impair_queue){
+		.dev = dev, .port_id = dev->port_id, .index = dev->nic != NULL ? 0 : index
+	};
 	queue->lane = impair_lane_create(&dev->args, active, index, (int)socket_id);
 	return queue->lane != NULL ? 0 : -ENOMEM;
 }
@@ -163,10 +171,15 @@ impair_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t c
 	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
 {
 	struct impair_dev *dev = eth->data->dev_private;
-	int err = rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf, pool);
+	int err = dev->nic == NULL || index == 0
+		? rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf, pool)
+		: 0;
 
 	if (err == 0)
 		err = impair_ethdev_set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
+	if (err == 0 && dev->nic != NULL)
+		err = impair_nic_queue_setup(
+			dev->nic, eth->data->port_id, index, count, (int)socket_id);
 	dev->rx[index].other = &dev->tx[index];
 	eth->data->rx_queues[index] = &dev->rx[index];
 	return err;
@@ -177,7 +190,9 @@ impair_ethdev_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t c
 	unsigned int socket_id, const struct rte_eth_txconf *conf)
 {
 	struct impair_dev *dev = eth->data->dev_private;
-	int err = rte_eth_tx_queue_setup(dev->port_id, index, count, socket_id, conf);
+	int err = dev->nic == NULL || index == 0
+		? rte_eth_tx_queue_setup(dev->port_id, index, count, socket_id, conf)
+		: 0;
 
 	if (err == 0)
 		err = impair_ethdev_set_up(eth, &dev->tx[index], index, dev->args.tx, socket_id);
@@ -204,6 +219,8 @@ impair_ethdev_stop(struct rte_eth_dev *eth)
 		if (dev->tx[i].lane != NULL)
 			impair_lane_clear(dev->tx[i].lane);
 	}
+	if (dev->nic != NULL)
+		impair_nic_clear(dev->nic);
 	eth->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
 	return rte_eth_dev_stop(dev->port_id);
 }
@@ -246,6 +263,8 @@ impair_ethdev_close(struct rte_eth_dev *eth)
 		impair_lane_destroy(dev->tx[i].lane);
 		dev->rx[i].lane = dev->tx[i].lane = NULL;
 	}
+	impair_nic_destroy(dev->nic);
+	dev->nic = NULL;
 	rte_eth_dev_owner_unset(dev->port_id, dev->owner.id);
 	return rte_eth_dev_close(dev->port_id);
 }
@@ -257,6 +276,8 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 	int err = rte_eth_dev_info_get(dev->port_id, info);
 
 	info->device = eth->device;
+	if (dev->nic != NULL)
+		impair_nic_info(dev->nic, info);
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
 		info->rx_desc_lim.nb_max = info->tx_desc_lim.nb_max = (uint16_t)dev->args.ring;
@@ -335,6 +356,8 @@ impair_ethdev_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
 		if (dev->rx[i].lane != NULL)
 			stats->imissed += dev->rx[i].lane->counts[IMPAIR_DROP];
+	if (dev->nic != NULL)
+		stats->imissed += impair_nic_missed(dev->nic);
 	return err;
 }
 
@@ -415,6 +438,11 @@ static const struct eth_dev_ops impair_ops = {
 	.xstats_get = impair_ethdev_xstats_get,
 	.xstats_get_names = impair_ethdev_xstats_get_names,
 	.xstats_reset = impair_ethdev_xstats_reset,
+	.rss_hash_update = impair_nic_rss_hash_update,
+	.rss_hash_conf_get = impair_nic_rss_hash_conf_get,
+	.reta_update = impair_nic_reta_update,
+	.reta_query = impair_nic_reta_query,
+	.flow_ops_get = impair_nic_flow_ops_get,
 };
 
 static void
@@ -441,11 +469,14 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 	dev = rte_eth_devices[port_id].data->dev_private;
 	impair_args_init(&next);
 	memcpy(next.port, dev->args.port, sizeof(next.port));
+	next.queues = dev->args.queues;
+	next.flow = dev->args.flow;
 	err = impair_args_parse(&next, args, error, error_len);
 	if (err != 0)
 		return err;
-	if (strcmp(next.port, dev->args.port) != 0) {
-		snprintf(error, error_len, "the wrapped port can't be changed");
+	if (strcmp(next.port, dev->args.port) != 0 || next.queues != dev->args.queues ||
+		next.flow != dev->args.flow) {
+		snprintf(error, error_len, "the wrapped port, queues and flow can't be changed");
 		return -EINVAL;
 	}
 	impair_ethdev_take_args(dev, &next);
@@ -508,7 +539,11 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	dev = eth->data->dev_private;
 	impair_ethdev_take_args(dev, &args);
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
-	if (eth->data->mac_addrs == NULL || impair_ethdev_take_port(dev) != 0) {
+	if (args.queues != 0)
+		dev->nic = impair_nic_create((uint16_t)args.queues, eth->data->numa_node);
+	if (eth->data->mac_addrs == NULL || (args.queues != 0 && dev->nic == NULL) ||
+		impair_ethdev_take_port(dev) != 0) {
+		impair_nic_destroy(dev->nic);
 		rte_eth_dev_release_port(eth);
 		return -ENODEV;
 	}
@@ -550,4 +585,4 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
-	"reset=<int>");
+	"reset=<int> queues=<int> flow=<0|1>");

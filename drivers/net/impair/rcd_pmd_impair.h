@@ -9,6 +9,9 @@
  * The wrapped port belongs to the device: it is configured, started, stopped and closed with it,
  * and no other owner can take it. Each queue has a sequence of random numbers of its own, that
  * begins with the seed. What happened is counted in extended statistics (tx_impair_drop, ...).
+ *
+ * With queues=N it is a NIC with N queues besides, which RSS and flow rules spread what is received
+ * over; the wrapped port has one queue then.
  */
 #ifndef RCD_PMD_IMPAIR_H
 #define RCD_PMD_IMPAIR_H
@@ -18,7 +21,7 @@
 
 /**
  * Change what a device does from now on: what is not named is as in a new device, so "" ends all
- * impairment. The wrapped port stays. Any thread, while the device works.
+ * impairment. The wrapped port and queues stay. Any thread, while the device works.
  *
  * @param args   as device arguments: drop=1%,duplicate=0.01,reorder=1%,gap=5,delay=100%,
  *     delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A device of net_impair, as its files know it.
+ */
+#ifndef IMPAIR_DEV_H
+#define IMPAIR_DEV_H
+
+#include <rte_ethdev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "impair_args.h"
+#include "impair_lane.h"
+
+struct impair_dev;
+struct impair_nic;
+
+/** A queue, in one direction: what the ethdev layer knows as a queue. */
+struct impair_queue {
+	const struct impair_dev *dev;
+	struct impair_lane *lane;
+	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
+	uint16_t port_id;           /**< of the wrapped port */
+	uint16_t index;             /**< there */
+};
+
+/** A device. */
+struct impair_dev {
+	uint16_t port_id; /**< of the wrapped port */
+	struct rte_eth_dev_owner owner;
+	struct impair_args args;
+	struct impair_nic *nic; /**< it has queues of its own; NULL: those of the wrapped port */
+	uint16_t burst;         /**< as in the arguments, UINT16_MAX: any; relaxed */
+	bool down;              /**< it was reset, and is not set up anew yet; relaxed */
+	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
+	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
+};
+
+#endif /* IMPAIR_DEV_H */
