@@ -22,6 +22,7 @@
 #include "rcd_lcore.h"
 #include "rcd_lport.h"
 #include "rcd_neigh.h"
+#include "rcd_steer.h"
 #include "rcd_thread.h"
 
 static void
@@ -87,6 +88,7 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 
 	show_mac(show, "mac", dev->mac);
 	show_gids(show, dev->gids);
+	show_text(show, "steering", rcd_steer_name(dev));
 	if (netdev != NULL)
 		show_text(show, "netdev", netdev);
 	if (dev->peer != NULL)

@@ -41,22 +41,24 @@ struct rcd_lport_view {
 
 /**
  * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted; and for
- * queues and rx_waits while it is paused.
+ * its queues and rx_waits while it is paused.
  */
 struct rcd_lport {
 	uint32_t index;   /**< of no other device at this time, below RCD_DEVS_MAX */
 	uint32_t serial;  /**< of no other device in the engine's life; not 0 */
 	uint16_t port_id; /**< of DPDK */
 	uint16_t queues;  /**< lcores with an index below this receive */
-	bool answers;     /**< the engine owns the addresses: it answers ARP, ND and echo */
-	bool wire;        /**< an end of an embedded wire */
-	bool impaired;    /**< its port keeps packets for later, whoever sends */
+	/** Of what is no RoCE, behind those; the first lcore receives from it too. 0: none */
+	uint16_t exception_queue;
+	bool answers;  /**< the engine owns the addresses: it answers ARP, ND and echo */
+	bool wire;     /**< an end of an embedded wire */
+	bool impaired; /**< its port keeps packets for later, whoever sends */
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;
 	struct rcd_lcores *lcores;
 	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */
 	struct rcd_counters *counters;
-	struct rcd_rx_wait rx_waits[RCD_LCORES_MAX]; /**< by lcore, below queues */
+	struct rcd_rx_wait rx_waits[RCD_LCORES_MAX + 1]; /**< by queue */
 	struct rcd_exception *exception; /**< NULL: the kernel has no part in the port */
 	struct rcd_txq *txqs;            /**< one for each lcore */
 };
@@ -89,6 +91,13 @@ rcd_lport_view_local(const struct rcd_lport_view *view, const uint8_t *mac)
 		if (memcmp(view->locals[i].mac, mac, RCD_MAC_LEN) == 0)
 			return view->locals[i].index;
 	return -1;
+}
+
+/** Queues that are received from: by lcores of that index, and that of what is no RoCE. */
+static inline uint16_t
+rcd_lport_rx_queues(const struct rcd_lport *lport)
+{
+	return (uint16_t)(lport->queues + (lport->exception_queue != 0));
 }
 
 /** Make what lcores need, for all of them. @return 0 or -ENOMEM: it is for rcd_lport_fini() */

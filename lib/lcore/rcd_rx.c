@@ -465,6 +465,22 @@ rx_groups(struct rcd_lcore *lcore)
 	return done;
 }
 
+/*
+ * The queue of what is no RoCE: a few frames, so that a flood of them fills that queue and delays
+ * nobody. RoCE in it, fragments say, is as any.
+ */
+static uint32_t
+rx_exception_queue(struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	struct rte_mbuf *mbufs[RCD_WORK_OTHER];
+	uint16_t count;
+
+	if (lcore->index != 0 || lcore->rest.count > 0)
+		return 0;
+	count = rte_eth_rx_burst(lport->port_id, lport->exception_queue, mbufs, RCD_WORK_OTHER);
+	return count > 0 ? count - rx_burst(lcore, lport, mbufs, count, false, false) : 0;
+}
+
 static uint32_t
 rx_port(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t burst)
 {
@@ -477,8 +493,11 @@ rx_port(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t burst)
 	count = rte_eth_rx_burst(lport->port_id, (uint16_t)lcore->index, mbufs, burst);
 	if (count > 0)
 		done = count - rx_burst(lcore, lport, mbufs, count, false, false);
-	if (unlikely(lport->exception != NULL))
+	if (unlikely(lport->exception != NULL)) {
+		if (lport->exception_queue != 0)
+			done += rx_exception_queue(lcore, lport);
 		done += rcd_exception_poll(lcore, lport);
+	}
 	return done;
 }
 

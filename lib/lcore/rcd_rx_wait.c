@@ -20,11 +20,22 @@
 #define BLIND_NS     1000000    /**< a port can't wake us */
 #define ERRORS_MAX   1000       /**< of a descriptor */
 
-/* That of the lcore's queue of a port. @return NULL: packets don't come to it by this port */
-static const struct rcd_rx_wait *
-rx_wait_of(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+/*
+ * The queues of a port that packets come to this lcore by: its own, and the one of what is no RoCE.
+ *
+ * @param queues  two places
+ * @return how many there are
+ */
+static uint32_t
+rx_wait_queues(const struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t *queues)
 {
-	return lcore->index < lport->queues ? &lport->rx_waits[lcore->index] : NULL;
+	uint32_t count = 0;
+
+	if (lcore->index < lport->queues)
+		queues[count++] = (uint16_t)lcore->index;
+	if (lcore->index == 0 && lport->exception_queue != 0)
+		queues[count++] = lport->exception_queue;
+	return count;
 }
 
 static bool
@@ -39,40 +50,40 @@ rx_wait_watch(
 void
 rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
-	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+	uint16_t queues[2];
+	uint32_t count = rx_wait_queues(lcore, lport, queues);
+	struct rcd_txq *txq = &lport->txqs[lcore->index];
 
 	RCD_ON_LCORE(lcore);
-	if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE)
-		return;
-	/* By edge, as all that is never read; what is readable, only once it is armed. */
-	lport->txqs[lcore->index].errors = 0;
-	lport->txqs[lcore->index].blind = !rx_wait_watch(lcore, wait, EPOLL_CTL_ADD,
-		wait->kind == RCD_RX_WAIT_READABLE ? EPOLLONESHOT : EPOLLIN | EPOLLET);
+	txq->blind = false;
+	txq->errors = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rcd_rx_wait *wait = &lport->rx_waits[queues[i]];
+
+		/* By edge, as all that is never read; what is readable, only once it is armed. */
+		if (wait->kind != RCD_RX_WAIT_NONE &&
+			!rx_wait_watch(lcore, wait, EPOLL_CTL_ADD,
+				wait->kind == RCD_RX_WAIT_READABLE ? EPOLLONESHOT
+								   : EPOLLIN | EPOLLET))
+			txq->blind = true;
+	}
 }
 
 void
 rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
-	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+	uint16_t queues[2];
+	uint32_t count = rx_wait_queues(lcore, lport, queues);
 
 	RCD_ON_LCORE(lcore);
-	if (wait != NULL && wait->kind != RCD_RX_WAIT_NONE)
-		rx_wait_watch(lcore, wait, EPOLL_CTL_DEL, 0);
+	for (uint32_t i = 0; i < count; i++)
+		if (lport->rx_waits[queues[i]].kind != RCD_RX_WAIT_NONE)
+			rx_wait_watch(lcore, &lport->rx_waits[queues[i]], EPOLL_CTL_DEL, 0);
 }
 
 static uint64_t
-rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
+rx_wait_longest_queue(const struct rcd_rx_wait *wait)
 {
-	const struct rcd_lport *lport = txq->lport;
-	const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
-
-	/* Nobody tells when a port takes what it did not take. */
-	if (txq->count > 0 || txq->blind || lport->impaired)
-		return BLIND_NS;
-	if (lport->wire)
-		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
-	if (wait == NULL)
-		return LONG_NS;
 	switch (wait->kind) {
 	case RCD_RX_WAIT_READABLE:
 		return LONG_NS;
@@ -82,6 +93,38 @@ rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
 		break;
 	}
 	return BLIND_NS;
+}
+
+static uint64_t
+rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
+{
+	const struct rcd_lport *lport = txq->lport;
+	uint64_t longest = LONG_NS;
+	uint16_t queues[2];
+	uint32_t count = rx_wait_queues(lcore, lport, queues);
+
+	/* Nobody tells when a port takes what it did not take. */
+	if (txq->count > 0 || txq->blind || lport->impaired)
+		return BLIND_NS;
+	if (lport->wire)
+		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
+	for (uint32_t i = 0; i < count; i++)
+		longest = RTE_MIN(longest, rx_wait_longest_queue(&lport->rx_waits[queues[i]]));
+	return longest;
+}
+
+/* Whether a descriptor is that of one of a port's queues. */
+static bool
+rx_wait_has(const struct rcd_lcore *lcore, const struct rcd_lport *lport, int fd)
+{
+	uint16_t queues[2];
+	uint32_t count = rx_wait_queues(lcore, lport, queues);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (lport->rx_waits[queues[i]].kind != RCD_RX_WAIT_NONE &&
+			lport->rx_waits[queues[i]].fd == fd)
+			return true;
+	return false;
 }
 
 /*
@@ -98,9 +141,8 @@ rx_wait_clear(struct rcd_lcore *lcore, int fd)
 	}
 	for (uint32_t i = 0; i < lcore->txq_count; i++) {
 		struct rcd_txq *txq = lcore->txqs[i];
-		const struct rcd_rx_wait *wait = rx_wait_of(lcore, txq->lport);
 
-		if (wait == NULL || wait->fd != fd || ++txq->errors < ERRORS_MAX)
+		if (!rx_wait_has(lcore, txq->lport, fd) || ++txq->errors < ERRORS_MAX)
 			continue;
 		rcd_rx_wait_leave(lcore, txq->lport);
 		txq->blind = true;
@@ -127,27 +169,37 @@ rcd_rx_wait_longest(const struct rcd_lcore *lcore)
 	return longest;
 }
 
+/* @return false: there are packets in it already */
+static bool
+rx_wait_arm_queue(const struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t queue)
+{
+	const struct rcd_rx_wait *wait = &lport->rx_waits[queue];
+
+	if (wait->kind == RCD_RX_WAIT_NONE)
+		return true;
+	if (wait->kind == RCD_RX_WAIT_READABLE) {
+		rx_wait_watch(lcore, wait, EPOLL_CTL_MOD, EPOLLIN | EPOLLONESHOT);
+		return true;
+	}
+	rte_eth_dev_rx_intr_enable(lport->port_id, queue);
+	/* Not every driver counts. */
+	return rte_eth_rx_queue_count(lport->port_id, queue) <= 0;
+}
+
 bool
 rcd_rx_wait_arm(const struct rcd_lcore *lcore)
 {
-	uint16_t queue = (uint16_t)lcore->index;
 	bool empty = true;
 
 	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < lcore->txq_count; i++) {
 		const struct rcd_lport *lport = lcore->txqs[i]->lport;
-		const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+		uint16_t queues[2];
+		uint32_t count = rx_wait_queues(lcore, lport, queues);
 
-		if (wait == NULL || wait->kind == RCD_RX_WAIT_NONE || lcore->txqs[i]->blind)
-			continue;
-		if (wait->kind == RCD_RX_WAIT_READABLE) {
-			rx_wait_watch(lcore, wait, EPOLL_CTL_MOD, EPOLLIN | EPOLLONESHOT);
-			continue;
-		}
-		rte_eth_dev_rx_intr_enable(lport->port_id, queue);
-		/* Not every driver counts. */
-		if (rte_eth_rx_queue_count(lport->port_id, queue) > 0)
-			empty = false;
+		for (uint32_t k = 0; k < count; k++)
+			if (!rx_wait_arm_queue(lcore, lport, queues[k]))
+				empty = false;
 	}
 	return empty;
 }
@@ -158,9 +210,11 @@ rcd_rx_wait_disarm(const struct rcd_lcore *lcore)
 	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < lcore->txq_count; i++) {
 		const struct rcd_lport *lport = lcore->txqs[i]->lport;
-		const struct rcd_rx_wait *wait = rx_wait_of(lcore, lport);
+		uint16_t queues[2];
+		uint32_t count = rx_wait_queues(lcore, lport, queues);
 
-		if (wait != NULL && wait->kind == RCD_RX_WAIT_INTERRUPT)
-			rte_eth_dev_rx_intr_disable(lport->port_id, (uint16_t)lcore->index);
+		for (uint32_t k = 0; k < count; k++)
+			if (lport->rx_waits[queues[k]].kind == RCD_RX_WAIT_INTERRUPT)
+				rte_eth_dev_rx_intr_disable(lport->port_id, queues[k]);
 	}
 }

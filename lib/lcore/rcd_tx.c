@@ -32,6 +32,7 @@
 #include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_ucopy.h"
+#include "rcd_udp.h"
 
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
@@ -161,21 +162,6 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 	return true;
 }
 
-/* The source port spreads flows: from the flow label, or from the two queue pairs (as rxe). */
-static uint16_t
-tx_source_port(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
-{
-	uint64_t mixed = flow_label;
-
-	if (mixed == 0) {
-		mixed = (uint64_t)qpn * dest_qpn;
-		mixed ^= mixed >> 20;
-		mixed ^= mixed >> 40;
-		mixed &= 0xfffff;
-	}
-	return (uint16_t)(0xc000 | ((mixed & 0x3fff) ^ ((mixed & 0xfc000) >> 14)));
-}
-
 /* The MAC that packets by this vector go to now. */
 static void
 tx_dmac(const uint64_t *macs, const struct rcd_av *av, uint8_t *mac)
@@ -203,7 +189,7 @@ rcd_tx_path(const struct rcd_lcore *lcore, const struct rcd_lport *lport, const 
 		.l3 = rcd_gid_is_ipv4(&av->dgid) ? RCD_L3_IPV4 : RCD_L3_IPV6,
 		.tclass = av->tclass,
 		.hop_limit = av->hop_limit != 0 ? av->hop_limit : RCD_HOP_LIMIT,
-		.sport = tx_source_port(av->flow_label, qpn, dest_qpn),
+		.sport = rcd_udp_roce_sport(av->flow_label, qpn, dest_qpn),
 		.flow_label = av->flow_label,
 		.sgid = av->sgid,
 		.dgid = av->dgid,

@@ -33,6 +33,7 @@
 #include "rcd_memif.h"
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
+#include "rcd_steer.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
 #include "rcd_unplug.h"
@@ -506,8 +507,10 @@ attach_close_port(struct rcd_dev *dev)
 
 	attach_leave_memif(dev);
 	rcd_unplug_end(dev);
-	if (dev->started)
+	if (dev->started) {
+		rcd_steer_end(dev);
 		rte_eth_dev_stop(dev->lport.port_id);
+	}
 	dev->started = false;
 	rcd_xdp_release(dev);
 	if (dev->vdev[0] != '\0' && rte_eth_dev_info_get(dev->lport.port_id, &info) == 0) {

@@ -17,6 +17,7 @@
 #include "rcd_gid_table.h"
 #include "rcd_hop.h"
 #include "rcd_lport.h"
+#include "rcd_steer.h"
 
 struct rcd_ports;
 struct rcd_tuntap;
@@ -40,6 +41,7 @@ struct rcd_dev {
 	struct rcd_xdp *xdp;       /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
 	uint32_t ifindex;          /**< of the netdev; 0: none */
+	struct rcd_steer steer;    /**< which of the port's queues gets what */
 	int hold[2];               /**< sockets that hold port 4791; -1: none */
 	/** Of its own, where the driver wants that; NULL: that of its node. */
 	struct rte_mempool *pool;

@@ -85,7 +85,7 @@ static void
 dev_wait_set_sockets(struct rcd_lport *lport, const struct rcd_dev_wait_sockets *before)
 {
 	struct rcd_dev_wait_sockets now;
-	int fds[RCD_LCORES_MAX];
+	int fds[RCD_LCORES_MAX + 1];
 	uint32_t count = 0;
 
 	rcd_dev_wait_look(&now);
@@ -94,11 +94,11 @@ dev_wait_set_sockets(struct rcd_lport *lport, const struct rcd_dev_wait_sockets 
 	for (uint32_t i = 0; i < now.count; i++) {
 		if (dev_wait_has(before, now.places[i].inode))
 			continue;
-		if (count == lport->queues)
+		if (count == rcd_lport_rx_queues(lport))
 			return;
 		fds[count++] = now.places[i].fd;
 	}
-	if (count != lport->queues)
+	if (count != rcd_lport_rx_queues(lport))
 		return;
 	qsort(fds, count, sizeof(fds[0]), dev_wait_compare);
 	for (uint32_t i = 0; i < count; i++)
@@ -125,7 +125,7 @@ dev_wait_set_interrupts(struct rcd_dev *dev)
 {
 	bool interrupts = dev->interrupts;
 
-	for (uint16_t i = 0; interrupts && i < dev->lport.queues; i++)
+	for (uint16_t i = 0; interrupts && i < rcd_lport_rx_queues(&dev->lport); i++)
 		interrupts = dev_wait_set_interrupt(&dev->lport, i);
 	return interrupts;
 }

@@ -22,6 +22,7 @@
 #include "rcd_log.h"
 #include "rcd_lport.h"
 #include "rcd_ports.h"
+#include "rcd_steer.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
 #include "rcd_wr.h"
@@ -82,7 +83,8 @@ ethdev_take_jumbo(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint
 		*offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
 		return 0;
 	}
-	return rcd_ethdev_make_pool(dev, dev->lport.queues * DESCRIPTORS + JUMBO_BUFFERS,
+	return rcd_ethdev_make_pool(dev,
+		rcd_lport_rx_queues(&dev->lport) * DESCRIPTORS + JUMBO_BUFFERS,
 		RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX);
 }
 
@@ -96,11 +98,10 @@ ethdev_setup_queues(struct rcd_dev *dev)
 	unsigned int socket_id = (unsigned int)dev->socket_id;
 	int err = rte_eth_dev_adjust_nb_rx_tx_desc(lport->port_id, &rx_desc, &tx_desc);
 
-	for (uint16_t i = 0; err == 0 && i < lport->queues; i++) {
+	for (uint16_t i = 0; err == 0 && i < rcd_lport_rx_queues(lport); i++)
 		err = rte_eth_rx_queue_setup(lport->port_id, i, rx_desc, socket_id, NULL, pool);
-		if (err == 0)
-			err = rte_eth_tx_queue_setup(lport->port_id, i, tx_desc, socket_id, NULL);
-	}
+	for (uint16_t i = 0; err == 0 && i < lport->queues; i++)
+		err = rte_eth_tx_queue_setup(lport->port_id, i, tx_desc, socket_id, NULL);
 	return err;
 }
 
@@ -117,14 +118,12 @@ ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 	/* Lcores send by those that there were. */
 	if (dev->shown && lport->queues < queues)
 		return -ENODEV;
-	if (lport->queues > 1 && info->flow_type_rss_offloads != 0) {
-		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf.rx_adv_conf.rss_conf.rss_hf =
-			(RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP) & info->flow_type_rss_offloads;
-	}
+	lport->exception_queue = dev->steer.kind == RCD_STEER_FLOW ? lport->queues : 0;
+	rcd_steer_configure(dev, info, &conf);
 	err = ethdev_take_jumbo(dev, info, &conf.rxmode.offloads);
 	if (err == 0)
-		err = rte_eth_dev_configure(lport->port_id, lport->queues, lport->queues, &conf);
+		err = rte_eth_dev_configure(
+			lport->port_id, rcd_lport_rx_queues(lport), lport->queues, &conf);
 	return err == 0 ? ethdev_setup_queues(dev) : err;
 }
 
@@ -154,8 +153,18 @@ ethdev_start(struct rcd_dev *dev, const struct rte_eth_dev_info *info, const cha
 	/* That of a netdev is its owner's. */
 	if (dev->conf.attach != RCD_ATTACH_NETDEV)
 		ethdev_set_mtu(dev, info->max_mtu);
+	*what = "does not take flow rules";
+	err = rcd_steer_check(dev);
+	if (err != 0)
+		return err;
 	*what = "does not start";
-	return rte_eth_dev_start(dev->lport.port_id);
+	err = rte_eth_dev_start(dev->lport.port_id);
+	if (err != 0)
+		return err;
+	err = rcd_steer_begin(dev);
+	if (err != 0)
+		rte_eth_dev_stop(dev->lport.port_id);
+	return err;
 }
 
 /* An ethdev that is not configured, to one that runs. */
@@ -165,14 +174,19 @@ ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **wh
 	int err = rte_eth_dev_info_get(dev->lport.port_id, info);
 
 	*what = "does not tell what it can do";
-	dev->interrupts = !dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
-	if (err == 0)
+	if (err != 0)
+		return err;
+	rcd_steer_plan(dev, info);
+	do {
+		dev->interrupts =
+			!dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
 		err = ethdev_start(dev, info, what);
-	/* A driver knows by then that its device has too few interrupts, or none. */
-	if (err != 0 && dev->interrupts) {
-		dev->interrupts = false;
-		err = ethdev_start(dev, info, what);
-	}
+		/* A driver knows by then that its device has too few interrupts, or none. */
+		if (err != 0 && dev->interrupts) {
+			dev->interrupts = false;
+			err = ethdev_start(dev, info, what);
+		}
+	} while (err != 0 && rcd_steer_less(dev));
 	return err;
 }
 
@@ -212,6 +226,33 @@ ethdev_resume(struct rcd_dev *dev, int err)
 	__atomic_store_n(&dev->unplug_asked, true, __ATOMIC_RELAXED);
 }
 
+/*
+ * Start a port that was stopped for a moment. It was told all there is; flow rules it may refuse
+ * now, and is set up without them then.
+ */
+static int
+ethdev_restart(struct rcd_dev *dev, uint16_t mtu)
+{
+	uint16_t port_id = dev->lport.port_id;
+	struct rte_eth_dev_info info;
+	int err = rte_eth_dev_start(port_id);
+
+	while (err == 0 && rcd_steer_begin(dev) != 0) {
+		err = rte_eth_dev_stop(port_id);
+		if (err == 0)
+			err = rte_eth_dev_info_get(port_id, &info);
+		if (err == 0 && !rcd_steer_less(dev))
+			err = -ENOTSUP;
+		if (err == 0)
+			err = ethdev_configure(dev, &info);
+		if (err == 0)
+			err = rte_eth_dev_set_mtu(port_id, mtu);
+		if (err == 0)
+			err = rte_eth_dev_start(port_id);
+	}
+	return err;
+}
+
 int
 rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 {
@@ -225,10 +266,11 @@ rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 		return err;
 	if (dev->shown)
 		rcd_lport_pause(&dev->lport);
+	rcd_steer_end(dev);
 	started = rte_eth_dev_stop(dev->lport.port_id);
 	if (started == 0) {
 		err = rte_eth_dev_set_mtu(dev->lport.port_id, mtu);
-		started = rte_eth_dev_start(dev->lport.port_id);
+		started = ethdev_restart(dev, err == 0 ? mtu : (uint16_t)dev->mtu);
 	}
 	ethdev_resume(dev, started);
 	return started != 0 ? started : err;
@@ -247,6 +289,7 @@ rcd_ethdev_reset(struct rcd_dev *dev)
 	if (dev->reset_ns == 0) {
 		RCD_LOG(NOTICE, "%s: the driver asks for a reset", dev->conf.name);
 		rcd_lport_pause(&dev->lport);
+		rcd_steer_end(dev);
 		dev->reset_ns = rcd_clock_ns();
 	}
 	/* It stops the port, if the driver didn't. */

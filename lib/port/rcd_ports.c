@@ -25,6 +25,7 @@
 #include "rcd_note.h"
 #include "rcd_route.h"
 #include "rcd_rtnl.h"
+#include "rcd_steer.h"
 #include "rcd_thread.h"
 
 /* @param index  the first place that it may have */
@@ -113,8 +114,8 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 	if (rcd_dev_conf_netdev(&dev->conf) != NULL)
 		rcd_netlink_sync(dev);
 	rcd_dev_check_link(dev);
-	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u", dev->conf.name, dev->driver,
-		dev->lport.port_id, dev->path_mtu);
+	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u, steering %s", dev->conf.name,
+		dev->driver, dev->lport.port_id, dev->path_mtu, rcd_steer_name(dev));
 	return 0;
 }
 

@@ -50,4 +50,25 @@ rcd_udp_build(uint8_t *dst, const struct rcd_udp *udp)
 	rcd_put_be16(dst + 6, udp->csum);
 }
 
+/**
+ * The source port of a connection's packets, which spreads connections over paths and queues: of
+ * the flow label, or of both queue pairs where that is 0. Linux does the same
+ * (rdma_get_udp_sport()), and so both ends of a connection come to one port.
+ *
+ * @param qpn, dest_qpn  in any order
+ */
+static inline uint16_t
+rcd_udp_roce_sport(uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint64_t mixed = flow_label;
+
+	if (mixed == 0) {
+		mixed = (uint64_t)qpn * dest_qpn;
+		mixed ^= mixed >> 20;
+		mixed ^= mixed >> 40;
+		mixed &= 0xfffff;
+	}
+	return (uint16_t)(0xc000 | ((mixed & 0x3fff) ^ ((mixed & 0xfc000) >> 14)));
+}
+
 #endif /* RCD_UDP_H */

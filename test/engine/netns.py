@@ -27,14 +27,14 @@ def run(*command, check=True):
 class Engine:
     """A rocaded with a configuration, perhaps in a namespace."""
 
-    def __init__(self, folder, name, config, namespace=None, program=ROCADED):
+    def __init__(self, folder, name, config, namespace=None, program=ROCADED, eal=()):
         self.socket = f'{folder}/{name}.sock'
         self.log = pathlib.Path(folder) / f'{name}.log'
         path = pathlib.Path(folder) / f'{name}.cfg'
         path.write_text(f'[engine]\nsocket = {self.socket}\n{confine.LINES}{config}')
         command = ['ip', 'netns', 'exec', namespace] if namespace else []
         command += [program, '--file-prefix', f'{NAME}{name}', '--no-huge', '-m', '384',
-                    '--no-telemetry', '--', '--config', str(path)]
+                    '--no-telemetry', *eal, '--', '--config', str(path)]
         with open(self.log, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
         leash.leash(self.process.pid)
