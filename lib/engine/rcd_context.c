@@ -174,6 +174,7 @@ rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev
 	if (context == NULL)
 		return -ENOMEM;
 	context->all = all;
+	rcd_host_client_init(&context->client);
 	context->segment.fd = context->segment.huge_fd = context->wake_fd = -1;
 	context->client.lcore = context_choose_lcore(all->conf.lcores, dev);
 	context->cm = (struct rcd_cm_user){

@@ -26,6 +26,7 @@
 #include "rcd_table.h"
 #include "rcd_umem.h"
 
+struct rcd_av;
 struct rcd_contexts;
 struct rcd_cq_move;
 struct rcd_dev;
@@ -40,6 +41,7 @@ struct rcd_context {
 	struct rcd_quota_entry quota; /**< what was made in it, and itself */
 	struct rcd_cm_user cm;
 	bool bad_memory; /**< its memory went away under the engine */
+	bool settled;    /**< on its lcore, for as long as it has queue pairs: one is connected */
 	bool pages_go;   /**< of its segment, with its end: nobody has to read them any more */
 	int wake_fd;     /**< of this context: clients can't take each other's wake-ups away */
 	struct rcd_segment segment; /**< whose address is the client's `shm` */
@@ -97,6 +99,19 @@ rcd_context_settle(struct rcd_context *context, const struct rcd_conn *conn);
 /** Tell all connections something about the device. */
 void
 rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint64_t cookie);
+
+/* rcd_context_move.c */
+
+/**
+ * A queue pair is about to be connected. If it is the context's first, the context goes to the
+ * lcore that its packets come to, as far as that can be told and nothing is under way: all queue
+ * pairs are in RESET or INIT and in no group, and no memory of the client is copied.
+ *
+ * @param av  of packets to the peer
+ */
+void
+rcd_context_follow(
+	struct rcd_context *context, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn);
 
 /* rcd_context_objects.c */
 

@@ -302,6 +302,8 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 	hqp_refer(context, hqp, -1);
 	rcd_table_del(&context->hqps, handle);
 	hqp_give_back(context, hqp);
+	if (context->hqps.used == 0)
+		context->settled = false;
 	return 0;
 }
 

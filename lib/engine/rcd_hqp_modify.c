@@ -103,6 +103,15 @@ hqp_modify_more_resources(const struct rcd_context *context, uint32_t count)
 		rcd_lcore_socket_id(context->client.lcore), rcd_qp_resources_size((uint8_t)count));
 }
 
+/* Whether it is to have a peer from now on. */
+static bool
+hqp_modify_connects(const struct rcd_hqp *hqp, const struct rcd_ctrl_qp_modify_req *req)
+{
+	const uint32_t needed = RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN;
+
+	return !hqp->datagram && (req->mask & needed) == needed && req->attr.state == RCD_QP_RTR;
+}
+
 int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req)
@@ -139,6 +148,9 @@ rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
 		}
 	}
+	if (hqp_modify_connects(modify.hqp, req))
+		rcd_context_follow(
+			context, &modify.attr.av, modify.hqp->qpn, modify.attr.dest_qpn.val);
 	err = rcd_lcore_call(context->client.lcore, hqp_modify_on_lcore, &modify);
 	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);

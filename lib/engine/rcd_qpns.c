@@ -57,6 +57,14 @@ rcd_qpns_take(struct rcd_qpns *qpns, uint32_t lcore_index, uint32_t *qpn)
 }
 
 void
+rcd_qpns_move(struct rcd_qpns *qpns, uint32_t qpn, uint32_t lcore_index)
+{
+	RCD_ON_CONTROL();
+	__atomic_store_n(&qpns->lcores->qp_owner[qpn % RCD_QP_SLOTS], (uint8_t)(lcore_index + 1),
+		__ATOMIC_RELAXED);
+}
+
+void
 rcd_qpns_give(struct rcd_qpns *qpns, uint32_t qpn)
 {
 	RCD_ON_CONTROL();

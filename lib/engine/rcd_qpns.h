@@ -39,6 +39,10 @@ rcd_qpns_fini(struct rcd_qpns *qpns);
 int
 rcd_qpns_take(struct rcd_qpns *qpns, uint32_t lcore_index, uint32_t *qpn);
 
+/** Another lcore gets what comes for it from now on. */
+void
+rcd_qpns_move(struct rcd_qpns *qpns, uint32_t qpn, uint32_t lcore_index);
+
 /** Give one back. @param qpn  0: none was taken */
 void
 rcd_qpns_give(struct rcd_qpns *qpns, uint32_t qpn);

@@ -506,16 +506,24 @@ rcd_host_publish(struct rcd_lcore *lcore)
 }
 
 void
-rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
+rcd_host_client_init(struct rcd_lclient *client)
 {
-	RCD_ON_LCORE(lcore);
-	client->hot = false;
+	RCD_ON_CONTROL();
 	client->retry.kind = RCD_TIMER_CLIENT;
 	client->event_round = 1;
 	TAILQ_INIT(&client->flushing);
 	TAILQ_INIT(&client->waiting);
+}
+
+void
+rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
+{
+	RCD_ON_LCORE(lcore);
+	client->hot = false;
 	lcore->cold[lcore->cold_count++] = client;
 	rcd_stage_watch(lcore, client);
+	if (!TAILQ_EMPTY(&client->waiting))
+		rcd_cq_event_retry(lcore, client);
 }
 
 void

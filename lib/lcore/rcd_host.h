@@ -50,7 +50,11 @@ rcd_host_dirty(struct rcd_lcore *lcore, struct rcd_hcq *cq)
 void
 rcd_host_publish(struct rcd_lcore *lcore);
 
-/** Take a client in, and out. */
+/** One that no lcore has had yet. Control thread. */
+void
+rcd_host_client_init(struct rcd_lclient *client);
+
+/** Take a client in, and out: events that it is owed are sent by whoever has it. */
 void
 rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client);
 void

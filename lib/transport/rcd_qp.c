@@ -125,6 +125,17 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count)
 	return 0;
 }
 
+int
+rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder)
+{
+	/* Nothing is kept before RTR. */
+	if (qp->hot.state > RCD_QP_INIT)
+		return -EINVAL;
+	qp->hot.counters = qp->init.counters = counters;
+	qp->init.reorder = reorder;
+	return 0;
+}
+
 void
 rcd_qp_fini(struct rcd_qp *qp)
 {

@@ -259,6 +259,14 @@ rcd_qp_resources_size(uint8_t count);
 int
 rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 
+/**
+ * The thread of a queue pair is to be another one, which has other counters and another pool.
+ *
+ * @return 0; -EINVAL: not in RESET or INIT, and nothing is changed
+ */
+int
+rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder);
+
 /** Let time pass: timeouts and ends of waits that are due. Calling it early does nothing. */
 void
 rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
