@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: of a port with several queues each gets what it is for: RoCE those of the lcores, where the
+context of its connection is, and the rest one of its own; with fewer queues or no flow rules all of
+it goes to all, and works as well.
+
+Method: two namespaces on a veth. In A an engine with several lcores has va as a DPDK port, behind
+net_impair as a NIC with several queues, and the kernel r0k on that; in B the kernel has vb, and a
+second engine RoCE on it.
+
+    A  kernel [r0k]==[rocade]==[queues]==[va] ----- [vb kernel, rocade]  B
+
+    test_steer.py ROCADED PAIR
+"""
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+from netns import Engine, Veth, pair, run  # noqa: E402
+
+OWN, PEER = '192.168.1.1', '192.168.1.2'
+OWN6, PEER6 = 'fd01::1', 'fd01::2'
+TWO = ('--lcores', '0@(0-1),1@0,2@1')
+ONE = ('--lcores', '0@0,1@1')
+PORT = 'net_af_packet_va,iface=va,framesz=4480,blocksz=143360,framecnt=512'
+
+
+class Node:
+    """An engine on va, with a kernel's netdev, and its peer."""
+
+    def __init__(self, veth, folder, lcores, idle):
+        self.a, self.b = veth.a, veth.b
+        self.engine = Engine(folder, 'a', f'idle = {idle}\n', veth.a, eal=lcores)
+        self.peer = Engine(folder, 'b',
+                           '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
+        tap.true(self.engine.up() and self.peer.up(),
+                 self.engine.log.read_text() + self.peer.log.read_text())
+
+    def add(self, impair):
+        done = self.engine.admin('link', 'add', 'r0', 'type', 'port', PORT, 'kernel', 'r0k',
+                                 'mtu', '1500', 'impair', impair)
+        for address in (f'{OWN}/24', f'{OWN6}/64'):
+            run('ip', '-n', self.a, 'addr', 'add', address, 'dev', 'r0k',
+                *(['nodad'] if ':' in address else []))
+        tap.wait_until('the link', lambda: OWN6 in self.engine.admin('-d', 'link') and
+                       OWN in self.engine.admin('-d', 'link') and
+                       'state ACTIVE' in self.engine.admin('-d', 'link'), 30)
+        return done
+
+    def steering(self):
+        return json.loads(self.engine.admin('-j', 'link'))[0]['steering']
+
+    def counter(self, name):
+        counters = json.loads(self.engine.admin('-j', 'statistic'))[0]
+        return counters.get('counters', counters)[name]
+
+    def traffic(self, rounds='1'):
+        """Both ways, by connections of either version, and what the kernel says beside it."""
+        before = self.counter('rx_handover')
+        for version in ('4', '6', '4', '6'):
+            pair(self.engine, 'r0', self.peer, 'peer', version, rounds)
+        for address in (PEER, PEER6):
+            # On a busy machine some replies come later than ping waits for them.
+            tap.wait_until('a ping', lambda address=address: ' 3 received' in run(
+                'ip', 'netns', 'exec', self.a, 'ping', '-c', '3', '-i', '0.02', '-W', '5',
+                address, check=False))
+        return self.counter('rx_handover') - before
+
+    def stop(self):
+        for engine in (self.engine, self.peer):
+            tap.equal(engine.stop(), 0, engine.log.read_text())
+
+
+@contextlib.contextmanager
+def node(lcores=TWO, idle='auto'):
+    with contextlib.ExitStack() as stack:
+        veth = Veth(1500)
+        stack.callback(veth.close)
+        for address in (f'{OWN}/24', f'{OWN6}/64'):
+            run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', 'va')
+        # The kernel hears what comes by va as well, and leaves it alone.
+        for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
+                          ('ipv4/conf/va/rp_filter', 1)):
+            run('ip', 'netns', 'exec', veth.a, 'sh', '-c', f'echo {val} > /proc/sys/net/{name}')
+        there = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()), lcores, idle)
+        stack.callback(there.stop)
+        yield there
+
+
+def on(impair, test, **where):
+    def body():
+        with node(**where) as there:
+            try:
+                there.add(impair)
+            except AssertionError as err:
+                if 'this build has no net_impair' in str(err):
+                    raise tap.Skip('no net_impair in this build') from None
+                raise
+            test(there)
+    return body
+
+
+def rules(there):
+    tap.equal(there.steering(), 'flow', 'steering')
+    tap.true('steering flow' in there.engine.admin('-d', 'link'), 'in words')
+    tap.equal(there.traffic(), 0, 'packets for the other lcore')
+    tap.true(there.counter('to_kernel') > 0, 'frames for the kernel')
+    # A flood of what is no RoCE, for the kernel and for nobody.
+    with subprocess.Popen(
+            ['ip', 'netns', 'exec', there.b, sys.executable, '-c', textwrap.dedent(f'''
+                import socket
+                sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                while True:
+                    try:
+                        sock.sendto(bytes(1000), ('{OWN}', 9))
+                    except OSError:
+                        pass
+                ''')]) as flood:
+        try:
+            for version in ('4', '6'):
+                pair(there.engine, 'r0', there.peer, 'peer', version)
+        finally:
+            flood.kill()
+    tap.equal(there.counter('rx_handover'), 0, 'packets for the other lcore, in a flood')
+
+
+def rules_of_one_lcore(there):
+    tap.equal(there.steering(), 'flow', 'steering')
+    there.traffic()
+
+
+def rules_are_made_again(there):
+    """A port that is stopped loses them."""
+    for words in (('mtu', '1300'), ('mtu', '1500')):
+        run('ip', '-n', there.a, 'link', 'set', 'r0k', *words)
+        tap.wait_until('the MTU', lambda words=words: f' mtu {words[1]} ' in
+                       there.engine.admin('-d', 'link'), 30)
+        tap.equal(there.steering(), 'flow', words)
+        tap.equal(there.traffic(), 0, words)
+    there.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.engine.log.read_text(), 30)
+    tap.equal(there.traffic(), 0, 'after a reset')
+    tap.equal(there.steering(), 'flow', 'after a reset')
+    # It goes and comes back.
+    there.engine.admin('link', 'del', 'r0')
+    there.add('queues=3')
+    tap.equal(there.steering(), 'flow', 'added again')
+    tap.equal(there.traffic(), 0, 'added again')
+
+
+def no_rules(there):
+    tap.equal(there.steering(), 'rss', 'steering')
+    tap.equal(there.traffic(), 0, 'packets for the other lcore')
+
+
+def no_rules_and_it_says_so(there):
+    no_rules(there)
+    tap.true('no queue for what is no RoCE' in there.engine.log.read_text(),
+             there.engine.log.read_text())
+
+
+def one_queue(there):
+    tap.equal(there.steering(), 'none', 'steering')
+    there.traffic()
+
+
+tap.add('rules', on('queues=3', rules))
+tap.add('rules_of_one_lcore', on('queues=2', rules_of_one_lcore, lcores=ONE, idle='sleep'))
+tap.add('rules_are_made_again', on('queues=3,busy=1', rules_are_made_again))
+tap.add('no_rules', on('queues=3,flow=0', no_rules_and_it_says_so))
+tap.add('too_few_queues', on('queues=2', no_rules))
+tap.add('one_queue', on('seed=1', one_queue))
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
