@@ -116,7 +116,6 @@ cm_host_say_on_lcore(struct rcd_lcore *lcore, void *arg)
 		rcd_link_membership(lcore, saying->lport, &saying->source, &saying->group,
 			saying->vlan_id, saying->leave);
 	}
-	lcore->work += host->saying_count;
 	return 0;
 }
 

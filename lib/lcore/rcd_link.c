@@ -369,6 +369,7 @@ rcd_link_membership(struct rcd_lcore *lcore, const struct rcd_lport *lport,
 	size_t len;
 
 	RCD_ON_LCORE(lcore);
+	lcore->work++;
 	mbuf = lcore->txq_of[lport->index] != NULL ? rcd_tx_mbuf(lcore) : NULL;
 	if (mbuf == NULL)
 		return;
