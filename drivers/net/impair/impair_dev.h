@@ -33,6 +33,7 @@ struct impair_dev {
 	struct impair_nic *nic; /**< it has queues of its own; NULL: those of the wrapped port */
 	uint16_t burst;         /**< as in the arguments, UINT16_MAX: any; relaxed */
 	bool down;              /**< it was reset, and is not set up anew yet; relaxed */
+	uint32_t tries;         /**< that it takes until it is */
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
 	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
 };
