@@ -33,7 +33,7 @@ struct rcd_conn {
 	struct rcd_context *context;       /**< NULL: it has opened none */
 	struct rcd_quota_entry quota;      /**< what it has whatever it opens */
 	struct rcd_cm_user cm;             /**< until it has a context */
-	uint32_t serial;                   /**< of no other that is open: numbers come round; not 0 */
+	uint32_t serial; /**< of no other that is open: numbers come round; not 0 */
 	int sock;
 	pid_t pid;
 	uid_t uid;

@@ -88,7 +88,7 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 
 	show_mac(show, "mac", dev->mac);
 	show_gids(show, dev->gids);
-	show_text(show, "steering", rcd_steer_name(dev));
+	show_text(show, "steering", rcd_steer_name(dev->steer.kind));
 	if (netdev != NULL)
 		show_text(show, "netdev", netdev);
 	if (dev->peer != NULL)

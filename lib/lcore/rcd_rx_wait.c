@@ -50,11 +50,12 @@ rx_wait_watch(
 void
 rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
-	uint16_t queues[2];
-	uint32_t count = rx_wait_queues(lcore, lport, queues);
 	struct rcd_txq *txq = &lport->txqs[lcore->index];
+	uint16_t queues[2];
+	uint32_t count;
 
 	RCD_ON_LCORE(lcore);
+	count = rx_wait_queues(lcore, lport, queues);
 	txq->blind = false;
 	txq->errors = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -73,9 +74,10 @@ void
 rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
 	uint16_t queues[2];
-	uint32_t count = rx_wait_queues(lcore, lport, queues);
+	uint32_t count;
 
 	RCD_ON_LCORE(lcore);
+	count = rx_wait_queues(lcore, lport, queues);
 	for (uint32_t i = 0; i < count; i++)
 		if (lport->rx_waits[queues[i]].kind != RCD_RX_WAIT_NONE)
 			rx_wait_watch(lcore, &lport->rx_waits[queues[i]], EPOLL_CTL_DEL, 0);

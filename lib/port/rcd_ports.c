@@ -115,7 +115,7 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 		rcd_netlink_sync(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u, steering %s", dev->conf.name,
-		dev->driver, dev->lport.port_id, dev->path_mtu, rcd_steer_name(dev));
+		dev->driver, dev->lport.port_id, dev->path_mtu, rcd_steer_name(dev->steer.kind));
 	return 0;
 }
 

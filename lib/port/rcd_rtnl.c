@@ -203,12 +203,13 @@ rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex
 	struct rcd_rtnl_way *way)
 {
 	struct rcd_rtnl_message message;
-	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_GETROUTE, NLM_F_ACK);
 	struct answer answer = { .way = way };
 	bool v4 = rcd_gid_is_ipv4(dgid);
+	struct nlmsghdr *nlh;
 	struct rtmsg *info;
 
 	RCD_ON_CONTROL();
+	nlh = rcd_rtnl_begin(&message, RTM_GETROUTE, NLM_F_ACK);
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->rtm_family = v4 ? AF_INET : AF_INET6;
 	info->rtm_dst_len = v4 ? 32 : 128;

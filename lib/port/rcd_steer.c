@@ -48,12 +48,11 @@ struct steer_rule {
 };
 
 const char *
-rcd_steer_name(const struct rcd_dev *dev)
+rcd_steer_name(enum rcd_steer_kind kind)
 {
 	static const char *const names[] = { "none", "rss", "flow" };
 
-	RCD_ON_CONTROL();
-	return names[dev->steer.kind];
+	return names[kind];
 }
 
 void

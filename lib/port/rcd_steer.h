@@ -37,9 +37,9 @@ struct rcd_steer {
 	struct rte_flow *rules[RCD_STEER_RULES];
 };
 
-/** "none", "rss" or "flow". */
+/** "none", "rss" or "flow". Any thread. */
 const char *
-rcd_steer_name(const struct rcd_dev *dev);
+rcd_steer_name(enum rcd_steer_kind kind);
 
 /** The most that can be asked for, of a port that is about to be configured. */
 void
