@@ -111,13 +111,13 @@ ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE,
 		.intr_conf.rxq = dev->interrupts };
 	struct rcd_lport *lport = &dev->lport;
-	uint16_t queues = lport->queues;
+	uint16_t queues = RTE_MIN(lport->queues, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
 	int err;
 
-	lport->queues = RTE_MIN(lport->queues, RTE_MIN(info->max_rx_queues, info->max_tx_queues));
 	/* Lcores send by those that there were. */
-	if (dev->shown && lport->queues < queues)
+	if (dev->shown && queues < lport->queues)
 		return -ENODEV;
+	lport->queues = queues;
 	lport->exception_queue = dev->steer.kind == RCD_STEER_FLOW ? lport->queues : 0;
 	rcd_steer_configure(dev, info, &conf);
 	err = ethdev_take_jumbo(dev, info, &conf.rxmode.offloads);

@@ -45,7 +45,15 @@ struct steer_rule {
 	struct rte_flow_action_queue queue;
 	struct rte_flow_action_rss rss;
 	uint16_t queues[RCD_LCORES_MAX];
+	uint8_t key[RCD_RSS_KEY_MAX];
 };
+
+/* Whether its rules say what packets are told apart by. */
+static bool
+steer_has_hash(const struct rcd_dev *dev)
+{
+	return dev->steer.kind == RCD_STEER_FLOW && !dev->steer.as_driver && dev->lport.queues > 1;
+}
 
 const char *
 rcd_steer_name(enum rcd_steer_kind kind)
@@ -79,6 +87,10 @@ rcd_steer_less(struct rcd_dev *dev)
 	RCD_ON_CONTROL();
 	if (steer->kind == RCD_STEER_NONE)
 		return false;
+	if (steer_has_hash(dev)) {
+		steer->as_driver = true;
+		return true;
+	}
 	steer->kind = steer->kind == RCD_STEER_FLOW && dev->lport.queues > 1 ? RCD_STEER_RSS
 									     : RCD_STEER_NONE;
 	return true;
@@ -104,6 +116,24 @@ rcd_steer_configure(
 	conf->rx_adv_conf.rss_conf.rss_key_len = info->hash_key_size;
 }
 
+/*
+ * What a rule's packets are told apart by: as the port's own, since a rule that says nothing may
+ * have a key of the driver's, and look at addresses alone.
+ */
+static void
+steer_make_hash(struct steer_rule *rule, const struct rcd_dev *dev)
+{
+	struct rte_eth_rss_conf conf = { .rss_key = rule->key, .rss_key_len = sizeof(rule->key) };
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(dev->lport.port_id, &info) != 0 ||
+		rte_eth_dev_rss_hash_conf_get(dev->lport.port_id, &conf) != 0)
+		return;
+	rule->rss.types = conf.rss_hf & TYPES;
+	rule->rss.key_len = RTE_MIN(conf.rss_key_len, info.hash_key_size);
+	rule->rss.key = rule->rss.key_len > 0 ? rule->key : NULL;
+}
+
 /* UDP to RoCE's port, over IPv4 or IPv6, tagged or not, to the queues of the lcores. */
 static void
 steer_make_rule(struct steer_rule *rule, const struct rcd_dev *dev, uint32_t number)
@@ -124,6 +154,8 @@ steer_make_rule(struct steer_rule *rule, const struct rcd_dev *dev, uint32_t num
 		rule->queues[i] = i;
 	rule->rss = (struct rte_flow_action_rss){ .queue_num = dev->lport.queues,
 		.queue = rule->queues };
+	if (steer_has_hash(dev))
+		steer_make_hash(rule, dev);
 	rule->actions[0].type =
 		dev->lport.queues > 1 ? RTE_FLOW_ACTION_TYPE_RSS : RTE_FLOW_ACTION_TYPE_QUEUE;
 	rule->actions[0].conf =
@@ -134,8 +166,10 @@ steer_make_rule(struct steer_rule *rule, const struct rcd_dev *dev, uint32_t num
 static void
 steer_say(const struct rcd_dev *dev, const char *what, const char *why)
 {
-	RCD_LOG(NOTICE, "%s: no queue for what is no RoCE: %s: %s", dev->conf.name, what,
-		why != NULL ? why : "the driver does not say why");
+	RCD_LOG(NOTICE, "%s: %s: %s: %s", dev->conf.name,
+		steer_has_hash(dev) ? "what tells packets apart is left to the driver"
+				    : "no queue for what is no RoCE",
+		what, why != NULL ? why : "the driver does not say why");
 }
 
 int
@@ -227,7 +261,8 @@ steer_ask_reta(const struct rcd_dev *dev, struct rcd_rss *rss, uint16_t size)
 
 /*
  * What the port has now, whatever was asked for. The queues of a rule have a table of their own,
- * that nobody tells of: as far as is known of drivers, one that is filled in turn.
+ * that nobody tells of: as far as is known of drivers, one that is filled in turn. Of a hash that
+ * is the driver's nothing is known.
  */
 static void
 steer_ask(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
@@ -236,7 +271,8 @@ steer_ask(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 	struct rte_eth_rss_conf conf = { .rss_key = rss->key, .rss_key_len = sizeof(rss->key) };
 
 	memset(rss, 0, sizeof(*rss));
-	if (dev->lport.queues < 2 || info->reta_size == 0 || info->reta_size > RCD_RSS_RETA_MAX ||
+	if ((dev->steer.kind == RCD_STEER_FLOW && dev->steer.as_driver) || dev->lport.queues < 2 ||
+		info->reta_size == 0 || info->reta_size > RCD_RSS_RETA_MAX ||
 		rte_eth_dev_rss_hash_conf_get(dev->lport.port_id, &conf) != 0 ||
 		!steer_is_toeplitz(&conf))
 		return;

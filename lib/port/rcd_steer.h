@@ -33,6 +33,7 @@ enum rcd_steer_kind {
 /** That of a port. All zero: nothing was asked for. */
 struct rcd_steer {
 	enum rcd_steer_kind kind;
+	bool as_driver;     /**< rules leave the hash to the driver, which may be any */
 	struct rcd_rss rss; /**< of packets for queue pairs */
 	struct rte_flow *rules[RCD_STEER_RULES];
 };

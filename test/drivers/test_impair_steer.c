@@ -223,6 +223,9 @@ struct rule {
 	uint16_t queues[QUEUES];
 	uint32_t count;
 	bool second_action;
+	uint64_t types;
+	uint32_t key_len; /**< of the port's key, or another one */
+	bool other_key;
 };
 
 static struct rte_flow *
@@ -237,7 +240,12 @@ make(const struct rule *rule, int *valid)
 	struct rte_flow_item_ipv4 below = { .hdr.src_addr = 1 };
 	struct rte_flow_item pattern[7];
 	struct rte_flow_action_queue queue = { .index = rule->queues[0] };
-	struct rte_flow_action_rss rss = { .queue = rule->queues, .queue_num = rule->count };
+	static const uint8_t other_key[KEY_LEN] = { 1 };
+	struct rte_flow_action_rss rss = { .queue = rule->queues,
+		.queue_num = rule->count,
+		.types = rule->types,
+		.key_len = rule->key_len,
+		.key = rule->other_key ? other_key : key };
 	struct rte_flow_action actions[3] = { { .type = rule->action } };
 	struct rte_flow_error error = { .message = NULL };
 	struct rte_flow *flow;
@@ -276,9 +284,12 @@ static void
 rules_come_first(void)
 {
 	static const struct rule rules[] = {
-		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .queues = { 0, 1 }, .count = 2 },
+		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .queues = { 0, 1 }, .count = 2,
+			.types = RTE_ETH_RSS_NONFRAG_IPV4_UDP, .key_len = KEY_LEN },
 		{ { ETH, IP6, UDP }, ROCE, 0xffff, .action = TO, .queues = { 1 } },
 		{ { ETH, VLAN, IP4, UDP }, ROCE & 0xfff0, 0xfff0, .action = TO },
+		{ { ETH, IP4, UDP }, ROCE + 2, 0xffff, .action = OVER, .queues = { 0, 1 },
+			.count = 2 },
 	};
 	struct rte_flow *flows[RTE_DIM(rules)];
 	struct rte_flow_error error;
@@ -296,6 +307,9 @@ rules_come_first(void)
 		CU_ASSERT_EQUAL(queue_of(&v4), (int)(hash_of(&v4, true) % RETA % 2));
 		CU_ASSERT_EQUAL(queue_of(&v6), 1);
 		CU_ASSERT_EQUAL(queue_of(&tagged), 0);
+		/* Which says nothing of what is hashed: addresses. */
+		other.dport = ROCE + 2;
+		CU_ASSERT_EQUAL(queue_of(&other), (int)(hash_of(&other, false) % RETA % 2));
 		/* Another port, another protocol, a fragment, another tag: the rest. */
 		other.dport = ROCE + 1;
 		CU_ASSERT_EQUAL(queue_of(&other), 2);
@@ -340,6 +354,12 @@ other_rules_are_refused(void)
 		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER },
 		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .count = 17 },
 		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .queues = { 0, 9 }, .count = 2 },
+		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .count = 1, .key_len = KEY_LEN,
+			.other_key = true },
+		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .count = 1,
+			.key_len = KEY_LEN - 1 },
+		{ { ETH, IP4, UDP }, ROCE, 0xffff, .action = OVER, .count = 1,
+			.types = RTE_ETH_RSS_TCP },
 	};
 	int valid;
 
@@ -390,6 +410,8 @@ queues_stay(void)
 	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "queues=3", error, sizeof(error)), 0);
 	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "queues=4", error, sizeof(error)), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "flow=0", error, sizeof(error)), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "flow=3", error, sizeof(error)), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "fewer=16", error, sizeof(error)), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "queues=17", error, sizeof(error)), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_pmd_impair_set(port, "queues=1", error, sizeof(error)), -EINVAL);
 }

@@ -22,7 +22,7 @@ import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
-from netns import Engine, Veth, pair, run  # noqa: E402
+from netns import PAIR, Engine, Veth, pair, run  # noqa: E402
 
 OWN, PEER = '192.168.1.1', '192.168.1.2'
 OWN6, PEER6 = 'fd01::1', 'fd01::2'
@@ -154,6 +154,30 @@ def rules_are_made_again(there):
     tap.equal(there.traffic(), 0, 'added again')
 
 
+def hash_of_the_driver(there):
+    """Rules that may not say what is hashed: nothing is foretold, and all is handed over."""
+    tap.equal(there.steering(), 'flow', 'steering')
+    log = there.engine.log.read_text()
+    tap.true('what tells packets apart is left to the driver' in log, log)
+    tap.true('no queue for' not in log, log)
+    there.traffic()
+
+
+def fewer_queues(there):
+    """A reset that leaves an lcore without a queue: the device goes, with queue pairs on it."""
+    with subprocess.Popen(
+            ['timeout', '60', PAIR, there.engine.socket, 'r0', there.peer.socket, 'peer', '4',
+             '1000000'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as busy:
+        try:
+            tap.wait_until('queue pairs', lambda: there.counter('rx_packets') > 1000)
+            there.engine.admin('link', 'set', 'r0', 'impair', 'fewer=2,reset=1')
+            tap.wait_until('the end of r0', lambda: 'r0' not in there.engine.admin('link'), 30)
+        finally:
+            busy.kill()
+    tap.true('does not start again' in there.engine.log.read_text(), 'it says so')
+    tap.equal(there.engine.process.poll(), None, 'the engine lives')
+
+
 def no_rules(there):
     tap.equal(there.steering(), 'rss', 'steering')
     tap.equal(there.traffic(), 0, 'packets for the other lcore')
@@ -173,6 +197,9 @@ def one_queue(there):
 tap.add('rules', on('queues=3', rules))
 tap.add('rules_of_one_lcore', on('queues=2', rules_of_one_lcore, lcores=ONE, idle='sleep'))
 tap.add('rules_are_made_again', on('queues=3,busy=1', rules_are_made_again))
+tap.add('hash_of_the_driver', on('queues=3,flow=2', hash_of_the_driver))
+for idle in ('auto', 'sleep'):
+    tap.add(f'fewer_queues_{idle}', on('queues=3', fewer_queues, idle=idle))
 tap.add('no_rules', on('queues=3,flow=0', no_rules_and_it_says_so))
 tap.add('too_few_queues', on('queues=2', no_rules))
 tap.add('one_queue', on('seed=1', one_queue))

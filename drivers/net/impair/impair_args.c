@@ -29,9 +29,7 @@ struct parse {
 void
 impair_args_init(struct impair_args *args)
 {
-	*args = (struct impair_args){
-		.gap = 3, .delay_us = 100, .seed = 1, .flow = true, .tx = true
-	};
+	*args = (struct impair_args){ .gap = 3, .delay_us = 100, .seed = 1, .flow = 1, .tx = true };
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -77,7 +75,8 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "burst", 0, UINT16_MAX, .to = &args->burst },
 		{ "ring", 0, UINT16_MAX, .to = &args->ring },
 		{ "queues", 2, QUEUES_MAX, .to = &args->queues },
-		{ "flow", 0, 1, .flag = &args->flow },
+		{ "flow", 0, 2, .to = &args->flow },
+		{ "fewer", 0, QUEUES_MAX - 1, .to = &args->fewer },
 		{ "busy", 0, 1, .flag = &args->busy },
 		{ "reset", 0, 1000, .to = &args->reset },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
@@ -133,7 +132,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 {
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
-		"queues", "flow", NULL };
+		"queues", "flow", "fewer", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

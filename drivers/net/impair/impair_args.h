@@ -39,7 +39,8 @@ struct impair_args {
 	bool busy;       /**< it has to be stopped before its MTU can change */
 	uint32_t reset;  /**< it was reset: nothing goes until it was tried so often to set it up */
 	uint32_t queues; /**< of its own, before a port that has one; 0: those of the port */
-	bool flow;       /**< those know flow rules */
+	uint32_t flow;   /**< 1: those know flow rules; 2: such that choose their hash */
+	uint32_t fewer;  /**< queues that a reset leaves it without */
 	bool rx;         /**< received packets are impaired */
 	bool tx;         /**< sent ones are */
 };
@@ -51,7 +52,7 @@ impair_args_init(struct impair_args *args);
 /**
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
- * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0.
+ * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

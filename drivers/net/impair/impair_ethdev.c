@@ -235,6 +235,8 @@ impair_ethdev_reset(struct rte_eth_dev *eth)
 		if (--dev->tries > 0)
 			return -EAGAIN;
 		__atomic_store_n(&dev->down, false, __ATOMIC_RELAXED);
+		if (dev->nic != NULL)
+			impair_nic_lose(dev->nic, dev->args.fewer);
 		return 0;
 	}
 	return rte_eth_dev_reset(dev->port_id);
@@ -540,7 +542,7 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	impair_ethdev_take_args(dev, &args);
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
 	if (args.queues != 0)
-		dev->nic = impair_nic_create((uint16_t)args.queues, eth->data->numa_node);
+		dev->nic = impair_nic_create(&args, eth->data->numa_node);
 	if (eth->data->mac_addrs == NULL || (args.queues != 0 && dev->nic == NULL) ||
 		impair_ethdev_take_port(dev) != 0) {
 		impair_nic_destroy(dev->nic);
@@ -585,4 +587,4 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
-	"reset=<int> queues=<int> flow=<0|1>");
+	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int>");

@@ -26,12 +26,13 @@ struct impair_nic {
 	rte_spinlock_t tx_lock;
 	uint16_t most;   /**< queues that it may have */
 	uint64_t missed; /**< under the lock; relaxed, any thread looks */
+	bool plain;      /**< its rules choose their hash */
 	struct impair_steer steer;
 	struct rte_ring *rings[IMPAIR_QUEUES]; /**< NULL: not set up */
 };
 
 struct impair_nic *
-impair_nic_create(uint16_t queues, int socket_id)
+impair_nic_create(const struct impair_args *args, int socket_id)
 {
 	struct impair_nic *nic = rte_zmalloc_socket("impair_nic", sizeof(*nic), 0, socket_id);
 
@@ -39,7 +40,8 @@ impair_nic_create(uint16_t queues, int socket_id)
 		return NULL;
 	rte_spinlock_init(&nic->lock);
 	rte_spinlock_init(&nic->tx_lock);
-	nic->most = queues;
+	nic->most = (uint16_t)args->queues;
+	nic->plain = args->flow == 2;
 	impair_steer_set(&nic->steer, 1, NULL);
 	return nic;
 }
@@ -97,6 +99,7 @@ impair_nic_configure(struct impair_nic *nic, const struct rte_eth_dev *eth)
 		impair_nic_free_ring(nic->rings[i]);
 		nic->rings[i] = NULL;
 	}
+	nic->steer.plain = nic->plain;
 	return impair_steer_set(
 		&nic->steer, eth->data->nb_rx_queues, rss ? &conf->rx_adv_conf.rss_conf : NULL);
 }
@@ -112,6 +115,12 @@ impair_nic_queue_setup(
 	nic->rings[index] = rte_ring_create(
 		name, count, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	return nic->rings[index] != NULL ? 0 : -ENOMEM;
+}
+
+void
+impair_nic_lose(struct impair_nic *nic, uint32_t queues)
+{
+	nic->most = (uint16_t)(queues < nic->most ? nic->most - queues : 1);
 }
 
 uint64_t

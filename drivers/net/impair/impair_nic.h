@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct impair_dev;
+struct impair_args;
 struct impair_nic;
 struct rte_eth_dev;
 struct rte_eth_dev_info;
@@ -20,7 +21,7 @@ struct rte_eth_rss_reta_entry64;
 
 /** Make it. @return NULL: no memory */
 struct impair_nic *
-impair_nic_create(uint16_t queues, int socket_id);
+impair_nic_create(const struct impair_args *args, int socket_id);
 
 /** Free it, with what is in its queues. NULL is allowed. */
 void
@@ -38,6 +39,10 @@ impair_nic_queue_setup(
 /** Free what is in the queues. */
 void
 impair_nic_clear(struct impair_nic *nic);
+
+/** From now on it may have so many queues less; one stays. While it is stopped. */
+void
+impair_nic_lose(struct impair_nic *nic, uint32_t queues);
 
 /** Frames that had no place in their queue. */
 uint64_t

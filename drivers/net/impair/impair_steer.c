@@ -47,7 +47,9 @@ impair_steer_set_hash(struct impair_steer *steer, const struct rte_eth_rss_conf 
 int
 impair_steer_set(struct impair_steer *steer, uint16_t queues, const struct rte_eth_rss_conf *conf)
 {
-	*steer = (struct impair_steer){ .queues = queues, .rss = conf != NULL };
+	*steer = (struct impair_steer){
+		.queues = queues, .rss = conf != NULL, .plain = steer->plain
+	};
 	TAILQ_INIT(&steer->rules);
 	memcpy(steer->key, default_key, sizeof(steer->key));
 	for (uint32_t i = 0; i < IMPAIR_RETA_SIZE; i++)
@@ -137,11 +139,20 @@ impair_steer_parse_rss(const struct impair_steer *steer, const struct rte_flow_a
 	const struct rte_flow_action_rss *rss = action->conf;
 
 	if (rss == NULL || !steer->rss || rss->queue_num == 0 || rss->queue_num > IMPAIR_QUEUES ||
-		rss->key_len != 0 || rss->level != 0 || (rss->types & ~IMPAIR_HASH_TYPES) != 0 ||
+		rss->level != 0 || (rss->types & ~IMPAIR_HASH_TYPES) != 0 ||
 		(rss->func != RTE_ETH_HASH_FUNCTION_DEFAULT &&
 			rss->func != RTE_ETH_HASH_FUNCTION_TOEPLITZ))
 		return impair_steer_refuse(error, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
-			"RSS over queues by the port's own key and types");
+			"RSS over queues, by what the port can hash");
+	if (rss->key_len != 0 &&
+		(rss->key == NULL || rss->key_len != IMPAIR_KEY_LEN ||
+			memcmp(rss->key, steer->key, IMPAIR_KEY_LEN) != 0))
+		return impair_steer_refuse(error, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action,
+			"RSS by the port's own key");
+	if (steer->plain && (rss->key_len != 0 || rss->types != 0))
+		return impair_steer_refuse(
+			error, RTE_FLOW_ERROR_TYPE_ACTION_CONF, action, "RSS of rules is as it is");
+	rule->types = rss->types != 0 ? rss->types : RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6;
 	rule->count = (uint16_t)rss->queue_num;
 	memcpy(rule->queues, rss->queue, rule->count * sizeof(rule->queues[0]));
 	return 0;
@@ -245,7 +256,7 @@ impair_steer_look(struct look *look, const uint8_t *frame, uint32_t len)
 
 /* What nothing is hashed of has the hash 0. */
 static uint32_t
-impair_steer_hash(const struct impair_steer *steer, struct look *look)
+impair_steer_hash(const struct impair_steer *steer, struct look *look, uint64_t types)
 {
 	uint64_t with_ports =
 		look->ipv4 ? RTE_ETH_RSS_NONFRAG_IPV4_UDP : RTE_ETH_RSS_NONFRAG_IPV6_UDP;
@@ -253,9 +264,9 @@ impair_steer_hash(const struct impair_steer *steer, struct look *look)
 
 	if (!look->ipv4 && !look->ipv6)
 		return 0;
-	if (look->udp && (steer->hash_types & with_ports))
+	if (look->udp && (types & with_ports))
 		return rte_softrss(look->tuple, look->addr_words + 1, steer->key);
-	if (steer->hash_types & without)
+	if (types & without)
 		return rte_softrss(look->tuple, look->addr_words, steer->key);
 	return 0;
 }
@@ -275,9 +286,14 @@ impair_steer_queue(const struct impair_steer *steer, const uint8_t *frame, uint3
 	uint32_t hash;
 
 	impair_steer_look(&look, frame, len);
-	hash = steer->rss ? impair_steer_hash(steer, &look) : 0;
-	TAILQ_FOREACH(flow, &steer->rules, link)
-		if (impair_steer_matches(&flow->rule, &look))
-			return flow->rule.queues[hash % IMPAIR_RETA_SIZE % flow->rule.count];
-	return steer->rss ? steer->reta[hash % IMPAIR_RETA_SIZE] : 0;
+	TAILQ_FOREACH(flow, &steer->rules, link) {
+		if (!impair_steer_matches(&flow->rule, &look))
+			continue;
+		hash = impair_steer_hash(steer, &look, flow->rule.types);
+		return flow->rule.queues[hash % IMPAIR_RETA_SIZE % flow->rule.count];
+	}
+	if (!steer->rss)
+		return 0;
+	hash = impair_steer_hash(steer, &look, steer->hash_types);
+	return steer->reta[hash % IMPAIR_RETA_SIZE];
 }

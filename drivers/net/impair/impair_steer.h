@@ -28,7 +28,8 @@ struct impair_rule {
 	bool tagged;
 	uint16_t port; /**< destination, host order */
 	uint16_t mask;
-	uint16_t count; /**< of queues: to more than one by the hash */
+	uint16_t count; /**< of queues: to more than one by a hash */
+	uint64_t types; /**< that is hashed of them, RTE_ETH_RSS_*; with the port's key */
 	uint16_t queues[IMPAIR_QUEUES];
 };
 
@@ -42,6 +43,7 @@ struct rte_flow {
 struct impair_steer {
 	uint16_t queues; /**< that are in use */
 	bool rss;
+	bool plain;          /**< rules may say neither key nor types */
 	uint64_t hash_types; /**< RTE_ETH_RSS_* */
 	uint8_t key[IMPAIR_KEY_LEN];
 	uint16_t reta[IMPAIR_RETA_SIZE];
@@ -49,7 +51,7 @@ struct impair_steer {
 };
 
 /**
- * As configured; it has no rules.
+ * As configured; it has no rules. `plain` stays.
  *
  * @param conf  NULL: no RSS
  * @return 0; -EINVAL: a key of another length
@@ -63,7 +65,8 @@ impair_steer_set_hash(struct impair_steer *steer, const struct rte_eth_rss_conf 
 
 /**
  * A rule of rte_flow's, as far as such rules are known: ETH [/ VLAN] / IPV4 | IPV6 / UDP, of which
- * the destination port alone is compared, to QUEUE or RSS.
+ * the destination port alone is compared, to QUEUE or RSS: with the port's key, by what the rule says
+ * is hashed, and by addresses if it says nothing.
  *
  * @return 0, or what rte_flow_error_set() returns
  */
