@@ -236,11 +236,12 @@ join_elsewhere() {
 # Engines with live clients, and the rings between them, watched for races: a short form. Not the
 # test of links, which starts many engines (two minutes), and not what registers memory of all
 # kinds: the watcher has its own there.
-watched=(shmq security_race security_cm security_network semantics two_lcores hostile death fork)
+watched=(shmq security_race security_cm security_network security_move semantics two_lcores
+	hostile death fork)
 compile_tsan() {
 	targets=(app/rocaded/rocaded test/unit/test_shmq
 		test/engine/test_{semantics,wire,hostile,death,fork}
-		test/security/test_{race,cm,network})
+		test/security/test_{race,cm,network,move})
 	compile tsan -Dbuildtype=debugoptimized -Db_sanitize=thread
 }
 

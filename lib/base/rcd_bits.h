@@ -2,6 +2,8 @@
 /**
  * @file
  * Powers of two, and where a member lies.
+ *
+ * Threads: any.
  */
 #ifndef RCD_BITS_H
 #define RCD_BITS_H

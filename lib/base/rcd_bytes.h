@@ -7,6 +7,8 @@
  * Every load takes a pointer to at least as many readable bytes as its width, every store to as
  * many writable ones; neither checks, the caller has. Compilers turn each into one move and one
  * byte swap.
+ *
+ * Threads: any.
  */
 #ifndef RCD_BYTES_H
 #define RCD_BYTES_H

@@ -4,6 +4,8 @@
  * Rights, states, services, path MTUs and masks of attributes: numbers that several layers share,
  * made of lists, rcd_number.def and rcd_qp_attr.def. Those of work requests and completions are in
  * rcd_wr.h.
+ *
+ * Threads: any.
  */
 #ifndef RCD_NUMBER_H
 #define RCD_NUMBER_H

@@ -5,6 +5,8 @@
  *
  * The order of two PSNs is that of the shorter way round the circle, so it is meaningful only for
  * PSNs less than 2^23 apart; a requester never has more than that outstanding (IBTA Vol. 1, 9.7.1).
+ *
+ * Threads: any.
  */
 #ifndef RCD_PSN_H
 #define RCD_PSN_H

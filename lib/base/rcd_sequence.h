@@ -3,6 +3,8 @@
  * @file
  * Numbers that look random and follow from a seed: splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
  * Who has seen some knows the others: what nobody may guess is rcd_random.h's.
+ *
+ * Threads: one at a time.
  */
 #ifndef RCD_SEQUENCE_H
 #define RCD_SEQUENCE_H

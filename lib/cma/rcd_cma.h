@@ -38,6 +38,7 @@
 #include "rcd_cmid.h"
 #include "rcd_counter.h"
 #include "rcd_mad.h"
+#include "rcd_thread.h"
 #include "rcd_waiter.h"
 
 #define RCD_CMA_REQ_RATE 20000 /**< requests taken in a second, of all peers */
@@ -223,6 +224,7 @@ rcd_cma_dev_gone(struct rcd_cma *cma, uint32_t serial);
 static inline uint32_t
 rcd_cma_random(const struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	return cma->ops->random(cma->arg);
 }
 
@@ -230,6 +232,7 @@ rcd_cma_random(const struct rcd_cma *cma)
 static inline bool
 rcd_cma_dev_next(const struct rcd_cma *cma, uint32_t *place, struct rcd_cma_dev *dev)
 {
+	RCD_ON_CONTROL();
 	return cma->ops->dev_next(cma->arg, place, dev);
 }
 
@@ -237,6 +240,7 @@ rcd_cma_dev_next(const struct rcd_cma *cma, uint32_t *place, struct rcd_cma_dev 
 static inline uint64_t
 rcd_cma_now_ns(const struct rcd_cma *cma)
 {
+	RCD_ON_CONTROL();
 	return cma->ops->now_ns();
 }
 
@@ -244,6 +248,7 @@ rcd_cma_now_ns(const struct rcd_cma *cma)
 static inline bool
 rcd_cma_dev(const struct rcd_cma *cma, uint32_t serial, struct rcd_cma_dev *dev)
 {
+	RCD_ON_CONTROL();
 	return serial != RCD_CMA_NO_DEV && cma->ops->dev_of(cma->arg, serial, dev);
 }
 

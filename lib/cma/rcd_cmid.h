@@ -24,6 +24,7 @@
 #include "rcd_cm_step.h"
 #include "rcd_ctrl.h"
 #include "rcd_gid.h"
+#include "rcd_thread.h"
 #include "rcd_waiter.h"
 
 #define RCD_CMA_GROUPS_MAX  1024 /**< of a client */
@@ -102,7 +103,7 @@ struct rcd_cmid {
 
 LIST_HEAD(rcd_cmid_list, rcd_cmid);
 
-/** Whether an identifier is in a state that permits a step. */
+/** Whether an identifier is in a state that permits a step. Any thread. */
 static inline bool
 rcd_cmid_may(const struct rcd_cmid *id, enum rcd_cm_step step)
 {
@@ -113,6 +114,7 @@ rcd_cmid_may(const struct rcd_cmid *id, enum rcd_cm_step step)
 static inline bool
 rcd_cmid_step(struct rcd_cmid *id, enum rcd_cm_step step)
 {
+	RCD_ON_CONTROL();
 	return rcd_cm_move(&rcd_cm_rows[step].service, &id->state);
 }
 
@@ -168,7 +170,7 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep);
 uint32_t
 rcd_cmid_count(const struct rcd_cma *cma, uint32_t serial);
 
-/** Addresses as GIDs. */
+/** Addresses as GIDs. Any thread. */
 static inline struct rcd_gid
 rcd_cma_gid(const struct rcd_ctrl_cm_addr *addr)
 {

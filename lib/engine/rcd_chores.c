@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What the control thread does again and again. Nearly all of it has deadlines or is told of: links
- * of ports alone tell nobody when they change.
+ * What the control thread does again and again. Nearly all of it has deadlines or is told of: ports
+ * alone are looked at, for their link, and for what their drivers said in a thread of EAL's.
  */
 #include "rcd_chores.h"
 
@@ -28,15 +28,20 @@
 #define LINKS_IDLE_NS UINT64_C(1000000000) /**< without */
 #define NETLINK_NS    UINT64_C(100000000)  /**< between questions that the kernel does not answer */
 
-/* Whether a device may change its link without a word. Wires are ours, and netdevs the kernel's. */
+/* Whether a device may change its link, or ask for a reset, without a word. Wires are ours, and
+ * netdevs the kernel's, but for what is behind net_impair. */
 static bool
 chores_has_ports(const struct rcd_engine *engine)
 {
 	bool found = false;
 
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		found |= engine->ports.devs[i] != NULL && !engine->ports.devs[i]->lport.wire &&
-			engine->ports.devs[i]->conf.attach != RCD_ATTACH_NETDEV;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		const struct rcd_dev *dev = engine->ports.devs[i];
+
+		found |= dev != NULL &&
+			(dev->conf.impair[0] != '\0' ||
+				(!dev->lport.wire && dev->conf.attach != RCD_ATTACH_NETDEV));
+	}
 	return found;
 }
 

@@ -57,7 +57,7 @@ struct rcd_conn {
 
 LIST_HEAD(rcd_conn_list, rcd_conn);
 
-/** Descriptors that are charged to a connection for itself. */
+/** Descriptors that are charged to a connection for itself. Any thread. */
 static inline uint64_t
 rcd_conn_descriptors(const struct rcd_conn *conn)
 {

@@ -37,13 +37,6 @@
 #define CONTEXT_DESCRIPTORS 3
 #define CONTEXT_MAPPINGS    24
 
-static int
-context_add_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	rcd_host_client_add(lcore, arg);
-	return 0;
-}
-
 /* The lcore with the fewest clients among those that have a queue of the device. */
 static struct rcd_lcore *
 context_choose_lcore(const struct rcd_lcores *lcores, const struct rcd_dev *dev)
@@ -200,7 +193,7 @@ rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev
 	LIST_INSERT_HEAD(&context->conns, conn, context_link);
 	conn->context = context;
 	rcd_lcore_context_add(context->client.lcore);
-	rcd_lcore_call(context->client.lcore, context_add_on_lcore, &context->client);
+	rcd_lcore_call(context->client.lcore, rcd_host_client_add, &context->client);
 	return 0;
 }
 

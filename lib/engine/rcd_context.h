@@ -24,6 +24,7 @@
 #include "rcd_quota.h"
 #include "rcd_segment.h"
 #include "rcd_table.h"
+#include "rcd_thread.h"
 #include "rcd_umem.h"
 
 struct rcd_av;
@@ -41,12 +42,12 @@ struct rcd_context {
 	struct rcd_quota_entry quota; /**< what was made in it, and itself */
 	struct rcd_cm_user cm;
 	bool bad_memory; /**< its memory went away under the engine */
-	bool settled;    /**< on its lcore, for as long as it has queue pairs: one is connected */
+	bool followed;   /**< its packets (rcd_context_follow()), since it had a queue pair first */
 	bool pages_go;   /**< of its segment, with its end: nobody has to read them any more */
 	int wake_fd;     /**< of this context: clients can't take each other's wake-ups away */
 	struct rcd_segment segment; /**< whose address is the client's `shm` */
 	struct rcd_umem umem;
-	struct rcd_cq_move *moving; /**< a queue that is being resized; NULL: none is */
+	struct rcd_cq_move *resizing; /**< a queue that is being resized; NULL: none is */
 	struct rcd_table pds;
 	struct rcd_table channels;
 	struct rcd_table cqs;
@@ -57,7 +58,7 @@ struct rcd_context {
 
 LIST_HEAD(rcd_context_list, rcd_context);
 
-/** The context that an lcore knows by this. */
+/** The context that an lcore knows by this. Any thread. */
 static inline struct rcd_context *
 rcd_context_of(struct rcd_lclient *client)
 {
@@ -69,6 +70,7 @@ rcd_context_of(struct rcd_lclient *client)
 static inline struct rcd_conn *
 rcd_context_first(const struct rcd_context *context)
 {
+	RCD_ON_CONTROL();
 	return LIST_FIRST(&context->conns);
 }
 
@@ -105,7 +107,8 @@ rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint6
 /**
  * A queue pair is about to be connected. If it is the context's first, the context goes to the
  * lcore that its packets come to, as far as that can be told and nothing is under way: all queue
- * pairs are in RESET or INIT and in no group, and no memory of the client is copied.
+ * pairs are in RESET or INIT and in no group, no completion queue is being resized, no memory of
+ * the client is copied, and places were used for 256 at most of either kind of queue.
  *
  * @param av  of packets to the peer
  */

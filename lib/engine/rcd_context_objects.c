@@ -8,6 +8,7 @@
 
 #include "rcd_ah.h"
 #include "rcd_budget.h"
+#include "rcd_context_walk.h"
 #include "rcd_contexts.h"
 #include "rcd_cq_event.h"
 #include "rcd_hop.h"
@@ -21,23 +22,6 @@
 #include "rcd_thread.h"
 #include "rcd_ucopy.h"
 
-/* A walk over the objects of a context by several commands, each of them short. */
-struct walk {
-	struct rcd_context *context;
-	uint32_t next; /**< place to go on at */
-	uint32_t end;
-};
-
-static void
-context_objects_walk(
-	struct rcd_context *context, uint32_t end, int (*fn)(struct rcd_lcore *, void *))
-{
-	struct walk walk = { .context = context, .end = end };
-
-	while (walk.next < end)
-		rcd_lcore_call(context->client.lcore, fn, &walk);
-}
-
 static int
 context_objects_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
@@ -49,33 +33,21 @@ context_objects_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 static int
 context_objects_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct walk *walk = arg;
-	uint32_t done = 0;
+	struct rcd_hqp *hqp;
 
-	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
-		if (walk->context->hqps.slots[walk->next] == NULL)
-			continue;
-		rcd_hqp_leave(lcore, walk->context->hqps.slots[walk->next]);
-		done++;
-	}
+	while ((hqp = rcd_context_walk_next(lcore, arg, RCD_WORK_LEAVE)) != NULL)
+		rcd_hqp_leave(lcore, hqp);
 	rcd_host_publish(lcore);
-	lcore->work += done;
 	return 0;
 }
 
 static int
 context_objects_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct walk *walk = arg;
-	uint32_t done = 0;
+	struct rcd_hcq *cq;
 
-	for (; walk->next < walk->end && done < RCD_WORK_ALL; walk->next++) {
-		if (walk->context->cqs.slots[walk->next] == NULL)
-			continue;
-		rcd_cq_event_forget(lcore, walk->context->cqs.slots[walk->next]);
-		done++;
-	}
-	lcore->work += done;
+	while ((cq = rcd_context_walk_next(lcore, arg, RCD_WORK_ALL)) != NULL)
+		rcd_cq_event_forget(lcore, cq);
 	return 0;
 }
 
@@ -88,30 +60,25 @@ context_objects_put_hop(const struct rcd_av *av, void *arg)
 void
 rcd_context_objects_leave(struct rcd_context *context)
 {
+	struct rcd_lcore *lcore = context->client.lcore;
+
 	RCD_ON_CONTROL();
 	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
-	rcd_lcore_call(context->client.lcore, context_objects_hide_on_lcore, &context->client);
-	context_objects_walk(context, context->hqps.fresh, context_objects_leave_on_lcore);
-	context_objects_walk(context, context->cqs.fresh, context_objects_forget_on_lcore);
-	rcd_lcore_call(context->client.lcore, context_objects_hide_on_lcore, &context->client);
+	rcd_lcore_call(lcore, context_objects_hide_on_lcore, &context->client);
+	rcd_context_walk(lcore, &context->hqps, context_objects_leave_on_lcore);
+	rcd_context_walk(lcore, &context->cqs, context_objects_forget_on_lcore);
+	rcd_lcore_call(lcore, context_objects_hide_on_lcore, &context->client);
 }
 
 static int
 context_objects_fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct walk *walk = arg;
-	uint32_t done = 0;
+	struct rcd_hqp *hqp;
 
-	for (; walk->next < walk->end && done < RCD_WORK_LEAVE; walk->next++) {
-		struct rcd_hqp *hqp = walk->context->client.qps[walk->next];
-
-		if (hqp == NULL)
-			continue;
+	while ((hqp = rcd_context_walk_next(lcore, arg, RCD_WORK_LEAVE)) != NULL) {
 		hqp->faulty = true;
 		rcd_lcore_touch(lcore, hqp);
-		done++;
 	}
-	lcore->work += done;
 	return 0;
 }
 
@@ -119,7 +86,7 @@ void
 rcd_context_objects_fail(struct rcd_context *context)
 {
 	RCD_ON_CONTROL();
-	context_objects_walk(context, context->hqps.fresh, context_objects_fail_on_lcore);
+	rcd_context_walk(context->client.lcore, &context->hqps, context_objects_fail_on_lcore);
 }
 
 void

@@ -11,7 +11,6 @@
 #include <rte_ring_elem.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rcd_budget.h"
 #include "rcd_cm_agent.h"

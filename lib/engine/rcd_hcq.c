@@ -257,7 +257,7 @@ hcq_move_begin(struct rcd_context *context, const struct rcd_conn *conn,
 	move->cq = cq;
 	move->to = to;
 	move->conn_serial = conn->serial;
-	context->moving = move;
+	context->resizing = move;
 	return rcd_lcore_call(context->client.lcore, hcq_begin_on_lcore, move);
 }
 
@@ -287,7 +287,7 @@ hcq_move_some(struct rcd_context *context, struct rcd_cq_move *move)
 void
 rcd_hcq_settle(struct rcd_context *context, uint32_t conn_serial)
 {
-	struct rcd_cq_move *move = context->moving;
+	struct rcd_cq_move *move = context->resizing;
 
 	RCD_ON_CONTROL();
 	if (move == NULL || move->conn_serial != conn_serial)
@@ -301,8 +301,8 @@ void
 rcd_hcq_end(struct rcd_context *context)
 {
 	RCD_ON_CONTROL();
-	free(context->moving);
-	context->moving = NULL;
+	free(context->resizing);
+	context->resizing = NULL;
 }
 
 int
@@ -315,20 +315,20 @@ rcd_hcq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 
 	RCD_ON_CONTROL();
 	/* One at a time: another connection's comes first. */
-	if (context->moving != NULL && context->moving->conn_serial != conn->serial)
+	if (context->resizing != NULL && context->resizing->conn_serial != conn->serial)
 		return -EINPROGRESS;
-	if (context->moving == NULL)
+	if (context->resizing == NULL)
 		err = hcq_move_begin(context, conn, req);
 	if (err == 0)
-		err = hcq_move_some(context, context->moving);
+		err = hcq_move_some(context, context->resizing);
 	/* What it leaves behind when it failed goes when the request is over. */
 	if (err != 0)
 		return err;
-	cq = context->moving->cq;
+	cq = context->resizing->cq;
 	old_offset = cq->offset;
 	old_bytes = cq->bytes;
-	cq->offset = context->moving->to.offset;
-	cq->bytes = context->moving->to.bytes;
+	cq->offset = context->resizing->to.offset;
+	cq->bytes = context->resizing->to.bytes;
 	hcq_ring_free(context, old_offset, old_bytes);
 	rcd_hcq_end(context);
 	hcq_describe(cq, rep);
@@ -387,7 +387,7 @@ rcd_hcq_destroy(struct rcd_context *context, uint32_t handle)
 	RCD_ON_CONTROL();
 	if (cq == NULL)
 		return -ENOENT;
-	if (cq->users > 0 || (context->moving != NULL && context->moving->cq == cq))
+	if (cq->users > 0 || (context->resizing != NULL && context->resizing->cq == cq))
 		return -EBUSY;
 	rcd_lcore_call(context->client.lcore, hcq_forget_on_lcore, cq);
 	if (cq->channel != NULL)

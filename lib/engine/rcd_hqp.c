@@ -258,9 +258,7 @@ rcd_hqp_leave(struct rcd_lcore *lcore, void *arg)
 	if (hqp->groups > 0)
 		rcd_mcast_detach_all(lcore->mcast[hqp->lport->index], hqp->qp);
 	rcd_late_forget(hqp);
-	rcd_turn_end(&hqp->turn);
-	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
-	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
+	rcd_lcore_drop(lcore, hqp);
 	hqp->client->qps[hqp->index] = NULL;
 	/* A doorbell that it left behind would look like an offence. */
 	__atomic_fetch_and(&shm->db_words[hqp->index / 64], ~(UINT64_C(1) << (hqp->index % 64)),
@@ -303,7 +301,7 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 	rcd_table_del(&context->hqps, handle);
 	hqp_give_back(context, hqp);
 	if (context->hqps.used == 0)
-		context->settled = false;
+		context->followed = false;
 	return 0;
 }
 

@@ -3,6 +3,8 @@
  * @file
  * MACs of next hops as lcores read them: one word for each place, which the control thread stores
  * (lib/port/rcd_hop.h) and any thread loads.
+ *
+ * Threads: any.
  */
 #ifndef RCD_HOP_WORD_H
 #define RCD_HOP_WORD_H

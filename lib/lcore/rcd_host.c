@@ -515,15 +515,22 @@ rcd_host_client_init(struct rcd_lclient *client)
 	TAILQ_INIT(&client->waiting);
 }
 
-void
-rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client)
+int
+rcd_host_client_add(struct rcd_lcore *lcore, void *arg)
 {
+	struct rcd_lclient *client = arg;
+
 	RCD_ON_LCORE(lcore);
 	client->hot = false;
 	lcore->cold[lcore->cold_count++] = client;
 	rcd_stage_watch(lcore, client);
+	/* What another lcore left of its work goes on here. */
+	client->in_flushing = !TAILQ_EMPTY(&client->flushing);
+	if (client->in_flushing)
+		TAILQ_INSERT_TAIL(&lcore->flushing, client, flush_link);
 	if (!TAILQ_EMPTY(&client->waiting))
 		rcd_cq_event_retry(lcore, client);
+	return 0;
 }
 
 void

@@ -54,9 +54,16 @@ rcd_host_publish(struct rcd_lcore *lcore);
 void
 rcd_host_client_init(struct rcd_lclient *client);
 
-/** Take a client in, and out: events that it is owed are sent by whoever has it. */
-void
-rcd_host_client_add(struct rcd_lcore *lcore, struct rcd_lclient *client);
+/**
+ * Take a client in: a command. What it is owed of events is sent by whoever has it.
+ *
+ * @param arg  struct rcd_lclient
+ * @return 0
+ */
+int
+rcd_host_client_add(struct rcd_lcore *lcore, void *arg);
+
+/** And out. */
 void
 rcd_host_client_del(struct rcd_lcore *lcore, struct rcd_lclient *client);
 

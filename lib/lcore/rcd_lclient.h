@@ -46,7 +46,7 @@ struct rcd_lclient {
 	struct rcd_doorbells doorbells;
 	struct rcd_hqp **qps; /**< by doorbell bit; RCD_DB_BITS places or fewer */
 	uint32_t qp_places;
-	struct rcd_lcore *lcore; /**< constant */
+	struct rcd_lcore *lcore; /**< whose it is; another's only while no lcore knows it */
 	struct rcd_mr_table *mrs;
 	struct rcd_ah_table *ahs;
 	struct rcd_counters counters;      /**< offences; the control thread reads them */

@@ -134,6 +134,15 @@ rcd_lcore_destroy(struct rcd_lcore *lcore)
 }
 
 void
+rcd_lcore_drop(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	RCD_ON_LCORE(lcore);
+	rcd_turn_end(&hqp->turn);
+	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;
+}
+
+void
 rcd_lcore_wake(struct rcd_lcore *lcore)
 {
 	uint64_t one = 1;

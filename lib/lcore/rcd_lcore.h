@@ -114,7 +114,11 @@ struct rcd_lcore {
 	bool running; /**< a thread polls it */
 	bool stop;
 	int wake_fd;
-	int sleep_fd; /**< epoll by edge: wake_fd, those of the clients; none is read */
+	/**
+	 * epoll, by edge: wake_fd and those of the clients, none of which is read, and descriptors
+	 * that receive queues wait by (rcd_rx_wait.h), which are armed for one sleep each.
+	 */
+	int sleep_fd;
 	uint32_t sleeping;
 	int socket_id;
 	uint32_t context_count; /**< the control thread's */
@@ -128,7 +132,7 @@ struct rcd_lcore {
 	uint64_t stage_tsc; /**< when it began */
 };
 
-/** What an lcore counts for others to see, stored whole. */
+/** What an lcore counts for others to see, stored whole. Any thread, of what it counts itself. */
 static inline void
 rcd_lcore_set_tally(uint64_t *tally, uint64_t val)
 {
@@ -142,7 +146,7 @@ rcd_lcore_tally(const uint64_t *tally)
 	return __atomic_load_n(tally, __ATOMIC_RELAXED);
 }
 
-/** An lcore's counters of a device. */
+/** An lcore's counters of a device. Any thread. */
 static inline struct rcd_counters *
 rcd_lcore_counters(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
@@ -166,6 +170,10 @@ rcd_lcore_destroy(struct rcd_lcore *lcore);
 /** Do commands (rcd_lcore_call()), as many as a poll has a budget for. @return how many */
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore);
+
+/** It has a queue pair no longer: no turn, no timer, no packets for it. */
+void
+rcd_lcore_drop(struct rcd_lcore *lcore, struct rcd_hqp *hqp);
 
 /** Remember that a queue pair changed: indices, deadline and fault are looked at after the poll. */
 static inline void

@@ -23,7 +23,11 @@ struct rcd_lcore;
 #define RCD_VLAN_NONE    0xffffu
 #define RCD_VLAN_ID_MASK 0xfffu
 
-/** The VLAN of a frame, 0: untagged. @param stripped  the tag that the port took off; 0: none */
+/**
+ * The VLAN of a frame, 0: untagged. Any thread.
+ *
+ * @param stripped  the tag that the port took off; 0: none
+ */
 static inline uint16_t
 rcd_link_vlan(const struct rcd_eth *eth, uint16_t stripped)
 {

@@ -63,7 +63,10 @@ struct rcd_lport {
 	struct rcd_txq *txqs;            /**< one for each lcore */
 };
 
-/** What it is now: for an lcore until its poll ends, for the control thread until it changes it. */
+/**
+ * What it is now: for an lcore until its poll ends, for the control thread until it changes it.
+ * Any thread.
+ */
 static inline const struct rcd_lport_view *
 rcd_lport_view(const struct rcd_lport *lport)
 {
@@ -93,7 +96,7 @@ rcd_lport_view_local(const struct rcd_lport_view *view, const uint8_t *mac)
 	return -1;
 }
 
-/** Queues that are received from: by lcores of that index, and that of what is no RoCE. */
+/** Queues that are received from, by lcores of that index; and that of the rest. Any thread. */
 static inline uint16_t
 rcd_lport_rx_queues(const struct rcd_lport *lport)
 {

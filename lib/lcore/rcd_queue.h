@@ -3,6 +3,8 @@
  * @file
  * Queues and queue pairs of clients, the engine's side. What stands first belongs to the lcore of
  * their client; what the control thread has of them is said so.
+ *
+ * Threads: the lcore.
  */
 #ifndef RCD_QUEUE_H
 #define RCD_QUEUE_H
@@ -74,7 +76,7 @@ struct rcd_hcq {
 	uint64_t offset, bytes; /**< in the segment */
 };
 
-/** What the client may see of it: one past the last completion. */
+/** What the client may see of it: one past the last completion. Any thread. */
 static inline uint32_t
 rcd_hcq_shown(const struct rcd_hcq *cq)
 {

@@ -9,7 +9,6 @@
 #include <rte_branch_prediction.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <unistd.h>
 
 #include "rcd_bits.h"
 #include "rcd_budget.h"

@@ -17,6 +17,7 @@
 #include "rcd_hop.h"
 #include "rcd_neigh.h"
 #include "rcd_quota.h"
+#include "rcd_thread.h"
 #include "rcd_waiter.h"
 
 #define RCD_NEIGH_CELLS 16384u
@@ -74,6 +75,7 @@ struct rcd_neighs {
 static inline bool
 rcd_neigh_used(const struct rcd_neighs *neighs, const struct rcd_neigh *neigh)
 {
+	RCD_ON_CONTROL();
 	return rcd_hop_users(neighs->hops, neigh->hop) > 0;
 }
 

@@ -339,7 +339,7 @@ netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
 
 	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
 	gen->rtgen_family = family;
-	/* A list that changed meanwhile may lack something, which the kernel says so. */
+	/* The kernel says so of a list that changed meanwhile, and may lack something. */
 	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
 		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
 	return err;
@@ -409,7 +409,9 @@ rcd_netlink_sync(struct rcd_dev *dev)
 	if (netlink == NULL)
 		return -ENOTCONN;
 	err = netlink_sync(dev);
-	/* One that is gone is down, and nothing more can be known of it. */
+	/* One that is gone is down, whether that was told or lost; no more can be known of it. */
+	if (err == -ENODEV)
+		dev->link_up = false;
 	if (err != 0 && err != -ENODEV && dev->shown) {
 		if (!netlink->complained)
 			RCD_LOG(WARNING, "%s: the kernel does not tell all of %s: %s",

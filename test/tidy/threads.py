@@ -41,18 +41,19 @@ def declared(root):
         for part in paragraphs:
             own = re.search(r'\b(Control thread|On the lcore|Any thread|One thread)\b',
                             ' '.join(re.findall(r'/\*\*.*?\*/', part, re.S)))
-            for name in re.findall(r'^(rcd_\w+)\([^{}]*?\)[^;{}]*;', part, re.M):
+            for name in re.findall(r'^(rcd_\w+)\([^;{}]*?\)(?:[^;{}]*;|\n\{)', part, re.M):
                 yield path, name, said and (own or said)[1]
 
 
 def thread_marks(root):
     """A header says whose its functions are, and each of them marks that by a statement, which
     checks it in builds for debugging: a comment alone would not stay true."""
-    body = {name: text for path, name, _, text in defined(root) if path.suffix == '.c'}
+    body = {name: text for _, name, _, text in defined(root)}
     for path, name, whose in declared(root):
         if whose is None:
             yield f'{path}: does not say "Threads: ..."'
-        elif name in body and not re.search(rf'^\t{MARKS[whose]}', body[name], re.M):
+        elif MARKS[whose] and name in body and not re.search(
+                rf'^\t{MARKS[whose]}', body[name], re.M):
             yield f'{path}: {name}() is of {whose}, and has no such mark'
 
 
@@ -105,6 +106,8 @@ RULES = [
                     'lib/base/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
     (thread_marks, {'lib/cma/a.h': '/** Threads: any. */\n\n/** On the lcore. */\nint\nrcd_a();\n',
                     'lib/cma/a.c': 'int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
+    (thread_marks, {'lib/cma/a.h': '/** Threads: the control thread. */\n\n/** A. */\n'
+                                   'static inline int\nrcd_a(int a)\n{\n\treturn a;\n}\n'}),
     (marks_first, {'lib/cma/a.c': 'static int\na_take(int *a)\n{\n}\n\n' + FIRST % 'a_take'}),
     (marks_first, {'lib/cma/a.c': FIRST % 'rcd_b',
                    'lib/base/b.c': 'int\nrcd_b(const int *b, int *c)\n{\n}\n'}),
