@@ -65,8 +65,8 @@ impair_steer_set_hash(struct impair_steer *steer, const struct rte_eth_rss_conf 
 
 /**
  * A rule of rte_flow's, as far as such rules are known: ETH [/ VLAN] / IPV4 | IPV6 / UDP, of which
- * the destination port alone is compared, to QUEUE or RSS: with the port's key, by what the rule says
- * is hashed, and by addresses if it says nothing.
+ * the destination port alone is compared, to QUEUE or RSS: with the port's key, by what the rule
+ * says is hashed, and by addresses if it says nothing.
  *
  * @return 0, or what rte_flow_error_set() returns
  */
