@@ -18,7 +18,11 @@ const char *const impair_kind_names[IMPAIR_KINDS] = { "drop", "corrupt", "ecn", 
 /* As many as a driver holds back for good measure. */
 #define GAP_MAX      64
 #define DELAY_US_MAX 1000000
-#define QUEUES_MAX   16 /* as impair_steer.h has places for */
+#define QUEUES_MAX   16  /* as impair_steer.h has places for */
+#define SEGMENT_MIN  32  /* below that no header of a link is in one piece */
+#define GROUPS_MAX   256 /* as impair_filter.h has places for */
+
+static const char *const lost_names[] = { "missed", "buffer", "error" };
 
 struct parse {
 	struct impair_args *args;
@@ -29,7 +33,35 @@ struct parse {
 void
 impair_args_init(struct impair_args *args)
 {
-	*args = (struct impair_args){ .gap = 3, .delay_us = 100, .seed = 1, .flow = 1, .tx = true };
+	*args = (struct impair_args){ .gap = 3,
+		.delay_us = 100,
+		.seed = 1,
+		.flow = 1,
+		.link = true,
+		.promiscuous = true,
+		.tx = true };
+}
+
+void
+impair_args_again(struct impair_args *args, const struct impair_args *now)
+{
+	impair_args_init(args);
+	memcpy(args->port, now->port, sizeof(args->port));
+	args->queues = now->queues;
+	args->flow = now->flow;
+	args->groups = now->groups;
+	args->promiscuous = now->promiscuous;
+	args->pause = now->pause;
+	args->lost = now->lost;
+}
+
+bool
+impair_args_same(const struct impair_args *args, const struct impair_args *other)
+{
+	return strcmp(args->port, other->port) == 0 && args->queues == other->queues &&
+		args->flow == other->flow && args->groups == other->groups &&
+		args->promiscuous == other->promiscuous && args->pause == other->pause &&
+		args->lost == other->lost;
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -79,6 +111,13 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "fewer", 0, QUEUES_MAX - 1, .to = &args->fewer },
 		{ "busy", 0, 1, .flag = &args->busy },
 		{ "reset", 0, 1000, .to = &args->reset },
+		{ "remove", 0, 1, .flag = &args->remove },
+		{ "link", 0, 1, .flag = &args->link },
+		{ "segment", 0, UINT16_MAX, .to = &args->segment },
+		{ "strip", 0, 1, .flag = &args->strip },
+		{ "groups", 0, GROUPS_MAX, .to = &args->groups },
+		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
+		{ "pause", 0, 1, .flag = &args->pause },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
 	};
 	unsigned long long number;
@@ -94,6 +133,9 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		number < numbers[i].least)
 		return impair_args_refuse(parse, "%s=%s: a whole number, %llu to %llu", key, val,
 			(unsigned long long)numbers[i].least, (unsigned long long)numbers[i].most);
+	if (numbers[i].to == &args->segment && number != 0 && number < SEGMENT_MIN)
+		return impair_args_refuse(parse, "segment=%s: %u bytes and more, or 0", val,
+			(unsigned int)SEGMENT_MIN);
 	if (numbers[i].to != NULL)
 		*numbers[i].to = (uint32_t)number;
 	else if (numbers[i].flag != NULL)
@@ -121,6 +163,15 @@ impair_args_take(const char *key, const char *val, void *opaque)
 		parse->args->rx = strcmp(val, "tx") != 0;
 		return 0;
 	}
+	if (strcmp(key, "lost") == 0) {
+		for (int i = 0; i < IMPAIR_LOST_KINDS; i++) {
+			if (strcmp(val, lost_names[i]) != 0)
+				continue;
+			parse->args->lost = (enum impair_lost)i;
+			return 0;
+		}
+		return impair_args_refuse(parse, "lost=%s: one of missed, buffer, error", val);
+	}
 	for (int i = 0; i < IMPAIR_KINDS; i++)
 		if (strcmp(key, impair_kind_names[i]) == 0)
 			return impair_args_take_probability(i, val, parse);
@@ -132,7 +183,8 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 {
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
-		"queues", "flow", "fewer", NULL };
+		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups",
+		"promiscuous", "pause", "lost", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

@@ -25,6 +25,14 @@ enum impair_kind {
 	IMPAIR_KINDS,
 };
 
+/** What a received frame that is dropped counts as, in the statistics of the device. */
+enum impair_lost {
+	IMPAIR_LOST_MISSED, /**< imissed: its queue was full */
+	IMPAIR_LOST_BUFFER, /**< rx_nombuf: there was nothing to put it into */
+	IMPAIR_LOST_ERROR,  /**< ierrors: it was damaged */
+	IMPAIR_LOST_KINDS,
+};
+
 extern const char *const impair_kind_names[IMPAIR_KINDS];
 
 /** Settings. */
@@ -41,18 +49,35 @@ struct impair_args {
 	uint32_t queues; /**< of its own, before a port that has one; 0: those of the port */
 	uint32_t flow;   /**< 1: those know flow rules; 2: such that choose their hash */
 	uint32_t fewer;  /**< queues that a reset leaves it without */
-	bool rx;         /**< received packets are impaired */
-	bool tx;         /**< sent ones are */
+	bool remove;     /**< its NIC was taken away, as its driver says */
+	bool link;       /**< its cable is in */
+	uint32_t segment; /**< bytes of a receive buffer: longer frames are in several; 0: any */
+	bool strip;       /**< VLAN tags of received frames are beside them, asked for or not */
+	uint32_t groups; /**< multicast addresses that it can listen to, and never to all; 0: any */
+	bool promiscuous; /**< it knows that mode */
+	bool pause;       /**< PAUSE frames can be set */
+	enum impair_lost lost;
+	bool rx; /**< received packets are impaired */
+	bool tx; /**< sent ones are */
 };
 
-/** No impairment, sending side, gap 3, delay 100 us, seed 1; flow rules, where it has queues. */
+/** No impairment, sending side, gap 3, delay 100 us, seed 1; what NICs have, and a link. */
 void
 impair_args_init(struct impair_args *args);
+
+/** Those that a device begins again with: what can't be changed of it, and else as new. */
+void
+impair_args_again(struct impair_args *args, const struct impair_args *now);
+
+/** Whether they are of the same port, and of the same NIC. */
+bool
+impair_args_same(const struct impair_args *args, const struct impair_args *other);
 
 /**
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
- * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1.
+ * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1,remove=1,link=0,segment=48,
+ * strip=1,groups=8,promiscuous=0,pause=1,lost=missed|buffer|error.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "impair_args.h"
+#include "impair_filter.h"
 #include "impair_lane.h"
 
 struct impair_dev;
@@ -18,7 +19,7 @@ struct impair_nic;
 
 /** A queue, in one direction: what the ethdev layer knows as a queue. */
 struct impair_queue {
-	const struct impair_dev *dev;
+	struct impair_dev *dev;
 	struct impair_lane *lane;
 	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
 	uint16_t port_id;           /**< of the wrapped port */
@@ -33,7 +34,13 @@ struct impair_dev {
 	struct impair_nic *nic; /**< it has queues of its own; NULL: those of the wrapped port */
 	uint16_t burst;         /**< as in the arguments, UINT16_MAX: any; relaxed */
 	bool down;              /**< it was reset, and is not set up anew yet; relaxed */
-	uint32_t tries;         /**< that it takes until it is */
+	bool cut;               /**< its cable is out; relaxed */
+	bool strip;             /**< as in the arguments; relaxed, as the next */
+	uint32_t segment;
+	uint32_t tries; /**< that it takes until it is set up */
+	struct impair_filter filter;
+	uint64_t no_buffer;           /**< frames that there was nothing to put into; relaxed */
+	enum rte_eth_fc_mode fc_mode; /**< where PAUSE frames are its own */
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
 	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
 };

@@ -18,6 +18,7 @@
 #include "impair_dev.h"
 #include "impair_lane.h"
 #include "impair_nic.h"
+#include "impair_ops.h"
 #include "rcd_pmd_impair.h"
 
 RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
@@ -32,6 +33,12 @@ static const enum rte_eth_event_type forwarded[] = { RTE_ETH_EVENT_INTR_LSC,
 	RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_RMV };
 
 static struct rte_vdev_driver impair_driver;
+
+static bool
+impair_ethdev_is_cut(const struct impair_dev *dev)
+{
+	return __atomic_load_n(&dev->cut, __ATOMIC_RELAXED);
+}
 
 /* Give the wrapped port what is ready; what it does not take waits. */
 static void
@@ -61,6 +68,10 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	if (__atomic_load_n(&queue->dev->down, __ATOMIC_RELAXED))
 		return 0;
 	count = RTE_MIN(count, __atomic_load_n(&queue->dev->burst, __ATOMIC_RELAXED));
+	if (impair_ethdev_is_cut(queue->dev)) {
+		rte_pktmbuf_free_bulk(mbufs, count);
+		return count;
+	}
 	rte_spinlock_lock(&lane->lock);
 	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
@@ -102,6 +113,11 @@ impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	if (impair_lane_room(lane) >= BURST) {
 		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
 		for (uint32_t i = 0; i < got; i++) {
+			if (!impair_filter_passes(&queue->dev->filter,
+				    rte_pktmbuf_mtod(received[i], struct rte_ether_addr *))) {
+				rte_pktmbuf_free(received[i]);
+				continue;
+			}
 			impair_lane_take(lane, received[i], now);
 			if (lane->held_count > 0)
 				impair_lane_release(lane, now);
@@ -118,20 +134,49 @@ impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	return (uint16_t)got;
 }
 
+/* As the program gets them. @return how many are left */
+static uint16_t
+impair_ethdev_lay_out(struct impair_dev *dev, struct rte_mbuf **mbufs, uint16_t count)
+{
+	uint32_t segment = __atomic_load_n(&dev->segment, __ATOMIC_RELAXED);
+	bool strip = __atomic_load_n(&dev->strip, __ATOMIC_RELAXED);
+	uint16_t kept = 0;
+
+	if (impair_ethdev_is_cut(dev)) {
+		rte_pktmbuf_free_bulk(mbufs, count);
+		return 0;
+	}
+	for (uint16_t i = 0; i < count; i++) {
+		struct rte_mbuf *mbuf = mbufs[i];
+
+		if (strip)
+			impair_filter_strip(mbuf);
+		if (segment != 0)
+			mbuf = impair_filter_segment(mbuf, segment);
+		if (mbuf != NULL)
+			mbufs[kept++] = mbuf;
+	}
+	if (kept < count)
+		__atomic_fetch_add(&dev->no_buffer, count - kept, __ATOMIC_RELAXED);
+	return kept;
+}
+
 static uint16_t
 impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct impair_queue *queue = arg;
-	const struct impair_dev *dev = queue->dev;
+	struct impair_dev *dev = queue->dev;
 
 	if (__atomic_load_n(&dev->down, __ATOMIC_RELAXED))
 		return 0;
 	count = RTE_MIN(count, __atomic_load_n(&dev->burst, __ATOMIC_RELAXED));
 	impair_ethdev_look_after(queue->other, rte_rdtsc());
 	if (dev->nic == NULL)
-		return impair_ethdev_take(queue, mbufs, count);
-	return impair_nic_rx_burst(dev->nic, (uint16_t)(queue - dev->rx), mbufs, count,
-		impair_ethdev_take, (void *)(uintptr_t)&dev->rx[0]);
+		count = impair_ethdev_take(queue, mbufs, count);
+	else
+		count = impair_nic_rx_burst(dev->nic, (uint16_t)(queue - dev->rx), mbufs, count,
+			impair_ethdev_take, &dev->rx[0]);
+	return impair_ethdev_lay_out(dev, mbufs, count);
 }
 
 /* With queues of our own the wrapped port has one, and nothing to decide. */
@@ -221,6 +266,9 @@ impair_ethdev_stop(struct rte_eth_dev *eth)
 	}
 	if (dev->nic != NULL)
 		impair_nic_clear(dev->nic);
+	rte_spinlock_lock(&dev->filter.lock);
+	dev->filter.count = 0;
+	rte_spinlock_unlock(&dev->filter.lock);
 	eth->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
 	return rte_eth_dev_stop(dev->port_id);
 }
@@ -287,138 +335,6 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 	return err;
 }
 
-static int
-impair_ethdev_link_update(struct rte_eth_dev *eth, int wait)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-	struct rte_eth_link link;
-	int err = wait ? rte_eth_link_get(dev->port_id, &link)
-		       : rte_eth_link_get_nowait(dev->port_id, &link);
-
-	return err != 0 ? err : rte_eth_linkstatus_set(eth, &link);
-}
-
-static int
-impair_ethdev_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	if (dev->args.busy && eth->data->dev_started)
-		return -EBUSY;
-	return rte_eth_dev_set_mtu(dev->port_id, mtu);
-}
-
-static int
-impair_ethdev_promiscuous_enable(struct rte_eth_dev *eth)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_promiscuous_enable(dev->port_id);
-}
-
-static int
-impair_ethdev_promiscuous_disable(struct rte_eth_dev *eth)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_promiscuous_disable(dev->port_id);
-}
-
-static int
-impair_ethdev_allmulticast_enable(struct rte_eth_dev *eth)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_allmulticast_enable(dev->port_id);
-}
-
-static int
-impair_ethdev_allmulticast_disable(struct rte_eth_dev *eth)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_allmulticast_disable(dev->port_id);
-}
-
-static int
-impair_ethdev_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_dev_default_mac_addr_set(dev->port_id, mac);
-}
-
-/* Received frames that are dropped are as those that a NIC had no place for. */
-static int
-impair_ethdev_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-	int err = rte_eth_stats_get(dev->port_id, stats);
-
-	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
-		if (dev->rx[i].lane != NULL)
-			stats->imissed += dev->rx[i].lane->counts[IMPAIR_DROP];
-	if (dev->nic != NULL)
-		stats->imissed += impair_nic_missed(dev->nic);
-	return err;
-}
-
-static int
-impair_ethdev_stats_reset(struct rte_eth_dev *eth)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	return rte_eth_stats_reset(dev->port_id);
-}
-
-/* Extended statistics: what happened, for each direction, all queues together. */
-#define XSTATS (2 * IMPAIR_KINDS)
-
-static int
-impair_ethdev_xstats_get_names(
-	struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, unsigned int size)
-{
-	(void)eth;
-	for (unsigned int i = 0; names != NULL && i < XSTATS && i < size; i++)
-		snprintf(names[i].name, sizeof(names[i].name), "%s_impair_%s",
-			i < IMPAIR_KINDS ? "rx" : "tx", impair_kind_names[i % IMPAIR_KINDS]);
-	return XSTATS;
-}
-
-static int
-impair_ethdev_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
-{
-	const struct impair_dev *dev = eth->data->dev_private;
-
-	for (unsigned int i = 0; i < XSTATS && i < size; i++) {
-		const struct impair_queue *queues = i < IMPAIR_KINDS ? dev->rx : dev->tx;
-
-		stats[i].id = i;
-		stats[i].value = 0;
-		for (int k = 0; k < RTE_MAX_QUEUES_PER_PORT; k++)
-			if (queues[k].lane != NULL)
-				stats[i].value += queues[k].lane->counts[i % IMPAIR_KINDS];
-	}
-	return XSTATS;
-}
-
-static int
-impair_ethdev_xstats_reset(struct rte_eth_dev *eth)
-{
-	struct impair_dev *dev = eth->data->dev_private;
-
-	for (int i = 0; i < 2 * RTE_MAX_QUEUES_PER_PORT; i++) {
-		struct impair_queue *queue = i % 2 ? &dev->rx[i / 2] : &dev->tx[i / 2];
-
-		if (queue->lane == NULL)
-			continue;
-		rte_spinlock_lock(&queue->lane->lock);
-		memset(queue->lane->counts, 0, sizeof(queue->lane->counts));
-		rte_spinlock_unlock(&queue->lane->lock);
-	}
-	return 0;
-}
-
 static const struct eth_dev_ops impair_ops = {
 	.dev_configure = impair_ethdev_configure,
 	.dev_start = impair_ethdev_start,
@@ -428,18 +344,21 @@ static const struct eth_dev_ops impair_ops = {
 	.dev_infos_get = impair_ethdev_infos_get,
 	.rx_queue_setup = impair_ethdev_rx_queue_setup,
 	.tx_queue_setup = impair_ethdev_tx_queue_setup,
-	.link_update = impair_ethdev_link_update,
-	.mtu_set = impair_ethdev_mtu_set,
-	.promiscuous_enable = impair_ethdev_promiscuous_enable,
-	.promiscuous_disable = impair_ethdev_promiscuous_disable,
-	.allmulticast_enable = impair_ethdev_allmulticast_enable,
-	.allmulticast_disable = impair_ethdev_allmulticast_disable,
-	.mac_addr_set = impair_ethdev_mac_addr_set,
-	.stats_get = impair_ethdev_stats_get,
-	.stats_reset = impair_ethdev_stats_reset,
-	.xstats_get = impair_ethdev_xstats_get,
-	.xstats_get_names = impair_ethdev_xstats_get_names,
-	.xstats_reset = impair_ethdev_xstats_reset,
+	.link_update = impair_ops_link_update,
+	.mtu_set = impair_ops_mtu_set,
+	.promiscuous_enable = impair_ops_promiscuous_enable,
+	.promiscuous_disable = impair_ops_promiscuous_disable,
+	.allmulticast_enable = impair_ops_allmulticast_enable,
+	.allmulticast_disable = impair_ops_allmulticast_disable,
+	.set_mc_addr_list = impair_ops_set_mc_addr_list,
+	.mac_addr_set = impair_ops_mac_addr_set,
+	.flow_ctrl_get = impair_ops_flow_ctrl_get,
+	.flow_ctrl_set = impair_ops_flow_ctrl_set,
+	.stats_get = impair_ops_stats_get,
+	.stats_reset = impair_ops_stats_reset,
+	.xstats_get = impair_ops_xstats_get,
+	.xstats_get_names = impair_ops_xstats_get_names,
+	.xstats_reset = impair_ops_xstats_reset,
 	.rss_hash_update = impair_nic_rss_hash_update,
 	.rss_hash_conf_get = impair_nic_rss_hash_conf_get,
 	.reta_update = impair_nic_reta_update,
@@ -453,6 +372,26 @@ impair_ethdev_take_args(struct impair_dev *dev, const struct impair_args *args)
 	dev->args = *args;
 	__atomic_store_n(&dev->burst, args->burst != 0 ? (uint16_t)args->burst : UINT16_MAX,
 		__ATOMIC_RELAXED);
+	__atomic_store_n(&dev->segment, args->segment, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->strip, args->strip, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->cut, !args->link, __ATOMIC_RELAXED);
+}
+
+/* What a driver hears of its NIC, and says: the arguments have it happen once. */
+static int
+impair_ethdev_say(struct rte_eth_dev *eth, const struct impair_args *args, bool link_before)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	if (args->reset != 0)
+		dev->tries = args->reset;
+	if (args->reset != 0 || args->remove)
+		__atomic_store_n(&dev->down, true, __ATOMIC_RELAXED);
+	if (args->link != link_before)
+		rte_eth_dev_callback_process(eth, RTE_ETH_EVENT_INTR_LSC, NULL);
+	if (args->reset != 0)
+		rte_eth_dev_callback_process(eth, RTE_ETH_EVENT_INTR_RESET, NULL);
+	return args->remove ? rte_eth_dev_callback_process(eth, RTE_ETH_EVENT_INTR_RMV, NULL) : 0;
 }
 
 int
@@ -461,6 +400,7 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 	struct rte_eth_dev_info info;
 	struct impair_args next;
 	struct impair_dev *dev;
+	bool link;
 	int err;
 
 	if (!rte_eth_dev_is_valid_port(port_id) || rte_eth_dev_info_get(port_id, &info) != 0 ||
@@ -469,16 +409,16 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		return -ENODEV;
 	}
 	dev = rte_eth_devices[port_id].data->dev_private;
-	impair_args_init(&next);
-	memcpy(next.port, dev->args.port, sizeof(next.port));
-	next.queues = dev->args.queues;
-	next.flow = dev->args.flow;
+	impair_args_again(&next, &dev->args);
+	link = dev->args.link;
 	err = impair_args_parse(&next, args, error, error_len);
 	if (err != 0)
 		return err;
-	if (strcmp(next.port, dev->args.port) != 0 || next.queues != dev->args.queues ||
-		next.flow != dev->args.flow) {
-		snprintf(error, error_len, "the wrapped port, queues and flow can't be changed");
+	if (!impair_args_same(&next, &dev->args)) {
+		snprintf(error, error_len,
+			"the wrapped port, queues, flow, groups, promiscuous, pause and lost can't "
+			"be "
+			"changed");
 		return -EINVAL;
 	}
 	impair_ethdev_take_args(dev, &next);
@@ -488,12 +428,7 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		if (dev->tx[i].lane != NULL)
 			impair_lane_set(dev->tx[i].lane, &next, next.tx, i);
 	}
-	if (next.reset == 0)
-		return 0;
-	dev->tries = next.reset;
-	__atomic_store_n(&dev->down, true, __ATOMIC_RELAXED);
-	return rte_eth_dev_callback_process(
-		&rte_eth_devices[port_id], RTE_ETH_EVENT_INTR_RESET, NULL);
+	return impair_ethdev_say(&rte_eth_devices[port_id], &next, link);
 }
 
 /* The wrapped port, for us alone. */
@@ -540,6 +475,9 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
 	impair_ethdev_take_args(dev, &args);
+	dev->filter.active = args.groups != 0;
+	dev->fc_mode = RTE_ETH_FC_FULL;
+	rte_spinlock_init(&dev->filter.lock);
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
 	if (args.queues != 0)
 		dev->nic = impair_nic_create(&args, eth->data->numa_node);
@@ -587,4 +525,6 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"port=<name of the wrapped port> side=tx|rx|both seed=<int> drop=<probability> "
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
-	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int>");
+	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
+	"strip=<0|1> "
+	"groups=<int> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");

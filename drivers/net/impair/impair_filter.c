@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Received frames on their way from the wire to buffers, as NICs differ in it.
+ */
+#include "impair_filter.h"
+
+#include <string.h>
+
+bool
+impair_filter_passes(struct impair_filter *filter, const struct rte_ether_addr *mac)
+{
+	bool passes;
+
+	if (!rte_is_multicast_ether_addr(mac) || rte_is_broadcast_ether_addr(mac))
+		return true;
+	rte_spinlock_lock(&filter->lock);
+	passes = !filter->active || filter->promiscuous;
+	for (uint32_t i = 0; !passes && i < filter->count; i++)
+		passes = rte_is_same_ether_addr(mac, &filter->groups[i]);
+	rte_spinlock_unlock(&filter->lock);
+	return passes;
+}
+
+void
+impair_filter_strip(struct rte_mbuf *mbuf)
+{
+	if (rte_pktmbuf_data_len(mbuf) >=
+		sizeof(struct rte_ether_hdr) + sizeof(struct rte_vlan_hdr))
+		rte_vlan_strip(mbuf);
+}
+
+struct rte_mbuf *
+impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len)
+{
+	struct rte_mbuf *first = NULL;
+	uint32_t total = rte_pktmbuf_pkt_len(mbuf);
+	uint32_t at = 0;
+
+	if (total <= len || mbuf->nb_segs > 1)
+		return mbuf;
+	while (at < total) {
+		struct rte_mbuf *piece = rte_pktmbuf_alloc(mbuf->pool);
+		uint32_t take = RTE_MIN(len, total - at);
+		char *to;
+
+		take = piece != NULL ? RTE_MIN(take, rte_pktmbuf_tailroom(piece)) : 0;
+		to = take != 0 ? rte_pktmbuf_append(piece, (uint16_t)take) : NULL;
+		if (to == NULL || (first != NULL && rte_pktmbuf_chain(first, piece) != 0)) {
+			rte_pktmbuf_free(piece);
+			rte_pktmbuf_free(first);
+			rte_pktmbuf_free(mbuf);
+			return NULL;
+		}
+		memcpy(to, rte_pktmbuf_mtod_offset(mbuf, const void *, at), take);
+		if (first == NULL)
+			first = piece;
+		at += take;
+	}
+	/* What stands beside a frame stands beside its first piece. */
+	first->port = mbuf->port;
+	first->vlan_tci = mbuf->vlan_tci;
+	first->ol_flags |= mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED;
+	rte_pktmbuf_free(mbuf);
+	return first;
+}

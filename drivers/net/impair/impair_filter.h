@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a NIC does with received frames before a program sees them: which it lets in, whether the
+ * tag stays, how many buffers they lie in. Knows no port; no EAL is needed.
+ */
+#ifndef IMPAIR_FILTER_H
+#define IMPAIR_FILTER_H
+
+#include <rte_ether.h>
+#include <rte_mbuf.h>
+#include <rte_spinlock.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IMPAIR_GROUPS 256
+
+/** The multicast addresses that it listens to. */
+struct impair_filter {
+	rte_spinlock_t lock; /**< around all of it: queues ask while it is changed */
+	bool active;         /**< not all of them */
+	bool promiscuous;    /**< all the same */
+	uint32_t count;
+	struct rte_ether_addr groups[IMPAIR_GROUPS];
+};
+
+/** Whether a frame is let in. @param mac  its destination */
+bool
+impair_filter_passes(struct impair_filter *filter, const struct rte_ether_addr *mac);
+
+/** Take the tag of a frame off and put it beside it, if it has one. */
+void
+impair_filter_strip(struct rte_mbuf *mbuf);
+
+/**
+ * A frame as it lies in buffers that the driver puts so many bytes into, of its own pool: in
+ * several, unless one does.
+ *
+ * @param mbuf  in one piece, else it stays as it is; not the caller's any more
+ * @return NULL: there are too few buffers, and it is lost
+ */
+struct rte_mbuf *
+impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len);
+
+#endif /* IMPAIR_FILTER_H */

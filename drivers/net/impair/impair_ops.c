@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Operations that are passed on to the wrapped port, but for what the arguments have differ.
+ */
+#include "impair_ops.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ethdev_driver.h>
+
+#include "impair_dev.h"
+#include "impair_lane.h"
+#include "impair_nic.h"
+
+int
+impair_ops_link_update(struct rte_eth_dev *eth, int wait)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+	struct rte_eth_link link;
+	int err = wait ? rte_eth_link_get(dev->port_id, &link)
+		       : rte_eth_link_get_nowait(dev->port_id, &link);
+
+	if (err != 0)
+		return err;
+	if (__atomic_load_n(&dev->cut, __ATOMIC_RELAXED))
+		link.link_status = RTE_ETH_LINK_DOWN;
+	return rte_eth_linkstatus_set(eth, &link);
+}
+
+int
+impair_ops_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	if (dev->args.busy && eth->data->dev_started)
+		return -EBUSY;
+	return rte_eth_dev_set_mtu(dev->port_id, mtu);
+}
+
+/* The filter is ours, whatever the wrapped port knows of such things. */
+static int
+impair_ops_set_promiscuous(struct rte_eth_dev *eth, bool on)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+	int err;
+
+	if (!dev->args.promiscuous)
+		return -ENOTSUP;
+	rte_spinlock_lock(&dev->filter.lock);
+	dev->filter.promiscuous = on;
+	rte_spinlock_unlock(&dev->filter.lock);
+	err = on ? rte_eth_promiscuous_enable(dev->port_id)
+		 : rte_eth_promiscuous_disable(dev->port_id);
+	return err == -ENOTSUP && dev->filter.active ? 0 : err;
+}
+
+int
+impair_ops_promiscuous_enable(struct rte_eth_dev *eth)
+{
+	return impair_ops_set_promiscuous(eth, true);
+}
+
+int
+impair_ops_promiscuous_disable(struct rte_eth_dev *eth)
+{
+	return impair_ops_set_promiscuous(eth, false);
+}
+
+int
+impair_ops_allmulticast_enable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return dev->filter.active ? -ENOTSUP : rte_eth_allmulticast_enable(dev->port_id);
+}
+
+int
+impair_ops_allmulticast_disable(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return dev->filter.active ? -ENOTSUP : rte_eth_allmulticast_disable(dev->port_id);
+}
+
+int
+impair_ops_set_mc_addr_list(struct rte_eth_dev *eth, struct rte_ether_addr *list, uint32_t count)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	if (!dev->filter.active)
+		return rte_eth_dev_set_mc_addr_list(dev->port_id, list, count);
+	if (count > dev->args.groups)
+		return -ENOSPC;
+	rte_spinlock_lock(&dev->filter.lock);
+	if (count > 0)
+		memcpy(dev->filter.groups, list, count * sizeof(list[0]));
+	dev->filter.count = count;
+	rte_spinlock_unlock(&dev->filter.lock);
+	return 0;
+}
+
+int
+impair_ops_flow_ctrl_get(struct rte_eth_dev *eth, struct rte_eth_fc_conf *conf)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	if (!dev->args.pause)
+		return rte_eth_dev_flow_ctrl_get(dev->port_id, conf);
+	*conf = (struct rte_eth_fc_conf){
+		.high_water = 1024, .low_water = 512, .pause_time = 100, .mode = dev->fc_mode
+	};
+	return 0;
+}
+
+/* Marks that would stop a sender when there is no need, or never, are refused, as by NICs. */
+int
+impair_ops_flow_ctrl_set(struct rte_eth_dev *eth, struct rte_eth_fc_conf *conf)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	if (!dev->args.pause)
+		return rte_eth_dev_flow_ctrl_set(dev->port_id, conf);
+	if (conf->low_water == 0 || conf->high_water <= conf->low_water)
+		return -EINVAL;
+	dev->fc_mode = conf->mode;
+	return 0;
+}
+
+int
+impair_ops_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_dev_default_mac_addr_set(dev->port_id, mac);
+}
+
+/* Received frames that are dropped are as those that a NIC lost. */
+int
+impair_ops_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+	int err = rte_eth_stats_get(dev->port_id, stats);
+	uint64_t *const as[IMPAIR_LOST_KINDS] = { [IMPAIR_LOST_MISSED] = &stats->imissed,
+		[IMPAIR_LOST_BUFFER] = &stats->rx_nombuf,
+		[IMPAIR_LOST_ERROR] = &stats->ierrors };
+
+	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
+		if (dev->rx[i].lane != NULL)
+			*as[dev->args.lost] += dev->rx[i].lane->counts[IMPAIR_DROP];
+	if (dev->nic != NULL)
+		stats->imissed += impair_nic_missed(dev->nic);
+	stats->rx_nombuf += __atomic_load_n(&dev->no_buffer, __ATOMIC_RELAXED);
+	return err;
+}
+
+int
+impair_ops_stats_reset(struct rte_eth_dev *eth)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	return rte_eth_stats_reset(dev->port_id);
+}
+
+/* Extended statistics: what happened, for each direction, all queues together. */
+#define XSTATS (2 * IMPAIR_KINDS)
+
+int
+impair_ops_xstats_get_names(
+	struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, unsigned int size)
+{
+	(void)eth;
+	for (unsigned int i = 0; names != NULL && i < XSTATS && i < size; i++)
+		snprintf(names[i].name, sizeof(names[i].name), "%s_impair_%s",
+			i < IMPAIR_KINDS ? "rx" : "tx", impair_kind_names[i % IMPAIR_KINDS]);
+	return XSTATS;
+}
+
+int
+impair_ops_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+
+	for (unsigned int i = 0; i < XSTATS && i < size; i++) {
+		const struct impair_queue *queues = i < IMPAIR_KINDS ? dev->rx : dev->tx;
+
+		stats[i].id = i;
+		stats[i].value = 0;
+		for (int k = 0; k < RTE_MAX_QUEUES_PER_PORT; k++)
+			if (queues[k].lane != NULL)
+				stats[i].value += queues[k].lane->counts[i % IMPAIR_KINDS];
+	}
+	return XSTATS;
+}
+
+int
+impair_ops_xstats_reset(struct rte_eth_dev *eth)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	for (int i = 0; i < 2 * RTE_MAX_QUEUES_PER_PORT; i++) {
+		struct impair_queue *queue = i % 2 ? &dev->rx[i / 2] : &dev->tx[i / 2];
+
+		if (queue->lane == NULL)
+			continue;
+		rte_spinlock_lock(&queue->lane->lock);
+		memset(queue->lane->counts, 0, sizeof(queue->lane->counts));
+		rte_spinlock_unlock(&queue->lane->lock);
+	}
+	return 0;
+}
