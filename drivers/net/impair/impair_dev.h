@@ -21,6 +21,7 @@ struct impair_nic;
 struct impair_queue {
 	struct impair_dev *dev;
 	struct impair_lane *lane;
+	struct rte_mempool *pool;   /**< for received frames */
 	struct impair_queue *other; /**< the same queue's sending side, for the receiving one */
 	uint16_t port_id;           /**< of the wrapped port */
 	uint16_t index;             /**< there */
@@ -31,11 +32,12 @@ struct impair_dev {
 	uint16_t port_id; /**< of the wrapped port */
 	struct rte_eth_dev_owner owner;
 	struct impair_args args;
-	struct impair_nic *nic; /**< it has queues of its own; NULL: those of the wrapped port */
-	uint16_t burst;         /**< as in the arguments, UINT16_MAX: any; relaxed */
-	bool down;              /**< it was reset, and is not set up anew yet; relaxed */
-	bool cut;               /**< its cable is out; relaxed */
-	bool strip;             /**< as in the arguments; relaxed, as the next */
+	struct rte_mempool *whole; /**< for frames of the wrapped port, before they are in pieces */
+	struct impair_nic *nic;    /**< it has queues of its own; NULL: those of the wrapped port */
+	uint16_t burst;            /**< as in the arguments, UINT16_MAX: any; relaxed */
+	bool down;                 /**< it was reset, and is not set up anew yet; relaxed */
+	bool cut;                  /**< its cable is out; relaxed */
+	bool strip;                /**< as in the arguments; relaxed, as the next */
 	uint32_t segment;
 	uint32_t tries; /**< that it takes until it is set up */
 	struct impair_filter filter;

@@ -28,6 +28,10 @@ RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
 
 #define BURST 32
 
+/* Of what is received by the wrapped port to be cut into pieces: jumbo frames. */
+#define WHOLE_BUFFERS 2047
+#define WHOLE_ROOM    9728
+
 /* What the wrapped port says, and this one says again. */
 static const enum rte_eth_event_type forwarded[] = { RTE_ETH_EVENT_INTR_LSC,
 	RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_RMV };
@@ -136,8 +140,9 @@ impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 
 /* As the program gets them. @return how many are left */
 static uint16_t
-impair_ethdev_lay_out(struct impair_dev *dev, struct rte_mbuf **mbufs, uint16_t count)
+impair_ethdev_lay_out(const struct impair_queue *queue, struct rte_mbuf **mbufs, uint16_t count)
 {
+	struct impair_dev *dev = queue->dev;
 	uint32_t segment = __atomic_load_n(&dev->segment, __ATOMIC_RELAXED);
 	bool strip = __atomic_load_n(&dev->strip, __ATOMIC_RELAXED);
 	uint16_t kept = 0;
@@ -152,7 +157,7 @@ impair_ethdev_lay_out(struct impair_dev *dev, struct rte_mbuf **mbufs, uint16_t 
 		if (strip)
 			impair_filter_strip(mbuf);
 		if (segment != 0)
-			mbuf = impair_filter_segment(mbuf, segment);
+			mbuf = impair_filter_segment(mbuf, segment, queue->pool);
 		if (mbuf != NULL)
 			mbufs[kept++] = mbuf;
 	}
@@ -176,25 +181,30 @@ impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	else
 		count = impair_nic_rx_burst(dev->nic, (uint16_t)(queue - dev->rx), mbufs, count,
 			impair_ethdev_take, &dev->rx[0]);
-	return impair_ethdev_lay_out(dev, mbufs, count);
+	return impair_ethdev_lay_out(queue, mbufs, count);
 }
 
-/* With queues of our own the wrapped port has one, and nothing to decide. */
+/*
+ * With queues of our own the wrapped port has one, and nothing to decide; and it need not scatter
+ * what is cut into pieces here.
+ */
 static int
 impair_ethdev_configure(struct rte_eth_dev *eth)
 {
 	const struct impair_dev *dev = eth->data->dev_private;
+	uint16_t rx_queues = eth->data->nb_rx_queues, tx_queues = eth->data->nb_tx_queues;
 	struct rte_eth_conf conf = eth->data->dev_conf;
 
+	if (dev->args.segment != 0)
+		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->nic != NULL) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
-		return impair_nic_configure(dev->nic, eth) != 0
-			? -EINVAL
-			: rte_eth_dev_configure(dev->port_id, 1, 1, &conf);
+		if (impair_nic_configure(dev->nic, eth) != 0)
+			return -EINVAL;
+		rx_queues = tx_queues = 1;
 	}
-	return rte_eth_dev_configure(dev->port_id, eth->data->nb_rx_queues, eth->data->nb_tx_queues,
-		&eth->data->dev_conf);
+	return rte_eth_dev_configure(dev->port_id, rx_queues, tx_queues, &conf);
 }
 
 static int
@@ -211,20 +221,41 @@ impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16
 	return queue->lane != NULL ? 0 : -ENOMEM;
 }
 
+/*
+ * What is in pieces above is in one below: the wrapped port may know no other way, and the pool of
+ * who configures this one has buffers for pieces.
+ */
+static int
+impair_ethdev_make_whole(
+	struct impair_dev *dev, const struct rte_eth_dev *eth, unsigned int socket_id)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	if (dev->args.segment == 0 || dev->whole != NULL)
+		return 0;
+	snprintf(name, sizeof(name), "impair_%u", eth->data->port_id);
+	dev->whole = rte_pktmbuf_pool_create(
+		name, WHOLE_BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + WHOLE_ROOM, (int)socket_id);
+	return dev->whole != NULL ? 0 : -ENOMEM;
+}
+
 static int
 impair_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
 	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
 {
 	struct impair_dev *dev = eth->data->dev_private;
-	int err = dev->nic == NULL || index == 0
-		? rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf, pool)
-		: 0;
+	int err = impair_ethdev_make_whole(dev, eth, socket_id);
+
+	if (err == 0 && (dev->nic == NULL || index == 0))
+		err = rte_eth_rx_queue_setup(dev->port_id, index, count, socket_id, conf,
+			dev->whole != NULL ? dev->whole : pool);
 
 	if (err == 0)
 		err = impair_ethdev_set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
 	if (err == 0 && dev->nic != NULL)
 		err = impair_nic_queue_setup(
 			dev->nic, eth->data->port_id, index, count, (int)socket_id);
+	dev->rx[index].pool = pool;
 	dev->rx[index].other = &dev->tx[index];
 	eth->data->rx_queues[index] = &dev->rx[index];
 	return err;
@@ -302,6 +333,7 @@ static int
 impair_ethdev_close(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
+	int err;
 
 	/* It may be at it, in EAL's thread. */
 	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
@@ -316,7 +348,12 @@ impair_ethdev_close(struct rte_eth_dev *eth)
 	impair_nic_destroy(dev->nic);
 	dev->nic = NULL;
 	rte_eth_dev_owner_unset(dev->port_id, dev->owner.id);
-	return rte_eth_dev_close(dev->port_id);
+	err = rte_eth_dev_close(dev->port_id);
+	/* All of it is back by now, unless somebody keeps a frame for ever. */
+	if (dev->whole == NULL || rte_mempool_full(dev->whole))
+		rte_mempool_free(dev->whole);
+	dev->whole = NULL;
+	return err;
 }
 
 static int
@@ -328,6 +365,8 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 	info->device = eth->device;
 	if (dev->nic != NULL)
 		impair_nic_info(dev->nic, info);
+	if (dev->args.segment != 0)
+		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
 		info->rx_desc_lim.nb_max = info->tx_desc_lim.nb_max = (uint16_t)dev->args.ring;

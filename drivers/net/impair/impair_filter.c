@@ -31,16 +31,16 @@ impair_filter_strip(struct rte_mbuf *mbuf)
 }
 
 struct rte_mbuf *
-impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len)
+impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len, struct rte_mempool *pool)
 {
 	struct rte_mbuf *first = NULL;
 	uint32_t total = rte_pktmbuf_pkt_len(mbuf);
 	uint32_t at = 0;
 
-	if (total <= len || mbuf->nb_segs > 1)
+	if ((total <= len && mbuf->pool == pool) || mbuf->nb_segs > 1)
 		return mbuf;
 	while (at < total) {
-		struct rte_mbuf *piece = rte_pktmbuf_alloc(mbuf->pool);
+		struct rte_mbuf *piece = rte_pktmbuf_alloc(pool);
 		uint32_t take = RTE_MIN(len, total - at);
 		char *to;
 

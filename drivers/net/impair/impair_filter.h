@@ -33,13 +33,13 @@ void
 impair_filter_strip(struct rte_mbuf *mbuf);
 
 /**
- * A frame as it lies in buffers that the driver puts so many bytes into, of its own pool: in
- * several, unless one does.
+ * A frame as it lies in buffers of a pool that the driver puts so many bytes into: in several,
+ * unless one does and it is of that pool.
  *
  * @param mbuf  in one piece, else it stays as it is; not the caller's any more
  * @return NULL: there are too few buffers, and it is lost
  */
 struct rte_mbuf *
-impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len);
+impair_filter_segment(struct rte_mbuf *mbuf, uint32_t len, struct rte_mempool *pool);
 
 #endif /* IMPAIR_FILTER_H */
