@@ -48,9 +48,9 @@ LINK_KEYS = {
     'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
     'mode': 'auto|xdp|packet', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mtu': 'BYTES',
-    'impair': 'ARGS', 'state': 'up|down',
+    'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'state': 'up|down',
 }
-LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'impair', 'state')
+LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'state')
 # Elements of the grammar that stand for a key: there is no other word.
 KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}
 # The key that says what each type is attached to.

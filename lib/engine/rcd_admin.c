@@ -27,6 +27,7 @@
 #include "rcd_dev_view.h"
 #include "rcd_engine_priv.h"
 #include "rcd_gid.h"
+#include "rcd_groups.h"
 #include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_show.h"
@@ -266,6 +267,7 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 	err = add ? rcd_dev_view_addr_add(dev, &addr) : rcd_dev_view_addr_del(dev, &addr.gid);
 	if (err != 0)
 		return admin_error("%s: %s", address, strerror(-err));
+	rcd_groups_follow(dev);
 	rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 	return json_object();
 }

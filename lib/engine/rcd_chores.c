@@ -12,6 +12,7 @@
 #include "rcd_dev.h"
 #include "rcd_engine_priv.h"
 #include "rcd_ethdev.h"
+#include "rcd_groups.h"
 #include "rcd_inbox.h"
 #include "rcd_kaddr.h"
 #include "rcd_log.h"
@@ -72,6 +73,7 @@ chores_check_links(void *arg, uint64_t now_ns)
 				rcd_ethdev_reset(dev);
 				rcd_dev_set_mtu(dev, dev->mtu);
 			}
+			rcd_groups_follow(dev);
 			rcd_dev_check_link(dev);
 		}
 	}

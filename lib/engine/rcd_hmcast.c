@@ -12,6 +12,7 @@
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
 #include "rcd_gid.h"
+#include "rcd_groups.h"
 #include "rcd_lcore.h"
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
@@ -71,5 +72,6 @@ rcd_hmcast_change(struct rcd_context *context, const struct rcd_ctrl_mcast_req *
 	/* Given back: what was left, and what was not entered, or had been before. */
 	if (attach ? err != 0 || mcast.had : err == 0)
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
+	rcd_groups_follow(context->dev);
 	return err;
 }

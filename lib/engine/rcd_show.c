@@ -18,6 +18,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_gid.h"
+#include "rcd_groups.h"
 #include "rcd_kaddr.h"
 #include "rcd_lcore.h"
 #include "rcd_lport.h"
@@ -89,6 +90,10 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_mac(show, "mac", dev->mac);
 	show_gids(show, dev->gids);
 	show_text(show, "steering", rcd_steer_name(dev->steer.kind));
+	if (dev->groups.kind != RCD_GROUPS_UNTOLD)
+		show_text(show, "multicast", rcd_groups_name(dev->groups.kind));
+	if (dev->pause != RCD_PAUSE_KEEP)
+		show_text(show, "pause", rcd_pause_name(dev->pause));
 	if (netdev != NULL)
 		show_text(show, "netdev", netdev);
 	if (dev->peer != NULL)

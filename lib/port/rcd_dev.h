@@ -15,6 +15,7 @@
 #include "rcd_dev_conf.h"
 #include "rcd_eth.h"
 #include "rcd_gid_table.h"
+#include "rcd_groups.h"
 #include "rcd_hop.h"
 #include "rcd_lport.h"
 #include "rcd_steer.h"
@@ -41,6 +42,7 @@ struct rcd_dev {
 	struct rcd_xdp *xdp;       /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
 	uint32_t ifindex;          /**< of the netdev; 0: none */
+	struct rcd_groups groups;  /**< that its port hears */
 	struct rcd_steer steer;    /**< which of the port's queues gets what */
 	int hold[2];               /**< sockets that hold port 4791; -1: none */
 	/** Of its own, where the driver wants that; NULL: that of its node. */
@@ -49,6 +51,7 @@ struct rcd_dev {
 	uint32_t mtu;      /**< of IP */
 	uint32_t path_mtu; /**< largest of the five that fits */
 	int socket_id;
+	enum rcd_pause pause; /**< as its port has it now; RCD_PAUSE_KEEP: it knows no such thing */
 	bool up;
 	bool link_up;      /**< of a netdev, as the kernel says */
 	bool xdp_taken;    /**< likewise: it has an XDP program */

@@ -24,6 +24,7 @@ enum {
 };
 
 static const char *const attach_names[] = { "wire", "netdev", "port" };
+static const char *const pause_names[] = { "keep", "off", "rx", "tx", "both" };
 
 static const char *
 dev_conf_text(char *dst, size_t size, const char *val)
@@ -250,6 +251,17 @@ dev_conf_impair(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_pause(struct rcd_dev_conf *conf, const char *val)
+{
+	int index = rcd_text_find(pause_names, RCD_PAUSE_COUNT, val);
+
+	if (index < 0)
+		return "one of keep, off, rx, tx, both";
+	conf->pause = (enum rcd_pause)index;
+	return NULL;
+}
+
+static const char *
 dev_conf_state(struct rcd_dev_conf *conf, const char *val)
 {
 	if (strcmp(val, "up") != 0 && strcmp(val, "down") != 0)
@@ -281,6 +293,12 @@ const char *
 rcd_attach_name(enum rcd_attach_type attach)
 {
 	return attach_names[attach];
+}
+
+const char *
+rcd_pause_name(enum rcd_pause pause)
+{
+	return pause_names[pause];
 }
 
 const char *

@@ -33,6 +33,16 @@ enum rcd_netdev_mode {
 	RCD_NETDEV_PACKET,
 };
 
+/** PAUSE frames of a port. */
+enum rcd_pause {
+	RCD_PAUSE_KEEP, /**< as the driver has them */
+	RCD_PAUSE_OFF,
+	RCD_PAUSE_RX, /**< heeded: it waits when it is told to */
+	RCD_PAUSE_TX, /**< sent, when its queues are full */
+	RCD_PAUSE_BOTH,
+	RCD_PAUSE_COUNT,
+};
+
 /** The keys of a link. */
 enum rcd_link_key {
 #define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) RCD_LINK_KEY_##symbol,
@@ -55,6 +65,7 @@ struct rcd_dev_conf {
 	char target
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
 	enum rcd_netdev_mode mode;
+	enum rcd_pause pause;
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
@@ -76,6 +87,10 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr);
 /** "wire", "netdev" or "port". */
 const char *
 rcd_attach_name(enum rcd_attach_type attach);
+
+/** As the key "pause" says it. */
+const char *
+rcd_pause_name(enum rcd_pause pause);
 
 /**
  * The kernel's netdev of a device: that it is attached to, or that its port gets. The kernel has

@@ -12,6 +12,7 @@
 
 #include "rcd_dev.h"
 #include "rcd_ethdev.h"
+#include "rcd_pause.h"
 #include "rcd_port.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
@@ -71,6 +72,17 @@ dev_set_impair(struct rcd_dev *dev, const char *args, char *error, size_t error_
 	return 0;
 }
 
+static int
+dev_set_pause(struct rcd_dev *dev, enum rcd_pause pause, char *error, size_t error_len)
+{
+	int err = dev->reset_ns != 0 ? -EAGAIN : rcd_pause_tell(dev, pause);
+
+	if (err != 0)
+		return dev_set_refuse(
+			err, error, error_len, "pause: the driver refuses: %s", strerror(-err));
+	return 0;
+}
+
 static void
 dev_set_state(struct rcd_dev *dev, bool down)
 {
@@ -107,12 +119,15 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 		err = dev_set_mtu(dev, conf.mtu, error, error_len);
 	else if (which == RCD_LINK_KEY_IMPAIR)
 		err = dev_set_impair(dev, conf.impair, error, error_len);
+	else if (which == RCD_LINK_KEY_PAUSE)
+		err = dev_set_pause(dev, conf.pause, error, error_len);
 	else if (which == RCD_LINK_KEY_STATE)
 		dev_set_state(dev, conf.down);
 	if (err != 0)
 		return err;
 	dev->conf.mtu = conf.mtu;
 	dev->conf.down = conf.down;
+	dev->conf.pause = conf.pause;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;
 	if (which == RCD_LINK_KEY_IMPAIR)

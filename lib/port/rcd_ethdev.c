@@ -18,9 +18,11 @@
 #include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_wait.h"
+#include "rcd_groups.h"
 #include "rcd_lcores.h"
 #include "rcd_log.h"
 #include "rcd_lport.h"
+#include "rcd_pause.h"
 #include "rcd_ports.h"
 #include "rcd_steer.h"
 #include "rcd_thread.h"
@@ -205,10 +207,26 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	}
 	dev->started = true;
-	/* Not every driver can, and not every one needs to be told. */
-	rte_eth_allmulticast_enable(dev->lport.port_id);
+	rcd_groups_tell(dev);
+	err = rcd_pause_tell(dev, dev->conf.pause);
+	if (err != 0) {
+		snprintf(error, error_len, "%s: pause %s: the driver refuses: %s", dev->conf.name,
+			rcd_pause_name(dev->conf.pause), strerror(-err));
+		return err;
+	}
 	snprintf(dev->driver, sizeof(dev->driver), "%s", info.driver_name);
 	return 0;
+}
+
+/* It did once. */
+static void
+ethdev_tell_pause(struct rcd_dev *dev)
+{
+	int err = rcd_pause_tell(dev, dev->conf.pause);
+
+	if (err != 0)
+		RCD_LOG(WARNING, "%s: PAUSE frames are not %s any more: %s", dev->conf.name,
+			rcd_pause_name(dev->conf.pause), strerror(-err));
 }
 
 /* It runs again, or it is lost. */
@@ -217,6 +235,8 @@ ethdev_resume(struct rcd_dev *dev, int err)
 {
 	dev->started = err == 0;
 	if (err == 0) {
+		rcd_groups_tell(dev);
+		ethdev_tell_pause(dev);
 		rcd_dev_wait_again(dev);
 		if (dev->shown)
 			rcd_lport_resume(&dev->lport);
@@ -304,7 +324,6 @@ rcd_ethdev_reset(struct rcd_dev *dev)
 	if (err == 0) {
 		memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
 		rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &mac);
-		rte_eth_allmulticast_enable(dev->lport.port_id);
 	}
 	ethdev_resume(dev, err);
 	if (err == 0 && mtu != dev->mtu && rcd_ethdev_change_mtu(dev, mtu) == 0)

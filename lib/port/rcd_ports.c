@@ -14,6 +14,7 @@
 #include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
+#include "rcd_groups.h"
 #include "rcd_hop.h"
 #include "rcd_kaddr.h"
 #include "rcd_lcore_ctl.h"
@@ -113,6 +114,7 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 		rcd_kaddr_sync(dev->ports);
 	if (rcd_dev_conf_netdev(&dev->conf) != NULL)
 		rcd_netlink_sync(dev);
+	rcd_groups_follow(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u, steering %s", dev->conf.name,
 		dev->driver, dev->lport.port_id, dev->path_mtu, rcd_steer_name(dev->steer.kind));

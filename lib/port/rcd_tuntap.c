@@ -30,6 +30,7 @@
 #include "rcd_dev.h"
 #include "rcd_ethdev.h"
 #include "rcd_exception.h"
+#include "rcd_groups.h"
 #include "rcd_log.h"
 #include "rcd_lport.h"
 #include "rcd_ports.h"
@@ -55,7 +56,6 @@ struct rcd_tuntap {
 	int fd;
 	bool gone; /**< somebody deleted the netdev; the thread's own */
 	bool carrier;
-	bool promiscuous;
 	uint32_t mtu_max; /**< that the port can do; constant while the thread runs */
 	char name[IFNAMSIZ];
 };
@@ -418,10 +418,8 @@ void
 rcd_tuntap_follow_promiscuity(struct rcd_dev *dev, bool all)
 {
 	RCD_ON_CONTROL();
-	if (dev->tuntap->promiscuous == all)
+	if (dev->groups.promiscuous == all)
 		return;
-	dev->tuntap->promiscuous = all;
-	if ((all ? rte_eth_promiscuous_enable(dev->lport.port_id)
-		 : rte_eth_promiscuous_disable(dev->lport.port_id)) != 0)
+	if (rcd_groups_set_promiscuous(dev, all) != 0)
 		RCD_LOG(NOTICE, "%s: the port can't hear all frames", dev->conf.name);
 }

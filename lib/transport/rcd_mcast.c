@@ -154,6 +154,20 @@ rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *gid, struc
 	return -EINVAL;
 }
 
+bool
+rcd_mcast_next(const struct rcd_mcast_table *table, uint32_t *at, struct rcd_gid *gid)
+{
+	while (*at <= table->mask) {
+		const struct group *group = &table->slots[(*at)++];
+
+		if (group->count == 0)
+			continue;
+		*gid = group->gid;
+		return true;
+	}
+	return false;
+}
+
 void
 rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp)
 {

@@ -43,6 +43,15 @@ rcd_mcast_members(struct rcd_mcast_table *table, const struct rcd_gid *group);
 int
 rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *group, struct rcd_qp *qp);
 
+/**
+ * The groups that there are, one after the other, while the table stays as it is.
+ *
+ * @param at  0 at first, set for the next call
+ * @return false: that were all, and gid is not set
+ */
+bool
+rcd_mcast_next(const struct rcd_mcast_table *table, uint32_t *at, struct rcd_gid *gid);
+
 /** Detach a queue pair from all its groups, before it is destroyed. */
 void
 rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp);

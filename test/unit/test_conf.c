@@ -345,6 +345,13 @@ static const struct {
 	{ "gateway4", "fe80::1", "an IPv4 address" },
 	{ "gateway6", "fe80::1", NULL },
 	{ "gateway6", "10.0.0.1", "an IPv6 address" },
+	{ "pause", "keep", NULL },
+	{ "pause", "off", NULL },
+	{ "pause", "rx", NULL },
+	{ "pause", "tx", NULL },
+	{ "pause", "both", NULL },
+	{ "pause", "on", "one of keep, off, rx, tx, both" },
+	{ "pause", "", "one of keep, off, rx, tx, both" },
 	{ "address", "10.0.0.1", NULL },
 	{ "address", "10.0.0.1/32,fd00::1/128", NULL },
 	{ "address", "10.0.0.1/33", "a list of" },
@@ -430,7 +437,7 @@ keys_and_kinds(void)
 	} of[] = { { "peer", "b", "w" }, { "netdev", "e", "n" }, { "devargs", "x", "p" },
 		{ "mode", "xdp", "n" }, { "kernel", "k0", "p" }, { "address", "1.2.3.4", "wp" },
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
-		{ "gateway6", "none", "wp" }, { "mtu", "1500", "wnp" },
+		{ "gateway6", "none", "wp" }, { "mtu", "1500", "wnp" }, { "pause", "rx", "p" },
 		{ "impair", "seed=1", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
