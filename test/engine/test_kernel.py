@@ -26,6 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import confine  # noqa: E402
 import tap  # noqa: E402
 from netns import Engine, Veth, pair, run  # noqa: E402
+from nic_node import whole_checksums  # noqa: E402
 
 MAC = '02:00:00:00:00:0a'
 OWN, PEER = '192.168.1.1', '192.168.1.2'
@@ -146,17 +147,6 @@ def leave():
 def of_frames(func):
     """A test of what is done with frames: the same whatever rights the engine has."""
     return func if confine.OPTIONS else tap.test(func)
-
-
-def whole_checksums(space, dev):
-    """A veth leaves checksums to a NIC that it is not, and a packet socket sees them unfinished."""
-    run('ip', 'netns', 'exec', space, sys.executable, '-c', textwrap.dedent(f'''
-        import array, fcntl, socket, struct
-        stxcsum, siocethtool = 0x17, 0x8946
-        value = array.array('B', struct.pack('II', stxcsum, 0))
-        fcntl.ioctl(socket.socket(), siocethtool,
-                    struct.pack('16sP', {dev.encode()!r}, value.buffer_info()[0]))
-        '''))
 
 
 def ping(node, address, size, count=3, space=None):

@@ -4,106 +4,20 @@
 context of its connection is, and the rest one of its own; with fewer queues or no flow rules all of
 it goes to all, and works as well.
 
-Method: two namespaces on a veth. In A an engine with several lcores has va as a DPDK port, behind
-net_impair as a NIC with several queues, and the kernel r0k on that; in B the kernel has vb, and a
-second engine RoCE on it.
-
-    A  kernel [r0k]==[rocade]==[queues]==[va] ----- [vb kernel, rocade]  B
+Method: an engine with several lcores has a port behind net_impair as a NIC with several queues
+(nic_node.py).
 
     test_steer.py ROCADED PAIR
 """
-import contextlib
-import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
-from netns import PAIR, Engine, Veth, pair, run  # noqa: E402
-
-OWN, PEER = '192.168.1.1', '192.168.1.2'
-OWN6, PEER6 = 'fd01::1', 'fd01::2'
-TWO = ('--lcores', '0@(0-1),1@0,2@1')
-ONE = ('--lcores', '0@0,1@1')
-PORT = 'net_af_packet_va,iface=va,framesz=4480,blocksz=143360,framecnt=512'
-
-
-class Node:
-    """An engine on va, with a kernel's netdev, and its peer."""
-
-    def __init__(self, veth, folder, lcores, idle):
-        self.a, self.b = veth.a, veth.b
-        self.engine = Engine(folder, 'a', f'idle = {idle}\n', veth.a, eal=lcores)
-        self.peer = Engine(folder, 'b',
-                           '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
-        tap.true(self.engine.up() and self.peer.up(),
-                 self.engine.log.read_text() + self.peer.log.read_text())
-
-    def add(self, impair):
-        done = self.engine.admin('link', 'add', 'r0', 'type', 'port', PORT, 'kernel', 'r0k',
-                                 'mtu', '1500', 'impair', impair)
-        for address in (f'{OWN}/24', f'{OWN6}/64'):
-            run('ip', '-n', self.a, 'addr', 'add', address, 'dev', 'r0k',
-                *(['nodad'] if ':' in address else []))
-        tap.wait_until('the link', lambda: OWN6 in self.engine.admin('-d', 'link') and
-                       OWN in self.engine.admin('-d', 'link') and
-                       'state ACTIVE' in self.engine.admin('-d', 'link'), 30)
-        return done
-
-    def steering(self):
-        return json.loads(self.engine.admin('-j', 'link'))[0]['steering']
-
-    def counter(self, name):
-        counters = json.loads(self.engine.admin('-j', 'statistic'))[0]
-        return counters.get('counters', counters)[name]
-
-    def traffic(self, rounds='1'):
-        """Both ways, by connections of either version, and what the kernel says beside it."""
-        before = self.counter('rx_handover')
-        for version in ('4', '6', '4', '6'):
-            pair(self.engine, 'r0', self.peer, 'peer', version, rounds)
-        for address in (PEER, PEER6):
-            # On a busy machine some replies come later than ping waits for them.
-            tap.wait_until('a ping', lambda address=address: ' 3 received' in run(
-                'ip', 'netns', 'exec', self.a, 'ping', '-c', '3', '-i', '0.02', '-W', '5',
-                address, check=False))
-        return self.counter('rx_handover') - before
-
-    def stop(self):
-        for engine in (self.engine, self.peer):
-            tap.equal(engine.stop(), 0, engine.log.read_text())
-
-
-@contextlib.contextmanager
-def node(lcores=TWO, idle='auto'):
-    with contextlib.ExitStack() as stack:
-        veth = Veth(1500)
-        stack.callback(veth.close)
-        for address in (f'{OWN}/24', f'{OWN6}/64'):
-            run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', 'va')
-        # The kernel hears what comes by va as well, and leaves it alone.
-        for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
-                          ('ipv4/conf/va/rp_filter', 1)):
-            run('ip', 'netns', 'exec', veth.a, 'sh', '-c', f'echo {val} > /proc/sys/net/{name}')
-        there = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()), lcores, idle)
-        stack.callback(there.stop)
-        yield there
-
-
-def on(impair, test, **where):
-    def body():
-        with node(**where) as there:
-            try:
-                there.add(impair)
-            except AssertionError as err:
-                if 'this build has no net_impair' in str(err):
-                    raise tap.Skip('no net_impair in this build') from None
-                raise
-            test(there)
-    return body
+from netns import PAIR, pair, run  # noqa: E402
+from nic_node import ONE, OWN, on  # noqa: E402
 
 
 def rules(there):
