@@ -10,11 +10,13 @@ Method: net_impair has these traits before a port (nic_node.py); programs tell w
 """
 import json
 import pathlib
+import queue
 import select
 import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
@@ -34,11 +36,26 @@ class Listener:
         self.process = subprocess.Popen(
             [LISTEN, engine.socket, device, str(nodes), version, *groups], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
+        self.said = queue.Queue()
+        threading.Thread(target=self.listen, daemon=True).start()
         self.expect('ready')
 
-    def expect(self, line):
-        said = self.process.stdout.readline()
-        tap.equal(said, line + '\n', 'what a program hears')
+    def listen(self):
+        for line in self.process.stdout:
+            self.said.put(line.strip())
+
+    def lines(self, count):
+        """So many, in any order: one of each node, say."""
+        said = []
+        try:
+            for _ in range(count):
+                said.append(self.said.get(timeout=60))
+        except queue.Empty:
+            raise AssertionError(f'a program hears no more than {said}') from None
+        return sorted(said)
+
+    def expect(self, *lines):
+        tap.equal(self.lines(len(lines)), sorted(lines), 'what a program hears')
 
     def send(self, group, length):
         self.process.stdin.write(f'{group} {length}\n')
@@ -53,7 +70,6 @@ class Listener:
             self.process.wait(20)
         finally:
             self.process.kill()
-            self.process.stdout.close()
 
 
 def inside(space, program, **more):
@@ -144,8 +160,7 @@ def groups_and_pieces(there):
             tap.wait_until('the kernel to have it', lambda before=before: there.counter(
                 'to_kernel') > before, 20)
         send_frame(there.b, 'vb', frame)
-        said = sorted(members.process.stdout.readline() for _ in range(4))
-        tap.equal(said, [f'datagram {number} 64\n' for number in range(4)], 'what members heard')
+        members.expect(*(f'datagram {number} 64' for number in range(4)))
     there.traffic()
 
 
@@ -292,8 +307,7 @@ def roce_groups(there):
         with Listener(there.engine, 'r0', 2, version, group) as here:
             with Listener(there.peer, 'peer', 1, version) as other:
                 other.send(group, 100)
-                said = sorted(here.process.stdout.readline() for _ in range(2))
-                tap.equal(said, ['datagram 0 100\n', 'datagram 1 100\n'], group)
+                here.expect('datagram 0 100', 'datagram 1 100')
                 with Listener(there.engine, 'r0', 1, version, NOBODYS) as late:
                     other.send(NOBODYS if version == '4' else group, 200)
                     if version == '4':
@@ -346,8 +360,7 @@ def cable_out_and_in(there):
             for args, event, state in (('link=0', PORT_ERR, 'DOWN'),
                                        ('link=1', PORT_ACTIVE, 'ACTIVE')):
                 there.impair(args)
-                tap.equal(sorted(program.process.stdout.readline() for _ in range(2)),
-                          [f'event {number} {event}\n' for number in range(2)], args)
+                program.expect(*(f'event {number} {event}' for number in range(2)))
                 tap.equal(there.link()['state'], state, args)
                 tap.wait_until('the carrier', lambda state=state: ('NO-CARRIER' in run(
                     'ip', '-n', there.a, 'link', 'show', 'r0k')) == (state == 'DOWN'), 10)
@@ -359,8 +372,7 @@ def driver_says_that_its_nic_went(there):
     for _ in range(2):
         with Listener(there.engine, 'r0', 2, '4') as program:
             there.impair('remove=1')
-            tap.equal(sorted(program.process.stdout.readline() for _ in range(2)),
-                      [f'event {number} {DEVICE_FATAL}\n' for number in range(2)], 'events')
+            program.expect(*(f'event {number} {DEVICE_FATAL}' for number in range(2)))
             tap.equal(json.loads(there.engine.admin('-j', 'link')), [], 'links')
             tap.true('r0k' not in run('ip', '-n', there.a, 'link'), 'a netdev without a port')
         tap.true('its NIC is taken away' in there.engine.log.read_text(), 'the log')
@@ -375,10 +387,10 @@ def driver_says_it_in_a_reset(there):
         tap.wait_until('the reset', lambda: 'asks for a reset' in there.engine.log.read_text())
         there.impair('remove=1')
         # The link went first, perhaps.
-        said = program.process.stdout.readline()
-        if said == f'event 0 {PORT_ERR}\n':
-            said = program.process.stdout.readline()
-        tap.equal(said, f'event 0 {DEVICE_FATAL}\n', 'what a program hears')
+        said = program.lines(1)
+        if said == [f'event 0 {PORT_ERR}']:
+            said = program.lines(1)
+        tap.equal(said, [f'event 0 {DEVICE_FATAL}'], 'what a program hears')
     there.add('seed=1')
     there.traffic()
 
