@@ -48,9 +48,9 @@ class Node:
         for address in (f'{OWN}/24', f'{OWN6}/64') if kernel else ():
             run('ip', '-n', self.a, 'addr', 'add', address, 'dev', 'r0k',
                 *(['nodad'] if ':' in address else []))
-        tap.wait_until('the link', lambda: OWN6 in self.engine.admin('-d', 'link') and
-                       OWN in self.engine.admin('-d', 'link') and
-                       'state ACTIVE' in self.engine.admin('-d', 'link'), 30)
+        tap.wait_until('the link', lambda: all(
+            word in text for text in [self.engine.admin('-d', 'link')]
+            for word in (OWN, OWN6, 'state ACTIVE')), 30)
         return done
 
     def link(self):

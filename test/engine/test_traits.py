@@ -129,10 +129,7 @@ def roce_datagram(group, qkey=0x1234):
     udp = struct.pack('>HHHH', 0xc123, 4791, 8 + len(bth) + len(payload) + 4, 0)
     ip = struct.pack('>BBHHHBBH', 0x45, 0, 20 + len(udp) + len(bth) + len(payload) + 4, 1, 0x4000,
                      64, 17, 0) + bytes([192, 168, 1, 2]) + address
-    total = sum(struct.unpack('>10H', ip))
-    total = (total & 0xffff) + (total >> 16)
-    total = ~(total + (total >> 16)) & 0xffff
-    ip = ip[:10] + struct.pack('>H', total) + ip[12:]
+    ip = ip[:10] + struct.pack('>H', folded(ip)) + ip[12:]
     masked = (bytes([255] * 8) + ip[:1] + b'\xff' + ip[2:8] + b'\xff' + ip[9:10] + b'\xff\xff' +
               ip[12:] + udp[:6] + b'\xff\xff' + bth[:4] + b'\xff' + bth[5:] + payload)
     return (bytes([1, 0, 0x5e, address[1] & 0x7f, *address[2:]]) + bytes.fromhex('020000000002') +
@@ -352,6 +349,61 @@ tap.add('groups_without_a_way',
         on('groups=8,promiscuous=0', groups_without_a_way, kernel=False))
 
 
+# Checksums: nobody believes a port, and the kernel is told nothing of them.
+
+def in_csum_errors(space):
+    names, values = [line.split() for line in run(
+        'ip', 'netns', 'exec', space, 'cat', '/proc/net/snmp').splitlines()
+        if line.startswith('Udp:')]
+    return int(values[names.index('InCsumErrors')])
+
+
+def checksums(there):
+    frame = roce_datagram(GROUP)
+    with Listener(there.engine, 'r0', 1, '4', GROUP) as member:
+        for number in range(1, 11):
+            send_frame(there.b, 'vb', frame[:24] + bytes([frame[24] ^ number]) + frame[25:])
+            tap.wait_until('the count', lambda number=number: there.counter(
+                'rx_drop_ipv4_checksum') == number, 20)
+        send_frame(there.b, 'vb', frame)
+        member.expect('datagram 0 64')
+        tap.true(member.said.empty(), 'a datagram with a wrong checksum')
+    with inside(there.a, f'''
+            import socket
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sock.bind(('{OWN}', 4002))
+            print('ready', flush=True)
+            print(sock.recv(64).decode(), flush=True)
+            ''') as listener:
+        tap.equal(listener.stdout.readline(), 'ready\n', 'a socket')
+        before = in_csum_errors(there.a)
+        for what, wrong in ((b'wrong', 1), (b'right', 0)):
+            send_frame(there.b, 'vb', udp_to(there, 4002, what, wrong))
+        tap.equal(listener.stdout.readline(), 'right\n', 'what the kernel took')
+        tap.equal(in_csum_errors(there.a) - before, 1, 'what it did not take')
+
+
+def folded(data):
+    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+def udp_to(there, port, what, wrong):
+    """Five bytes for the kernel, and a checksum that is right, or off by so much."""
+    mac = bytes.fromhex(there.link()['mac'].replace(':', '') + '020000000002')
+    addresses = bytes([192, 168, 1, 2, 192, 168, 1, 1])
+    udp = struct.pack('>HHHH', 4003, port, 8 + len(what), 0) + what
+    total = folded(addresses + struct.pack('>HH', 17, len(udp)) + udp + bytes(len(udp) % 2))
+    ip = struct.pack('>BBHHHBBH', 0x45, 0, 20 + len(udp), 1, 0x4000, 64, 17, 0) + addresses
+    return (mac + b'\x08\x00' + ip[:10] + struct.pack('>H', folded(ip)) + ip[12:] + udp[:6] +
+            struct.pack('>H', total ^ wrong) + udp[8:] + bytes(20))
+
+
+tap.add('checksums', on('seed=1', checksums))
+
+
 # The cable, and the NIC.
 
 def cable_out_and_in(there):
@@ -364,6 +416,10 @@ def cable_out_and_in(there):
                 tap.equal(there.link()['state'], state, args)
                 tap.wait_until('the carrier', lambda state=state: ('NO-CARRIER' in run(
                     'ip', '-n', there.a, 'link', 'show', 'r0k')) == (state == 'DOWN'), 10)
+    # Connections go on behind it.
+    out_and_in = ' && '.join(f'{ROCADE} --socket {there.engine.socket} link set r0 impair link={val}'
+                             for val in (0, 1, 0, 1))
+    pair(there.engine, 'r0', there.peer, 'peer', '4', '1', out_and_in)
     there.traffic()
 
 
