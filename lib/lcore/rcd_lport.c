@@ -89,7 +89,6 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 {
 	const struct rcd_lport *lport = arg;
 	struct rcd_txq *txq = lcore->txq_of[lport->index];
-	struct rcd_mcast_table *table;
 
 	if (txq == NULL)
 		return 0;
@@ -97,9 +96,7 @@ lport_leave(struct rcd_lcore *lcore, void *arg)
 	lcore->txq_of[lport->index] = NULL;
 	for (uint16_t i = 0; i < txq->count; i++)
 		rte_pktmbuf_free(txq->mbufs[txq->first + i]);
-	table = lcore->mcast[lport->index];
 	__atomic_store_n(&lcore->mcast[lport->index], NULL, __ATOMIC_RELAXED);
-	rcd_mcast_table_destroy(table);
 	return 0;
 }
 
@@ -135,10 +132,17 @@ rcd_lport_resume(struct rcd_lport *lport)
 void
 rcd_lport_hide(struct rcd_lport *lport)
 {
+	struct rcd_mcast_table *tables[RCD_LCORES_MAX];
+
 	RCD_ON_CONTROL();
+	for (uint32_t i = 0; i < lport->lcores->count; i++)
+		tables[i] = lport->lcores->lcore[i]->mcast[lport->index];
 	rcd_lcores_call(lport->lcores, lport_leave, lport);
 	/* A last round: nobody passes packets on any more, and none is left in hand. */
 	rcd_lcores_call(lport->lcores, lport_forget, lport);
+	/* Here, as memory is given back to the kernel by calls that no lcore makes. */
+	for (uint32_t i = 0; i < lport->lcores->count; i++)
+		rcd_mcast_table_destroy(tables[i]);
 }
 
 const struct rcd_lport_view *
