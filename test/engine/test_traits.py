@@ -417,8 +417,8 @@ def cable_out_and_in(there):
                 tap.wait_until('the carrier', lambda state=state: ('NO-CARRIER' in run(
                     'ip', '-n', there.a, 'link', 'show', 'r0k')) == (state == 'DOWN'), 10)
     # Connections go on behind it.
-    out_and_in = ' && '.join(f'{ROCADE} --socket {there.engine.socket} link set r0 impair link={val}'
-                             for val in (0, 1, 0, 1))
+    command = f'{ROCADE} --socket {there.engine.socket} link set r0 impair'
+    out_and_in = ' && '.join(f'{command} link={val}' for val in (0, 1, 0, 1))
     pair(there.engine, 'r0', there.peer, 'peer', '4', '1', out_and_in)
     there.traffic()
 
