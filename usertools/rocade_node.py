@@ -182,6 +182,22 @@ class Node:
         return folder, int(read(folder / 'nr_hugepages', '0')), \
             int(read(folder / 'free_hugepages', '0')) * PAGE_MIB
 
+    def held(self, numa_node):
+        """MiB of them that engines have: what is prepared for one is not missing while it runs."""
+        pages = 0
+        for path in self.path('/proc').glob('[0-9]*/comm'):
+            if read(path) != 'rocaded':
+                continue
+            try:
+                maps = (path.parent / 'numa_maps').read_text(encoding='utf-8')
+            except OSError:  # root may look
+                _, total, free = self.hugepages(numa_node)
+                return total * PAGE_MIB - free
+            pages += sum(int(found[1]) for line in maps.splitlines()
+                         if ' huge ' in line and f'kernelpagesize_kB={PAGE_MIB * 1024}' in line
+                         for found in [re.search(rf' N{numa_node}=(\d+)', line)] if found)
+        return pages * PAGE_MIB
+
     def memory(self, numa_node):
         """MiB of it; 0: not known"""
         found = re.search(r'MemTotal:\s+(\d+) kB',
@@ -209,110 +225,133 @@ def _link(path):
         return ''
 
 
-def do(args, actions):
-    for action in actions:
-        print(action.said if args.dry_run else f'did: {action.said}')
-        if not args.dry_run:
-            action.run()
+class Job:
+    """What a command was told, and the doing. Without options it says and does nothing, and what it
+    would have done is to be seen in "wanted": so doctor asks."""
+
+    def __init__(self, node, words=(), **options):
+        self.node, self.words = node, words
+        self.dry_run = options.get('dry_run', True)
+        self.force = options.get('force', 0)
+        self.hugepages = options.get('hugepages', WANTED_MIB)
+        self.say = print if options else lambda text: None
+        self.wanted = []
+
+    def do(self, actions):
+        for action in actions:
+            self.wanted.append(action.said)
+            self.say(action.said if self.dry_run else f'did: {action.said}')
+            if not self.dry_run:
+                action.run()
+
+    def keep(self, path, text):
+        """What the next boot reads. True: it is another text now."""
+        changes = read(path) != text.strip()
+        if changes:
+            self.do([put(path, text)])
+        return changes
 
 
-def keep(args, path, text):
-    """What the next boot reads. True: it is another text now."""
-    changes = read(path) != text.strip()
-    if changes:
-        do(args, [put(path, text)])
-    return changes
-
-
-def prepare_hugepages(args, node, numa_node):
+def prepare_hugepages(job, numa_node):
+    node = job.node
     folder, before, free = node.hugepages(numa_node)
     pages = before
-    if free >= args.hugepages:
-        print(f'hugepages of NUMA node {numa_node}: {free} MiB free')
+    held = node.held(numa_node)
+    if free + held >= job.hugepages:
+        job.say(f'hugepages of NUMA node {numa_node}: {free} MiB free' +
+                (f', {held} MiB an engine\'s' if held else ''))
     else:
-        pages += -(-(args.hugepages - free) // PAGE_MIB)
+        pages += -(-(job.hugepages - free - held) // PAGE_MIB)
         total = node.memory(numa_node)
-        if total and pages * PAGE_MIB > total // 2 and not args.force:
+        if total and pages * PAGE_MIB > total // 2 and not job.force:
             raise Failure(f'{pages} hugepages would be {pages * PAGE_MIB} MiB of the {total} MiB '
                           f'that NUMA node {numa_node} has: --force takes them anyway')
-        do(args, [put(folder / 'nr_hugepages', f'{pages}\n')])
+        job.do([put(folder / 'nr_hugepages', f'{pages}\n')])
         found = node.hugepages(numa_node)[1]
-        if found < pages and not args.dry_run:
-            do(args, [put(folder / 'nr_hugepages', f'{before}\n')])
+        if found < pages and not job.dry_run:
+            job.do([put(folder / 'nr_hugepages', f'{before}\n')])
             raise Failure(f'the kernel finds {found} of {pages} hugepages on NUMA node '
                           f'{numa_node}: give it hugepages={pages} on its command line, before '
                           'memory is in pieces')
-    keep(args, node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
-         f'w /{folder.relative_to(node.root)}/nr_hugepages - - - - {pages}\n')
+    job.keep(node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
+             f'w /{folder.relative_to(node.root)}/nr_hugepages - - - - {pages}\n')
 
 
-def prepare(args, node):
-    """Hugepages where the NICs are, VFIO, an IOMMU; all of it at the next boot as well."""
-    nics = [node.find(name) for name in args.words[1:]] or node.nics()
+def prepare_system(job, nics):
+    """Hugepages where the NICs are, and VFIO; all of it at the next boot as well."""
+    node = job.node
     for numa_node in sorted({nic['numa_node'] for nic in nics} or {0}):
-        prepare_hugepages(args, node, numa_node)
+        prepare_hugepages(job, numa_node)
     if node.mounted():
-        print('hugetlbfs: mounted')
+        job.say('hugetlbfs: mounted')
     else:
-        do(args, [command('mkdir', '-p', '/dev/hugepages'),
-                  command('mount', '-t', 'hugetlbfs', 'none', '/dev/hugepages')])
+        job.do([command('mkdir', '-p', '/dev/hugepages'),
+                command('mount', '-t', 'hugetlbfs', 'none', '/dev/hugepages')])
     if node.vfio():
-        print('vfio-pci: there')
+        job.say('vfio-pci: there')
     else:
-        do(args, [command('modprobe', 'vfio-pci')])
+        job.do([command('modprobe', 'vfio-pci')])
     if not node.vfio_is_built_in():
-        keep(args, node.path('/etc/modules-load.d/rocade-node.conf'), 'vfio-pci\n')
+        job.keep(node.path('/etc/modules-load.d/rocade-node.conf'), 'vfio-pci\n')
+
+
+def prepare(job):
+    """The system, and an IOMMU, which nobody can make."""
+    node = job.node
+    prepare_system(job, [node.find(name) for name in job.words[1:]] or node.nics())
     fine, what = node.iommu()
     if not fine:
         raise Failure(what)
-    print(f'IOMMU: {what}')
+    job.say(f'IOMMU: {what}')
 
 
 def rule_of(node, nic):
     return node.path(f'/etc/udev/rules.d/70-rocade-{nic["nic"]}.rules')
 
 
-def let_account_in(args, node, nic):
+def let_account_in(job, nic):
     """A rule of udev's: whenever VFIO gets the NIC, the service's account may open it. True: it is
     a new one."""
-    changes = node.has_account() and keep(args, rule_of(node, nic),
-                                          RULE.format(nic=nic['nic'], account=ACCOUNT))
+    node = job.node
+    changes = node.has_account() and job.keep(rule_of(node, nic),
+                                              RULE.format(nic=nic['nic'], account=ACCOUNT))
     if changes:
-        reload_rules(args)
+        reload_rules(job)
     return changes
 
 
-def keep_account_out(args, node, nic):
-    path = rule_of(node, nic)
+def keep_account_out(job, nic):
+    path = rule_of(job.node, nic)
     if path.exists():
-        do(args, [Action(f'rm {path}', path.unlink)])
-        reload_rules(args)
+        job.do([Action(f'rm {path}', path.unlink)])
+        reload_rules(job)
 
 
 def udev_runs():
     return shutil.which('udevadm') and os.path.exists('/run/udev/control')
 
 
-def reload_rules(args):
+def reload_rules(job):
     if udev_runs():
-        do(args, [command('udevadm', 'control', '--reload')])
+        job.do([command('udevadm', 'control', '--reload')])
 
 
-def bind_one(args, node, nic, others):
+def bind_one(job, nic, others):
+    node = job.node
     if nic['driver'] in USER_DRIVERS:
-        print(f'{nic["nic"]}: bound to {nic["driver"]} already' +
-              ('' if nic['kept'] else ', until the next boot'))
+        job.say(f'{nic["nic"]}: bound to {nic["driver"]} already' +
+                ('' if nic['kept'] else ', until the next boot'))
         # The account may be younger than that.
-        if nic['driver'] == 'vfio-pci' and let_account_in(args, node, nic) and udev_runs():
-            do(args, [command('udevadm', 'trigger', '--action=bind',
-                              f'/sys/bus/pci/devices/{nic["nic"]}')])
+        if nic['driver'] == 'vfio-pci' and let_account_in(job, nic) and udev_runs():
+            job.do([command('udevadm', 'trigger', '--action=bind',
+                            f'/sys/bus/pci/devices/{nic["nic"]}')])
         return
     if nic['vendor'] in SHARED_VENDORS:
-        print(f'{nic["nic"]}: not bound, its driver of DPDK ({SHARED_VENDORS[nic["vendor"]]}) '
-              "works beside the kernel's")
+        job.say(f'{nic["nic"]}: not bound, its driver of DPDK ({SHARED_VENDORS[nic["vendor"]]}) '
+                "works beside the kernel's")
         return
     told, what = node.use(nic)
-    if told > args.force:
+    if told > job.force:
         raise Failure(f'{nic["nic"]}: {what}; ' + ' '.join(['--force'] * told) + ' binds it anyway')
     fine, missing = node.iommu()
     if not fine:
@@ -321,40 +360,41 @@ def bind_one(args, node, nic, others):
     if beside:
         raise Failure(f'{nic["nic"]} shares its IOMMU group with {", ".join(beside)}: VFIO takes '
                       'them together, or none')
-    let_account_in(args, node, nic)
+    let_account_in(job, nic)
     actions = [] if node.vfio() else [command('modprobe', 'vfio-pci')]
     if shutil.which('driverctl'):
-        do(args, [*actions, command('driverctl', 'set-override', nic['nic'], 'vfio-pci')])
+        job.do([*actions, command('driverctl', 'set-override', nic['nic'], 'vfio-pci')])
     else:
-        do(args, [*actions, command('dpdk-devbind.py', *['--force'] * bool(args.force), '-b',
-                                    'vfio-pci', nic['nic'])])
-        print(f'{nic["nic"]}: until the next boot; with driverctl it would stay (apt-get install '
-              'driverctl)')
+        job.do([*actions, command('dpdk-devbind.py', *['--force'] * bool(job.force), '-b',
+                                  'vfio-pci', nic['nic'])])
+        job.say(f'{nic["nic"]}: until the next boot; with driverctl it would stay (apt-get install '
+                'driverctl)')
 
 
-def bind(args, node):
-    nics = [node.find(name) for name in args.words[1:]]
+def bind(job):
+    nics = [job.node.find(name) for name in job.words[1:]]
     for nic in nics:
-        bind_one(args, node, nic, [other['nic'] for other in nics])
+        bind_one(job, nic, [other['nic'] for other in nics])
 
 
-def unbind(args, node):
-    for nic in [node.find(name) for name in args.words[1:]]:
+def unbind(job):
+    node = job.node
+    for nic in [node.find(name) for name in job.words[1:]]:
         if nic['driver'] not in ('', *USER_DRIVERS):
-            print(f'{nic["nic"]}: has the kernel\'s driver {nic["driver"]} already')
+            job.say(f'{nic["nic"]}: has the kernel\'s driver {nic["driver"]} already')
             continue
         holders = node.holders(nic)
         if holders:
             raise Failure(f'{nic["nic"]}: {", ".join(holders)} has it: rocade link del, or rocade '
                           'down, first')
-        keep_account_out(args, node, nic)
+        keep_account_out(job, nic)
         if shutil.which('driverctl'):
-            do(args, [command('driverctl', 'unset-override', nic['nic'])])
+            job.do([command('driverctl', 'unset-override', nic['nic'])])
             continue
         unbinding = [command('dpdk-devbind.py', '-u', nic['nic'])] if nic['driver'] else []
-        do(args, [*unbinding, put(node.path(f'/sys/bus/pci/devices/{nic["nic"]}/driver_override'),
-                                  '\n'),
-                  put(node.path('/sys/bus/pci/drivers_probe'), nic['nic'])])
+        job.do([*unbinding, put(node.path(f'/sys/bus/pci/devices/{nic["nic"]}/driver_override'),
+                                '\n'),
+                put(node.path('/sys/bus/pci/drivers_probe'), nic['nic'])])
 
 
 def line(nic):
@@ -384,28 +424,71 @@ def node_command(args, show, usage):
         raise Failure('--root: only with --dry-run')
     if os.geteuid() != 0 and not args.dry_run:
         raise Failure(f'node {verb}: root does that')
-    verbs[verb](args, node)
+    verbs[verb](Job(node, args.words, dry_run=args.dry_run, force=args.force,
+                    hugepages=args.hugepages))
 
 
-# What doctor asks.
+# What doctor asks: what the commands above would do for the NICs that are bound, or are to be.
 
-def check_iommu():
-    fine, what = Node().iommu()
-    return ('ok', what, '') if fine else ('warn', 'none', f'only for NICs that are bound: {what}')
+def users(node):
+    return [nic for nic in node.nics() if nic['driver'] in USER_DRIVERS or nic['kept']]
 
 
-def check_nics():
-    node = Node()
-    nics = node.nics()
-    bound = [nic for nic in nics if nic['driver'] in USER_DRIVERS]
+def check_iommu(node):
+    fine, what = node.iommu()
+    if fine:
+        return 'ok', what, ''
+    bound = [nic['nic'] for nic in node.nics() if nic['driver'] == 'vfio-pci']
+    return ('fail', f'none, and {", ".join(bound)} bound', what) if bound else \
+        ('warn', 'none', f'only for NICs that are bound: {what}')
+
+
+def check_prepared(node):
+    nics = users(node)
+    job = Job(node)
+    try:
+        prepare_system(job, nics or node.nics())
+    except Failure as failure:
+        job.wanted.append(str(failure))
+    if not nics:
+        return 'ok', 'for a NIC that is bound: ' + \
+            ('as it is to be' if not job.wanted else 'not yet, and none is'), ''
+    if job.wanted:
+        return 'warn', f'not as bound NICs want it: {"; ".join(job.wanted)}', \
+            f'rocade node prepare {" ".join(nic["nic"] for nic in nics)}'
+    return 'ok', 'hugepages beside the NICs, and vfio-pci, at the next boot too', ''
+
+
+def check_bound(node, nic):
+    """(what is wrong with it, a remedy)"""
+    name = nic['nic']
+    if nic['driver'] not in USER_DRIVERS:
+        return f'is to be bound, and has driver {nic["driver"] or "none"}', \
+            f'driverctl set-override {name} vfio-pci, or driverctl unset-override {name}'
+    if not nic['kept']:
+        return 'bound until the next boot', \
+            f'rocade node unbind {name}; rocade node bind {name}, with driverctl installed'
+    job = Job(node)
+    bind_one(job, nic, [])
+    if job.wanted:
+        return f'the account {ACCOUNT} may not open it', f'rocade node bind {name}'
+    return '', ''
+
+
+def check_nics(node):
+    nics, bound = node.nics(), users(node)
     if not bound:
         return 'ok', f'{len(nics)} on PCI, all the kernel\'s', ''
-    for nic in bound:
-        if node.hugepages(nic['numa_node'])[1] == 0:
-            return 'warn', f'{nic["nic"]}: no hugepages on its NUMA node {nic["numa_node"]}', \
-                f'rocade node prepare {nic["nic"]}'
-    passing = [nic['nic'] for nic in bound if not nic['kept']]
-    if passing:
-        return 'warn', f'{", ".join(passing)}: bound until the next boot', \
-            'rocade node unbind NIC; rocade node bind NIC, with driverctl installed'
+    faults = [(nic['nic'], *check_bound(node, nic)) for nic in bound]
+    faults = [fault for fault in faults if fault[1]]
+    if faults:
+        return 'warn', ', '.join(f'{nic}: {what}' for nic, what, _ in faults), \
+            '; '.join(remedy for _, _, remedy in faults)
     return 'ok', f'{len(bound)} of {len(nics)} on PCI bound', ''
+
+
+def checks(root):
+    """[(name, function that says state, what, remedy)] of the machine whose files are there."""
+    node = Node(root)
+    return [('iommu', lambda: check_iommu(node)), ('node', lambda: check_prepared(node)),
+            ('nics', lambda: check_nics(node))]

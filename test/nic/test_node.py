@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Goal: rocade node does what a NIC of DPDK's takes, once, and nothing that cuts a machine off.
+"""Goal: rocade node does what a NIC of DPDK's takes, once, and nothing that cuts a machine off;
+rocade doctor looks at the same.
 
 Method: machines that are folders, with what sysfs would say, and --dry-run; ip, driverctl and what
 else is to be found are programs of the test's.
@@ -75,13 +76,38 @@ class Machine:
         said = json.dumps([{'dst': 'default', 'dev': netdev}])
         self.program('ip', f"echo '{said}'")
 
-    def node(self, *words):
+    def rocade(self, *words):
         """(what it said, what it complained of, status)"""
-        done = subprocess.run([sys.executable, ROCADE, 'node', *words, '--dry-run', '--root',
-                               str(self.root)], capture_output=True, text=True, check=False,
+        done = subprocess.run([sys.executable, ROCADE, *words, '--root', str(self.root)],
+                              capture_output=True, text=True, check=False,
                               env={'PATH': str(self.programs)})
         tap.true('Traceback' not in done.stderr, done.stderr)
         return done.stdout.replace(str(self.root), ''), done.stderr, done.returncode
+
+    def node(self, *words):
+        return self.rocade('node', *words, '--dry-run')
+
+    def doctor(self, check, state, what, remedy=''):
+        said, complaint, status = self.rocade('-j', 'doctor')
+        found = {entry['check']: entry for entry in json.loads(said)}
+        tap.equal(complaint, '', 'complaints')
+        tap.equal(sorted(found), ['iommu', 'nics', 'node'], 'of a machine in a folder')
+        tap.equal(status, int('fail' in [entry['state'] for entry in found.values()]), 'status')
+        entry = found[check]
+        tap.equal(entry['state'], state, entry)
+        tap.true(what in entry['what'] and entry['remedy'].startswith(remedy) and
+                 bool(remedy) == bool(entry['remedy']), entry)
+
+    def as_prepared(self):
+        """All that "prepare" would see to is there, and comes again."""
+        for node in (0, 1):
+            self.put(PAGES.format(node) + '/free_hugepages', '256')
+            self.put(f'etc/tmpfiles.d/rocade-node{node}.conf',
+                     f'w /{PAGES.format(node)}/nr_hugepages - - - - 10')
+        self.put('proc/mounts', 'none /dev/hugepages hugetlbfs rw 0 0')
+        self.put('sys/module/vfio_pci/initstate', 'live')
+        self.put('etc/modules-load.d/rocade-node.conf', 'vfio-pci')
+        (self.root / 'sys/bus/pci/drivers/vfio-pci').mkdir(parents=True)
 
     def does(self, *words):
         said, complaint, status = self.node(*words)
@@ -148,6 +174,88 @@ def prepares_once(machine):
                     f'w /{PAGES.format(node)}/nr_hugepages - - - - 10')
     lines = machine.does('prepare')
     tap.true(len(lines) == 5 and not any('>' in line or 'mount ' in line for line in lines), lines)
+
+
+@on_machine
+def an_engines_pages_are_not_missing(machine):
+    """Prepared before it started, and asked again while it runs."""
+    machine.as_prepared()
+    machine.put(PAGES.format(0) + '/free_hugepages', '100')
+    missing = machine.does('prepare', NIC)
+    tap.true(missing[0].startswith("echo '166'"), missing)
+    machine.put('proc/77/comm', 'rocaded')
+    machine.put('proc/77/numa_maps', '\n'.join((
+        '7f0000000000 default file=/dev/hugepages/a huge dirty=2 N0=100 N1=3 '
+        'kernelpagesize_kB=2048',
+        '7f0000000000 default file=/dev/hugepages/b huge dirty=1 N0=57 kernelpagesize_kB=2048',
+        '7f1000000000 default file=/dev/hugepages/c huge dirty=1 N0=9 kernelpagesize_kB=1048576',
+        '7f2000000000 default anon=9 dirty=9 N0=9 kernelpagesize_kB=4')))
+    tap.equal(machine.does('prepare', NIC)[0],
+              "hugepages of NUMA node 0: 200 MiB free, 314 MiB an engine's", 'held')
+    # Those of the other node are not these, nor are those of somebody else.
+    machine.put(PAGES.format(1) + '/free_hugepages', '100')
+    tap.true(machine.does('prepare', OTHER)[0].startswith("echo '163'"), 'the other node')
+    machine.put('proc/77/comm', 'postgres')
+    tap.true(machine.does('prepare', NIC)[0].startswith("echo '166'"), "somebody else's")
+
+
+@on_machine
+def doctor_looks_at_the_same(machine):
+    # Nobody is told what to do who has no NIC bound.
+    machine.doctor('node', 'ok', 'not yet, and none is')
+    machine.doctor('nics', 'ok', "3 on PCI, all the kernel's")
+    machine.doctor('iommu', 'ok', 'an IOMMU')
+    machine.as_prepared()
+    machine.doctor('node', 'ok', 'as it is to be')
+    machine.link(f'sys/bus/pci/devices/{OTHER}/driver', '../../drivers/vfio-pci')
+    machine.put(f'etc/driverctl.d/pci-{OTHER}', 'vfio-pci')
+    machine.doctor('node', 'ok', 'at the next boot too')
+    machine.doctor('nics', 'ok', '1 of 3 on PCI bound')
+    # Each of what "prepare" sees to, and on the NUMA node of the NIC.
+    remedy = f'rocade node prepare {OTHER}'
+    machine.put(PAGES.format(0) + '/free_hugepages', '4')
+    machine.doctor('node', 'ok', 'beside the NICs')
+    for path, text, what in (
+            (PAGES.format(1) + '/free_hugepages', '4', "echo '262' > /sys/devices/system/node"),
+            ('etc/tmpfiles.d/rocade-node1.conf', 'w', 'echo \'w /sys'),
+            ('etc/modules-load.d/rocade-node.conf', '', "echo 'vfio-pci'"),
+            ('proc/mounts', 'none / ext4 rw 0 0', 'mount -t hugetlbfs')):
+        before = (machine.root / path).read_text().strip()
+        machine.put(path, text)
+        machine.doctor('node', 'warn', what, remedy)
+        machine.put(path, before)
+    machine.doctor('node', 'ok', 'beside the NICs')
+    (machine.root / 'sys/bus/pci/drivers/vfio-pci').rmdir()
+    machine.doctor('node', 'warn', 'modprobe vfio-pci', remedy)
+
+
+@on_machine
+def doctor_looks_at_what_is_bound(machine):
+    machine.as_prepared()
+    machine.link(f'sys/bus/pci/devices/{OTHER}/driver', '../../drivers/vfio-pci')
+    machine.doctor('nics', 'warn', f'{OTHER}: bound until the next boot',
+                   f'rocade node unbind {OTHER}')
+    # What was to be bound at the boot, and is not.
+    machine.put(f'etc/driverctl.d/pci-{NIC}', 'vfio-pci')
+    machine.put(f'etc/driverctl.d/pci-{OTHER}', 'vfio-pci')
+    machine.doctor('nics', 'warn', f'{NIC}: is to be bound, and has driver ixgbe', 'driverctl')
+    machine.link(f'sys/bus/pci/devices/{NIC}/driver', '../../drivers/vfio-pci')
+    machine.doctor('nics', 'ok', '2 of 3')
+    # The service's account, which the rule of udev's lets in.
+    machine.put('etc/passwd', 'root:x:0:0::/root:/bin/sh\nrocade:x:999:999::/:/bin/false\n')
+    machine.doctor('nics', 'warn', f'{NIC}: the account rocade may not open it',
+                   f'rocade node bind {NIC}')
+    for nic in (NIC, OTHER):
+        said = machine.does('bind', nic)[-1]
+        rule = f'etc/udev/rules.d/70-rocade-{nic}.rules'
+        machine.put(rule, said.removeprefix("echo '").removesuffix(f"' > /{rule}"))
+    machine.doctor('nics', 'ok', '2 of 3')
+    groups = machine.root / 'sys/kernel/iommu_groups'
+    groups.rename(groups.with_name('none'))
+    machine.doctor('iommu', 'fail', f'none, and {NIC}, {OTHER} bound', 'no IOMMU')
+    for nic in (NIC, OTHER):
+        machine.link(f'sys/bus/pci/devices/{nic}/driver', '../../drivers/ixgbe')
+    machine.doctor('iommu', 'warn', 'none', 'only for NICs that are bound')
 
 
 @on_machine
