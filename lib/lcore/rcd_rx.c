@@ -220,20 +220,16 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 }
 
 /*
- * Whether RoCE is for us, where the kernel has a part in the port: what is for another address, in
- * another VLAN or for another MAC may be the kernel's to forward.
+ * Whether RoCE, damaged or not, comes to us: what is for another address, in another VLAN or for
+ * another MAC may be the kernel's to forward.
  */
 static bool
-rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struct rte_mbuf *mbuf)
+rx_comes_to_us(
+	const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struct rte_mbuf *mbuf)
 {
 	const struct rcd_lport_view *view;
 	int at;
 
-	if (likely(lport->exception == NULL))
-		return true;
-	/* Longer than any packet of RoCE's, whatever its first piece says. */
-	if (mbuf->nb_segs > 1)
-		return false;
 	if (rcd_gid_is_multicast(&pkt->dgid))
 		return true;
 	view = rcd_lport_view(lport);
@@ -244,7 +240,17 @@ rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struc
 		memcmp(pkt->eth.dst, view->mac, RCD_MAC_LEN) == 0;
 }
 
-/* What is no RoCE, or none for us. Damaged RoCE, which is counted, is not the kernel's either. */
+/* Whether RoCE is for us, where the kernel may have a part in the port. */
+static bool
+rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struct rte_mbuf *mbuf)
+{
+	if (likely(lport->exception == NULL))
+		return true;
+	/* Longer than any packet of RoCE's, whatever its first piece says. */
+	return mbuf->nb_segs == 1 && rx_comes_to_us(lport, pkt, mbuf);
+}
+
+/* What is no RoCE, or none for us. Damaged RoCE for us, which is counted, is not the kernel's. */
 static __rte_noinline enum fate
 rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, struct rte_mbuf *mbuf)
 {
@@ -255,7 +261,8 @@ rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, str
 		return FATE_NOWHERE;
 	}
 	if (lport->exception == NULL ||
-		(verdict != RCD_VERDICT_OK && lcore->pkts[i].dport == RCD_UDP_PORT_ROCE))
+		(verdict != RCD_VERDICT_OK && lcore->pkts[i].dport == RCD_UDP_PORT_ROCE &&
+			rx_comes_to_us(lport, &lcore->pkts[i], mbuf)))
 		return FATE_NOWHERE;
 	return rcd_exception_put(lcore, lport, mbuf) ? FATE_KERNEL : FATE_NOWHERE;
 }

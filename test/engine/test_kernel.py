@@ -12,147 +12,20 @@ to leave that alone.
 
     test_kernel.py ROCADED PAIR
 """
-import contextlib
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
-import confine  # noqa: E402
 import tap  # noqa: E402
-from netns import Engine, Veth, pair, run  # noqa: E402
-from nic_node import whole_checksums  # noqa: E402
-
-MAC = '02:00:00:00:00:0a'
-OWN, PEER = '192.168.1.1', '192.168.1.2'
-OWN6, PEER6 = 'fd01::1', 'fd01::2'
-
-
-class Node:
-    """What a test works with: the two namespaces, and an engine in each."""
-
-    def __init__(self, veth, folder):
-        self.a, self.b = veth.a, veth.b
-        self.engine = Engine(folder, 'a', '', veth.a)
-        self.peer = Engine(folder, 'b',
-                           '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
-        self.said = ''
-        # Frames of 9000 bytes and more, in blocks that some of them fill.
-        self.port = 'net_af_packet_va,iface=va,framesz=9216,blocksz=36864,framecnt=512'
-
-    def add(self, *more):
-        self.engine.admin('link', 'add', 'r0', 'type', 'port', self.port, 'kernel', 'r0k', *more)
-        for address, prefix in ((OWN, 24), (OWN6, 64)):
-            self.ip('addr', 'add', f'{address}/{prefix}', 'dev', 'r0k',
-                    *(['nodad'] if prefix == 64 else []))
-        self.until(lambda text: OWN in text and OWN6 in text and 'state ACTIVE' in text)
-
-    def clear(self):
-        """As before add()."""
-        for link in json.loads(self.engine.admin('-j', 'link')):
-            self.engine.admin('link', 'del', link['ifname'])
-        if 'r0k' in self.ip('link'):
-            self.ip('link', 'del', 'r0k')
-        for words in (('address', MAC), ('mtu', '9000')):
-            self.ip('link', 'set', 'va', *words)
-
-    def ip(self, *words):
-        return run('ip', '-n', self.a, *words)
-
-    def inside(self, *words, space=None):
-        return run('ip', 'netns', 'exec', space or self.a, *words)
-
-    def netdev(self):
-        return json.loads(self.ip('-j', '-d', 'link', 'show', 'r0k'))[0]
-
-    def until(self, condition):
-        def holds():
-            self.said = self.engine.admin('-d', 'link')
-            return condition(self.said)
-        try:
-            tap.wait_until('the link', holds, 30)
-        except AssertionError as err:
-            raise AssertionError(f'{err}: {self.said}{self.engine.log.read_text()}') from err
-
-    def counter(self, name):
-        for link in json.loads(self.engine.admin('-j', 'statistic')):
-            if link['ifname'] == 'r0':
-                return link['counters'][name] if 'counters' in link else link[name]
-        raise AssertionError('r0 has no statistics')
-
-    def stop(self):
-        for engine in (self.engine, self.peer):
-            tap.equal(engine.stop(), 0, engine.log.read_text())
-
-
-class Place:
-    """Where a node stands: one for all tests, until one fails."""
-
-    def __init__(self):
-        self.stack = contextlib.ExitStack()
-        with contextlib.ExitStack() as stack:
-            veth = Veth(9000)
-            stack.callback(veth.close)
-            for dev, address in (('va', f'{OWN}/24'), ('va', f'{OWN6}/64')):
-                run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', dev)
-            run('ip', '-n', veth.a, 'link', 'set', 'va', 'address', MAC)
-            for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
-                              ('ipv4/conf/va/rp_filter', 1)):
-                run('ip', 'netns', 'exec', veth.a, 'sh', '-c',
-                    f'echo {val} > /proc/sys/net/{name}')
-            whole_checksums(veth.b, 'vb')
-            self.node = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()))
-            stack.callback(self.node.stop)
-            tap.true(self.node.engine.up() and self.node.peer.up(),
-                     self.node.engine.log.read_text() + self.node.peer.log.read_text())
-            self.stack = stack.pop_all()
-
-
-places = []
-
-
-def on_node(test, *more):
-    if not places:
-        places.append(Place())
-    node = places[0].node
-    try:
-        node.add(*more)
-        test(node)
-        node.clear()
-    except BaseException:
-        leave()
-        raise
-
-
-def on_impaired(test, args):
-    """A driver that does more than those at hand."""
-    try:
-        on_node(test, 'impair', args)
-    except AssertionError as err:
-        if 'this build has no net_impair' in str(err):
-            raise tap.Skip('no net_impair in this build') from None
-        raise
-
-
-def leave():
-    while places:
-        places.pop().stack.close()
-
-
-def of_frames(func):
-    """A test of what is done with frames: the same whatever rights the engine has."""
-    return func if confine.OPTIONS else tap.test(func)
-
-
-def ping(node, address, size, count=3, space=None):
-    said = node.inside('ping', '-c', str(count), '-i', '0.02', '-W', '2', '-M', 'do', '-s',
-                       str(size), address, space=space)
-    tap.true(f' {count} received' in said and 'DUP' not in said, said)
+from kernel_node import MAC, OWN, OWN6, PEER, PEER6, Stopped, carrier, leave  # noqa: E402
+from kernel_node import of_frames, on_impaired, on_node, ping, tcp_bytes  # noqa: E402
+from netns import PAIR, pair, run  # noqa: E402
 
 
 @tap.test
@@ -184,35 +57,6 @@ def roce_beside_it():
         said = beside.communicate()[0]
         tap.true(re.search(r' 0(\.\d+)?% packet loss', said), said)
     on_node(test)
-
-
-def tcp_bytes(node, count):
-    """Through r0k and back, compared."""
-    server = subprocess.Popen(
-        ['ip', 'netns', 'exec', node.b, sys.executable, '-c', textwrap.dedent(f'''
-            import hashlib, socket
-            door = socket.create_server(('{PEER}', 5001))
-            print('ready', flush=True)
-            conn = door.accept()[0]
-            seen = hashlib.sha256()
-            while got := conn.recv(1 << 20):
-                seen.update(got)
-            conn.send(seen.digest())
-            ''')], stdout=subprocess.PIPE, text=True)
-    tap.equal(server.stdout.readline(), 'ready\n', 'the server')
-    said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
-        import hashlib, os, socket
-        data = os.urandom(1 << 20)
-        seen = hashlib.sha256()
-        conn = socket.create_connection(('{PEER}', 5001), 20)
-        for _ in range({count >> 20}):
-            conn.sendall(data)
-            seen.update(data)
-        conn.shutdown(socket.SHUT_WR)
-        print(conn.recv(64) == seen.digest())
-        '''))
-    server.wait(20)
-    tap.equal(said, 'True\n', 'what arrived')
 
 
 @of_frames
@@ -263,23 +107,39 @@ def sends(space, dev, frame):
         '''))
 
 
+def somebody_elses_roce():
+    """IPv4 and UDP headers of a packet for port 4791 of an address that is not the device's."""
+    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 128, 0, 0, 64, 17, 0, bytes((192, 168, 1, 2)),
+                     bytes((192, 168, 1, 77)))
+    total = sum(struct.unpack('>10H', ip))
+    total = (total & 0xffff) + (total >> 16)
+    return ip[:10] + struct.pack('>H', 0xffff - total) + ip[12:] + \
+        struct.pack('>HHHH', 49152, 4791, 108, 0)
+
+
 @of_frames
 def any_frame_goes_through():
-    """Both ways: LACP, spanning tree, tags, groups, what nobody knows."""
+    """Both ways: LACP, LLDP, spanning tree, tags, groups, what nobody knows."""
     own = MAC.replace(':', '')
     frames = {
         'LACP': ('0180c2000002', '8809'),
+        'LLDP': ('0180c200000e', '88cc'),
         'spanning tree': ('0180c2000000', '0027'),
+        'priority': (own, '8100e00088b5'),
         'VLAN': (own, '8100000c88b5'),
         'two tags': (own, '88a800098100000c88b5'),
+        'full frame with a tag': (own, '8100000c88b5' + 1480 * '66'),
         'everybody': ('ffffffffffff', '88b5'),
+        'IPv4 group': ('01005e0000fb', '88b6'),
         'IPv6 group': ('3333000000fb', '88b6'),
+        'RoCE for somebody else': (own, '0800' + somebody_elses_roce().hex()),
     }
 
     def test(node):
         for number, (name, (to, kind)) in enumerate(frames.items()):
             mark = f'mark {number} of a frame'.encode()
-            frame = bytes.fromhex(f'{to}0200000000ee{kind}') + mark + bytes(60)
+            frame = bytes.fromhex(f'{to}0200000000ee{kind}') + mark
+            frame += bytes(max(0, 80 - len(frame)))
             for source, dev, sink, ear in ((node.b, 'vb', node.a, 'r0k'),
                                            (node.a, 'r0k', node.b, 'vb')):
                 heard = hears(sink, ear, mark)
@@ -287,6 +147,86 @@ def any_frame_goes_through():
                 sends(source, dev, frame)
                 tap.equal(heard.stdout.readline(), 'heard\n', f'{name} on {ear}')
                 heard.wait()
+    on_node(test)
+
+
+@of_frames
+def neighbours_are_the_kernels():
+    """ARP and neighbour discovery, both ways: each kernel finds the other."""
+    def test(node):
+        for address, own in ((PEER, OWN), (PEER6, OWN6)):
+            for space, dev, to, mac in ((node.a, 'r0k', address, None), (node.b, 'vb', own, MAC)):
+                for side, name in ((node.a, 'r0k'), (node.b, 'vb')):
+                    run('ip', '-n', side, 'neigh', 'flush', 'dev', name)
+                ping(node, to, 56, space=space)
+                found = json.loads(run('ip', '-n', space, '-j', 'neigh', 'show', to, 'dev', dev))
+                tap.true(found and found[0].get('lladdr') == (mac or json.loads(run(
+                    'ip', '-n', node.b, '-j', 'link', 'show', 'vb'))[0]['address']), found)
+    on_node(test)
+
+
+@of_frames
+def vlans():
+    """A VLAN of the kernel's on the netdev: full frames, and the tag besides."""
+    def test(node):
+        for space, dev, number in ((node.a, 'r0k', 1), (node.b, 'vb', 2)):
+            done = subprocess.run(['ip', '-n', space, 'link', 'add', 'link', dev, 'name', 'tagged',
+                                   'type', 'vlan', 'id', '5'], capture_output=True, text=True,
+                                  check=False)
+            if 'Unknown device type' in done.stderr:
+                node.clear()
+                raise tap.Skip('this kernel has no VLAN netdevs')
+            tap.equal(done.stderr, '', 'a VLAN netdev')
+            run('ip', '-n', space, 'link', 'set', 'tagged', 'mtu', '1500', 'up')
+            run('ip', '-n', space, 'addr', 'add', f'10.5.0.{number}/24', 'dev', 'tagged')
+            run('ip', '-n', space, 'addr', 'add', f'fd05::{number}/64', 'dev', 'tagged', 'nodad')
+        try:
+            ping(node, '10.5.0.2', 1472)
+            ping(node, '10.5.0.1', 1472, space=node.b)
+            ping(node, 'fd05::2', 1452)
+            ping(node, 'fd05::1', 1452, space=node.b)
+        finally:
+            run('ip', '-n', node.b, 'link', 'del', 'tagged')
+    on_node(test)
+
+
+@of_frames
+def groups():
+    """Programs of the kernel's that are in a group hear it, and are heard, on the netdev."""
+    program = textwrap.dedent('''
+        import socket, struct, sys
+        group, dev, mark = sys.argv[1:4]
+        family = socket.AF_INET6 if ':' in group else socket.AF_INET
+        index = socket.if_nametoindex(dev)
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        sock.settimeout(20)
+        if family == socket.AF_INET:
+            request = struct.pack('4s4si', socket.inet_aton(group), bytes(4), index)
+            ways = socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.IP_MULTICAST_IF
+        else:
+            request = socket.inet_pton(family, group) + struct.pack('I', index)
+            ways = socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.IPV6_MULTICAST_IF
+        if mark:
+            sock.setsockopt(ways[0], ways[2], request if '.' in group else struct.pack('I', index))
+            sock.sendto(mark.encode(), (group, 7777))
+        else:
+            sock.bind((group, 7777))
+            sock.setsockopt(ways[0], ways[1], request)
+            print('ready', flush=True)
+            print(sock.recv(100).decode(), flush=True)
+        ''')
+
+    def test(node):
+        for group in ('239.1.2.3', 'ff15::1:2:3'):
+            for source, dev, sink, ear in ((node.b, 'vb', node.a, 'r0k'),
+                                           (node.a, 'r0k', node.b, 'vb')):
+                with subprocess.Popen(
+                        ['ip', 'netns', 'exec', sink, sys.executable, '-c', program, group, ear,
+                         ''], stdout=subprocess.PIPE, text=True) as heard:
+                    tap.equal(heard.stdout.readline(), 'ready\n', group)
+                    node.inside(sys.executable, '-c', program, group, dev, f'by {dev}',
+                                space=source)
+                    tap.equal(heard.stdout.readline(), f'by {dev}\n', f'{group} on {ear}')
     on_node(test)
 
 
@@ -395,12 +335,9 @@ def what_it_says_of_the_rest():
 
 
 def carrier_ticks(node):
-    """Processor time of the thread that carries, in hundredths of a second."""
-    for task in pathlib.Path(f'/proc/{node.engine.process.pid}/task').iterdir():
-        if (task / 'comm').read_text() == 'rocade-kernel\n':
-            fields = (task / 'stat').read_text().rsplit(')', 1)[1].split()
-            return int(fields[11]) + int(fields[12])
-    raise AssertionError('nobody carries')
+    """Its processor time, in hundredths of a second."""
+    fields = (carrier(node) / 'stat').read_text().rsplit(')', 1)[1].split()
+    return int(fields[11]) + int(fields[12])
 
 
 @tap.test
@@ -461,6 +398,71 @@ def floods():
         tap.wait_until('room', lambda: not subprocess.run(
             ['ip', 'netns', 'exec', node.a, 'ping', '-c', '1', '-W', '1', PEER],
             capture_output=True, check=False).returncode)
+    on_node(test)
+
+
+@of_frames
+def a_kernel_that_stops_reading():
+    """What is for it finds its ring full and is lost; RoCE does not wait."""
+    def test(node):
+        # Neighbours are found by the kernel, which is not to be asked then.
+        for address in (PEER, PEER6):
+            ping(node, address, 56)
+        sends_some = textwrap.dedent(f'''
+            import socket
+            sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            for _ in range(300):
+                sock.sendto(bytes(100), ('{OWN}', 9))
+            ''')
+        with Stopped(node) as stopped:
+            tap.wait_until('a full ring', lambda: node.inside(
+                sys.executable, '-c', sends_some, space=node.b) == '' and
+                node.counter('to_kernel_drop') > 0)
+            for version in ('4', '6'):
+                pair(node.engine, 'r0', node.peer, 'peer', version, '1')
+            tap.true(stopped.holds(), 'it went on')
+        ping(node, PEER, 56)
+    on_node(test)
+
+
+@of_frames
+def a_shell_beside_roce():
+    """RoCE as much as it can be, and a program that answers line by line, as ssh does: all lines
+    come back while RoCE goes on."""
+    def test(node):
+        loads = [subprocess.Popen([PAIR, node.engine.socket, 'r0', node.peer.socket, 'peer', '4',
+                                   '1000000'], stdout=subprocess.DEVNULL) for _ in range(3)]
+        server = subprocess.Popen(
+            ['ip', 'netns', 'exec', node.a, sys.executable, '-c', textwrap.dedent(f'''
+                import socket
+                door = socket.create_server(('{OWN}', 5002))
+                print('ready', flush=True)
+                conn = door.accept()[0].makefile('rwb', 0)
+                for line in conn:
+                    conn.write(line.upper())
+                ''')], stdout=subprocess.PIPE, text=True)
+        try:
+            tap.equal(server.stdout.readline(), 'ready\n', 'the server')
+            before = node.counter('rcvd_pkts')
+            tap.wait_until('load', lambda: node.counter('rcvd_pkts') > before + 1000)
+            before = node.counter('rcvd_pkts')
+            said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
+                import socket
+                sock = socket.create_connection(('{OWN}', 5002), 60)
+                sock.settimeout(60)
+                conn = sock.makefile('rwb', 0)
+                for number in range(200):
+                    conn.write(b'line %d\\n' % number)
+                    assert conn.readline() == b'LINE %d\\n' % number
+                print('all')
+                '''), space=node.b)
+            tap.equal(said, 'all\n', 'lines')
+            tap.true(node.counter('rcvd_pkts') > before + 1000, 'RoCE meanwhile')
+            tap.equal([load.poll() for load in loads], [None] * 3, 'RoCE at its end')
+        finally:
+            for process in (server, *loads):
+                process.kill()
+                process.wait()
     on_node(test)
 
 

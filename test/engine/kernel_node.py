@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A machine whose port the engine has, and the kernel its network on it, with a peer: what the
+tests of that work with. The topology is in test_kernel.py; ROCADED and PAIR are its arguments."""
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import confine  # noqa: E402
+import tap  # noqa: E402
+from netns import Engine, Veth, run  # noqa: E402
+from nic_node import whole_checksums  # noqa: E402
+
+MAC = '02:00:00:00:00:0a'
+OWN, PEER = '192.168.1.1', '192.168.1.2'
+OWN6, PEER6 = 'fd01::1', 'fd01::2'
+
+
+class Node:
+    """What a test works with: the two namespaces, and an engine in each."""
+
+    def __init__(self, veth, folder):
+        self.a, self.b = veth.a, veth.b
+        self.engine = Engine(folder, 'a', '', veth.a)
+        self.peer = Engine(folder, 'b',
+                           '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
+        self.said = ''
+        # Frames of 9000 bytes and more, in blocks that some of them fill.
+        self.port = 'net_af_packet_va,iface=va,framesz=9216,blocksz=36864,framecnt=512'
+
+    def add(self, *more):
+        self.engine.admin('link', 'add', 'r0', 'type', 'port', self.port, 'kernel', 'r0k', *more)
+        for address, prefix in ((OWN, 24), (OWN6, 64)):
+            self.ip('addr', 'add', f'{address}/{prefix}', 'dev', 'r0k',
+                    *(['nodad'] if prefix == 64 else []))
+        self.until(lambda text: OWN in text and OWN6 in text and 'state ACTIVE' in text)
+
+    def clear(self):
+        """As before add()."""
+        for link in json.loads(self.engine.admin('-j', 'link')):
+            self.engine.admin('link', 'del', link['ifname'])
+        if 'r0k' in self.ip('link'):
+            self.ip('link', 'del', 'r0k')
+        for words in (('address', MAC), ('mtu', '9000')):
+            self.ip('link', 'set', 'va', *words)
+
+    def ip(self, *words):
+        return run('ip', '-n', self.a, *words)
+
+    def inside(self, *words, space=None):
+        return run('ip', 'netns', 'exec', space or self.a, *words)
+
+    def netdev(self):
+        return json.loads(self.ip('-j', '-d', 'link', 'show', 'r0k'))[0]
+
+    def until(self, condition):
+        def holds():
+            self.said = self.engine.admin('-d', 'link')
+            return condition(self.said)
+        try:
+            tap.wait_until('the link', holds, 30)
+        except AssertionError as err:
+            raise AssertionError(f'{err}: {self.said}{self.engine.log.read_text()}') from err
+
+    def counter(self, name):
+        for link in json.loads(self.engine.admin('-j', 'statistic')):
+            if link['ifname'] == 'r0':
+                return link['counters'][name] if 'counters' in link else link[name]
+        raise AssertionError('r0 has no statistics')
+
+    def stop(self):
+        for engine in (self.engine, self.peer):
+            tap.equal(engine.stop(), 0, engine.log.read_text())
+
+
+class Place:
+    """Where a node stands: one for all tests, until one fails."""
+
+    def __init__(self):
+        self.stack = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            veth = Veth(9000)
+            stack.callback(veth.close)
+            for dev, address in (('va', f'{OWN}/24'), ('va', f'{OWN6}/64')):
+                run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', dev)
+            run('ip', '-n', veth.a, 'link', 'set', 'va', 'address', MAC)
+            for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
+                              ('ipv4/conf/va/rp_filter', 1)):
+                run('ip', 'netns', 'exec', veth.a, 'sh', '-c',
+                    f'echo {val} > /proc/sys/net/{name}')
+            whole_checksums(veth.b, 'vb')
+            self.node = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()))
+            stack.callback(self.node.stop)
+            tap.true(self.node.engine.up() and self.node.peer.up(),
+                     self.node.engine.log.read_text() + self.node.peer.log.read_text())
+            self.stack = stack.pop_all()
+
+
+places = []
+
+
+def on_node(test, *more):
+    if not places:
+        places.append(Place())
+    node = places[0].node
+    try:
+        node.add(*more)
+        test(node)
+        node.clear()
+    except BaseException:
+        leave()
+        raise
+
+
+def on_impaired(test, args):
+    """A driver that does more than those at hand."""
+    try:
+        on_node(test, 'impair', args)
+    except AssertionError as err:
+        if 'this build has no net_impair' in str(err):
+            raise tap.Skip('no net_impair in this build') from None
+        raise
+
+
+def leave():
+    while places:
+        places.pop().stack.close()
+
+
+def of_frames(func):
+    """A test of what is done with frames: the same whatever rights the engine has."""
+    return func if confine.OPTIONS else tap.test(func)
+
+
+def ping(node, address, size, count=3, space=None):
+    said = node.inside('ping', '-c', str(count), '-i', '0.02', '-W', '2', '-M', 'do', '-s',
+                       str(size), address, space=space)
+    tap.true(f' {count} received' in said and 'DUP' not in said, said)
+
+
+def tcp_bytes(node, count):
+    """Through r0k and back, compared."""
+    server = subprocess.Popen(
+        ['ip', 'netns', 'exec', node.b, sys.executable, '-c', textwrap.dedent(f'''
+            import hashlib, socket
+            door = socket.create_server(('{PEER}', 5001))
+            print('ready', flush=True)
+            conn = door.accept()[0]
+            seen = hashlib.sha256()
+            while got := conn.recv(1 << 20):
+                seen.update(got)
+            conn.send(seen.digest())
+            ''')], stdout=subprocess.PIPE, text=True)
+    tap.equal(server.stdout.readline(), 'ready\n', 'the server')
+    said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
+        import hashlib, os, socket
+        data = os.urandom(1 << 20)
+        seen = hashlib.sha256()
+        conn = socket.create_connection(('{PEER}', 5001), 20)
+        for _ in range({count >> 20}):
+            conn.sendall(data)
+            seen.update(data)
+        conn.shutdown(socket.SHUT_WR)
+        print(conn.recv(64) == seen.digest())
+        '''))
+    server.wait(20)
+    tap.equal(said, 'True\n', 'what arrived')
+
+
+def carrier(node):
+    """The thread that carries, in /proc."""
+    for task in pathlib.Path(f'/proc/{node.engine.process.pid}/task').iterdir():
+        if (task / 'comm').read_text() == 'rocade-kernel\n':
+            return task
+    raise AssertionError('nobody carries')
+
+
+class Stopped:
+    """The thread that carries to the kernel, held in the middle of what it does."""
+    SEIZE, INTERRUPT, DETACH, ANY_THREAD = 0x4206, 0x4207, 17, 0x40000000
+
+    def __init__(self, node):
+        self.task = carrier(node)
+        self.tid = int(self.task.name)
+        self.libc = ctypes.CDLL(None, use_errno=True)
+
+    def ask(self, request):
+        return self.libc.ptrace(ctypes.c_long(request), ctypes.c_long(self.tid), None, None)
+
+    def __enter__(self):
+        if self.ask(self.SEIZE):
+            raise tap.Skip(f'no thread can be held here: {os.strerror(ctypes.get_errno())}')
+        self.ask(self.INTERRUPT)
+        os.waitpid(self.tid, self.ANY_THREAD)
+        return self
+
+    def holds(self):
+        return (self.task / 'stat').read_text().rsplit(')', 1)[1].split()[0] == 't'
+
+    def __exit__(self, *what):
+        self.ask(self.DETACH)
