@@ -11,6 +11,7 @@ else is to be found are programs of the test's.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,25 @@ def prepares_once(machine):
                     f'w /{PAGES.format(node)}/nr_hugepages - - - - 10')
     lines = machine.does('prepare')
     tap.true(len(lines) == 5 and not any('>' in line or 'mount ' in line for line in lines), lines)
+
+
+@on_machine
+def comes_again_at_the_next_boot(machine):
+    """What is to be read then is understood by those who read it."""
+    pages = PAGES.format(1) + '/nr_hugepages'
+    for said in machine.does('prepare', OTHER):
+        text, path = re.fullmatch("(?:echo '(.*)' > /(etc/.*)|.*)", said).groups()
+        if path:
+            machine.put(path, text)
+    tap.equal(sorted(path.name for path in (machine.root / 'etc').glob('*/rocade*')),
+              ['rocade-node.conf', 'rocade-node1.conf'], 'files')
+    try:
+        done = subprocess.run(['systemd-tmpfiles', f'--root={machine.root}', '--create',
+                               'rocade-node1.conf'], capture_output=True, text=True, check=False)
+    except OSError:
+        raise tap.Skip('no systemd-tmpfiles here') from None
+    tap.equal(done.returncode, 0, done.stderr)
+    tap.equal((machine.root / pages).read_text().strip(), '262', done.stderr)
 
 
 @on_machine

@@ -139,6 +139,36 @@ def hugepages():
 tap.add('item 6 the unit makes the folder of hugepages', hugepages)
 
 
+def comes_after_the_node():
+    """Behind what binds NICs and makes hugepages; and who comes too early tries again."""
+    after = value('After')[0].split()
+    # driverctl@.service, modules and hugepages of tmpfiles.d are all in front of the first.
+    for unit in ('basic.target', 'systemd-tmpfiles-setup.service', 'dev-hugepages.mount'):
+        tap.true(unit in after, f'{unit} in {after}')
+    driverctl = pathlib.Path('/usr/lib/systemd/system/driverctl@.service')
+    if driverctl.exists():
+        tap.true('Before=basic.target' in driverctl.read_text().split(), driverctl.read_text())
+    tap.equal((value('Restart'), value('StartLimitIntervalSec')), (['on-failure'], ['0']), 'tries')
+    final = [int(word) for word in value('RestartPreventExitStatus')[0].split()]
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / 'rocade.conf'
+        parts = pathlib.Path(f'{config}.d')
+        parts.mkdir()
+        config.write_text(f'[engine]\nsocket = {folder}/rocade.sock\n')
+        for text, mends in (('type = port\ndevargs = 0000:ff:1f.7\n', True),
+                            ('type = netdev\nnetdev = rcdnone0\n', True),
+                            ('type = port\ndevargs = 0000:ff:1f.7\nkernel = a/b\n', False)):
+            (parts / 'r0.conf').write_text(f'[device r0]\n{text}')
+            done = run(ROCADED, '--file-prefix', f'rcdunit{os.getpid()}', '--no-huge', '-m', '256',
+                       '--', '--config', str(config))
+            tap.true(done.returncode > 0, f'{text} {done.stdout}{done.stderr}')
+            tap.equal(done.returncode not in final, mends, f'{text} {done.stdout}{done.stderr}')
+
+
+tap.add('item 8 the unit comes after NICs are bound, and waits for who is late',
+        comes_after_the_node)
+
+
 # Small frames: not every machine lets a test lift RLIMIT_MEMLOCK, as the unit does. What
 # ProtectSystem= and ProtectKernelTunables= make read-only is that; the folder is RuntimeDirectory=.
 SANDBOX = '''ip link set lo mtu 1500
