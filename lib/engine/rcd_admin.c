@@ -32,6 +32,7 @@
 #include "rcd_ports.h"
 #include "rcd_show.h"
 #include "rcd_thread.h"
+#include "rcd_vlans.h"
 #include "rcd_wr.h"
 
 #define ANY "*" /**< keys of links, besides */
@@ -268,6 +269,7 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 	if (err != 0)
 		return admin_error("%s: %s", address, strerror(-err));
 	rcd_groups_follow(dev);
+	rcd_vlans_follow(dev);
 	rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 	return json_object();
 }

@@ -19,6 +19,7 @@
 #include "rcd_hop.h"
 #include "rcd_lport.h"
 #include "rcd_steer.h"
+#include "rcd_vlans.h"
 
 struct rcd_ports;
 struct rcd_tuntap;
@@ -43,8 +44,9 @@ struct rcd_dev {
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
 	uint32_t ifindex;          /**< of the netdev; 0: none */
 	struct rcd_groups groups;  /**< that its port hears */
-	struct rcd_steer steer;    /**< which of the port's queues gets what */
-	int hold[2];               /**< sockets that hold port 4791; -1: none */
+	struct rcd_vlans vlans;
+	struct rcd_steer steer; /**< which of the port's queues gets what */
+	int hold[2];            /**< sockets that hold port 4791; -1: none */
 	/** Of its own, where the driver wants that; NULL: that of its node. */
 	struct rte_mempool *pool;
 	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */

@@ -27,6 +27,7 @@
 #include "rcd_steer.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
+#include "rcd_vlans.h"
 #include "rcd_wr.h"
 
 #define DESCRIPTORS 1024
@@ -236,6 +237,7 @@ ethdev_resume(struct rcd_dev *dev, int err)
 	dev->started = err == 0;
 	if (err == 0) {
 		rcd_groups_tell(dev);
+		rcd_vlans_tell(dev);
 		ethdev_tell_pause(dev);
 		rcd_dev_wait_again(dev);
 		if (dev->shown)

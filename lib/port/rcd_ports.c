@@ -28,6 +28,7 @@
 #include "rcd_rtnl.h"
 #include "rcd_steer.h"
 #include "rcd_thread.h"
+#include "rcd_vlans.h"
 
 /* @param index  the first place that it may have */
 static struct rcd_dev *
@@ -115,6 +116,7 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 	if (rcd_dev_conf_netdev(&dev->conf) != NULL)
 		rcd_netlink_sync(dev);
 	rcd_groups_follow(dev);
+	rcd_vlans_follow(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u, steering %s", dev->conf.name,
 		dev->driver, dev->lport.port_id, dev->path_mtu, rcd_steer_name(dev->steer.kind));

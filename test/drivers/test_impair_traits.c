@@ -19,7 +19,7 @@
 #include "rcd_tap.h"
 
 #define BUFFERS 255
-#define TRAITS  "groups=2,promiscuous=0,pause=1,lost=buffer"
+#define TRAITS  "groups=2,vlans=1,promiscuous=0,pause=1,lost=buffer"
 
 static struct rte_mempool *pool;
 static uint16_t port;
@@ -119,6 +119,8 @@ static void
 strips(void)
 {
 	CU_ASSERT_EQUAL(set("strip=1,segment=64"), 0);
+	CU_ASSERT_EQUAL(rte_eth_dev_set_vlan_offload(port, RTE_ETH_VLAN_FILTER_OFFLOAD), 0);
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 1), 0);
 	for (int tagged = 0; tagged < 2; tagged++) {
 		struct rte_mbuf *mbuf;
 
@@ -132,6 +134,8 @@ strips(void)
 			CU_ASSERT_EQUAL(mbuf->vlan_tci, 0x6005);
 		rte_pktmbuf_free(mbuf);
 	}
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 0), 0);
+	CU_ASSERT_EQUAL(rte_eth_dev_set_vlan_offload(port, 0), 0);
 }
 
 static void
@@ -154,6 +158,32 @@ groups(void)
 	CU_ASSERT_EQUAL(rte_eth_dev_start(port), 0);
 	CU_ASSERT(!comes(&group) && comes(&ours));
 	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+}
+
+static bool
+comes_tagged(void)
+{
+	struct rte_mbuf *mbuf;
+
+	give(&ours, 100, true);
+	mbuf = take();
+	rte_pktmbuf_free(mbuf);
+	return mbuf != NULL;
+}
+
+static void
+vlans(void)
+{
+	CU_ASSERT_EQUAL(set(""), 0);
+	CU_ASSERT(!comes_tagged() && comes(&ours));
+	CU_ASSERT_EQUAL(rte_eth_dev_set_vlan_offload(port, RTE_ETH_VLAN_FILTER_OFFLOAD), 0);
+	CU_ASSERT(!comes_tagged() && comes(&ours));
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 6, 1), 0);
+	CU_ASSERT(!comes_tagged());
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 1), 0);
+	CU_ASSERT(comes_tagged());
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 0), 0);
+	CU_ASSERT(!comes_tagged() && comes(&ours));
 }
 
 static int
@@ -218,8 +248,9 @@ static void
 wrong_arguments(void)
 {
 	static const char *const wrong[] = { "segment=31", "segment=65536", "segment=-1", "strip=2",
-		"link=2", "link=", "remove=2", "groups=3", "groups=0", "groups=257",
-		"promiscuous=1", "promiscuous=x", "pause=0", "lost=missed", "lost=never", "lost=" };
+		"link=2", "link=", "remove=2", "groups=3", "groups=0", "groups=257", "vlans=0",
+		"vlans=2", "promiscuous=1", "promiscuous=x", "pause=0", "lost=missed", "lost=never",
+		"lost=" };
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
 		char error[256] = "";
@@ -278,6 +309,7 @@ main(void)
 		RCD_TEST(segments_without_buffers),
 		RCD_TEST(strips),
 		RCD_TEST(groups),
+		RCD_TEST(vlans),
 		RCD_TEST(cable),
 		RCD_TEST(pause_frames),
 		RCD_TEST(what_is_lost),

@@ -197,7 +197,7 @@ def tags_of_the_kernels(there):
     there.traffic()
 
 
-def tags_of_ours(there):
+def talk_in_a_vlan(there):
     """Engines at both ends: many a kernel has no netdevs of VLANs."""
     there.peer.admin('link', 'del', 'peer')
     there.peer.admin('link', 'add', 'peer', 'type', 'port', there.port.replace('va', 'vb'), 'mtu',
@@ -210,7 +210,11 @@ def tags_of_ours(there):
     for version in '46':
         pair(there.engine, 'r0', there.peer, 'peer', version)
     tap.equal(there.counter('rx_drop_vlan'), 0, 'frames of another VLAN')
-    # An address is not there for who has another tag, or none.
+
+
+def tags_of_ours(there):
+    """An address is not there for who has another tag, or none."""
+    talk_in_a_vlan(there)
     for number, tag in enumerate((b'', struct.pack('>HH', 0x8100, 6)), 1):
         send_frame(there.b, 'vb', b'\xff' * 6 + bytes.fromhex('020000000077') + tag + bytes.fromhex(
             '0806' '0001080006040001' '020000000077' 'c0a80507') + bytes(6) + bytes(
@@ -222,6 +226,35 @@ def tags_of_ours(there):
 for name, args in (('', 'strip=1'), ('_in_pieces', 'strip=1,segment=48'), ('_left', 'seed=1')):
     tap.add(f'tags_of_the_kernels{name}', on(args, tags_of_the_kernels))
     tap.add(f'tags_of_ours{name}', on(args, tags_of_ours, kernel=False))
+
+
+# Who hears everything hears tags, too.
+FILTERS = 'vlans=1,groups=64,promiscuous=0'
+
+
+def a_filter_of_tags(there):
+    """It lets those in that addresses of the engine have, from the beginning and later; also when
+    the port was set up anew."""
+    talk_in_a_vlan(there)
+    there.impair('reset=1')
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.engine.log.read_text(), 30)
+    pair(there.engine, 'r0', there.peer, 'peer', '4')
+    there.engine.admin('link', 'del', 'r0')
+    there.engine.admin('link', 'add', 'r0', 'type', 'port', there.port, 'mtu', '1500', 'impair',
+                       FILTERS, 'address', '192.168.5.1/24@5')
+    pair(there.engine, 'r0', there.peer, 'peer', '4')
+    # What no address has does not come at all.
+    there.engine.admin('addr', 'del', '192.168.5.1/24@5', 'dev', 'r0')
+    before = there.counter('rx_other_ethertype')
+    tagged = b'\xff' * 6 + bytes.fromhex('020000000077' '81000005' '88b5') + bytes(1000)
+    for _ in range(100):
+        send_frame(there.b, 'vb', tagged)
+    send_frame(there.b, 'vb', tagged[:12] + tagged[16:])
+    tap.wait_until('the last', lambda: there.counter('rx_other_ethertype') > before, 20)
+    tap.true(there.counter('rx_other_ethertype') - before < 50, 'frames of a VLAN that went')
+
+
+tap.add('a_filter_of_tags', on(FILTERS, a_filter_of_tags, kernel=False))
 
 
 # A filter of multicast groups.

@@ -50,6 +50,7 @@ impair_args_again(struct impair_args *args, const struct impair_args *now)
 	args->queues = now->queues;
 	args->flow = now->flow;
 	args->groups = now->groups;
+	args->vlans = now->vlans;
 	args->promiscuous = now->promiscuous;
 	args->pause = now->pause;
 	args->lost = now->lost;
@@ -60,8 +61,8 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
 {
 	return strcmp(args->port, other->port) == 0 && args->queues == other->queues &&
 		args->flow == other->flow && args->groups == other->groups &&
-		args->promiscuous == other->promiscuous && args->pause == other->pause &&
-		args->lost == other->lost;
+		args->vlans == other->vlans && args->promiscuous == other->promiscuous &&
+		args->pause == other->pause && args->lost == other->lost;
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -116,6 +117,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "segment", 0, UINT16_MAX, .to = &args->segment },
 		{ "strip", 0, 1, .flag = &args->strip },
 		{ "groups", 0, GROUPS_MAX, .to = &args->groups },
+		{ "vlans", 0, 1, .flag = &args->vlans },
 		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
 		{ "pause", 0, 1, .flag = &args->pause },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
@@ -183,7 +185,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 {
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
-		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups",
+		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups", "vlans",
 		"promiscuous", "pause", "lost", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };

@@ -117,8 +117,7 @@ impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	if (impair_lane_room(lane) >= BURST) {
 		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
 		for (uint32_t i = 0; i < got; i++) {
-			if (!impair_filter_passes(&queue->dev->filter,
-				    rte_pktmbuf_mtod(received[i], struct rte_ether_addr *))) {
+			if (!impair_filter_passes(&queue->dev->filter, received[i])) {
 				rte_pktmbuf_free(received[i]);
 				continue;
 			}
@@ -197,6 +196,8 @@ impair_ethdev_configure(struct rte_eth_dev *eth)
 
 	if (dev->args.segment != 0)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_SCATTER;
+	if (dev->args.vlans)
+		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	if (dev->nic != NULL) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
@@ -297,9 +298,7 @@ impair_ethdev_stop(struct rte_eth_dev *eth)
 	}
 	if (dev->nic != NULL)
 		impair_nic_clear(dev->nic);
-	rte_spinlock_lock(&dev->filter.lock);
-	dev->filter.count = 0;
-	rte_spinlock_unlock(&dev->filter.lock);
+	impair_filter_clear(&dev->filter);
 	eth->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
 	return rte_eth_dev_stop(dev->port_id);
 }
@@ -367,6 +366,8 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 		impair_nic_info(dev->nic, info);
 	if (dev->args.segment != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_SCATTER;
+	if (dev->args.vlans)
+		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
 		info->rx_desc_lim.nb_max = info->tx_desc_lim.nb_max = (uint16_t)dev->args.ring;
@@ -390,6 +391,8 @@ static const struct eth_dev_ops impair_ops = {
 	.allmulticast_enable = impair_ops_allmulticast_enable,
 	.allmulticast_disable = impair_ops_allmulticast_disable,
 	.set_mc_addr_list = impair_ops_set_mc_addr_list,
+	.vlan_filter_set = impair_ops_vlan_filter_set,
+	.vlan_offload_set = impair_ops_vlan_offload_set,
 	.mac_addr_set = impair_ops_mac_addr_set,
 	.flow_ctrl_get = impair_ops_flow_ctrl_get,
 	.flow_ctrl_set = impair_ops_flow_ctrl_set,
@@ -455,7 +458,8 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		return err;
 	if (!impair_args_same(&next, &dev->args)) {
 		snprintf(error, error_len,
-			"the wrapped port, queues, flow, groups, promiscuous, pause and lost can't "
+			"the wrapped port, queues, flow, groups, vlans, promiscuous, pause and "
+			"lost can't "
 			"be "
 			"changed");
 		return -EINVAL;
@@ -515,6 +519,7 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	dev = eth->data->dev_private;
 	impair_ethdev_take_args(dev, &args);
 	dev->filter.active = args.groups != 0;
+	dev->filter.vlans = args.vlans;
 	dev->fc_mode = RTE_ETH_FC_FULL;
 	rte_spinlock_init(&dev->filter.lock);
 	eth->data->mac_addrs = rte_zmalloc("impair_mac", sizeof(struct rte_ether_addr), 0);
@@ -566,4 +571,4 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
 	"strip=<0|1> "
-	"groups=<int> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");
+	"groups=<int> vlans=<0|1> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");

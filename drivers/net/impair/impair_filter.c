@@ -7,19 +7,63 @@
 
 #include <string.h>
 
+static bool
+impair_filter_passes_group(const struct impair_filter *filter, const struct rte_ether_addr *mac)
+{
+	bool passes = !filter->active || !rte_is_multicast_ether_addr(mac) ||
+		rte_is_broadcast_ether_addr(mac);
+
+	for (uint32_t i = 0; !passes && i < filter->count; i++)
+		passes = rte_is_same_ether_addr(mac, &filter->groups[i]);
+	return passes;
+}
+
+static bool
+impair_filter_passes_vlan(const struct impair_filter *filter, const struct rte_mbuf *mbuf)
+{
+	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(mbuf, const struct rte_ether_hdr *);
+	const struct rte_vlan_hdr *vlan = (const struct rte_vlan_hdr *)(eth + 1);
+	uint16_t id;
+
+	if (!filter->vlans || rte_pktmbuf_data_len(mbuf) < sizeof(*eth) + sizeof(*vlan) ||
+		eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_VLAN))
+		return true;
+	id = rte_be_to_cpu_16(vlan->vlan_tci) & RTE_ETHER_MAX_VLAN_ID;
+	return (filter->tags[id / 64] >> id % 64 & 1) != 0;
+}
+
 bool
-impair_filter_passes(struct impair_filter *filter, const struct rte_ether_addr *mac)
+impair_filter_passes(struct impair_filter *filter, const struct rte_mbuf *mbuf)
 {
 	bool passes;
 
-	if (!rte_is_multicast_ether_addr(mac) || rte_is_broadcast_ether_addr(mac))
-		return true;
 	rte_spinlock_lock(&filter->lock);
-	passes = !filter->active || filter->promiscuous;
-	for (uint32_t i = 0; !passes && i < filter->count; i++)
-		passes = rte_is_same_ether_addr(mac, &filter->groups[i]);
+	passes = filter->promiscuous ||
+		(impair_filter_passes_group(
+			 filter, rte_pktmbuf_mtod(mbuf, const struct rte_ether_addr *)) &&
+			impair_filter_passes_vlan(filter, mbuf));
 	rte_spinlock_unlock(&filter->lock);
 	return passes;
+}
+
+void
+impair_filter_set_vlan(struct impair_filter *filter, uint16_t id, bool on)
+{
+	rte_spinlock_lock(&filter->lock);
+	if (on)
+		filter->tags[id / 64] |= UINT64_C(1) << id % 64;
+	else
+		filter->tags[id / 64] &= ~(UINT64_C(1) << id % 64);
+	rte_spinlock_unlock(&filter->lock);
+}
+
+void
+impair_filter_clear(struct impair_filter *filter)
+{
+	rte_spinlock_lock(&filter->lock);
+	filter->count = 0;
+	memset(filter->tags, 0, sizeof(filter->tags));
+	rte_spinlock_unlock(&filter->lock);
 }
 
 void

@@ -15,18 +15,28 @@
 
 #define IMPAIR_GROUPS 256
 
-/** The multicast addresses that it listens to. */
+/** What it lets in: of multicast addresses, and of VLANs. */
 struct impair_filter {
 	rte_spinlock_t lock; /**< around all of it: queues ask while it is changed */
-	bool active;         /**< not all of them */
+	bool active;         /**< not all multicast addresses */
+	bool vlans;          /**< not all VLANs */
 	bool promiscuous;    /**< all the same */
 	uint32_t count;
 	struct rte_ether_addr groups[IMPAIR_GROUPS];
+	uint64_t tags[RTE_ETHER_MAX_VLAN_ID / 64 + 1]; /**< a bit each */
 };
 
-/** Whether a frame is let in. @param mac  its destination */
+/** Whether a frame is let in. */
 bool
-impair_filter_passes(struct impair_filter *filter, const struct rte_ether_addr *mac);
+impair_filter_passes(struct impair_filter *filter, const struct rte_mbuf *mbuf);
+
+/** A VLAN is let in, or no more. */
+void
+impair_filter_set_vlan(struct impair_filter *filter, uint16_t id, bool on);
+
+/** Nothing is, but what always is. */
+void
+impair_filter_clear(struct impair_filter *filter);
 
 /** Take the tag of a frame off and put it beside it, if it has one. */
 void

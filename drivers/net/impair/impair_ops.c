@@ -103,6 +103,31 @@ impair_ops_set_mc_addr_list(struct rte_eth_dev *eth, struct rte_ether_addr *list
 }
 
 int
+impair_ops_vlan_filter_set(struct rte_eth_dev *eth, uint16_t id, int on)
+{
+	struct impair_dev *dev = eth->data->dev_private;
+
+	if (!dev->args.vlans)
+		return rte_eth_dev_vlan_filter(dev->port_id, id, on);
+	impair_filter_set_vlan(&dev->filter, id, on);
+	return 0;
+}
+
+/* Ours filters always. */
+int
+impair_ops_vlan_offload_set(struct rte_eth_dev *eth, int mask)
+{
+	const struct impair_dev *dev = eth->data->dev_private;
+	int inner = rte_eth_dev_get_vlan_offload(dev->port_id);
+
+	(void)mask;
+	if (inner < 0 || dev->args.vlans)
+		return inner < 0 ? inner : 0;
+	return rte_eth_dev_set_vlan_offload(
+		dev->port_id, rte_eth_dev_get_vlan_offload(eth->data->port_id));
+}
+
+int
 impair_ops_flow_ctrl_get(struct rte_eth_dev *eth, struct rte_eth_fc_conf *conf)
 {
 	const struct impair_dev *dev = eth->data->dev_private;

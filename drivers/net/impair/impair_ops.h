@@ -30,6 +30,10 @@ impair_ops_allmulticast_disable(struct rte_eth_dev *eth);
 int
 impair_ops_set_mc_addr_list(struct rte_eth_dev *eth, struct rte_ether_addr *list, uint32_t count);
 int
+impair_ops_vlan_filter_set(struct rte_eth_dev *eth, uint16_t id, int on);
+int
+impair_ops_vlan_offload_set(struct rte_eth_dev *eth, int mask);
+int
 impair_ops_flow_ctrl_get(struct rte_eth_dev *eth, struct rte_eth_fc_conf *conf);
 int
 impair_ops_flow_ctrl_set(struct rte_eth_dev *eth, struct rte_eth_fc_conf *conf);
