@@ -53,6 +53,19 @@ vlans_ask(struct rcd_dev *dev)
 	return dev->vlans.filter;
 }
 
+/* A filter that lacks one of ours does harm; one that is there for the asking alone goes. */
+static void
+vlans_give_up(struct rcd_dev *dev, uint16_t id)
+{
+	int offloads = rte_eth_dev_get_vlan_offload(dev->lport.port_id);
+
+	RCD_LOG(WARNING, "%s: the port's filter does not take VLAN %u", dev->conf.name, id);
+	if (offloads >= 0)
+		rte_eth_dev_set_vlan_offload(
+			dev->lport.port_id, offloads & ~RTE_ETH_VLAN_FILTER_OFFLOAD);
+	memset(&dev->vlans, 0, sizeof(dev->vlans));
+}
+
 void
 rcd_vlans_follow(struct rcd_dev *dev)
 {
@@ -70,11 +83,12 @@ rcd_vlans_follow(struct rcd_dev *dev)
 		if (((wanted[id / 64] ^ vlans->told[id / 64]) & bit) == 0)
 			continue;
 		if (rte_eth_dev_vlan_filter(dev->lport.port_id, id, (wanted[id / 64] & bit) != 0) ==
-			0)
+			0) {
 			vlans->told[id / 64] ^= bit;
-		else if (id != 0)
-			RCD_LOG(WARNING, "%s: the port's filter does not take VLAN %u",
-				dev->conf.name, id);
+		} else if (id != 0) {
+			vlans_give_up(dev, id);
+			return;
+		}
 	}
 }
 
