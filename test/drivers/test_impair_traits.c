@@ -19,7 +19,7 @@
 #include "rcd_tap.h"
 
 #define BUFFERS 255
-#define TRAITS  "groups=2,vlans=1,promiscuous=0,pause=1,lost=buffer"
+#define TRAITS  "groups=2,vlans=2,promiscuous=0,pause=1,lost=buffer"
 
 static struct rte_mempool *pool;
 static uint16_t port;
@@ -182,6 +182,8 @@ vlans(void)
 	CU_ASSERT(!comes_tagged());
 	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 1), 0);
 	CU_ASSERT(comes_tagged());
+	CU_ASSERT(rte_eth_dev_vlan_filter(port, 7, 1) != 0);
+	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 1), 0);
 	CU_ASSERT_EQUAL(rte_eth_dev_vlan_filter(port, 5, 0), 0);
 	CU_ASSERT(!comes_tagged() && comes(&ours));
 }
@@ -249,8 +251,8 @@ wrong_arguments(void)
 {
 	static const char *const wrong[] = { "segment=31", "segment=65536", "segment=-1", "strip=2",
 		"link=2", "link=", "remove=2", "groups=3", "groups=0", "groups=257", "vlans=0",
-		"vlans=2", "promiscuous=1", "promiscuous=x", "pause=0", "lost=missed", "lost=never",
-		"lost=" };
+		"vlans=4096", "vlans=3", "promiscuous=1", "promiscuous=x", "pause=0", "lost=missed",
+		"lost=never", "lost=" };
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
 		char error[256] = "";

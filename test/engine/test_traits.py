@@ -229,7 +229,7 @@ for name, args in (('', 'strip=1'), ('_in_pieces', 'strip=1,segment=48'), ('_lef
 
 
 # Who hears everything hears tags, too.
-FILTERS = 'vlans=1,groups=64,promiscuous=0'
+FILTERS = 'vlans=8,groups=64,promiscuous=0'
 
 
 def a_filter_of_tags(there):
@@ -254,6 +254,17 @@ def a_filter_of_tags(there):
     tap.true(there.counter('rx_other_ethertype') - before < 50, 'frames of a VLAN that went')
 
 
+def a_filter_without_room(there):
+    there.engine.admin('addr', 'add', '192.168.5.1/24@5', 'dev', 'r0')
+    tap.true("the port's filter does not take VLAN 5" in there.engine.log.read_text(), 'the log')
+    for version in '46':
+        pair(there.engine, 'r0', there.peer, 'peer', version)
+    for address in (OWN, OWN6):
+        ping(there.b, address)
+
+
+tap.add('a_filter_without_room',
+        on('vlans=1,groups=64,promiscuous=0', a_filter_without_room, kernel=False))
 tap.add('a_filter_of_tags', on(FILTERS, a_filter_of_tags, kernel=False))
 
 

@@ -6,6 +6,7 @@
 #include "impair_args.h"
 
 #include <errno.h>
+#include <rte_ether.h>
 #include <rte_kvargs.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "segment", 0, UINT16_MAX, .to = &args->segment },
 		{ "strip", 0, 1, .flag = &args->strip },
 		{ "groups", 0, GROUPS_MAX, .to = &args->groups },
-		{ "vlans", 0, 1, .flag = &args->vlans },
+		{ "vlans", 0, RTE_ETHER_MAX_VLAN_ID, .to = &args->vlans },
 		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
 		{ "pause", 0, 1, .flag = &args->pause },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },

@@ -196,7 +196,7 @@ impair_ethdev_configure(struct rte_eth_dev *eth)
 
 	if (dev->args.segment != 0)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_SCATTER;
-	if (dev->args.vlans)
+	if (dev->args.vlans != 0)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	if (dev->nic != NULL) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
@@ -366,7 +366,7 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 		impair_nic_info(dev->nic, info);
 	if (dev->args.segment != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_SCATTER;
-	if (dev->args.vlans)
+	if (dev->args.vlans != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
@@ -571,4 +571,4 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
 	"strip=<0|1> "
-	"groups=<int> vlans=<0|1> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");
+	"groups=<int> vlans=<int> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");

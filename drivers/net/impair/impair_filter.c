@@ -5,6 +5,7 @@
  */
 #include "impair_filter.h"
 
+#include <errno.h>
 #include <string.h>
 
 static bool
@@ -25,7 +26,7 @@ impair_filter_passes_vlan(const struct impair_filter *filter, const struct rte_m
 	const struct rte_vlan_hdr *vlan = (const struct rte_vlan_hdr *)(eth + 1);
 	uint16_t id;
 
-	if (!filter->vlans || rte_pktmbuf_data_len(mbuf) < sizeof(*eth) + sizeof(*vlan) ||
+	if (filter->vlans == 0 || rte_pktmbuf_data_len(mbuf) < sizeof(*eth) + sizeof(*vlan) ||
 		eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_VLAN))
 		return true;
 	id = rte_be_to_cpu_16(vlan->vlan_tci) & RTE_ETHER_MAX_VLAN_ID;
@@ -46,15 +47,24 @@ impair_filter_passes(struct impair_filter *filter, const struct rte_mbuf *mbuf)
 	return passes;
 }
 
-void
+int
 impair_filter_set_vlan(struct impair_filter *filter, uint16_t id, bool on)
 {
+	uint64_t bit = UINT64_C(1) << id % 64;
+	uint32_t count = 0;
+	int err = 0;
+
 	rte_spinlock_lock(&filter->lock);
-	if (on)
-		filter->tags[id / 64] |= UINT64_C(1) << id % 64;
+	for (size_t i = 0; i < RTE_DIM(filter->tags); i++)
+		count += (uint32_t)__builtin_popcountll(filter->tags[i]);
+	if (!on)
+		filter->tags[id / 64] &= ~bit;
+	else if (count < filter->vlans || (filter->tags[id / 64] & bit) != 0)
+		filter->tags[id / 64] |= bit;
 	else
-		filter->tags[id / 64] &= ~(UINT64_C(1) << id % 64);
+		err = -ENOSPC;
 	rte_spinlock_unlock(&filter->lock);
+	return err;
 }
 
 void

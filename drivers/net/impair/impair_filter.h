@@ -19,7 +19,7 @@
 struct impair_filter {
 	rte_spinlock_t lock; /**< around all of it: queues ask while it is changed */
 	bool active;         /**< not all multicast addresses */
-	bool vlans;          /**< not all VLANs */
+	uint32_t vlans;      /**< so many at most; 0: all */
 	bool promiscuous;    /**< all the same */
 	uint32_t count;
 	struct rte_ether_addr groups[IMPAIR_GROUPS];
@@ -30,8 +30,8 @@ struct impair_filter {
 bool
 impair_filter_passes(struct impair_filter *filter, const struct rte_mbuf *mbuf);
 
-/** A VLAN is let in, or no more. */
-void
+/** A VLAN is let in, or no more. @return 0; -ENOSPC: there is no place for another */
+int
 impair_filter_set_vlan(struct impair_filter *filter, uint16_t id, bool on);
 
 /** Nothing is, but what always is. */

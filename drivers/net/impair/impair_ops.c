@@ -107,10 +107,9 @@ impair_ops_vlan_filter_set(struct rte_eth_dev *eth, uint16_t id, int on)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
-	if (!dev->args.vlans)
+	if (dev->args.vlans == 0)
 		return rte_eth_dev_vlan_filter(dev->port_id, id, on);
-	impair_filter_set_vlan(&dev->filter, id, on);
-	return 0;
+	return impair_filter_set_vlan(&dev->filter, id, on);
 }
 
 /* Ours filters always. */
@@ -121,7 +120,7 @@ impair_ops_vlan_offload_set(struct rte_eth_dev *eth, int mask)
 	int inner = rte_eth_dev_get_vlan_offload(dev->port_id);
 
 	(void)mask;
-	if (inner < 0 || dev->args.vlans)
+	if (inner < 0 || dev->args.vlans != 0)
 		return inner < 0 ? inner : 0;
 	return rte_eth_dev_set_vlan_offload(
 		dev->port_id, rte_eth_dev_get_vlan_offload(eth->data->port_id));
