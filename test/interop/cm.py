@@ -15,62 +15,45 @@ ADDRESSES = {'4': (OURS, GUEST), '6': ('fd77::100', 'fd77::1')}
 
 
 class Side:
-    """Where programs run: here with Rocade, or in the guest with its kernel."""
+    """Where programs run: with Rocade, or in the guest with its kernel."""
 
-    def __init__(self, engine, peer, ours):
-        self.engine, self.peer, self.ours = engine, peer, ours
-
-    def command(self, text):
-        return self.engine.command(*text.split()) if self.ours else self.peer.command(text)
-
-    def env(self):
-        return self.engine.env if self.ours else None
+    def __init__(self, end, ours, patience):
+        self.end, self.ours, self.patience = end, ours, patience
+        self.kill = end.kill
 
     def begin(self, text):
+        words = self.end.command(*text.split()) if self.ours else self.end.command(text)
         out = tempfile.TemporaryFile('w+', errors='replace')
-        process = subprocess.Popen(self.command(text), stdout=out, stderr=subprocess.STDOUT,
-                                   env=self.env())
+        process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT,
+                                   env=self.end.env if self.ours else None)
         process.out = out
         return process
 
     def ids(self):
         """Identifiers by state and address of the other end."""
-        if self.ours:
-            entries = json.loads(self.engine.rocade('-j', 'resource', 'show', 'cm_id').stdout)
-        else:
-            entries = json.loads(self.peer.run('rdma -j resource show cm_id')[1] or '[]')
-        return [(entry['state'], entry.get('dst-addr', '')) for entry in entries]
+        return [(entry['state'], entry.get('dst-addr', '')) for entry in self.end.cm_ids()]
 
-    def kill(self, program):
-        if self.ours:
-            # In a namespace of ours there are no others.
-            sh('ip', 'netns', 'exec', self.engine.namespace, 'bash', '-c',
-               f'for p in $(ip netns pids {self.engine.namespace}); do '
-               f'[ "$(cat /proc/$p/comm)" = {program} ] && kill -9 $p; done')
-        else:
-            self.peer.run(f'pkill -9 -x {program} || killall -9 {program}')
-
-
-def finish(process):
-    process.wait(timeout=LIMIT + 20)
-    process.out.seek(0)
-    return process.out.read()
-
-
-SECONDS = 20  # that the emulated machine may take
-
-
-def listening(side):
-    tap.wait_until('a listener', lambda: any(state == 'LISTEN' for state, _ in side.ids()),
-                   SECONDS)
+    def listening(self):
+        tap.wait_until('a listener', lambda: any(state == 'LISTEN' for state, _ in self.ids()),
+                       self.patience)
 
 
 class Plan:
-    """The tests. @param add  the suite's: a name, a function, its arguments"""
+    """The tests.
 
-    def __init__(self, engine, peer, add):
-        self.here, self.there = Side(engine, peer, True), Side(engine, peer, False)
-        self.add = add
+    @param add  the suite's: a name, a function, its arguments
+    @param limit  seconds that a program may take
+    @param patience  seconds that the emulated machine may take to be somewhere
+    """
+
+    def __init__(self, engine, peer, add, limit=LIMIT, patience=20):
+        self.here, self.there = Side(engine, True, patience), Side(peer, False, patience)
+        self.add, self.limit, self.patience = add, limit, patience
+
+    def finish(self, process):
+        process.wait(timeout=self.limit + 20)
+        process.out.seek(0)
+        return process.out.read()
 
     def sides(self, role):
         return (self.here, self.there) if role == 'server' else (self.there, self.here)
@@ -81,14 +64,14 @@ class Plan:
         address = ADDRESSES[family][0 if role == 'server' else 1]
         process = first.begin(server.format(address))
         try:
-            listening(first)
+            first.listening()
             # The emulated kernel says so before it is.
             time.sleep(0 if first.ours else 3)
             done = second.begin(client.format(address))
-            said = finish(done)
+            said = self.finish(done)
             if done.returncode:
                 first.kill(server.split()[0])
-            out = finish(process)
+            out = self.finish(process)
         finally:
             process.kill()
             process.wait()
@@ -110,7 +93,8 @@ class Plan:
     def refused(self, role):
         """Nobody listens: the client is told so, at once."""
         _, client = self.sides(role)
-        said = finish(client.begin('rping -c -C 1 -d -a ' + (OURS if role == 'server' else GUEST)))
+        address = OURS if role == 'server' else GUEST
+        said = self.finish(client.begin(f'rping -c -C 1 -d -a {address}'))
         tap.true('RDMA_CM_EVENT_REJECTED, error 8' in said, said)
 
     def killed(self, role, victim):
@@ -118,24 +102,24 @@ class Plan:
         first, second = self.sides(role)
         address = OURS if role == 'server' else GUEST
         server = first.begin(f'rping -s -d -a {address}')
-        listening(first)
+        first.listening()
         client = second.begin(f'rping -c -d -C 100000000 -a {address}')
         tap.wait_until('a connection', lambda: any(
-            state == 'CONNECT' and dst for state, dst in self.here.ids()), SECONDS)
+            state == 'CONNECT' and dst for state, dst in self.here.ids()), self.patience)
         time.sleep(1)
         dies, lives, other = (self.here, self.there, client if role == 'server' else server) \
             if victim == 'Rocade' else \
             (self.there, self.here, server if role == 'server' else client)
         dies.kill('rping')
-        said = finish(other)
-        finish(server)
-        finish(client)
+        said = self.finish(other)
+        self.finish(server)
+        self.finish(client)
         # Whichever comes first: a DREQ, or an answer to what was on its way to a queue pair in ERR,
         # which ends rping before it hears of anything else. Both are said on stderr, which isn't
         # cut in two as a buffer of stdout is.
         tap.true('DISCONNECT EVENT' in said or 'cq completion failed' in said,
                  said[-1500:])
-        tap.wait_until('the end of all identifiers', lambda: not self.here.ids(), SECONDS)
+        tap.wait_until('the end of all identifiers', lambda: not self.here.ids(), self.patience)
 
     def make(self, short):
         families = ('4',) if short else ('4', '6')

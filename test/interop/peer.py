@@ -35,8 +35,11 @@ def sh(*command, limit=LIMIT, env=None, data=None):
 class Peer:
     """The kernel."""
 
-    def __init__(self, kernel, mtu, namespace, backend=None):
+    device = 'rxe0'
+
+    def __init__(self, kernel, mtu, namespace, backend=None, limit=LIMIT):
         self.kernel, self.mtu, self.namespace, self.backend = kernel, mtu, namespace, backend
+        self.limit = limit  # seconds that a command may take, if not told
 
     def check(self):
         if os.geteuid() != 0:
@@ -77,8 +80,9 @@ class Peer:
             sh(str(KIT / 'stop-peer'), '-N', self.namespace, '-n', '1')
         sh('ip', 'netns', 'del', self.namespace)
 
-    def command(self, text, limit=LIMIT):
-        return [str(KIT / 'peer-run'), '-N', self.namespace, '-n', '1', '-t', str(limit), text]
+    def command(self, text, limit=None):
+        return [str(KIT / 'peer-run'), '-N', self.namespace, '-n', '1', '-t',
+                str(limit or self.limit), text]
 
     def piped(self, text):
         """A command that takes our standard input."""
@@ -88,8 +92,8 @@ class Peer:
     def listens(self, port):
         return self.run(f'ss -ltn | grep -q ":{port} "')[0] == 0
 
-    def run(self, text, limit=LIMIT):
-        done = sh(*self.command(text, limit), limit=limit + 20)
+    def run(self, text, limit=None):
+        done = sh(*self.command(text, limit), limit=(limit or self.limit) + 20)
         return done.returncode, done.stdout.decode() + done.stderr.decode()
 
     def must(self, text):
@@ -103,6 +107,12 @@ class Peer:
                   data=pathlib.Path(path).read_bytes())
         tap.equal(done.returncode, 0, done.stderr)
 
+    def cm_ids(self):
+        return json.loads(self.run('rdma -j resource show cm_id')[1] or '[]')
+
+    def kill(self, program):
+        self.run(f'pkill -9 -x {program} || killall -9 {program}')
+
     def counters(self):
         out = self.must('cd /sys/class/infiniband/rxe0/ports/1/hw_counters; '
                         'for f in *; do echo $f $(cat $f); done')
@@ -111,6 +121,8 @@ class Peer:
 
 class Engine:
     """The engine in the peer's namespace, which owns an address there."""
+
+    device = 'roce0'
 
     def __init__(self, rocaded, library, namespace):
         self.rocaded, self.namespace = rocaded, namespace
@@ -156,6 +168,15 @@ class Engine:
 
     def command(self, *words):
         return ['ip', 'netns', 'exec', self.namespace, 'timeout', str(LIMIT), *words]
+
+    def cm_ids(self):
+        return json.loads(self.rocade('-j', 'resource', 'show', 'cm_id').stdout)
+
+    def kill(self, program):
+        # In a namespace of ours there are no others.
+        sh('ip', 'netns', 'exec', self.namespace, 'bash', '-c',
+           f'for p in $(ip netns pids {self.namespace}); do '
+           f'[ "$(cat /proc/$p/comm)" = {program} ] && kill -9 $p; done')
 
     def counters(self):
         done = self.rocade('-j', 'statistic', 'show', 'link', 'roce0')

@@ -29,6 +29,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cm  # noqa: E402
 from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, sh, tap  # noqa: E402
+from talk import FAMILIES, ROLES, Talk, start_server  # noqa: E402
 
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('rocaded')
@@ -45,23 +46,10 @@ FOLDER = tempfile.mkdtemp(prefix='rcdinterop')
 VHOST = f'{FOLDER}/vhost.sock'
 PORT = f'net_vhost0,iface={VHOST}' if ARGS.vhost else \
     'net_af_packet0,iface=dpdk0,qpairs=1,framesz=4480,blocksz=143360,framecnt=1024'
-ROLES = ('server', 'client')
-FAMILIES = {'0': 'link-local', '1': 'IPv4', '2': 'IPv6'}
-BUSY = "Couldn't connect|Connection refused|Failed to connect|Unable to init the socket"
-SEGMENTATION_FAULT = 139  # as a shell has it
-KEPT = re.compile('retry counter exceeded')
 
 peer = Peer(ARGS.kernel, ARGS.mtu, NAMESPACE, f'vhost:{VHOST}' if ARGS.vhost else None)
 engine = Engine(os.path.abspath(ARGS.rocaded), os.path.abspath(ARGS.library), NAMESPACE)
 impaired = False
-
-
-class GuestCrash(AssertionError):
-    """A program in the guest ended in a segmentation fault."""
-
-
-def start_server(words, env=None):
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
 
 
 def relay(role, port):
@@ -90,64 +78,12 @@ def way(role, program):
         relayed.wait()
 
 
-def exchange(role, ours, theirs):
-    """One program on both sides, Rocade in this role. Returns statuses and what both printed."""
-    ours, theirs = list(map(str, ours)), ' '.join(map(str, theirs))
-    if role == 'server':
-        server = start_server(engine.command(*ours), engine.env)
-    else:
-        server = start_server(peer.command(theirs))
-    try:
-        with way(role, ours[0]) as (host, guest):
-            for _ in range(40):
-                if role == 'server':
-                    status, text = peer.run(f'{theirs} {host}')
-                else:
-                    done = sh(*engine.command(*ours, guest), env=engine.env, limit=LIMIT + 10)
-                    status, text = done.returncode, (done.stdout + done.stderr).decode()
-                if not re.search(BUSY, text):
-                    break
-                time.sleep(0.1)
-        out = server.communicate(timeout=LIMIT + 10)[0].decode(errors='replace')
-    finally:
-        server.kill()
-        server.wait()
-    if (status if role == 'server' else server.returncode) == SEGMENTATION_FAULT:
-        raise GuestCrash(out + text)
-    return server.returncode, status, out + text
-
-
-def both(role, program, *options):
-    """A program with the same options on both sides; both must end well."""
-    server, client, text = exchange(role, [program, '-d', 'roce0', *options],
-                                    [program, '-d', 'rxe0', *options])
-    tap.equal((server, client), (0, 0), f'{program} {" ".join(map(str, options))}, Rocade is '
-              f'{role}\n{text}\n{engine.log()[-1500:]}')
-    return text
-
-
-def attempt(func, args):
-    """The emulated processor goes wrong now and then: a double fault of the kernel, in rxe and
-    elsewhere, or a segmentation fault of the guest's program. Such a guest is asked once more,
-    after a fresh boot where its kernel is gone. A program of ours that crashes is no such case."""
-    try:
-        func(*args)
-    except AssertionError as err:
-        said = peer.crashed()
-        if said:
-            print('# the kernel crashed; once more, with a fresh one\n# ' +
-                  said.replace('\n', '\n# '), flush=True)
-            peer.boot_again()
-        elif isinstance(err, GuestCrash):
-            print('# a program in the guest crashed; once more', flush=True)
-        else:
-            raise
-        func(*args)
+talk = Talk(engine, peer, way, LIMIT)
 
 
 def add(name, func, *args):
     if ARGS.only is None or re.search(ARGS.only, name):
-        tap.add(name, lambda: attempt(func, args))
+        tap.add(name, lambda: talk.attempt(func, args))
 
 
 def pings():
@@ -160,29 +96,16 @@ def pings():
         tap.equal(done.returncode, 0, done.stdout.decode())
 
 
-def pingpong(role, service, gid, size, mtu, *more):
-    options = ['-g', gid, '-s', size, '-n', 100, *more]
-    if service in ('rc', 'uc'):
-        options += ['-m', mtu]
-    if service == 'srq':
-        options += ['-m', mtu, '-q', 4]
-    both(role, f'ibv_{service}_pingpong', *options)
-
-
-def perftest(role, program, *options):
-    both(role, program, '-x', 1, '-F', *options)
-
-
 def add_pingpong(service, gid, size, mtu, *more):
     for role in ROLES:
-        add(f'{service}_pingpong {size} bytes, MTU {mtu}, {FAMILIES[gid]}, Rocade {role}', pingpong,
-            role, service, gid, size, mtu, *more)
+        add(f'{service}_pingpong {size} bytes, MTU {mtu}, {FAMILIES[gid]}, Rocade {role}',
+            talk.pingpong, role, service, gid, size, mtu, *more)
 
 
 def add_perftest(program, *options):
     for role in ROLES:
-        add(f'{program} {" ".join(map(str, options))}, Rocade {role}', perftest, role, program,
-            *options)
+        add(f'{program} {" ".join(map(str, options))}, Rocade {role}', talk.perftest, role,
+            program, *options)
 
 
 def plan_short():
@@ -227,8 +150,8 @@ def plan_programs():
         for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw'):
             size = [] if 'atomic' in program else ['-s', 4096]
             for role in ROLES:
-                add(f'{program}, {FAMILIES[gid]}, Rocade {role}', both, role, program, '-x', gid,
-                    '-F', '-n', 50, *size)
+                add(f'{program}, {FAMILIES[gid]}, Rocade {role}', talk.both, role, program,
+                    '-x', gid, '-F', '-n', 50, *size)
     for role in ROLES:
         for gid in ('1', '2'):
             add(f'UD multicast, {FAMILIES[gid]}, Rocade {role}', multicast, role, gid)
@@ -242,8 +165,9 @@ def multicast(role, gid):
     group = '0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:' if gid == '1' else \
         '255:14:0:0:0:0:0:0:0:0:0:0:0:1:2:'
     options = ['-x', gid, '-F', '-c', 'UD', '-g', '-n', 20, '-M']
-    server, client, text = exchange(role, ['ib_send_lat', '-d', 'roce0', *options, group + '3'],
-                                    ['ib_send_lat', '-d', 'rxe0', *options, group + '4'])
+    words = [['ib_send_lat', '-d', side.device, *options, group + last]
+             for side, last in ((engine, '3'), (peer, '4'))]
+    server, client, text = talk.exchange(role, *words)
     tap.equal((server, client), (0, 0), text)
 
 
@@ -267,7 +191,7 @@ def traffic_class(role):
         raise tap.Skip('no tcpdump or tshark here')
     path = f'{FOLDER}/tos-{role}.pcap'
     tcpdump = capture(path)
-    both(role, 'ib_send_lat', '-x', 1, '-F', '-n', 5, '-s', 64, '--tclass=106')
+    talk.both(role, 'ib_send_lat', '-x', 1, '-F', '-n', 5, '-s', 64, '--tclass=106')
     stop_capture(tcpdump)
     done = sh('tshark', '-r', path, '-T', 'fields', '-e', 'ip.src', '-e', 'ip.dsfield', '-e',
               'ip.ttl')
@@ -381,7 +305,7 @@ VERDICTS = {
 def verdicts(role):
     """Errors: each with a connection of its own, and what both sides see of it."""
     peer.put(ARGS.verdicts, '/usr/bin/verdicts')
-    server, client, text = exchange(role, [os.path.abspath(ARGS.verdicts), 'roce0', '1'],
+    server, client, text = talk.exchange(role, [os.path.abspath(ARGS.verdicts), 'roce0', '1'],
                                     ['verdicts', 'rxe0', '1'])
     tap.equal((server, client), (0, 0), text)
     responder = 'rocade' if role == 'server' else 'rxe'
@@ -403,20 +327,6 @@ OUR_DAMAGE = {
 }
 
 
-def damaged_programs(role, count):
-    for tries in range(4):
-        try:
-            both(role, 'ibv_rc_pingpong', '-g', 1, '-s', 4096, '-n', 2 * count, '-c')
-            break
-        except AssertionError as err:
-            # Its last acknowledge was lost, and who waits for it asks a peer that is gone.
-            if tries == 3 or not KEPT.search(str(err)):
-                raise
-    for verb in ('send', 'write', 'read'):
-        perftest(role, f'ib_{verb}_bw', '-s', 16384, '-n', count)
-    perftest(role, 'ib_atomic_bw', '-n', count)
-
-
 def under_damage(kind, side, role):
     if not impaired:
         raise tap.Skip('this build has no net_impair')
@@ -427,7 +337,7 @@ def under_damage(kind, side, role):
         engine.impair(OUR_DAMAGE[kind] + ',seed=3')
     try:
         # One packet in a thousand: enough of them that some are sure to be hit.
-        damaged_programs(role, 300 if kind == 'corruption' else 100)
+        talk.damaged(role, 300 if kind == 'corruption' else 100)
     finally:
         if side == 'guest':
             dropped = peer.must('tc -s qdisc show dev eth0')
