@@ -31,7 +31,7 @@ declare -A packages=(
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"
 	[interop]="qemu-system-x86 tcpdump busybox-static cpio kmod rdma-core rdmacm-utils xz-utils
-		zstd"
+		zstd iperf3"
 )
 
 missing=()

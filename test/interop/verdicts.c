@@ -9,9 +9,8 @@
  *
  * Against <infiniband/verbs.h> alone: it runs on any libibverbs.
  */
-#include <arpa/inet.h>
-#include <infiniband/verbs.h>
-#include <netinet/tcp.h>
+#include "meeting.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,41 +68,15 @@ static int tcp, gid_index;
 static struct told me, peer;
 
 static void
-die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-/* Both say something, and both wait for it. */
-static void
 meet(void)
 {
-	uint8_t *at = (uint8_t *)&peer;
-	size_t left = sizeof(peer);
-
-	if (write(tcp, &me, sizeof(me)) != (ssize_t)sizeof(me))
-		die("write");
-	while (left > 0) {
-		ssize_t got = read(tcp, at, left);
-
-		if (got <= 0)
-			die("read");
-		at += got;
-		left -= (size_t)got;
-	}
+	meeting_tell(tcp, &me, &peer, sizeof(me));
 }
 
 static void
 open_device(const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	for (int i = 0; list != NULL && list[i] != NULL; i++)
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			context = ibv_open_device(list[i]);
-	if (context == NULL)
-		die(name);
+	context = meeting_device(name);
 	pd = ibv_alloc_pd(context);
 	cq = ibv_create_cq(context, 64, NULL, NULL, 0);
 	if (posix_memalign((void **)&memory, 4096, MEMORY) != 0)
@@ -312,28 +285,11 @@ respond(enum wrong wrong)
 int
 main(int argc, char **argv)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int sock = socket(AF_INET, SOCK_STREAM, 0);
-	int on = 1;
-
 	if (argc < 3)
 		return 2;
 	gid_index = (int)strtol(argv[2], NULL, 10);
-	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	open_device(argv[1]);
-	if (argc > 3) {
-		inet_pton(AF_INET, argv[3], &addr.sin_addr);
-		if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
-			fprintf(stderr, "Connection refused\n");
-			return 1;
-		}
-		tcp = sock;
-	} else {
-		if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) != 0 || listen(sock, 1) != 0)
-			die("bind");
-		tcp = accept(sock, NULL, NULL);
-	}
-	setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	tcp = meeting_open(argc > 3 ? argv[3] : NULL, PORT);
 	for (size_t i = 0; i < CASES; i++) {
 		if (argc > 3)
 			request(cases[i].name, cases[i].wrong);

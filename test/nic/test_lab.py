@@ -11,29 +11,21 @@ in a namespace here, which has an engine as a netdev, and the server of ibv_rc_p
 
 Where there is no such machine to be had it says why and skips.
 """
-import fcntl
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
-import leash  # noqa: E402
-import tap  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab import ENV, HERE, KIT, ROOT, leash, need_kit, sh, tap  # noqa: E402
 
 ROCADED, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 MODEL, DRIVER = sys.argv[3:5]
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-KIT = pathlib.Path(os.environ.get('ROCADE_NIC_LAB', ROOT.parent / 'shared/nic-lab'))
 NAMESPACE = f'rcdn{os.getpid()}'
 SECONDS = 400
-# Ours are for what is to have them: neither QEMU nor EAL's drivers.
-ENV = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
 STEPS = re.findall(r'^\t?step (\w+)', (HERE / 'guest.sh').read_text(), re.M)
 if DRIVER != 'net_e1000_em':
     STEPS = [step for step in STEPS if not step.startswith('jumbo')]
@@ -41,40 +33,18 @@ if not os.access('/lib/systemd/systemd-udevd', os.X_OK):
     STEPS.remove('account')
 
 
-def sh(*words):
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, env=ENV)
-    if done.returncode:
-        raise tap.Skip(f'{" ".join(map(str, words))}: {done.stderr.strip()[-300:]}')
-
-
-def need_kit():
-    if not (KIT / 'run').exists():
-        raise tap.Skip(f'no kit in {KIT}')
-    if os.geteuid() != 0:
-        raise tap.Skip('needs root')
-    images = pathlib.Path(ENV.setdefault('NIC_LAB_DIR', '/var/tmp/nic-lab'))
-    images.mkdir(parents=True, exist_ok=True)
-    # Another of these tests may be at it. What the kit needs it installs.
-    with open(images / 'lock', 'w', encoding='utf-8') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (images / 'initrd.cpio').exists():
-            sh(KIT / 'build.sh')
-    for program in ('qemu-system-x86_64', 'dpdk-devbind.py', 'ibv_rc_pingpong', 'driverctl'):
-        if shutil.which(program) is None:
-            raise tap.Skip(f'no {program}')
-
-
 class Far:
     """The NIC's other end: an engine on the TAP, a server for one program after another."""
 
     def __init__(self, folder):
-        sh('ip', 'netns', 'add', NAMESPACE)
+        sh('ip', 'netns', 'add', NAMESPACE, wrong=tap.Skip)
         for words in ('link set lo up', 'tuntap add tapn mode tap', 'link set tapn mtu 9000 up',
                       'addr add 10.78.0.1/24 dev tapn', 'addr add fd78::1/64 dev tapn nodad'):
-            sh('ip', '-n', NAMESPACE, *words.split())
+            sh('ip', '-n', NAMESPACE, *words.split(), wrong=tap.Skip)
         self.socket = f'{folder}/far.sock'
         config = pathlib.Path(folder) / 'far.cfg'
-        config.write_text(f'[engine]\nsocket = {self.socket}\n'
+        # One that polls would take a core from the emulated processors.
+        config.write_text(f'[engine]\nsocket = {self.socket}\nidle = sleep\n'
                           '[device far]\ntype = netdev\nnetdev = tapn\nmode = packet\n')
         self.log = pathlib.Path(folder) / 'far.log'
         self.engine = self.begin(self.log, ROCADED, '--file-prefix', NAMESPACE, '--no-huge', '-m',

@@ -1,0 +1,405 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: an engine on a bound NIC, with the kernel's network on it, and whoever is on the same
+Ethernet understand each other: a Linux kernel's rdma_rxe, or another such engine.
+
+Method: lab.py's guest has the engine on a NIC that DPDK drives; the peer is the guest of the kit
+rxe-peer (test/interop has more of that one), or a second guest with such a NIC. Unmodified programs
+run on both sides, in both roles. Their own TCP connection goes by the kernel's netdev of the port.
+
+    test_peers.py ROCADED LIBIBVERBS LOSSES MODEL rxe|rocade [--mtu 1500] [--short]
+        [--only PATTERN]
+
+Where there is no such machine to be had it says why and skips.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent),
+                str(pathlib.Path(__file__).parents[1] / 'interop')]
+import cm  # noqa: E402
+import lab  # noqa: E402
+from peer import GUEST, OURS, NoPeer, Peer  # noqa: E402
+from lab import HOST, LIMIT, NIC, tap  # noqa: E402
+from talk import FAMILIES, ROLES, Talk, start_server  # noqa: E402
+
+ARGS = argparse.ArgumentParser()
+ARGS.add_argument('rocaded')
+ARGS.add_argument('library')
+ARGS.add_argument('losses')
+ARGS.add_argument('model')
+ARGS.add_argument('peer', choices=('rxe', 'rocade'))
+ARGS.add_argument('--mtu', type=int, default=1500)
+ARGS.add_argument('--short', action='store_true')
+ARGS.add_argument('--only', help='tests whose names have this pattern')
+ARGS = ARGS.parse_args()
+RXE = ARGS.peer == 'rxe'
+LARGEST = 4096 if ARGS.mtu >= 4200 else 1024
+DAMAGE = 'drop=1%,seed=3'
+COUNT = 2000  # of messages of which some are sure to be lost
+# What QEMU's device is to have switched on.
+OPTIONS = ('iommu_platform',) if ARGS.model == 'virtio-net-pci' else ()
+LOSSES = os.path.abspath(ARGS.losses)
+TAGGED = '10.79.0.100', '10.79.0.1'
+BESIDE = 20   # seconds
+
+net = lab.Net(f'rcdp{os.getpid()}')
+node = lab.Node(net, 'a', ARGS.model, ARGS.rocaded, ARGS.library)
+if RXE:
+    peer = Peer('6.12', ARGS.mtu, net.name, limit=LIMIT)
+else:
+    peer = lab.Node(net, 'b', ARGS.model, ARGS.rocaded, ARGS.library)
+nodes = [node] if RXE else [node, peer]
+
+
+@contextlib.contextmanager
+def way(_role, _program):
+    yield OURS, GUEST
+
+
+@contextlib.contextmanager
+def kept_way(_role, _program):
+    """By the NIC that the guest's kernel keeps."""
+    yield '10.56.0.2', '10.56.0.9' if RXE else '10.56.0.3'
+
+
+talk = Talk(node, peer, way, LIMIT)
+booted = False
+lossy = False
+
+
+def add(name, func, *args):
+    def test():
+        if not booted:
+            raise tap.Skip('no guests')
+        talk.attempt(func, args)
+    if ARGS.only is None or re.search(ARGS.only, name):
+        tap.add(name, test)
+
+
+def boots():
+    """All of the kernels at once."""
+    global booted
+    lab.need_kit('8021q')
+    if RXE:
+        try:
+            peer.check()
+        except NoPeer as why:
+            raise tap.Skip(why) from None
+    net.start(ARGS.mtu)
+    for each in nodes:
+        each.guest.boot(OPTIONS)
+    if RXE:
+        peer.boot()
+    for each in nodes:
+        each.start(ARGS.mtu)
+    booted = True
+
+
+def pings():
+    """The kernels, by way of the engine; also frames as long as the Ethernet takes."""
+    for address in (GUEST, 'fd77::1', HOST):
+        node.must(f'ping -q -c 3 -i 0.5 -W 5 {address}')
+    for address in (OURS, 'fd77::100'):
+        peer.must(f'ping -c 3 -W 5 {address}')
+    node.must(f'ping -q -c 3 -i 0.5 -W 5 -M do -s {ARGS.mtu - 28} {GUEST}')
+
+
+def beside(role):
+    """RoCE, and what the kernel has to say by the same NIC, at once."""
+    if shutil.which('iperf3') is None:
+        raise tap.Skip('no iperf3')
+    server = start_server(['ip', 'netns', 'exec', net.name, 'iperf3', '-s', '-1'], lab.ENV)
+    before = node.counters()
+    kernels = [subprocess.Popen(node.guest.command(words), stdout=subprocess.PIPE, env=lab.ENV)
+               for words in (f'iperf3 -J -c {HOST} -t {BESIDE} --connect-timeout 30000',
+                             f'ping -q -i 0.2 -w {BESIDE} {GUEST}')]
+    try:
+        rounds = 0
+        while kernels[0].poll() is None or not rounds:
+            # Half a second for an answer: three emulated machines share this one's processors.
+            for gid, program in (('1', 'ib_write_bw'), ('2', 'ib_read_bw')):
+                talk.both(role, program, '-x', gid, '-F', '-s', 65536, '-n', 20, '-u', 17)
+            rounds += 1
+        tcp, echoes = (process.communicate(timeout=LIMIT)[0].decode() for process in kernels)
+    finally:
+        for process in (server, *kernels):
+            process.kill()
+            process.wait()
+    sent = json.loads(tcp)['end']['sum_received']['bytes']
+    lost = float(re.search(r'([\d.]+)% packet loss', echoes)[1])
+    after = node.counters()
+    said = f'{rounds} rounds of RoCE, {sent} bytes by TCP, {lost} % of echoes lost'
+    for key in ('to_kernel', 'from_kernel', 'to_kernel_drop', 'from_kernel_drop'):
+        said += f', {key} {after[key] - before[key]}'
+    print(f'# {said}', flush=True)
+    tap.true(sent > 1 << 20 and lost < 20, f'{said}\n{echoes}')
+
+
+def begin_losses():
+    """From here on each side loses one in a hundred of the packets that it sends."""
+    global lossy
+    for each in nodes:
+        each.unlink()
+    try:
+        for each in nodes:
+            each.link('impair', DAMAGE, mtu=ARGS.mtu)
+    except AssertionError as err:
+        if 'net_impair' not in str(err):
+            raise
+        for each in nodes:
+            each.link(mtu=ARGS.mtu)
+        raise tap.Skip('this build has no net_impair') from None
+    if RXE:
+        peer.put(LOSSES, '/usr/bin/losses')
+        peer.must('modprobe sch_netem; tc qdisc replace dev eth0 root netem loss 1%')
+    lossy = True
+
+
+def end_losses():
+    global lossy
+    need_losses()
+    lossy = False
+    if RXE:
+        peer.run('tc qdisc del dev eth0 root')
+    for each in nodes:
+        each.unlink()
+        each.link(mtu=ARGS.mtu)
+
+
+def need_losses():
+    if not lossy:
+        raise tap.Skip('nothing is lost')
+
+
+def dropped(side):
+    if side is peer and RXE:
+        return int(re.search(r'dropped (\d+)', peer.must('tc -s qdisc show dev eth0'))[1])
+    return side.counters()['tx_impair_drop']
+
+
+def under_loss(role):
+    """RC: all of it arrives."""
+    need_losses()
+    before = [dropped(side) for side in (node, peer)]
+    talk.damaged(role, 100)
+    for side, count in zip((node, peer), before):
+        tap.true(dropped(side) > count, 'nothing was lost')
+
+
+def connects_under_loss(role):
+    need_losses()
+    plan = cm.Plan(node, peer, add, LIMIT, LIMIT)
+    for server, client in (('rping -s -v -V -C 50 -a {}', 'rping -c -v -V -C 50 -a {}'),
+                           ('ucmatose -b {} -c 5', 'ucmatose -s {} -c 5')):
+        plan.pair(role, '4', server, client)
+
+
+def losses(role, service, gid):
+    """UC and UD: what is lost is lost, and counted; the rest is what was sent, and whole."""
+    options = [gid, service, COUNT]
+    packets = COUNT if service == 'ud' else COUNT * 3 // 2
+    need_losses()
+    sender, receiver = (peer, node) if role == 'server' else (node, peer)
+    before = dropped(sender), [side.counters() for side in nodes]
+    server, client, text = talk.exchange(
+        role, [LOSSES, node.device, *options],
+        ['/usr/bin/losses' if RXE else LOSSES, peer.device, *options])
+    after = dropped(sender), [side.counters() for side in nodes]
+    tap.equal((server, client), (0, 0), text)
+    moved = [{key: now[key] - then[key] for key in ('sent_pkts', 'rcvd_pkts')}
+             for then, now in zip(before[1], after[1])]
+    got, damaged, twice, longer = map(int, re.search(
+        r'received (\d+) damaged (\d+) twice (\d+) long (\d+)', text).groups())
+    lost = after[0] - before[0]
+    said = f'{service}, {packets} packets, {lost} lost on the way: {text} {moved}'
+    print('# ' + said.replace('\n', ' '), flush=True)
+    tap.equal((damaged, twice), (0, 0), said)
+    tap.true(lost > 0 and COUNT * 9 // 10 < got < COUNT, said)
+    tap.true(service == 'ud' or 0 < longer < COUNT // 4, said)
+    if sender in nodes:
+        tap.equal(moved[nodes.index(sender)]['sent_pkts'], packets, said)
+    if receiver in nodes:
+        missing = packets - moved[nodes.index(receiver)]['rcvd_pkts']
+        # A message of three goes with any of them.
+        tap.true(got == COUNT - missing if service == 'ud' else
+                 COUNT - missing <= got <= COUNT - (missing + 2) // 3, said)
+
+
+def vlan_of_the_kernel():
+    """A tagged netdev on the port's: the kernel's traffic."""
+    netdevs = [(node, 'r0k', TAGGED[0]), (peer, 'eth0' if RXE else 'r0k', TAGGED[1])]
+    for side, netdev, address in netdevs:
+        side.must(f'ip link show vlan5 || {{ modprobe 8021q; ip link add link {netdev} name vlan5 '
+                  f'type vlan id 5 && ip addr add {address}/24 dev vlan5 && '
+                  f'ip link set vlan5 up; }}')
+    node.must(f'ping -q -c 3 -i 0.5 -W 5 {TAGGED[1]}')
+    node.must(f'ping -q -c 3 -i 0.5 -W 5 -M do -s {ARGS.mtu - 28} {TAGGED[1]}')
+    talk.pingpong('client', 'rc', '1', 4096, LARGEST)
+
+
+@contextlib.contextmanager
+def tagged():
+    """The engine has the address, and a tag with it: no kernel on the port."""
+    for side, address in zip(nodes, TAGGED):
+        side.unlink()
+        side.rocade_must('link', 'add', 'roce0', 'type', 'port', NIC, 'address',
+                         f'{address}/24@5', 'mtu', str(ARGS.mtu))
+        tap.wait_until('ACTIVE', lambda side=side: 'state ACTIVE' in side.rocade('link').stdout)
+    if RXE:
+        peer.run('ip addr add 10.56.0.9/24 dev eth0')
+    try:
+        yield
+    finally:
+        for side in nodes:
+            side.unlink()
+            side.link(mtu=ARGS.mtu)
+
+
+def gid_index(side, address):
+    """Of an address, as its programs list it."""
+    text = side.must(f'{side.variables() if side in nodes else ""} ibv_devinfo -v -d {side.device}')
+    found = re.search(rf'GID\[ *(\d+)\]:.*{re.escape(address)}', text)
+    tap.true(found, f'{address}: {text}')
+    return found[1]
+
+
+def tagged_roce():
+    tagged_talk = Talk(node, peer, kept_way, LIMIT)
+    plan = cm.Plan(node, peer, add, LIMIT, LIMIT)
+    with tagged():
+        indices = [gid_index(side, address) for side, address in zip((node, peer), TAGGED)]
+        before = node.counters()
+        for role in ROLES:
+            for service, size in (('rc', 4096), ('uc', 1024), ('ud', 1024)):
+                words = [[f'ibv_{service}_pingpong', '-d', side.device, '-g', index, '-s', size,
+                          '-n', 100] for side, index in zip((node, peer), indices)]
+                server, client, text = tagged_talk.exchange(role, *words)
+                tap.equal((server, client), (0, 0), f'{service}, Rocade is {role}: {text}')
+            address = TAGGED[0 if role == 'server' else 1]
+            plan.pair(role, '4', f'rping -s -v -V -C 5 -a {address}',
+                      f'rping -c -v -V -C 5 -a {address}')
+        after = node.counters()
+        tap.equal(after['rx_drop_vlan'], before['rx_drop_vlan'], 'packets with another tag')
+        # Without it nothing would have come.
+        tap.true(after['rcvd_pkts'] - before['rcvd_pkts'] > 600, after)
+
+
+def unplugged():
+    """QEMU asks for the NIC while programs use it, and plugs it in again."""
+    watch = f'{node.variables()} ibv_asyncwatch -d roce0'
+    guest = node.guest
+    guest.must(f'({watch}) >/run/lab/events 2>&1 </dev/null &')
+    tap.wait_until('a watch', lambda: 'event' in guest.run('cat /run/lab/events').stdout, LIMIT)
+    traffic = [subprocess.Popen(side.command(words), stdout=subprocess.DEVNULL, env=lab.ENV,
+                                stderr=subprocess.DEVNULL)
+               for side, words in ((peer, f'ib_write_bw -d {peer.device} -x 1 -F -D 60'),)]
+    time.sleep(5)
+    traffic.append(subprocess.Popen(
+        guest.command(f'{node.variables()} ib_write_bw -d roce0 -x 1 -F -D 60 {GUEST}'),
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=lab.ENV))
+    try:
+        sent = node.counters()['sent_pkts']
+        tap.wait_until('traffic', lambda: node.counters()['sent_pkts'] > sent + 1000, LIMIT)
+        guest.monitor('device_del', id='nic0')
+        tap.wait_until('no NIC', lambda: guest.run(f'test -e /sys/bus/pci/devices/{NIC}'
+                                                   ).returncode == 1, LIMIT)
+        tap.true('DEVICE_FATAL' in guest.run('cat /run/lab/events').stdout,
+                 guest.run('cat /run/lab/events').stdout + node.log())
+        tap.equal(node.rocade('link').stdout, '', 'links')
+        _, said = traffic[1].communicate(timeout=LIMIT)
+        tap.true(traffic[1].returncode != 0, said)
+    finally:
+        for process in traffic:
+            process.kill()
+            process.wait()
+    guest.monitor('device_add', driver=ARGS.model, netdev='n0', id='nic0', bus='slot0',
+                  mac='52:54:00:55:01:02', **{option: True for option in OPTIONS})
+    tap.wait_until('the NIC', lambda: guest.run(f'test -e /sys/bus/pci/devices/{NIC}'
+                                                ).returncode == 0, LIMIT)
+    node.rocade_must('node', 'bind', NIC)
+    node.link(mtu=ARGS.mtu)
+    talk.pingpong('client', 'rc', '1', 4096, LARGEST)
+
+
+def kernels_again():
+    """Unbound: the kernel has the NIC, its driver and the network, as before."""
+    node.unlink()
+    node.rocade_must('node', 'unbind', NIC)
+    tap.wait_until('a netdev', lambda: node.guest.run(f'ls /sys/bus/pci/devices/{NIC}/net '
+                                                      f'/sys/bus/pci/devices/{NIC}/virtio*/net'
+                                                      ).stdout.strip())
+    node.must(f'dev=$(ls -d /sys/bus/pci/devices/{NIC}/net/* /sys/bus/pci/devices/{NIC}/virtio*/'
+              f'net/* 2>/dev/null | xargs basename) && ip addr add {OURS}/24 dev $dev && '
+              f'ip link set $dev up')
+    node.must(f'ping -q -c 10 -i 0.5 -W 5 {GUEST}')
+
+
+def plan_programs():
+    for role in ROLES:
+        for gid in ('1', '2'):
+            for service, size in (('rc', 4096), ('uc', 4096), ('ud', 1024)):
+                add(f'{service}_pingpong, {FAMILIES[gid]}, Rocade {role}', talk.pingpong, role,
+                    service, gid, size, LARGEST)
+        for program in ('ib_write_bw', 'ib_read_bw'):
+            add(f'{program}, Rocade {role}', talk.perftest, role, program, '-s', 65536, '-n', 20)
+
+
+def plan_connections():
+    plan = cm.Plan(node, peer, add, LIMIT, LIMIT)
+    if not ARGS.short:
+        plan.make(False)
+        return
+    for role in ROLES:
+        for family in ('4', '6'):
+            add(f'rping, IPv{family}, Rocade {role}', plan.pair, role, family,
+                'rping -s -v -V -C 50 -a {}', 'rping -c -v -V -C 50 -a {}')
+
+
+def plan_more():
+    for role in ROLES:
+        add(f'RoCE beside iperf3 and ping, Rocade {role}', beside, role)
+    add('1 % is lost each way', begin_losses)
+    for role in ROLES:
+        add(f'1 % lost, RC, Rocade {role}', under_loss, role)
+        add(f'1 % lost, connections by address, Rocade {role}', connects_under_loss, role)
+        for service, gid in (('uc', '1'), ('ud', '1'), ('uc', '2'), ('ud', '2')):
+            add(f'1 % lost, {service}, {FAMILIES[gid]}, Rocade {role}', losses, role, service, gid)
+    add('nothing is lost', end_losses)
+    add('a VLAN of the kernel\'s', vlan_of_the_kernel)
+    add('RoCE with a tag', tagged_roce)
+
+
+def main():
+    # Killed or not, nothing is left.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    tap.add('boots', boots)
+    add('ping', pings)
+    plan_programs()
+    plan_connections()
+    if not ARGS.short:
+        plan_more()
+    add('the NIC is unplugged in use, and plugged in', unplugged)
+    add('unbound', kernels_again)
+    try:
+        return tap.run()
+    finally:
+        node.stop()
+        if RXE:
+            peer.end()
+        else:
+            peer.stop()
+        net.stop()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
