@@ -39,8 +39,8 @@ SCRIPT = """
 rm -f /sbin/modprobe && printf '#!/bin/sh\\n' >/sbin/modprobe && chmod +x /sbin/modprobe
 kept=$(ip -o addr show to 10.56.0.2 | awk '{{print $2}}')
 if [ {address} != 10.56.0.2 ]; then
-	ip addr add {address}/24 dev "$kept"
 	ip addr del 10.56.0.2/24 dev "$kept"
+	ip addr add {address}/24 dev "$kept"
 fi
 exec {python} {here}/agent.py serve {address}
 """
@@ -165,12 +165,12 @@ class Guest:
                 [KIT / 'run', script, f'{self.model},tapn'], stdout=out, stderr=out,
                 env={**ENV, 'PATH': f'{self.folder}:{ENV["PATH"]}', 'NIC_LAB_NS': space,
                      'NIC_LAB_LIMIT': str(SECONDS)})
-
-    def wait(self):
-        """Until it answers."""
         pid = self.folder / 'pid'
         tap.wait_until('QEMU', lambda: pid.exists() and pid.read_text())
         leash.leash(int(pid.read_text()))
+
+    def wait(self):
+        """Until it answers."""
         tap.wait_until('a guest', lambda: self.process.poll() is not None or
                        self.run('true', 10).returncode == 0, 300)
         tap.true(self.process.poll() is None, self.said())

@@ -30,7 +30,7 @@ import cm  # noqa: E402
 import lab  # noqa: E402
 from peer import GUEST, OURS, NoPeer, Peer  # noqa: E402
 from lab import HOST, LIMIT, NIC, tap  # noqa: E402
-from talk import FAMILIES, ROLES, Talk, start_server  # noqa: E402
+from talk import FAMILIES, Talk, start_server  # noqa: E402
 
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('rocaded')
@@ -43,6 +43,7 @@ ARGS.add_argument('--short', action='store_true')
 ARGS.add_argument('--only', help='tests whose names have this pattern')
 ARGS = ARGS.parse_args()
 RXE = ARGS.peer == 'rxe'
+ROLES = ('server', 'client') if RXE else ('server',)
 LARGEST = 4096 if ARGS.mtu >= 4200 else 1024
 DAMAGE = 'drop=1%,seed=3'
 COUNT = 2000  # of messages of which some are sure to be lost
@@ -102,6 +103,7 @@ def boots():
         peer.boot()
     for each in nodes:
         each.start(ARGS.mtu)
+    print('# ' + node.rocade('-d', 'link').stdout.replace('\n', '\n# '), flush=True)
     booted = True
 
 
@@ -356,7 +358,7 @@ def plan_programs():
 
 def plan_connections():
     plan = cm.Plan(node, peer, add, LIMIT, LIMIT)
-    if not ARGS.short:
+    if RXE and not ARGS.short:
         plan.make(False)
         return
     for role in ROLES:
