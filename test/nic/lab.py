@@ -29,7 +29,7 @@ KIT = pathlib.Path(os.environ.get('ROCADE_NIC_LAB', ROOT.parent / 'shared/nic-la
 HOST = '10.77.0.254'    # of programs on the host
 ADDRESSES = ('10.77.0.100', 'fd77::100'), ('10.77.0.1', 'fd77::1')
 NIC = '0000:01:00.0'
-LIMIT = 150             # seconds that a command may take, by an emulated processor
+LIMIT = 100             # seconds that a command may take, by an emulated processor
 SECONDS = 3000          # that a guest lives at most
 # Ours are for what is to have them: neither QEMU nor EAL's drivers.
 ENV = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}

@@ -30,7 +30,7 @@ import cm  # noqa: E402
 import lab  # noqa: E402
 from peer import GUEST, OURS, NoPeer, Peer  # noqa: E402
 from lab import HOST, LIMIT, NIC, tap  # noqa: E402
-from talk import FAMILIES, Talk, start_server  # noqa: E402
+from talk import FAMILIES, KEPT, Talk, start_server  # noqa: E402
 
 ARGS = argparse.ArgumentParser()
 ARGS.add_argument('rocaded')
@@ -82,7 +82,14 @@ def add(name, func, *args):
     def test():
         if not booted:
             raise tap.Skip('no guests')
-        talk.attempt(func, args)
+        try:
+            talk.attempt(func, args)
+        except AssertionError as err:
+            # Those programs that can't be told how long an answer may take give up early.
+            if not KEPT.search(str(err)):
+                raise
+            print('# an answer came too late, or an end got lost; once more', flush=True)
+            talk.attempt(func, args)
     if ARGS.only is None or re.search(ARGS.only, name):
         tap.add(name, test)
 
@@ -116,6 +123,12 @@ def pings():
     node.must(f'ping -q -c 3 -i 0.5 -W 5 -M do -s {ARGS.mtu - 28} {GUEST}')
 
 
+def reliable(role, program, gid):
+    """Of perftest, as it can be told that an answer may take half a second: three emulated machines
+    share this one's processors."""
+    talk.both(role, program, '-x', gid, '-F', '-m', LARGEST, '-s', 65536, '-n', 20, '-u', 17)
+
+
 def beside(role):
     """RoCE, and what the kernel has to say by the same NIC, at once."""
     if shutil.which('iperf3') is None:
@@ -128,9 +141,8 @@ def beside(role):
     try:
         rounds = 0
         while kernels[0].poll() is None or not rounds:
-            # Half a second for an answer: three emulated machines share this one's processors.
             for gid, program in (('1', 'ib_write_bw'), ('2', 'ib_read_bw')):
-                talk.both(role, program, '-x', gid, '-F', '-s', 65536, '-n', 20, '-u', 17)
+                reliable(role, program, gid)
             rounds += 1
         tcp, echoes = (process.communicate(timeout=LIMIT)[0].decode() for process in kernels)
     finally:
@@ -246,7 +258,7 @@ def vlan_of_the_kernel():
                   f'ip link set vlan5 up; }}')
     node.must(f'ping -q -c 3 -i 0.5 -W 5 {TAGGED[1]}')
     node.must(f'ping -q -c 3 -i 0.5 -W 5 -M do -s {ARGS.mtu - 28} {TAGGED[1]}')
-    talk.pingpong('client', 'rc', '1', 4096, LARGEST)
+    reliable('client', 'ib_send_lat', '1')
 
 
 @contextlib.contextmanager
@@ -330,7 +342,7 @@ def unplugged():
                                                 ).returncode == 0, LIMIT)
     node.rocade_must('node', 'bind', NIC)
     node.link(mtu=ARGS.mtu)
-    talk.pingpong('client', 'rc', '1', 4096, LARGEST)
+    reliable('client', 'ib_send_lat', '1')
 
 
 def kernels_again():
@@ -349,11 +361,11 @@ def kernels_again():
 def plan_programs():
     for role in ROLES:
         for gid in ('1', '2'):
-            for service, size in (('rc', 4096), ('uc', 4096), ('ud', 1024)):
+            for program in ('ib_send_lat', 'ib_write_bw', 'ib_read_bw'):
+                add(f'{program}, {FAMILIES[gid]}, Rocade {role}', reliable, role, program, gid)
+            for service, size in (('uc', 4096), ('ud', 1024)):
                 add(f'{service}_pingpong, {FAMILIES[gid]}, Rocade {role}', talk.pingpong, role,
                     service, gid, size, LARGEST)
-        for program in ('ib_write_bw', 'ib_read_bw'):
-            add(f'{program}, Rocade {role}', talk.perftest, role, program, '-s', 65536, '-n', 20)
 
 
 def plan_connections():
