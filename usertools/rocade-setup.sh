@@ -6,7 +6,7 @@
 #   rocade-setup.sh build test    to run its tests as well
 #   rocade-setup.sh build demo    for the quickstart: programs that use RDMA
 #   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
-#   rocade-setup.sh build demo compare  what rocade-compare.sh measures with
+#   rocade-setup.sh build demo compare  what rocade-compare.sh and test/perf measure with
 #   rocade-setup.sh build package to make Debian packages of it
 #   rocade-setup.sh on            to try it on another Debian (rocade-test.sh --on)
 #   rocade-setup.sh test interop  to talk to a Linux kernel's rxe in a virtual machine
@@ -27,7 +27,7 @@ declare -A packages=(
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
 		man-db zsh tmux python3-prometheus-client"
 	[ci]="clang-format libclang-rt-dev systemd"
-	[compare]="qperf ucx-utils gnuplot-nox rdma-core"
+	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"
 	[interop]="qemu-system-x86 tcpdump busybox-static cpio kmod rdma-core rdmacm-utils xz-utils

@@ -26,23 +26,18 @@ import sys
 import tempfile
 import time
 
-from rounds import CPUS, MAC, Engine, Veth, kept, sh, table, wait_until
+from rounds import CPUS, MAC, Engine, Veth, busy_cores, busy_seconds, kept, sh, table, wait_until
 
 OWN, PEER = '10.99.0.1', '10.99.0.2'
 KEYS = {'ping_us': 'ping, us', 'in_mbit': 'TCP to the kernel, Mbit/s',
         'out_mbit': 'TCP from the kernel, Mbit/s', 'cores': 'cores busy'}
+RATIOS = {key: head for key, head in KEYS.items() if key != 'cores'}
 PLAIN = 'plain TAP'
 PORT = 'net_af_packet0,iface=va,framesz=9216,blocksz=36864,framecnt=512'
 
 
 class NotHere(Exception):
     """A way that this machine does not have."""
-
-
-def busy_seconds():
-    words = pathlib.Path('/proc/stat').read_text(encoding='ascii').split('\n', 1)[0].split()[1:9]
-    user, nice, system, _idle, _wait, irq, softirq, _steal = map(int, words)
-    return (user + nice + system + irq + softirq) / os.sysconf('SC_CLK_TCK')
 
 
 class Place:
@@ -139,9 +134,10 @@ def measured(args):
     for _ in range(args.rounds):
         which = f'{time.time():.6f}'
         for name in WAYS:
+            others = busy_cores()
             found = one(args, name)
             if found:
-                figures.append({'way': name, 'round': which, **found})
+                figures.append({'way': name, 'round': which, 'others': others, **found})
     return figures
 
 
@@ -181,7 +177,7 @@ def main():
         print('\n'.join(f'figures {json.dumps(entry)}' for entry in figures))
         return
     figures = kept(args.keep, figures)
-    print(table(figures, KEYS) + '\n\n' + table(figures, KEYS, PLAIN))
+    print(table(figures, KEYS) + '\n\n' + table(figures, RATIOS, PLAIN))
 
 
 if __name__ == '__main__':

@@ -33,6 +33,20 @@ def wait_until(what, condition):
         time.sleep(0.05)
 
 
+def busy_seconds():
+    """Processor time that the whole machine has spent not idle, interrupts included."""
+    words = pathlib.Path('/proc/stat').read_text(encoding='ascii').split('\n', 1)[0].split()[1:9]
+    user, nice, system, _idle, _wait, irq, softirq, _steal = map(int, words)
+    return (user + nice + system + irq + softirq) / os.sysconf('SC_CLK_TCK')
+
+
+def busy_cores(seconds=0.5):
+    """How many others keep busy: what is measured then says less."""
+    before, begin = busy_seconds(), time.monotonic()
+    time.sleep(seconds)
+    return (busy_seconds() - before) / (time.monotonic() - begin)
+
+
 class Veth:
     """Two namespaces on a veth: va in a, vb in b."""
 
@@ -142,4 +156,6 @@ def table(figures, keys, first=None):
                        if key in entry and (not base or entry['round'] in base)])
                  for key in keys]
         lines.append(f'| {way} | ' + ' | '.join(cells) + ' |')
-    return '\n'.join(lines)
+    others = [entry['others'] for entry in figures if 'others' in entry]
+    return '\n'.join(lines) + f'\n\n{len({entry["round"] for entry in figures})} rounds; others ' \
+        f'had {cell(others)} cores before each figure'

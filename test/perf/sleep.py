@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from rounds import CPUS, Engine, Veth, kept, sh, table, wait_until
+from rounds import CPUS, Engine, Veth, busy_cores, kept, sh, table, wait_until
 
 OWN, PEER = '10.99.0.1', '10.99.0.2'
 KEYS = {'idle_percent': 'idle, % of a core', 'ping_us': 'ping, us',
@@ -78,7 +78,8 @@ def main():
             for idle in ('poll', 'sleep'):
                 way = f'{name}, idle = {idle}'
                 try:
-                    figures.append({'way': way, 'round': which, **one(args, *about, idle)})
+                    figures.append({'way': way, 'round': which, 'others': busy_cores(),
+                                    **one(args, *about, idle)})
                 except RuntimeError as why:
                     print(f'# {way}: {why}', file=sys.stderr)
     print(table(kept(args.keep, figures), KEYS))
