@@ -33,7 +33,7 @@ Action = collections.namedtuple('Action', 'said run')
 
 def read(path, default=''):
     try:
-        return pathlib.Path(path).read_text(encoding='utf-8').strip()
+        return pathlib.Path(path).read_text(encoding='utf-8', errors='replace').strip()
     except OSError:
         return default
 
@@ -189,7 +189,8 @@ class Node:
             if read(path) != 'rocaded':
                 continue
             try:
-                maps = (path.parent / 'numa_maps').read_text(encoding='utf-8')
+                maps = (path.parent / 'numa_maps').read_text(
+                    encoding='utf-8', errors='replace')
             except OSError:  # root may look
                 _, total, free = self.hugepages(numa_node)
                 return total * PAGE_MIB - free

@@ -148,12 +148,13 @@ groups_gather(struct gathering *list, const struct rcd_dev *dev)
 	list->dev = dev;
 	if (dev->lport.answers)
 		groups_add_own(list);
-	else if (dev->ifindex != 0)
-		err = groups_add_kernels(list);
+	/* Anybody may fill the kernel's list: those of queue pairs come before it. */
 	for (uint32_t i = 0; dev->shown && i < lcores->count; i++)
 		if (__atomic_load_n(&lcores->lcore[i]->mcast[dev->lport.index], __ATOMIC_RELAXED) !=
 			NULL)
 			rcd_lcore_call(lcores->lcore[i], groups_add_joined, list);
+	if (!dev->lport.answers && dev->ifindex != 0)
+		err = groups_add_kernels(list);
 	return err == 0 && list->crowded ? -ENOSPC : err;
 }
 
@@ -181,7 +182,7 @@ groups_give(struct rcd_dev *dev, bool always)
 	struct gathering *list = calloc(1, sizeof(*list));
 	bool heard_all = groups->kind == RCD_GROUPS_CROWDED;
 	int err = list != NULL ? groups_gather(list, dev) : -ENOMEM;
-	bool same = list != NULL && list->count == groups->count &&
+	bool same = list != NULL && list->count == groups->count && err == groups->err &&
 		memcmp(list->macs, groups->macs, list->count * sizeof(list->macs[0])) == 0;
 
 	/* It is asked once for a list: whether it takes that is not asked ten times a second. */
@@ -191,6 +192,7 @@ groups_give(struct rcd_dev *dev, bool always)
 	}
 	if (list != NULL) {
 		groups->count = list->count;
+		groups->err = err;
 		memcpy(groups->macs, list->macs, sizeof(groups->macs));
 	}
 	if (err == 0)

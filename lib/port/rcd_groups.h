@@ -33,6 +33,7 @@ enum rcd_groups_kind {
 struct rcd_groups {
 	enum rcd_groups_kind kind;
 	bool promiscuous; /**< asked for by the kernel, for its netdev */
+	int err;          /**< why the list lacks some; 0: it does not */
 	uint32_t count;
 	uint8_t macs[RCD_GROUPS_MAX][RCD_MAC_LEN]; /**< as the port was told, in order, each once */
 };
