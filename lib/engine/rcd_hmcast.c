@@ -72,6 +72,8 @@ rcd_hmcast_change(struct rcd_context *context, const struct rcd_ctrl_mcast_req *
 	/* Given back: what was left, and what was not entered, or had been before. */
 	if (attach ? err != 0 || mcast.had : err == 0)
 		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
-	rcd_groups_follow(context->dev);
+	/* It asks all lcores: not for requests that changed nothing. */
+	if (err == 0 && mcast.had != attach)
+		rcd_groups_follow(context->dev);
 	return err;
 }

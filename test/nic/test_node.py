@@ -212,6 +212,10 @@ def an_engines_pages_are_not_missing(machine):
         '7f2000000000 default anon=9 dirty=9 N0=9 kernelpagesize_kB=4')))
     tap.equal(machine.does('prepare', NIC)[0],
               "hugepages of NUMA node 0: 200 MiB free, 314 MiB an engine's", 'held')
+    # Anybody may give a process any name.
+    (machine.root / 'proc/78').mkdir()
+    (machine.root / 'proc/78/comm').write_bytes(b'\xff\xfe\n')
+    machine.does('prepare', NIC)
     # Those of the other node are not these, nor are those of somebody else.
     machine.put(PAGES.format(1) + '/free_hugepages', '100')
     tap.true(machine.does('prepare', OTHER)[0].startswith("echo '163'"), 'the other node')
