@@ -14,12 +14,10 @@ import textwrap
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import confine  # noqa: E402
 import tap  # noqa: E402
-from netns import Engine, Veth, run  # noqa: E402
-from nic_node import whole_checksums  # noqa: E402
+from netns import Engine, run  # noqa: E402
+from nic_node import JUMBO, OWN, OWN6, PEER, PEER6, cable  # noqa: E402
 
 MAC = '02:00:00:00:00:0a'
-OWN, PEER = '192.168.1.1', '192.168.1.2'
-OWN6, PEER6 = 'fd01::1', 'fd01::2'
 
 
 class Node:
@@ -32,7 +30,7 @@ class Node:
                            '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
         self.said = ''
         # Frames of 9000 bytes and more, in blocks that some of them fill.
-        self.port = 'net_af_packet_va,iface=va,framesz=9216,blocksz=36864,framecnt=512'
+        self.port = JUMBO
 
     def add(self, *more):
         self.engine.admin('link', 'add', 'r0', 'type', 'port', self.port, 'kernel', 'r0k', *more)
@@ -85,16 +83,8 @@ class Place:
     def __init__(self):
         self.stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
-            veth = Veth(9000)
-            stack.callback(veth.close)
-            for dev, address in (('va', f'{OWN}/24'), ('va', f'{OWN6}/64')):
-                run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', dev)
+            veth = stack.enter_context(cable(9000))
             run('ip', '-n', veth.a, 'link', 'set', 'va', 'address', MAC)
-            for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
-                              ('ipv4/conf/va/rp_filter', 1)):
-                run('ip', 'netns', 'exec', veth.a, 'sh', '-c',
-                    f'echo {val} > /proc/sys/net/{name}')
-            whole_checksums(veth.b, 'vb')
             self.node = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()))
             stack.callback(self.node.stop)
             tap.true(self.node.engine.up() and self.node.peer.up(),

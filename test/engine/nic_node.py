@@ -84,16 +84,25 @@ class Node:
 
 
 @contextlib.contextmanager
-def node(lcores=TWO, idle='auto', mtu=1500):
-    with contextlib.ExitStack() as stack:
-        veth = Veth(mtu)
-        stack.callback(veth.close)
+def cable(mtu):
+    """The veth, whose end va is left alone by A's kernel."""
+    veth = Veth(mtu)
+    try:
         for address in (f'{OWN}/24', f'{OWN6}/64'):
             run('ip', '-n', veth.a, 'addr', 'del', address, 'dev', 'va')
         for name, val in (('ipv6/conf/va/disable_ipv6', 1), ('ipv4/conf/va/arp_ignore', 1),
                           ('ipv4/conf/va/rp_filter', 1)):
             run('ip', 'netns', 'exec', veth.a, 'sh', '-c', f'echo {val} > /proc/sys/net/{name}')
         whole_checksums(veth.b, 'vb')
+        yield veth
+    finally:
+        veth.close()
+
+
+@contextlib.contextmanager
+def node(lcores=TWO, idle='auto', mtu=1500):
+    with contextlib.ExitStack() as stack:
+        veth = stack.enter_context(cable(mtu))
         there = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()), lcores, idle,
                      mtu)
         stack.callback(there.stop)
