@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <rte_bus_vdev.h>
-#include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -19,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "begin.h"
 #include "rcd_pmd_impair.h"
 #include "rcd_tap.h"
 
@@ -503,13 +503,8 @@ main(void)
 		RCD_TEST(no_rules_where_it_has_none),
 		RCD_TEST(stops_and_goes),
 	};
-	static char args[][24] = { "test_impair_steer", "--no-huge", "-m", "64", "--no-shconf",
-		"--no-pci", "--no-telemetry", "--log-level=1" };
-	char *argv[RTE_DIM(args)];
 
-	for (size_t i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init((int)RTE_DIM(args), argv) < 0 || open_port() != 0) {
+	if (begin_eal("impair_steer") != 0 || open_port() != 0) {
 		printf("Bail out! no port\n");
 		return 1;
 	}

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <rte_bus_vdev.h>
-#include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
@@ -15,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "begin.h"
 #include "rcd_pmd_impair.h"
 #include "rcd_tap.h"
 
@@ -318,13 +318,8 @@ main(void)
 		RCD_TEST(wrong_arguments),
 		RCD_TEST(removal),
 	};
-	static char args[][24] = { "test_impair_traits", "--no-huge", "-m", "64", "--no-shconf",
-		"--no-pci", "--no-telemetry", "--log-level=1" };
-	char *argv[RTE_DIM(args)];
 
-	for (size_t i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init((int)RTE_DIM(args), argv) < 0 || open_port() != 0) {
+	if (begin_eal("impair_traits") != 0 || open_port() != 0) {
 		printf("Bail out! no port\n");
 		return 1;
 	}
