@@ -26,3 +26,12 @@ rcd_text_find(const char *const *words, int count, const char *text)
 			return i;
 	return -1;
 }
+
+bool
+rcd_text_printable(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}

@@ -18,4 +18,8 @@ rcd_text_take(char *dst, size_t size, const char *text);
 int
 rcd_text_find(const char *const *words, int count, const char *text);
 
+/** Whether it can be shown to people, in logs and on terminals: it has no control characters. */
+bool
+rcd_text_printable(const char *text);
+
 #endif /* RCD_TEXT_H */

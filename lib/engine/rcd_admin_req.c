@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rcd_text.h"
+
 /* One object and nothing in it that nests: the parser, which recurses, is not asked otherwise. */
 static bool
 admin_req_flat(const char *text)
@@ -29,22 +31,13 @@ admin_req_flat(const char *text)
 	return begun <= 1;
 }
 
-static bool
-admin_req_printable(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return false;
-	return true;
-}
-
 /* @return what is wrong with a member, or NULL */
 static const char *
 admin_req_member(struct rcd_admin_req *req, const char *key, const json_t *val)
 {
 	if (!json_is_string(val))
 		return "is not a text";
-	if (!admin_req_printable(json_string_value(val)))
+	if (!rcd_text_printable(json_string_value(val)))
 		return "has control characters";
 	if (strcmp(key, "op") == 0) {
 		req->op = json_string_value(val);
@@ -65,12 +58,12 @@ admin_req_take(struct rcd_admin_req *req, char *error, size_t error_len)
 
 	json_object_foreach(req->json, key, val)
 	{
-		const char *what = admin_req_printable(key) ? admin_req_member(req, key, val)
-							    : "has control characters in its name";
+		const char *what = rcd_text_printable(key) ? admin_req_member(req, key, val)
+							   : "has control characters in its name";
 
 		if (what != NULL) {
 			snprintf(error, error_len, "the request's member %.40s %s",
-				admin_req_printable(key) ? key : "?", what);
+				rcd_text_printable(key) ? key : "?", what);
 			return -EINVAL;
 		}
 	}

@@ -18,6 +18,7 @@
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_lport.h"
+#include "rcd_ring.h"
 #include "rcd_thread.h"
 #include "rcd_tx.h"
 
@@ -48,23 +49,13 @@ rcd_exception_init(struct rcd_exception *exception, uint32_t serial, int socket_
 	return exception->wake_fd >= 0 ? 0 : -errno;
 }
 
-static void
-exception_free_ring(struct rte_ring *ring)
-{
-	void *mbuf;
-
-	while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
-		rte_pktmbuf_free(mbuf);
-	rte_ring_free(ring);
-}
-
 void
 rcd_exception_fini(struct rcd_exception *exception)
 {
 	RCD_ON_CONTROL();
-	exception_free_ring(exception->to);
-	exception_free_ring(exception->from);
-	exception_free_ring(exception->back);
+	rcd_ring_free(exception->to);
+	rcd_ring_free(exception->from);
+	rcd_ring_free(exception->back);
 	if (exception->wake_fd >= 0)
 		close(exception->wake_fd);
 	exception->to = NULL;

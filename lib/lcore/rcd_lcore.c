@@ -24,6 +24,7 @@
 #include "rcd_lport.h"
 #include "rcd_mcast.h"
 #include "rcd_reorder.h"
+#include "rcd_ring.h"
 #include "rcd_shm.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
@@ -99,16 +100,6 @@ rcd_lcore_create(
 	return 0;
 }
 
-static void
-lcore_drain(struct rte_ring *ring)
-{
-	void *mbuf;
-
-	while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
-		rte_pktmbuf_free(mbuf);
-	rte_ring_free(ring);
-}
-
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore)
 {
@@ -117,9 +108,9 @@ rcd_lcore_destroy(struct rcd_lcore *lcore)
 		return;
 	rte_pktmbuf_free_bulk(lcore->spare, lcore->spare_count);
 	rte_pktmbuf_free_bulk(lcore->rest.mbufs, lcore->rest.count);
-	lcore_drain(lcore->rest.groups);
-	lcore_drain(lcore->handover);
-	lcore_drain(lcore->loop);
+	rcd_ring_free(lcore->rest.groups);
+	rcd_ring_free(lcore->handover);
+	rcd_ring_free(lcore->loop);
 	rte_ring_free(lcore->calls);
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		rcd_mcast_table_destroy(lcore->mcast[i]);

@@ -33,6 +33,7 @@
 #include "rcd_memif.h"
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
+#include "rcd_ring.h"
 #include "rcd_steer.h"
 #include "rcd_thread.h"
 #include "rcd_tuntap.h"
@@ -112,14 +113,8 @@ void
 rcd_detach_wire_rings(const struct rcd_dev *dev)
 {
 	RCD_ON_CONTROL();
-	for (uint16_t i = 0; i < RCD_LCORES_MAX; i++) {
-		struct rte_ring *ring = attach_wire_ring(dev, i, false);
-		void *mbuf;
-
-		while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
-			rte_pktmbuf_free(mbuf);
-		rte_ring_free(ring);
-	}
+	for (uint16_t i = 0; i < RCD_LCORES_MAX; i++)
+		rcd_ring_free(attach_wire_ring(dev, i, false));
 }
 
 /*

@@ -331,16 +331,6 @@ dev_conf_fits(enum rcd_link_key key, enum rcd_attach_type attach)
 	return (link_keys[key].kinds & 1u << attach) != 0;
 }
 
-/* What comes from outside is shown to people: in logs, on terminals. */
-static bool
-dev_conf_printable(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return false;
-	return true;
-}
-
 int
 rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, char *error,
 	size_t error_len)
@@ -355,10 +345,10 @@ rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, 
 
 	if (index < 0) {
 		snprintf(error, error_len, "%.40s: no such key in a device; there are%s",
-			dev_conf_printable(key) ? key : "?", known);
+			rcd_text_printable(key) ? key : "?", known);
 		return -ENOENT;
 	}
-	what = dev_conf_printable(value) ? link_keys[index].take(conf, value)
+	what = rcd_text_printable(value) ? link_keys[index].take(conf, value)
 					 : "no control characters";
 	if (what != NULL) {
 		snprintf(error, error_len, "%s: %s", key, what);

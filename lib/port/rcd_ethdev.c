@@ -55,14 +55,20 @@ rcd_ethdev_make_pool(struct rcd_dev *dev, uint32_t count, uint16_t room)
 	return dev->pool != NULL ? 0 : -ENOMEM;
 }
 
+bool
+rcd_ethdev_is_nic(const struct rte_device *device)
+{
+	RCD_ON_CONTROL();
+	return device != NULL && strcmp(rte_bus_name(rte_dev_bus(device)), "pci") == 0;
+}
+
 const struct rte_device *
 rcd_ethdev_nic(uint16_t port_id)
 {
 	struct rte_eth_dev_info info;
 
 	RCD_ON_CONTROL();
-	if (rte_eth_dev_info_get(port_id, &info) != 0 || info.device == NULL ||
-		strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") != 0)
+	if (rte_eth_dev_info_get(port_id, &info) != 0 || !rcd_ethdev_is_nic(info.device))
 		return NULL;
 	return info.device;
 }

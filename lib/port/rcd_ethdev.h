@@ -8,6 +8,7 @@
 #ifndef RCD_ETHDEV_H
 #define RCD_ETHDEV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,10 @@ struct rte_device;
  */
 int
 rcd_ethdev_make_pool(struct rcd_dev *dev, uint32_t count, uint16_t room);
+
+/** Whether a device is on a PCI bus. NULL is allowed, and none. */
+bool
+rcd_ethdev_is_nic(const struct rte_device *device);
 
 /** The device on a PCI bus that a port belongs to. @return NULL: it is of another kind */
 const struct rte_device *

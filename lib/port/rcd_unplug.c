@@ -8,11 +8,9 @@
 #include "rcd_unplug.h"
 
 #include <errno.h>
-#include <rte_bus.h>
 #include <rte_common.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "rcd_dev.h"
@@ -56,7 +54,7 @@ unplug_watch_nic(struct rcd_dev *dev)
 	const struct rte_device *nic = dev->wrapped;
 	int err;
 
-	if (nic == NULL || strcmp(rte_bus_name(rte_dev_bus(nic)), "pci") != 0)
+	if (!rcd_ethdev_is_nic(nic))
 		nic = rcd_ethdev_nic(dev->lport.port_id);
 	if (nic == NULL)
 		return;

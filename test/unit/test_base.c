@@ -16,6 +16,7 @@
 #include "rcd_psn.h"
 #include "rcd_sequence.h"
 #include "rcd_tap.h"
+#include "rcd_text.h"
 
 static void
 psn_known_distances(void)
@@ -205,6 +206,19 @@ sequence_is_the_published_one(void)
 		CU_ASSERT_EQUAL(rcd_sequence_next(&sequence), numbers[i]);
 }
 
+/* Letters of other alphabets are, in UTF-8. */
+static void
+printable_texts(void)
+{
+	static const char *const not [] = { "\n", "a\tb", "\x1b[2J", "\x7f", "a\x01" };
+	static const char *const are[] = { "", " ", "a~", "\xc3\xa9\xe2\x82\xac" };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(not ); i++)
+		CU_ASSERT(!rcd_text_printable(not [i]));
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(are); i++)
+		CU_ASSERT(rcd_text_printable(are[i]));
+}
+
 int
 main(void)
 {
@@ -218,6 +232,7 @@ main(void)
 		RCD_TEST(powers_of_two),
 		RCD_TEST(multiples),
 		RCD_TEST(sequence_is_the_published_one),
+		RCD_TEST(printable_texts),
 	};
 
 	return rcd_tap_run("base", tests, RCD_ARRAY_COUNT(tests));

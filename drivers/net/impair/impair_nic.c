@@ -58,12 +58,18 @@ impair_nic_forget_rules(struct impair_nic *nic)
 }
 
 static void
-impair_nic_free_ring(struct rte_ring *ring)
+impair_nic_empty_ring(struct rte_ring *ring)
 {
 	void *mbuf;
 
 	while (ring != NULL && rte_ring_dequeue(ring, &mbuf) == 0)
 		rte_pktmbuf_free(mbuf);
+}
+
+static void
+impair_nic_free_ring(struct rte_ring *ring)
+{
+	impair_nic_empty_ring(ring);
 	rte_ring_free(ring);
 }
 
@@ -81,11 +87,8 @@ impair_nic_destroy(struct impair_nic *nic)
 void
 impair_nic_clear(struct impair_nic *nic)
 {
-	void *mbuf;
-
 	for (uint16_t i = 0; i < IMPAIR_QUEUES; i++)
-		while (nic->rings[i] != NULL && rte_ring_dequeue(nic->rings[i], &mbuf) == 0)
-			rte_pktmbuf_free(mbuf);
+		impair_nic_empty_ring(nic->rings[i]);
 }
 
 int
