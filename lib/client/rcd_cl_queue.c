@@ -227,8 +227,11 @@ rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 		return 0;
 	}
 	for (uint32_t i = 0; i < taken; i++) {
-		slots[kept] = cq->slots[(cq->consumer + i) & cq->mask];
-		kept += slots[kept].status != RCD_CQ_VOID;
+		const struct rcd_cq_slot *slot = &cq->slots[(cq->consumer + i) & cq->mask];
+
+		/* Asked of the source: of the copy, each turn would wait for the one before it. */
+		slots[kept] = *slot;
+		kept += slot->status != RCD_CQ_VOID;
 	}
 	cq->consumer += taken;
 	rcd_shm_store(&cq->shm->consumer, cq->consumer);

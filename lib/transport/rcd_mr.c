@@ -489,17 +489,49 @@ typedef uint64_t __attribute__((may_alias)) word64;
 typedef uint32_t __attribute__((may_alias)) word32;
 typedef uint16_t __attribute__((may_alias)) word16;
 
-/* Stores one word of this type behind all stores before it, and moves on. */
-#define STORE_WORD(type)                                                                           \
+/* Stores n words of this type, each behind all stores before it, and moves on. */
+#define STORE_WORDS(type, n)                                                                       \
 	do {                                                                                       \
-		type word;                                                                         \
+		for (size_t i = 0; i < (n); i++) {                                                 \
+			type word;                                                                 \
                                                                                                    \
-		memcpy(&word, src, sizeof(word));                                                  \
-		__atomic_store_n((type *)(void *)dst, word, __ATOMIC_RELEASE);                     \
-		src += sizeof(word);                                                               \
-		dst += sizeof(word);                                                               \
-		len -= sizeof(word);                                                               \
+			memcpy(&word, src + i * sizeof(word), sizeof(word));                       \
+			__atomic_store_n((type *)(void *)dst + i, word, __ATOMIC_RELEASE);         \
+		}                                                                                  \
+		src += (n) * sizeof(type);                                                         \
+		dst += (n) * sizeof(type);                                                         \
+		len -= (n) * sizeof(type);                                                         \
 	} while (0)
+
+/* At most a cache line. */
+static inline void
+mr_copy_words(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	if (len >= 1 && (uintptr_t)dst % 2 != 0)
+		STORE_WORDS(uint8_t, 1);
+	if (len >= 2 && (uintptr_t)dst % 4 != 0)
+		STORE_WORDS(word16, 1);
+	if (len >= 4 && (uintptr_t)dst % 8 != 0)
+		STORE_WORDS(word32, 1);
+	while (len >= 32)
+		STORE_WORDS(word64, 4);
+	while (len >= 8)
+		STORE_WORDS(word64, 1);
+	if (len >= 4)
+		STORE_WORDS(word32, 1);
+	if (len >= 2)
+		STORE_WORDS(word16, 1);
+	if (len >= 1)
+		STORE_WORDS(uint8_t, 1);
+}
+
+/* More than that. Apart, as what calls nothing has no registers to keep. */
+static __attribute__((noinline)) void
+mr_copy_lines(uint8_t *dst, const uint8_t *src, size_t before, size_t tail)
+{
+	memcpy(dst, src, before);
+	mr_copy_words(dst + before, src + before, tail);
+}
 
 /*
  * Programs poll the last byte of a message, or its last word, and take all in front of it for
@@ -509,33 +541,14 @@ typedef uint16_t __attribute__((may_alias)) word16;
 static inline void
 mr_copy_upwards(uint8_t *dst, const uint8_t *src, size_t len)
 {
-	size_t tail;
+	size_t tail = ((uintptr_t)dst + len - 1) % CACHE_LINE + 1;
 
-	if (len == 8 && (uintptr_t)dst % 8 == 0) {
-		STORE_WORD(word64);
-		return;
-	}
-	tail = ((uintptr_t)dst + len - 1) % CACHE_LINE + 1;
-	if (len > tail) {
-		memcpy(dst, src, len - tail);
-		dst += len - tail;
-		src += len - tail;
-		len = tail;
-	}
-	if (len >= 1 && (uintptr_t)dst % 2 != 0)
-		STORE_WORD(uint8_t);
-	if (len >= 2 && (uintptr_t)dst % 4 != 0)
-		STORE_WORD(word16);
-	if (len >= 4 && (uintptr_t)dst % 8 != 0)
-		STORE_WORD(word32);
-	while (len >= 8)
-		STORE_WORD(word64);
-	if (len >= 4)
-		STORE_WORD(word32);
-	if (len >= 2)
-		STORE_WORD(word16);
-	if (len >= 1)
-		STORE_WORD(uint8_t);
+	if (len == 8 && (uintptr_t)dst % 8 == 0)
+		STORE_WORDS(word64, 1);
+	else if (len > tail)
+		mr_copy_lines(dst, src, len - tail, tail);
+	else
+		mr_copy_words(dst, src, len);
 }
 
 static int
@@ -556,16 +569,23 @@ rcd_mr_atomic_foreign(const struct rcd_mr_table *table, void *user, uint8_t *bas
 	return table->foreign.atomic(table->foreign.arg, user, base, what, original);
 }
 
-int
-rcd_mr_write(
+static __attribute__((noinline)) int
+mr_write_watched(
 	const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src, size_t len)
 {
 	int err;
 
-	if (__builtin_expect(table->watch == NULL, 1))
-		return mr_write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, true);
 	err = mr_write_memory(table, user, base, src, len);
 	table->watch(table->watch_arg, false);
 	return err;
+}
+
+int
+rcd_mr_write(
+	const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src, size_t len)
+{
+	if (__builtin_expect(table->watch != NULL, 0))
+		return mr_write_watched(table, user, base, src, len);
+	return mr_write_memory(table, user, base, src, len);
 }
