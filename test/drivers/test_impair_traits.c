@@ -251,8 +251,8 @@ wrong_arguments(void)
 {
 	static const char *const wrong[] = { "segment=31", "segment=65536", "segment=-1", "strip=2",
 		"link=2", "link=", "remove=2", "groups=3", "groups=0", "groups=257", "vlans=0",
-		"vlans=4096", "vlans=3", "promiscuous=1", "promiscuous=x", "pause=0", "lost=missed",
-		"lost=never", "lost=" };
+		"vlans=4096", "vlans=3", "vlans_off=1", "vlans_off=2", "promiscuous=1",
+		"promiscuous=x", "pause=0", "lost=missed", "lost=never", "lost=" };
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
 		char error[256] = "";

@@ -52,6 +52,7 @@ impair_args_again(struct impair_args *args, const struct impair_args *now)
 	args->flow = now->flow;
 	args->groups = now->groups;
 	args->vlans = now->vlans;
+	args->vlans_off = now->vlans_off;
 	args->promiscuous = now->promiscuous;
 	args->pause = now->pause;
 	args->lost = now->lost;
@@ -62,8 +63,9 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
 {
 	return strcmp(args->port, other->port) == 0 && args->queues == other->queues &&
 		args->flow == other->flow && args->groups == other->groups &&
-		args->vlans == other->vlans && args->promiscuous == other->promiscuous &&
-		args->pause == other->pause && args->lost == other->lost;
+		args->vlans == other->vlans && args->vlans_off == other->vlans_off &&
+		args->promiscuous == other->promiscuous && args->pause == other->pause &&
+		args->lost == other->lost;
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -119,6 +121,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "strip", 0, 1, .flag = &args->strip },
 		{ "groups", 0, GROUPS_MAX, .to = &args->groups },
 		{ "vlans", 0, RTE_ETHER_MAX_VLAN_ID, .to = &args->vlans },
+		{ "vlans_off", 0, 1, .flag = &args->vlans_off },
 		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
 		{ "pause", 0, 1, .flag = &args->pause },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
@@ -187,7 +190,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
 		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups", "vlans",
-		"promiscuous", "pause", "lost", NULL };
+		"vlans_off", "promiscuous", "pause", "lost", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

@@ -458,10 +458,8 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 		return err;
 	if (!impair_args_same(&next, &dev->args)) {
 		snprintf(error, error_len,
-			"the wrapped port, queues, flow, groups, vlans, promiscuous, pause and "
-			"lost can't "
-			"be "
-			"changed");
+			"the wrapped port, queues, flow, groups, vlans, vlans_off, promiscuous, "
+			"pause and lost can't be changed");
 		return -EINVAL;
 	}
 	impair_ethdev_take_args(dev, &next);

@@ -112,16 +112,23 @@ impair_ops_vlan_filter_set(struct rte_eth_dev *eth, uint16_t id, int on)
 	return impair_filter_set_vlan(&dev->filter, id, on);
 }
 
-/* Ours filters always. */
+/* Ours filters until it is told not to, or always. */
 int
 impair_ops_vlan_offload_set(struct rte_eth_dev *eth, int mask)
 {
-	const struct impair_dev *dev = eth->data->dev_private;
+	struct impair_dev *dev = eth->data->dev_private;
 	int inner = rte_eth_dev_get_vlan_offload(dev->port_id);
 
-	(void)mask;
-	if (inner < 0 || dev->args.vlans != 0)
-		return inner < 0 ? inner : 0;
+	if (inner < 0)
+		return inner;
+	if (dev->args.vlans != 0) {
+		rte_spinlock_lock(&dev->filter.lock);
+		if (dev->args.vlans_off && (mask & RTE_ETH_VLAN_FILTER_MASK))
+			dev->filter.vlans_off = !(eth->data->dev_conf.rxmode.offloads &
+				RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
+		rte_spinlock_unlock(&dev->filter.lock);
+		return 0;
+	}
 	return rte_eth_dev_set_vlan_offload(
 		dev->port_id, rte_eth_dev_get_vlan_offload(eth->data->port_id));
 }
