@@ -73,7 +73,9 @@ chores_check_links(void *arg, uint64_t now_ns)
 				rcd_ethdev_reset(dev);
 				rcd_dev_set_mtu(dev, dev->mtu);
 			}
-			rcd_groups_follow(dev);
+			if (dev->tuntap != NULL && rcd_groups_matter(dev))
+				rcd_netlink_sync_link(dev);
+			rcd_groups_look(dev);
 			rcd_dev_check_link(dev);
 		}
 	}

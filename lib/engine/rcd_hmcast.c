@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Who is in which multicast group.
+ * Who is in which multicast group: lcores know it for packets, and queue pairs have a list for the
+ * control thread, which counts for their device what its port is to hear.
  */
 #include "rcd_hmcast.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "rcd_check.h"
 #include "rcd_context.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
@@ -19,6 +22,12 @@
 #include "rcd_quota.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
+
+/** What the control thread knows of one. */
+struct rcd_membership {
+	struct rcd_membership *next;
+	struct rcd_gid group;
+};
 
 struct mcast {
 	struct rcd_hqp *hqp;
@@ -44,6 +53,89 @@ hmcast_change_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return err;
 }
 
+/* @return NULL: no memory */
+static struct rcd_membership *
+hmcast_begin(struct rcd_dev *dev, const struct rcd_gid *group)
+{
+	struct rcd_membership *membership = malloc(sizeof(*membership));
+
+	if (membership == NULL)
+		return NULL;
+	membership->group = *group;
+	if (rcd_groups_join(dev, group) == 0)
+		return membership;
+	free(membership);
+	return NULL;
+}
+
+static void
+hmcast_end(struct rcd_dev *dev, struct rcd_membership *membership)
+{
+	rcd_groups_leave(dev, &membership->group);
+	free(membership);
+}
+
+static void
+hmcast_forget(struct rcd_dev *dev, struct rcd_hqp *hqp, const struct rcd_gid *group)
+{
+	struct rcd_membership **at = &hqp->memberships;
+	struct rcd_membership *gone;
+
+	while (*at != NULL && !rcd_gid_eq(&(*at)->group, group))
+		at = &(*at)->next;
+	RCD_CHECK(*at != NULL);
+	gone = *at;
+	*at = gone->next;
+	hmcast_end(dev, gone);
+}
+
+void
+rcd_hmcast_end(struct rcd_context *context, struct rcd_hqp *hqp)
+{
+	struct rcd_membership *membership;
+
+	RCD_ON_CONTROL();
+	while ((membership = hqp->memberships) != NULL) {
+		hqp->memberships = membership->next;
+		hmcast_end(context->dev, membership);
+	}
+}
+
+static int
+hmcast_attach(struct rcd_context *context, struct mcast *mcast)
+{
+	struct rcd_membership *membership;
+	int err = rcd_quota_charge(&context->quota, RCD_RESOURCE_GROUPS, 1);
+
+	if (err != 0)
+		return err;
+	membership = hmcast_begin(context->dev, &mcast->group);
+	err = membership != NULL
+		? rcd_lcore_call(context->client.lcore, hmcast_change_on_lcore, mcast)
+		: -ENOMEM;
+	if (err == 0 && !mcast->had) {
+		membership->next = mcast->hqp->memberships;
+		mcast->hqp->memberships = membership;
+		return 0;
+	}
+	if (membership != NULL)
+		hmcast_end(context->dev, membership);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
+	return err;
+}
+
+static int
+hmcast_detach(struct rcd_context *context, struct mcast *mcast)
+{
+	int err = rcd_lcore_call(context->client.lcore, hmcast_change_on_lcore, mcast);
+
+	if (err != 0)
+		return err;
+	hmcast_forget(context->dev, mcast->hqp, &mcast->group);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
+	return 0;
+}
+
 int
 rcd_hmcast_change(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach)
 {
@@ -63,16 +155,7 @@ rcd_hmcast_change(struct rcd_context *context, const struct rcd_ctrl_mcast_req *
 			return -ENOMEM;
 		__atomic_store_n(&lcore->mcast[index], table, __ATOMIC_RELEASE);
 	}
-	if (attach) {
-		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_GROUPS, 1);
-		if (err != 0)
-			return err;
-	}
-	err = rcd_lcore_call(lcore, hmcast_change_on_lcore, &mcast);
-	/* Given back: what was left, and what was not entered, or had been before. */
-	if (attach ? err != 0 || mcast.had : err == 0)
-		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_GROUPS, 1);
-	/* It asks all lcores: not for requests that changed nothing. */
+	err = attach ? hmcast_attach(context, &mcast) : hmcast_detach(context, &mcast);
 	if (err == 0 && mcast.had != attach)
 		rcd_groups_follow(context->dev);
 	return err;

@@ -13,6 +13,7 @@
 #include "rcd_ctrl.h"
 
 struct rcd_context;
+struct rcd_hqp;
 
 /**
  * A queue pair joins a group, or leaves it.
@@ -21,5 +22,9 @@ struct rcd_context;
  */
 int
 rcd_hmcast_change(struct rcd_context *context, const struct rcd_ctrl_mcast_req *req, bool attach);
+
+/** No lcore knows the queue pair any more: what it was in is no more its device's to hear. */
+void
+rcd_hmcast_end(struct rcd_context *context, struct rcd_hqp *hqp);
 
 #endif /* RCD_HMCAST_H */

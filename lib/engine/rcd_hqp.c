@@ -15,6 +15,7 @@
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
+#include "rcd_hmcast.h"
 #include "rcd_hop.h"
 #include "rcd_host.h"
 #include "rcd_late.h"
@@ -147,6 +148,7 @@ rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 	RCD_ON_CONTROL();
 	rcd_qpns_give(context->all->conf.qpns, hqp->qpn);
 	rcd_hop_put(context->all->conf.ports->hops, hqp->hop_held);
+	rcd_hmcast_end(context, hqp);
 	free(hqp->resources);
 	free(hqp->qp);
 	free(hqp);

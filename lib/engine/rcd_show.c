@@ -92,6 +92,8 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_text(show, "steering", rcd_steer_name(dev->steer.kind));
 	if (dev->groups.kind != RCD_GROUPS_UNTOLD)
 		show_text(show, "multicast", rcd_groups_name(dev->groups.kind));
+	if (dev->groups.kind == RCD_GROUPS_LISTED)
+		show_number(show, "multicast_unheard", dev->groups.unheard);
 	if (dev->pause != RCD_PAUSE_KEEP)
 		show_text(show, "pause", rcd_pause_name(dev->pause));
 	if (netdev != NULL)

@@ -161,7 +161,8 @@ struct rcd_hqp {
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
-	uint32_t groups;         /**< that it is attached to */
+	uint32_t groups;                    /**< that it is attached to */
+	struct rcd_membership *memberships; /**< in those (rcd_hmcast.c) */
 	void *resources;         /**< of its responder, when they are more than the usual number */
 	uint32_t resource_count; /**< of those */
 };

@@ -7,16 +7,19 @@
 
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
+#include "rcd_groups.h"
 #include "rcd_hop.h"
 #include "rcd_log.h"
 #include "rcd_neigh.h"
@@ -25,10 +28,12 @@
 #include "rcd_ports.h"
 #include "rcd_rtnl.h"
 #include "rcd_tuntap.h"
+#include "rcd_vlans.h"
 
 #define BUFFER_BYTES  32768
 #define READS_AT_ONCE 64
-#define DUMPS_MAX     3 /**< attempts at a list that changes while it is read */
+#define ALLMULTI      61 /**< IFLA_ALLMULTI, of Linux 6.0 */
+#define DUMPS_MAX     3  /**< attempts at a list that changes while it is read */
 
 struct rcd_netlink {
 	struct mnl_socket *changes;
@@ -130,6 +135,7 @@ struct netlink_link {
 	bool has_mac;
 	uint8_t mac[RCD_MAC_LEN];
 	bool has_promiscuity, promiscuous;
+	bool has_groups, all_groups;
 	bool has_xdp, xdp;
 };
 
@@ -143,12 +149,17 @@ netlink_read_link(const struct nlmsghdr *nlh, struct netlink_link *link)
 	if (nlh->nlmsg_type == RTM_DELLINK)
 		return;
 	link->up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
+	/* What others than its owner want is counted by kernels that tell. */
+	link->has_groups = true;
+	link->all_groups = (info->ifi_flags & IFF_ALLMULTI) != 0;
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == IFLA_MTU) {
 			link->mtu = mnl_attr_get_u32(attr);
 		} else if (mnl_attr_get_type(attr) == IFLA_PROMISCUITY) {
 			link->has_promiscuity = true;
 			link->promiscuous = mnl_attr_get_u32(attr) > 0;
+		} else if (mnl_attr_get_type(attr) == ALLMULTI) {
+			link->all_groups |= mnl_attr_get_u32(attr) > 0;
 		} else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
 			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN) {
 			link->has_mac = true;
@@ -169,6 +180,8 @@ netlink_take_link(struct rcd_dev *dev, const struct netlink_link *link)
 		netlink_take_mtu(dev, link->mtu);
 	if (link->has_promiscuity && dev->tuntap != NULL)
 		rcd_tuntap_follow_promiscuity(dev, link->promiscuous);
+	if (link->has_groups && dev->tuntap != NULL)
+		rcd_groups_set_all(dev, link->all_groups);
 	if (link->has_mac)
 		netlink_take_mac(dev, link->mac);
 	if (link->has_xdp)
@@ -182,6 +195,74 @@ netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 
 	netlink_read_link(nlh, &link);
 	netlink_take_link(dev, &link);
+}
+
+/* The tag that netdevs of a VLAN put on. @return -1: it is no such netdev */
+static int
+netlink_read_vlan(const struct nlattr *info)
+{
+	const struct nlattr *data = NULL;
+	struct nlattr *attr;
+	bool vlan = false;
+	int id = -1;
+
+	mnl_attr_for_each_nested(attr, info) {
+		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
+			vlan = mnl_attr_get_payload_len(attr) >= 4 &&
+				memcmp(mnl_attr_get_payload(attr), "vlan", 4) == 0;
+		else if (mnl_attr_get_type(attr) == IFLA_INFO_DATA)
+			data = attr;
+	}
+	if (!vlan || data == NULL)
+		return -1;
+	mnl_attr_for_each_nested(attr, data) {
+		if (mnl_attr_get_type(attr) == IFLA_VLAN_ID && mnl_attr_get_payload_len(attr) == 2)
+			id = mnl_attr_get_u16(attr);
+		/* NICs look at the usual tags alone. */
+		else if (mnl_attr_get_type(attr) == IFLA_VLAN_PROTOCOL &&
+			mnl_attr_get_payload_len(attr) == 2 &&
+			mnl_attr_get_u16(attr) != htons(ETH_P_8021Q))
+			return -1;
+	}
+	return id;
+}
+
+/*
+ * A netdev came or went, perhaps one of a VLAN on one that is ours. Who moves to another namespace
+ * goes from here, and still carries frames.
+ */
+static struct rcd_dev *
+netlink_take_vlan(struct rcd_ports *ports, const struct nlmsghdr *nlh)
+{
+	bool there = nlh->nlmsg_type == RTM_NEWLINK;
+	struct rcd_dev *dev = NULL;
+	struct nlattr *attr;
+	bool elsewhere = false;
+	int id = -1;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct ifinfomsg)) {
+		if (mnl_attr_get_type(attr) == IFLA_LINK && mnl_attr_get_payload_len(attr) == 4)
+			dev = netlink_dev_of(ports, mnl_attr_get_u32(attr));
+		else if (mnl_attr_get_type(attr) == IFLA_LINKINFO)
+			id = netlink_read_vlan(attr);
+		/* Of its link, or of itself from now on. */
+		else if (mnl_attr_get_type(attr) == IFLA_LINK_NETNSID ||
+			mnl_attr_get_type(attr) == IFLA_NEW_NETNSID)
+			elsewhere = true;
+	}
+	if (dev == NULL || dev->tuntap == NULL || id < 0 || elsewhere)
+		return NULL;
+	rcd_vlans_set_kernels(dev, (uint16_t)id, there);
+	return dev;
+}
+
+static int
+netlink_on_listed_link(const struct nlmsghdr *nlh, void *arg)
+{
+	struct rcd_netlink *netlink = arg;
+
+	netlink_take_vlan(netlink->ports, nlh);
+	return MNL_CB_OK;
 }
 
 static void
@@ -253,11 +334,16 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 
 		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ifi_index);
 		/* A bridge tells of its ports by messages of the same kind. */
-		if (dev != NULL && info->ifi_family == AF_UNSPEC) {
+		if (info->ifi_family != AF_UNSPEC)
+			break;
+		if (dev != NULL) {
 			netlink_on_link(dev, nlh);
 			if (dev->started)
 				rcd_dev_check_link(dev);
 		}
+		dev = netlink_take_vlan(netlink->ports, nlh);
+		if (dev != NULL)
+			rcd_vlans_follow(dev);
 		break;
 	}
 	case RTM_NEWADDR:
@@ -328,20 +414,21 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 	netlink->complained &= netlink_sync_all(ports) != 0;
 }
 
-/* A list of one kind; entries of other netdevs are passed over by netlink_on_message(). */
+/* A list of one kind; entries of other netdevs are passed over. */
 static int
-netlink_dump(struct rcd_netlink *netlink, uint16_t type, uint8_t family)
+netlink_dump(struct rcd_netlink *netlink, uint16_t type, mnl_cb_t each)
 {
 	struct rcd_rtnl_message message;
 	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, type, NLM_F_DUMP);
 	struct rtgenmsg *gen;
 	int err = -EINTR;
 
-	gen = mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
-	gen->rtgen_family = family;
+	gen = mnl_nlmsg_put_extra_header(
+		nlh, type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct ndmsg));
+	gen->rtgen_family = AF_UNSPEC;
 	/* The kernel says so of a list that changed meanwhile, and may lack something. */
 	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
-		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, netlink_on_message, netlink);
+		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, each, netlink);
 	return err;
 }
 
@@ -354,7 +441,7 @@ netlink_sync_addrs(struct rcd_dev *dev)
 
 	memset(netlink->listed, 0, sizeof(netlink->listed));
 	netlink->listing = dev;
-	err = netlink_dump(netlink, RTM_GETADDR, AF_UNSPEC);
+	err = netlink_dump(netlink, RTM_GETADDR, netlink_on_message);
 	netlink->listing = NULL;
 	/* The first one is made of the MAC, whether the kernel has it or not. */
 	for (uint32_t i = 1; err == 0 && i < dev->gids->count; i++) {
@@ -376,26 +463,41 @@ netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-static int
-netlink_sync(struct rcd_dev *dev)
+int
+rcd_netlink_sync_link(struct rcd_dev *dev)
 {
-	struct rcd_netlink *netlink = dev->ports->netlink;
 	struct rcd_rtnl_message message;
-	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, RTM_GETLINK, NLM_F_ACK);
 	struct netlink_link link = { .up = dev->link_up };
 	struct ifinfomsg *info;
+	struct nlmsghdr *nlh;
 	int err;
 
+	RCD_ON_CONTROL();
+	nlh = rcd_rtnl_begin(&message, RTM_GETLINK, NLM_F_ACK);
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
 	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, &link);
 	if (err == 0)
 		netlink_take_link(dev, &link);
+	return err;
+}
+
+static int
+netlink_sync(struct rcd_dev *dev)
+{
+	struct rcd_netlink *netlink = dev->ports->netlink;
+	int err = rcd_netlink_sync_link(dev);
+
 	/* Addresses find the device by its place, which it has not yet the first time. */
 	if (err == 0 && dev->shown)
 		err = netlink_sync_addrs(dev);
 	if (err == 0 && dev->shown)
-		err = netlink_dump(netlink, RTM_GETNEIGH, AF_UNSPEC);
+		err = netlink_dump(netlink, RTM_GETNEIGH, netlink_on_message);
+	/* One too many lets in what nobody takes: those that went meanwhile are let be. */
+	if (err == 0 && dev->shown && dev->tuntap != NULL) {
+		err = netlink_dump(netlink, RTM_GETLINK, netlink_on_listed_link);
+		rcd_vlans_follow(dev);
+	}
 	return err;
 }
 

@@ -47,6 +47,14 @@ rcd_netlink_unsure(const struct rcd_netlink *netlink);
 int
 rcd_netlink_sync(struct rcd_dev *dev);
 
+/**
+ * Read a netdev's link alone: who wants to hear all groups does not have that told.
+ *
+ * @return 0 or -errno
+ */
+int
+rcd_netlink_sync_link(struct rcd_dev *dev);
+
 /** Make the kernel look for a neighbour; one that it knows is learned at once. */
 void
 rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid);

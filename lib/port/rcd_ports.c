@@ -68,6 +68,7 @@ ports_free_one(struct rcd_dev *dev)
 	if (dev->conf.attach == RCD_ATTACH_WIRE)
 		rcd_detach_wire_rings(dev);
 	rcd_lport_fini(&dev->lport);
+	rcd_groups_fini(&dev->groups);
 	free(dev);
 }
 
@@ -115,7 +116,7 @@ ports_bring_up(struct rcd_dev *dev, char *error, size_t error_len)
 		rcd_kaddr_sync(dev->ports);
 	if (rcd_dev_conf_netdev(&dev->conf) != NULL)
 		rcd_netlink_sync(dev);
-	rcd_groups_follow(dev);
+	rcd_groups_look(dev);
 	rcd_vlans_follow(dev);
 	rcd_dev_check_link(dev);
 	RCD_LOG(NOTICE, "%s: added, driver %s, port %u, path MTU %u, steering %s", dev->conf.name,

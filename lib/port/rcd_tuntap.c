@@ -14,6 +14,7 @@
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <rte_ethdev.h>
@@ -194,15 +195,20 @@ tuntap_start(struct rcd_tuntap *tap)
 }
 
 static int
-tuntap_make(struct rcd_tuntap *tap)
+tuntap_make(struct rcd_tuntap *tap, const uint8_t *mac)
 {
 	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	struct ifreq address = { .ifr_hwaddr.sa_family = ARPHRD_ETHER };
 
 	tap->fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (tap->fd < 0)
 		return -errno;
 	memcpy(request.ifr_name, tap->name, sizeof(request.ifr_name));
 	if (ioctl(tap->fd, TUNSETIFF, &request) != 0)
+		return -errno;
+	/* At once: udev has a MAC of its own for what it finds with the kernel's random one. */
+	memcpy(address.ifr_hwaddr.sa_data, mac, RCD_MAC_LEN);
+	if (ioctl(tap->fd, SIOCSIFHWADDR, &address) != 0)
 		return -errno;
 	/* One that was there may have promised its last owner's help with checksums. */
 	return ioctl(tap->fd, TUNSETOFFLOAD, 0) == 0 ? 0 : -errno;
@@ -304,7 +310,7 @@ rcd_tuntap_open(struct rcd_dev *dev, char *error, size_t error_len)
 	err = tuntap_make_buffers(dev);
 	if (err == 0) {
 		what = "the kernel makes no TAP device of that name";
-		err = tuntap_make(tap);
+		err = tuntap_make(tap, dev->mac);
 	}
 	if (err == 0) {
 		what = "the netdev can't be set up";

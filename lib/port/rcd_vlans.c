@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A filter is asked for with the first VLAN that there is: drivers that filter whether they were
- * asked or not take VLANs from who has asked alone.
+ * A filter is asked for with the first VLAN of the engine's that there is: drivers that filter
+ * whether they were asked or not take VLANs from who has asked alone. Who needs more than it holds
+ * has it switched off. With a kernel's netdev it is off in any case, and told for those drivers
+ * that go on all the same. It can be told only while it is on: with each change, tags that it does
+ * not know are lost until it is off again.
  */
 #include "rcd_vlans.h"
 
@@ -14,88 +17,169 @@
 #include "rcd_log.h"
 #include "rcd_thread.h"
 
+#define WORDS        (RCD_VLANS / 64)
+#define REFUSALS_MAX 8
+
+static bool
+vlans_has(const uint64_t *vlans, uint32_t id)
+{
+	return (vlans[id / 64] >> id % 64 & 1) != 0;
+}
+
+static void
+vlans_put(uint64_t *vlans, uint32_t id, bool there)
+{
+	uint64_t bit = UINT64_C(1) << id % 64;
+
+	vlans[id / 64] = there ? vlans[id / 64] | bit : vlans[id / 64] & ~bit;
+}
+
 /* @return whether there is any */
 static bool
 vlans_gather(const struct rcd_dev *dev, uint64_t *wanted)
 {
-	bool any = false;
+	bool any = !dev->lport.answers;
 
-	memset(wanted, 0, sizeof(dev->vlans.told));
-	for (uint32_t i = 0; i < dev->gids->count; i++) {
+	memcpy(wanted, dev->vlans.kernels, sizeof(dev->vlans.kernels));
+	for (uint32_t i = 0; dev->lport.answers && i < dev->gids->count; i++) {
 		uint16_t id = dev->gids->entries[i].vlan_id;
 
 		if (!dev->gids->entries[i].used || id == 0)
 			continue;
-		wanted[id / 64] |= UINT64_C(1) << id % 64;
+		vlans_put(wanted, id, true);
 		any = true;
 	}
 	/* Tags that give a priority and no VLAN are ours as well. */
-	wanted[0] |= any ? 1 : 0;
+	vlans_put(wanted, 0, any);
 	return any;
 }
 
-/* @return whether it filters now */
+/* @return whether it does now what it was asked, as far as it says */
 static bool
-vlans_ask(struct rcd_dev *dev)
-{
-	uint16_t port_id = dev->lport.port_id;
-	struct rte_eth_dev_info info;
-	int offloads;
-
-	if (dev->vlans.filter)
-		return true;
-	if (rte_eth_dev_info_get(port_id, &info) != 0 ||
-		!(info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER))
-		return false;
-	offloads = rte_eth_dev_get_vlan_offload(port_id);
-	dev->vlans.filter = offloads >= 0 &&
-		rte_eth_dev_set_vlan_offload(port_id, offloads | RTE_ETH_VLAN_FILTER_OFFLOAD) == 0;
-	return dev->vlans.filter;
-}
-
-/* A filter that lacks one of ours does harm; one that is there for the asking alone goes. */
-static void
-vlans_give_up(struct rcd_dev *dev, uint16_t id)
+vlans_switch(const struct rcd_dev *dev, bool on)
 {
 	int offloads = rte_eth_dev_get_vlan_offload(dev->lport.port_id);
 
-	RCD_LOG(WARNING, "%s: the port's filter does not take VLAN %u", dev->conf.name, id);
-	if (offloads >= 0)
-		rte_eth_dev_set_vlan_offload(
-			dev->lport.port_id, offloads & ~RTE_ETH_VLAN_FILTER_OFFLOAD);
-	memset(&dev->vlans, 0, sizeof(dev->vlans));
+	if (offloads < 0)
+		return false;
+	offloads &= ~RTE_ETH_VLAN_FILTER_OFFLOAD;
+	return rte_eth_dev_set_vlan_offload(
+		       dev->lport.port_id, offloads | (on ? RTE_ETH_VLAN_FILTER_OFFLOAD : 0)) == 0;
+}
+
+static bool
+vlans_offered(const struct rcd_dev *dev)
+{
+	struct rte_eth_dev_info info;
+
+	return rte_eth_dev_info_get(dev->lport.port_id, &info) == 0 &&
+		(info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER) != 0;
+}
+
+/* One of those that differ. @return 1 if it is missing afterwards, else 0 */
+static uint32_t
+vlans_tell_one(struct rcd_dev *dev, uint16_t id)
+{
+	struct rcd_vlans *vlans = &dev->vlans;
+	bool wanted = vlans_has(vlans->wanted, id);
+
+	if (wanted == vlans_has(vlans->told, id))
+		return 0;
+	/* One that does not go is tried again with the next change. */
+	if (rte_eth_dev_vlan_filter(dev->lport.port_id, id, wanted) == 0)
+		vlans_put(vlans->told, id, wanted);
+	return wanted && !vlans_has(vlans->told, id);
+}
+
+/* @param first  that is missing. @return how many are */
+static uint32_t
+vlans_tell_new(struct rcd_dev *dev, uint16_t *first)
+{
+	const struct rcd_vlans *vlans = &dev->vlans;
+	uint32_t missing = 0;
+
+	for (uint16_t id = 1; id < RCD_VLANS; id++) {
+		/* One that is full is not asked thousands of times. */
+		if (missing < REFUSALS_MAX
+				? vlans_tell_one(dev, id) == 0
+				: !vlans_has(vlans->wanted, id) || vlans_has(vlans->told, id))
+			continue;
+		*first = missing++ == 0 ? id : *first;
+	}
+	return missing;
+}
+
+/* Those that went make room for others, and a VLAN is worth more than none. @return as above */
+static uint32_t
+vlans_tell_all(struct rcd_dev *dev, uint16_t *first)
+{
+	struct rcd_vlans *vlans = &dev->vlans;
+	uint32_t missing;
+
+	for (uint16_t id = 0; id < RCD_VLANS; id++)
+		if (!vlans_has(vlans->wanted, id))
+			vlans_tell_one(dev, id);
+	missing = vlans_tell_new(dev, first);
+	if (missing > 0 && vlans_has(vlans->told, 0) &&
+		rte_eth_dev_vlan_filter(dev->lport.port_id, 0, 0) == 0) {
+		vlans_put(vlans->told, 0, false);
+		missing = vlans_tell_new(dev, first);
+	}
+	vlans_tell_one(dev, 0);
+	return missing;
 }
 
 void
 rcd_vlans_follow(struct rcd_dev *dev)
 {
 	struct rcd_vlans *vlans = &dev->vlans;
-	uint64_t wanted[RCD_VLANS / 64];
+	uint64_t wanted[WORDS];
+	uint32_t missing;
+	uint16_t first = 0;
+	bool any;
 
 	RCD_ON_CONTROL();
-	if (!dev->started || dev->reset_ns != 0 || !dev->lport.answers || dev->lport.wire)
+	if (!dev->started || dev->reset_ns != 0 || dev->lport.wire ||
+		(!dev->lport.answers && dev->tuntap == NULL))
 		return;
-	if ((!vlans_gather(dev, wanted) && !vlans->filter) || !vlans_ask(dev))
+	any = vlans_gather(dev, wanted);
+	if (vlans->asked ? memcmp(wanted, vlans->wanted, sizeof(wanted)) == 0 : !any)
 		return;
-	for (uint16_t id = 0; id < RCD_VLANS; id++) {
-		uint64_t bit = UINT64_C(1) << id % 64;
-
-		if (((wanted[id / 64] ^ vlans->told[id / 64]) & bit) == 0)
-			continue;
-		if (rte_eth_dev_vlan_filter(dev->lport.port_id, id, (wanted[id / 64] & bit) != 0) ==
-			0) {
-			vlans->told[id / 64] ^= bit;
-		} else if (id != 0) {
-			vlans_give_up(dev, id);
-			return;
-		}
+	if (!vlans_offered(dev))
+		return;
+	/* Drivers hear of changes alone, and who filters unasked has not said so: on, then off. */
+	if (!vlans_switch(dev, true)) {
+		RCD_LOG(NOTICE, "%s: the port's filter of VLANs can't be told any", dev->conf.name);
+		return;
 	}
+	vlans->asked = true;
+	memcpy(vlans->wanted, wanted, sizeof(wanted));
+	missing = vlans_tell_all(dev, &first);
+	if (missing > 0)
+		RCD_LOG(WARNING, "%s: the port's filter does not take VLAN %u (of %u)",
+			dev->conf.name, first, missing);
+	/* One that lacks some does harm. It keeps what it has: it may filter all the same. */
+	if ((missing > 0 || dev->tuntap != NULL) && !vlans_switch(dev, false))
+		RCD_LOG(NOTICE, "%s: the port's filter of VLANs can't be switched off",
+			dev->conf.name);
 }
 
 void
 rcd_vlans_tell(struct rcd_dev *dev)
 {
+	struct rcd_vlans *vlans = &dev->vlans;
+
 	RCD_ON_CONTROL();
-	memset(&dev->vlans, 0, sizeof(dev->vlans));
+	vlans->asked = false;
+	memset(vlans->wanted, 0, sizeof(vlans->wanted));
+	memset(vlans->told, 0, sizeof(vlans->told));
 	rcd_vlans_follow(dev);
+}
+
+void
+rcd_vlans_set_kernels(struct rcd_dev *dev, uint16_t id, bool there)
+{
+	RCD_ON_CONTROL();
+	if (id < RCD_VLANS)
+		vlans_put(dev->vlans.kernels, id, there);
 }
