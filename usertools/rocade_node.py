@@ -10,10 +10,11 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
-from rocade_engine import Failure
+from rocade_engine import Failure, printable
 
 WANTED_MIB = 512    # hugepages of an engine with its clients, of one NUMA node
 PAGE_MIB = 2
@@ -46,6 +47,14 @@ def last(path):
         return ''
 
 
+def entries(folder):
+    """What is in it; nothing of one that is gone by now, as processes go."""
+    try:
+        return sorted(folder / name for name in os.listdir(folder))
+    except OSError:
+        return []
+
+
 def command(*words):
     """An action that is a program's."""
     def run():
@@ -56,7 +65,7 @@ def command(*words):
         if done.returncode:
             said = (done.stderr or done.stdout).strip()
             raise Failure(f'{" ".join(words)}: {said or done.returncode}')
-    return Action(' '.join(words), run)
+    return Action(shlex.join(words), run)
 
 
 def put(path, text):
@@ -64,7 +73,7 @@ def put(path, text):
     def run():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding='utf-8')
-    return Action(f"echo '{text.strip()}' > {path}", run)
+    return Action(f'echo {shlex.quote(text.strip())} > {shlex.quote(str(path))}', run)
 
 
 class Node:
@@ -149,8 +158,9 @@ class Node:
                   for path in self.path(f'/sys/bus/pci/devices/{nic["nic"]}/uio').glob('uio*')}
         doors |= {f'/dev/vfio/devices/{path.name}' for path in
                   self.path(f'/sys/bus/pci/devices/{nic["nic"]}/vfio-dev').glob('vfio*')}
-        return [f'process {path.parts[-3]} ({read(path.parents[1] / "comm")})'
-                for path in self.path('/proc').glob('[0-9]*/fd/*') if _link(path) in doors]
+        return [f'process {process.name} ({printable(read(process / "comm"))})'
+                for process in self.processes()
+                if any(_link(path) in doors for path in entries(process / 'fd'))]
 
     def neighbours(self, nic):
         """What shares its IOMMU group, and is neither a bridge nor left alone by the kernel."""
@@ -182,15 +192,29 @@ class Node:
         return folder, int(read(folder / 'nr_hugepages', '0')), \
             int(read(folder / 'free_hugepages', '0')) * PAGE_MIB
 
+    def processes(self):
+        return [path for path in entries(self.path('/proc')) if path.name.isdecimal()]
+
+    def is_engine(self, process):
+        """Of somebody who is trusted here: a name is anybody's to take, of a file as well."""
+        account = re.search(rf'^{ACCOUNT}:[^:]*:(\d+):', read(self.path('/etc/passwd')), re.M)
+        owner = re.search(r'^Uid:\s+(\d+)', read(process / 'status'), re.M)
+        if not owner or int(owner[1]) not in {0, os.getuid(), int(account[1]) if account else 0}:
+            return False
+        # Of another account's processes root alone is told the file.
+        name = last(process / 'exe') or read(process / 'comm')
+        return name.removesuffix(' (deleted)') == 'rocaded'
+
     def held(self, numa_node):
         """MiB of them that engines have: what is prepared for one is not missing while it runs."""
         pages = 0
-        for path in self.path('/proc').glob('[0-9]*/comm'):
-            if read(path) != 'rocaded':
+        for process in self.processes():
+            if not self.is_engine(process):
                 continue
             try:
-                maps = (path.parent / 'numa_maps').read_text(
-                    encoding='utf-8', errors='replace')
+                maps = (process / 'numa_maps').read_text(encoding='utf-8', errors='replace')
+            except FileNotFoundError:  # it has ended
+                continue
             except OSError:  # root may look
                 _, total, free = self.hugepages(numa_node)
                 return total * PAGE_MIB - free
@@ -234,7 +258,7 @@ class Job:
         self.node, self.words = node, words
         self.dry_run = options.get('dry_run', True)
         self.force = options.get('force', 0)
-        self.hugepages = options.get('hugepages', WANTED_MIB)
+        self.hugepages = options.get('hugepages')
         self.say = print if options else lambda text: None
         self.wanted = []
 
@@ -253,16 +277,24 @@ class Job:
         return changes
 
 
+def wanted_hugepages(job, conf):
+    """MiB: as told, else as told the last time."""
+    found = re.search(r'^# --hugepages (\d+)$', read(conf), re.M)
+    return job.hugepages or (int(found[1]) if found else WANTED_MIB)
+
+
 def prepare_hugepages(job, numa_node):
     node = job.node
+    conf = node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf')
+    wanted = wanted_hugepages(job, conf)
     folder, before, free = node.hugepages(numa_node)
     pages = before
     held = node.held(numa_node)
-    if free + held >= job.hugepages:
+    if free + held >= wanted:
         job.say(f'hugepages of NUMA node {numa_node}: {free} MiB free' +
                 (f', {held} MiB an engine\'s' if held else ''))
     else:
-        pages += -(-(job.hugepages - free - held) // PAGE_MIB)
+        pages += -(-(wanted - free - held) // PAGE_MIB)
         total = node.memory(numa_node)
         if total and pages * PAGE_MIB > total // 2 and not job.force:
             raise Failure(f'{pages} hugepages would be {pages * PAGE_MIB} MiB of the {total} MiB '
@@ -274,7 +306,7 @@ def prepare_hugepages(job, numa_node):
             raise Failure(f'the kernel finds {found} of {pages} hugepages on NUMA node '
                           f'{numa_node}: give it hugepages={pages} on its command line, before '
                           'memory is in pieces')
-    job.keep(node.path(f'/etc/tmpfiles.d/rocade-node{numa_node}.conf'),
+    job.keep(conf, (f'# --hugepages {wanted}\n' if wanted != WANTED_MIB else '') +
              f'w /{folder.relative_to(node.root)}/nr_hugepages - - - - {pages}\n')
 
 
@@ -419,7 +451,7 @@ def node_command(args, show, usage):
     verbs = {'prepare': prepare, 'bind': bind, 'unbind': unbind}
     if verb not in verbs or (verb != 'prepare' and len(args.words) < 2):
         raise Failure(usage)
-    if not re.fullmatch(r'[1-9][0-9]{0,6}', str(args.hugepages)):
+    if args.hugepages is not None and not re.fullmatch(r'[1-9][0-9]{0,6}', str(args.hugepages)):
         raise Failure(f'--hugepages: {args.hugepages} is no number of MiB')
     if args.root != '/' and not args.dry_run:
         raise Failure('--root: only with --dry-run')
