@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Engines in network namespaces, for tests of links: ROCADED and PAIR are the test's arguments."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import os
 import pathlib
 import signal
@@ -17,8 +21,36 @@ ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
 NAME = f'rcd{os.getpid()}'
 
 
-def run(*command, check=True):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def load(path):
+    """A command of ours as a module."""
+    sys.dont_write_bytecode = True
+    sys.path.append(str(path.parent))
+    loader = importlib.machinery.SourceFileLoader(path.name, str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(path.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+command_line = load(ROCADE)
+
+
+def rocade(*words):
+    """What the command line says, and its status. Most of the time that a test of links takes would
+    be that of programs in Python that begin; test_cli.py runs the command as one."""
+    said = io.StringIO()
+    args, sys.argv = sys.argv, [str(ROCADE), *words]
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            status = command_line.main()
+    except SystemExit as end:
+        status = end.code
+    finally:
+        sys.argv = args
+    return said.getvalue(), status
+
+
+def run(*command, check=True, given=''):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, input=given)
     if check and done.returncode:
         raise AssertionError(f'{" ".join(command)}: {done.stdout}{done.stderr}')
     return done.stdout
@@ -44,8 +76,7 @@ class Engine:
                    time.monotonic() > deadline):
             time.sleep(0.01)
         while self.process.poll() is None and time.monotonic() < deadline:
-            if subprocess.run([ROCADE, '--socket', self.socket, 'engine'], capture_output=True,
-                              check=False).returncode == 0:
+            if rocade('--socket', self.socket, 'engine')[1] == 0:
                 break
             time.sleep(0.05)
 
@@ -53,7 +84,10 @@ class Engine:
         return self.process.poll() is None
 
     def admin(self, *words):
-        return run(str(ROCADE), '--socket', self.socket, *words)
+        said, status = rocade('--socket', self.socket, *words)
+        if status:
+            raise AssertionError(f'rocade {" ".join(words)}: {said}')
+        return said
 
     def stop(self):
         if self.process.poll() is None:
@@ -77,6 +111,13 @@ def pair(a, dev_a, b, dev_b, *more):
               b.log.read_text())
 
 
+def at_once(space):
+    """A kernel looks for seconds whether another has the link-local address of a new netdev,
+    and asks for no neighbour before: not where there are two."""
+    run('ip', 'netns', 'exec', space, 'sh', '-c',
+        'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad', check=False)
+
+
 def need_root():
     if os.geteuid() != 0:
         raise tap.Skip('needs root')
@@ -96,6 +137,8 @@ class Veth:
                           check=False).returncode:
             self.close()
             raise tap.Skip('no program can enter a network namespace here')
+        for space in (self.a, self.b):
+            at_once(space)
         run('ip', 'link', 'add', 'va', 'netns', self.a, 'type', 'veth', 'peer', 'name', 'vb',
             'netns', self.b)
         for number, (space, dev) in enumerate(((self.a, 'va'), (self.b, 'vb')), 1):

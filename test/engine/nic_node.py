@@ -7,6 +7,9 @@ RoCE on it.
 
 A's own kernel hears what comes by va as well, as it would not with a NIC that is bound: it is told
 to leave that alone.
+
+Tests in a row that want the same engines have the same ones: they get a port of their own, and the
+engines of one that fails go with it.
 """
 import contextlib
 import json
@@ -33,12 +36,38 @@ class Node:
 
     def __init__(self, veth, folder, lcores, idle, mtu):
         self.a, self.b, self.mtu = veth.a, veth.b, mtu
+        self.said, self.undo = 0, []
         self.port = JUMBO if mtu > 4096 else PORT
         self.engine = Engine(folder, 'a', f'idle = {idle}\n', veth.a, eal=lcores)
         self.peer = Engine(folder, 'b',
                            '[device peer]\ntype = netdev\nnetdev = vb\nmode = packet\n', veth.b)
         tap.true(self.engine.up() and self.peer.up(),
                  self.engine.log.read_text() + self.peer.log.read_text())
+
+    def log(self):
+        """What the engine has said since the test began."""
+        return self.engine.log.read_text()[self.said:]
+
+    def clear(self):
+        """As before a test: without its port, and nobody knows where that was."""
+        while self.undo:
+            self.undo.pop()()
+        for link in json.loads(self.engine.admin('-j', 'link')):
+            self.engine.admin('link', 'del', link['ifname'])
+        if 'r0k' in run('ip', '-n', self.a, 'link'):
+            run('ip', '-n', self.a, 'link', 'del', 'r0k')
+        run('ip', '-n', self.a, 'link', 'set', 'va', 'mtu', str(self.mtu), 'promisc', 'off',
+            'allmulticast', 'off')
+        run('ip', '-n', self.b, 'neigh', 'flush', 'dev', 'vb')
+        self.said = len(self.engine.log.read_text())
+
+    def peer_again(self):
+        """Its device, by the kernel's addresses, as it was in the beginning."""
+        self.peer.admin('link', 'del', 'peer')
+        for address in (f'{PEER}/24', f'{PEER6}/64'):
+            run('ip', '-n', self.b, 'addr', 'add', address, 'dev', 'vb',
+                *(['nodad'] if ':' in address else []))
+        self.peer.admin('link', 'add', 'peer', 'type', 'netdev', 'vb', 'mode', 'packet')
 
     def add(self, impair, *more, kernel=True):
         """A port that the kernel has a part in, or one whose addresses are the engine's."""
@@ -99,14 +128,39 @@ def cable(mtu):
         veth.close()
 
 
-@contextlib.contextmanager
-def node(lcores=TWO, idle='auto', mtu=1500):
-    with contextlib.ExitStack() as stack:
-        veth = stack.enter_context(cable(mtu))
-        there = Node(veth, stack.enter_context(tempfile.TemporaryDirectory()), lcores, idle,
-                     mtu)
-        stack.callback(there.stop)
-        yield there
+class Place:
+    """Where tests with the same wishes are."""
+
+    def __init__(self, lcores=TWO, idle='auto', mtu=1500):
+        with contextlib.ExitStack() as stack:
+            veth = stack.enter_context(cable(mtu))
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            self.node = Node(veth, folder, lcores, idle, mtu)
+            stack.callback(self.node.stop)
+            self.stack = stack.pop_all()
+
+
+places = []
+
+
+def at(**wishes):
+    """The engines of the test before, when it had the same wishes. Until then they keep its port:
+    engines end with one, too."""
+    if places and places[0][0] != wishes:
+        try:
+            leave()
+        except AssertionError as err:
+            raise AssertionError(f'the engines of the tests before: {err}') from err
+    if places:
+        places[0][1].node.clear()
+    else:
+        places.append((wishes, Place(**wishes)))
+    return places[0][1].node
+
+
+def leave():
+    while places:
+        places.pop()[1].stack.close()
 
 
 def whole_checksums(space, dev):
@@ -120,14 +174,15 @@ def whole_checksums(space, dev):
         '''))
 
 
-def on(impair, test, more=(), kernel=True, **where):
+def on(impair, test, more=(), kernel=True, **wishes):
     def body():
-        with node(**where) as there:
-            try:
-                there.add(impair, *more, kernel=kernel)
-            except AssertionError as err:
-                if 'this build has no net_impair' in str(err):
-                    raise tap.Skip('no net_impair in this build') from None
-                raise
+        try:
+            there = at(**wishes)
+            there.add(impair, *more, kernel=kernel)
             test(there)
+        except BaseException as err:
+            leave()
+            if 'this build has no net_impair' in str(err):
+                raise tap.Skip('no net_impair in this build') from None
+            raise
     return body

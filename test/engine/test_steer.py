@@ -5,7 +5,7 @@ context of its connection is, and the rest one of its own; with fewer queues or 
 it goes to all, and works as well.
 
 Method: an engine with several lcores has a port behind net_impair as a NIC with several queues
-(nic_node.py).
+(nic_node.py), another one for each test of the same engines.
 
     test_steer.py ROCADED PAIR
 """
@@ -17,7 +17,7 @@ import textwrap
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 from netns import PAIR, pair, run  # noqa: E402
-from nic_node import ONE, OWN, on  # noqa: E402
+from nic_node import ONE, OWN, leave, on  # noqa: E402
 
 
 def rules(there):
@@ -58,7 +58,7 @@ def rules_are_made_again(there):
         tap.equal(there.steering(), 'flow', words)
         tap.equal(there.traffic(), 0, words)
     there.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
-    tap.wait_until('the reset', lambda: 'asks for a reset' in there.engine.log.read_text(), 30)
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log(), 30)
     tap.equal(there.traffic(), 0, 'after a reset')
     tap.equal(there.steering(), 'flow', 'after a reset')
     # It goes and comes back.
@@ -71,7 +71,7 @@ def rules_are_made_again(there):
 def hash_of_the_driver(there):
     """Rules that may not say what is hashed: nothing is foretold, and all is handed over."""
     tap.equal(there.steering(), 'flow', 'steering')
-    log = there.engine.log.read_text()
+    log = there.log()
     tap.true('what tells packets apart is left to the driver' in log, log)
     tap.true('no queue for' not in log, log)
     there.traffic()
@@ -88,7 +88,7 @@ def fewer_queues(there):
             tap.wait_until('the end of r0', lambda: 'r0' not in there.engine.admin('link'), 30)
         finally:
             busy.kill()
-    tap.true('does not start again' in there.engine.log.read_text(), 'it says so')
+    tap.true('does not start again' in there.log(), 'it says so')
     tap.equal(there.engine.process.poll(), None, 'the engine lives')
 
 
@@ -99,8 +99,8 @@ def no_rules(there):
 
 def no_rules_and_it_says_so(there):
     no_rules(there)
-    tap.true('no queue for what is no RoCE' in there.engine.log.read_text(),
-             there.engine.log.read_text())
+    tap.true('no queue for what is no RoCE' in there.log(),
+             there.log())
 
 
 def one_queue(there):
@@ -109,14 +109,15 @@ def one_queue(there):
 
 
 tap.add('rules', on('queues=3', rules))
-tap.add('rules_of_one_lcore', on('queues=2', rules_of_one_lcore, lcores=ONE, idle='sleep'))
 tap.add('rules_are_made_again', on('queues=3,busy=1', rules_are_made_again))
 tap.add('hash_of_the_driver', on('queues=3,flow=2', hash_of_the_driver))
-for idle in ('auto', 'sleep'):
-    tap.add(f'fewer_queues_{idle}', on('queues=3', fewer_queues, idle=idle))
 tap.add('no_rules', on('queues=3,flow=0', no_rules_and_it_says_so))
 tap.add('too_few_queues', on('queues=2', no_rules))
 tap.add('one_queue', on('seed=1', one_queue))
+tap.add('fewer_queues_auto', on('queues=3', fewer_queues))
+tap.add('fewer_queues_sleep', on('queues=3', fewer_queues, idle='sleep'))
+tap.add('rules_of_one_lcore', on('queues=2', rules_of_one_lcore, lcores=ONE, idle='sleep'))
+tap.add('the_engines_end_well', leave)
 
 if __name__ == '__main__':
     sys.exit(tap.run())

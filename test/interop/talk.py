@@ -77,22 +77,22 @@ class Talk:
             options += ['-m', mtu, '-q', 4]
         self.both(role, f'ibv_{service}_pingpong', *options)
 
-    def perftest(self, role, program, *options):
-        self.both(role, program, '-x', 1, '-F', *options)
+    def perftest(self, role, program, *options, gid=1):
+        self.both(role, program, '-x', gid, '-F', *options)
 
-    def damaged(self, role, count):
+    def damaged(self, role, count, gid=1):
         """Programs whose data must arrive whole, though packets do not."""
         for tries in range(4):
             try:
-                self.both(role, 'ibv_rc_pingpong', '-g', 1, '-s', 4096, '-n', 2 * count, '-c')
+                self.both(role, 'ibv_rc_pingpong', '-g', gid, '-s', 4096, '-n', 2 * count, '-c')
                 break
             except AssertionError as err:
                 # Its last acknowledge was lost, and who waits for it asks a peer that is gone.
                 if tries == 3 or not KEPT.search(str(err)):
                     raise
         for verb in ('send', 'write', 'read'):
-            self.perftest(role, f'ib_{verb}_bw', '-s', 16384, '-n', count)
-        self.perftest(role, 'ib_atomic_bw', '-n', count)
+            self.perftest(role, f'ib_{verb}_bw', '-s', 16384, '-n', count, gid=gid)
+        self.perftest(role, 'ib_atomic_bw', '-n', count, gid=gid)
 
     def attempt(self, func, args):
         """The emulated processor goes wrong now and then: a double fault of the kernel, in rxe and

@@ -49,6 +49,14 @@ sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
 exec {python} {here}/agent.py serve {address}
 """
 
+# A netdev of virtio's is a device further down.
+KERNELS = f"""
+basename $(readlink /sys/bus/pci/devices/{NIC}/driver)
+for netdev in /sys/bus/pci/devices/{NIC}{{,/virtio*}}/net/*; do
+	[ ! -e $netdev ] || {{ basename $netdev; cat $netdev/address $netdev/mtu; }}
+done
+"""
+
 
 def sh(*words, wrong=AssertionError):
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, env=ENV)
@@ -87,6 +95,21 @@ def build(modules):
         os.chmod(copy / 'build.sh', 0o755)
         (copy / 'build.sh').write_text(script.replace('\nMODULES="', f'\nMODULES="{modules} ', 1))
         sh(copy / 'build.sh', wrong=tap.Skip)
+
+
+def stand_in(folder, number, model):
+    """A PATH with a QEMU (qemu.py) whose NIC lies in a slot, and has the options it needs."""
+    program = pathlib.Path(folder) / 'qemu-system-x86_64'
+    options = ''.join(f',{option}=on' for option in options_of(model))
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/qemu.py '
+                       f'{shutil.which(program.name)} {folder} {number} "{options}" "$@"\n')
+    program.chmod(0o755)
+    return f'{folder}:{ENV["PATH"]}'
+
+
+def options_of(model):
+    """Of QEMU's device, to be on: one of virtio goes round the IOMMU without."""
+    return ('iommu_platform',) if model == 'virtio-net-pci' else ()
 
 
 class Net:
@@ -153,22 +176,15 @@ class Guest:
         self.console = self.folder / 'console'
         self.process = None
 
-    def boot(self, options):
-        """@param options  of QEMU's NIC, to be on"""
-        options = ''.join(f',{option}=on' for option in options)
+    def boot(self):
         script = self.folder / 'script.sh'
         script.write_text(SCRIPT.format(address=self.address, python=sys.executable, here=HERE))
-        stand_in = self.folder / 'qemu-system-x86_64'
-        stand_in.write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/qemu.py '
-                            f'{shutil.which("qemu-system-x86_64")} {self.folder} {self.number} '
-                            f'"{options}" "$@"\n')
-        stand_in.chmod(0o755)
         space = self.net.branch(self.letter)
         with open(self.console, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen(
                 [KIT / 'run', script, f'{self.model},tapn'], stdout=out, stderr=out,
-                env={**ENV, 'PATH': f'{self.folder}:{ENV["PATH"]}', 'NIC_LAB_NS': space,
-                     'NIC_LAB_LIMIT': str(SECONDS)})
+                env={**ENV, 'PATH': stand_in(self.folder, self.number, self.model),
+                     'NIC_LAB_NS': space, 'NIC_LAB_LIMIT': str(SECONDS)})
         pid = self.folder / 'pid'
         tap.wait_until('QEMU', lambda: pid.exists() and pid.read_text())
         leash.leash(int(pid.read_text()))
@@ -233,6 +249,7 @@ class Node:
         self.addresses = ADDRESSES['ab'.index(letter)]
         self.rocaded, self.library = os.path.abspath(rocaded), os.path.abspath(library)
         self.env = None
+        self.before = ''
 
     def run(self, text, limit=LIMIT):
         done = self.guest.run(f'{self.variables()} {text}', limit)
@@ -249,10 +266,17 @@ class Node:
         """From a NIC of the kernel's to a device."""
         self.guest.wait()
         self.guest.must('mkdir -p /run/lab')
-        self.rocade_must('node', 'prepare', NIC)
+        self.before = self.kernels()
+        self.rocade_must('node', 'prepare')
         self.rocade_must('node', 'bind', NIC)
-        self.rocade_must('up', '-c', '/dev/null', '-o', 'idle=sleep', '--', '-a', NIC)
+        # One that polls would take a core from the emulated processors; the embedded wire that
+        # "rocade up" makes has a device of our name.
+        self.rocade_must('up', '-c', '/dev/null', '-o', 'idle=sleep')
         self.link(mtu=mtu)
+
+    def kernels(self):
+        """What the kernel has of the NIC: driver, netdev, MAC and MTU, a line each."""
+        return self.guest.run(KERNELS).stdout
 
     def link(self, *more, mtu=1500):
         self.rocade_must('link', 'add', 'roce0', 'type', 'port', NIC, 'kernel', 'r0k', *more)

@@ -20,7 +20,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lab import ENV, HERE, KIT, ROOT, leash, need_kit, sh, tap  # noqa: E402
+from lab import ENV, HERE, KIT, ROOT, leash, need_kit, sh, stand_in, tap  # noqa: E402
 
 ROCADED, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 MODEL, DRIVER = sys.argv[3:5]
@@ -29,8 +29,6 @@ SECONDS = 400
 STEPS = re.findall(r'^\t?step (\w+)', (HERE / 'guest.sh').read_text(), re.M)
 if DRIVER != 'net_e1000_em':
     STEPS = [step for step in STEPS if not step.startswith('jumbo')]
-if not os.access('/lib/systemd/systemd-udevd', os.X_OK):
-    STEPS.remove('account')
 
 
 class Far:
@@ -50,9 +48,11 @@ class Far:
         self.engine = self.begin(self.log, ROCADED, '--file-prefix', NAMESPACE, '--no-huge', '-m',
                                  '384', '--no-telemetry', '--', '--config', config)
         self.done = False
-        self.server = None
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
+        self.servers = {}
+        self.threads = [threading.Thread(target=self.serve, args=(index,), daemon=True)
+                        for index in (1, 2)]
+        for thread in self.threads:
+            thread.start()
 
     def begin(self, log, *words, **env):
         with open(log, 'a', encoding='utf-8') as out:
@@ -61,23 +61,22 @@ class Far:
         leash.leash(process.pid)
         return process
 
-    def serve(self):
-        """IPv4 first, and IPv6: a server's GID decides, and so do the guest's steps."""
+    def serve(self, index):
+        """By IPv4 (GID 1) or IPv6 (GID 2), which have a port each."""
         while not self.done:
-            for index in ('1', '2', '1'):
-                self.server = self.begin(
-                    self.log, 'ibv_rc_pingpong', '-d', 'far', '-g', index, '-n', '100',
-                    ROCADE_SOCKET=self.socket, LD_LIBRARY_PATH=str(LIBRARY.parent))
-                if self.server.wait() and self.done:
-                    return
+            self.servers[index] = self.begin(
+                self.log, 'ibv_rc_pingpong', '-d', 'far', '-g', index, '-p', 18514 + index, '-n',
+                '100', ROCADE_SOCKET=self.socket, LD_LIBRARY_PATH=str(LIBRARY.parent))
+            self.servers[index].wait()
 
     def stop(self):
         self.done = True
-        for process in (self.server, self.engine):
-            if process is not None and process.poll() is None:
+        for process in (*self.servers.values(), self.engine):
+            if process.poll() is None:
                 process.terminate()
                 process.wait(30)
-        self.thread.join(30)
+        for thread in self.threads:
+            thread.join(30)
         subprocess.run(['ip', 'netns', 'del', NAMESPACE], check=False)
 
 
@@ -89,20 +88,26 @@ console = ''
 def boots():
     global console
     need_kit()
+    if not os.access('/lib/systemd/systemd-udevd', os.X_OK):
+        raise tap.Skip('no systemd-udevd')
     with tempfile.TemporaryDirectory(prefix='rcdlab') as folder:
         script = pathlib.Path(folder) / 'script.sh'
         script.write_text(f'exec bash {HERE}/guest.sh {ROCADED} {LIBRARY.parent} '
-                          f'{ROOT}/usertools {DRIVER}\n')
+                          f'{ROOT} {DRIVER}\n')
         far = Far(folder)
         try:
             done = subprocess.run(
                 [KIT / 'run', script, f'{MODEL},tapn'], stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, text=True, errors='replace', check=False,
-                env={**ENV, 'NIC_LAB_NS': NAMESPACE, 'NIC_LAB_LIMIT': str(SECONDS)})
+                env={**ENV, 'PATH': stand_in(folder, 0, MODEL), 'NIC_LAB_NS': NAMESPACE,
+                     'NIC_LAB_LIMIT': str(SECONDS)})
         finally:
             far.stop()
         console = done.stdout[-6000:]
-        held.update(re.findall(r'^step (\w+) held', done.stdout, re.M))
+        reached = re.findall(r'^step (\w+) held at (\d+) s', done.stdout, re.M)
+        held.update(name for name, _ in reached)
+        print('# ' + ', '.join(f'{name} at {seconds} s' for name, seconds in reached), flush=True)
+        print('# ' + ', '.join(re.findall(r'^\d+ polls in 2 s', done.stdout, re.M)), flush=True)
         tap.true('nic-lab-status' in done.stdout, f'{console}{far.log.read_text()[-2000:]}')
 
 

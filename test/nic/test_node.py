@@ -11,10 +11,11 @@ else is to be found are programs of the test's.
 import json
 import os
 import pathlib
-import re
+import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
@@ -67,6 +68,11 @@ class Machine:
         if netdev:
             (self.root / folder / netdev).mkdir(parents=True)
             self.put(f'sys/class/net/{os.path.basename(netdev)}/flags', '0x1002')
+
+    def process(self, number, program, comm='rocaded', owner=0):
+        self.put(f'proc/{number}/comm', comm)
+        self.put(f'proc/{number}/status', f'Name:\t{comm}\nUid:\t{owner}\t0\t0\t0')
+        self.link(f'proc/{number}/exe', f'/usr/sbin/{program}')
 
     def program(self, name, body):
         path = self.programs / name
@@ -121,6 +127,13 @@ class Machine:
         tap.true('driverctl' not in said, said)
 
 
+def echoed(said):
+    """(path, text) of a file, as a shell would write it."""
+    echo, text, to, path = shlex.split(said)
+    tap.equal((echo, to), ('echo', '>'), said)
+    return path.lstrip('/'), text
+
+
 def on_machine(test):
     def run():
         with tempfile.TemporaryDirectory() as folder:
@@ -147,12 +160,12 @@ def shows_nics(machine):
 def prepares(machine):
     pages = '/' + PAGES.format(1) + '/nr_hugepages'
     tap.equal(machine.does('prepare', 'eth2'), [
-        f"echo '262' > {pages}",
+        f'echo 262 > {pages}',
         f"echo 'w {pages} - - - - 262' > /etc/tmpfiles.d/rocade-node1.conf",
         'mkdir -p /dev/hugepages',
         'mount -t hugetlbfs none /dev/hugepages',
         'modprobe vfio-pci',
-        "echo 'vfio-pci' > /etc/modules-load.d/rocade-node.conf",
+        'echo vfio-pci > /etc/modules-load.d/rocade-node.conf',
         'IOMMU: an IOMMU'], 'what it does')
     # Both nodes, when no NIC is named.
     both = machine.does('prepare', '--hugepages', '16')
@@ -182,9 +195,8 @@ def comes_again_at_the_next_boot(machine):
     """What is to be read then is understood by those who read it."""
     pages = PAGES.format(1) + '/nr_hugepages'
     for said in machine.does('prepare', OTHER):
-        text, path = re.fullmatch("(?:echo '(.*)' > /(etc/.*)|.*)", said).groups()
-        if path:
-            machine.put(path, text)
+        if 'etc/' in said:
+            machine.put(*echoed(said))
     tap.equal(sorted(path.name for path in (machine.root / 'etc').glob('*/rocade*')),
               ['rocade-node.conf', 'rocade-node1.conf'], 'files')
     try:
@@ -202,8 +214,8 @@ def an_engines_pages_are_not_missing(machine):
     machine.as_prepared()
     machine.put(PAGES.format(0) + '/free_hugepages', '100')
     missing = machine.does('prepare', NIC)
-    tap.true(missing[0].startswith("echo '166'"), missing)
-    machine.put('proc/77/comm', 'rocaded')
+    tap.true(missing[0].startswith('echo 166 '), missing)
+    machine.process(77, 'rocaded')
     machine.put('proc/77/numa_maps', '\n'.join((
         '7f0000000000 default file=/dev/hugepages/a huge dirty=2 N0=100 N1=3 '
         'kernelpagesize_kB=2048',
@@ -218,9 +230,84 @@ def an_engines_pages_are_not_missing(machine):
     machine.does('prepare', NIC)
     # Those of the other node are not these, nor are those of somebody else.
     machine.put(PAGES.format(1) + '/free_hugepages', '100')
-    tap.true(machine.does('prepare', OTHER)[0].startswith("echo '163'"), 'the other node')
-    machine.put('proc/77/comm', 'postgres')
-    tap.true(machine.does('prepare', NIC)[0].startswith("echo '166'"), "somebody else's")
+    tap.true(machine.does('prepare', OTHER)[0].startswith('echo 163 '), 'the other node')
+    machine.process(77, 'postgres')
+    tap.true(machine.does('prepare', NIC)[0].startswith('echo 166 '), "somebody else's")
+
+
+@on_machine
+def engines_are_of_who_is_trusted(machine):
+    """Anybody may give a process any name, and its file."""
+    def held():
+        return not machine.does('prepare', NIC)[0].startswith('echo')
+
+    stranger, account = os.getuid() + 4321, os.getuid() + 999
+    machine.as_prepared()
+    machine.put(PAGES.format(0) + '/free_hugepages', '100')
+    machine.put('etc/passwd', f'root:x:0:0::/root:/bin/sh\nrocade:x:{account}:9::/:/bin/false\n')
+    for program, comm, owner, is_engine in (
+            ('rocaded', 'rocaded', 0, True), ('rocaded (deleted)', 'renamed', 0, True),
+            ('rocaded', 'rocaded', account, True), ('rocaded', 'rocaded', stranger, False),
+            ('bash', 'rocaded', 0, False)):
+        machine.process(77, program, comm, owner)
+        machine.put('proc/77/numa_maps', '7f00 default huge N0=200 kernelpagesize_kB=2048')
+        tap.equal(held(), is_engine, (program, comm, owner))
+    # The file is not shown to everybody.
+    machine.process(77, 'rocaded')
+    (machine.root / 'proc/77/exe').unlink()
+    tap.true(held(), 'by its name')
+    # It has ended by now.
+    (machine.root / 'proc/77/numa_maps').unlink()
+    tap.true(not held(), 'one that ends')
+
+
+@on_machine
+def processes_end_while_they_are_looked_at(machine):
+    """Here, when the list of their files is wanted."""
+    machine.link(f'sys/bus/pci/devices/{NIC}/driver', '../../drivers/vfio-pci')
+    for number in (76, 77, 78):
+        machine.process(number, 'rocaded', 'rocaded\x1b[2J')
+        machine.link(f'proc/{number}/fd/9', '/dev/vfio/0')
+    program = f"""
+        import os, pathlib, sys
+        sys.path.insert(0, {str(ROCADE.parent)!r})
+        import rocade_node
+        def ends(function):
+            def run(path, *more):
+                if str(path).endswith('77/fd'):
+                    raise ProcessLookupError(3, 'No such process')
+                return function(path, *more)
+            return run
+        os.listdir, os.scandir = ends(os.listdir), ends(os.scandir)
+        node = rocade_node.Node({str(machine.root)!r})
+        print(node.holders(node.find({NIC!r})))
+        """
+    done = subprocess.run([sys.executable, '-c', textwrap.dedent(program)], capture_output=True,
+                          text=True, check=False)
+    tap.equal((done.stdout, done.stderr), (
+        "['process 76 (rocaded?[2J)', 'process 78 (rocaded?[2J)']\n", ''), 'who has it')
+
+
+@on_machine
+def prepares_as_it_was_told(machine):
+    """Once; the next time, and doctor, know."""
+    machine.as_prepared()
+    machine.link(f'sys/bus/pci/devices/{NIC}/driver', '../../drivers/vfio-pci')
+    machine.put(f'etc/driverctl.d/pci-{NIC}', 'vfio-pci')
+    machine.put(PAGES.format(0) + '/free_hugepages', '64')
+    machine.doctor('node', 'warn', 'echo 202 >', f'rocade node prepare {NIC}')
+    words = shlex.split(machine.node('prepare', NIC, '--hugepages', '128')[0])
+    files = [words[at + 3:at:-2] for at, word in enumerate(words) if word == 'echo']
+    tap.equal([path for path, _ in files if '/etc/' in path],
+              ['/etc/tmpfiles.d/rocade-node0.conf'], 'what is kept')
+    for path, text in files:
+        machine.put(path.lstrip('/'), text)
+    machine.doctor('node', 'ok', 'beside the NICs')
+    tap.true(not any('echo' in line for line in machine.does('prepare', NIC)), 'again')
+    machine.put(PAGES.format(0) + '/free_hugepages', '60')
+    machine.doctor('node', 'warn', 'echo 14 >', f'rocade node prepare {NIC}')
+    other = machine.does('prepare', NIC, '--hugepages', '512')[0]
+    tap.true(other.startswith('echo 206 >'), other)
 
 
 @on_machine
@@ -240,9 +327,9 @@ def doctor_looks_at_the_same(machine):
     machine.put(PAGES.format(0) + '/free_hugepages', '4')
     machine.doctor('node', 'ok', 'beside the NICs')
     for path, text, what in (
-            (PAGES.format(1) + '/free_hugepages', '4', "echo '262' > /sys/devices/system/node"),
+            (PAGES.format(1) + '/free_hugepages', '4', 'echo 262 > /sys/devices/system/node'),
             ('etc/tmpfiles.d/rocade-node1.conf', 'w', 'echo \'w /sys'),
-            ('etc/modules-load.d/rocade-node.conf', '', "echo 'vfio-pci'"),
+            ('etc/modules-load.d/rocade-node.conf', '', 'echo vfio-pci'),
             ('proc/mounts', 'none / ext4 rw 0 0', 'mount -t hugetlbfs')):
         before = (machine.root / path).read_text().strip()
         machine.put(path, text)
@@ -271,8 +358,7 @@ def doctor_looks_at_what_is_bound(machine):
                    f'rocade node bind {NIC}')
     for nic in (NIC, OTHER):
         said = machine.does('bind', nic)[-1]
-        rule = f'etc/udev/rules.d/70-rocade-{nic}.rules'
-        machine.put(rule, said.removeprefix("echo '").removesuffix(f"' > /{rule}"))
+        machine.put(*echoed(said))
     machine.doctor('nics', 'ok', '2 of 3')
     groups = machine.root / 'sys/kernel/iommu_groups'
     groups.rename(groups.with_name('none'))
@@ -315,8 +401,10 @@ def binds(machine):
     machine.put('etc/passwd', 'root:x:0:0::/root:/bin/sh\nrocade:x:999:999::/:/bin/false\n')
     rule = f'etc/udev/rules.d/70-rocade-{OTHER}.rules'
     said = machine.does('bind', OTHER)[0]
-    tap.true(f'KERNEL=="{OTHER}"' in said and said.endswith(f"' > /{rule}"), said)
-    machine.put(rule, said.removeprefix("echo '").removesuffix(f"' > /{rule}"))
+    path, text = echoed(said)
+    tap.equal(path, rule, said)
+    tap.true(f'KERNEL=="{OTHER}"' in text and "-c 'chown rocade: /dev/vfio/$$(b" in text, text)
+    machine.put(path, text)
     tap.true(not any(rule in line for line in machine.does('bind', OTHER)), 'twice')
     # One that was bound before there was an account.
     tap.true(machine.does('bind', NIC)[1].endswith(f'70-rocade-{NIC}.rules'), 'bound before')
@@ -392,7 +480,7 @@ def unbinds(machine):
     (machine.programs / 'driverctl').unlink()
     tap.equal(machine.does('unbind', NIC), [
         f'dpdk-devbind.py -u {NIC}', f"echo '' > /sys/bus/pci/devices/{NIC}/driver_override",
-        f"echo '{NIC}' > /sys/bus/pci/drivers_probe"], 'without driverctl')
+        f'echo {NIC} > /sys/bus/pci/drivers_probe'], 'without driverctl')
 
 
 @tap.test

@@ -270,6 +270,10 @@ def veth_ends(stack, more):
         stack.callback(run, 'ip', 'netns', 'del', space)
         if run('ip', 'netns', 'exec', space, 'true').returncode:
             raise tap.Skip('no program can enter a network namespace here')
+        # Or the kernel looks for a second or two whether another has its link-local address, and
+        # asks for no neighbour before.
+        run('ip', 'netns', 'exec', space, 'sh', '-c',
+            'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad')
     run('ip', 'link', 'add', 'va', 'netns', spaces[0], 'type', 'veth', 'peer', 'name', 'vb',
         'netns', spaces[1])
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
