@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PACE_STEP_NS 50000
-#define PACE_STEPS   200 /**< 10 ms and more */
+#define PACE_STEPS   2000 /**< 100 ms and more: on a busy machine 10 were too few for rping */
 #define PACE_IN_VAIN 3
 
 /* The engine's events are handed on as they are. */

@@ -56,11 +56,11 @@ def rping_persistent_server():
         listening(ENDS[1], server)
         for _ in range(100):
             done = on(ENDS[0], *command)
-            tap.equal(done.returncode, 0, done.stdout + done.stderr)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server))
         clients = [begin(ENDS[0], *command[2:]) for _ in range(20)]
         for client in clients:
             out = finish(client)
-            tap.equal(client.returncode, 0, out)
+            tap.equal(client.returncode, 0, out + so_far(server))
         # What is left is the server's: its listener, and no connection.
         tap.wait_until('the end of all connections', lambda: len(ids(ENDS[1])) <= 1)
     finally:
