@@ -205,7 +205,7 @@ step sleeps sleeps
 # Taken away while a program waits for events, and put back: the engine was there first.
 LD_LIBRARY_PATH=$libraries ibv_asyncwatch -d r0 >/run/events 2>&1 &
 watch=$!
-step watches says 'event' cat /run/events
+step watches says 'async event FD' cat /run/events
 echo 1 >"$device/remove" &
 remove=$!
 step program_is_told says DEVICE_FATAL cat /run/events
