@@ -47,8 +47,8 @@ GRAMMAR = {
 LINK_KEYS = {
     'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
     'mode': 'auto|xdp|packet', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
-    'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mtu': 'BYTES',
-    'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'state': 'up|down',
+    'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
+    'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'state': 'up|down',
 }
 LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'state')
 # Elements of the grammar that stand for a key: there is no other word.

@@ -427,11 +427,35 @@ attach_make_mac(struct rcd_dev *dev)
 	memcpy(dev->mac + 2, &hash, 4);
 }
 
+/* Its own, or the one that it is to have. A port that knows none takes any. */
+static int
+attach_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	struct rte_ether_addr own = { .addr_bytes = { 0 } }, wanted;
+	int err;
+
+	memcpy(wanted.addr_bytes, dev->conf.mac, RCD_MAC_LEN);
+	if (dev->conf.attach == RCD_ATTACH_PORT &&
+		rte_eth_macaddr_get(dev->lport.port_id, &own) == 0)
+		memcpy(dev->mac, own.addr_bytes, RCD_MAC_LEN);
+	else if (dev->lport.wire)
+		attach_make_mac(dev);
+	if (rte_is_zero_ether_addr(&wanted))
+		return 0;
+	err = dev->lport.wire ? 0 : rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &wanted);
+	if (err != 0 && !(err == -ENOTSUP && rte_is_zero_ether_addr(&own))) {
+		attach_say(error, error_len, "%s: mac: the driver refuses: %s", dev->conf.name,
+			strerror(-err));
+		return err;
+	}
+	memcpy(dev->mac, wanted.addr_bytes, RCD_MAC_LEN);
+	return 0;
+}
+
 int
 rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	struct rcd_dev_wait_sockets sockets;
-	struct rte_ether_addr mac;
 	int err = -EINVAL;
 
 	RCD_ON_CONTROL();
@@ -465,11 +489,9 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	rcd_dev_wait_set(dev, &sockets);
 	rcd_unplug_watch(dev);
-	if (dev->lport.wire)
-		attach_make_mac(dev);
-	else if (dev->conf.attach == RCD_ATTACH_PORT &&
-		rte_eth_macaddr_get(dev->lport.port_id, &mac) == 0)
-		memcpy(dev->mac, mac.addr_bytes, RCD_MAC_LEN);
+	err = attach_take_mac(dev, error, error_len);
+	if (err != 0)
+		return err;
 	return dev->conf.kernel[0] != '\0' ? attach_kernel(dev, error, error_len) : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/ether.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,20 @@ dev_conf_gateway6(struct rcd_dev_conf *conf, const char *val)
 	if (strcmp(val, "none") != 0 && dev_conf_hop(val, &gid) != 128)
 		return "an IPv6 address, or none";
 	conf->gateway6 = gid;
+	return NULL;
+}
+
+static const char *
+dev_conf_mac(struct rcd_dev_conf *conf, const char *val)
+{
+	static const struct ether_addr none;
+	struct ether_addr mac;
+
+	if (strlen(val) != sizeof("00:00:00:00:00:00") - 1 || ether_aton_r(val, &mac) == NULL)
+		return "six bytes, as 02:00:00:00:00:01";
+	if ((mac.ether_addr_octet[0] & 1) != 0 || memcmp(&mac, &none, sizeof(mac)) == 0)
+		return "the MAC of one station";
+	memcpy(conf->mac, mac.ether_addr_octet, sizeof(conf->mac));
 	return NULL;
 }
 

@@ -75,6 +75,7 @@ struct rcd_dev_conf {
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< all zero: none */
 	struct rcd_gid gateway6;
+	uint8_t mac[6];  /**< all zero: that of the port, or one that is made of the name */
 	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t
 		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */

@@ -109,7 +109,7 @@ def without_an_engine(shell):
     expect(shell, 'rocade link add x type netdev lo mode ', 'auto', 'xdp', 'packet')
     expect(shell, 'rocade link add x type netdev netdev lo mode ', 'auto', 'xdp', 'packet')
     expect(shell, 'rocade link add x type wire peer y ', 'mode', 'address', 'gateway', 'gateway4',
-           'gateway6', 'kernel', 'mtu', 'pause', 'impair', 'state')
+           'gateway6', 'kernel', 'mac', 'mtu', 'pause', 'impair', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 sta', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 state ', 'up', 'down')
     expect(shell, 'rocade resource show c', 'cq', 'ctx', 'cm_id')

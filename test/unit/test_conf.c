@@ -345,6 +345,11 @@ static const struct {
 	{ "gateway4", "fe80::1", "an IPv4 address" },
 	{ "gateway6", "fe80::1", NULL },
 	{ "gateway6", "10.0.0.1", "an IPv6 address" },
+	{ "mac", "02:00:00:00:00:01", NULL },
+	{ "mac", "2:0:0:0:0:1", "six bytes, as 02:00:00:00:00:01" },
+	{ "mac", "02:00:00:00:00:0g", "six bytes, as 02:00:00:00:00:01" },
+	{ "mac", "03:00:00:00:00:01", "the MAC of one station" },
+	{ "mac", "00:00:00:00:00:00", "the MAC of one station" },
 	{ "pause", "keep", NULL },
 	{ "pause", "off", NULL },
 	{ "pause", "rx", NULL },
@@ -437,7 +442,7 @@ keys_and_kinds(void)
 	} of[] = { { "peer", "b", "w" }, { "netdev", "e", "n" }, { "devargs", "x", "p" },
 		{ "mode", "xdp", "n" }, { "kernel", "k0", "p" }, { "address", "1.2.3.4", "wp" },
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
-		{ "gateway6", "none", "wp" }, { "mtu", "1500", "wnp" }, { "pause", "rx", "p" },
+		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" }, { "mtu", "1500", "wnp" }, { "pause", "rx", "p" },
 		{ "impair", "seed=1", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
