@@ -75,6 +75,32 @@ rcd_engine_dev_del(struct rcd_engine *engine, const char *name)
 }
 
 int
+rcd_engine_dev_del_serial(struct rcd_engine *engine, uint32_t serial)
+{
+	const struct rcd_dev *dev;
+	int err = -ENOENT;
+
+	rcd_engine_take_over();
+	dev = rcd_dev_by_serial(&engine->ports, serial);
+	if (dev != NULL)
+		err = rcd_ports_del(&engine->ports, dev->conf.name);
+	engine_dev_done(engine);
+	return err;
+}
+
+int
+rcd_engine_dev_place(struct rcd_engine *engine, const char *name, uint32_t *index, uint32_t *serial)
+{
+	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
+
+	if (dev == NULL)
+		return -ENOENT;
+	*index = dev->lport.index;
+	*serial = dev->lport.serial;
+	return 0;
+}
+
+int
 rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
 	char *error, size_t error_len)
 {

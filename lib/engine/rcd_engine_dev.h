@@ -8,9 +8,22 @@
 #ifndef RCD_ENGINE_DEV_H
 #define RCD_ENGINE_DEV_H
 
+#include <stdint.h>
+
 #include "rcd_ports.h"
+
+struct rcd_engine;
 
 /** The host's operations; their argument is a struct rcd_engine. */
 extern const struct rcd_ports_ops rcd_engine_dev_ops;
+
+/** What lcores know a device by. Any thread, while none comes or goes. @return 0 or -ENOENT */
+int
+rcd_engine_dev_place(
+	struct rcd_engine *engine, const char *name, uint32_t *index, uint32_t *serial);
+
+/** As rcd_engine_dev_del(), of this device and no other of its name. Any thread. */
+int
+rcd_engine_dev_del_serial(struct rcd_engine *engine, uint32_t serial);
 
 #endif /* RCD_ENGINE_DEV_H */

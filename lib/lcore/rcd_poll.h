@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rcd_thread.h"
+
 struct rcd_lcore;
 
 /**
@@ -22,6 +24,14 @@ struct rcd_lcore;
  */
 uint32_t
 rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget);
+
+/**
+ * On an lcore from now on, for what is done there beside its rounds.
+ *
+ * @return where the thread was, for rcd_thread_leave()
+ */
+struct rcd_thread_place
+rcd_poll_enter(const struct rcd_lcore *lcore);
 
 /** Whether the engine wants this lcore's thread back. Any thread. */
 bool

@@ -47,15 +47,6 @@ enum fate {
 	FATE_NOWHERE,
 };
 
-/* The VLAN of a tag that the port took off; 0: it did not. */
-static inline uint16_t
-rx_stripped_vlan(const struct rte_mbuf *mbuf)
-{
-	return unlikely(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
-		? mbuf->vlan_tci & RCD_VLAN_ID_MASK
-		: 0;
-}
-
 static inline struct rcd_hqp *
 rx_qp_of(const struct rcd_lcore *lcore, const struct rcd_pkt *pkt)
 {
@@ -165,7 +156,7 @@ rx_elsewhere(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struc
 {
 	uint32_t qpn = pkt->roce.bth.dest_qpn.val;
 	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
-	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, rx_stripped_vlan(mbuf));
+	uint16_t vlan_id = rcd_link_vlan(&pkt->eth, rcd_rx_stripped_vlan(mbuf));
 	uint8_t owner;
 
 	if (qpn == RCD_QPN_MULTICAST) {
@@ -197,7 +188,7 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	/* The numbers of groups and of management are no queue pair's. */
 	if (unlikely(hqp == NULL || hqp->qpn != pkt->roce.bth.dest_qpn.val || hqp->lport != lport))
 		return rx_elsewhere(lcore, lport, pkt, mbuf, handed);
-	if (!rx_path_is_ours(lcore, hqp, pkt, rcd_link_vlan(&pkt->eth, rx_stripped_vlan(mbuf))))
+	if (!rx_path_is_ours(lcore, hqp, pkt, rcd_link_vlan(&pkt->eth, rcd_rx_stripped_vlan(mbuf))))
 		return FATE_NOWHERE;
 	if (unlikely(hqp->ucopy != NULL) && !rcd_ucopy_admits(hqp, pkt)) {
 		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
@@ -236,7 +227,7 @@ rx_comes_to_us(
 	at = rcd_gid_table_find(&view->gids, &pkt->dgid);
 	return at >= 0 &&
 		view->gids.entries[at].vlan_id ==
-		rcd_link_vlan(&pkt->eth, rx_stripped_vlan(mbuf)) &&
+		rcd_link_vlan(&pkt->eth, rcd_rx_stripped_vlan(mbuf)) &&
 		memcmp(pkt->eth.dst, view->mac, RCD_MAC_LEN) == 0;
 }
 
@@ -257,7 +248,7 @@ rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, str
 	enum rcd_verdict verdict = lcore->verdicts[i];
 
 	if (lport->answers) {
-		rcd_link_rx(lcore, lport, verdict, &lcore->frames[i], rx_stripped_vlan(mbuf));
+		rcd_link_rx(lcore, lport, verdict, &lcore->frames[i], rcd_rx_stripped_vlan(mbuf));
 		return FATE_NOWHERE;
 	}
 	if (lport->exception == NULL ||

@@ -8,9 +8,22 @@
 #ifndef RCD_RX_H
 #define RCD_RX_H
 
+#include <rte_branch_prediction.h>
+#include <rte_mbuf.h>
 #include <stdint.h>
 
+#include "rcd_link.h"
+
 struct rcd_lcore;
+
+/** The VLAN of a tag that the port took off; 0: it did not. Any thread that has the buffer. */
+static inline uint16_t
+rcd_rx_stripped_vlan(const struct rte_mbuf *mbuf)
+{
+	return unlikely(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+		? mbuf->vlan_tci & RCD_VLAN_ID_MASK
+		: 0;
+}
 
 /** Receive from all queues, rings included. @return packets */
 uint32_t
