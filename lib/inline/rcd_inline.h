@@ -52,8 +52,8 @@ struct rte_mbuf;
  * Add a device that is fed.
  *
  * @param conf   name, addresses, gateways, mtu and mac count: the MAC that packets to it have,
- *               usually that of the program's port; type and devargs are set here, and no net_impair
- *               goes before it
+ *               usually that of the program's port; type and devargs are set here, and no
+ *               net_impair goes before it
  * @param error  set to a sentence when NULL is returned
  * @return NULL: as rcd_engine_dev_add() fails, or no memory
  */

@@ -442,8 +442,9 @@ keys_and_kinds(void)
 	} of[] = { { "peer", "b", "w" }, { "netdev", "e", "n" }, { "devargs", "x", "p" },
 		{ "mode", "xdp", "n" }, { "kernel", "k0", "p" }, { "address", "1.2.3.4", "wp" },
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
-		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" }, { "mtu", "1500", "wnp" }, { "pause", "rx", "p" },
-		{ "impair", "seed=1", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" } };
+		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
+		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
+		{ "state", "up", "wnp" }, { "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
