@@ -8,8 +8,7 @@
 
 #include <errno.h>
 #include <rte_branch_prediction.h>
-#include <rte_bus_vdev.h>
-#include <rte_byteorder.h>
+#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -142,7 +141,7 @@ rcd_inline_destroy(struct rcd_inline *dev)
 	if (dev->has_port) {
 		rte_eth_dev_close(dev->port_id);
 		snprintf(vdev, sizeof(vdev), "net_ring_%s", dev->port);
-		rte_vdev_uninit(vdev);
+		rte_eal_hotplug_remove("vdev", vdev);
 	}
 	for (uint32_t i = 0; i < dev->lcores; i++) {
 		rcd_ring_free(dev->in[i]);
