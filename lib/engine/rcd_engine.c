@@ -266,6 +266,13 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	rcd_thread_end_control();
 }
 
+void
+rcd_engine_end_loops(struct rcd_engine *engine)
+{
+	RCD_ON_CONTROL();
+	rcd_lcores_stop(&engine->lcores);
+}
+
 int
 rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg)
 {

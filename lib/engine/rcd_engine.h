@@ -86,6 +86,14 @@ rcd_engine_start(struct rcd_engine *engine);
 int
 rcd_engine_launch(struct rcd_engine *engine, uint32_t index, int (*loop)(void *arg), void *arg);
 
+/**
+ * End the loops that rcd_engine_start() and rcd_engine_launch() began, and wait for them. The
+ * engine stays as it is, its lcores are this thread's to poll from here on, or can be launched
+ * again.
+ */
+void
+rcd_engine_end_loops(struct rcd_engine *engine);
+
 /** Run a function on each lcore, one after another: it is short, and blocks nothing for long. */
 void
 rcd_engine_each_lcore(struct rcd_engine *engine, void (*fn)(void *arg), void *arg);

@@ -256,7 +256,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; i < RTE_DIM(args); i++)
 		eal[i] = args[i];
 	sigaction(SIGTERM, &action, NULL);
-	feeder.loss = (uint32_t)atoi(argv[2]);
+	feeder.loss = (uint32_t)strtoul(argv[2], NULL, 10);
 	if (rte_eal_init((int)RTE_DIM(args), eal) >= 0 && feeder_begin(&feeder, argv[1]) == 0) {
 		feeder_run(&feeder);
 		status = feeder.wrong != 0;

@@ -26,7 +26,8 @@ feeders = []
 
 def feed(loss):
     bare = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
-    feeder = subprocess.Popen([FEEDER, SOCKET, str(loss)], env=bare, stdout=subprocess.PIPE, text=True)
+    feeder = subprocess.Popen([FEEDER, SOCKET, str(loss)], env=bare, stdout=subprocess.PIPE,
+                              text=True)
     leash.leash(feeder.pid)
     feeders.append(feeder)
     ENDS.clear()

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Programs with verbs on one side, a pipeline on the other: a port of the program's own, a memif to
+ * a VPP or the like, carries RoCE of the programs that attach to the engine in here. What comes and
+ * is not theirs goes to a second port, if there is one, and what comes by that goes to the first.
+ *
+ *   memif-gateway [EAL OPTIONS] -- --address 10.0.0.1/24 [--mac MAC] [--mtu BYTES]
+ *           [--socket PATH] [--vxlan VNI,LOCAL,REMOTE,MAC]
+ *
+ *   memif-gateway --vdev net_memif0,role=client,socket=/run/vpp/memif.sock -- --address 10.0.0.1/24
+ *
+ * With --vxlan RoCE is in a tunnel (RFC 7348): outer headers are taken off before the engine sees a
+ * packet, and put before what it sends; LOCAL and REMOTE are the ends, MAC the next hop's.
+ */
+#include <getopt.h>
+#include <rcd_clock.h>
+#include <rcd_dev_conf.h>
+#include <rcd_engine.h>
+#include <rcd_inline.h>
+#include <rcd_poll.h>
+#include <arpa/inet.h>
+#include <netinet/ether.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <rte_udp.h>
+#include <rte_vxlan.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BURST      32
+#define BUFFERS    16383
+#define ROOM       (RTE_PKTMBUF_HEADROOM + 9216)
+#define PORTS      2
+#define VXLAN_PORT 4789
+
+/** What is before a frame in the tunnel. */
+struct outer {
+	struct rte_ether_hdr eth;
+	struct rte_ipv4_hdr ip;
+	struct rte_udp_hdr udp;
+	struct rte_vxlan_hdr vxlan;
+} __rte_packed __rte_aligned(2);
+
+struct gateway {
+	struct rcd_engine *engine;
+	struct rcd_lcore *lcore;
+	struct rcd_inline *dev;
+	uint16_t ports;
+	bool tunnel;
+	struct outer outer;
+	uint64_t other, dropped;
+};
+
+static volatile sig_atomic_t stop;
+
+static void
+on_signal(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+static void
+send_all(struct gateway *gateway, uint16_t port, struct rte_mbuf **mbufs, uint16_t count)
+{
+	uint16_t sent = rte_eth_tx_burst(port, 0, mbufs, count);
+
+	/* A port that takes no more loses packets, as any does. */
+	gateway->dropped += (uint64_t)(count - sent);
+	rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+}
+
+/* Whether a packet is of our tunnel, and goes on without it. */
+static bool
+take_outer_off(struct gateway *gateway, struct rte_mbuf *mbuf)
+{
+	struct outer copy;
+	const struct outer *outer = rte_pktmbuf_read(mbuf, 0, sizeof(copy), &copy);
+
+	return outer != NULL && outer->eth.ether_type == gateway->outer.eth.ether_type &&
+		outer->ip.version_ihl == gateway->outer.ip.version_ihl &&
+		outer->ip.next_proto_id == IPPROTO_UDP &&
+		outer->ip.dst_addr == gateway->outer.ip.src_addr &&
+		outer->ip.src_addr == gateway->outer.ip.dst_addr &&
+		outer->udp.dst_port == gateway->outer.udp.dst_port &&
+		outer->vxlan.vx_vni == gateway->outer.vxlan.vx_vni &&
+		rte_pktmbuf_adj(mbuf, sizeof(*outer)) != NULL;
+}
+
+static bool
+put_outer_on(struct gateway *gateway, struct rte_mbuf *mbuf)
+{
+	uint32_t len = rte_pktmbuf_pkt_len(mbuf);
+	struct outer *outer = (struct outer *)(void *)rte_pktmbuf_prepend(mbuf, sizeof(*outer));
+
+	if (outer == NULL)
+		return false;
+	*outer = gateway->outer;
+	outer->ip.total_length =
+		rte_cpu_to_be_16((uint16_t)(len + sizeof(*outer) - sizeof(outer->eth)));
+	outer->udp.dgram_len =
+		rte_cpu_to_be_16((uint16_t)(len + sizeof(outer->udp) + sizeof(outer->vxlan)));
+	outer->ip.hdr_checksum = rte_ipv4_cksum(&outer->ip);
+	return true;
+}
+
+/* Packets of a burst for which this is so go first. @return how many */
+static uint16_t
+keep(struct gateway *gateway, struct rte_mbuf **mbufs, uint16_t count,
+	bool (*fn)(struct gateway *gateway, struct rte_mbuf *mbuf))
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < count; i++) {
+		if (fn(gateway, mbufs[i])) {
+			mbufs[kept++] = mbufs[i];
+		} else {
+			gateway->dropped++;
+			rte_pktmbuf_free(mbufs[i]);
+		}
+	}
+	return kept;
+}
+
+static void
+round_once(struct gateway *gateway)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t count = rte_eth_rx_burst(0, 0, mbufs, BURST);
+
+	if (gateway->tunnel)
+		count = keep(gateway, mbufs, count, take_outer_off);
+	count = rcd_inline_rx(gateway->dev, gateway->lcore, mbufs, count);
+	gateway->other += count;
+	if (gateway->ports > 1 && !gateway->tunnel) {
+		send_all(gateway, 1, mbufs, count);
+		count = rte_eth_rx_burst(1, 0, mbufs, BURST);
+		send_all(gateway, 0, mbufs, count);
+	} else {
+		rte_pktmbuf_free_bulk(mbufs, count);
+	}
+	rcd_lcore_poll(gateway->lcore, rcd_clock_ns(), BURST);
+	while ((count = rcd_inline_tx(gateway->dev, gateway->lcore, mbufs, BURST)) > 0) {
+		if (gateway->tunnel)
+			count = keep(gateway, mbufs, count, put_outer_on);
+		send_all(gateway, 0, mbufs, count);
+	}
+}
+
+static int
+loop(void *arg)
+{
+	struct gateway *gateway = arg;
+
+	while (!rcd_lcore_stopping(gateway->lcore))
+		round_once(gateway);
+	return 0;
+}
+
+static void
+run(struct gateway *gateway)
+{
+	struct rte_eth_link link;
+	bool workers = rcd_engine_launch(gateway->engine, 0, loop, gateway) == 0;
+
+	while (!stop) {
+		for (int i = 0; i < 16 && !workers; i++)
+			round_once(gateway);
+		if (rte_eth_link_get_nowait(0, &link) == 0)
+			rcd_inline_set_link(gateway->dev, link.link_status != 0);
+		rcd_engine_step(gateway->engine, workers ? 100 : 0);
+	}
+	rcd_engine_end_loops(gateway->engine);
+}
+
+static int
+start_port(uint16_t port, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
+	uint16_t rx = 1024, tx = 1024;
+
+	if (rte_eth_dev_configure(port, 1, 1, &conf) != 0 ||
+		rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx) != 0 ||
+		rte_eth_rx_queue_setup(port, 0, rx, SOCKET_ID_ANY, NULL, pool) != 0 ||
+		rte_eth_tx_queue_setup(port, 0, tx, SOCKET_ID_ANY, NULL) != 0)
+		return -1;
+	rte_eth_promiscuous_enable(port);
+	return rte_eth_dev_start(port);
+}
+
+static int
+parse_tunnel(struct gateway *gateway, const char *text)
+{
+	struct outer *outer = &gateway->outer;
+	char local[32], remote[32], mac[32];
+	struct ether_addr hop;
+	unsigned int vni;
+
+	if (sscanf(text, "%u,%31[^,],%31[^,],%31s", &vni, local, remote, mac) != 4 ||
+		vni > 0xffffff || inet_pton(AF_INET, local, &outer->ip.src_addr) != 1 ||
+		inet_pton(AF_INET, remote, &outer->ip.dst_addr) != 1 ||
+		ether_aton_r(mac, &hop) == NULL)
+		return -1;
+	memcpy(&outer->eth.dst_addr, &hop, sizeof(hop));
+	outer->eth.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	outer->ip.version_ihl = RTE_IPV4_VHL_DEF;
+	outer->ip.time_to_live = 64;
+	outer->ip.next_proto_id = IPPROTO_UDP;
+	outer->udp.dst_port = RTE_BE16(VXLAN_PORT);
+	outer->udp.src_port = RTE_BE16(0xc000);
+	outer->vxlan.vx_flags = RTE_BE32(0x08000000);
+	outer->vxlan.vx_vni = rte_cpu_to_be_32(vni << 8);
+	gateway->tunnel = true;
+	return 0;
+}
+
+static int
+parse(struct gateway *gateway, int argc, char **argv, struct rcd_engine_conf *conf,
+	struct rcd_dev_conf *dev)
+{
+	static const struct option options[] = { { "address", 1, NULL, 'a' },
+		{ "mac", 1, NULL, 'm' }, { "mtu", 1, NULL, 'u' }, { "socket", 1, NULL, 's' },
+		{ "vxlan", 1, NULL, 'x' }, { NULL, 0, NULL, 0 } };
+	char error[256] = "";
+	int letter, err = 0;
+
+	snprintf(dev->name, sizeof(dev->name), "gateway0");
+	while (err == 0 && (letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (letter == 's')
+			snprintf(conf->socket, sizeof(conf->socket), "%s", optarg);
+		else if (letter == 'x')
+			err = parse_tunnel(gateway, optarg);
+		else if (letter == '?')
+			err = -1;
+		else
+			err = rcd_dev_conf_set(dev,
+				letter == 'a'           ? "address"
+					: letter == 'm' ? "mac"
+							: "mtu",
+				optarg, error, sizeof(error));
+	}
+	if (err == 0 && dev->addr_count > 0 && optind == argc)
+		return 0;
+	fprintf(stderr, "memif-gateway: %s\n",
+		error[0] != '\0' ? error : "see the comment that its source begins with");
+	return -1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct gateway gateway = { .ports = 0 };
+	struct sigaction action = { .sa_handler = on_signal };
+	struct rcd_dev_conf dev = { .addr_count = 0 };
+	struct rcd_engine_conf conf;
+	struct rte_ether_addr mac;
+	struct rte_mempool *pool;
+	char error[256] = "no port of the program's own starts";
+	int used = rte_eal_init(argc, argv);
+	static const uint8_t none[6];
+
+	if (used < 0)
+		return 1;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	rcd_engine_conf_init(&conf);
+	if (parse(&gateway, argc - used, argv + used, &conf, &dev) != 0)
+		return 2;
+	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
+	for (uint16_t port = 0; pool != NULL && port < PORTS && rte_eth_dev_is_valid_port(port);
+		port++)
+		gateway.ports += start_port(port, pool) == 0;
+	if (gateway.ports > 0 && rte_eth_macaddr_get(0, &mac) == 0) {
+		gateway.outer.eth.src_addr = mac;
+		if (memcmp(dev.mac, none, sizeof(none)) == 0)
+			memcpy(dev.mac, &mac, sizeof(dev.mac));
+		gateway.engine = rcd_engine_create(&conf, error, sizeof(error));
+	}
+	if (gateway.engine != NULL) {
+		gateway.lcore = rcd_engine_lcore(gateway.engine, 0);
+		gateway.dev = rcd_inline_create(gateway.engine, &dev, error, sizeof(error));
+	}
+	if (gateway.dev != NULL)
+		run(&gateway);
+	else
+		fprintf(stderr, "memif-gateway: %s\n", error);
+	rcd_inline_destroy(gateway.dev);
+	rcd_engine_destroy(gateway.engine);
+	printf("not RoCE: %llu packets, dropped: %llu\n", (unsigned long long)gateway.other,
+		(unsigned long long)gateway.dropped);
+	return gateway.dev == NULL;
+}
