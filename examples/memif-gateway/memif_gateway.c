@@ -26,6 +26,7 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 #include <rte_vxlan.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,11 +127,13 @@ keep(struct gateway *gateway, struct rte_mbuf **mbufs, uint16_t count,
 	return kept;
 }
 
-static void
+/* @return whether there was something to do */
+static bool
 round_once(struct gateway *gateway)
 {
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t count = rte_eth_rx_burst(0, 0, mbufs, BURST);
+	uint32_t done = count;
 
 	if (gateway->tunnel)
 		count = keep(gateway, mbufs, count, take_outer_off);
@@ -143,12 +146,13 @@ round_once(struct gateway *gateway)
 	} else {
 		rte_pktmbuf_free_bulk(mbufs, count);
 	}
-	rcd_lcore_poll(gateway->lcore, rcd_clock_ns(), BURST);
+	done += rcd_lcore_poll(gateway->lcore, rcd_clock_ns(), BURST);
 	while ((count = rcd_inline_tx(gateway->dev, gateway->lcore, mbufs, BURST)) > 0) {
 		if (gateway->tunnel)
 			count = keep(gateway, mbufs, count, put_outer_on);
 		send_all(gateway, 0, mbufs, count);
 	}
+	return done > 0;
 }
 
 static int
@@ -157,7 +161,8 @@ loop(void *arg)
 	struct gateway *gateway = arg;
 
 	while (!rcd_lcore_stopping(gateway->lcore))
-		round_once(gateway);
+		if (!round_once(gateway))
+			rte_pause();
 	return 0;
 }
 
@@ -168,8 +173,10 @@ run(struct gateway *gateway)
 	bool workers = rcd_engine_launch(gateway->engine, 0, loop, gateway) == 0;
 
 	while (!stop) {
+		/* Without a core of its own it leaves this one to others when there is nothing. */
 		for (int i = 0; i < 16 && !workers; i++)
-			round_once(gateway);
+			if (!round_once(gateway))
+				sched_yield();
 		if (rte_eth_link_get_nowait(0, &link) == 0)
 			rcd_inline_set_link(gateway->dev, link.link_status != 0);
 		rcd_engine_step(gateway->engine, workers ? 100 : 0);
@@ -232,10 +239,8 @@ parse(struct gateway *gateway, int argc, char **argv, struct rcd_engine_conf *co
 	while (err == 0 && (letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (letter == 's')
 			snprintf(conf->socket, sizeof(conf->socket), "%s", optarg);
-		else if (letter == 'x')
-			err = parse_tunnel(gateway, optarg);
-		else if (letter == '?')
-			err = -1;
+		else if (letter == 'x' || letter == '?')
+			err = letter == 'x' ? parse_tunnel(gateway, optarg) : -1;
 		else
 			err = rcd_dev_conf_set(dev,
 				letter == 'a'           ? "address"
@@ -261,7 +266,6 @@ main(int argc, char **argv)
 	struct rte_mempool *pool;
 	char error[256] = "no port of the program's own starts";
 	int used = rte_eal_init(argc, argv);
-	static const uint8_t none[6];
 
 	if (used < 0)
 		return 1;
@@ -276,7 +280,7 @@ main(int argc, char **argv)
 		gateway.ports += start_port(port, pool) == 0;
 	if (gateway.ports > 0 && rte_eth_macaddr_get(0, &mac) == 0) {
 		gateway.outer.eth.src_addr = mac;
-		if (memcmp(dev.mac, none, sizeof(none)) == 0)
+		if ((dev.given & 1u << RCD_LINK_KEY_MAC) == 0)
 			memcpy(dev.mac, &mac, sizeof(dev.mac));
 		gateway.engine = rcd_engine_create(&conf, error, sizeof(error));
 	}

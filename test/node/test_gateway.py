@@ -83,8 +83,6 @@ def end_all():
 def traffic(server):
     both('ibv_rc_pingpong', '-g', '1', '-s', '65536', '-n', '200', '-c')
     both('ibv_ud_pingpong', '-g', '1', '-n', '200')
-    both('ib_write_bw', '-x', '1', '-F', '-s', '65536', '-n', '500')
-    both('ib_read_bw', '-x', '1', '-F', '-s', '65536', '-n', '200')
     pair(['rping', '-s', '-a', server, '-v', '-V', '-C', '100'],
          ['rping', '-c', '-a', server, '-v', '-V', '-C', '100'])
 
