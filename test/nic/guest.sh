@@ -125,6 +125,14 @@ wakes() {
 	[ $((after - before)) -gt 0 ]
 }
 
+cable() {
+	echo "$1" >/dev/ttyS1
+}
+
+no_link() {
+	rocade -d link >/run/links && says 'r0/1 state DOWN' cat /run/links
+}
+
 lets_account_in() {
 	[ "$(stat -c %U "/dev/vfio/$(basename "$(readlink "$device/iommu_group")")")" = rocade ]
 }
@@ -230,10 +238,21 @@ else
 	step sleeps sleeps
 	step wakes wakes
 fi
-# Taken away while a program waits for events, and put back: the engine was there first.
+# While a program waits for events: the cable out and in; the NIC taken away, and put back, when the
+# engine was there first.
 LD_LIBRARY_PATH=$libraries ibv_asyncwatch -d r0 >/run/events 2>&1 &
 watch=$!
 step watches says 'async event FD' cat /run/events
+once cable_out cable out
+step no_link no_link
+step no_carrier says NO-CARRIER ip -o link show r0k
+step program_told_of_out says 'PORT_ERR (10)' cat /run/events
+once cable_in cable in
+step link_again active
+step carrier_again says LOWER_UP ip -o link show r0k
+step program_told_of_in says 'PORT_ACTIVE (9)' cat /run/events
+step cable_ping echoes 10.78.0.1
+step cable_roce roce 1
 echo 1 >"$device/remove" &
 remove=$!
 step program_is_told says DEVICE_FATAL cat /run/events
