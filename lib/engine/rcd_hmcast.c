@@ -23,12 +23,6 @@
 #include "rcd_table.h"
 #include "rcd_thread.h"
 
-/** What the control thread knows of one. */
-struct rcd_membership {
-	struct rcd_membership *next;
-	struct rcd_gid group;
-};
-
 struct mcast {
 	struct rcd_hqp *hqp;
 	struct rcd_gid group;
@@ -54,10 +48,10 @@ hmcast_change_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 /* @return NULL: no memory */
-static struct rcd_membership *
+static struct rcd_mcast_membership *
 hmcast_begin(struct rcd_dev *dev, const struct rcd_gid *group)
 {
-	struct rcd_membership *membership = malloc(sizeof(*membership));
+	struct rcd_mcast_membership *membership = malloc(sizeof(*membership));
 
 	if (membership == NULL)
 		return NULL;
@@ -69,7 +63,7 @@ hmcast_begin(struct rcd_dev *dev, const struct rcd_gid *group)
 }
 
 static void
-hmcast_end(struct rcd_dev *dev, struct rcd_membership *membership)
+hmcast_end(struct rcd_dev *dev, struct rcd_mcast_membership *membership)
 {
 	rcd_groups_leave(dev, &membership->group);
 	free(membership);
@@ -78,8 +72,8 @@ hmcast_end(struct rcd_dev *dev, struct rcd_membership *membership)
 static void
 hmcast_forget(struct rcd_dev *dev, struct rcd_hqp *hqp, const struct rcd_gid *group)
 {
-	struct rcd_membership **at = &hqp->memberships;
-	struct rcd_membership *gone;
+	struct rcd_mcast_membership **at = &hqp->memberships;
+	struct rcd_mcast_membership *gone;
 
 	while (*at != NULL && !rcd_gid_eq(&(*at)->group, group))
 		at = &(*at)->next;
@@ -92,7 +86,7 @@ hmcast_forget(struct rcd_dev *dev, struct rcd_hqp *hqp, const struct rcd_gid *gr
 void
 rcd_hmcast_end(struct rcd_context *context, struct rcd_hqp *hqp)
 {
-	struct rcd_membership *membership;
+	struct rcd_mcast_membership *membership;
 
 	RCD_ON_CONTROL();
 	while ((membership = hqp->memberships) != NULL) {
@@ -104,7 +98,7 @@ rcd_hmcast_end(struct rcd_context *context, struct rcd_hqp *hqp)
 static int
 hmcast_attach(struct rcd_context *context, struct mcast *mcast)
 {
-	struct rcd_membership *membership;
+	struct rcd_mcast_membership *membership;
 	int err = rcd_quota_charge(&context->quota, RCD_RESOURCE_GROUPS, 1);
 
 	if (err != 0)

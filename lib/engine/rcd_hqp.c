@@ -257,8 +257,7 @@ rcd_hqp_leave(struct rcd_lcore *lcore, void *arg)
 	RCD_ON_LCORE(lcore);
 	rcd_ucopy_forget(hqp);
 	rcd_host_publish(lcore);
-	if (hqp->groups > 0)
-		rcd_mcast_detach_all(lcore->mcast[hqp->lport->index], hqp->qp);
+	rcd_mcast_detach_all(lcore->mcast[hqp->lport->index], hqp->memberships, hqp->qp);
 	rcd_late_forget(hqp);
 	rcd_lcore_drop(lcore, hqp);
 	hqp->client->qps[hqp->index] = NULL;

@@ -245,7 +245,7 @@ poll_nap(struct rcd_lcore *lcore)
 		count = epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL);
 		rte_rcu_qsbr_thread_online(lcore->rcu, lcore->index);
 		/* Time to look, whatever it was. */
-		rcd_rx_wait_woken(lcore, events, count);
+		rcd_rx_wait_woken(lcore, events, count, nap_ns);
 	}
 	rcd_rx_wait_disarm(lcore);
 	poll_set_sleeping(lcore, 0);

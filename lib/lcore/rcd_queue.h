@@ -29,6 +29,7 @@ struct rcd_channel;
 struct rcd_lcore;
 struct rcd_lport;
 struct rcd_lclient;
+struct rcd_mcast_membership;
 struct rcd_ucopy;
 
 /** A completion queue, the engine's side. */
@@ -161,8 +162,9 @@ struct rcd_hqp {
 	uint32_t pd, sq_depth, rq_depth;
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
-	uint32_t groups;                    /**< that it is attached to */
-	struct rcd_membership *memberships; /**< in those (rcd_hmcast.c) */
+	uint32_t groups; /**< that it is attached to */
+	/** In those; the lcore sees them when it is called to let the queue pair go. */
+	struct rcd_mcast_membership *memberships;
 	void *resources;         /**< of its responder, when they are more than the usual number */
 	uint32_t resource_count; /**< of those */
 };

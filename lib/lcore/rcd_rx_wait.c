@@ -19,6 +19,7 @@
 #define INTERRUPT_NS 100000000  /**< drivers differ in what came before one was asked for */
 #define BLIND_NS     1000000    /**< a port can't wake us */
 #define ERRORS_MAX   1000       /**< of a descriptor */
+#define MISSED_MAX   8          /**< a NIC may hold one back for some of a sleep, by chance */
 
 /*
  * The queues of a port that packets come to this lcore by: its own, and the one of what is no RoCE.
@@ -57,7 +58,7 @@ rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	RCD_ON_LCORE(lcore);
 	count = rx_wait_queues(lcore, lport, queues);
 	txq->blind = false;
-	txq->errors = 0;
+	txq->errors = txq->missed = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rcd_rx_wait *wait = &lport->rx_waits[queues[i]];
 
@@ -151,13 +152,58 @@ rx_wait_clear(struct rcd_lcore *lcore, int fd)
 	}
 }
 
+static bool
+rx_wait_missed(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
+{
+	uint16_t queues[2];
+	uint32_t count = rx_wait_queues(lcore, lport, queues);
+	bool missed = false;
+
+	for (uint32_t i = 0; i < count; i++)
+		missed |= lport->rx_waits[queues[i]].kind == RCD_RX_WAIT_INTERRUPT &&
+			rte_eth_rx_queue_count(lport->port_id, queues[i]) > 0;
+	return missed;
+}
+
+/*
+ * Some drivers take it that interrupts are asked for, and none comes: net_e1000_em does not say to
+ * an 82574L which of its several is that of a queue. Who finds packets at the end of whole sleeps,
+ * again and again, waits for no more of them.
+ */
+static void
+rx_wait_doubt(struct rcd_lcore *lcore)
+{
+	for (uint32_t i = 0; i < lcore->txq_count; i++) {
+		struct rcd_txq *txq = lcore->txqs[i];
+
+		if (!txq->blind && rx_wait_missed(lcore, txq->lport))
+			txq->blind = ++txq->missed == MISSED_MAX;
+	}
+}
+
+static void
+rx_wait_trust(struct rcd_lcore *lcore, int fd)
+{
+	for (uint32_t i = 0; i < lcore->txq_count; i++)
+		if (rx_wait_has(lcore, lcore->txqs[i]->lport, fd))
+			lcore->txqs[i]->missed = 0;
+}
+
 void
-rcd_rx_wait_woken(struct rcd_lcore *lcore, const struct epoll_event *events, int count)
+rcd_rx_wait_woken(
+	struct rcd_lcore *lcore, const struct epoll_event *events, int count, uint64_t nap_ns)
 {
 	RCD_ON_LCORE(lcore);
-	for (int i = 0; i < count; i++)
-		if ((events[i].events & EPOLLERR) && events[i].data.fd >= 0)
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.fd < 0)
+			continue;
+		if (events[i].events & EPOLLERR)
 			rx_wait_clear(lcore, events[i].data.fd);
+		else
+			rx_wait_trust(lcore, events[i].data.fd);
+	}
+	if (count == 0 && nap_ns >= INTERRUPT_NS)
+		rx_wait_doubt(lcore);
 }
 
 uint64_t

@@ -46,9 +46,16 @@ rcd_rx_wait_longest(const struct rcd_lcore *lcore);
 bool
 rcd_rx_wait_arm(const struct rcd_lcore *lcore);
 
-/** What ended a sleep. An event of what is no queue has -1 for its descriptor. */
+/**
+ * What ended a sleep, before rcd_rx_wait_disarm(). An event of what is no queue has -1 for its
+ * descriptor.
+ *
+ * @param count   0: nothing did
+ * @param nap_ns  how long it was to be at most
+ */
 void
-rcd_rx_wait_woken(struct rcd_lcore *lcore, const struct epoll_event *events, int count);
+rcd_rx_wait_woken(
+	struct rcd_lcore *lcore, const struct epoll_event *events, int count, uint64_t nap_ns);
 
 /** After rcd_rx_wait_arm(), whatever it returned. */
 void

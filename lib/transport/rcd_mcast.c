@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "rcd_bits.h"
+#include "rcd_check.h"
 #include "rcd_qp_priv.h"
 
 #define GROUPS_MAX 8192
@@ -169,15 +170,11 @@ rcd_mcast_next(const struct rcd_mcast_table *table, uint32_t *at, struct rcd_gid
 }
 
 void
-rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp)
+rcd_mcast_detach_all(
+	struct rcd_mcast_table *table, const struct rcd_mcast_membership *first, struct rcd_qp *qp)
 {
-	/* A closed hole may bring another group into the slot: look at it again. */
-	for (uint32_t i = 0; i <= table->mask;) {
-		struct rcd_gid gid = table->slots[i].gid;
-
-		if (table->slots[i].count == 0 || rcd_mcast_detach(table, &gid, qp) != 0)
-			i++;
-	}
+	for (const struct rcd_mcast_membership *at = first; at != NULL; at = at->next)
+		RCD_CHECK(rcd_mcast_detach(table, &at->group, qp) == 0);
 }
 
 uint32_t

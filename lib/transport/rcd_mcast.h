@@ -14,6 +14,12 @@
 
 struct rcd_mcast_table;
 
+/** A group that a queue pair is attached to, in a list that the caller keeps for it. */
+struct rcd_mcast_membership {
+	struct rcd_mcast_membership *next;
+	struct rcd_gid group;
+};
+
 /** Create a table. @param groups most groups, 1..8192 @return NULL when out of memory or range */
 struct rcd_mcast_table *
 rcd_mcast_table_create(uint32_t groups);
@@ -52,9 +58,14 @@ rcd_mcast_detach(struct rcd_mcast_table *table, const struct rcd_gid *group, str
 bool
 rcd_mcast_next(const struct rcd_mcast_table *table, uint32_t *at, struct rcd_gid *gid);
 
-/** Detach a queue pair from all its groups, before it is destroyed. */
+/**
+ * Detach a queue pair from all its groups, before it is destroyed.
+ *
+ * @param first  the list of those; NULL: there are none, and the table may be NULL as well
+ */
 void
-rcd_mcast_detach_all(struct rcd_mcast_table *table, struct rcd_qp *qp);
+rcd_mcast_detach_all(
+	struct rcd_mcast_table *table, const struct rcd_mcast_membership *first, struct rcd_qp *qp);
 
 /**
  * Feed a packet to every queue pair of its destination group.

@@ -92,13 +92,45 @@ polls() {
 	rocade -j engine | sed -n 's/.*"polls": *\([0-9]*\).*/\1/p' | head -1
 }
 
+polled() {
+	local before after
+	before=$(polls) && sleep 2 && after=$(polls) || return 1
+	polled=$((after - before))
+	echo "$polled polls in 2 s"
+}
+
 # By the NIC's interrupts: an lcore that looks for itself polls a thousand times in a second, or
 # half as often where the machine is busy.
 sleeps() {
+	polled && [ "$polled" -lt 300 ]
+}
+
+# It found out that none comes.
+looks() {
+	echoes 10.78.0.1 && polled && [ "$polled" -ge 300 ] && [ "$(interrupts)" = 0 ]
+}
+
+# Of the NIC's, as VFIO has them.
+interrupts() {
+	awk -v nic="$nic" '
+		/vfio-/ && index($0, nic) { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i }
+		END { print sum + 0 }' /proc/interrupts
+}
+
+# They are on only while an lcore sleeps.
+wakes() {
 	local before after
-	before=$(polls) && sleep 2 && after=$(polls) || return 1
-	echo "$((after - before)) polls in 2 s"
-	[ $((after - before)) -lt 300 ]
+	before=$(interrupts) && echoes 10.78.0.1 && after=$(interrupts) || return 1
+	echo "$((after - before)) interrupts by 3 pings"
+	[ $((after - before)) -gt 0 ]
+}
+
+cable() {
+	echo "$1" >/dev/ttyS1
+}
+
+no_link() {
+	rocade -d link >/run/links && says 'r0/1 state DOWN' cat /run/links
 }
 
 lets_account_in() {
@@ -200,12 +232,27 @@ if [ "$driver" = net_e1000_em ]; then
 	step jumbo ip link set r0k mtu 9000
 	step jumbo_ping echoes -M do -s 8900 10.78.0.1
 	step jumbo_roce roce 1
+	# DPDK's driver does not tell the NIC which of its interrupts is that of the queue.
+	step looks looks
+else
+	step sleeps sleeps
+	step wakes wakes
 fi
-step sleeps sleeps
-# Taken away while a program waits for events, and put back: the engine was there first.
+# While a program waits for events: the cable out and in; the NIC taken away, and put back, when the
+# engine was there first.
 LD_LIBRARY_PATH=$libraries ibv_asyncwatch -d r0 >/run/events 2>&1 &
 watch=$!
 step watches says 'async event FD' cat /run/events
+once cable_out cable out
+step no_link no_link
+step no_carrier says NO-CARRIER ip -o link show r0k
+step program_told_of_out says 'PORT_ERR (10)' cat /run/events
+once cable_in cable in
+step link_again active
+step carrier_again says LOWER_UP ip -o link show r0k
+step program_told_of_in says 'PORT_ACTIVE (9)' cat /run/events
+step cable_ping echoes 10.78.0.1
+step cable_roce roce 1
 echo 1 >"$device/remove" &
 remove=$!
 step program_is_told says DEVICE_FATAL cat /run/events

@@ -112,6 +112,22 @@ def options_of(model):
     return ('iommu_platform',) if model == 'virtio-net-pci' else ()
 
 
+def monitor(folder, command, **arguments):
+    """A command of QEMU's."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(30)
+        connection.connect(f'{folder}/monitor')
+        with connection.makefile('rw', encoding='utf-8') as lines:
+            lines.readline()
+            for execute, more in (('qmp_capabilities', {}), (command, arguments)):
+                lines.write(json.dumps({'execute': execute, 'arguments': more}) + '\n')
+                lines.flush()
+                answer = {}
+                while not answer.keys() & {'return', 'error'}:
+                    answer = json.loads(lines.readline())
+                tap.true('error' not in answer, f'{command}: {answer}')
+
+
 class Net:
     """The Ethernet: a bridge in a namespace, with an address of the host's."""
 
@@ -212,19 +228,7 @@ class Guest:
         return done.stdout
 
     def monitor(self, command, **arguments):
-        """A command of QEMU's."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(30)
-            connection.connect(str(self.folder / 'monitor'))
-            with connection.makefile('rw', encoding='utf-8') as lines:
-                lines.readline()
-                for execute, more in (('qmp_capabilities', {}), (command, arguments)):
-                    lines.write(json.dumps({'execute': execute, 'arguments': more}) + '\n')
-                    lines.flush()
-                    answer = {}
-                    while not answer.keys() & {'return', 'error'}:
-                        answer = json.loads(lines.readline())
-                    tap.true('error' not in answer, f'{command}: {answer}')
+        monitor(self.folder, command, **arguments)
 
     def stop(self):
         if self.process is not None and self.process.poll() is None:

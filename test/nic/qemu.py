@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Stands before QEMU when the kit starts it, and adds what the kit has no words for: addresses of
-its own for each of several guests, a slot that the NIC can be taken out of, options of the NIC, and
-a monitor by which a test does that.
+its own for each of several guests, a slot that the NIC can be taken out of, options of the NIC, a
+monitor by which a test does that, and a serial port by which the guest may ask for it.
 
     qemu.py QEMU FOLDER NUMBER OPTIONS WORD...
 
-FOLDER/monitor is the monitor's socket, FOLDER/pid has QEMU's process. The first NIC is `nic0`, in
-slot `slot0`. Becomes QEMU.
+FOLDER/monitor is the monitor's socket, FOLDER/asks that of the serial port, which is the guest's
+second, FOLDER/pid has QEMU's process. The first NIC is `nic0`, in slot `slot0`. Becomes QEMU.
 """
 import os
 import pathlib
@@ -34,7 +34,8 @@ def main():
     folder = pathlib.Path(folder)
     (folder / 'pid').write_text(str(os.getpid()))
     os.execv(program, [program, *changed(sys.argv[5:], int(number), options), '-qmp',
-                       f'unix:{folder}/monitor,server=on,wait=off'])
+                       f'unix:{folder}/monitor,server=on,wait=off', '-serial',
+                       f'unix:{folder}/asks,server=on,wait=off'])
 
 
 if __name__ == '__main__':

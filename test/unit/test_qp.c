@@ -489,6 +489,7 @@ multicast(void)
 {
 	struct rcd_qp_init init = default_init(RCD_QP_UD);
 	struct rcd_mcast_table *table = rcd_mcast_table_create(2);
+	struct rcd_mcast_membership members[2];
 	struct rcd_gid groups[3];
 	struct rcd_pkt pkt = { .payload_len = 4, .payload = (const uint8_t *)"data" };
 	uint8_t ip[RCD_IPV4_LEN] = { 0x45 };
@@ -496,6 +497,9 @@ multicast(void)
 	begin(&init, NULL);
 	for (uint8_t i = 0; i < 3; i++)
 		groups[i] = rcd_gid_from_ipv4((const uint8_t[]){ 239, 1, 1, i });
+	for (uint32_t i = 0; i < 2; i++)
+		members[i] =
+			(struct rcd_mcast_membership){ i == 0 ? &members[1] : NULL, groups[i] };
 	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.a->qp), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.a->qp), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[0], p.b->qp), 0);
@@ -518,7 +522,10 @@ multicast(void)
 	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_detach(table, &groups[0], p.a->qp), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1, NULL), 1);
-	rcd_mcast_detach_all(table, p.b->qp);
+	rcd_mcast_detach_all(table, members, p.b->qp);
+	CU_ASSERT_EQUAL(rcd_mcast_members(table, &groups[0]), 0);
+	CU_ASSERT_EQUAL(rcd_mcast_members(table, &groups[1]), 0);
+	rcd_mcast_detach_all(NULL, NULL, p.b->qp);
 	CU_ASSERT_EQUAL(rcd_mcast_rx(table, &pkt, 1, NULL), 0);
 	CU_ASSERT_EQUAL(rcd_mcast_attach(table, &groups[2], p.b->qp), 0);
 	rcd_mcast_table_destroy(table);

@@ -26,7 +26,7 @@ impair_filter_passes_vlan(const struct impair_filter *filter, const struct rte_m
 	const struct rte_vlan_hdr *vlan = (const struct rte_vlan_hdr *)(eth + 1);
 	uint16_t id;
 
-	if (filter->vlans == 0 || filter->vlans_off ||
+	if (filter->vlans == 0 || filter->all_vlans ||
 		rte_pktmbuf_data_len(mbuf) < sizeof(*eth) + sizeof(*vlan) ||
 		eth->ether_type != RTE_BE16(RTE_ETHER_TYPE_VLAN))
 		return true;
@@ -73,7 +73,7 @@ impair_filter_clear(struct impair_filter *filter)
 {
 	rte_spinlock_lock(&filter->lock);
 	filter->count = 0;
-	filter->vlans_off = false;
+	filter->all_vlans = false;
 	memset(filter->tags, 0, sizeof(filter->tags));
 	rte_spinlock_unlock(&filter->lock);
 }

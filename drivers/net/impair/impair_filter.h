@@ -20,7 +20,7 @@ struct impair_filter {
 	rte_spinlock_t lock; /**< around all of it: queues ask while it is changed */
 	bool active;         /**< not all multicast addresses */
 	uint32_t vlans;      /**< so many at most; 0: all */
-	bool vlans_off;      /**< all as well, and those are for later */
+	bool all_vlans;      /**< it is switched off: those that it was told are for later */
 	bool promiscuous;    /**< all the same */
 	uint32_t count;
 	struct rte_ether_addr groups[IMPAIR_GROUPS];

@@ -124,7 +124,7 @@ impair_ops_vlan_offload_set(struct rte_eth_dev *eth, int mask)
 	if (dev->args.vlans != 0) {
 		rte_spinlock_lock(&dev->filter.lock);
 		if (dev->args.vlans_off && (mask & RTE_ETH_VLAN_FILTER_MASK))
-			dev->filter.vlans_off = !(eth->data->dev_conf.rxmode.offloads &
+			dev->filter.all_vlans = !(eth->data->dev_conf.rxmode.offloads &
 				RTE_ETH_RX_OFFLOAD_VLAN_FILTER);
 		rte_spinlock_unlock(&dev->filter.lock);
 		return 0;
