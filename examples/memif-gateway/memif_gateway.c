@@ -185,21 +185,6 @@ run(struct gateway *gateway)
 }
 
 static int
-start_port(uint16_t port, struct rte_mempool *pool)
-{
-	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
-	uint16_t rx = 1024, tx = 1024;
-
-	if (rte_eth_dev_configure(port, 1, 1, &conf) != 0 ||
-		rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx) != 0 ||
-		rte_eth_rx_queue_setup(port, 0, rx, SOCKET_ID_ANY, NULL, pool) != 0 ||
-		rte_eth_tx_queue_setup(port, 0, tx, SOCKET_ID_ANY, NULL) != 0)
-		return -1;
-	rte_eth_promiscuous_enable(port);
-	return rte_eth_dev_start(port);
-}
-
-static int
 parse_tunnel(struct gateway *gateway, const char *text)
 {
 	struct outer *outer = &gateway->outer;

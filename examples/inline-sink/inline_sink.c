@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A capture appliance: what comes in by the first port is written into a ring in the memory of
+ * another machine, by RDMA over the second port. Packets are not copied but into RoCE's: a burst is
+ * one WRITE whose elements are the buffers as the port filled them, and they are free when it is
+ * acknowledged. One loop does all; what the far ring has no room for stays in the port, which drops
+ * and counts it as for any program that is too slow.
+ *
+ *   inline-sink [EAL OPTIONS] -- 10.0.0.2/24 192.0.2.1:4000
+ *
+ * The other end is collector.c, which prints where it listens. How records lie: ring.h.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <rcd_clock.h>
+#include <rcd_dev_conf.h>
+#include <rcd_engine.h>
+#include <rcd_inline.h>
+#include <rcd_local.h>
+#include <rcd_poll.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "meet.h"
+#include "ring.h"
+#include "start_port.h"
+
+#define BURST    8 /**< packets of a WRITE */
+#define SGES     31
+#define DEPTH    512
+#define BATCHES  (DEPTH / 2) /**< WRITEs on their way; each is followed by one of the tail */
+#define BUFFERS  16383
+#define LONGEST  2048
+#define ROOM     (RTE_PKTMBUF_HEADROOM + LONGEST)
+#define CAPTURED 0 /**< port */
+#define NETWORK  1
+
+struct sink {
+	struct rcd_engine *engine;
+	struct rcd_lcore *lcore;
+	struct rcd_inline *dev;
+	struct rcd_local *local;
+	struct rcd_local_pool *pool;
+	struct rcd_local_cq *cq;
+	struct rcd_local_qp *qp;
+	struct ring_end far; /**< the collector's */
+	uint64_t tail, head; /**< bytes written, and of those what is free again */
+	uint64_t batches, packets;
+	struct rcd_key key; /**< of what follows, which stays until it is sent */
+	bool asked;         /**< for the head */
+	uint64_t head_read;
+	struct ring_record records[BATCHES][BURST];
+};
+
+static volatile sig_atomic_t stop;
+static struct sink sink;
+
+static void
+on_signal(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+static int
+say(const char *what, int err)
+{
+	fprintf(stderr, "inline-sink: %s: %s\n", what, strerror(-err));
+	return -1;
+}
+
+/* Frames between the second port and the engine, and a round of it. */
+static void
+round_once(void)
+{
+	struct rte_mbuf *mbufs[32];
+	uint16_t count = rte_eth_rx_burst(NETWORK, 0, mbufs, 32);
+
+	count = rcd_inline_rx(sink.dev, sink.lcore, mbufs, count);
+	rte_pktmbuf_free_bulk(mbufs, count);
+	rcd_lcore_poll(sink.lcore, rcd_clock_ns(), 32);
+	while ((count = rcd_inline_tx(sink.dev, sink.lcore, mbufs, 32)) > 0) {
+		uint16_t sent = rte_eth_tx_burst(NETWORK, 0, mbufs, count);
+
+		rte_pktmbuf_free_bulk(mbufs + sent, count - sent);
+	}
+	rcd_engine_step(sink.engine, 0);
+}
+
+/* @return 0 or -errno: the queue pair is of no use any more */
+static int
+take_completions(void)
+{
+	struct rcd_cq_slot done[32];
+	int count = rcd_local_poll_cq(sink.cq, done, 32);
+
+	for (int i = 0; i < count; i++) {
+		if (done[i].status != RCD_WC_SUCCESS)
+			return -EIO;
+		sink.head = sink.head_read;
+		sink.asked = false;
+	}
+	return count < 0 ? count : 0;
+}
+
+static int
+post(uint8_t opcode, uint8_t flags, struct rcd_sge *sges, int count, uint64_t va,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_send_wr wr = { .opcode = opcode,
+		.flags = flags,
+		.sge_count = (uint8_t)count,
+		.sges = sges,
+		.remote = { .va = va, .rkey = { sink.far.key } } };
+
+	return rcd_local_post_send(sink.qp, &wr, mbuf);
+}
+
+/* The head of the far ring, when half of it is full. */
+static int
+ask_head(void)
+{
+	struct rcd_sge sge = { (uintptr_t)&sink.head_read, sizeof(sink.head_read), sink.key };
+
+	if (sink.asked || sink.tail - sink.head < sink.far.bytes / 2)
+		return 0;
+	sink.asked = true;
+	return post(RCD_WR_READ, RCD_SEND_SIGNALED, &sge, 1, sink.far.head_va, NULL);
+}
+
+/* To the beginning of the ring, when a batch may not fit at its end: both ends count alike. */
+static uint64_t
+place(void)
+{
+	uint64_t at = sink.tail % sink.far.bytes;
+
+	if (sink.far.bytes - at < RING_BATCH_MOST)
+		sink.tail += sink.far.bytes - at;
+	return sink.far.va + sink.tail % sink.far.bytes;
+}
+
+/* A burst becomes one WRITE, and the tail is told behind it. */
+static int
+write_burst(struct rte_mbuf **mbufs, uint16_t count)
+{
+	struct ring_record *records = sink.records[sink.batches++ % BATCHES];
+	struct rcd_sge sges[SGES], tail;
+	uint64_t va = place();
+	int used = 0, err, pieces;
+
+	for (uint16_t i = 0; i < count; i++) {
+		if (rte_pktmbuf_pkt_len(mbufs[i]) > LONGEST)
+			return -EMSGSIZE;
+		records[i] = (struct ring_record){ .len = rte_pktmbuf_pkt_len(mbufs[i]),
+			.number = (uint32_t)sink.packets++,
+			.time_ns = rcd_clock_ns() };
+		sges[used++] =
+			(struct rcd_sge){ (uintptr_t)&records[i], sizeof(records[i]), sink.key };
+		pieces = rcd_local_pool_sges(
+			sink.pool, mbufs[i], sges + used, (uint32_t)(SGES - used - (count - i)));
+		if (pieces < 0)
+			return pieces;
+		used += pieces;
+		sink.tail += sizeof(records[i]) + records[i].len;
+	}
+	/* They go together. */
+	for (uint16_t i = 1; i < count; i++)
+		if (rte_pktmbuf_chain(mbufs[0], mbufs[i]) != 0)
+			return -EMSGSIZE;
+	records[0].tail = sink.tail;
+	tail = (struct rcd_sge){ (uintptr_t)&records[0].tail, sizeof(records[0].tail), sink.key };
+	err = post(RCD_WR_WRITE, 0, sges, used, va, mbufs[0]);
+	if (err == 0)
+		err = post(RCD_WR_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
+	rcd_local_ring(sink.qp);
+	return err;
+}
+
+static int
+capture(void)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t count;
+	int err = ask_head();
+
+	rcd_local_ring(sink.qp);
+	if (err != 0 || rcd_local_qp_sends(sink.qp) + 4 > DEPTH ||
+		sink.tail + 2 * RING_BATCH_MOST - sink.head > sink.far.bytes)
+		return err;
+	count = rte_eth_rx_burst(CAPTURED, 0, mbufs, BURST);
+	return count > 0 ? write_burst(mbufs, count) : (sched_yield(), 0);
+}
+
+static int
+run(void)
+{
+	int err = 0;
+
+	while (err == 0 && !stop) {
+		round_once();
+		err = take_completions();
+		if (err == 0)
+			err = capture();
+	}
+	while (err == 0 && rcd_local_qp_sends(sink.qp) > 0) {
+		round_once();
+		err = take_completions();
+	}
+	printf("inline-sink: %" PRIu64 " packets, %" PRIu64 " bytes of the ring\n", sink.packets,
+		sink.tail);
+	return err == 0 ? 0 : say("the collector is gone, or a frame is too long", err);
+}
+
+/* All that the loop works with. @return the collector's socket, or -1 */
+static int
+prepare(struct rte_mempool *pool, const char *collector)
+{
+	static struct rcd_ctrl_gids_rep gids;
+	struct rcd_local_qp_conf conf = { .type = RCD_CTRL_QP_RC,
+		.sq_depth = DEPTH,
+		.rq_depth = 1,
+		.max_send_sge = SGES,
+		.max_recv_sge = 1 };
+	struct ring_end mine = { .psn = (uint32_t)rcd_clock_ns() & 0xffffff };
+	int fd, err = rcd_local_open(sink.engine, "sink0", 0, &sink.local);
+
+	if (err != 0 || (err = rcd_local_pd_create(sink.local, &conf.pd)) != 0 ||
+		(err = rcd_local_pool_reg(sink.local, conf.pd, pool, 0, &sink.pool)) != 0 ||
+		(err = rcd_local_mr_reg(sink.local, conf.pd, &sink, sizeof(sink),
+			 RCD_ACCESS_LOCAL_WRITE, &sink.key)) != 0 ||
+		(err = rcd_local_cq_create(sink.local, DEPTH, 0, &sink.cq)) != 0)
+		return say("no memory or queue", err);
+	conf.send_cq = conf.recv_cq = sink.cq;
+	if ((err = rcd_local_qp_create(sink.local, &conf, &sink.qp)) != 0 ||
+		(err = rcd_local_gids(sink.local, &gids)) != 0)
+		return say("no queue pair", err);
+	memcpy(mine.gid, gids.gids[1].raw, sizeof(mine.gid));
+	mine.qpn = rcd_local_qp_num(sink.qp);
+	fd = meet(collector, &mine, &sink.far);
+	err = fd >= 0 ? -EINPROGRESS : fd;
+	/* The neighbour is asked for on the way. */
+	while (err == -EINPROGRESS && !stop) {
+		round_once();
+		err = connect_qp(sink.qp, &mine, &sink.far);
+	}
+	return err == 0 ? fd : say(collector, err);
+}
+
+static int
+make_device(struct rcd_dev_conf *dev, char *error, size_t error_len)
+{
+	struct rcd_engine_conf conf;
+
+	rcd_engine_conf_init(&conf);
+	conf.socket[0] = '\0';
+	snprintf(dev->name, sizeof(dev->name), "sink0");
+	rte_eth_macaddr_get(NETWORK, (struct rte_ether_addr *)dev->mac);
+	sink.engine = rcd_engine_create(&conf, error, error_len);
+	if (sink.engine == NULL)
+		return -1;
+	sink.lcore = rcd_engine_lcore(sink.engine, 0);
+	sink.dev = rcd_inline_create(sink.engine, dev, error, error_len);
+	return sink.dev != NULL ? 0 : -1;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct rcd_dev_conf dev = { .addr_count = 0 };
+	struct rte_mempool *pool;
+	char error[256] = "inline-sink [EAL OPTIONS] -- ADDRESS/LENGTH IPV4:PORT";
+	int used = rte_eal_init(argc, argv), status = 1;
+
+	if (used < 0)
+		return 1;
+	if (argc - used != 3 ||
+		rcd_dev_conf_set(&dev, "address", argv[used + 1], error, sizeof(error)) != 0) {
+		fprintf(stderr, "%s\n", error);
+		return 2;
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
+	if (pool == NULL || start_port(CAPTURED, pool) != 0 || start_port(NETWORK, pool) != 0)
+		say("no two ports that start", -ENODEV);
+	else if (make_device(&dev, error, sizeof(error)) != 0)
+		fprintf(stderr, "inline-sink: %s\n", error);
+	else if (prepare(pool, argv[used + 2]) >= 0)
+		status = run() != 0;
+	if (sink.pool != NULL)
+		rcd_local_pool_dereg(sink.pool);
+	if (sink.local != NULL)
+		rcd_local_close(sink.local);
+	rcd_inline_destroy(sink.dev);
+	rcd_engine_destroy(sink.engine);
+	return status;
+}
