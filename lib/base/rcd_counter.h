@@ -13,6 +13,10 @@
 
 #include <stdint.h>
 
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
 /** Identifies a counter; values are dense from 0 and may change between builds. */
 enum rcd_counter {
 #define RCD_COUNTER(symbol, name, unit, description) RCD_COUNTER_##symbol,
@@ -52,5 +56,7 @@ rcd_counter_unit(enum rcd_counter id);
 /** One line on what is counted. @return static string, never NULL */
 const char *
 rcd_counter_description(enum rcd_counter id);
+
+RCD_API_END
 
 #endif /* RCD_COUNTER_H */

@@ -18,11 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_api.h"
 #include "rcd_counter.h"
 #include "rcd_dev_conf.h"
 #include "rcd_idle.h"
-#include "rcd_quota.h"
-#include "rcd_stage.h"
+#include "rcd_resource.h"
+
+RCD_API_BEGIN
 
 /** What an engine is to be. */
 struct rcd_engine_conf {
@@ -51,6 +53,7 @@ rcd_engine_conf_init(struct rcd_engine_conf *conf);
 
 struct rcd_engine;
 struct rcd_lcore;
+struct rcd_stages;
 
 /* rcd_engine.c */
 
@@ -162,11 +165,13 @@ bool
 rcd_engine_stopping(const struct rcd_engine *engine);
 
 /**
- * Measure where the time goes from now on: into the stages of rcd_stage.h.
+ * Measure where the time goes from now on: into the stages of rcd_stages.h.
  *
  * @param stages  the caller's, until this is called again; NULL: no more
  */
 void
 rcd_engine_measure(struct rcd_engine *engine, uint32_t index, struct rcd_stages *stages);
+
+RCD_API_END
 
 #endif /* RCD_ENGINE_H */

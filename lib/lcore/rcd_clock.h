@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
 /** The time, ns. Never goes backwards. Any thread, once one has called it. */
 uint64_t
 rcd_clock_ns(void);
@@ -20,5 +24,7 @@ rcd_clock_ns(void);
  */
 void
 rcd_clock_advance(uint64_t ns);
+
+RCD_API_END
 
 #endif /* RCD_CLOCK_H */

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
 struct rcd_lcore;
 
 /**
@@ -30,5 +34,7 @@ rcd_lcore_stopping(const struct rcd_lcore *lcore);
 /** Main function of a worker. @param arg the lcore */
 int
 rcd_poll_main(void *arg);
+
+RCD_API_END
 
 #endif /* RCD_POLL_H */

@@ -14,7 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_api.h"
 #include "rcd_gid.h"
+
+RCD_API_BEGIN
 
 #define RCD_NAME_LEN      64
 #define RCD_DEV_ADDRS_MAX 16
@@ -131,5 +134,7 @@ rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, 
 int
 rcd_dev_conf_check(
 	const struct rcd_dev_conf *conf, enum rcd_link_key *key, char *error, size_t error_len);
+
+RCD_API_END
 
 #endif /* RCD_DEV_CONF_H */

@@ -11,6 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
 #define RCD_GID_LEN 16
 
 /** A GID, network byte order. */
@@ -22,7 +26,7 @@ struct rcd_gid {
 static inline struct rcd_gid
 rcd_gid_from_ipv4(const uint8_t *addr)
 {
-	struct rcd_gid gid = { { [10] = 0xff, [11] = 0xff } };
+	struct rcd_gid gid = { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff } };
 
 	memcpy(gid.raw + 12, addr, 4);
 	return gid;
@@ -49,7 +53,7 @@ rcd_gid_eq(const struct rcd_gid *a, const struct rcd_gid *b)
 static inline bool
 rcd_gid_is_ipv4(const struct rcd_gid *gid)
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
@@ -72,5 +76,7 @@ rcd_gid_multicast_mac(const struct rcd_gid *gid, uint8_t *mac)
 		memcpy(mac + 2, gid->raw + 12, 4);
 	}
 }
+
+RCD_API_END
 
 #endif /* RCD_GID_H */
