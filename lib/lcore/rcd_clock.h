@@ -14,7 +14,7 @@
 
 RCD_API_BEGIN
 
-/** The time, ns. Never goes backwards. Any thread, once one has called it. */
+/** The time, ns. Never goes backwards. Any thread, once an engine was created. */
 uint64_t
 rcd_clock_ns(void);
 

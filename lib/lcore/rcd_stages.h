@@ -2,7 +2,8 @@
 /**
  * @file
  * Where the time of an lcore went: sums of a stop watch that is always in exactly one stage.
- * rcd_engine_measure() starts it.
+ * rcd_engine_measure() starts it. Each change of stage reads the time-stamp counter once; the marks
+ * say how often, so that the reading itself can be subtracted.
  *
  * Threads: the lcore writes them; who reads them from elsewhere sees sums of about the same time.
  */
@@ -23,7 +24,7 @@ enum rcd_stage {
 	RCD_STAGE_HOST,      /**< outside of rcd_lcore_poll(): the program that calls it */
 };
 
-#define RCD_STAGE_COUNT 8
+#define RCD_STAGE_COUNT 8 /**< of enum rcd_stage */
 
 /** Sums since somebody zeroed them. */
 struct rcd_stages {

@@ -3,6 +3,8 @@
  * @file
  * GIDs: 16-byte addresses in network order. Over RoCEv2 a GID is the IPv6 address itself, or an
  * IPv4 address in its mapped form ::ffff:a.b.c.d (IBTA Vol. 1, Annex A17).
+ *
+ * Threads: any.
  */
 #ifndef RCD_GID_H
 #define RCD_GID_H
@@ -15,11 +17,11 @@
 
 RCD_API_BEGIN
 
-#define RCD_GID_LEN 16
+#define RCD_GID_LEN 16 /**< bytes */
 
 /** A GID, network byte order. */
 struct rcd_gid {
-	uint8_t raw[RCD_GID_LEN];
+	uint8_t raw[RCD_GID_LEN]; /**< the most significant byte first */
 };
 
 /** The GID of an IPv4 address. @param addr 4 bytes, network order */
