@@ -26,7 +26,7 @@ declare -A packages=(
 	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
 		man-db zsh tmux python3-prometheus-client"
-	[ci]="clang-format libclang-rt-dev systemd"
+	[ci]="clang-format doxygen libclang-rt-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"

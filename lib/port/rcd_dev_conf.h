@@ -87,7 +87,7 @@ struct rcd_dev_conf {
 };
 
 /**
- * Parse ADDRESS, ADDRESS/LENGTH, and either with \@VLAN behind it.
+ * Parse ADDRESS, ADDRESS/LENGTH, and either with "@VLAN" behind it.
  *
  * @param addr  set when 0 is returned
  * @return 0; -EINVAL: it is none of these

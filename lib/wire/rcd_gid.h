@@ -2,7 +2,7 @@
 /**
  * @file
  * GIDs: 16-byte addresses in network order. Over RoCEv2 a GID is the IPv6 address itself, or an
- * IPv4 address in its mapped form ::ffff:a.b.c.d (IBTA Vol. 1, Annex A17).
+ * IPv4 address in its mapped form "::ffff:a.b.c.d" (IBTA Vol. 1, Annex A17).
  *
  * Threads: any.
  */
