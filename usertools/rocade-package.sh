@@ -78,7 +78,7 @@ if ! dpkg-buildpackage -b -us -uc >"$work/log" 2>&1; then
 	echo "rocade-package: the build failed, all of it is in $folder/rocade_$version.log" >&2
 	exit 1
 fi
-rm -f "$folder"/rocade*_"${version}"_*
+rm -f "$folder"/{lib,}rocade*_"${version}"_*
 cp "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$folder"
 lintian --fail-on error,warning --tag-display-limit 0 "$folder"/rocade_"${version}"_*.changes
 ls "$folder"/*_"${version}"_*.deb

@@ -23,10 +23,10 @@ declare -A packages=(
 		libsystemd-dev libseccomp-dev xz-utils
 		clang libbpf-dev linux-libc-dev libibverbs-dev libibumad-dev librdmacm-dev"
 	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
-	[test]="libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
+	[test]="g++ libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
 		man-db zsh tmux python3-prometheus-client"
-	[ci]="clang-format libclang-rt-dev systemd"
+	[ci]="clang-format doxygen libclang-rt-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"

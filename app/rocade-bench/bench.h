@@ -34,6 +34,7 @@
 #include "rcd_engine.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
+#include "rcd_stages.h"
 
 #define BENCH_SIZES_MAX   32
 #define BENCH_PARTS_MAX   16 /**< lcores that drive a side, at most */

@@ -32,6 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "start_port.h"
+
 #define BURST      32
 #define BUFFERS    16383
 #define ROOM       (RTE_PKTMBUF_HEADROOM + 9216)

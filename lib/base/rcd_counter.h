@@ -13,17 +13,21 @@
 
 #include <stdint.h>
 
-/** Identifies a counter; values are dense from 0 and may change between builds. */
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
+/** Identifies a counter; values are dense from 0 and may change between minor releases. */
 enum rcd_counter {
 #define RCD_COUNTER(symbol, name, unit, description) RCD_COUNTER_##symbol,
 #include "rcd_counter.def"
 #undef RCD_COUNTER
-	RCD_COUNTER_COUNT
+	RCD_COUNTER_COUNT /**< how many there are */
 };
 
 /** One value per counter. Zero-initialise before use. */
 struct rcd_counters {
-	uint64_t val[RCD_COUNTER_COUNT];
+	uint64_t val[RCD_COUNTER_COUNT]; /**< by enum rcd_counter */
 };
 
 /** Add @p amount to a counter. Only the owner of @p set calls it. */
@@ -45,12 +49,14 @@ rcd_counter_get(const struct rcd_counters *set, enum rcd_counter id)
 const char *
 rcd_counter_name(enum rcd_counter id);
 
-/** Unit in words, "packets" or "bytes". @return static string, never NULL */
+/** Unit in words, as "packets" or "bytes". @return static string, never NULL */
 const char *
 rcd_counter_unit(enum rcd_counter id);
 
 /** One line on what is counted. @return static string, never NULL */
 const char *
 rcd_counter_description(enum rcd_counter id);
+
+RCD_API_END
 
 #endif /* RCD_COUNTER_H */

@@ -18,34 +18,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-/** What can be used up. */
-enum rcd_resource {
-#define RCD_RESOURCE(symbol, name, client, most, error, what) RCD_RESOURCE_##symbol,
-#include "rcd_resource.def"
-	RCD_RESOURCE_COUNT
-};
-
-/** Limits by name; 0: none of its own. */
-struct rcd_quota {
-#define RCD_RESOURCE(symbol, name, client, most, error, what) uint64_t name;
-#include "rcd_resource.def"
-};
-
-/** Defaults of a client. Any thread. */
-void
-rcd_quota_init(struct rcd_quota *quota);
-
-/** One limit by number. Any thread. */
-uint64_t *
-rcd_quota_at(struct rcd_quota *quota, enum rcd_resource resource);
-
-/** Name of a resource, as in the configuration. Any thread. @return static string */
-const char *
-rcd_resource_name(enum rcd_resource resource);
-
-/** The largest limit that may be set. Any thread. */
-uint64_t
-rcd_resource_most(enum rcd_resource resource);
+#include "rcd_resource.h"
 
 /** A user: all entries with this uid. */
 struct rcd_quota_user {

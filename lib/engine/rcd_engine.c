@@ -51,6 +51,9 @@
 #define ALARMS_AT_ONCE  256
 #define WAITERS_AT_ONCE 64 /**< each may be a request that is served */
 
+/* One of a process: it has a handler of signals, and names in EAL. */
+static bool engine_there;
+
 static int
 engine_watch(struct rcd_engine *engine, int fd, enum rcd_source source)
 {
@@ -215,9 +218,14 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 		snprintf(error, error_len, "clients: a number from 1 to %d", RCD_CLIENTS_MAX);
 		return NULL;
 	}
+	if (__atomic_exchange_n(&engine_there, true, __ATOMIC_ACQ_REL)) {
+		snprintf(error, error_len, "there is an engine in this process");
+		return NULL;
+	}
 	engine = calloc(1, sizeof(*engine));
 	if (engine == NULL) {
 		snprintf(error, error_len, "not enough memory for the engine");
+		__atomic_store_n(&engine_there, false, __ATOMIC_RELEASE);
 		return NULL;
 	}
 	rcd_thread_be_control();
@@ -264,6 +272,7 @@ rcd_engine_destroy(struct rcd_engine *engine)
 	rcd_qpns_fini(&engine->qpns);
 	free(engine);
 	rcd_thread_end_control();
+	__atomic_store_n(&engine_there, false, __ATOMIC_RELEASE);
 }
 
 void

@@ -42,6 +42,7 @@
 #include "rcd_table.h"
 #include "rcd_thread.h"
 #include "rcd_ushare.h"
+#include "rcd_version.h"
 #include "rcd_wr.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
@@ -57,7 +58,7 @@ serve_hello(struct rcd_request *r)
 	rep->version = RCD_CTRL_VERSION;
 	rep->abi = RCD_SHM_ABI;
 	rep->generation = engine->generation;
-	snprintf(rep->release, sizeof(rep->release), "%s", RCD_RELEASE);
+	snprintf(rep->release, sizeof(rep->release), "%s", RCD_ENGINE_VERSION);
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
 		rep->device_count += engine->ports.devs[i] != NULL;
 	if (r->in->hello_req.magic != RCD_CTRL_MAGIC)

@@ -25,6 +25,7 @@
 #include "rcd_neigh.h"
 #include "rcd_steer.h"
 #include "rcd_thread.h"
+#include "rcd_version.h"
 
 static void
 show_text(const struct rcd_show *show, const char *name, const char *val)
@@ -137,7 +138,7 @@ rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev)
 		(uint16_t)(eui >> 32), (uint16_t)(eui >> 16), (uint16_t)eui);
 	show_names(show, dev);
 	show_text(show, "node_type", "ca");
-	show_text(show, "fw", RCD_RELEASE);
+	show_text(show, "fw", RCD_ENGINE_VERSION);
 	show_text(show, "node_guid", guid);
 	show_text(show, "sys_image_guid", guid);
 }
@@ -267,7 +268,7 @@ rcd_show_engine(const struct rcd_show *show)
 	struct rcd_engine *engine = show->engine;
 	static const char *const idle[] = { "auto", "poll", "yield", "sleep" };
 
-	show_text(show, "version", RCD_RELEASE);
+	show_text(show, "version", RCD_ENGINE_VERSION);
 	if (show->all) {
 		show_number(show, "pid", (uint64_t)getpid());
 		show_text(show, "runtime_dir", rcd_show_eal_dir());

@@ -29,7 +29,6 @@
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_lport.h"
-#include "rcd_poll.h"
 #include "rcd_ring.h"
 #include "rcd_thread.h"
 #include "rcd_udp.h"
@@ -296,7 +295,7 @@ rcd_inline_is_ours(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct
 
 	if (likely(!inline_maybe(mbuf)))
 		return false;
-	place = rcd_poll_enter(lcore);
+	place = rcd_lcore_enter(lcore);
 	lport = inline_lport(dev, lcore);
 	ours = lport != NULL && inline_look(dev, lcore, lport, mbuf);
 	rcd_thread_leave(place);
@@ -307,7 +306,7 @@ void
 rcd_inline_give(
 	struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint16_t count)
 {
-	struct rcd_thread_place place = rcd_poll_enter(lcore);
+	struct rcd_thread_place place = rcd_lcore_enter(lcore);
 	const struct rcd_lport *lport = inline_lport(dev, lcore);
 
 	if (likely(lport != NULL))
@@ -350,7 +349,7 @@ uint16_t
 rcd_inline_rx(
 	struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint16_t count)
 {
-	struct rcd_thread_place place = rcd_poll_enter(lcore);
+	struct rcd_thread_place place = rcd_lcore_enter(lcore);
 	const struct rcd_lport *lport = inline_lport(dev, lcore);
 	uint32_t left = likely(lport != NULL) ? inline_rx(dev, lcore, lport, mbufs, count) : count;
 

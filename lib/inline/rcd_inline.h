@@ -39,6 +39,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
 struct rcd_dev_conf;
 struct rcd_engine;
 struct rcd_inline;
@@ -110,5 +114,7 @@ rcd_inline_is_ours(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct
 void
 rcd_inline_give(
 	struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint16_t count);
+
+RCD_API_END
 
 #endif /* RCD_INLINE_H */

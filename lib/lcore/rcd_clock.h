@@ -10,7 +10,11 @@
 
 #include <stdint.h>
 
-/** The time, ns. Never goes backwards. Any thread, once one has called it. */
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
+/** The time, ns. Never goes backwards. Any thread, once an engine was created. */
 uint64_t
 rcd_clock_ns(void);
 
@@ -20,5 +24,7 @@ rcd_clock_ns(void);
  */
 void
 rcd_clock_advance(uint64_t ns);
+
+RCD_API_END
 
 #endif /* RCD_CLOCK_H */

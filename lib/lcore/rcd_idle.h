@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What an lcore does when there is nothing to do.
+ * What an lcore does when there is nothing to do, in the engine's own loop (rcd_poll_main()).
  */
 #ifndef RCD_IDLE_H
 #define RCD_IDLE_H

@@ -168,6 +168,14 @@ rcd_lcore_create(
 void
 rcd_lcore_destroy(struct rcd_lcore *lcore);
 
+/**
+ * On an lcore from now on, in a round or for what is done beside them. One thread, whose it is.
+ *
+ * @return where the thread was, for rcd_thread_leave()
+ */
+struct rcd_thread_place
+rcd_lcore_enter(const struct rcd_lcore *lcore);
+
 /** Do commands (rcd_lcore_call()), as many as a poll has a budget for. @return how many */
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore);

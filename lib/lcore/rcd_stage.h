@@ -1,37 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Where the time of an lcore goes: a stop watch that is always in exactly one stage. Nobody
- * measures unless a program asks for it; then each change of stage reads the time-stamp counter
- * once, and the marks say how often, so that the reading itself can be subtracted.
+ * The stop watch of an lcore begins and ends. Nobody measures unless a program asks for it; then
+ * each change of stage reads the time-stamp counter once, and the marks say how often, so that the
+ * reading itself can be subtracted.
  *
  * Threads: the lcore.
  */
 #ifndef RCD_STAGE_H
 #define RCD_STAGE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/** What an lcore is doing. */
-enum rcd_stage {
-	RCD_STAGE_RX,        /**< bursts from ports and rings, parsing, the ICRC of what came */
-	RCD_STAGE_TRANSPORT, /**< state machines of the queue pairs, both ways; timers */
-	RCD_STAGE_COPY,      /**< payload between buffers and the memory of applications */
-	RCD_STAGE_TX,        /**< headers, the ICRC of what goes, bursts to ports */
-	RCD_STAGE_DOORBELL,  /**< looking at what clients have posted */
-	RCD_STAGE_PUBLISH,   /**< showing clients what was completed */
-	RCD_STAGE_IDLE,      /**< polls that found nothing to do */
-	RCD_STAGE_HOST,      /**< outside of rcd_lcore_poll(): the program that calls it */
-};
-
-#define RCD_STAGE_COUNT 8
-
-/** Sums since somebody zeroed them. */
-struct rcd_stages {
-	uint64_t cycles[RCD_STAGE_COUNT]; /**< of the time-stamp counter */
-	uint64_t marks[RCD_STAGE_COUNT];  /**< how often each was left */
-};
+#include "rcd_stages.h"
 
 struct rcd_lclient;
 struct rcd_lcore;

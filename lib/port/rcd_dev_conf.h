@@ -5,6 +5,9 @@
  * command line and programs. Knows no port; whether a netdev is there is found out when the device
  * is added.
  *
+ * Errors: -errno, and a sentence for people where there is room for it; `error` may be NULL with
+ * error_len 0.
+ *
  * Threads: any; a struct is its caller's.
  */
 #ifndef RCD_DEV_CONF_H
@@ -14,10 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_api.h"
 #include "rcd_gid.h"
 
-#define RCD_NAME_LEN      64
-#define RCD_DEV_ADDRS_MAX 16
+RCD_API_BEGIN
+
+#define RCD_NAME_LEN      64 /**< of a device's name, with the 0 at its end */
+#define RCD_DEV_ADDRS_MAX 16 /**< addresses that a device can be given */
 
 /** How a device is attached. */
 enum rcd_attach_type {
@@ -29,26 +35,26 @@ enum rcd_attach_type {
 /** Which driver reaches a kernel netdev. */
 enum rcd_netdev_mode {
 	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
-	RCD_NETDEV_XDP,
-	RCD_NETDEV_PACKET,
+	RCD_NETDEV_XDP,  /**< net_af_xdp, which takes RoCE alone */
+	RCD_NETDEV_PACKET, /**< net_af_packet, beside the kernel */
 };
 
 /** PAUSE frames of a port. */
 enum rcd_pause {
-	RCD_PAUSE_KEEP, /**< as the driver has them */
-	RCD_PAUSE_OFF,
-	RCD_PAUSE_RX, /**< heeded: it waits when it is told to */
-	RCD_PAUSE_TX, /**< sent, when its queues are full */
-	RCD_PAUSE_BOTH,
-	RCD_PAUSE_COUNT,
+	RCD_PAUSE_KEEP,  /**< as the driver has them */
+	RCD_PAUSE_OFF,   /**< neither */
+	RCD_PAUSE_RX,    /**< heeded: it waits when it is told to */
+	RCD_PAUSE_TX,    /**< sent, when its queues are full */
+	RCD_PAUSE_BOTH,  /**< heeded and sent */
+	RCD_PAUSE_COUNT, /**< how many there are */
 };
 
-/** The keys of a link. */
+/** The keys of a link, by rcd_link_key.def. Values are dense from 0. */
 enum rcd_link_key {
 #define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) RCD_LINK_KEY_##symbol,
 #include "rcd_link_key.def"
 #undef RCD_LINK_KEY
-	RCD_LINK_KEY_COUNT
+	RCD_LINK_KEY_COUNT /**< how many there are */
 };
 
 /** An address of a device that the engine owns. */
@@ -58,38 +64,43 @@ struct rcd_addr {
 	uint16_t vlan_id;   /**< 0: untagged */
 };
 
-/** What a device is to be. */
+/** What a device is to be. All zero: an end of an embedded wire, without name, peer, addresses. */
 struct rcd_dev_conf {
-	char name[RCD_NAME_LEN];
-	enum rcd_attach_type attach;
+	char name[RCD_NAME_LEN];     /**< letters, digits and _-. */
+	enum rcd_attach_type attach; /**< what target is */
 	char target
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
-	enum rcd_netdev_mode mode;
-	enum rcd_pause pause;
+	enum rcd_netdev_mode mode; /**< of a netdev */
+	enum rcd_pause pause;      /**< of a port */
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
-	bool down; /**< it is not to be up, until somebody says so */
-	uint32_t addr_count;
+	bool down;                                /**< it is not to be up, until somebody says so */
+	uint32_t addr_count;                      /**< of addrs, from the first one on */
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
-	struct rcd_gid gateway4;                  /**< all zero: none */
-	struct rcd_gid gateway6;
+	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
+	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
 	uint8_t mac[6];  /**< all zero: that of the port, or one that is made of the name */
 	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t
 		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */
 };
 
-/** Parse ADDRESS, ADDRESS/LENGTH, and either with @VLAN behind it. @return 0 or -EINVAL */
+/**
+ * Parse ADDRESS, ADDRESS/LENGTH, and either with "@VLAN" behind it.
+ *
+ * @param addr  set when 0 is returned
+ * @return 0; -EINVAL: it is none of these
+ */
 int
 rcd_addr_parse(const char *text, struct rcd_addr *addr);
 
-/** "wire", "netdev" or "port". */
+/** "wire", "netdev" or "port". @return static string, never NULL */
 const char *
 rcd_attach_name(enum rcd_attach_type attach);
 
-/** As the key "pause" says it. */
+/** As the key "pause" says it. @return static string, never NULL */
 const char *
 rcd_pause_name(enum rcd_pause pause);
 
@@ -97,7 +108,7 @@ rcd_pause_name(enum rcd_pause pause);
  * The kernel's netdev of a device: that it is attached to, or that its port gets. The kernel has
  * its addresses, routes and neighbours then.
  *
- * @return NULL: there is none, and they are the engine's
+ * @return within conf; NULL: there is none, and they are the engine's
  */
 const char *
 rcd_dev_conf_netdev(const struct rcd_dev_conf *conf);
@@ -112,7 +123,8 @@ rcd_link_key_live(enum rcd_link_key key);
 
 /**
  * Set one key. Addresses are added to those that are there; all else is replaced. Keys may come in
- * any order: whether they go together is rcd_dev_conf_check()'s to say.
+ * any order: whether they go together is rcd_dev_conf_check()'s to say. The name of the device is
+ * no key: it is written into conf.
  *
  * @param error  set to a sentence that begins with the key, unless 0 is returned
  * @return 0; -ENOENT: there is no such key; -EINVAL: not such a value, and conf is as it was
@@ -132,5 +144,7 @@ rcd_dev_conf_set(struct rcd_dev_conf *conf, const char *key, const char *value, 
 int
 rcd_dev_conf_check(
 	const struct rcd_dev_conf *conf, enum rcd_link_key *key, char *error, size_t error_len);
+
+RCD_API_END
 
 #endif /* RCD_DEV_CONF_H */

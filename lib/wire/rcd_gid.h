@@ -2,7 +2,9 @@
 /**
  * @file
  * GIDs: 16-byte addresses in network order. Over RoCEv2 a GID is the IPv6 address itself, or an
- * IPv4 address in its mapped form ::ffff:a.b.c.d (IBTA Vol. 1, Annex A17).
+ * IPv4 address in its mapped form "::ffff:a.b.c.d" (IBTA Vol. 1, Annex A17).
+ *
+ * Threads: any.
  */
 #ifndef RCD_GID_H
 #define RCD_GID_H
@@ -11,18 +13,22 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RCD_GID_LEN 16
+#include "rcd_api.h"
+
+RCD_API_BEGIN
+
+#define RCD_GID_LEN 16 /**< bytes */
 
 /** A GID, network byte order. */
 struct rcd_gid {
-	uint8_t raw[RCD_GID_LEN];
+	uint8_t raw[RCD_GID_LEN]; /**< the most significant byte first */
 };
 
 /** The GID of an IPv4 address. @param addr 4 bytes, network order */
 static inline struct rcd_gid
 rcd_gid_from_ipv4(const uint8_t *addr)
 {
-	struct rcd_gid gid = { { [10] = 0xff, [11] = 0xff } };
+	struct rcd_gid gid = { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff } };
 
 	memcpy(gid.raw + 12, addr, 4);
 	return gid;
@@ -49,7 +55,7 @@ rcd_gid_eq(const struct rcd_gid *a, const struct rcd_gid *b)
 static inline bool
 rcd_gid_is_ipv4(const struct rcd_gid *gid)
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t prefix[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
@@ -72,5 +78,7 @@ rcd_gid_multicast_mac(const struct rcd_gid *gid, uint8_t *mac)
 		memcpy(mac + 2, gid->raw + 12, 4);
 	}
 }
+
+RCD_API_END
 
 #endif /* RCD_GID_H */

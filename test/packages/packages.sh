@@ -141,7 +141,7 @@ build() {
 # next_version: the same as version 2, for there to be something to upgrade to
 next_version() {
 	local work=$folder/next
-	for deb in "$folder"/packages/rocade*_1_*.deb; do
+	for deb in "$folder"/packages/{lib,}rocade*_1_*.deb; do
 		rm -rf "$work"
 		dpkg-deb -R "$deb" "$work"
 		sed -i 's/^Version: 1$/Version: 2/; s/(= 1)/(= 2)/g' "$work/DEBIAN/control"
@@ -158,7 +158,7 @@ same_tree() {
 			-Dbuildtype=plain -Ddriver_sdk=/packages/sdk/dpdk-driver-sdk >/dev/null
 		DESTDIR=/tmp/tree meson install -C /tmp/build >/dev/null
 		cd /tmp/tree && find . ! -type d | sed "s|^\.||" | sort >/tmp/installed
-		for deb in /packages/rocade*_1_*.deb; do
+		for deb in /packages/{lib,}rocade*_1_*.deb; do
 			case $deb in
 			*-dbgsym_*) ;;
 			*) dpkg-deb --fsys-tarfile "$deb" | tar -t | grep -v "/$" ;;
@@ -187,8 +187,8 @@ try() {
 # dependencies: what the packages want is there before they are: it stays when they go
 dependencies() {
 	enter here "$folder/try" bash -euc '
-		apt-get install -s --no-install-recommends /packages/rocade*_1_*.deb |
-			awk "/^Inst/ && \$2 !~ /^rocade/ { print \$2 }" |
+		apt-get install -s --no-install-recommends /packages/{lib,}rocade*_1_*.deb |
+			awk "/^Inst/ && \$2 !~ /^(lib)?rocade/ { print \$2 }" |
 			xargs apt-get install -y --no-install-recommends'
 }
 
@@ -299,7 +299,7 @@ purge() {
 	try dpkg --purge "$@"
 }
 
-mine=(rocade rocade-verbs rocade-dev rocade-dpdk)
+mine=(rocade rocade-verbs rocade-dev rocade-dpdk librocade-engine0 librocade-engine-dev)
 all=("${mine[@]}" rocade-verbs-default)
 impair=(-d "/usr/lib/TRIPLET/rocade/pmds/librte_net_impair.so" --vdev "net_impair0,port=net_null0")
 bare
@@ -330,6 +330,11 @@ step "installed" install 1 "${mine[@]}"
 step "and nobody's default: ibv_devices" loads "$system" ibv_devices
 step "unmodified programs by rocade run" traffic rocade run --
 step "dpdk-testpmd with the driver of rocade-dpdk" testpmd_works "${impair[@]}"
+step "the engine as a library, found by its name" try python3 -c '
+import ctypes
+version = ctypes.CDLL("librocade-engine.so.0").rcd_engine_version
+version.restype = ctypes.c_char_p
+print(version().decode())'
 step "the default is installed" install 1 rocade-verbs-default
 step "ibv_devices" loads "$ours" ibv_devices
 step "ib_send_bw" loads "$ours" ib_send_bw --version

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 MESON, BUILD = sys.argv[1:3]
 # What is in these folders is not built everywhere.
-PARTS = {'/pmds/': sys.argv[3], '/include/': sys.argv[3], '/rocade/default/': sys.argv[4]}
+PARTS = {'/pmds/': sys.argv[3], '/rocade/default/': sys.argv[4]}
 ABSENT = [part for part, have in PARTS.items() if have != 'true']
 DEBIAN = pathlib.Path(__file__).resolve().parents[2] / 'usertools/packaging/debian'
 
