@@ -6,8 +6,8 @@
  *
  * A batch is records one after another, each a struct ring_record and the packet behind it. It
  * begins where the one before ended, or, when less than RING_BATCH_MOST is left up to the end of
- * the ring, at its beginning. The collector takes batches up to the tail, and stores the head, which
- * the sink reads when it wants room.
+ * the ring, at its beginning. The collector takes batches up to the tail, and stores the head,
+ * which the sink reads when it wants room.
  */
 #ifndef RING_H
 #define RING_H
