@@ -156,23 +156,22 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	return done;
 }
 
-/* On it from now on. */
-static struct rcd_thread_place
-poll_enter(const struct rcd_lcore *lcore)
-{
 #ifdef RCD_DEBUG
+struct rcd_thread_place
+rcd_lcore_enter(const struct rcd_lcore *lcore)
+{
 	if (lcore->running)
 		RCD_CHECK(rte_lcore_id() == lcore->lcore_id);
 	else
 		RCD_ON_CONTROL();
-#endif
 	return rcd_thread_enter(lcore, lcore->index);
 }
+#endif
 
 uint32_t
 rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
 {
-	struct rcd_thread_place place = poll_enter(lcore);
+	struct rcd_thread_place place = rcd_lcore_enter(lcore);
 	struct rcd_stages *stages = lcore->stages;
 	struct rcd_stages before;
 	uint32_t done;
@@ -310,7 +309,7 @@ int
 rcd_poll_main(void *arg)
 {
 	struct rcd_lcore *lcore = arg;
-	struct rcd_thread_place place = poll_enter(lcore);
+	struct rcd_thread_place place = rcd_lcore_enter(lcore);
 	enum rcd_idle idle = lcore->lcores->idle;
 	uint64_t busy_ns = rcd_clock_ns();
 	struct way way = { .shortest_ns = AWAY_MOST_NS, .yields = WAY_YIELDS };

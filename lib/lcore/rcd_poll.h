@@ -11,7 +11,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rcd_thread.h"
+
 struct rcd_lcore;
+
+/**
+ * Be on an lcore between two of its rounds: the thread that polls it. What it changes there is
+ * found by the next round. Nothing in release builds.
+ *
+ * @return where it was, for rcd_thread_leave()
+ */
+#ifdef RCD_DEBUG
+struct rcd_thread_place
+rcd_lcore_enter(const struct rcd_lcore *lcore);
+#else
+static inline struct rcd_thread_place
+rcd_lcore_enter(const struct rcd_lcore *lcore)
+{
+	return rcd_thread_enter(lcore, 0);
+}
+#endif
 
 /**
  * Do one round of an lcore's work. Never blocks, allocates or logs.
