@@ -57,7 +57,8 @@ struct audit {
 	struct item *items;
 	size_t count;
 	size_t room;
-	size_t first; /**< item of the owner that is looked at */
+	size_t first;                /**< item of the owner that is looked at */
+	const struct rcd_umem *umem; /**< of that owner */
 	uint32_t clients, parked, qps;
 	int err;
 	char *error;
@@ -144,6 +145,20 @@ audit_check_memory(
 			context->umem.umr_count);
 }
 
+/* Whether these bytes are of a region of this process's own memory, which is no client's. */
+static bool
+audit_is_own(const struct rcd_umem *umem, uintptr_t base, uint64_t len)
+{
+	const struct rcd_umr *umr;
+
+	TAILQ_FOREACH(umr, &umem->umrs, link)
+		if (umr->own && base >= (uintptr_t)umr->base &&
+			base - (uintptr_t)umr->base <= umr->len &&
+			len <= umr->len - (base - (uintptr_t)umr->base))
+			return true;
+	return false;
+}
+
 static void
 audit_check_mr(void *arg, const struct rcd_mr *mr)
 {
@@ -163,6 +178,8 @@ audit_check_mr(void *arg, const struct rcd_mr *mr)
 			len <= item->len - (base - item->start))
 			return;
 	}
+	if (audit_is_own(audit->umem, base, len))
+		return;
 	audit_wrong(audit, "key %08x: %llu bytes at %p are not all the client's", mr->key,
 		(unsigned long long)mr->len, (void *)mr->base);
 }
@@ -241,6 +258,7 @@ audit_check_context(struct audit *audit, const struct rcd_context *context)
 	audit_add_item(audit, &owner, context, client->shm,
 		context->segment.bytes + context->segment.huge_bytes);
 	audit->first = audit->count;
+	audit->umem = &context->umem;
 	audit_check_cm(audit, &owner, &context->cm);
 	audit_add_table(audit, &owner, &context->pds, "protection domains");
 	audit_add_table(audit, &owner, &context->channels, "channels");

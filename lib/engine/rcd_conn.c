@@ -21,6 +21,7 @@
 #include "rcd_quota.h"
 #include "rcd_stream.h"
 #include "rcd_thread.h"
+#include "rcd_waiter.h"
 
 int
 rcd_conn_events_open(struct rcd_conn *conn, int *theirs)
@@ -51,10 +52,14 @@ void
 rcd_conn_event(struct rcd_conn *conn, uint32_t type, uint32_t of, uint64_t cookie)
 {
 	struct rcd_ctrl_event event = { .type = type, .of = of, .cookie = cookie };
+	bool told = true;
 
 	RCD_ON_CONTROL();
-	if (conn->events >= 0 &&
-		rcd_ctrl_send(conn->events, &event, sizeof(event), NULL, MSG_DONTWAIT) != 0)
+	if (conn->owner != NULL)
+		told = conn->owner->event(conn->owner_arg, &event);
+	else if (conn->events >= 0)
+		told = rcd_ctrl_send(conn->events, &event, sizeof(event), NULL, MSG_DONTWAIT) == 0;
+	if (!told)
 		rcd_counter_add(conn->all->conf.counters, RCD_COUNTER_EVENTS_LOST, 1);
 }
 
@@ -64,7 +69,8 @@ rcd_conn_end(struct rcd_conn *conn)
 	RCD_ON_CONTROL();
 	rcd_conn_events_close(conn);
 	conn->ended = true;
-	shutdown(conn->sock, SHUT_RDWR);
+	if (conn->sock >= 0)
+		shutdown(conn->sock, SHUT_RDWR);
 }
 
 void
@@ -81,6 +87,10 @@ rcd_conn_free(struct rcd_conn *conn)
 	LIST_REMOVE(conn, serial_link);
 	all->count--;
 	rcd_quota_leave(&conn->quota);
-	rcd_closer_take_sock(all->conf.closer, conn->sock, conn->uid);
+	rcd_waiter_cancel(&conn->waiter);
+	if (conn->owner != NULL)
+		conn->owner->gone(conn->owner_arg);
+	else
+		rcd_closer_take_sock(all->conf.closer, conn->sock, conn->uid);
 	free(conn);
 }

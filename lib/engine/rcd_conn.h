@@ -3,7 +3,8 @@
  * @file
  * A connection: the socket of a client, who it is, and what it is told. What it has opened is a
  * context (rcd_context.h), which may be several connections'; what comes by its socket is
- * rcd_inbox.h's.
+ * rcd_inbox.h's. The program that the engine is a part of has connections too, without a socket
+ * (rcd_own.h).
  *
  * Threads: the control thread.
  */
@@ -23,6 +24,18 @@
 
 struct rcd_conns;
 struct rcd_context;
+struct rcd_lclient_ops;
+
+/** Whose a connection is that has no socket: the program that the engine is a part of. */
+struct rcd_conn_owner {
+	const struct rcd_lclient_ops *lcore; /**< of its context */
+
+	/** An asynchronous event. @return false: there is no room for it */
+	bool (*event)(void *arg, const struct rcd_ctrl_event *event);
+
+	/** The connection is no more, nor its context. */
+	void (*gone)(void *arg);
+};
 
 /** A connection. */
 struct rcd_conn {
@@ -34,7 +47,9 @@ struct rcd_conn {
 	struct rcd_quota_entry quota;      /**< what it has whatever it opens */
 	struct rcd_cm_user cm;             /**< until it has a context */
 	uint32_t serial; /**< of no other that is open: numbers come round; not 0 */
-	int sock;
+	const struct rcd_conn_owner *owner; /**< NULL: a client, by its socket */
+	void *owner_arg;
+	int sock; /**< -1: none */
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
@@ -61,7 +76,7 @@ LIST_HEAD(rcd_conn_list, rcd_conn);
 static inline uint64_t
 rcd_conn_descriptors(const struct rcd_conn *conn)
 {
-	return 1 + (conn->events >= 0);
+	return (uint64_t)(conn->sock >= 0) + (conn->events >= 0);
 }
 
 /** What an epoll event is of: the high half of its data. The low half is a connection's serial. */

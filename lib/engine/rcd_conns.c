@@ -174,6 +174,56 @@ conns_new_serial(struct rcd_conns *conns)
 	return serial;
 }
 
+/* It has a number and a name, and identifiers of CM are its own. */
+static void
+conns_introduce(struct rcd_conns *conns, struct rcd_conn *conn)
+{
+	conn->all = conns;
+	conn->serial = conns_new_serial(conns);
+	conn->cm =
+		(struct rcd_cm_user){ .host = conns->conf.cm, .quota = &conn->quota, .conn = conn };
+	rcd_cred_read(conn);
+}
+
+static void
+conns_enter(struct rcd_conns *conns, struct rcd_conn *conn)
+{
+	LIST_INSERT_HEAD(&conns->list, conn, link);
+	LIST_INSERT_HEAD(&conns->by_serial[conns_bucket(conns, conn->serial)], conn, serial_link);
+	conns->count++;
+}
+
+int
+rcd_conns_own(struct rcd_conns *conns, const struct rcd_conn_owner *owner, void *arg,
+	struct rcd_conn **made)
+{
+	struct rcd_conn *conn;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (conns->count >= conns->conf.limits->clients)
+		return -EUSERS;
+	conn = calloc(1, sizeof(*conn));
+	if (conn == NULL)
+		return -ENOMEM;
+	conn->sock = conn->events = -1;
+	conn->owner = owner;
+	conn->owner_arg = arg;
+	conn->pid = getpid();
+	conn->uid = geteuid();
+	conn->gid = getegid();
+	conn->greeted = true;
+	err = conns_charge(conns, conn, conn->uid);
+	if (err != 0) {
+		free(conn);
+		return err;
+	}
+	conns_introduce(conns, conn);
+	conns_enter(conns, conn);
+	*made = conn;
+	return 0;
+}
+
 int
 rcd_conns_adopt(struct rcd_conns *conns, int sock)
 {
@@ -193,15 +243,11 @@ rcd_conns_adopt(struct rcd_conns *conns, int sock)
 		conns_refuse(conns, sock);
 		return -EUSERS;
 	}
-	conn->all = conns;
 	conn->sock = sock;
-	conn->serial = conns_new_serial(conns);
 	conn->pid = cred.pid;
 	conn->uid = cred.uid;
 	conn->gid = cred.gid;
-	conn->cm =
-		(struct rcd_cm_user){ .host = conns->conf.cm, .quota = &conn->quota, .conn = conn };
-	rcd_cred_read(conn);
+	conns_introduce(conns, conn);
 	event.data.u64 = conn->serial;
 	/* Whom nobody hears would wait for ever, and keep its place. */
 	if (epoll_ctl(conns->conf.epoll_fd, EPOLL_CTL_ADD, sock, &event) != 0) {
@@ -210,9 +256,7 @@ rcd_conns_adopt(struct rcd_conns *conns, int sock)
 		conns_refuse(conns, sock);
 		return -EUSERS;
 	}
-	LIST_INSERT_HEAD(&conns->list, conn, link);
-	LIST_INSERT_HEAD(&conns->by_serial[conns_bucket(conns, conn->serial)], conn, serial_link);
-	conns->count++;
+	conns_enter(conns, conn);
 	return 0;
 }
 

@@ -91,6 +91,17 @@ rcd_conns_accept_again(struct rcd_conns *conns);
 int
 rcd_conns_adopt(struct rcd_conns *conns, int sock);
 
+/**
+ * A new connection without a socket, greeted: of the program that the engine is a part of. It is
+ * counted and charged as a client's, of the user that the process is.
+ *
+ * @param made  set; rcd_inbox_close() ends it
+ * @return 0; -EUSERS: there are too many; -ENOMEM
+ */
+int
+rcd_conns_own(struct rcd_conns *conns, const struct rcd_conn_owner *owner, void *arg,
+	struct rcd_conn **made);
+
 /** A connection by its serial. @return NULL: it has gone */
 struct rcd_conn *
 rcd_conns_find(const struct rcd_conns *conns, uint32_t serial);

@@ -158,7 +158,8 @@ context_take_over(struct rcd_context *context, struct rcd_conn *conn)
 }
 
 int
-rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev)
+rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev,
+	struct rcd_lcore *lcore)
 {
 	struct rcd_context *context = calloc(1, sizeof(*context));
 	int err;
@@ -169,7 +170,11 @@ rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev
 	context->all = all;
 	rcd_host_client_init(&context->client);
 	context->segment.fd = context->segment.huge_fd = context->wake_fd = -1;
-	context->client.lcore = context_choose_lcore(all->conf.lcores, dev);
+	context->client.lcore = lcore != NULL ? lcore : context_choose_lcore(all->conf.lcores, dev);
+	if (conn->owner != NULL) {
+		context->client.ops = conn->owner->lcore;
+		context->client.arg = conn->owner_arg;
+	}
 	context->cm = (struct rcd_cm_user){
 		.host = all->conf.cm, .quota = &context->quota, .context = context
 	};

@@ -74,9 +74,16 @@ rcd_context_first(const struct rcd_context *context)
 	return LIST_FIRST(&context->conns);
 }
 
-/** Open a device for a connection that has no context. @return 0 or -errno: it has none still */
+/**
+ * Open a device for a connection that has no context. Of a connection with an owner, the context
+ * stays on its lcore.
+ *
+ * @param lcore  NULL: one that has few
+ * @return 0 or -errno: it has none still
+ */
 int
-rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev);
+rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev *dev,
+	struct rcd_lcore *lcore);
 
 /**
  * A connection joins the context whose segment this is.
@@ -106,7 +113,8 @@ rcd_context_event(struct rcd_context *context, uint32_t type, uint32_t of, uint6
 
 /**
  * A queue pair is about to be connected. If it is the context's first, the context goes to the
- * lcore that its packets come to, as far as that can be told and nothing is under way: all queue
+ * lcore that its packets come to, unless it is of a connection with an owner, and as far as that
+ * can be told and nothing is under way: all queue
  * pairs are in RESET or INIT and in no group, no completion queue is being resized, no memory of
  * the client is copied, and places were used for 256 at most of either kind of queue.
  *

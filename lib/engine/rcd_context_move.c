@@ -157,7 +157,8 @@ rcd_context_follow(
 	int queue;
 
 	RCD_ON_CONTROL();
-	if (context->followed)
+	/* Of the program's own it knows which lcore has them. */
+	if (context->followed || context->client.ops != NULL)
 		return;
 	/* Once, however it ends: who asks again and again moves nothing. */
 	context->followed = true;

@@ -51,6 +51,18 @@ context_objects_forget_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+/* And nobody else, where it is a part of the program. */
+static int
+context_objects_end_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_lclient *client = arg;
+
+	context_objects_hide_on_lcore(lcore, client);
+	if (client->ops != NULL)
+		client->ops->gone(client->arg);
+	return 0;
+}
+
 static void
 context_objects_put_hop(const struct rcd_av *av, void *arg)
 {
@@ -67,7 +79,7 @@ rcd_context_objects_leave(struct rcd_context *context)
 	rcd_lcore_call(lcore, context_objects_hide_on_lcore, &context->client);
 	rcd_context_walk(lcore, &context->hqps, context_objects_leave_on_lcore);
 	rcd_context_walk(lcore, &context->cqs, context_objects_forget_on_lcore);
-	rcd_lcore_call(lcore, context_objects_hide_on_lcore, &context->client);
+	rcd_lcore_call(lcore, context_objects_end_on_lcore, &context->client);
 }
 
 static int

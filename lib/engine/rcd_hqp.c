@@ -267,6 +267,8 @@ rcd_hqp_leave(struct rcd_lcore *lcore, void *arg)
 	if (bells->word == hqp->index / 64)
 		bells->bits &= ~(UINT64_C(1) << (hqp->index % 64));
 	rcd_qp_fini(hqp->qp);
+	if (hqp->local != NULL)
+		hqp->client->ops->forgotten(hqp->local, true);
 	return 0;
 }
 

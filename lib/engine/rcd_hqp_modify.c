@@ -69,6 +69,9 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		return err;
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
 		rcd_ucopy_forget(hqp);
+		/* Before its numbers, which begin anew, are shown. */
+		if (hqp->local != NULL)
+			hqp->client->ops->forgotten(hqp->local, false);
 		rcd_host_publish(lcore);
 		hqp_modify_reset_rings(hqp);
 	}

@@ -200,7 +200,7 @@ serve_open(struct rcd_request *r)
 	if (err != 0)
 		return err;
 	r->engine->work += RCD_ROUND_OPEN;
-	err = rcd_context_open(&r->engine->contexts, r->conn, dev);
+	err = rcd_context_open(&r->engine->contexts, r->conn, dev, NULL);
 	if (err != 0) {
 		rcd_conn_events_close(r->conn);
 		close(events);

@@ -454,6 +454,8 @@ host_publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	if (progress.sq_done != hqp->sq_published) {
 		hqp->sq_published = progress.sq_done;
 		rcd_shm_store(&hqp->sq_shm->consumer, progress.sq_done);
+		if (unlikely(hqp->local != NULL))
+			hqp->client->ops->done(hqp->local, progress.sq_done);
 	}
 	if (progress.rq_done != hqp->rq_published && hqp->rq_shm != NULL) {
 		hqp->rq_published = progress.rq_done;

@@ -35,6 +35,25 @@ struct rcd_doorbells {
 	uint32_t words_left; /**< of the group at hand, behind this one */
 };
 
+/**
+ * What a client that is a part of this process is told (lib/local). All of it on its lcore, which
+ * waits: none of these blocks or allocates.
+ */
+struct rcd_lclient_ops {
+	/** Send requests of a queue pair are complete, all before this number, signalled or not. */
+	void (*done)(void *qp, uint32_t number);
+
+	/**
+	 * What was posted to a queue pair is looked at no more, complete or not: it begins anew.
+	 *
+	 * @param gone  or is no more, and nothing of it is there
+	 */
+	void (*forgotten)(void *qp, bool gone);
+
+	/** The client is no more: its rings go. */
+	void (*gone)(void *arg);
+};
+
 /** A client of an lcore. */
 struct rcd_lclient {
 	struct rcd_shm_hdr *shm; /**< the segment, of which the client writes all it likes */
@@ -58,6 +77,8 @@ struct rcd_lclient {
 	TAILQ_ENTRY(rcd_lclient) owe_link;
 	struct rcd_timer retry; /**< RCD_TIMER_CLIENT: all channels with events are full */
 	uint32_t event_round;   /**< of looks at full channels */
+	const struct rcd_lclient_ops *ops; /**< NULL: of another process; constant */
+	void *arg;                         /**< of the operations that take no queue pair */
 };
 
 TAILQ_HEAD(rcd_lclient_queue, rcd_lclient);

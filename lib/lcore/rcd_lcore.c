@@ -168,17 +168,17 @@ rcd_lcore_call(struct rcd_lcore *lcore, int (*fn)(struct rcd_lcore *lcore, void 
 	return call.answer;
 }
 
+#ifdef RCD_DEBUG
 struct rcd_thread_place
 rcd_lcore_enter(const struct rcd_lcore *lcore)
 {
-#ifdef RCD_DEBUG
 	if (lcore->running)
 		RCD_CHECK(rte_lcore_id() == lcore->lcore_id);
 	else
 		RCD_ON_CONTROL();
-#endif
 	return rcd_thread_enter(lcore, lcore->index);
 }
+#endif
 
 uint32_t
 rcd_lcore_do_calls(struct rcd_lcore *lcore)

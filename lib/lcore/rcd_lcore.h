@@ -170,11 +170,20 @@ rcd_lcore_destroy(struct rcd_lcore *lcore);
 
 /**
  * On an lcore from now on, in a round or for what is done beside them. One thread, whose it is.
+ * Nothing in release builds.
  *
  * @return where the thread was, for rcd_thread_leave()
  */
+#ifdef RCD_DEBUG
 struct rcd_thread_place
 rcd_lcore_enter(const struct rcd_lcore *lcore);
+#else
+static inline struct rcd_thread_place
+rcd_lcore_enter(const struct rcd_lcore *lcore)
+{
+	return rcd_thread_enter(lcore, 0);
+}
+#endif
 
 /** Do commands (rcd_lcore_call()), as many as a poll has a budget for. @return how many */
 uint32_t

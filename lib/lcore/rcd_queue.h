@@ -150,6 +150,8 @@ struct rcd_hqp {
 	uint16_t vlan_id;           /**< of that way; 0: untagged */
 	uint32_t hop_held;          /**< the control thread's: the place that it is counted for */
 
+	void *local; /**< as the operations of its client know it; NULL: they don't */
+
 	uint32_t copy_last; /**< number behind its last job */
 	uint32_t staged;    /**< packets that wait for their payload */
 

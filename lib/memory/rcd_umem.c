@@ -182,6 +182,31 @@ rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copie
 }
 
 int
+rcd_umem_reg_own(struct rcd_umem *umem, const struct rcd_umem_own *own, uint32_t *key)
+{
+	struct rcd_umr *umr;
+	int err;
+
+	RCD_ON_CONTROL();
+	if ((own->access & RCD_ACCESS_NULL) || own->len > RCD_MR_MAX_BYTES ||
+		(own->addr == NULL && own->len > 0))
+		return -EINVAL;
+	err = umem_charge_key(umem, own->pd);
+	if (err != 0)
+		return err;
+	umr = calloc(1, sizeof(*umr));
+	if (umr == NULL)
+		return umem_charged(umem, -ENOMEM);
+	umr->base = own->addr;
+	umr->pd = own->pd;
+	umr->start = own->access & RCD_ACCESS_ZERO_BASED ? 0 : (uintptr_t)own->addr;
+	umr->len = own->len;
+	umr->access = own->access;
+	umr->own = true;
+	return umem_charged(umem, umem_enter(umem, umr, NULL, key));
+}
+
+int
 rcd_umem_null(struct rcd_umem *umem, uint32_t pd, uint32_t *key)
 {
 	struct rcd_umr *umr;

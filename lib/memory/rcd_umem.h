@@ -49,6 +49,7 @@ struct rcd_umr {
 	uint32_t copy_count;
 	struct rcd_copy *copies;
 	bool null; /**< takes all bytes and gives zeros; base is foreign, and nothing */
+	bool own;  /**< of this process, where it is: none of it was shared or mapped */
 };
 
 TAILQ_HEAD(rcd_umr_list, rcd_umr);
@@ -121,6 +122,24 @@ rcd_umem_fini(struct rcd_umem *umem);
  */
 int
 rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key);
+
+/** A region of this process's own memory, which stays where and what it is. */
+struct rcd_umem_own {
+	void *addr;
+	uint64_t len; /**< bytes */
+	uint32_t pd;
+	uint32_t access; /**< RCD_ACCESS_*; its addresses are those of this process, or from 0 */
+};
+
+/**
+ * Register a region of this process's own memory: nothing is mapped or charged but the key, and
+ * nobody guards it, as it is no client's.
+ *
+ * @param key  set
+ * @return 0; -ENOENT: no such domain; -EINVAL: rights or range; -ENOMEM, and what a quota says
+ */
+int
+rcd_umem_reg_own(struct rcd_umem *umem, const struct rcd_umem_own *own, uint32_t *key);
 
 /** Register a region that takes all bytes and gives zeros. @return as rcd_umem_reg() */
 int
