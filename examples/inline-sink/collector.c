@@ -128,17 +128,16 @@ connect_qp(struct collector *collector, const struct ring_end *far)
 			.grh = { .sgid_index = (uint8_t)collector->gid_index, .hop_limit = 64 } } };
 
 	memcpy(&attr.ah_attr.grh.dgid, far->gid, sizeof(far->gid));
-	if (ibv_modify_qp(collector->qp, &attr,
-		    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
+	errno = ibv_modify_qp(collector->qp, &attr,
+		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	if (errno != 0)
 		return say("INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	/* It only answers: there is no need for RTS. */
-	return ibv_modify_qp(collector->qp, &attr,
-		       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
-			0
-		? 0
-		: say("RTR");
+	errno = ibv_modify_qp(collector->qp, &attr,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return errno == 0 ? 0 : say("RTR");
 }
 
 /* A packet. @return false: it is not the next one */

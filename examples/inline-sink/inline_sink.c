@@ -132,7 +132,7 @@ ask_head(void)
 	if (sink.asked || sink.tail - sink.head < sink.far.bytes / 2)
 		return 0;
 	sink.asked = true;
-	return post(RCD_WR_READ, RCD_SEND_SIGNALED, &sge, 1, sink.far.head_va, NULL);
+	return post(RCD_WR_RDMA_READ, RCD_SEND_SIGNALED, &sge, 1, sink.far.head_va, NULL);
 }
 
 /* To the beginning of the ring, when a batch may not fit at its end: both ends count alike. */
@@ -176,9 +176,9 @@ write_burst(struct rte_mbuf **mbufs, uint16_t count)
 			return -EMSGSIZE;
 	records[0].tail = sink.tail;
 	tail = (struct rcd_sge){ (uintptr_t)&records[0].tail, sizeof(records[0].tail), sink.key };
-	err = post(RCD_WR_WRITE, 0, sges, used, va, mbufs[0]);
+	err = post(RCD_WR_RDMA_WRITE, 0, sges, used, va, mbufs[0]);
 	if (err == 0)
-		err = post(RCD_WR_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
+		err = post(RCD_WR_RDMA_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
 	rcd_local_ring(sink.qp);
 	return err;
 }
@@ -245,10 +245,9 @@ prepare(struct rte_mempool *pool, const char *collector)
 	mine.qpn = rcd_local_qp_num(sink.qp);
 	fd = meet(collector, &mine, &sink.far);
 	err = fd >= 0 ? -EINPROGRESS : fd;
-	/* The neighbour is asked for on the way. */
 	while (err == -EINPROGRESS && !stop) {
 		round_once();
-		err = connect_qp(sink.qp, &mine, &sink.far);
+		err = connect_qp(sink.qp, fd, &mine, &sink.far);
 	}
 	return err == 0 ? fd : say(collector, err);
 }

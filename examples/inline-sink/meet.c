@@ -21,7 +21,7 @@ meet(const char *where, const struct ring_end *mine, struct ring_end *far)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
 	unsigned int port = 0;
-	char host[64], ready;
+	char host[64];
 	int fd;
 
 	if (sscanf(where, "%63[^:]:%u", host, &port) != 2 || port > UINT16_MAX ||
@@ -34,14 +34,14 @@ meet(const char *where, const struct ring_end *mine, struct ring_end *far)
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
 		send(fd, mine, sizeof(*mine), MSG_NOSIGNAL) == sizeof(*mine) &&
 		recv(fd, far, sizeof(*far), MSG_WAITALL) == sizeof(*far) &&
-		recv(fd, &ready, 1, 0) == 1 && far->bytes >= 4 * RING_BATCH_MOST)
+		far->bytes >= 4 * RING_BATCH_MOST)
 		return fd;
 	close(fd);
 	return -ECONNREFUSED;
 }
 
 int
-connect_qp(struct rcd_local_qp *qp, const struct ring_end *mine, const struct ring_end *far)
+connect_qp(struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const struct ring_end *far)
 {
 	struct rcd_ctrl_qp_attr attr = { .port = 1,
 		.path_mtu_bytes = 1024,
@@ -53,7 +53,18 @@ connect_qp(struct rcd_local_qp *qp, const struct ring_end *mine, const struct ri
 		.rq_psn = far->psn,
 		.sq_psn = mine->psn,
 		.av = { .sgid_index = 1, .hop_limit = 64 } };
+	struct rcd_ctrl_qp_attr now;
+
+	char ready;
+	int err;
 
 	memcpy(attr.av.dgid, far->gid, sizeof(attr.av.dgid));
-	return rcd_local_qp_connect(qp, &attr);
+	err = rcd_local_qp_query(qp, &now);
+	if (err == 0 && now.state != RCD_QP_RTS)
+		err = rcd_local_qp_connect(qp, &attr);
+	if (err != 0)
+		return err;
+	if (recv(fd, &ready, 1, MSG_DONTWAIT) == 1)
+		return 0;
+	return errno == EAGAIN ? -EINPROGRESS : -ECONNREFUSED;
 }

@@ -18,8 +18,13 @@ struct ring_end;
 int
 meet(const char *where, const struct ring_end *mine, struct ring_end *far);
 
-/** Connect a queue pair to the collector's. @return 0; -EINPROGRESS: again after a round; -errno */
+/**
+ * Connect a queue pair to the collector's, and hear that it is ready, too.
+ *
+ * @return 0; -EINPROGRESS: again after a round, as each asks for the other's MAC; -errno
+ */
 int
-connect_qp(struct rcd_local_qp *qp, const struct ring_end *mine, const struct ring_end *far);
+connect_qp(
+	struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const struct ring_end *far);
 
 #endif /* MEET_H */

@@ -246,6 +246,18 @@ rcd_local_qp_destroy(struct rcd_local_qp *qp);
 int
 rcd_local_qp_modify(struct rcd_local_qp *qp, const struct rcd_ctrl_qp_attr *attr, uint32_t mask);
 
+/**
+ * Lead a queue pair to RTS, from RESET or wherever an earlier call came to. Control.
+ *
+ * @param attr  all that its kind needs on the way: port and access or Q_Key; but for datagrams the
+ *              vector, path MTU, number and PSN of the peer; PSN of its own; of RC timers, retries
+ *              and READs at once
+ * @return 0: it is in RTS; -EINPROGRESS: again, after a step of the engine and a round of its
+ *         lcore; -EINVAL: it is in another state than those, or as rcd_local_qp_modify()
+ */
+int
+rcd_local_qp_connect(struct rcd_local_qp *qp, const struct rcd_ctrl_qp_attr *attr);
+
 /** Its attributes as they are. Control. @return 0; -ENODEV */
 int
 rcd_local_qp_query(struct rcd_local_qp *qp, struct rcd_ctrl_qp_attr *attr);

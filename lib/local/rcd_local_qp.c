@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bytes.h"
 #include "rcd_conn.h"
 #include "rcd_context.h"
 #include "rcd_lcore_ctl.h"
@@ -93,6 +94,7 @@ rcd_local_qp_create(
 		return err;
 	}
 	made->local = local;
+	made->type = conf->type;
 	made->send_cq = conf->send_cq;
 	made->recv_cq = conf->recv_cq;
 	local_qp_refer(made, 1);
@@ -121,6 +123,48 @@ rcd_local_qp_modify(struct rcd_local_qp *qp, const struct rcd_ctrl_qp_attr *attr
 	};
 
 	return rcd_local_request(qp->local, RCD_CTRL_QP_MODIFY, &req, NULL);
+}
+
+/* What leads to each state, besides the state. */
+static uint32_t
+local_qp_mask(enum rcd_ctrl_qp_type type, enum rcd_qp_state state)
+{
+	bool rc = type == RCD_CTRL_QP_RC, ud = type == RCD_CTRL_QP_UD;
+
+	if (state == RCD_QP_INIT)
+		return RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
+			(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS);
+	if (state == RCD_QP_RTR)
+		return (ud ? 0u
+			   : RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
+					       RCD_QP_ATTR_RQ_PSN) |
+			(rc ? RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER : 0u);
+	return RCD_QP_ATTR_SQ_PSN |
+		(rc ? RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
+					RCD_QP_ATTR_MAX_RD_ATOMIC
+		    : 0u);
+}
+
+int
+rcd_local_qp_connect(struct rcd_local_qp *qp, const struct rcd_ctrl_qp_attr *attr)
+{
+	static const enum rcd_qp_state way[] = { RCD_QP_RESET, RCD_QP_INIT, RCD_QP_RTR,
+		RCD_QP_RTS };
+	struct rcd_ctrl_qp_attr next, now;
+	int err = rcd_local_qp_query(qp, &now);
+
+	for (size_t i = 0; err == 0 && i + 1 < RCD_ARRAY_COUNT(way); i++) {
+		if (now.state != way[i])
+			continue;
+		next = *attr;
+		next.state = (uint8_t)way[i + 1];
+		err = rcd_local_qp_modify(
+			qp, &next, RCD_QP_ATTR_STATE | local_qp_mask(qp->type, way[i + 1]));
+		now.state = next.state;
+	}
+	if (err == 0 && now.state != RCD_QP_RTS)
+		err = -EINVAL;
+	return err;
 }
 
 int
