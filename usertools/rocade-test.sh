@@ -237,11 +237,11 @@ join_elsewhere() {
 # test of links, which starts many engines (two minutes), and not what registers memory of all
 # kinds: the watcher has its own there.
 watched=(shmq security_race security_cm security_network security_move semantics two_lcores
-	hostile death fork)
+	hostile death fork local_lcore)
 compile_tsan() {
 	targets=(app/rocaded/rocaded test/unit/test_shmq
 		test/engine/test_{semantics,wire,hostile,death,fork}
-		test/security/test_{race,cm,network,move})
+		test/security/test_{race,cm,network,move} test/node/test_local_lcore)
 	compile tsan -Dbuildtype=debugoptimized -Db_sanitize=thread
 }
 
