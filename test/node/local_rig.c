@@ -35,7 +35,7 @@ __asan_default_options(void)
 
 struct rcd_engine *engine;
 uint8_t side_timeout = 14;
-static bool polls;
+bool local_polls;
 
 void
 local_eal(const char *lcores)
@@ -53,7 +53,7 @@ local_eal(const char *lcores)
 		printf("Bail out! no EAL\n");
 		exit(1);
 	}
-	polls = strcmp(lcores, "0") == 0;
+	local_polls = strcmp(lcores, "0") == 0;
 }
 
 void
@@ -108,8 +108,8 @@ void
 local_turn(void)
 {
 	rcd_engine_step(engine, 0);
-	for (int i = 0; polls && i < ROUNDS; i++)
-		rcd_lcore_poll(rcd_engine_lcore(engine, 0), rcd_clock_ns(), RCD_BURST_MAX);
+	for (uint32_t i = 0; local_polls && i < ROUNDS * rcd_engine_lcore_count(engine); i++)
+		rcd_lcore_poll(rcd_engine_lcore(engine, i / ROUNDS), rcd_clock_ns(), RCD_BURST_MAX);
 }
 
 uint64_t

@@ -60,7 +60,10 @@ local_audit(void);
 void
 local_add(const char *name, const char *peer, const char *addr);
 
-/** A step of the engine, and some rounds of its lcore where the test polls it. */
+/** Whether the test's thread polls the lcores: unless there are workers, or a test says so. */
+extern bool local_polls;
+
+/** A step of the engine, and some rounds of each lcore where the test polls them. */
 void
 local_turn(void);
 

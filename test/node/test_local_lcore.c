@@ -7,6 +7,7 @@
  * other's memory; in builds for debugging each call is checked to be on its lcore.
  */
 #include <errno.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <sched.h>
@@ -16,9 +17,14 @@
 
 #include "local_rig.h"
 #include "rcd_clock.h"
+#include "rcd_context.h"
+#include "rcd_dev.h"
+#include "rcd_dev_conf.h"
+#include "rcd_engine_priv.h"
 #include "rcd_limits.h"
 #include "rcd_number.h"
 #include "rcd_poll.h"
+#include "rcd_rss.h"
 #include "rcd_tap.h"
 #include "rcd_wr.h"
 
@@ -250,11 +256,61 @@ lcores_are_chosen(void)
 	local_end();
 }
 
+/* Packets that come to the other lcore are handed over: the program polls it here. */
+static void
+stays_where_it_is(void)
+{
+	struct rcd_dev_conf conf = { .attach = RCD_ATTACH_WIRE,
+		.name = "x0",
+		.target = "x1",
+		.no_shortcut = true,
+		.addr_count = 1 };
+	const struct rcd_context *context;
+	struct rcd_cq_slot slot;
+	struct rcd_send_wr wr;
+	struct rcd_sge sge;
+	struct rcd_rss *rss;
+	char error[200];
+	uint32_t here;
+
+	local_polls = true;
+	local_begin(NULL);
+	CU_ASSERT_EQUAL_FATAL(rcd_addr_parse("10.9.1.1/24", &conf.addrs[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(rcd_engine_dev_add(engine, &conf, error, sizeof(error)), 0);
+	memcpy(conf.name, "x1", 3);
+	memcpy(conf.target, "x0", 3);
+	CU_ASSERT_EQUAL_FATAL(rcd_addr_parse("10.9.1.2/24", &conf.addrs[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(rcd_engine_dev_add(engine, &conf, error, sizeof(error)), 0);
+	side_open(&b, "x1", RCD_CTRL_QP_RC);
+	side_open(&a, "x0", RCD_CTRL_QP_RC);
+	here = rcd_local_lcore(a.local);
+	/* As a NIC would that has all packets come to the other one. */
+	rss = &rcd_dev_find(&engine->ports, "x0")->steer.rss;
+	*rss = (struct rcd_rss){ .types = RTE_ETH_RSS_NONFRAG_IPV4_UDP,
+		.reta_size = 1,
+		.key_len = 40,
+		.reta = { (uint16_t)!here } };
+	side_join(&a, &b, RCD_CTRL_QP_RC);
+	context = LIST_FIRST(&engine->contexts.list);
+	CU_ASSERT_PTR_EQUAL(context->client.lcore, rcd_engine_lcore(engine, here));
+	bytes_fill(a.memory, 5000, 3);
+	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 5000);
+	CU_ASSERT_EQUAL(rcd_local_post_send(a.qp, &wr, NULL), 0);
+	rcd_local_ring(a.qp);
+	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(bytes_filled(b.memory, 5000, 3));
+	side_close(&a);
+	side_close(&b);
+	local_end();
+	local_polls = false;
+}
+
 static const struct rcd_test tests[] = {
 	RCD_TEST(loops_transfer),
 	RCD_TEST(device_goes_meanwhile),
 	RCD_TEST(engine_goes_meanwhile),
 	RCD_TEST(lcores_are_chosen),
+	RCD_TEST(stays_where_it_is),
 };
 
 int
