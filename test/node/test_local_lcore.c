@@ -196,6 +196,9 @@ loops_transfer(void)
 	}
 	worker_set(false);
 	LOCAL_UNTIL(out() == 0);
+	/* What the lcores wrote is there for this thread when they have answered it. */
+	CU_ASSERT_EQUAL(rcd_local_qp_query(a.qp, &attr), 0);
+	CU_ASSERT_EQUAL(rcd_local_qp_query(b.qp, &attr), 0);
 	for (int i = 0; i < 2; i++) {
 		if (workers[i].failed != 0)
 			printf("# a WRITE completed with %u\n", workers[i].failed);
