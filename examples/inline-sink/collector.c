@@ -211,6 +211,8 @@ run(struct collector *collector, int fd)
 			continue;
 		}
 		left = IDLE_LOOKS;
+		if (collector->file != NULL)
+			fflush(collector->file);
 		gone = poll(&sink, 1, 0) > 0;
 	}
 	printf("collector: %" PRIu64 " packets\n", collector->packets);
