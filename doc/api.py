@@ -16,8 +16,9 @@ import shutil
 import subprocess
 import sys
 
-# A macro of one line, and the list that is included with it.
-LIST = re.compile(r'^#define (\w+)\(([^)]*)\) (.*)\n#include "(\w+\.def)"\n(?:#undef .*\n)?', re.M)
+# A macro, and the list that is included with it.
+LIST = re.compile(r'^#define (\w+)\(([^)]*)\) ((?:.*\\\n)*.*)\n#include "(\w+\.def)"\n(?:#undef .*\n)?',
+                  re.M)
 COLUMN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\([^()]*\)|[^,"()])+')
 
 
@@ -31,6 +32,7 @@ def written_out(header):
     """A header without lists, each line where it was."""
     def expand(match):
         macro, parameters, template, name = match.groups()
+        template = template.replace('\\\n', ' ')
         made = ''
         for columns in rows((header.parent / name).read_text(encoding='utf-8'), macro):
             values = dict(zip(re.split(r', *', parameters), columns))

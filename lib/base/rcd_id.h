@@ -11,22 +11,22 @@
 
 /** Queue pair number, 24 bits. */
 struct rcd_qpn {
-	uint32_t val;
+	uint32_t val; /**< host order */
 };
 
 /** Memory key (L_Key or R_Key), 32 bits. */
 struct rcd_key {
-	uint32_t val;
+	uint32_t val; /**< host order */
 };
 
 /** Queue key of a datagram, 32 bits; the top bit marks a privileged one. */
 struct rcd_qkey {
-	uint32_t val;
+	uint32_t val; /**< host order */
 };
 
 /** Partition key, 16 bits; the top bit is set for full membership. */
 struct rcd_pkey {
-	uint16_t val;
+	uint16_t val; /**< host order */
 };
 
 /** Queue pair numbers with a meaning of their own. */

@@ -21,6 +21,7 @@ enum rcd_access {
 	RCD_ACCESS_NULL = 1 << 6,
 };
 
+/** All rights of peers. */
 #define RCD_ACCESS_REMOTE                                                                          \
 	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC)
 
@@ -35,6 +36,7 @@ enum rcd_qp_type {
 	RCD_QP_GSI = 3,
 };
 
+/** Numbers of services: one more than the largest. */
 #define RCD_QP_TYPE_COUNT 4
 
 /** State of a queue pair, with the numbers that the verbs give them. */
@@ -43,6 +45,7 @@ enum rcd_qp_state {
 #include "rcd_number.def"
 };
 
+/** Likewise of states. */
 #define RCD_QP_STATE_COUNT 7
 
 /** State of a port, with the numbers that the verbs give them: ours are up or not. */

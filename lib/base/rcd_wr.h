@@ -31,6 +31,7 @@ enum rcd_wr_opcode {
 #include "rcd_number.def"
 };
 
+/** Numbers of opcodes: one more than the largest. */
 #define RCD_WR_OPCODE_COUNT 10
 
 /** Flags of a send work request. */
@@ -41,9 +42,9 @@ enum rcd_send_flags {
 
 /** A piece of local memory. */
 struct rcd_sge {
-	uint64_t addr;
-	uint32_t len; /**< bytes */
-	struct rcd_key lkey;
+	uint64_t addr;       /**< as the region of the key counts addresses */
+	uint32_t len;        /**< bytes */
+	struct rcd_key lkey; /**< of a region, local */
 };
 
 /**
@@ -54,16 +55,16 @@ struct rcd_sge {
  * room is handed over as it is, and the queue pair refuses the request.
  */
 struct rcd_send_wr {
-	uint64_t wr_id;
-	uint8_t opcode;      /**< enum rcd_wr_opcode, or anything that a client wrote */
-	uint8_t flags;       /**< RCD_SEND_* */
-	uint8_t sge_count;   /**< elements; not looked at with RCD_SEND_INLINE */
-	uint8_t sge_max;     /**< room at sges; set by the queue pair */
-	uint16_t inline_len; /**< bytes; with RCD_SEND_INLINE only */
-	uint16_t inline_max; /**< room at inline_data; set by the queue pair */
-	uint32_t imm;        /**< immediate data, host order; or the key to invalidate */
-	struct rcd_sge *sges;
-	uint8_t *inline_data;
+	uint64_t wr_id;       /**< given back with its completion */
+	uint8_t opcode;       /**< enum rcd_wr_opcode, or anything that a client wrote */
+	uint8_t flags;        /**< RCD_SEND_* */
+	uint8_t sge_count;    /**< elements; not looked at with RCD_SEND_INLINE */
+	uint8_t sge_max;      /**< room at sges; set by the queue pair */
+	uint16_t inline_len;  /**< bytes; with RCD_SEND_INLINE only */
+	uint16_t inline_max;  /**< room at inline_data; set by the queue pair */
+	uint32_t imm;         /**< immediate data, host order; or the key to invalidate */
+	struct rcd_sge *sges; /**< elements */
+	uint8_t *inline_data; /**< bytes */
 	union {
 		struct {
 			uint64_t va;
@@ -90,10 +91,10 @@ struct rcd_send_wr {
 
 /** A receive work request. Room and counts as for struct rcd_send_wr. */
 struct rcd_recv_wr {
-	uint64_t wr_id;
-	uint8_t sge_count;
-	uint8_t sge_max;
-	struct rcd_sge *sges;
+	uint64_t wr_id;       /**< given back with its completion */
+	uint8_t sge_count;    /**< elements */
+	uint8_t sge_max;      /**< room at sges; set by the queue pair */
+	struct rcd_sge *sges; /**< elements */
 };
 
 /** Completion status. */
@@ -116,15 +117,15 @@ enum rcd_wc_flags {
 
 /** A completion. With a status other than success only wr_id, status, qpn and recv count. */
 struct rcd_cqe {
-	uint64_t wr_id;
-	uint8_t status; /**< enum rcd_wc_status */
-	uint8_t opcode; /**< enum rcd_wc_opcode */
-	uint8_t flags;  /**< RCD_WC_* */
-	bool recv;      /**< of the receive queue */
-	bool solicited; /**< wakes who waits for solicited completions: solicited or an error */
-	uint32_t byte_len;
-	uint32_t imm; /**< immediate data, host order; or the key that was invalidated */
-	struct rcd_qpn qpn;
+	uint64_t wr_id;     /**< of the request */
+	uint8_t status;     /**< enum rcd_wc_status */
+	uint8_t opcode;     /**< enum rcd_wc_opcode */
+	uint8_t flags;      /**< RCD_WC_* */
+	bool recv;          /**< of the receive queue */
+	bool solicited;     /**< wakes who waits for solicited completions: solicited or an error */
+	uint32_t byte_len;  /**< of what was received, READ or an atomic */
+	uint32_t imm;       /**< immediate data, host order; or the key that was invalidated */
+	struct rcd_qpn qpn; /**< whose request it was */
 	struct rcd_qpn src_qpn; /**< of a datagram */
 	uint8_t sl; /**< of a datagram: kind of network header, as adapters have it there */
 };

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rcd_ctrl_value.h"
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
@@ -144,32 +145,6 @@ struct rcd_ctrl_open_rep {
 
 /** Cores are scarce: pollers shall yield after an empty poll. */
 #define RCD_CTRL_OPEN_YIELD (1u << 0)
-
-/** A port as it is now. */
-struct rcd_ctrl_port_rep {
-	uint32_t state;            /**< enum rcd_port_state */
-	uint32_t max_mtu_bytes;    /**< path MTU that the device could do */
-	uint32_t active_mtu_bytes; /**< path MTU that the port does now */
-	uint32_t gid_count;        /**< entries of the GID table */
-	uint32_t speed_mbps;       /**< 0: unknown */
-	uint32_t reserved;
-};
-
-/** An entry of the GID table. */
-struct rcd_ctrl_gid {
-	uint8_t raw[16];   /**< all zero: unused */
-	uint32_t ifindex;  /**< of the kernel's netdev; 0: none */
-	uint32_t vlan_tag; /**< VLAN identifier plus 1; 0: untagged */
-};
-
-#define RCD_CTRL_GIDS_MAX 128
-
-/** The GID table, from the index that was asked for. */
-struct rcd_ctrl_gids_rep {
-	uint32_t total; /**< entries of the table */
-	uint32_t count; /**< entries that follow */
-	struct rcd_ctrl_gid gids[RCD_CTRL_GIDS_MAX];
-};
 
 /** Memory behind a descriptor: memfd, shared memory or hugetlbfs. */
 struct rcd_ctrl_mem_req {
@@ -315,12 +290,6 @@ struct rcd_ctrl_qp_req {
 	uint64_t cookie; /**< given back with every event */
 };
 
-/** Services of clients: those of enum rcd_qp_type but GSI. */
-enum rcd_ctrl_qp_type {
-#define RCD_QP_TYPE(symbol, number) RCD_CTRL_QP_##symbol = (number),
-#include "rcd_number.def"
-};
-
 /** Where its queues lie in the segment. */
 struct rcd_ctrl_qp_rep {
 	uint32_t handle; /**< its doorbell bit too */
@@ -338,37 +307,6 @@ struct rcd_ctrl_qp_rep {
 	uint32_t max_inline;
 	uint32_t reserved;
 };
-
-/* How messages hold what rcd_qp_attr.def lists. */
-#define RCD_CTRL_AS_av(field)     struct rcd_ctrl_av field
-#define RCD_CTRL_AS_access(field) uint32_t field
-#define RCD_CTRL_AS_flag(field)   uint8_t field
-#define RCD_CTRL_AS_flow(field)   uint32_t field
-#define RCD_CTRL_AS_gid(field)    uint8_t field[16]
-#define RCD_CTRL_AS_mtu(field)    uint32_t field
-#define RCD_CTRL_AS_psn(field)    uint32_t field
-#define RCD_CTRL_AS_qkey(field)   uint32_t field
-#define RCD_CTRL_AS_qpn(field)    uint32_t field
-#define RCD_CTRL_AS_state(field)  uint8_t field
-#define RCD_CTRL_AS_u16(field)    uint16_t field
-#define RCD_CTRL_AS_u8(field)     uint8_t field
-
-/** Address vector. */
-struct rcd_ctrl_av {
-#define RCD_AV_FIELD(kind, field, verbs_field) RCD_CTRL_AS_##kind(field);
-#include "rcd_qp_attr.def"
-};
-
-/** Attributes of a queue pair: those of rcd_qp_attr.def. */
-struct rcd_ctrl_qp_attr {
-#define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field) RCD_CTRL_AS_##kind(field);
-#include "rcd_qp_attr.def"
-	uint8_t sq_draining; /**< in SQD and not drained yet; of a query only */
-	uint8_t reserved[3];
-};
-
-static_assert(sizeof(struct rcd_ctrl_av) == 24, "no padding that is not named");
-static_assert(sizeof(struct rcd_ctrl_qp_attr) == 64, "no padding that is not named");
 
 /** Attributes to set, and which of them. */
 struct rcd_ctrl_qp_modify_req {
@@ -541,22 +479,6 @@ struct rcd_ctrl_cm_event_rep {
  */
 struct rcd_ctrl_admin_req {
 	char json[1024]; /**< terminated; rcd_admin_req.h says how it is read */
-};
-
-/** What an asynchronous event is about. */
-enum rcd_ctrl_event_of {
-	RCD_CTRL_EVENT_QP,
-	RCD_CTRL_EVENT_CQ,
-	RCD_CTRL_EVENT_SRQ,
-	RCD_CTRL_EVENT_PORT,
-	RCD_CTRL_EVENT_DEVICE,
-};
-
-/** A message of the event stream. */
-struct rcd_ctrl_event {
-	uint32_t type; /**< enum rcd_event */
-	uint32_t of;   /**< enum rcd_ctrl_event_of */
-	uint64_t cookie;
 };
 
 /** A request, whichever it is. */

@@ -34,11 +34,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rcd_ctrl.h"
+#include "rcd_api.h"
+#include "rcd_cq_slot.h"
+#include "rcd_ctrl_value.h"
 #include "rcd_id.h"
 #include "rcd_number.h"
-#include "rcd_wqe.h"
 #include "rcd_wr.h"
+
+RCD_API_BEGIN
 
 struct rcd_engine;
 struct rcd_local;
@@ -204,17 +207,17 @@ rcd_local_cq_destroy(struct rcd_local_cq *cq);
 
 /** What a queue pair is to be. */
 struct rcd_local_qp_conf {
-	enum rcd_ctrl_qp_type type;
-	uint32_t pd;
+	enum rcd_ctrl_qp_type type;   /**< RC, UC or UD */
+	uint32_t pd;                  /**< protection domain */
 	struct rcd_local_cq *send_cq; /**< of the same open device, as is recv_cq */
-	struct rcd_local_cq *recv_cq;
-	uint32_t sq_depth; /**< requests; rounded up to a power of two */
-	uint32_t rq_depth;
-	uint32_t max_send_sge;
-	uint32_t max_recv_sge;
-	uint32_t max_inline; /**< bytes */
-	bool signal_all;     /**< each send request completes as if signalled */
-	uint64_t cookie;     /**< given back with its events */
+	struct rcd_local_cq *recv_cq; /**< likewise */
+	uint32_t sq_depth;            /**< requests; rounded up to a power of two */
+	uint32_t rq_depth;            /**< likewise */
+	uint32_t max_send_sge;        /**< elements of a request, up to RCD_SGE_MAX */
+	uint32_t max_recv_sge;        /**< likewise */
+	uint32_t max_inline;          /**< bytes */
+	bool signal_all;              /**< each send request completes as if signalled */
+	uint64_t cookie;              /**< given back with its events */
 };
 
 /**
@@ -317,5 +320,7 @@ rcd_local_qp_recvs(const struct rcd_local_qp *qp);
  */
 int
 rcd_local_poll_cq(struct rcd_local_cq *cq, struct rcd_cq_slot *slots, uint32_t count);
+
+RCD_API_END
 
 #endif /* RCD_LOCAL_H */

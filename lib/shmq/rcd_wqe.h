@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "rcd_cq_slot.h"
 #include "rcd_wr.h"
 
 /** A scatter/gather element in a slot. */
@@ -51,28 +52,9 @@ struct rcd_rq_wqe {
 	uint32_t reserved;
 };
 
-/** Status of a completion that is none: of a queue pair that began anew, or went. */
-#define RCD_CQ_VOID 0xff
-
-/** A completion: one cache line. */
-struct rcd_cq_slot {
-	uint64_t wr_id;
-	uint64_t timestamp_ns; /**< CLOCK_MONOTONIC when it was made */
-	uint8_t status;        /**< enum rcd_wc_status */
-	uint8_t opcode;        /**< enum rcd_wc_opcode */
-	uint8_t flags;         /**< RCD_WC_* */
-	uint8_t sl;
-	uint32_t byte_len;
-	uint32_t imm; /**< immediate data, host order; or the key that was invalidated */
-	uint32_t qpn;
-	uint32_t src_qpn;
-	uint32_t reserved[7];
-};
-
 static_assert(sizeof(struct rcd_wqe_sge) == 16, "ABI 1");
 static_assert(sizeof(struct rcd_sq_wqe) == 48, "ABI 1: with one element a cache line");
 static_assert(sizeof(struct rcd_rq_wqe) == 16, "ABI 1");
-static_assert(sizeof(struct rcd_cq_slot) == 64, "ABI 1");
 
 /** Bytes between slots of a send queue. @param max_inline bytes of inline data */
 static inline uint32_t

@@ -96,7 +96,8 @@ def collector_is_ready():
     env = {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/far.sock'}
     tap.wait_until('an engine', lambda: alive() or 'm0' in rocade_on(End('m0', env), 'link').stdout)
     collector_is_ready.port = str(free_port())
-    begin('collector', COLLECTOR, 'm0', '1', collector_is_ready.port, '4', f'{FOLDER}/pipe', env=env)
+    begin('collector', COLLECTOR, 'm0', '1', collector_is_ready.port, '4', f'{FOLDER}/pipe',
+          env=env)
 
 
 @tap.test
