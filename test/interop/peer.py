@@ -142,12 +142,16 @@ class Engine:
         sh('ip', 'netns', 'exec', self.namespace, 'sysctl', '-qw',
            'net.ipv6.conf.dpdk0.disable_ipv6=1', 'net.ipv4.ip_forward=0',
            'net.ipv6.conf.all.forwarding=0')
+        self.run('--', '--config', str(config))
+
+    def run(self, *words):
+        """The program with the engine, and what follows EAL's options that all have."""
         bare = {key: val for key, val in self.env.items() if key != 'LD_LIBRARY_PATH'}
         with open(f'{self.folder}/log', 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen(
                 ['ip', 'netns', 'exec', self.namespace, self.rocaded, '--file-prefix',
-                 pathlib.Path(self.folder).name, '--no-huge', '-m', '256', '--no-telemetry', '--',
-                 '--config', str(config)], env=bare, stdout=log, stderr=log)
+                 pathlib.Path(self.folder).name, '--no-huge', '-m', '512', '--no-telemetry', *words],
+                env=bare, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while self.rocade('engine').returncode:
             tap.true(self.process.poll() is None and time.monotonic() < deadline, self.log())
@@ -179,9 +183,22 @@ class Engine:
            f'[ "$(cat /proc/$p/comm)" = {program} ] && kill -9 $p; done')
 
     def counters(self):
-        done = self.rocade('-j', 'statistic', 'show', 'link', 'roce0')
+        done = self.rocade('-j', 'statistic', 'show', 'link', self.device)
         return json.loads(done.stdout)[0]['counters']
 
     def impair(self, args):
-        done = self.rocade('link', 'set', 'roce0', 'impair', args)
+        done = self.rocade('link', 'set', self.device, 'impair', args)
         tap.equal(done.returncode, 0, done.stderr)
+
+
+class Router(Engine):
+    """examples/graph-router, whose engine is in a graph of DPDK's nodes and ours."""
+
+    device = 'router0'
+
+    def start(self, port, mtu, impair=None):
+        sh('ip', 'netns', 'exec', self.namespace, 'sysctl', '-qw',
+           'net.ipv6.conf.dpdk0.disable_ipv6=1', 'net.ipv4.ip_forward=0')
+        self.run('-l', '0', '--no-pci', '--vdev', port, '--', '--socket',
+                 f'{self.folder}/rocade.sock', '--address', f'0,{OURS}/24', '--address',
+                 '0,fd77::100/64')

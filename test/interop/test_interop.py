@@ -10,7 +10,7 @@ kernel has; with vhost there is none, and a relay through the machine's control 
 place.
 
     test_interop.py ROCADED LIBIBVERBS VERDICTS [--kernel 6.12] [--mtu 1500] [--short] [--vhost]
-        [--only PATTERN]
+        [--router PROGRAM] [--only PATTERN]
 
 Where there is no peer to be had it says why and exits with 77 (under meson: skips).
 """
@@ -28,7 +28,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cm  # noqa: E402
-from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, sh, tap  # noqa: E402
+from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, Router, sh, tap  # noqa: E402
 from talk import FAMILIES, ROLES, Talk, start_server  # noqa: E402
 
 ARGS = argparse.ArgumentParser()
@@ -39,6 +39,7 @@ ARGS.add_argument('--kernel', default='6.12')
 ARGS.add_argument('--mtu', type=int, default=1500)
 ARGS.add_argument('--short', action='store_true')
 ARGS.add_argument('--vhost', action='store_true')
+ARGS.add_argument('--router', help='examples/graph-router, in place of rocaded; with --short')
 ARGS.add_argument('--only', help='tests whose names have this pattern')
 ARGS = ARGS.parse_args()
 NAMESPACE = f'rcdi{os.getpid()}'
@@ -48,7 +49,8 @@ PORT = f'net_vhost0,iface={VHOST}' if ARGS.vhost else \
     'net_af_packet0,iface=dpdk0,qpairs=1,framesz=4480,blocksz=143360,framecnt=1024'
 
 peer = Peer(ARGS.kernel, ARGS.mtu, NAMESPACE, f'vhost:{VHOST}' if ARGS.vhost else None)
-engine = Engine(os.path.abspath(ARGS.rocaded), os.path.abspath(ARGS.library), NAMESPACE)
+engine = (Router if ARGS.router else Engine)(os.path.abspath(ARGS.router or ARGS.rocaded),
+                                             os.path.abspath(ARGS.library), NAMESPACE)
 impaired = False
 
 
@@ -393,6 +395,9 @@ def boot():
 def engine_starts():
     global impaired
     if ARGS.vhost:
+        return
+    if ARGS.router:
+        engine.start(PORT, ARGS.mtu)
         return
     try:
         engine.start(PORT, ARGS.mtu, 'seed=1')
