@@ -316,32 +316,49 @@ rcd_inline_give(
 	rcd_thread_leave(place);
 }
 
-/* @return packets that are left */
-static uint32_t
-inline_rx(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct rcd_lport *lport,
-	struct rte_mbuf **mbufs, uint32_t count)
+/*
+ * Part a burst in two.
+ *
+ * @param left  where the others go, perhaps to where they came from
+ * @return how many are left
+ */
+static __rte_always_inline uint32_t
+inline_split(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+	struct rte_mbuf *const *mbufs, uint32_t count, struct rte_mbuf **left,
+	struct rte_mbuf **ours)
 {
-	struct rte_mbuf *ours[GIVEN_MOST];
-	uint32_t ours_count = 0;
-	uint32_t left = 0;
+	uint32_t left_count = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
 
 		if (i + PREFETCH < count)
 			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + PREFETCH], void *));
-		if (likely(!inline_maybe(mbuf)) || !inline_look(dev, lcore, lport, mbuf)) {
-			mbufs[left++] = mbuf;
-			continue;
-		}
-		ours[ours_count++] = mbuf;
-		if (ours_count == GIVEN_MOST) {
-			inline_give(dev, lcore, lport, ours, ours_count);
-			ours_count = 0;
-		}
+		if (likely(!inline_maybe(mbuf)) || !inline_look(dev, lcore, lport, mbuf))
+			left[left_count++] = mbuf;
+		else
+			*ours++ = mbuf;
 	}
-	if (ours_count > 0)
-		inline_give(dev, lcore, lport, ours, ours_count);
+	return left_count;
+}
+
+/* @return packets that are left */
+static uint32_t
+inline_rx(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct rcd_lport *lport,
+	struct rte_mbuf **mbufs, uint32_t count)
+{
+	struct rte_mbuf *ours[GIVEN_MOST];
+	uint32_t left = 0;
+
+	for (uint32_t at = 0; at < count; at += GIVEN_MOST) {
+		uint32_t part = RTE_MIN(count - at, (uint32_t)GIVEN_MOST);
+		uint32_t kept =
+			inline_split(dev, lcore, lport, mbufs + at, part, mbufs + left, ours);
+
+		if (kept < part)
+			inline_give(dev, lcore, lport, ours, part - kept);
+		left += kept;
+	}
 	return left;
 }
 
@@ -353,6 +370,20 @@ rcd_inline_rx(
 	const struct rcd_lport *lport = inline_lport(dev, lcore);
 	uint32_t left = likely(lport != NULL) ? inline_rx(dev, lcore, lport, mbufs, count) : count;
 
+	rcd_thread_leave(place);
+	return (uint16_t)left;
+}
+
+uint16_t
+rcd_inline_split(struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbuf **mbufs,
+	uint16_t count, struct rte_mbuf **ours)
+{
+	struct rcd_thread_place place = rcd_lcore_enter(lcore);
+	const struct rcd_lport *lport = inline_lport(dev, lcore);
+	uint32_t left = count;
+
+	if (likely(lport != NULL))
+		left = inline_split(dev, lcore, lport, mbufs, count, mbufs, ours);
 	rcd_thread_leave(place);
 	return (uint16_t)left;
 }

@@ -108,8 +108,19 @@ bool
 rcd_inline_is_ours(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct rte_mbuf *mbuf);
 
 /**
- * Give packets that were found to be the engine's (rcd_inline_is_ours()): all are taken, and what
- * has no room is freed and counted.
+ * As of rcd_inline_is_ours() for a burst: part it in two.
+ *
+ * @param mbufs  what is left stands first afterwards, in its order
+ * @param ours   the others, likewise: `count` places
+ * @return how many are left
+ */
+uint16_t
+rcd_inline_split(struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbuf **mbufs,
+	uint16_t count, struct rte_mbuf **ours);
+
+/**
+ * Give packets that were found to be the engine's (rcd_inline_is_ours(), rcd_inline_split()): all
+ * are taken, and what has no room is freed and counted.
  */
 void
 rcd_inline_give(

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A router of IPv4 made of DPDK's graph nodes, in which RoCE for the addresses of its ports ends:
+ * it is that of the programs that attach to the engine in here. The engine answers ARP and ping for
+ * these addresses, so hosts may have them as gateways; all else is routed.
+ *
+ *   graph-router [EAL OPTIONS] -- [--address PORT,ADDRESS/LEN]... [--route PREFIX/LEN,PORT,MAC]...
+ *           [--socket PATH]
+ *
+ *   graph-router -l 0,1 -a 17:00.0 -a 17:00.1 -- --address 0,10.1.0.1/24
+ *           --route 10.1.0.5/32,0,02:00:00:00:00:05 --route 10.2.0.0/16,1,02:00:00:00:00:09
+ *
+ * Each worker lcore walks a graph, with some of the ports; without workers the main lcore does.
+ * SIGUSR1, and the end, print what the nodes did.
+ */
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <netinet/ether.h>
+#include <rcd_dev_conf.h>
+#include <rcd_engine.h>
+#include <rcd_inline.h>
+#include <rcd_node.h>
+#include <rcd_poll.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_graph_worker.h>
+#include <rte_node_eth_api.h>
+#include <rte_node_ip4_api.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFERS 16383
+#define PORTS   8
+#define ROUTES  64
+#define WORKERS 16
+
+struct route {
+	uint32_t prefix;
+	uint16_t port;
+	uint8_t len;
+	struct rte_ether_hdr eth;
+};
+
+struct worker {
+	char name[RTE_GRAPH_NAMESIZE];
+	struct rcd_lcore *lcore;
+	struct rte_graph *graph;
+};
+
+struct router {
+	struct rcd_engine *engine;
+	struct rcd_dev_conf conf[PORTS]; /* of ports where RoCE ends */
+	struct rcd_inline *devs[PORTS];
+	struct route routes[ROUTES];
+	struct worker workers[WORKERS];
+	struct rte_graph_cluster_stats *stats;
+	uint16_t ports, route_count, worker_count;
+};
+
+static volatile sig_atomic_t told;
+
+static void
+on_signal(int signo)
+{
+	told = signo;
+}
+
+static void
+start_port(struct router *router, uint16_t port, struct rte_mempool *pool)
+{
+	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
+	struct rte_node_ethdev_config nodes = {
+		.port_id = port, .num_rx_queues = 1, .num_tx_queues = router->worker_count
+	};
+	uint16_t rx = 1024, tx = 1024;
+	int err = rte_eth_dev_configure(port, 1, router->worker_count, &conf) != 0 ||
+		rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx) != 0 ||
+		rte_eth_rx_queue_setup(port, 0, rx, SOCKET_ID_ANY, NULL, pool) != 0;
+
+	for (uint16_t i = 0; err == 0 && i < router->worker_count; i++)
+		err = rte_eth_tx_queue_setup(port, i, tx, SOCKET_ID_ANY, NULL);
+	rte_eth_promiscuous_enable(port);
+	if (err != 0 || rte_eth_dev_start(port) != 0 ||
+		rte_node_eth_config(&nodes, 1, router->worker_count) != 0)
+		rte_exit(1, "port %u does not start\n", port);
+}
+
+/* What the EAL options name; devices of the engine come later, and are ports too. */
+static void
+start_ports(struct router *router)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256,
+		RTE_CACHE_LINE_SIZE, RTE_PKTMBUF_HEADROOM + 9216, SOCKET_ID_ANY);
+
+	router->ports = RTE_MIN(rte_eth_dev_count_avail(), PORTS);
+	if (router->ports == 0 || pool == NULL || router->worker_count > WORKERS)
+		rte_exit(1, "no port, no memory, or too many lcores\n");
+	for (uint16_t port = 0; port < router->ports; port++)
+		start_port(router, port, pool);
+}
+
+/* With its nodes, behind those that receive. */
+static void
+make_device(struct router *router, uint16_t port)
+{
+	struct rcd_dev_conf *conf = &router->conf[port];
+	struct rcd_node_conf node = { .port_id = port };
+	char error[256] = "no such port";
+	struct rte_ether_addr mac;
+	uint16_t mtu;
+
+	if (rte_eth_macaddr_get(port, &mac) == 0 && rte_eth_dev_get_mtu(port, &mtu) == 0) {
+		snprintf(conf->name, sizeof(conf->name), "router%u", port);
+		memcpy(conf->mac, &mac, sizeof(conf->mac));
+		conf->mtu = mtu;
+		node.dev = rcd_inline_create(router->engine, conf, error, sizeof(error));
+	}
+	if (node.dev == NULL || rcd_node_add(&node) != 0 || rcd_node_insert(port) != 0)
+		rte_exit(1, "port %u: %s\n", port, error);
+	router->devs[port] = node.dev;
+}
+
+static void
+make_graph(struct router *router, uint16_t index)
+{
+	struct worker *worker = &router->workers[index];
+	char names[PORTS][RTE_NODE_NAMESIZE];
+	const char *patterns[PORTS + 1] = { "rocade_poll" };
+	struct rte_graph_param param = {
+		.socket_id = (int)rte_socket_id(), .nb_node_patterns = 1, .node_patterns = patterns
+	};
+
+	worker->lcore = rcd_engine_lcore(router->engine, index);
+	snprintf(worker->name, sizeof(worker->name), "router-%u", index);
+	for (uint16_t port = index; port < router->ports; port += router->worker_count) {
+		snprintf(names[port], sizeof(names[port]), "ethdev_rx-%u-0", port);
+		patterns[param.nb_node_patterns++] = names[port];
+	}
+	if (rcd_node_bind(worker->name, worker->lcore) != 0 ||
+		rte_graph_create(worker->name, &param) == RTE_GRAPH_ID_INVALID)
+		rte_exit(1, "no graph\n");
+	worker->graph = rte_graph_lookup(worker->name);
+}
+
+/* The tables are there when the first graph is. */
+static void
+make_routes(struct router *router)
+{
+	for (uint16_t i = 0; i < router->route_count; i++) {
+		struct route *route = &router->routes[i];
+
+		if (rte_eth_macaddr_get(route->port, &route->eth.src_addr) != 0 ||
+			rte_node_ip4_rewrite_add(
+				i, (uint8_t *)&route->eth, sizeof(route->eth), route->port) != 0 ||
+			rte_node_ip4_route_add(route->prefix, route->len, i,
+				RTE_NODE_IP4_LOOKUP_NEXT_REWRITE) != 0)
+			rte_exit(1, "route %u: no such port or prefix\n", i);
+	}
+}
+
+static void
+make(struct router *router, const struct rcd_engine_conf *conf)
+{
+	struct rte_graph_cluster_stats_param param = { .socket_id = SOCKET_ID_ANY, .f = stdout };
+	const char *pattern = "router-*";
+	char error[256];
+
+	router->engine = rcd_engine_create(conf, error, sizeof(error));
+	if (router->engine == NULL)
+		rte_exit(1, "%s\n", error);
+	for (uint16_t port = 0; port < PORTS; port++)
+		if (router->conf[port].addr_count > 0)
+			make_device(router, port);
+	for (uint16_t i = 0; i < router->worker_count; i++)
+		make_graph(router, i);
+	make_routes(router);
+	param.graph_patterns = &pattern;
+	param.nb_graph_patterns = 1;
+	router->stats = rte_graph_cluster_stats_create(&param);
+}
+
+static int
+walk(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!rcd_lcore_stopping(worker->lcore))
+		rte_graph_walk(worker->graph);
+	return 0;
+}
+
+static void
+run(struct router *router)
+{
+	struct rte_eth_link link;
+	bool workers = false;
+
+	for (uint16_t i = 0; i < router->worker_count; i++)
+		workers = rcd_engine_launch(router->engine, i, walk, &router->workers[i]) == 0;
+	while (told == 0 || told == SIGUSR1) {
+		if (told != 0) {
+			told = 0;
+			rte_graph_cluster_stats_get(router->stats, false);
+			fflush(stdout);
+		}
+		for (int i = 0; i < 16 && !workers; i++)
+			rte_graph_walk(router->workers[0].graph);
+		for (uint16_t port = 0; port < router->ports; port++)
+			if (router->devs[port] != NULL && rte_eth_link_get_nowait(port, &link) == 0)
+				rcd_inline_set_link(router->devs[port], link.link_status != 0);
+		rcd_engine_step(router->engine, workers ? 100 : 0);
+	}
+	rcd_engine_end_loops(router->engine);
+	rte_graph_cluster_stats_get(router->stats, false);
+}
+
+static void
+end(struct router *router)
+{
+	rte_graph_cluster_stats_destroy(router->stats);
+	for (uint16_t i = 0; i < router->worker_count; i++) {
+		rte_graph_destroy(rte_graph_from_name(router->workers[i].name));
+		rcd_node_unbind(router->workers[i].name);
+	}
+	for (uint16_t port = 0; port < router->ports; port++) {
+		rcd_node_del(port);
+		rcd_inline_destroy(router->devs[port]);
+	}
+	rcd_engine_destroy(router->engine);
+}
+
+static int
+parse_route(struct router *router, const char *text)
+{
+	struct route *route = &router->routes[router->route_count];
+	char prefix[32], mac[32];
+	struct ether_addr hop;
+
+	if (router->route_count == ROUTES ||
+		sscanf(text, "%31[^/]/%hhu,%hu,%31s", prefix, &route->len, &route->port, mac) !=
+			4 ||
+		inet_pton(AF_INET, prefix, &route->prefix) != 1 || ether_aton_r(mac, &hop) == NULL)
+		return -1;
+	route->prefix = rte_be_to_cpu_32(route->prefix);
+	memcpy(&route->eth.dst_addr, &hop, sizeof(hop));
+	route->eth.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	router->route_count++;
+	return 0;
+}
+
+static void
+parse(struct router *router, int argc, char **argv, struct rcd_engine_conf *conf)
+{
+	static const struct option options[] = { { "address", 1, NULL, 'a' },
+		{ "route", 1, NULL, 'r' }, { "socket", 1, NULL, 's' }, { NULL, 0, NULL, 0 } };
+	char error[256] = "see the comment that its source begins with", *behind;
+	unsigned long port;
+	int letter, err = 0;
+
+	while (err == 0 && (letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (letter == 's')
+			snprintf(conf->socket, sizeof(conf->socket), "%s", optarg);
+		else if (letter == 'r')
+			err = parse_route(router, optarg);
+		else if (letter == '?' || (port = strtoul(optarg, &behind, 10)) >= PORTS ||
+			*behind != ',')
+			err = -1;
+		else
+			err = rcd_dev_conf_set(
+				&router->conf[port], "address", behind + 1, error, sizeof(error));
+	}
+	if (err != 0 || optind < argc)
+		rte_exit(2, "%s\n", error);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct router router;
+	struct sigaction action = { .sa_handler = on_signal };
+	struct rcd_engine_conf conf;
+	int used = rte_eal_init(argc, argv);
+
+	if (used < 0)
+		return 1;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	rcd_engine_conf_init(&conf);
+	parse(&router, argc - used, argv + used, &conf);
+	router.worker_count = (uint16_t)RTE_MAX(1u, rte_lcore_count() - 1);
+	start_ports(&router);
+	make(&router, &conf);
+	run(&router);
+	end(&router);
+	return 0;
+}

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: examples/graph-router ends RoCE for one address, with nothing lost and with 1 % of the
+packets lost, while it forwards datagrams of hosts that have its addresses as gateways.
+
+Method: what hosts send is echoed, and compared byte for byte; meanwhile unmodified programs run
+between a daemon and the router's engine.
+
+    programs - rocaded [net_impair] [memif]==[memif] graph-router - programs
+                                                      |        |
+                           sender [veth]==[af_packet]-+        +-[af_packet]==[veth] echo
+
+    test_router.py ROCADED LIBIBVERBS GRAPH_ROUTER
+"""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
+from ends import (ENDS, End, ENV, FOLDER, LIMIT, ROCADED, all_gone, both,  # noqa: E402
+                  leash, pair, rocade_on, run, tap)
+
+ROUTER = os.path.abspath(sys.argv[3])
+BARE = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
+EAL = ['--no-huge', '-m', '512', '--no-pci', '--no-telemetry']
+STACK = contextlib.ExitStack()
+SPACES = [f'rcdgr{os.getpid()}{letter}' for letter in 'ab']
+MAC = '02:00:00:00:0c:0{}'
+SO_NO_CHECK = 11  # The kernel leaves checksums to a veth, which computes none.
+running = {}
+hosts = []
+
+# Echoes; or sends until it is told to end, as many datagrams at a time as come back for sure.
+HOST = f'''
+import os, signal, socket, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.setsockopt(socket.SOL_SOCKET, {SO_NO_CHECK}, 1)
+if sys.argv[1] == 'echo':
+    sock.bind(('10.3.0.2', 9000))
+    print('ready', flush=True)
+    while True:
+        sock.sendto(*sock.recvfrom(2048))
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+sock.settimeout(20)
+print('ready', flush=True)
+count = 0
+while not told:
+    texts = [os.urandom(20 + (count + i) * 37 % 1400) for i in range(16)]
+    for text in texts:
+        sock.sendto(text, ('10.3.0.2', 9000))
+    for text in texts:
+        if sock.recv(2048) != text:
+            sys.exit('another datagram than was sent')
+    count += len(texts)
+print(count)
+'''
+
+
+def begin(name, *command):
+    log = open(f'{FOLDER}/{name}.log', 'w', encoding='utf-8')
+    running[name] = subprocess.Popen(command, env=BARE, stdout=log, stderr=log)
+    leash.leash(running[name].pid)
+
+
+def said(name):
+    return pathlib.Path(f'{FOLDER}/{name}.log').read_text(encoding='utf-8')
+
+
+def done(*command):
+    result = run(*command)
+    if result.returncode:
+        raise tap.Skip(f'{" ".join(command)}: {result.stderr}')
+
+
+def make_hosts():
+    """Two, each in a network of its own, behind a port of the router."""
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    for number, space in enumerate(SPACES):
+        net = f'10.{number + 2}.0'
+        done('ip', 'netns', 'add', space)
+        STACK.callback(run, 'ip', 'netns', 'del', space)
+        done('ip', 'link', 'add', f'gr{number}', 'type', 'veth', 'peer', 'name', 'host', 'netns',
+             space)
+        STACK.callback(run, 'ip', 'link', 'del', f'gr{number}')
+        done('ip', 'link', 'set', f'gr{number}', 'up')
+        for words in (f'link set host address {MAC.format(number)} up',
+                      f'addr add {net}.2/24 dev host', f'route add default via {net}.1'):
+            done('ip', '-n', space, *words.split())
+
+
+def start_engine():
+    config = pathlib.Path(FOLDER) / 'far.conf'
+    config.write_text(
+        f'[engine]\nsocket = {FOLDER}/far.sock\n[device m0]\ntype = port\nimpair = seed=5\n'
+        f'devargs = net_memif0,role=server,socket={FOLDER}/memif.sock,socket-abstract=no,'
+        'bsize=8192,rsize=10,mac=02:00:00:00:0d:01\naddress = 10.1.0.2/24\n', encoding='utf-8')
+    begin('far', ROCADED, '--file-prefix', f'far{os.getpid()}', '--no-huge', '-m', '512',
+          '--no-telemetry', '--', '--config', config)
+    tap.wait_until('a server', pathlib.Path(f'{FOLDER}/memif.sock').exists)
+
+
+def start_router():
+    """With a worker, which walks its graph; the main lcore runs the engine's control thread."""
+    memif = f'net_memif0,role=client,socket={FOLDER}/memif.sock,socket-abstract=no,bsize=8192,' \
+            'rsize=10,mac=02:00:00:00:0d:02'
+    begin('router', ROUTER, *EAL, '--lcores', '(0-1)@(0-1)', '--file-prefix',
+          f'router{os.getpid()}', '--vdev', memif, '--vdev', 'net_af_packet1,iface=gr0',
+          '--vdev', 'net_af_packet2,iface=gr1', '--',
+          '--socket', f'{FOLDER}/router.sock', '--address', '0,10.1.0.1/24',
+          '--address', '1,10.2.0.1/24', '--address', '2,10.3.0.1/24',
+          '--route', f'10.2.0.0/24,1,{MAC.format(0)}', '--route', f'10.3.0.0/24,2,{MAC.format(1)}')
+    return [End('m0', {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/far.sock'}),
+            End('router0', {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/router.sock'})]
+
+
+def start_host(space, what):
+    host = subprocess.Popen(['ip', 'netns', 'exec', space, sys.executable, '-c', HOST, what],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    leash.leash(host.pid)
+    hosts.append(host)
+    tap.equal(host.stdout.readline(), 'ready\n', what)
+
+
+@tap.test
+def begins():
+    make_hosts()
+    start_engine()
+    both_ends = start_router()
+
+    def up():
+        for name, process in running.items():
+            tap.equal(process.poll(), None, said(name))
+        return all(f'link {end.device}/1 state ACTIVE' in rocade_on(end, 'link').stdout
+                   for end in both_ends)
+    tap.wait_until('links', up)
+    ENDS.extend(both_ends)
+    start_host(SPACES[1], 'echo')
+    start_host(SPACES[0], 'send')
+
+
+@tap.test
+def nothing_lost():
+    both('ibv_rc_pingpong', '-g', '1', '-s', '65536', '-n', '200', '-c')
+    both('ibv_ud_pingpong', '-g', '1', '-n', '200')
+    both('ib_write_bw', '-x', '1', '-F', '-s', '65536', '-n', '500')
+    pair(['rping', '-s', '-a', '10.1.0.1', '-v', '-V', '-C', '100'],
+         ['rping', '-c', '-a', '10.1.0.1', '-v', '-V', '-C', '100'])
+
+
+@tap.test
+def one_in_a_hundred_lost():
+    result = rocade_on(ENDS[0], 'link', 'set', 'm0', 'impair', 'drop=1%,seed=5')
+    tap.equal(result.returncode, 0, result.stderr)
+    both('ibv_rc_pingpong', '-g', '1', '-s', '65536', '-n', '200', '-c')
+    both('ib_write_bw', '-x', '1', '-F', '-s', '65536', '-n', '300')
+    both('ib_read_bw', '-x', '1', '-F', '-s', '65536', '-n', '100')
+    pair(['rping', '-s', '-a', '10.1.0.1', '-v', '-V', '-C', '100', '-S', '4000'],
+         ['rping', '-c', '-a', '10.1.0.1', '-v', '-V', '-C', '100', '-S', '4000'])
+
+
+@tap.test
+def others_went_through():
+    """All came back, from their beginning to this end."""
+    if not hosts:
+        raise tap.Skip('no hosts')
+    sender = hosts[-1]
+    tap.equal(sender.poll(), None, 'the sender')
+    sender.send_signal(signal.SIGTERM)
+    out, err = sender.communicate(timeout=LIMIT)
+    tap.equal((sender.returncode, err), (0, ''), err)
+    tap.true(int(out) >= 160, out)
+    STACK.callback(print, f'# {out.strip()} datagrams there and back')
+
+
+def objects(text):
+    """Of the last table: by node."""
+    rows = [line.split('|') for line in text.splitlines() if line.startswith('|')]
+    return {row[1].strip(): int(row[3]) for row in rows if row[3].strip().isdigit()}
+
+
+@tap.test
+def what_the_nodes_did():
+    ENDS.check()
+    running['router'].send_signal(signal.SIGUSR1)
+    tap.wait_until('a table', lambda: 'rocade_poll' in said('router'))
+    objs = objects(said('router'))
+    tap.true(objs['rocade_rx-0'] > 1000 and objs['rocade_tx-0'] > 1000, objs)
+    tap.equal(objs['ethdev_rx-0-0'], objs['rocade_classify-0'], objs)
+    tap.true(objs['ip4_rewrite'] >= 320, objs)
+    # Each host asked who the router is, and heard.
+    tap.true(objs['rocade_rx-1'] >= 1 and objs['rocade_tx-1'] >= 1, objs)
+
+
+@tap.test
+def ends():
+    ENDS.check()
+    all_gone()
+    for name, process in reversed(running.items()):
+        process.send_signal(signal.SIGTERM)
+        tap.equal(process.wait(timeout=LIMIT), 0, said(name))
+
+
+@tap.test
+def what_it_refuses():
+    for status, what, *options in (
+            (2, 'see the comment', 'more'), (2, 'see the comment', '--address', '99,10.0.0.1/24'),
+            (2, 'a list of ADDRESS', '--address', '0,x'), (2, 'see the', '--route', '10.0.0.0/8,0'),
+            (1, 'no such port', '--address', '5,10.0.0.1/24'),
+            (1, 'no such port or prefix', '--route', '10.0.0.0/40,0,02:00:00:00:00:01'),
+            (1, 'no such port or prefix', '--route', '10.0.0.0/8,3,02:00:00:00:00:01')):
+        result = subprocess.run(
+            [ROUTER, *EAL, '-l', '0', '--no-shconf', '--vdev', 'net_null0', '--', '--socket',
+             f'{FOLDER}/refused.sock', *options], env=BARE, capture_output=True, text=True,
+            timeout=LIMIT, check=False)
+        tap.equal((result.returncode, what in result.stderr), (status, True),
+                  f'{options}: {result.stderr}')
+
+
+status = tap.run()
+for one in hosts:
+    one.kill()
+    one.wait()
+for one in running.values():
+    one.kill()
+    one.wait()
+STACK.close()
+sys.exit(status)
