@@ -17,8 +17,8 @@ import subprocess
 import sys
 
 # A macro, and the list that is included with it.
-LIST = re.compile(r'^#define (\w+)\(([^)]*)\) ((?:.*\\\n)*.*)\n#include "(\w+\.def)"\n(?:#undef .*\n)?',
-                  re.M)
+LIST = re.compile(r'^#define (\w+)\(([^)]*)\) ((?:.*\\\n)*.*)\n'
+                  r'#include "(\w+\.def)"\n(?:#undef .*\n)?', re.M)
 COLUMN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\([^()]*\)|[^,"()])+')
 
 

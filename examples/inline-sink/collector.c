@@ -2,11 +2,11 @@
 /**
  * @file
  * The far end of inline-sink: a program with verbs whose memory packets are written into. It takes
- * them out of the ring and writes a line for each thousand of them, or a capture file.
+ * them out of the ring, and counts them or writes a capture file.
  *
  *   collector DEVICE GID_INDEX TCP_PORT RING_MIB [FILE.pcap]
  *
- * Ends when the sink has sent as many packets as it was told to, or is gone: it tells by TCP.
+ * Says when it is ready, and ends when the sink does: their TCP connection tells.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A capture appliance: what comes in by the first port is written into a ring in the memory of
- * another machine, by RDMA over the second port. Packets are not copied but into RoCE's: a burst is
- * one WRITE whose elements are the buffers as the port filled them, and they are free when it is
- * acknowledged. One loop does all; what the far ring has no room for stays in the port, which drops
- * and counts it as for any program that is too slow.
+ * A capture appliance: what comes in by the first port is written into a ring of another machine,
+ * by RDMA over the second. A burst is one WRITE of buffers as the port filled them. What the ring
+ * has no room for stays in the port, which drops and counts it.
  *
  *   inline-sink [EAL OPTIONS] -- 10.0.0.2/24 192.0.2.1:4000
  *
- * The other end is collector.c, which prints where it listens. How records lie: ring.h.
+ * The other end is collector.c. How records lie: ring.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -153,32 +151,32 @@ write_burst(struct rte_mbuf **mbufs, uint16_t count)
 	struct ring_record *records = sink.records[sink.batches++ % BATCHES];
 	struct rcd_sge sges[SGES], tail;
 	uint64_t va = place();
-	int used = 0, err, pieces;
+	int used = 0, err = 0;
 
-	for (uint16_t i = 0; i < count; i++) {
-		if (rte_pktmbuf_pkt_len(mbufs[i]) > LONGEST)
-			return -EMSGSIZE;
+	for (uint16_t i = 0; i < count && err == 0; i++) {
+		int room = SGES - used - (count - i);
+		int pieces =
+			rcd_local_pool_sges(sink.pool, mbufs[i], sges + used + 1, (uint32_t)room);
+
+		err = rte_pktmbuf_pkt_len(mbufs[i]) > LONGEST ? -EMSGSIZE : pieces < 0 ? pieces : 0;
 		records[i] = (struct ring_record){ .len = rte_pktmbuf_pkt_len(mbufs[i]),
 			.number = (uint32_t)sink.packets++,
 			.time_ns = rcd_clock_ns() };
-		sges[used++] =
-			(struct rcd_sge){ (uintptr_t)&records[i], sizeof(records[i]), sink.key };
-		pieces = rcd_local_pool_sges(
-			sink.pool, mbufs[i], sges + used, (uint32_t)(SGES - used - (count - i)));
-		if (pieces < 0)
-			return pieces;
-		used += pieces;
-		sink.tail += sizeof(records[i]) + records[i].len;
+		sges[used] = (struct rcd_sge){ (uintptr_t)&records[i], sizeof(*records), sink.key };
+		used += 1 + pieces;
+		sink.tail += sizeof(*records) + records[i].len;
 	}
 	/* They go together. */
-	for (uint16_t i = 1; i < count; i++)
-		if (rte_pktmbuf_chain(mbufs[0], mbufs[i]) != 0)
-			return -EMSGSIZE;
+	for (uint16_t i = 1; i < count && err == 0; i++)
+		err = rte_pktmbuf_chain(mbufs[0], mbufs[i]);
 	records[0].tail = sink.tail;
 	tail = (struct rcd_sge){ (uintptr_t)&records[0].tail, sizeof(records[0].tail), sink.key };
-	err = post(RCD_WR_RDMA_WRITE, 0, sges, used, va, mbufs[0]);
 	if (err == 0)
-		err = post(RCD_WR_RDMA_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
+		err = post(RCD_WR_RDMA_WRITE, 0, sges, used, va, mbufs[0]);
+	/* Refused, they are ours still; the program ends. */
+	if (err != 0)
+		return err;
+	err = post(RCD_WR_RDMA_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
 	rcd_local_ring(sink.qp);
 	return err;
 }
@@ -187,15 +185,16 @@ static int
 capture(void)
 {
 	struct rte_mbuf *mbufs[BURST];
-	uint16_t count;
+	uint16_t count = 0;
 	int err = ask_head();
 
 	rcd_local_ring(sink.qp);
-	if (err != 0 || rcd_local_qp_sends(sink.qp) + 4 > DEPTH ||
-		sink.tail + 2 * RING_BATCH_MOST - sink.head > sink.far.bytes)
-		return err;
-	count = rte_eth_rx_burst(CAPTURED, 0, mbufs, BURST);
-	return count > 0 ? write_burst(mbufs, count) : (sched_yield(), 0);
+	if (err == 0 && rcd_local_qp_sends(sink.qp) + 4 <= DEPTH &&
+		sink.tail + 2 * RING_BATCH_MOST - sink.head <= sink.far.bytes)
+		count = rte_eth_rx_burst(CAPTURED, 0, mbufs, BURST);
+	if (count == 0)
+		sched_yield();
+	return count > 0 ? write_burst(mbufs, count) : err;
 }
 
 static int
@@ -259,6 +258,7 @@ make_device(struct rcd_dev_conf *dev, char *error, size_t error_len)
 
 	rcd_engine_conf_init(&conf);
 	conf.socket[0] = '\0';
+	conf.lcores = 1;
 	snprintf(dev->name, sizeof(dev->name), "sink0");
 	rte_eth_macaddr_get(NETWORK, (struct rte_ether_addr *)dev->mac);
 	sink.engine = rcd_engine_create(&conf, error, error_len);

@@ -56,6 +56,7 @@ connect_qp(struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const s
 	struct rcd_ctrl_qp_attr now;
 
 	char ready;
+	ssize_t got;
 	int err;
 
 	memcpy(attr.av.dgid, far->gid, sizeof(attr.av.dgid));
@@ -64,7 +65,8 @@ connect_qp(struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const s
 		err = rcd_local_qp_connect(qp, &attr);
 	if (err != 0)
 		return err;
-	if (recv(fd, &ready, 1, MSG_DONTWAIT) == 1)
-		return 0;
-	return errno == EAGAIN ? -EINPROGRESS : -ECONNREFUSED;
+	got = recv(fd, &ready, 1, MSG_DONTWAIT);
+	if (got < 0 && errno == EAGAIN)
+		return -EINPROGRESS;
+	return got == 1 ? 0 : -ECONNREFUSED;
 }

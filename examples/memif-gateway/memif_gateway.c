@@ -11,7 +11,8 @@
  *   memif-gateway --vdev net_memif0,role=client,socket=/run/vpp/memif.sock -- --address 10.0.0.1/24
  *
  * With --vxlan RoCE is in a tunnel (RFC 7348): outer headers are taken off before the engine sees a
- * packet, and put before what it sends; LOCAL and REMOTE are the ends, MAC the next hop's.
+ * packet, and put before what it sends; LOCAL and REMOTE are the ends, MAC the next hop's, as this
+ * program answers no ARP. All else is dropped then.
  */
 #include <getopt.h>
 #include <rcd_clock.h>
@@ -172,7 +173,10 @@ static void
 run(struct gateway *gateway)
 {
 	struct rte_eth_link link;
-	bool workers = rcd_engine_launch(gateway->engine, 0, loop, gateway) == 0;
+	bool workers = rte_lcore_count() > 1;
+
+	if (workers && rcd_engine_launch(gateway->engine, 0, loop, gateway) != 0)
+		return;
 
 	while (!stop) {
 		/* Without a core of its own it leaves this one to others when there is nothing. */
@@ -259,6 +263,7 @@ main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	rcd_engine_conf_init(&conf);
+	conf.lcores = 1;
 	if (parse(&gateway, argc - used, argv + used, &conf, &dev) != 0)
 		return 2;
 	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);

@@ -159,6 +159,7 @@ rcd_engine_wake(struct rcd_engine *engine);
 
 /**
  * Add a device. Any thread: it takes the place of the control thread, between two of its steps.
+ * Where the program polls the lcores itself, in one thread, that one.
  *
  * The first end of an embedded wire waits: it has neither port nor counters until its peer is
  * added.

@@ -52,15 +52,29 @@ engine_dev_done(struct rcd_engine *engine)
 }
 
 int
-rcd_engine_dev_add(
-	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+rcd_engine_dev_add_place(struct rcd_engine *engine, const struct rcd_dev_conf *conf,
+	uint32_t *index, uint32_t *serial, char *error, size_t error_len)
 {
+	const struct rcd_dev *dev;
 	int err;
 
 	rcd_engine_take_over();
 	err = rcd_ports_add(&engine->ports, conf, error, error_len);
+	/* The first end of a wire has no place before the second one comes. */
+	dev = err == 0 ? rcd_dev_find(&engine->ports, conf->name) : NULL;
+	*index = dev != NULL ? dev->lport.index : 0;
+	*serial = dev != NULL ? dev->lport.serial : 0;
 	engine_dev_done(engine);
 	return err;
+}
+
+int
+rcd_engine_dev_add(
+	struct rcd_engine *engine, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+{
+	uint32_t index, serial;
+
+	return rcd_engine_dev_add_place(engine, conf, &index, &serial, error, error_len);
 }
 
 int
@@ -86,18 +100,6 @@ rcd_engine_dev_del_serial(struct rcd_engine *engine, uint32_t serial)
 		err = rcd_ports_del(&engine->ports, dev->conf.name);
 	engine_dev_done(engine);
 	return err;
-}
-
-int
-rcd_engine_dev_place(struct rcd_engine *engine, const char *name, uint32_t *index, uint32_t *serial)
-{
-	const struct rcd_dev *dev = rcd_dev_find(&engine->ports, name);
-
-	if (dev == NULL)
-		return -ENOENT;
-	*index = dev->lport.index;
-	*serial = dev->lport.serial;
-	return 0;
 }
 
 int

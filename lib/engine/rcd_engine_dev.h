@@ -8,6 +8,7 @@
 #ifndef RCD_ENGINE_DEV_H
 #define RCD_ENGINE_DEV_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rcd_ports.h"
@@ -17,10 +18,15 @@ struct rcd_engine;
 /** The host's operations; their argument is a struct rcd_engine. */
 extern const struct rcd_ports_ops rcd_engine_dev_ops;
 
-/** What lcores know a device by. Any thread, while none comes or goes. @return 0 or -ENOENT */
+/**
+ * As rcd_engine_dev_add(). Any thread, likewise.
+ *
+ * @param index, serial  set: what lcores know the device by; serial 0: an end of a wire that waits
+ *                       for the other
+ */
 int
-rcd_engine_dev_place(
-	struct rcd_engine *engine, const char *name, uint32_t *index, uint32_t *serial);
+rcd_engine_dev_add_place(struct rcd_engine *engine, const struct rcd_dev_conf *conf,
+	uint32_t *index, uint32_t *serial, char *error, size_t error_len);
 
 /** As rcd_engine_dev_del(), of this device and no other of its name. Any thread. */
 int

@@ -44,7 +44,6 @@ struct rcd_inline {
 
 	/* Of who makes and destroys it. */
 	struct rcd_engine *engine;
-	char name[RCD_NAME_LEN];
 	char port[16]; /**< without the driver's prefix */
 	uint16_t port_id;
 	bool has_port;
@@ -104,10 +103,8 @@ inline_make(struct rcd_inline *dev, const struct rcd_dev_conf *conf, char *error
 	full.impair[0] = '\0';
 	full.kernel[0] = '\0';
 	snprintf(full.target, sizeof(full.target), "net_ring_%s", dev->port);
-	snprintf(dev->name, sizeof(dev->name), "%s", conf->name);
-	err = rcd_engine_dev_add(dev->engine, &full, error, error_len);
-	return err == 0 ? rcd_engine_dev_place(dev->engine, dev->name, &dev->index, &dev->serial)
-			: err;
+	return rcd_engine_dev_add_place(
+		dev->engine, &full, &dev->index, &dev->serial, error, error_len);
 }
 
 struct rcd_inline *

@@ -25,12 +25,13 @@
  * segments; they belong to the engine from then on and are freed in rcd_lcore_poll(). Their
  * `hash` is overwritten. A tag that a port took off (RTE_MBUF_F_RX_VLAN_STRIPPED) is looked at;
  * what it says of checksums is not believed, and worked out. Those that come from rcd_inline_tx()
- * are of the engine's pools, in one segment, whole: they ask for no offload. They belong to the
- * program then.
+ * are of the engine's pools, in one segment, whole, with RTE_PKTMBUF_HEADROOM before them at least:
+ * they ask for no offload. They belong to the program then. As long as the program takes none,
+ * sending waits (tx_waits).
  *
- * Threads: rcd_inline_create() and rcd_inline_destroy() any, as rcd_engine_dev_add(); all else that
- * of the lcore that is named. On an lcore nothing blocks, allocates memory but from pools of
- * buffers, or logs.
+ * Threads: rcd_inline_create() and rcd_inline_destroy() as rcd_engine_dev_add(): any, but where the
+ * program polls the lcores itself, that one; all else that of the lcore that is named. On an lcore
+ * nothing blocks, allocates memory but from pools of buffers, or logs.
  */
 #ifndef RCD_INLINE_H
 #define RCD_INLINE_H
@@ -55,9 +56,9 @@ struct rte_mbuf;
 /**
  * Add a device that is fed.
  *
- * @param conf   name, addresses, gateways, mtu and mac count: the MAC that packets to it have,
- *               usually that of the program's port; type and devargs are set here, and no
- *               net_impair goes before it
+ * @param conf   mac is the MAC that packets to it have, usually that of the program's port; the
+ *               rest as of any device, but type and devargs, which are set here, and impair, which
+ *               is not heeded
  * @param error  set to a sentence when NULL is returned
  * @return NULL: as rcd_engine_dev_add() fails, or no memory
  */
@@ -102,7 +103,8 @@ rcd_inline_tx(
 
 /**
  * Whether a packet is the engine's, as rcd_inline_rx() asks of each: for programs that sort packets
- * themselves. Of what everybody is to hear, as of groups, the engine takes a copy here.
+ * themselves. Of what everybody is to hear, as of groups, the engine takes a copy here: asked once
+ * for each packet, and not of what rcd_inline_rx() is given.
  */
 bool
 rcd_inline_is_ours(struct rcd_inline *dev, struct rcd_lcore *lcore, const struct rte_mbuf *mbuf);
@@ -120,7 +122,7 @@ rcd_inline_split(struct rcd_inline *dev, struct rcd_lcore *lcore, struct rte_mbu
 
 /**
  * Give packets that were found to be the engine's (rcd_inline_is_ours(), rcd_inline_split()): all
- * are taken, and what has no room is freed and counted.
+ * are taken, and what has no room is freed and counted. If the device has gone since, all is freed.
  */
 void
 rcd_inline_give(

@@ -82,6 +82,7 @@ rcd_lcores_launch(struct rcd_lcores *lcores, uint32_t index, int (*loop)(void *a
 	RCD_ON_CONTROL();
 	if (lcore->lcore_id == rte_get_main_lcore())
 		return -ENOTSUP;
+	__atomic_store_n(&lcore->stop, false, __ATOMIC_SEQ_CST);
 	lcores_set_running(lcores, lcore, true);
 	err = rte_eal_remote_launch(loop, arg, lcore->lcore_id);
 	if (err != 0)

@@ -9,12 +9,12 @@
  *                                         └─ rocade_rx-0
  *     rocade_poll ──── rocade_tx-0 ───────── ethdev_tx-0
  *
- * - rocade_classify-<port>: RoCE, ARP, neighbour discovery and echo requests for the device go to
+ * - rocade_classify-PORT: RoCE, ARP, neighbour discovery and echo requests for the device go to
  *   rocade_rx, all else goes on, in order; of what everybody is to hear the engine has a copy.
- * - rocade_rx-<port>: hands over to the engine.
+ * - rocade_rx-PORT: hands over to the engine.
  * - rocade_poll: a source; rounds of the engine's lcore, with its timers and the doorbells of
  *   clients, and what they made goes out. One for all devices.
- * - rocade_tx-<port>: what the engine sends by the device.
+ * - rocade_tx-PORT: what the engine sends by the device.
  *
  * A graph for each lcore of the engine, walked by its thread:
  *
@@ -29,7 +29,7 @@
  *             rte_graph_walk(graph);
  *
  * A node of the program's own that receives, or takes headers of a tunnel off, names
- * rocade_classify-<port> as one of its next ones, in place of rcd_node_insert(). A packet's `port`
+ * rocade_classify-PORT as one of its next ones, in place of rcd_node_insert(). A packet's `port`
  * is not looked at: ports of rings, bonded ones and wrapped ones don't set it to theirs.
  *
  * Threads: one at a time, while no graph is walked that has nodes of what is changed.
@@ -51,10 +51,10 @@ struct rcd_lcore;
 
 /** A device in graphs. */
 struct rcd_node_conf {
-	struct rcd_inline *dev;
-	uint16_t port_id;   /**< the number in the names of nodes */
-	const char *others; /**< node for what is not the engine's; NULL: pkt_cls */
-	const char *sent;   /**< node for what the engine sends; NULL: ethdev_tx-<port_id> */
+	struct rcd_inline *dev; /**< the program's, as long as it is in nodes */
+	uint16_t port_id;       /**< the number in the names of nodes */
+	const char *others;     /**< node for what is not the engine's; NULL: pkt_cls */
+	const char *sent;       /**< node for what the engine sends; NULL: ethdev_tx-PORT */
 };
 
 /**
@@ -77,8 +77,8 @@ int
 rcd_node_del(uint16_t port_id);
 
 /**
- * Put rocade_classify-<port> in the place of pkt_cls behind all queues of a port: behind each
- * ethdev_rx-<port>-<queue>. Before rte_graph_create().
+ * Put rocade_classify-PORT in the place of pkt_cls behind all queues of a port: behind each
+ * ethdev_rx-PORT-QUEUE. Before rte_graph_create().
  *
  * @return 0; -ENOENT: the port was not added; -ENODEV: it has no such queue
  */

@@ -438,7 +438,8 @@ attach_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
 	if (dev->conf.attach == RCD_ATTACH_PORT &&
 		rte_eth_macaddr_get(dev->lport.port_id, &own) == 0)
 		memcpy(dev->mac, own.addr_bytes, RCD_MAC_LEN);
-	else if (dev->lport.wire)
+	/* Of rings: those of a wire, and those that a program feeds. */
+	if (dev->conf.attach != RCD_ATTACH_NETDEV && rte_is_zero_ether_addr(&own))
 		attach_make_mac(dev);
 	if (rte_is_zero_ether_addr(&wanted))
 		return 0;

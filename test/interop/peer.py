@@ -150,7 +150,8 @@ class Engine:
         with open(f'{self.folder}/log', 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen(
                 ['ip', 'netns', 'exec', self.namespace, self.rocaded, '--file-prefix',
-                 pathlib.Path(self.folder).name, '--no-huge', '-m', '512', '--no-telemetry', *words],
+                 pathlib.Path(self.folder).name, '--no-huge', '-m', '512', '--no-telemetry',
+                 *words],
                 env=bare, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while self.rocade('engine').returncode:

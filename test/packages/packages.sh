@@ -299,7 +299,7 @@ purge() {
 	try dpkg --purge "$@"
 }
 
-mine=(rocade rocade-verbs rocade-dev rocade-dpdk librocade-engine0 librocade-engine-dev)
+mine=(rocade rocade-verbs rocade-dev rocade-dpdk librocade-engine0.1 librocade-engine-dev)
 all=("${mine[@]}" rocade-verbs-default)
 impair=(-d "/usr/lib/TRIPLET/rocade/pmds/librte_net_impair.so" --vdev "net_impair0,port=net_null0")
 bare
@@ -332,7 +332,7 @@ step "unmodified programs by rocade run" traffic rocade run --
 step "dpdk-testpmd with the driver of rocade-dpdk" testpmd_works "${impair[@]}"
 step "the engine as a library, found by its name" try python3 -c '
 import ctypes
-version = ctypes.CDLL("librocade-engine.so.0").rcd_engine_version
+version = ctypes.CDLL("librocade-engine.so.0.1").rcd_engine_version
 version.restype = ctypes.c_char_p
 print(version().decode())'
 step "the default is installed" install 1 rocade-verbs-default

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a pipeline pays for an engine in it, beside testpmd: bench_nfv and testpmd's io mode on ports
-of rings take turns. Prints medians, judges nothing.
+"""What a pipeline pays for an engine in it, beside testpmd: bench_nfv and testpmd's io mode on
+ports of rings take turns. Prints medians, judges nothing.
 
     nfv.py BENCH_NFV [ROUNDS]
 """
