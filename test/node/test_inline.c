@@ -364,6 +364,65 @@ too_many(void)
 	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets + RCD_INLINE_RING);
 }
 
+/* A program that sorts by itself: all that is the engine's is taken, and reaches it. */
+static void
+given(void)
+{
+	uint64_t packets = count_of(RCD_COUNTER_RX_PACKETS);
+	uint64_t dropped = count_of(RCD_COUNTER_RX_DROP_FED);
+	struct rte_mbuf *ours[RTE_DIM(looks)];
+	uint16_t count = 0;
+
+	for (size_t i = 0; i < RTE_DIM(looks); i++) {
+		struct rte_mbuf *mbuf;
+
+		if (!looks[i].taken)
+			continue;
+		mbuf = make(&looks[i], (uint32_t)i);
+		CU_ASSERT_TRUE_FATAL(rcd_inline_is_ours(dev, lcore, mbuf));
+		ours[count++] = mbuf;
+	}
+	CU_ASSERT_FATAL(count > 1);
+	/* It was only asked. */
+	poll_all();
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets);
+	rcd_inline_give(dev, lcore, ours, 1);
+	rcd_inline_give(dev, lcore, ours + 1, (uint16_t)(count - 1));
+	all_back(0);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets + count);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_DROP_FED), dropped);
+}
+
+/* Who tells everybody of its address tells the engine too: the program keeps what it received. */
+static void
+heard_by_both(void)
+{
+	for (size_t i = 0; i < RTE_DIM(looks); i++) {
+		struct rte_mbuf *mbuf, *kept;
+		uint64_t heard = count_of(RCD_COUNTER_RX_ARP);
+		uint8_t before[FRAME_LEN];
+
+		if (strcmp(looks[i].name, "arp_of_all") != 0)
+			continue;
+		kept = mbuf = make(&looks[i], (uint32_t)i);
+		memcpy(before, rte_pktmbuf_mtod(mbuf, void *), FRAME_LEN);
+		CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 1);
+		CU_ASSERT_PTR_EQUAL(mbuf, kept);
+		poll_all();
+		CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ARP), heard + 1);
+		/* By whichever way it is asked. */
+		CU_ASSERT_FALSE(rcd_inline_is_ours(dev, lcore, kept));
+		poll_all();
+		CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ARP), heard + 2);
+		CU_ASSERT_EQUAL(rte_mbuf_refcnt_read(kept), 1);
+		CU_ASSERT_EQUAL(memcmp(before, rte_pktmbuf_mtod(kept, void *), FRAME_LEN), 0);
+		rte_pktmbuf_free(kept);
+		all_back(0);
+		return;
+	}
+	CU_FAIL("no such look");
+}
+
 /* What is asked of the device, in a frame that is right down to its checksums. */
 enum question {
 	ASK_ARP,
@@ -732,6 +791,8 @@ main(void)
 		RCD_TEST(cut_short),
 		RCD_TEST(kept_by_the_program),
 		RCD_TEST(too_many),
+		RCD_TEST(given),
+		RCD_TEST(heard_by_both),
 		RCD_TEST(answers),
 		RCD_TEST(link_follows),
 		RCD_TEST(refused),
