@@ -311,7 +311,7 @@ freed_when_forgotten(void)
 	CU_ASSERT_EQUAL(rcd_local_qp_sends(a.qp), 0);
 	/* Its numbers begin anew. */
 	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	write_mbufs(20, 0);
 	LOCAL_UNTIL(out() == 0);
 	check_bytes(20);
@@ -383,7 +383,7 @@ freed_by_an_overflow(void)
 	CU_ASSERT_EQUAL(
 		side_to(b.qp, RCD_CTRL_QP_RC, side_attr(&b, b.gids.gids[0].raw, 0), RCD_QP_RESET),
 		0);
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	write_mbufs(30, RCD_SEND_SIGNALED);
 	LOCAL_UNTIL(out() == 0);
 	LOCAL_UNTIL(rcd_local_event(a.local, &event) && event.type == RCD_EVENT_CQ_ERR);
