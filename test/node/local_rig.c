@@ -231,25 +231,26 @@ side_ah(struct side *side, const struct rcd_ctrl_av *av, uint32_t *ah)
 }
 
 int
-side_connect(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_attr attr)
+side_connect(struct rcd_local_qp *qp, struct rcd_ctrl_qp_attr attr)
 {
-	int err = side_to(qp, type, attr, RCD_QP_INIT);
+	uint64_t end_ns = rcd_clock_ns() + FOREVER_NS;
+	int err;
 
-	if (err == 0)
-		err = side_to(qp, type, attr, RCD_QP_RTR);
-	return err == 0 ? side_to(qp, type, attr, RCD_QP_RTS) : err;
+	while ((err = rcd_local_qp_connect(qp, &attr)) == -EINPROGRESS && rcd_clock_ns() < end_ns)
+		local_turn();
+	return err;
 }
 
 void
-side_join(struct side *a, struct side *b, enum rcd_ctrl_qp_type type)
+side_join(struct side *a, struct side *b)
 {
 	CU_ASSERT_EQUAL_FATAL(
-		side_connect(a->qp, type,
-			side_attr(a, b->gids.gids[b->gid].raw, rcd_local_qp_num(b->qp))),
+		side_connect(
+			a->qp, side_attr(a, b->gids.gids[b->gid].raw, rcd_local_qp_num(b->qp))),
 		0);
 	CU_ASSERT_EQUAL_FATAL(
-		side_connect(b->qp, type,
-			side_attr(b, a->gids.gids[a->gid].raw, rcd_local_qp_num(a->qp))),
+		side_connect(
+			b->qp, side_attr(b, a->gids.gids[a->gid].raw, rcd_local_qp_num(a->qp))),
 		0);
 }
 
@@ -258,7 +259,7 @@ side_pair(struct side *a, struct side *b, enum rcd_ctrl_qp_type type)
 {
 	side_open(a, "w0", type);
 	side_open(b, "w1", type);
-	side_join(a, b, type);
+	side_join(a, b);
 }
 
 struct rcd_send_wr

@@ -107,13 +107,13 @@ side_to(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_
 int
 side_ah(struct side *side, const struct rcd_ctrl_av *av, uint32_t *ah);
 
-/** All steps to RTS. @return 0 or -errno of the first that fails */
+/** rcd_local_qp_connect(), asked again for as long as it waits. @return 0 or -errno */
 int
-side_connect(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_attr attr);
+side_connect(struct rcd_local_qp *qp, struct rcd_ctrl_qp_attr attr);
 
 /** Both, with each other. */
 void
-side_join(struct side *a, struct side *b, enum rcd_ctrl_qp_type type);
+side_join(struct side *a, struct side *b);
 
 /** A pair on w0 and w1, joined. */
 void

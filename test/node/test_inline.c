@@ -364,37 +364,317 @@ too_many(void)
 	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets + RCD_INLINE_RING);
 }
 
-/* Who asks for the device's address, or pings it, is answered by what is to be sent. */
+/* A program that sorts by itself: all that is the engine's is taken, and reaches it. */
+static void
+given(void)
+{
+	uint64_t packets = count_of(RCD_COUNTER_RX_PACKETS);
+	uint64_t dropped = count_of(RCD_COUNTER_RX_DROP_FED);
+	struct rte_mbuf *ours[RTE_DIM(looks)];
+	uint16_t count = 0;
+
+	for (size_t i = 0; i < RTE_DIM(looks); i++) {
+		struct rte_mbuf *mbuf;
+
+		if (!looks[i].taken)
+			continue;
+		mbuf = make(&looks[i], (uint32_t)i);
+		CU_ASSERT_TRUE_FATAL(rcd_inline_is_ours(dev, lcore, mbuf));
+		ours[count++] = mbuf;
+	}
+	CU_ASSERT_FATAL(count > 1);
+	/* It was only asked. */
+	poll_all();
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets);
+	rcd_inline_give(dev, lcore, ours, 1);
+	rcd_inline_give(dev, lcore, ours + 1, (uint16_t)(count - 1));
+	all_back(0);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_PACKETS), packets + count);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_DROP_FED), dropped);
+}
+
+/* Who tells everybody of its address tells the engine too: the program keeps what it received. */
+static void
+heard_by_both(void)
+{
+	for (size_t i = 0; i < RTE_DIM(looks); i++) {
+		struct rte_mbuf *mbuf, *kept;
+		uint64_t heard = count_of(RCD_COUNTER_RX_ARP);
+		uint8_t before[FRAME_LEN];
+
+		if (strcmp(looks[i].name, "arp_of_all") != 0)
+			continue;
+		kept = mbuf = make(&looks[i], (uint32_t)i);
+		memcpy(before, rte_pktmbuf_mtod(mbuf, void *), FRAME_LEN);
+		CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 1);
+		CU_ASSERT_PTR_EQUAL(mbuf, kept);
+		poll_all();
+		CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ARP), heard + 1);
+		/* By whichever way it is asked. */
+		CU_ASSERT_FALSE(rcd_inline_is_ours(dev, lcore, kept));
+		poll_all();
+		CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ARP), heard + 2);
+		CU_ASSERT_EQUAL(rte_mbuf_refcnt_read(kept), 1);
+		CU_ASSERT_EQUAL(memcmp(before, rte_pktmbuf_mtod(kept, void *), FRAME_LEN), 0);
+		rte_pktmbuf_free(kept);
+		all_back(0);
+		return;
+	}
+	CU_FAIL("no such look");
+}
+
+/* What is asked of the device, in a frame that is right down to its checksums. */
+enum question {
+	ASK_ARP,
+	ASK_ARP_VLAN,
+	ASK_ND,
+	ASK_ECHO,
+	ASK_ECHO6,
+	ASK_COUNT,
+};
+
+#define ECHO_ID  0x4321
+#define ECHO_SEQ 7
+
+static const uint8_t echo_data[] = "seen again as it was sent";
+
+static void
+ask_arp(uint8_t *at, const uint8_t *target)
+{
+	struct rcd_arp arp = { .op = RCD_ARP_REQUEST };
+
+	memcpy(arp.sender_mac, other_mac, RCD_MAC_LEN);
+	memcpy(arp.sender_ip, ip_other, 4);
+	memcpy(arp.target_ip, target, 4);
+	rcd_arp_build(at, &arp);
+}
+
+/* @return bytes */
+static size_t
+ask_nd(uint8_t *at)
+{
+	const struct rcd_gid target = rcd_gid_from_ipv6(address6(NULL));
+	struct rcd_ipv6 ip = { .hop_limit = RCD_ND_HOP_LIMIT,
+		.next_header = RCD_IP_PROTO_ICMPV6,
+		.payload_len = RCD_ND_LEN,
+		.src = rcd_gid_from_ipv6(address6("")),
+		.dst = rcd_nd_solicited_node(&target) };
+	struct rcd_nd nd = { .has_mac = true, .target = target };
+
+	memcpy(nd.mac, other_mac, RCD_MAC_LEN);
+	rcd_ipv6_build(at, &ip);
+	rcd_nd_build(at + RCD_IPV6_LEN, &ip.src, &ip.dst, &nd);
+	return RCD_IPV6_LEN + RCD_ND_LEN;
+}
+
+/* @return bytes */
+static size_t
+ask_echo(uint8_t *at, enum rcd_l3 l3)
+{
+	const struct rcd_icmp_echo echo = {
+		.id = ECHO_ID, .seq = ECHO_SEQ, .data = echo_data, .data_len = sizeof(echo_data)
+	};
+	struct rcd_ipv4 ip4 = { .ttl = 64, .protocol = RCD_IP_PROTO_ICMP };
+	struct rcd_ipv6 ip6 = { .hop_limit = 64,
+		.next_header = RCD_IP_PROTO_ICMPV6,
+		.payload_len = RCD_ICMP_ECHO_LEN + sizeof(echo_data),
+		.src = rcd_gid_from_ipv6(address6("")),
+		.dst = rcd_gid_from_ipv6(address6(NULL)) };
+	size_t hdr_len = l3 == RCD_L3_IPV4 ? RCD_IPV4_LEN : RCD_IPV6_LEN;
+
+	memcpy(ip4.src, ip_other, 4);
+	memcpy(ip4.dst, ip_ours, 4);
+	ip4.total_len = (uint16_t)(RCD_IPV4_LEN + RCD_ICMP_ECHO_LEN + sizeof(echo_data));
+	if (l3 == RCD_L3_IPV4)
+		rcd_ipv4_build(at, &ip4);
+	else
+		rcd_ipv6_build(at, &ip6);
+	rcd_icmp_echo_build(l3, &ip6.src, &ip6.dst, at + hdr_len, &echo);
+	return hdr_len + RCD_ICMP_ECHO_LEN + sizeof(echo_data);
+}
+
+static struct rte_mbuf *
+ask(enum question question)
+{
+	static const uint8_t nodes_mac[] = { 0x33, 0x33, 0xff, 0, 0, 1 };
+	static const struct {
+		const uint8_t *mac;
+		uint16_t vlan, type;
+	} frames[] = {
+		[ASK_ARP] = { all_macs, 0, ARP },
+		[ASK_ARP_VLAN] = { all_macs, 5, ARP },
+		[ASK_ND] = { nodes_mac, 0, IP6 },
+		[ASK_ECHO] = { our_mac, 0, IP4 },
+		[ASK_ECHO6] = { our_mac, 0, IP6 },
+	};
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+	struct rcd_eth eth = { .tagged = frames[question].vlan != 0,
+		.vlan_tci = frames[question].vlan,
+		.ethertype = frames[question].type };
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	size_t len = rcd_eth_len(&eth);
+
+	memcpy(eth.dst, frames[question].mac, RCD_MAC_LEN);
+	memcpy(eth.src, other_mac, RCD_MAC_LEN);
+	rcd_eth_build(frame, &eth);
+	switch (question) {
+	case ASK_ARP:
+	case ASK_ARP_VLAN:
+		ask_arp(frame + len, question == ASK_ARP ? ip_ours : ip_vlan);
+		len += RCD_ARP_LEN;
+		break;
+	case ASK_ND:
+		len += ask_nd(frame + len);
+		break;
+	case ASK_ECHO:
+	case ASK_ECHO6:
+		len += ask_echo(frame + len, question == ASK_ECHO ? RCD_L3_IPV4 : RCD_L3_IPV6);
+		break;
+	case ASK_COUNT:
+		break;
+	}
+	rte_pktmbuf_append(mbuf, (uint16_t)len);
+	return mbuf;
+}
+
+static bool
+answers_arp(const uint8_t *at, size_t len, const uint8_t *target)
+{
+	struct rcd_arp arp;
+
+	return rcd_arp_parse(at, len, &arp) == RCD_VERDICT_OK && arp.op == RCD_ARP_REPLY &&
+		memcmp(arp.sender_mac, our_mac, RCD_MAC_LEN) == 0 &&
+		memcmp(arp.sender_ip, target, 4) == 0 &&
+		memcmp(arp.target_mac, other_mac, RCD_MAC_LEN) == 0 &&
+		memcmp(arp.target_ip, ip_other, 4) == 0;
+}
+
+/* Whether it goes back, by IP, from the device to who asked. */
+static bool
+goes_back6(const uint8_t *at, size_t len, struct rcd_ipv6 *ip)
+{
+	return rcd_ipv6_parse(at, len, ip) == RCD_VERDICT_OK &&
+		ip->next_header == RCD_IP_PROTO_ICMPV6 && ip->payload_len == len - RCD_IPV6_LEN &&
+		memcmp(ip->src.raw, ip6_ours, RCD_GID_LEN) == 0 &&
+		memcmp(ip->dst.raw, ip6_other, RCD_GID_LEN) == 0;
+}
+
+static bool
+answers_nd(const uint8_t *at, size_t len)
+{
+	struct rcd_ipv6 ip;
+	struct rcd_nd nd;
+
+	return goes_back6(at, len, &ip) &&
+		rcd_nd_parse(&ip.src, &ip.dst, ip.hop_limit, at + RCD_IPV6_LEN, len - RCD_IPV6_LEN,
+			&nd) == RCD_VERDICT_OK &&
+		nd.advertisement && nd.solicited && nd.has_mac &&
+		memcmp(nd.target.raw, ip6_ours, RCD_GID_LEN) == 0 &&
+		memcmp(nd.mac, our_mac, RCD_MAC_LEN) == 0;
+}
+
+static bool
+is_echo(enum rcd_l3 l3, const struct rcd_ipv6 *ip, const uint8_t *at, size_t len)
+{
+	struct rcd_icmp_echo echo;
+
+	return rcd_icmp_echo_parse(l3, &ip->src, &ip->dst, at, len, &echo) == RCD_VERDICT_OK &&
+		echo.reply && echo.id == ECHO_ID && echo.seq == ECHO_SEQ &&
+		echo.data_len == sizeof(echo_data) &&
+		memcmp(echo.data, echo_data, sizeof(echo_data)) == 0;
+}
+
+static bool
+answers_echo(const uint8_t *at, size_t len)
+{
+	struct rcd_ipv4 ip;
+
+	return rcd_ipv4_parse(at, len, &ip) == RCD_VERDICT_OK && ip.hdr_len == RCD_IPV4_LEN &&
+		rcd_ipv4_csum_ok(at, RCD_IPV4_LEN) && ip.protocol == RCD_IP_PROTO_ICMP &&
+		ip.total_len == len && memcmp(ip.src, ip_ours, 4) == 0 &&
+		memcmp(ip.dst, ip_other, 4) == 0 &&
+		is_echo(RCD_L3_IPV4, &(struct rcd_ipv6){ .hop_limit = 0 }, at + RCD_IPV4_LEN,
+			len - RCD_IPV4_LEN);
+}
+
+static bool
+answers_echo6(const uint8_t *at, size_t len)
+{
+	struct rcd_ipv6 ip;
+
+	return goes_back6(at, len, &ip) &&
+		is_echo(RCD_L3_IPV6, &ip, at + RCD_IPV6_LEN, len - RCD_IPV6_LEN);
+}
+
+/* Whether this frame is the answer. */
+static bool
+answered_by(const struct rte_mbuf *mbuf, enum question question)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *), *at;
+	size_t len = rte_pktmbuf_data_len(mbuf);
+	struct rcd_eth eth;
+
+	if (rcd_eth_parse(frame, len, &eth) != RCD_VERDICT_OK ||
+		memcmp(eth.dst, other_mac, RCD_MAC_LEN) != 0 ||
+		memcmp(eth.src, our_mac, RCD_MAC_LEN) != 0 ||
+		eth.vlan_tci != (question == ASK_ARP_VLAN ? 5 : 0))
+		return false;
+	at = frame + rcd_eth_len(&eth);
+	len -= rcd_eth_len(&eth);
+	switch (question) {
+	case ASK_ARP:
+		return eth.ethertype == ARP && answers_arp(at, len, ip_ours);
+	case ASK_ARP_VLAN:
+		return eth.ethertype == ARP && answers_arp(at, len, ip_vlan);
+	case ASK_ND:
+		return eth.ethertype == IP6 && answers_nd(at, len);
+	case ASK_ECHO:
+		return eth.ethertype == IP4 && answers_echo(at, len);
+	case ASK_ECHO6:
+		return eth.ethertype == IP6 && answers_echo6(at, len);
+	case ASK_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* Take what is to be sent, of which any may be the answer. @return how many are */
+static uint32_t
+take_answers(enum question question)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint32_t answers = 0;
+	uint16_t count;
+
+	while ((count = rcd_inline_tx(dev, lcore, mbufs, BURST)) > 0) {
+		for (uint16_t i = 0; i < count; i++) {
+			CU_ASSERT_EQUAL(mbufs[i]->nb_segs, 1);
+			CU_ASSERT_EQUAL(mbufs[i]->ol_flags, 0);
+			CU_ASSERT(rte_pktmbuf_headroom(mbufs[i]) >= RTE_PKTMBUF_HEADROOM);
+			answers += answered_by(mbufs[i], question);
+		}
+		rte_pktmbuf_free_bulk(mbufs, count);
+	}
+	return answers;
+}
+
+/* Who asks for the device's address, or pings it, is answered once, by what is to be sent. */
 static void
 answers(void)
 {
-	static const char *const names[] = { "arp", "arp_vlan", "solicit" };
-	struct rte_mbuf *mbufs[BURST];
-
 	poll_all();
-	for (size_t k = 0; k < RTE_DIM(names); k++) {
-		uint16_t count;
+	for (enum question question = 0; question < ASK_COUNT; question++) {
+		struct rte_mbuf *mbuf = ask(question);
+		uint32_t count = 0;
 
-		for (size_t i = 0; i < RTE_DIM(looks); i++) {
-			struct rte_mbuf *mbuf = make(&looks[i], 0);
-
-			if (strcmp(looks[i].name, names[k]) == 0 && looks[i].type == ARP)
-				CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 0)
-			else
-				rte_pktmbuf_free(mbuf);
+		CU_ASSERT_EQUAL_FATAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 0);
+		for (int i = 0; i < 3; i++) {
+			rcd_lcore_poll(lcore, rcd_clock_ns(), 32);
+			count += take_answers(question);
 		}
-		rcd_lcore_poll(lcore, rcd_clock_ns(), 32);
-		count = rcd_inline_tx(dev, lcore, mbufs, BURST);
-		CU_ASSERT_EQUAL(count, names[k][0] == 'a');
-		for (uint16_t i = 0; i < count; i++) {
-			const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
-
-			CU_ASSERT_EQUAL(memcmp(frame, other_mac, RCD_MAC_LEN), 0);
-			CU_ASSERT_EQUAL(memcmp(frame + RCD_MAC_LEN, our_mac, RCD_MAC_LEN), 0);
-			CU_ASSERT_EQUAL(mbufs[i]->nb_segs, 1);
-			CU_ASSERT_EQUAL(mbufs[i]->ol_flags, 0);
-		}
-		rte_pktmbuf_free_bulk(mbufs, count);
+		if (count != 1)
+			fprintf(stderr, "# %u answers to question %d\n", count, (int)question);
+		CU_ASSERT_EQUAL(count, 1);
 	}
 	all_back(0);
 }
@@ -415,24 +695,18 @@ link_follows(void)
 	CU_ASSERT_EQUAL(link.link_status, RTE_ETH_LINK_UP);
 }
 
+/* @param error  why not, if it returns NULL */
 static struct rcd_inline *
-create(const char *name)
+create(const char *name, char *error, size_t error_len)
 {
 	struct rcd_dev_conf conf = { .mtu = 1500 };
-	char error[256] = "";
-	struct rcd_inline *made;
 
 	snprintf(conf.name, sizeof(conf.name), "%s", name);
-	CU_ASSERT_EQUAL_FATAL(
-		rcd_dev_conf_set(&conf, "address", "10.9.0.1/24, 10.9.5.1/24@5, fd09::1/64", error,
-			sizeof(error)),
-		0);
-	CU_ASSERT_EQUAL_FATAL(
-		rcd_dev_conf_set(&conf, "mac", "02:00:00:00:00:01", error, sizeof(error)), 0);
-	made = rcd_inline_create(engine, &conf, error, sizeof(error));
-	if (made == NULL)
-		fprintf(stderr, "# %s\n", error);
-	return made;
+	if (rcd_dev_conf_set(&conf, "address", "10.9.0.1/24, 10.9.5.1/24@5, fd09::1/64", error,
+		    error_len) != 0 ||
+		rcd_dev_conf_set(&conf, "mac", "02:00:00:00:00:01", error, error_len) != 0)
+		return NULL;
+	return rcd_inline_create(engine, &conf, error, error_len);
 }
 
 /* A name that is taken gives a sentence, and leaves nothing behind. */
@@ -440,9 +714,13 @@ static void
 refused(void)
 {
 	uint16_t ports = rte_eth_dev_count_avail();
+	char error[256] = "";
 
-	CU_ASSERT_PTR_NULL(create("fed"));
-	CU_ASSERT_PTR_NULL(create("no name"));
+	CU_ASSERT_PTR_NULL(create("fed", error, sizeof(error)));
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "fed"));
+	error[0] = '\0';
+	CU_ASSERT_PTR_NULL(create("no name", error, sizeof(error)));
+	CU_ASSERT_STRING_NOT_EQUAL(error, "");
 	CU_ASSERT_EQUAL(rte_eth_dev_count_avail(), ports);
 	rcd_inline_destroy(NULL);
 }
@@ -454,6 +732,7 @@ goes(void)
 	uint16_t ports = rte_eth_dev_count_avail();
 	struct rte_mbuf *mbuf = make(&looks[0], 0), *more;
 	struct rcd_inline *again;
+	char error[256] = "";
 
 	CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 0);
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "fed"), 0);
@@ -461,7 +740,7 @@ goes(void)
 	CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &more, 1), 1);
 	CU_ASSERT_FALSE(rcd_inline_is_ours(dev, lcore, more));
 	rcd_inline_give(dev, lcore, &more, 1);
-	again = create("fed");
+	again = create("fed", error, sizeof(error));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(again);
 	/* The first one has the same name, and nothing of this one. */
 	mbuf = make(&looks[0], 2);
@@ -496,27 +775,24 @@ begin(void)
 		return -1;
 	}
 	lcore = rcd_engine_lcore(engine, 0);
-	return 0;
-}
-
-static void
-made(void)
-{
-	dev = create("fed");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
+	dev = create("fed", error, sizeof(error));
+	if (dev == NULL)
+		fprintf(stderr, "# %s\n", error);
+	return dev != NULL ? 0 : -1;
 }
 
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
-		RCD_TEST(made),
 		RCD_TEST(each_kind),
 		RCD_TEST(order_is_kept),
 		RCD_TEST(pieces),
 		RCD_TEST(cut_short),
 		RCD_TEST(kept_by_the_program),
 		RCD_TEST(too_many),
+		RCD_TEST(given),
+		RCD_TEST(heard_by_both),
 		RCD_TEST(answers),
 		RCD_TEST(link_follows),
 		RCD_TEST(refused),

@@ -382,6 +382,54 @@ waits_for_neighbours(void)
 	local_end();
 }
 
+static uint8_t
+state_of(struct side *side)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_STATE_COUNT };
+
+	CU_ASSERT_EQUAL(rcd_local_qp_query(side->qp, &attr), 0);
+	return attr.state;
+}
+
+/* Where it waits another call goes on; from where it can't it changes nothing. */
+static void
+connects_from_where_it_is(void)
+{
+	struct rcd_ctrl_qp_attr attr, failed = { .state = RCD_QP_ERR };
+	struct rcd_cq_slot slot;
+	struct rcd_send_wr wr;
+	struct rcd_sge sge;
+
+	local_begin(NULL);
+	side_open(&a, "w0", RCD_CTRL_QP_RC);
+	side_open(&b, "w1", RCD_CTRL_QP_RC);
+	attr = side_attr(&a, b.gids.gids[b.gid].raw, rcd_local_qp_num(b.qp));
+	/* Nobody has asked for that neighbour yet. */
+	CU_ASSERT_EQUAL(rcd_local_qp_connect(a.qp, &attr), -EINPROGRESS);
+	CU_ASSERT_EQUAL(state_of(&a), RCD_QP_INIT);
+	CU_ASSERT_EQUAL(rcd_local_qp_connect(a.qp, &attr), -EINPROGRESS);
+	CU_ASSERT_EQUAL(side_connect(a.qp, attr), 0);
+	CU_ASSERT_EQUAL(state_of(&a), RCD_QP_RTS);
+	/* From a state between, that somebody else led it to. */
+	attr = side_attr(&b, a.gids.gids[a.gid].raw, rcd_local_qp_num(a.qp));
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_INIT), 0);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RTR), 0);
+	CU_ASSERT_EQUAL(side_connect(b.qp, attr), 0);
+	bytes_fill(a.memory, 3000, 12);
+	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 3000);
+	post(&a, &wr);
+	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(bytes_filled(b.memory, 3000, 12));
+	/* ERR has no way out but RESET. */
+	CU_ASSERT_EQUAL(rcd_local_qp_modify(b.qp, &failed, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_local_qp_connect(b.qp, &attr), -EINVAL);
+	CU_ASSERT_EQUAL(state_of(&b), RCD_QP_ERR);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL(side_connect(b.qp, attr), 0);
+	CU_ASSERT_EQUAL(state_of(&b), RCD_QP_RTS);
+	end();
+}
+
 static bool
 told(struct side *side, uint32_t type, uint32_t of, uint64_t cookie)
 {
@@ -422,7 +470,7 @@ tells_of_errors(void)
 	/* And it goes on from RESET. */
 	CU_ASSERT_EQUAL(side_to(a.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
 	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	bytes_fill(a.memory, 3000, 8);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 3000);
 	post(&a, &wr);
@@ -535,6 +583,7 @@ static const struct rcd_test tests[] = {
 	RCD_TEST(bad_arguments),
 	RCD_TEST(quotas),
 	RCD_TEST(waits_for_neighbours),
+	RCD_TEST(connects_from_where_it_is),
 	RCD_TEST(tells_of_errors),
 	RCD_TEST(device_goes),
 	RCD_TEST(engine_goes_first),

@@ -196,7 +196,7 @@ beside_a_client(void)
 
 		/* PSNs as the child has them. */
 		attr.rq_psn = attr.sq_psn = 1000;
-		CU_ASSERT_EQUAL_FATAL(side_connect(b.qp, RCD_CTRL_QP_RC, attr), 0);
+		CU_ASSERT_EQUAL_FATAL(side_connect(b.qp, attr), 0);
 	}
 	tell(&byte, 1);
 	own_pair_transfers(31);

@@ -290,7 +290,7 @@ stays_where_it_is(void)
 		.reta_size = 1,
 		.key_len = 40,
 		.reta = { (uint16_t)!here } };
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	context = LIST_FIRST(&engine->contexts.list);
 	CU_ASSERT_PTR_EQUAL(context->client.lcore, rcd_engine_lcore(engine, here));
 	bytes_fill(a.memory, 5000, 3);

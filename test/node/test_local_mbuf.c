@@ -20,6 +20,9 @@
 #define MBUFS 255
 #define LEN   1500 /**< of data: two packets */
 
+/** Four times the time of side_timeout, which is as long as a resend may be put off. */
+#define RESEND_NS UINT64_C(8589934592)
+
 static struct side a, b;
 static struct rte_mempool *pool;
 static struct rcd_local_pool *regions;
@@ -122,6 +125,7 @@ freed_by_the_acknowledge(void)
 	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, side_attr(&b, dgid, rcd_local_qp_num(a.qp)),
 				RCD_QP_RTR),
 		0);
+	rcd_clock_advance(RESEND_NS);
 	for (uint32_t i = 0; i < 20; i++) {
 		CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(slot.wr_id, i * LEN);
@@ -281,9 +285,10 @@ freed_with_an_error(void)
 	write_mbufs(2, 0);
 	for (int i = 0; i < 5000 && rcd_local_qp_state(a.qp) == RCD_QP_RTS; i++) {
 		CU_ASSERT_EQUAL(out(), 2);
-		rcd_clock_advance(10000000);
+		rcd_clock_advance(RESEND_NS / 100);
 		local_turn();
 	}
+	CU_ASSERT_EQUAL(rcd_local_qp_state(a.qp), RCD_QP_ERR);
 	LOCAL_UNTIL(out() == 0);
 	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_RETRY_EXC_ERR);
 	end();
@@ -306,7 +311,7 @@ freed_when_forgotten(void)
 	CU_ASSERT_EQUAL(rcd_local_qp_sends(a.qp), 0);
 	/* Its numbers begin anew. */
 	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	write_mbufs(20, 0);
 	LOCAL_UNTIL(out() == 0);
 	check_bytes(20);
@@ -378,7 +383,7 @@ freed_by_an_overflow(void)
 	CU_ASSERT_EQUAL(
 		side_to(b.qp, RCD_CTRL_QP_RC, side_attr(&b, b.gids.gids[0].raw, 0), RCD_QP_RESET),
 		0);
-	side_join(&a, &b, RCD_CTRL_QP_RC);
+	side_join(&a, &b);
 	write_mbufs(30, RCD_SEND_SIGNALED);
 	LOCAL_UNTIL(out() == 0);
 	LOCAL_UNTIL(rcd_local_event(a.local, &event) && event.type == RCD_EVENT_CQ_ERR);
@@ -469,6 +474,8 @@ static const struct rcd_test tests[] = {
 int
 main(void)
 {
+	/* Nothing is sent again, or given up, but where the clock is put ahead. */
+	side_timeout = 19;
 	local_eal("0");
 	pool = rte_pktmbuf_pool_create("program", MBUFS, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL)
