@@ -23,6 +23,7 @@
 #include "rcd_dev_conf.h"
 #include "rcd_engine.h"
 #include "rcd_engine_dev.h"
+#include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_inline_whose.h"
 #include "rcd_ip.h"
@@ -139,10 +140,12 @@ rcd_inline_destroy(struct rcd_inline *dev)
 		snprintf(vdev, sizeof(vdev), "net_ring_%s", dev->port);
 		rte_eal_hotplug_remove("vdev", vdev);
 	}
+	rcd_engine_take_over();
 	for (uint32_t i = 0; i < dev->lcores; i++) {
 		rcd_ring_free(dev->in[i]);
 		rcd_ring_free(dev->out[i]);
 	}
+	rcd_engine_let_go(dev->engine);
 	free(dev);
 }
 
@@ -223,7 +226,11 @@ inline_own(struct rcd_lcore *lcore, struct rte_mbuf *mbuf)
 
 	if (likely(mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(mbuf) == 1))
 		return mbuf;
-	copy = rte_pktmbuf_copy(mbuf, lcore->pool, 0, UINT32_MAX);
+	/* No packet of RoCE's is longer than a buffer. */
+	copy = rte_pktmbuf_pkt_len(mbuf) + RTE_PKTMBUF_HEADROOM <=
+			rte_pktmbuf_data_room_size(lcore->pool)
+		? rte_pktmbuf_copy(mbuf, lcore->pool, 0, UINT32_MAX)
+		: NULL;
 	rte_pktmbuf_free(mbuf);
 	return copy;
 }

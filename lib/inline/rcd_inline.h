@@ -58,7 +58,7 @@ struct rte_mbuf;
  *
  * @param conf   mac is the MAC that packets to it have, usually that of the program's port; the
  *               rest as of any device, but type and devargs, which are set here, and impair, which
- *               is not heeded
+ *               is not heeded; mtu, that of the program's port, stays as it is
  * @param error  set to a sentence when NULL is returned
  * @return NULL: as rcd_engine_dev_add() fails, or no memory
  */

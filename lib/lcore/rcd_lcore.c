@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "rcd_budget.h"
+#include "rcd_check.h"
 #include "rcd_clock.h"
 #include "rcd_counter.h"
 #include "rcd_lcores.h"

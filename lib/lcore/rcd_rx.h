@@ -16,13 +16,18 @@
 
 struct rcd_lcore;
 
-/** The VLAN of a tag that the port took off; 0: it did not. Any thread that has the buffer. */
+/**
+ * The VLAN of a tag that the port took off; 0: it did not. Of two, one within the other, none is
+ * ours. Any thread that has the buffer.
+ */
 static inline uint16_t
 rcd_rx_stripped_vlan(const struct rte_mbuf *mbuf)
 {
-	return unlikely(mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
-		? mbuf->vlan_tci & RCD_VLAN_ID_MASK
-		: 0;
+	if (likely(!(mbuf->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED))))
+		return 0;
+	if (mbuf->ol_flags & RTE_MBUF_F_RX_QINQ_STRIPPED)
+		return RCD_VLAN_NONE;
+	return mbuf->vlan_tci & RCD_VLAN_ID_MASK;
 }
 
 /** Receive from all queues, rings included. @return packets */

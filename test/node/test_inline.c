@@ -60,6 +60,7 @@ struct look {
 	uint16_t fragment;
 	uint8_t options; /**< words of IPv4 */
 	bool taken;
+	bool within; /**< another VLAN, whose tag is beside the frame, too */
 };
 
 #define ARP  RCD_ETHERTYPE_ARP
@@ -76,6 +77,7 @@ static const struct look looks[] = {
 	{ "roce_options", our_mac, 0, false, IP4, ip_ours, UDP, 4791, NULL, 0, 2, true },
 	{ "roce_vlan", our_mac, 5, false, IP4, ip_vlan, UDP, 4791, NULL, 0, 0, true },
 	{ "roce_vlan_beside", our_mac, 5, true, IP4, ip_vlan, UDP, 4791, NULL, 0, 0, true },
+	{ "roce_vlan_within", our_mac, 5, true, IP4, ip_vlan, UDP, 4791, NULL, 0, 0, false, true },
 	{ "roce_other_vlan", our_mac, 6, false, IP4, ip_vlan, UDP, 4791, NULL, 0, 0, false },
 	{ "roce_no_vlan", our_mac, 0, false, IP4, ip_vlan, UDP, 4791, NULL, 0, 0, false },
 	{ "roce_tag_of_none", our_mac, 5, false, IP4, ip_ours, UDP, 4791, NULL, 0, 0, false },
@@ -186,6 +188,8 @@ make(const struct look *look, uint32_t number)
 	if (look->stripped) {
 		mbuf->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
 		mbuf->vlan_tci = look->vlan;
+		if (look->within)
+			mbuf->ol_flags |= RTE_MBUF_F_RX_QINQ | RTE_MBUF_F_RX_QINQ_STRIPPED;
 	}
 	rcd_put_be32(frame + FRAME_LEN - 4, number);
 	return mbuf;
