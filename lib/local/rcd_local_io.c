@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <rte_mbuf.h>
 
+#include "rcd_conn.h"
+#include "rcd_context.h"
 #include "rcd_lcore.h"
 #include "rcd_local_object.h"
 #include "rcd_qp.h"
@@ -95,22 +97,49 @@ rcd_local_io_bind(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+/* The caller is on the lcore of a queue pair that is there. In release builds this is nothing. */
+static inline void
+local_io_check_thread(const struct rcd_hqp *hqp)
+{
+	rcd_thread_leave(rcd_lcore_enter(hqp->lcore));
+}
+
+static uint32_t
+local_io_sends(const struct rcd_local_qp *qp)
+{
+	return qp->sq.producer - qp->sq_done;
+}
+
+static uint32_t
+local_io_recvs(const struct rcd_local_qp *qp)
+{
+	return qp->rq.producer - qp->hqp->rq_published;
+}
+
 enum rcd_qp_state
 rcd_local_qp_state(const struct rcd_local_qp *qp)
 {
-	return qp->hqp != NULL ? rcd_qp_state(qp->hqp->qp) : RCD_QP_ERR;
+	if (qp->hqp == NULL)
+		return RCD_QP_ERR;
+	local_io_check_thread(qp->hqp);
+	return rcd_qp_state(qp->hqp->qp);
 }
 
 uint32_t
 rcd_local_qp_sends(const struct rcd_local_qp *qp)
 {
-	return qp->sq.producer - qp->sq_done;
+	if (qp->hqp != NULL)
+		local_io_check_thread(qp->hqp);
+	return local_io_sends(qp);
 }
 
 uint32_t
 rcd_local_qp_recvs(const struct rcd_local_qp *qp)
 {
-	return qp->hqp != NULL ? qp->rq.producer - qp->hqp->rq_published : 0;
+	if (qp->hqp == NULL)
+		return 0;
+	local_io_check_thread(qp->hqp);
+	return local_io_recvs(qp);
 }
 
 static void *
@@ -149,10 +178,11 @@ rcd_local_post_send(struct rcd_local_qp *qp, const struct rcd_send_wr *wr, struc
 
 	if (qp->hqp == NULL)
 		return -ENODEV;
+	local_io_check_thread(qp->hqp);
 	err = local_io_check(qp, wr);
 	if (err != 0)
 		return err;
-	if (rcd_local_qp_sends(qp) > qp->sq.mask)
+	if (local_io_sends(qp) > qp->sq.mask)
 		return -ENOMEM;
 	rcd_sq_wqe_put(local_io_slot(&qp->sq), wr, local_io_form_of(qp, wr->opcode));
 	qp->mbufs[qp->sq.producer & qp->sq.mask] = mbuf;
@@ -185,10 +215,11 @@ rcd_local_post_recv(struct rcd_local_qp *qp, const struct rcd_recv_wr *wr)
 
 	if (hqp == NULL)
 		return -ENODEV;
+	local_io_check_thread(hqp);
 	if (qp->rq.slots == NULL || wr->sge_count > qp->max_recv_sge ||
 		(wr->sge_count > 0 && wr->sges == NULL) || rcd_qp_state(hqp->qp) == RCD_QP_RESET)
 		return -EINVAL;
-	if (rcd_local_qp_recvs(qp) > qp->rq.mask)
+	if (local_io_recvs(qp) > qp->rq.mask)
 		return -ENOMEM;
 	rcd_rq_wqe_put(local_io_slot(&qp->rq), wr);
 	rcd_shm_store(&hqp->rq_shm->producer, ++qp->rq.producer);
@@ -206,6 +237,8 @@ rcd_local_poll_cq(struct rcd_local_cq *cq, struct rcd_cq_slot *slots, uint32_t c
 
 	if (cq->local->gone)
 		return -ENODEV;
+	/* The connection is there for as long as the lcore was not told that it goes. */
+	rcd_thread_leave(rcd_lcore_enter(cq->local->conn->context->client.lcore));
 	ready = rcd_shm_load(&cq->shm->producer) - cq->consumer;
 	if (ready > count)
 		ready = count;

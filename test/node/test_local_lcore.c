@@ -240,6 +240,72 @@ engine_goes_meanwhile(void)
 	side_close(&b);
 }
 
+static bool
+ended(const struct worker *worker)
+{
+	return __atomic_load_n(&worker->ended, __ATOMIC_ACQUIRE);
+}
+
+/* Launch a loop once more. @return whether it makes its rounds, and did not end at once */
+static bool
+launch_again(uint32_t index)
+{
+	struct worker *worker = &workers[index];
+
+	worker->ended = false;
+	worker->works = true;
+	worker->seen = false;
+	CU_ASSERT_EQUAL_FATAL(rcd_engine_launch(engine, index, worker_loop, worker), 0);
+	LOCAL_UNTIL(__atomic_load_n(&worker->seen, __ATOMIC_ACQUIRE) || ended(worker));
+	return !ended(worker);
+}
+
+/* The loops end, this thread polls for them, and they go on from there. */
+static void
+loops_run_again(void)
+{
+	uint32_t before[2];
+	struct rcd_cq_slot slot;
+	struct rcd_send_wr wr;
+	struct rcd_sge sge;
+	bool run = true;
+
+	begin();
+	worker_set(true);
+	LOCAL_UNTIL(completed(&workers[0]) > 100 && completed(&workers[1]) > 100);
+	worker_set(false);
+	rcd_engine_end_loops(engine);
+	local_polls = true;
+	LOCAL_UNTIL(out() == 0);
+	while (rcd_local_poll_cq(a.cq, &slot, 1) > 0)
+		CU_ASSERT_EQUAL(slot.status, RCD_WC_SUCCESS);
+	bytes_fill(a.memory, 5000, 4);
+	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 5000);
+	CU_ASSERT_EQUAL(rcd_local_post_send(a.qp, &wr, NULL), 0);
+	rcd_local_ring(a.qp);
+	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(bytes_filled(b.memory, 5000, 4));
+	local_polls = false;
+	for (uint32_t i = 0; i < 2 && run; i++) {
+		CU_ASSERT(ended(&workers[i]));
+		before[i] = workers[i].completed;
+		run = launch_again(i);
+	}
+	CU_ASSERT(run);
+	if (run) {
+		for (uint32_t i = 0; i < 2; i++)
+			LOCAL_UNTIL(completed(&workers[i]) > before[i] + 100);
+		worker_set(false);
+	} else {
+		/* Nobody waits for an lcore that has no loop. */
+		rcd_engine_end_loops(engine);
+		local_polls = true;
+	}
+	LOCAL_UNTIL(out() == 0);
+	end();
+	local_polls = false;
+}
+
 /* The program says where. */
 static void
 lcores_are_chosen(void)
@@ -309,6 +375,7 @@ static const struct rcd_test tests[] = {
 	RCD_TEST(loops_transfer),
 	RCD_TEST(device_goes_meanwhile),
 	RCD_TEST(engine_goes_meanwhile),
+	RCD_TEST(loops_run_again),
 	RCD_TEST(lcores_are_chosen),
 	RCD_TEST(stays_where_it_is),
 };
