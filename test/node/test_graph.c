@@ -258,12 +258,12 @@ every_kind(void)
 	all_right();
 }
 
-/* More of a burst than an lcore takes in a round. */
+/* Walk by walk more than an lcore takes in a round, and than it has room for in all. */
 static void
 bursts_of_roce(void)
 {
 	for (int round = 0; round < 10; round++) {
-		for (int i = 0; i < 3; i++) {
+		for (int i = 0; i < 8; i++) {
 			mix_put(&mix, 0, 0, MIX_ROCE, BURST);
 			rte_graph_walk(walkers[0].graph);
 		}
@@ -318,6 +318,12 @@ loop(void *arg)
 	return 0;
 }
 
+static void
+note_lcore(void *arg)
+{
+	*(uint64_t *)arg |= UINT64_C(1) << rte_lcore_id();
+}
+
 static uint64_t
 answers_missing(void)
 {
@@ -335,6 +341,7 @@ side_by_side(void)
 {
 	uint64_t limit = rte_get_timer_cycles() + 20 * rte_get_timer_hz();
 	struct seen before = stats_of("rocade_classify-1");
+	uint64_t lcores = 0;
 
 	for (uint16_t i = 0; i < MIX_QUEUES; i++)
 		CU_ASSERT_EQUAL_FATAL(rcd_engine_launch(engine, i, loop, &walkers[i]), 0);
@@ -352,6 +359,8 @@ side_by_side(void)
 			mix.got[0].wrong + mix.got[1].wrong == 0 && rte_get_timer_cycles() < limit);
 		CU_ASSERT(moved > 0);
 	}
+	rcd_engine_each_lcore(engine, note_lcore, &lcores);
+	CU_ASSERT_EQUAL(lcores, 1 << 1 | 1 << 2);
 	rcd_engine_end_loops(engine);
 	for (uint16_t queue = 0; queue < MIX_QUEUES; queue++)
 		walk(queue);
