@@ -20,7 +20,7 @@ README = (ROOT / 'README.md').read_text()
 FIRST_SCREEN = 45   # lines, with the picture among them
 COMMANDS = 'usertools/rocade-quickstart.sh', 'usertools/rocade-test.sh'
 USERS = {'dpdk-devbind.py': 'doc/engine.md', 'verbs programs': 'doc/verbs.md',
-         'measure': 'doc/performance.md', 'NFV': 'doc/engine.md#attachments'}
+         'measure': 'doc/performance.md', 'NFV': 'doc/nfv.md'}
 
 
 @tap.test
