@@ -23,7 +23,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "meet.h"
@@ -34,14 +33,12 @@
 #define SGES     31
 #define DEPTH    512
 #define BATCHES  (DEPTH / 2) /**< WRITEs on their way; each is followed by one of the tail */
-#define BUFFERS  16383
-#define PIECES   2 /**< of a packet; all of a burst, with a record each, fit SGES */
+#define PIECES   2           /**< of a packet; all of a burst, with a record each, fit SGES */
 #define LONGEST  2048
-#define ROOM     (RTE_PKTMBUF_HEADROOM + LONGEST)
 #define CAPTURED 0 /**< port */
 #define NETWORK  1
 
-struct sink {
+static struct {
 	struct rcd_engine *engine;
 	struct rcd_lcore *lcore;
 	struct rcd_inline *dev;
@@ -53,13 +50,12 @@ struct sink {
 	uint64_t tail, head; /**< bytes written, and of those what is free again */
 	uint64_t batches, packets, too_long;
 	struct rcd_key key; /**< of what follows, which stays until it is sent */
-	bool asked;         /**< for the head */
+	bool asked;         /**< for the head, which comes here: */
 	uint64_t head_read;
 	struct ring_record records[BATCHES][BURST];
-};
+} sink;
 
 static volatile sig_atomic_t stop;
-static struct sink sink;
 
 static void
 on_signal(int signo)
@@ -97,16 +93,14 @@ round_once(void)
 static int
 take_completions(void)
 {
-	struct rcd_cq_slot done[32];
-	int count = rcd_local_poll_cq(sink.cq, done, 32);
+	struct rcd_cq_slot done;
+	int count = rcd_local_poll_cq(sink.cq, &done, 1);
 
-	for (int i = 0; i < count; i++) {
-		if (done[i].status != RCD_WC_SUCCESS)
-			return -EIO;
-		sink.head = sink.head_read;
-		sink.asked = false;
-	}
-	return count < 0 ? count : 0;
+	if (count <= 0)
+		return count;
+	sink.head = sink.head_read;
+	sink.asked = false;
+	return done.status == RCD_WC_SUCCESS ? 0 : -EIO;
 }
 
 static int
@@ -134,50 +128,38 @@ ask_head(void)
 	return post(RCD_WR_RDMA_READ, RCD_SEND_SIGNALED, &sge, 1, sink.far.head_va, NULL);
 }
 
-/* To the beginning of the ring, when a batch may not fit at its end: both ends count alike. */
-static uint64_t
-place(void)
-{
-	uint64_t at = sink.tail % sink.far.bytes;
-
-	if (sink.far.bytes - at < RING_BATCH_MOST)
-		sink.tail += sink.far.bytes - at;
-	return sink.far.va + sink.tail % sink.far.bytes;
-}
-
 /* A burst becomes one WRITE, and the tail is told behind it. */
 static int
 write_burst(struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct ring_record *records = sink.records[sink.batches++ % BATCHES];
 	struct rcd_sge sges[SGES], tail;
-	uint64_t va = place();
-	int used = 0, err = 0;
+	uint64_t left = sink.far.bytes - sink.tail % sink.far.bytes;
+	int used = 0, pieces, err;
+	uint64_t va;
 
-	for (uint16_t i = 0; i < count && err == 0; i++) {
-		int room = SGES - 1 - used - 2 * (count - i - 1);
-		int pieces =
-			rcd_local_pool_sges(sink.pool, mbufs[i], sges + used + 1, (uint32_t)room);
-
-		err = pieces < 0 ? pieces : 0;
+	/* At the beginning of the ring, when it may not fit at the end: both ends count alike. */
+	sink.tail += left < RING_BATCH_MOST ? left : 0;
+	va = sink.far.va + sink.tail % sink.far.bytes;
+	for (uint16_t i = 0; i < count; i++) {
 		records[i] = (struct ring_record){ .len = rte_pktmbuf_pkt_len(mbufs[i]),
 			.number = (uint32_t)sink.packets++,
 			.time_ns = rcd_clock_ns() };
-		sges[used] = (struct rcd_sge){ (uintptr_t)&records[i], sizeof(*records), sink.key };
-		used += 1 + pieces;
+		sges[used++] =
+			(struct rcd_sge){ (uintptr_t)&records[i], sizeof(*records), sink.key };
+		pieces = rcd_local_pool_sges(sink.pool, mbufs[i], sges + used, PIECES);
+		if (pieces < 0)
+			return pieces;
+		used += pieces;
 		sink.tail += sizeof(*records) + records[i].len;
+		/* They go together, and are free together. */
+		if (i > 0)
+			rte_pktmbuf_chain(mbufs[0], mbufs[i]);
 	}
-	/* They go together. */
-	for (uint16_t i = 1; i < count && err == 0; i++)
-		err = rte_pktmbuf_chain(mbufs[0], mbufs[i]);
 	records[0].tail = sink.tail;
 	tail = (struct rcd_sge){ (uintptr_t)&records[0].tail, sizeof(records[0].tail), sink.key };
-	if (err == 0)
-		err = post(RCD_WR_RDMA_WRITE, 0, sges, used, va, mbufs[0]);
-	/* Refused, they are ours still; the program ends. */
-	if (err != 0)
-		return err;
-	err = post(RCD_WR_RDMA_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
+	err = post(RCD_WR_RDMA_WRITE, 0, sges, used, va, mbufs[0]);
+	err = err != 0 ? err : post(RCD_WR_RDMA_WRITE, 0, &tail, 1, sink.far.tail_va, NULL);
 	rcd_local_ring(sink.qp);
 	return err;
 }
@@ -189,13 +171,12 @@ without_long(struct rte_mbuf **mbufs, uint16_t count)
 	uint16_t kept = 0;
 
 	for (uint16_t i = 0; i < count; i++) {
-		if (rte_pktmbuf_pkt_len(mbufs[i]) <= LONGEST && mbufs[i]->nb_segs <= PIECES) {
+		if (rte_pktmbuf_pkt_len(mbufs[i]) <= LONGEST && mbufs[i]->nb_segs <= PIECES)
 			mbufs[kept++] = mbufs[i];
-			continue;
-		}
-		sink.too_long++;
-		rte_pktmbuf_free(mbufs[i]);
+		else
+			rte_pktmbuf_free(mbufs[i]);
 	}
+	sink.too_long += (uint64_t)(count - kept);
 	return kept;
 }
 
@@ -220,15 +201,12 @@ run(void)
 {
 	int err = 0;
 
-	while (err == 0 && !stop) {
+	/* In the end what was captured is waited for. */
+	while (err == 0 && (!stop || rcd_local_qp_sends(sink.qp) > 0)) {
 		round_once();
 		err = take_completions();
-		if (err == 0)
+		if (err == 0 && !stop)
 			err = capture();
-	}
-	while (err == 0 && rcd_local_qp_sends(sink.qp) > 0) {
-		round_once();
-		err = take_completions();
 	}
 	printf("inline-sink: %" PRIu64 " packets, %" PRIu64 " too long, %" PRIu64
 	       " bytes of the ring\n",
@@ -253,11 +231,12 @@ prepare(struct rte_mempool *pool, const char *collector)
 		(err = rcd_local_pool_reg(sink.local, conf.pd, pool, 0, &sink.pool)) != 0 ||
 		(err = rcd_local_mr_reg(sink.local, conf.pd, &sink, sizeof(sink),
 			 RCD_ACCESS_LOCAL_WRITE, &sink.key)) != 0 ||
-		(err = rcd_local_cq_create(sink.local, DEPTH, 0, &sink.cq)) != 0)
+		(err = rcd_local_cq_create(sink.local, DEPTH, 0, &sink.cq)) != 0 ||
+		(err = rcd_local_gids(sink.local, &gids)) != 0)
 		return say("no memory or queue", err);
 	conf.send_cq = conf.recv_cq = sink.cq;
-	if ((err = rcd_local_qp_create(sink.local, &conf, &sink.qp)) != 0 ||
-		(err = rcd_local_gids(sink.local, &gids)) != 0)
+	err = rcd_local_qp_create(sink.local, &conf, &sink.qp);
+	if (err != 0)
 		return say("no queue pair", err);
 	memcpy(mine.gid, gids.gids[1].raw, sizeof(mine.gid));
 	mine.qpn = rcd_local_qp_num(sink.qp);
@@ -297,19 +276,17 @@ main(int argc, char **argv)
 	char error[256] = "inline-sink [EAL OPTIONS] -- ADDRESS/LENGTH IPV4:PORT";
 	int used = rte_eal_init(argc, argv), status = 1;
 
-	if (used < 0)
-		return 1;
-	if (argc - used != 3 ||
+	if (used < 0 || argc - used != 3 ||
 		rcd_dev_conf_set(&dev, "address", argv[used + 1], error, sizeof(error)) != 0) {
 		fprintf(stderr, "%s\n", error);
 		return 2;
 	}
-	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
-	if (pool == NULL || start_port(CAPTURED, pool) != 0 || start_port(NETWORK, pool) != 0)
-		say("no two ports that start", -ENODEV);
-	else if (make_device(&dev, error, sizeof(error)) != 0)
+	pool = rte_pktmbuf_pool_create(
+		"ports", 16383, 256, 0, RTE_PKTMBUF_HEADROOM + LONGEST, SOCKET_ID_ANY);
+	snprintf(error, sizeof(error), "no two ports that start");
+	if (pool == NULL || start_port(CAPTURED, pool) != 0 || start_port(NETWORK, pool) != 0 ||
+		make_device(&dev, error, sizeof(error)) != 0)
 		fprintf(stderr, "inline-sink: %s\n", error);
 	else if (prepare(pool, argv[used + 2]) >= 0)
 		status = run() != 0;
