@@ -5,7 +5,7 @@
  * engine what is RoCE out of what it received. For clients such a device is as any other.
  *
  * The engine answers for the addresses of the device: what is addressed to them and is RoCE, ARP,
- * neighbour discovery or an echo request is its, all else stays the program's. A program has its
+ * neighbour discovery or ICMP is its, all else stays the program's. A program has its
  * own stack on other addresses of the same MAC, or on the same wire.
  *
  * A loop of one lcore, which rcd_engine_launch() runs, or the program's only thread:

@@ -140,7 +140,7 @@ node_poll(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t 
 	for (int i = 0; i < NODE_ROUNDS; i++) {
 		done = rcd_lcore_poll(lcore, rcd_clock_ns(), NODE_BUDGET);
 		sum += done;
-		if (likely(done < NODE_BUDGET))
+		if (done == 0)
 			break;
 	}
 	for (rte_edge_t edge = NODE_POLL_FIRST; edge < node->nb_edges; edge++)
@@ -340,7 +340,8 @@ int
 rcd_node_insert(uint16_t port_id)
 {
 	char name[RTE_NODE_NAMESIZE], by[RTE_NODE_NAMESIZE];
-	int err = node_find_port(port_id) != NULL ? -ENODEV : -ENOENT;
+	const struct node_port *port = node_find_port(port_id);
+	int err = port != NULL && port->dev != NULL ? -ENODEV : -ENOENT;
 
 	if (err == -ENOENT)
 		return err;

@@ -9,7 +9,7 @@
  *                                         └─ rocade_rx-0
  *     rocade_poll ──── rocade_tx-0 ───────── ethdev_tx-0
  *
- * - rocade_classify-PORT: RoCE, ARP, neighbour discovery and echo requests for the device go to
+ * - rocade_classify-PORT: RoCE, ARP, neighbour discovery and ICMP for the device go to
  *   rocade_rx, all else goes on, in order; of what everybody is to hear the engine has a copy.
  * - rocade_rx-PORT: hands over to the engine.
  * - rocade_poll: a source; rounds of the engine's lcore, with its timers and the doorbells of
@@ -27,6 +27,10 @@
  *
  *     while (!rcd_lcore_stopping(lcore))       as rcd_engine_launch() wants it
  *             rte_graph_walk(graph);
+ *
+ * What a port does not take is dropped by ethdev_tx (pkt_drop counts it), as all that it is given;
+ * peers are sent it again. A walk takes 256 packets of RoCE to an lcore: more, as from two queues
+ * of a port in one graph, are counted as rx_drop_fed.
  *
  * A node of the program's own that receives, or takes headers of a tunnel off, names
  * rocade_classify-PORT as one of its next ones, in place of rcd_node_insert(). A packet's `port`
@@ -58,8 +62,9 @@ struct rcd_node_conf {
 };
 
 /**
- * Make the nodes of a device, or give them a device again. Behind rte_node_eth_config(), before
- * rte_graph_create(): all graphs have the edges that there are when they are created.
+ * Make the nodes of a device, or give them a device again. Behind rte_node_eth_config(), while
+ * there is no graph with rocade_poll: each of them brings out what is sent by all devices that were
+ * added before it was created, and of no other.
  *
  * @return 0; -EINVAL: no device, or a name too long; -EEXIST: the port has a device; -ENODEV: no
  *         node of the name of `others` or `sent`; -ENOSPC: too many; -ENOMEM
@@ -69,7 +74,7 @@ rcd_node_add(const struct rcd_node_conf *conf);
 
 /**
  * Take the device from its nodes, which stay, and let all packets pass. Behind rte_graph_destroy()
- * of all graphs with it, before rcd_inline_destroy().
+ * of all graphs with rocade_poll, wherever they receive, and before rcd_inline_destroy().
  *
  * @return 0 or -ENOENT
  */
@@ -80,7 +85,7 @@ rcd_node_del(uint16_t port_id);
  * Put rocade_classify-PORT in the place of pkt_cls behind all queues of a port: behind each
  * ethdev_rx-PORT-QUEUE. Before rte_graph_create().
  *
- * @return 0; -ENOENT: the port was not added; -ENODEV: it has no such queue
+ * @return 0, also where no pkt_cls is; -ENOENT: the port has no device; -ENODEV: it has no queue
  */
 int
 rcd_node_insert(uint16_t port_id);
@@ -89,8 +94,11 @@ rcd_node_insert(uint16_t port_id);
  * Tell whose a graph will be, before it is created: without that rte_graph_create() fails for one
  * that has these nodes.
  *
- * @param graph  its name, or to be the one of several with it
- * @param lcore  whose thread walks it
+ * rte_graph_destroy() gives the number of a graph away, which is that of its sending queues: of
+ * several the one that was created last goes first, or all go.
+ *
+ * @param graph  the name that rte_graph_create() will get
+ * @param lcore  whose thread walks it, and all others that it has
  * @return 0; -EINVAL: no lcore, or a name too long; -EEXIST: it is bound; -ENOSPC: too many
  */
 int

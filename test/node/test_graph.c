@@ -153,7 +153,7 @@ refused(void)
 	conf.sent = NULL;
 	conf.port_id = 9;
 	CU_ASSERT_EQUAL(rcd_node_add(&conf), -ENODEV);
-	CU_ASSERT_EQUAL(rcd_node_insert(9), -ENODEV);
+	CU_ASSERT_EQUAL(rcd_node_insert(9), -ENOENT);
 	CU_ASSERT_EQUAL(rcd_node_bind(name, walkers[0].lcore), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_node_bind("graph", NULL), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_node_unbind("graph"), -ENOENT);
