@@ -32,6 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "start_port.h"
+
 #define BUFFERS 16383
 #define PORTS   8
 #define ROUTES  64
@@ -68,26 +70,6 @@ on_signal(int signo)
 	told = signo;
 }
 
-static void
-start_port(struct router *router, uint16_t port, struct rte_mempool *pool)
-{
-	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
-	struct rte_node_ethdev_config nodes = {
-		.port_id = port, .num_rx_queues = 1, .num_tx_queues = router->worker_count
-	};
-	uint16_t rx = 1024, tx = 1024;
-	int err = rte_eth_dev_configure(port, 1, router->worker_count, &conf) != 0 ||
-		rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx) != 0 ||
-		rte_eth_rx_queue_setup(port, 0, rx, SOCKET_ID_ANY, NULL, pool) != 0;
-
-	for (uint16_t i = 0; err == 0 && i < router->worker_count; i++)
-		err = rte_eth_tx_queue_setup(port, i, tx, SOCKET_ID_ANY, NULL);
-	rte_eth_promiscuous_enable(port);
-	if (err != 0 || rte_eth_dev_start(port) != 0 ||
-		rte_node_eth_config(&nodes, 1, router->worker_count) != 0)
-		rte_exit(1, "port %u does not start\n", port);
-}
-
 /* What the EAL options name; devices of the engine come later, and are ports too. */
 static void
 start_ports(struct router *router)
@@ -98,8 +80,15 @@ start_ports(struct router *router)
 	router->ports = RTE_MIN(rte_eth_dev_count_avail(), PORTS);
 	if (router->ports == 0 || pool == NULL || router->worker_count > WORKERS)
 		rte_exit(1, "no port, no memory, or too many lcores\n");
-	for (uint16_t port = 0; port < router->ports; port++)
-		start_port(router, port, pool);
+	for (uint16_t port = 0; port < router->ports; port++) {
+		struct rte_node_ethdev_config nodes = {
+			.port_id = port, .num_rx_queues = 1, .num_tx_queues = router->worker_count
+		};
+
+		if (start_port(port, router->worker_count, pool) != 0 ||
+			rte_node_eth_config(&nodes, 1, router->worker_count) != 0)
+			rte_exit(1, "port %u does not start\n", port);
+	}
 }
 
 /* With its nodes, behind those that receive. */
