@@ -360,12 +360,11 @@ comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 
 	while (qp->answers.first != NULL && hot->state != RCD_QP_ERR &&
 		!rcd_psn_before(hot->psn_una, qp->answers.first->roce.bth.psn)) {
-		struct rcd_kept *kept = qp->answers.first;
+		struct rcd_kept *kept = rcd_reorder_take(&qp->answers);
 		struct rcd_pkt pkt = { .roce = kept->roce,
 			.payload = kept->payload,
 			.payload_len = kept->payload_len };
 
-		qp->answers.first = kept->next;
 		if (comp_acknowledge(qp, rcd_psn_add(kept->roce.bth.psn, 1), now_ns) &&
 			rcd_psn_eq(kept->roce.bth.psn, hot->psn_una))
 			comp_take_response(qp, &pkt, now_ns);
@@ -385,8 +384,7 @@ static enum rcd_rx_verdict
 comp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_psn psn = pkt->roce.bth.psn;
-	bool kept = rcd_psn_in(psn, qp->hot.psn_una, RCD_REORDER_WINDOW) &&
-		rcd_reorder_keep(qp->init.reorder, &qp->answers, pkt);
+	bool kept = rcd_reorder_keep(qp->init.reorder, &qp->answers, pkt);
 	bool last = rcd_psn_eq(rcd_psn_add(psn, 1), qp->hot.psn_next);
 
 	if (!kept || last || ++qp->ahead_count >= RCD_AHEAD_MAX)

@@ -343,11 +343,7 @@ rcd_qp_state(const struct rcd_qp *qp)
 uint32_t
 rcd_qp_kept(const struct rcd_qp *qp)
 {
-	uint32_t count = qp->kept_count;
-
-	for (const struct rcd_kept *kept = qp->answers.first; kept != NULL; kept = kept->next)
-		count++;
-	return count;
+	return qp->kept.count + qp->answers.count;
 }
 
 uint32_t

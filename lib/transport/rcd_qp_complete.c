@@ -67,7 +67,6 @@ void
 rcd_qp_drop_kept(struct rcd_qp *qp)
 {
 	rcd_reorder_drop(qp->init.reorder, &qp->kept);
-	qp->kept_count = 0;
 }
 
 void

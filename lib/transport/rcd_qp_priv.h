@@ -226,7 +226,6 @@ struct rcd_qp {
 	uint64_t write_va;
 	struct rcd_psn nak_high; /**< last PSN that came out of order */
 	uint16_t nak_seen;       /**< packets out of order since the NAK */
-	uint16_t kept_count;
 	struct rcd_kept_list kept; /**< out of order */
 	uint64_t cnp_ns;           /**< when a CNP was last sent */
 

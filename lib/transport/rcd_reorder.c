@@ -78,7 +78,8 @@ rcd_reorder_keep(
 	struct rcd_kept **at = &list->first;
 	struct rcd_kept *kept;
 
-	if (pool == NULL || pkt->payload_len > sizeof(kept->payload))
+	if (pool == NULL || list->count >= RCD_REORDER_WINDOW ||
+		pkt->payload_len > sizeof(kept->payload))
 		return false;
 	/* Mostly it is the last: then nobody has to walk. */
 	if (list->first != NULL && rcd_psn_before(list->last->roce.bth.psn, psn))
@@ -100,16 +101,24 @@ rcd_reorder_keep(
 	if (*at == NULL)
 		list->last = kept;
 	*at = kept;
+	list->count++;
 	return true;
+}
+
+struct rcd_kept *
+rcd_reorder_take(struct rcd_kept_list *list)
+{
+	struct rcd_kept *kept = list->first;
+
+	RCD_CHECK(list->count > 0);
+	list->first = kept->next;
+	list->count--;
+	return kept;
 }
 
 void
 rcd_reorder_drop(struct rcd_reorder_pool *pool, struct rcd_kept_list *list)
 {
-	while (list->first != NULL) {
-		struct rcd_kept *kept = list->first;
-
-		list->first = kept->next;
-		rcd_reorder_put(pool, kept);
-	}
+	while (list->first != NULL)
+		rcd_reorder_put(pool, rcd_reorder_take(list));
 }

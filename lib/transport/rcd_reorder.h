@@ -10,8 +10,12 @@
 
 #include "rcd_qp.h"
 
-/** How far ahead of the expected PSN a packet may be to be kept: as far as our requesters go. */
+/** Packets that a list keeps at most: as many as our requesters have under way. */
 #define RCD_REORDER_WINDOW 512
+
+/** How far ahead of the expected PSN a packet may be to be kept: the responses to READs take PSNs,
+ * so that a request behind large ones is far ahead; what is out by more is from nowhere. */
+#define RCD_REORDER_SPAN (1 << 16)
 
 /** Kept packets that one in the middle is compared with: a peer that sends in no order costs little
  * more than others. Networks that reorder bring late packets to one of the two ends. */
@@ -29,6 +33,7 @@ struct rcd_kept {
 struct rcd_kept_list {
 	struct rcd_kept *first;
 	struct rcd_kept *last; /**< when there is a first */
+	uint32_t count;
 };
 
 /** Create a pool. @param count packets, 1..2^20 @return NULL when out of memory or range */
@@ -56,11 +61,15 @@ rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
  *
  * @param pool  NULL: nothing is kept
  * @return whether it was kept: not when one of its PSN is there, its place is far from both ends,
- *         or the pool is empty
+ *         the list has RCD_REORDER_WINDOW, or the pool is empty
  */
 bool
 rcd_reorder_keep(
 	struct rcd_reorder_pool *pool, struct rcd_kept_list *list, const struct rcd_pkt *pkt);
+
+/** Take the first packet out of a list that has one. The caller gives it back. */
+struct rcd_kept *
+rcd_reorder_take(struct rcd_kept_list *list);
 
 /** Give all packets of a list back. */
 void

@@ -404,11 +404,8 @@ resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 static bool
 resp_keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
-	if (!rcd_psn_in(pkt->roce.bth.psn, qp->hot.epsn, RCD_REORDER_WINDOW) ||
-		!rcd_reorder_keep(qp->init.reorder, &qp->kept, pkt))
-		return false;
-	qp->kept_count++;
-	return true;
+	return rcd_psn_in(pkt->roce.bth.psn, qp->hot.epsn, RCD_REORDER_SPAN) &&
+		rcd_reorder_keep(qp->init.reorder, &qp->kept, pkt);
 }
 
 static void
@@ -467,10 +464,8 @@ resp_drain_kept(struct rcd_qp *qp)
 {
 	while (qp->kept.first != NULL &&
 		!rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
-		struct rcd_kept *kept = qp->kept.first;
+		struct rcd_kept *kept = rcd_reorder_take(&qp->kept);
 
-		qp->kept.first = kept->next;
-		qp->kept_count--;
 		/* Others have come again meanwhile and were executed. */
 		if (rcd_psn_eq(qp->hot.epsn, kept->roce.bth.psn))
 			resp_execute(qp, &kept->roce, kept->payload, kept->payload_len);

@@ -69,6 +69,22 @@ bounded_search(void)
 	CU_ASSERT_EQUAL(rcd_reorder_pool_used(pool), 0);
 }
 
+/* However far apart, and with room for more in the pool: others need that too. */
+static void
+bounded_by_count(void)
+{
+	for (uint32_t i = 0; i < RCD_REORDER_WINDOW; i++)
+		CU_ASSERT_TRUE(keep(i * 100));
+	CU_ASSERT_FALSE(keep(RCD_REORDER_WINDOW * 100));
+	CU_ASSERT_EQUAL(list.count, RCD_REORDER_WINDOW);
+	rcd_reorder_put(pool, rcd_reorder_take(&list));
+	CU_ASSERT_TRUE(keep(RCD_REORDER_WINDOW * 100));
+	CU_ASSERT_TRUE(sorted(RCD_REORDER_WINDOW));
+	rcd_reorder_drop(pool, &list);
+	CU_ASSERT_EQUAL(list.count, 0);
+	CU_ASSERT_EQUAL(rcd_reorder_pool_used(pool), 0);
+}
+
 int
 main(void)
 {
@@ -76,10 +92,11 @@ main(void)
 		RCD_TEST(in_order),
 		{ "S8 packets in no order are searched for as far as is affordable",
 			bounded_search },
+		{ "S8 a list takes no more of the pool than its share", bounded_by_count },
 	};
 	int status;
 
-	pool = rcd_reorder_pool_create(RCD_REORDER_WINDOW);
+	pool = rcd_reorder_pool_create(2 * RCD_REORDER_WINDOW);
 	status = rcd_tap_run("reorder", tests, RCD_ARRAY_COUNT(tests));
 	rcd_reorder_pool_destroy(pool);
 	return status;

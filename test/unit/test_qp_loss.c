@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: what a receiver does with what comes early, and a requester with what does not come. Method:
+ * two nodes in the simulator, one packet at a time or whole requests of which some are lost.
+ */
+#include "rcd_aeth.h"
+#include "rcd_reorder.h"
+#include "rcd_tap.h"
+#include "situation.h"
+
+/* As far ahead as the PSNs of READs bring them; what is further out is from nowhere. */
+static void
+far_ahead(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt pkt;
+
+	begin(&init, NULL);
+	pkt = by_hand(RCD_OPCODE_RC_SEND_ONLY, RCD_REORDER_SPAN - 1);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_KEPT);
+	pkt = by_hand(RCD_OPCODE_RC_SEND_ONLY, RCD_REORDER_SPAN);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_OUT_OF_SEQUENCE);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_OUT_OF_SEQ_KEPT), 1);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_OUT_OF_SEQ_REQUEST), 1);
+	CU_ASSERT_EQUAL(rcd_qp_kept(p.b->qp), 1);
+	end();
+}
+
+/* A READ of twice as many PSNs as are kept packets is lost: what came behind it is not. */
+static void
+behind_a_big_read(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	begin(&init, NULL);
+	p.sim.nodes[0].out.loss_mask = 1;
+	p.sim.nodes[0].out.loss_mask_frames = 1;
+	post(p.a, RCD_WR_RDMA_READ, 0, 1 << 20, 0);
+	for (uint32_t i = 0; i < 30; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 1 << 20);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 31);
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_READ_REQUEST], 2);
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_WRITE_ONLY], 30);
+	CU_ASSERT_EQUAL(memcmp(p.sim.nodes[0].memory, p.sim.nodes[1].memory, 1 << 20), 0);
+	end();
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "S8 what comes from too far ahead is dropped and counted", far_ahead },
+		RCD_TEST(behind_a_big_read),
+	};
+
+	return rcd_tap_run("qp_loss", tests, RCD_ARRAY_COUNT(tests));
+}
