@@ -224,8 +224,8 @@ struct rcd_qp {
 	uint32_t rq_next;
 	struct rcd_key write_key;
 	uint64_t write_va;
-	struct rcd_psn nak_high; /**< last PSN that came out of order */
-	uint16_t nak_seen;       /**< packets out of order since the NAK */
+	struct rcd_psn nak_high;   /**< last PSN that came out of order */
+	uint16_t nak_seen;         /**< packets out of order since the NAK */
 	struct rcd_kept_list kept; /**< out of order */
 	uint64_t cnp_ns;           /**< when a CNP was last sent */
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Goal: what a receiver does with what comes early, and a requester with what does not come. Method:
- * two nodes in the simulator, one packet at a time or whole requests of which some are lost.
+ * Goal: what a receiver does with what comes early, and a requester with what does not come.
+ * Method: two nodes in the simulator, one packet at a time or whole requests of which some are
+ * lost.
  */
 #include "rcd_aeth.h"
 #include "rcd_reorder.h"
