@@ -5,11 +5,13 @@
  *
  * Method: a second ICRC, computed bit by bit over a copy in which the masked fields were set to
  * ones, as the specification tells it; ours never makes a copy. The vectors suite has the judge:
- * packets of the kernel.
+ * packets of the kernel. What another identification changes is compared with what the ICRC of such
+ * a packet is.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_crc_shift.h"
 #include "rcd_icrc.h"
 #include "rcd_roce.h"
 #include "rcd_tap.h"
@@ -178,6 +180,93 @@ reads_no_further(void)
 	}
 }
 
+/* The identification of an IPv4 packet. */
+static void
+set_id(uint8_t *ip, unsigned int id)
+{
+	ip[4] = (uint8_t)(id >> 8);
+	ip[5] = (uint8_t)id;
+}
+
+/* Bytes that the ICRC is over, behind the identification. */
+static uint32_t
+behind_id(size_t len)
+{
+	return (uint32_t)(len - 6);
+}
+
+/* A check is moved to each identification, and tells from each which one it is for. */
+static void
+every_identification(void)
+{
+	static const size_t lens[] = { 40, 44, 60, 300, 1072, 4136 };
+	static uint8_t ip[PACKET_ROOM];
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(lens); i++) {
+		unsigned int first = (unsigned int)rand() & 0xffff;
+		unsigned int wrong = 0;
+		uint32_t good;
+
+		fill(ip, lens[i]);
+		set_id(ip, first);
+		good = rcd_icrc(RCD_L3_IPV4, ip, lens[i]);
+		for (unsigned int id = 0; id <= 0xffff; id++) {
+			uint16_t found = 0;
+			uint32_t change;
+
+			set_id(ip, id);
+			change = rcd_icrc(RCD_L3_IPV4, ip, lens[i]) ^ good;
+			wrong += change !=
+				rcd_crc_change16((uint16_t)(id ^ first), behind_id(lens[i]));
+			wrong += !rcd_crc_explain16(change, behind_id(lens[i]), &found);
+			wrong += found != (id ^ first);
+		}
+		CU_ASSERT_EQUAL(wrong, 0);
+	}
+}
+
+/* No bit that is flipped elsewhere looks like another identification, in any packet's length. */
+static void
+damage_is_no_identification(void)
+{
+	static const size_t lens[] = { 40, 300, 1072, 4136 };
+	static uint8_t ip[PACKET_ROOM];
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(lens); i++) {
+		unsigned int explained = 0;
+		uint32_t good;
+
+		fill(ip, lens[i]);
+		good = rcd_icrc(RCD_L3_IPV4, ip, lens[i]);
+		for (size_t bit = 0; bit < 8 * lens[i]; bit++) {
+			uint16_t found;
+			uint32_t change;
+
+			if (bit / 8 == 4 || bit / 8 == 5 ||
+				is_masked(RCD_L3_IPV4, bit / 8, bit % 8))
+				continue;
+			ip[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			change = rcd_icrc(RCD_L3_IPV4, ip, lens[i]) ^ good;
+			ip[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			explained += rcd_crc_explain16(change, behind_id(lens[i]), &found);
+		}
+		CU_ASSERT_EQUAL(explained, 0);
+	}
+}
+
+/* What is left of the check by any identification: one wrong ICRC in 65536 passes. */
+static void
+as_many_pass_as_there_are_identifications(void)
+{
+	unsigned int passed = 0;
+	uint16_t found;
+
+	for (uint32_t i = 0; i < 1u << 20; i++)
+		passed += rcd_crc_explain16(i * 4096 + (i >> 8 & 0xfff), 1066, &found);
+	/* 16 are to be expected. */
+	CU_ASSERT(passed > 0 && passed < 64);
+}
+
 int
 main(void)
 {
@@ -187,6 +276,9 @@ main(void)
 		RCD_TEST(every_flipped_bit),
 		RCD_TEST(in_pieces),
 		RCD_TEST(reads_no_further),
+		RCD_TEST(every_identification),
+		RCD_TEST(damage_is_no_identification),
+		RCD_TEST(as_many_pass_as_there_are_identifications),
 	};
 
 	return rcd_tap_run("icrc", tests, RCD_ARRAY_COUNT(tests));
