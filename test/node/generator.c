@@ -73,24 +73,40 @@ send_all(struct rte_mempool *pool, uint64_t packets)
 	}
 }
 
+/* A memif whose other side listens already and has not started hangs up, and does not try again. */
+static int
+wait_link(uint16_t port)
+{
+	struct rte_eth_link link;
+
+	for (unsigned int patience = 100;; patience *= 2) {
+		for (unsigned int i = 0; i < patience; i++) {
+			if (rte_eth_link_get_nowait(port, &link) != 0)
+				return -1;
+			if (link.link_status != 0)
+				return 0;
+			usleep(1000);
+		}
+		if (rte_eth_dev_stop(port) != 0 || rte_eth_dev_start(port) != 0)
+			return -1;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	int used = rte_eal_init(argc, argv);
 	struct rte_mempool *pool;
-	struct rte_eth_link link = { .link_status = 0 };
 
 	if (used < 0 || argc - used != 2)
 		return 2;
 	for (uint32_t i = 0; i < TABLE; i++)
 		table[i] = (uint8_t)(i * 31 + i / 256 * 7);
 	pool = rte_pktmbuf_pool_create("packets", 4095, 256, 0, 2304, SOCKET_ID_ANY);
-	if (pool == NULL || start_port(0, 1, pool) != 0) {
+	if (pool == NULL || start_port(0, 1, pool) != 0 || wait_link(0) != 0) {
 		fprintf(stderr, "generator: its port does not start\n");
 		return 1;
 	}
-	while (link.link_status == 0 && rte_eth_link_get_nowait(0, &link) == 0)
-		usleep(1000);
 	send_all(pool, strtoull(argv[used + 1], NULL, 10));
 	/* What is in the ring is the other side's until it has taken it. */
 	pause();

@@ -16,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
 from ends import End, ENV, FOLDER, LIMIT, ROCADED, leash, rocade_on, tap  # noqa: E402
@@ -107,10 +108,14 @@ def every_packet():
           '10.5.0.2/24', f'127.0.0.1:{collector_is_ready.port}')
     begin('generator', GENERATOR, *EAL, '--file-prefix', f'generator{os.getpid()}', '--vdev',
           memif(0, 'packets', 'client'), '--', str(PACKETS))
+    # A pipe into which nothing comes ends when its writer does.
+    patience = threading.Timer(LIMIT, running['collector'].kill)
+    patience.start()
     with open(f'{FOLDER}/pipe', 'rb', buffering=1 << 20) as stream:
         try:
             tap.equal(compare(stream), PACKETS, 'packets')
         finally:
+            patience.cancel()
             print(''.join(f'# {name}: {line}\n' for name in running
                           for line in said(name).splitlines()[-3:]), end='', file=sys.stderr)
     alive()
