@@ -23,7 +23,7 @@
 #endif
 
 /** For what must come: nothing but a fault takes so long, however busy the machine is. */
-#define FOREVER_MS 60000
+#define FOREVER_MS 180000
 
 /** A running engine. */
 struct rig {

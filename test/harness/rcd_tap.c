@@ -44,6 +44,7 @@ rcd_tap_run(const char *suite, const struct rcd_test *tests, size_t count)
 			abort();
 	}
 	printf("1..%zu\n", chosen);
+	fflush(stdout);
 	CU_set_test_complete_handler(on_complete);
 	CU_run_all_tests();
 

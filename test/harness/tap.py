@@ -44,7 +44,7 @@ def true(condition, what):
         raise AssertionError(what)
 
 
-def wait_until(what, func, seconds=60):
+def wait_until(what, func, seconds=180):
     """Wait for a condition; fail when it does not come."""
     deadline = time.monotonic() + seconds
     while not func():
