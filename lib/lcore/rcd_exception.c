@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <rte_common.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 #include <stdio.h>
@@ -102,6 +103,31 @@ exception_free_some(const struct rcd_exception *exception)
 	rte_pktmbuf_free_bulk(mbufs, count);
 }
 
+/* A sum that is left to the port: it may want the frame in some form. @return whether it can */
+static bool
+exception_prepare(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	if (likely((mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK) == 0))
+		return true;
+	/* It took them when the kernel sent this, but may have been set up anew. */
+	if (!__atomic_load_n(&lport->csum, __ATOMIC_RELAXED) ||
+		rte_eth_tx_prepare(lport->port_id, (uint16_t)lcore->index, &mbuf, 1) != 1)
+		return false;
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_CSUM, 1);
+	return true;
+}
+
+static void
+exception_send(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	if (exception_prepare(lcore, lport, mbuf)) {
+		rcd_tx_frame(lcore, lport, mbuf);
+		return;
+	}
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
+	rte_pktmbuf_free(mbuf);
+}
+
 uint32_t
 rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
@@ -121,7 +147,7 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	count = RTE_MIN(rcd_tx_room(lcore, lport), (uint32_t)RCD_WORK_KERNEL);
 	count = rte_ring_dequeue_burst(exception->from, (void **)mbufs, count, NULL);
 	for (uint32_t i = 0; i < count; i++)
-		rcd_tx_frame(lcore, lport, mbufs[i]);
+		exception_send(lcore, lport, mbufs[i]);
 	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, count);
 	return count;
 }

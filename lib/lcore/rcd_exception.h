@@ -79,7 +79,12 @@ rcd_exception_give_back(
 bool
 rcd_exception_has_room(const struct rcd_exception *exception);
 
-/** One thread, the carrier: a frame of the kernel's, when there is room. Wakes the first lcore. */
+/**
+ * One thread, the carrier: a frame of the kernel's, when there is room. Wakes the first lcore.
+ *
+ * @param mbuf  one segment; where lport->csum says so it may ask for a sum of TCP or UDP, with the
+ *     pseudo header's in its place
+ */
 void
 rcd_exception_give(const struct rcd_lport *lport, struct rte_mbuf *mbuf);
 

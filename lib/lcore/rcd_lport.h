@@ -53,6 +53,8 @@ struct rcd_lport {
 	bool answers;  /**< the engine owns the addresses: it answers ARP, ND and echo */
 	bool wire;     /**< an end of an embedded wire */
 	bool impaired; /**< its port keeps packets for later, whoever sends */
+	/** Its port works out the checksums of TCP and UDP; atomic, changed while it is paused. */
+	bool csum;
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;
 	struct rcd_lcores *lcores;

@@ -97,6 +97,21 @@ ethdev_take_jumbo(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint
 		RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX);
 }
 
+/*
+ * Of the kernel's frames, whose stack then need not look at all bytes; RoCE has no such sums. A
+ * kernel knows no half: both or none.
+ */
+static void
+ethdev_take_csum(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint64_t *offloads)
+{
+	const uint64_t sums = RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+	bool take = dev->conf.kernel[0] != '\0' && (info->tx_offload_capa & sums) == sums;
+
+	if (take)
+		*offloads |= sums;
+	__atomic_store_n(&dev->lport.csum, take, __ATOMIC_RELAXED);
+}
+
 static int
 ethdev_setup_queues(struct rcd_dev *dev)
 {
@@ -129,6 +144,7 @@ ethdev_configure(struct rcd_dev *dev, const struct rte_eth_dev_info *info)
 	lport->queues = queues;
 	lport->exception_queue = dev->steer.kind == RCD_STEER_FLOW ? lport->queues : 0;
 	rcd_steer_configure(dev, info, &conf);
+	ethdev_take_csum(dev, info, &conf.txmode.offloads);
 	err = ethdev_take_jumbo(dev, info, &conf.rxmode.offloads);
 	if (err == 0)
 		err = rte_eth_dev_configure(

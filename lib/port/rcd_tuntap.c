@@ -13,6 +13,7 @@
 #include <linux/if_link.h>
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <poll.h>
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "rcd_counter.h"
+#include "rcd_csum.h"
 #include "rcd_dev.h"
 #include "rcd_ethdev.h"
 #include "rcd_exception.h"
@@ -65,13 +67,15 @@ struct rcd_tuntap {
 static bool
 tuntap_write(struct rcd_tuntap *tap, struct rte_mbuf **mbuf)
 {
-	struct iovec parts[SEGMENTS];
-	int count = 0;
+	/* It says nothing of sums: the kernel does not believe a TAP that says they are right. */
+	struct virtio_net_hdr hdr = { .flags = 0 };
+	struct iovec parts[1 + SEGMENTS] = { { &hdr, sizeof(hdr) } };
+	int count = 1;
 
 	if (((*mbuf)->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && rte_vlan_insert(mbuf) != 0)
 		return false;
 	for (struct rte_mbuf *seg = *mbuf; seg != NULL; seg = seg->next) {
-		if (count == SEGMENTS)
+		if (count == 1 + SEGMENTS)
 			return false;
 		parts[count].iov_base = rte_pktmbuf_mtod(seg, void *);
 		parts[count++].iov_len = rte_pktmbuf_data_len(seg);
@@ -93,21 +97,51 @@ tuntap_to_kernel(struct rcd_tuntap *tap)
 	return count;
 }
 
+/* What the kernel left to do of a sum, or who does it. @return false: nobody can */
+static bool
+tuntap_take_csum(
+	struct rcd_tuntap *tap, struct rte_mbuf *mbuf, size_t len, const struct virtio_net_hdr *hdr)
+{
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	struct rcd_csum_layout layout;
+
+	if (hdr->gso_type != VIRTIO_NET_HDR_GSO_NONE)
+		return false; /* it was not asked for */
+	if (!(hdr->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
+		return true;
+	if (!__atomic_load_n(&tap->lport->csum, __ATOMIC_RELAXED) ||
+		!rcd_csum_layout(frame, len, hdr->csum_start, hdr->csum_offset, &layout))
+		return rcd_csum_finish(frame, len, hdr->csum_start, hdr->csum_offset);
+	mbuf->l2_len = layout.l2_len;
+	mbuf->l3_len = layout.l3_len;
+	mbuf->ol_flags |= (layout.ipv6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4) |
+		(layout.udp ? RTE_MBUF_F_TX_UDP_CKSUM : RTE_MBUF_F_TX_TCP_CKSUM);
+	return true;
+}
+
 /* One frame of the kernel's. @return NULL: none, one that was dropped, nothing to put it into */
 static struct rte_mbuf *
 tuntap_read(struct rcd_tuntap *tap)
 {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(tap->pool);
+	struct virtio_net_hdr hdr;
+	struct iovec parts[2] = { { &hdr, sizeof(hdr) } };
 	ssize_t len;
 
 	if (mbuf == NULL)
 		return NULL;
-	len = read(tap->fd, rte_pktmbuf_mtod(mbuf, void *), rte_pktmbuf_tailroom(mbuf));
+	parts[1].iov_base = rte_pktmbuf_mtod(mbuf, void *);
+	parts[1].iov_len = rte_pktmbuf_tailroom(mbuf);
+	len = readv(tap->fd, parts, 2) - (ssize_t)sizeof(hdr);
+	if (len <= 0) {
+		rte_pktmbuf_free(mbuf);
+		return NULL;
+	}
 	/* A netdev's MTU is longer for a moment when its owner wants what the port can't do. */
-	if (len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN))
+	if (len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN) ||
+		!tuntap_take_csum(tap, mbuf, (size_t)len, &hdr)) {
 		rcd_counter_add(
 			rcd_lport_carrier_counters(tap->lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
-	if (len <= 0 || len > (ssize_t)(tap->mtu_max + RCD_ETH_TWO_TAGS_LEN)) {
 		rte_pktmbuf_free(mbuf);
 		return NULL;
 	}
@@ -197,8 +231,11 @@ tuntap_start(struct rcd_tuntap *tap)
 static int
 tuntap_make(struct rcd_tuntap *tap, const uint8_t *mac)
 {
-	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR };
 	struct ifreq address = { .ifr_hwaddr.sa_family = ARPHRD_ETHER };
+	unsigned long offloads =
+		__atomic_load_n(&tap->lport->csum, __ATOMIC_RELAXED) ? TUN_F_CSUM : 0;
+	int hdr_len = sizeof(struct virtio_net_hdr);
 
 	tap->fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (tap->fd < 0)
@@ -206,12 +243,14 @@ tuntap_make(struct rcd_tuntap *tap, const uint8_t *mac)
 	memcpy(request.ifr_name, tap->name, sizeof(request.ifr_name));
 	if (ioctl(tap->fd, TUNSETIFF, &request) != 0)
 		return -errno;
+	if (ioctl(tap->fd, TUNSETVNETHDRSZ, &hdr_len) != 0)
+		return -errno;
 	/* At once: udev has a MAC of its own for what it finds with the kernel's random one. */
 	memcpy(address.ifr_hwaddr.sa_data, mac, RCD_MAC_LEN);
 	if (ioctl(tap->fd, SIOCSIFHWADDR, &address) != 0)
 		return -errno;
 	/* One that was there may have promised its last owner's help with checksums. */
-	return ioctl(tap->fd, TUNSETOFFLOAD, 0) == 0 ? 0 : -errno;
+	return ioctl(tap->fd, TUNSETOFFLOAD, offloads) == 0 ? 0 : -errno;
 }
 
 static struct ifinfomsg *
@@ -362,8 +401,12 @@ rcd_tuntap_close(struct rcd_dev *dev)
 	else if (tap->pool != NULL)
 		RCD_LOG(WARNING, "%s: its port keeps buffers of %s: their memory is lost",
 			dev->conf.name, tap->name);
-	if (tap->fd >= 0)
+	if (tap->fd >= 0) {
+		/* One that was there stays, and its next owner may work out no sums. */
+		if (ioctl(tap->fd, TUNSETOFFLOAD, 0) != 0)
+			RCD_LOG(DEBUG, "%s: offloads: %s", tap->name, strerror(errno));
 		close(tap->fd);
+	}
 	dev->tuntap = NULL;
 	dev->ifindex = 0;
 	free(tap);

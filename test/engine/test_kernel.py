@@ -107,13 +107,108 @@ def sends(space, dev, frame):
         '''))
 
 
+def internet_sum(data):
+    """RFC 1071."""
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return struct.pack('>H', 0xffff - total)
+
+
+def sends_without_sum(space, dev, frame, start, offset):
+    """A frame whose sender leaves the sum from start on to the netdev (packet(7),
+    PACKET_VNET_HDR)."""
+    header = struct.pack('=BBHHHH', 1, 0, 0, 0, start, offset)
+    run('ip', 'netns', 'exec', space, sys.executable, '-c', textwrap.dedent(f'''
+        import socket
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        sock.setsockopt(263, 15, 1)
+        sock.bind(('{dev}', 0))
+        sock.send(bytes.fromhex('{(header + frame).hex()}'))
+        '''))
+
+
+def udp_echo(node):
+    """Of all lengths that matter to sums, by both versions: a kernel drops those that are wrong."""
+    server = subprocess.Popen(
+        ['ip', 'netns', 'exec', node.b, sys.executable, '-c', textwrap.dedent('''
+            import socket
+            sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+            sock.bind(('::', 5003))
+            print('ready', flush=True)
+            while True:
+                data, peer = sock.recvfrom(2000)
+                sock.sendto(data[::-1], peer)
+            ''')], stdout=subprocess.PIPE, text=True)
+    try:
+        tap.equal(server.stdout.readline(), 'ready\n', 'the server')
+        said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
+            import os, socket
+            for family, peer in ((socket.AF_INET, '{PEER}'), (socket.AF_INET6, '{PEER6}')):
+                sock = socket.socket(family, socket.SOCK_DGRAM)
+                sock.settimeout(5)
+                for size in (0, 1, 2, 17, 18, 19, 500, 1399, 1400):
+                    data = os.urandom(size)
+                    for _ in range(3):
+                        sock.sendto(data, (peer, 5003))
+                        try:
+                            got = sock.recv(2000)
+                            break
+                        except TimeoutError:
+                            got = None
+                    assert got == data[::-1], (peer, size, got)
+            print('all')
+            '''))
+        tap.equal(said, 'all\n', 'datagrams')
+    finally:
+        server.kill()
+        server.wait()
+
+
+@of_frames
+def sums_are_left_to_a_port_that_offers_them():
+    """TCP's and UDP's, by IPv4 and IPv6; and those that no port knows are worked out."""
+    def test(node):
+        tcp_bytes(node, 4 << 20)
+        udp_echo(node)
+        left = node.counter('from_kernel_csum')
+        tap.true(left > 1000, left)
+        # Of a protocol of its own: nobody but its sender knows where its sum is.
+        own = b'own\0\0\0' + 20 * b'\x12\x34' + b'odd'
+        whole = own[:4] + internet_sum(own) + own[6:]
+        for name, kind in (('unknown', '88b5'), ('tagged', '8100000c88b5')):
+            # No sum begins before where an IP header would end, says the kernel.
+            head = bytes.fromhex('ffffffffffff0200000000ee' + kind) + bytes(24)
+            heard = hears(node.b, 'vb', whole)
+            tap.equal(heard.stdout.readline(), 'ready\n', name)
+            sends_without_sum(node.a, 'r0k', head + own, len(head), 4)
+            tap.equal(heard.stdout.readline(), 'heard\n', name)
+            heard.wait()
+        tap.equal(node.counter('from_kernel_drop'), 0, 'from_kernel_drop')
+        # What is asked for stays so when the port is set up anew.
+        node.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
+        before = node.counter('from_kernel_csum')
+        udp_echo(node)
+        tap.true(node.counter('from_kernel_csum') > before, 'after a reset')
+    on_impaired(test, 'csum=1')
+
+
+@of_frames
+def sums_of_a_port_that_offers_none():
+    def test(node):
+        tcp_bytes(node, 1 << 20)
+        udp_echo(node)
+        tap.equal(node.counter('from_kernel_csum'), 0, 'left to the port')
+        tap.equal(node.counter('from_kernel_drop'), 0, 'from_kernel_drop')
+    on_node(test)
+
+
 def somebody_elses_roce():
     """IPv4 and UDP headers of a packet for port 4791 of an address that is not the device's."""
     ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 128, 0, 0, 64, 17, 0, bytes((192, 168, 1, 2)),
                      bytes((192, 168, 1, 77)))
-    total = sum(struct.unpack('>10H', ip))
-    total = (total & 0xffff) + (total >> 16)
-    return ip[:10] + struct.pack('>H', 0xffff - total) + ip[12:] + \
+    return ip[:10] + internet_sum(ip) + ip[12:] + \
         struct.pack('>HHHH', 49152, 4791, 108, 0)
 
 

@@ -55,6 +55,7 @@ impair_args_again(struct impair_args *args, const struct impair_args *now)
 	args->vlans_off = now->vlans_off;
 	args->promiscuous = now->promiscuous;
 	args->pause = now->pause;
+	args->csum = now->csum;
 	args->lost = now->lost;
 }
 
@@ -65,7 +66,7 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
 		args->flow == other->flow && args->groups == other->groups &&
 		args->vlans == other->vlans && args->vlans_off == other->vlans_off &&
 		args->promiscuous == other->promiscuous && args->pause == other->pause &&
-		args->lost == other->lost;
+		args->csum == other->csum && args->lost == other->lost;
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -124,6 +125,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "vlans_off", 0, 1, .flag = &args->vlans_off },
 		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
 		{ "pause", 0, 1, .flag = &args->pause },
+		{ "csum", 0, 1, .flag = &args->csum },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
 	};
 	unsigned long long number;
@@ -190,7 +192,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
 		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups", "vlans",
-		"vlans_off", "promiscuous", "pause", "lost", NULL };
+		"vlans_off", "promiscuous", "pause", "csum", "lost", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

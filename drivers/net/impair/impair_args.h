@@ -58,6 +58,7 @@ struct impair_args {
 	bool vlans_off;  /**< but all when its filter is switched off, which is not so at first */
 	bool promiscuous; /**< it knows that mode */
 	bool pause;       /**< PAUSE frames can be set */
+	bool csum;        /**< it works out sums of TCP and UDP that are left to it */
 	enum impair_lost lost;
 	bool rx; /**< received packets are impaired */
 	bool tx; /**< sent ones are */
@@ -79,7 +80,7 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
  * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1,remove=1,link=0,segment=48,
- * strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,lost=missed|buffer|error.
+ * strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,csum=1,lost=missed|buffer|error.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

@@ -15,6 +15,7 @@
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
 
+#include "impair_csum.h"
 #include "impair_dev.h"
 #include "impair_lane.h"
 #include "impair_nic.h"
@@ -79,6 +80,8 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	rte_spinlock_lock(&lane->lock);
 	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
+		if (queue->dev->args.csum)
+			impair_csum_finish(mbufs[taken]);
 		impair_lane_take(lane, mbufs[taken++], now);
 		if (lane->held_count > 0)
 			impair_lane_release(lane, now);
@@ -86,6 +89,17 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	impair_ethdev_drain(queue);
 	rte_spinlock_unlock(&lane->lock);
 	return taken;
+}
+
+/* What its own sums take, or what the wrapped port wants of its. */
+static uint16_t
+impair_ethdev_tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t count)
+{
+	const struct impair_queue *queue = arg;
+
+	return queue->dev->args.csum
+		? impair_csum_prepare(mbufs, count)
+		: rte_eth_tx_prepare(queue->port_id, queue->index, mbufs, count);
 }
 
 /* A sender that has nothing to send does not call: what it gave before goes in its time. */
@@ -198,6 +212,8 @@ impair_ethdev_configure(struct rte_eth_dev *eth)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->args.vlans != 0)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+	if (dev->args.csum)
+		conf.txmode.offloads &= ~IMPAIR_CSUM_OFFLOADS;
 	if (dev->nic != NULL) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
@@ -368,6 +384,8 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->args.vlans != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+	if (dev->args.csum)
+		info->tx_offload_capa |= IMPAIR_CSUM_OFFLOADS;
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
 		info->rx_desc_lim.nb_max = info->tx_desc_lim.nb_max = (uint16_t)dev->args.ring;
@@ -459,7 +477,7 @@ rcd_pmd_impair_set(uint16_t port_id, const char *args, char *error, size_t error
 	if (!impair_args_same(&next, &dev->args)) {
 		snprintf(error, error_len,
 			"the wrapped port, queues, flow, groups, vlans, vlans_off, promiscuous, "
-			"pause and lost can't be changed");
+			"pause, csum and lost can't be changed");
 		return -EINVAL;
 	}
 	impair_ethdev_take_args(dev, &next);
@@ -537,6 +555,7 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	eth->dev_ops = &impair_ops;
 	eth->rx_pkt_burst = impair_ethdev_rx_burst;
 	eth->tx_pkt_burst = impair_ethdev_tx_burst;
+	eth->tx_pkt_prepare = impair_ethdev_tx_prepare;
 	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
 		rte_eth_dev_callback_register(
 			dev->port_id, forwarded[i], impair_ethdev_forward_event, eth);
@@ -569,4 +588,5 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
 	"strip=<0|1> "
-	"groups=<int> vlans=<int> promiscuous=<0|1> pause=<0|1> lost=missed|buffer|error");
+	"groups=<int> vlans=<int> promiscuous=<0|1> pause=<0|1> csum=<0|1> "
+	"lost=missed|buffer|error");

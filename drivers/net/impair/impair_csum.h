@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A NIC that works out checksums of TCP and UDP when it is asked to (DPDK, mbuf library, "Meta
+ * Information"): of frames in one piece, from the end of the IP header on, over what stands there,
+ * which is to be the pseudo header's sum.
+ */
+#ifndef IMPAIR_CSUM_H
+#define IMPAIR_CSUM_H
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <stdint.h>
+
+#define IMPAIR_CSUM_OFFLOADS (RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
+
+/** Put sums of pseudo headers there. @return how many it can do; rte_errno: why not the next */
+uint16_t
+impair_csum_prepare(struct rte_mbuf **mbufs, uint16_t count);
+
+/** The sum, if the frame asks for one: it does no more. One that lies about itself is left. */
+void
+impair_csum_finish(struct rte_mbuf *mbuf);
+
+#endif /* IMPAIR_CSUM_H */
