@@ -19,7 +19,7 @@
 #include "rcd_tap.h"
 
 #define BUFFERS 255
-#define TRAITS  "groups=2,vlans=2,promiscuous=0,pause=1,lost=buffer"
+#define TRAITS  "groups=2,vlans=2,promiscuous=0,pause=1,csum=1,lost=buffer"
 
 static struct rte_mempool *pool;
 static uint16_t port;
