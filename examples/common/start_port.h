@@ -1,18 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A port of a program's own, started with one queue to receive from, as simple programs do it.
+ * A port of a program's own, started with one queue to receive from, as simple programs do it: it
+ * hears all frames, or those for its MAC and for groups.
  */
 #ifndef START_PORT_H
 #define START_PORT_H
 
 #include <rte_ethdev.h>
+#include <stdbool.h>
+
+#define START_PORT_DESCRIPTORS 1024
+
+/* Ports of sockets and the like have others' as well, whatever they are told. */
+static inline uint16_t
+start_port_filter(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count,
+	uint16_t max, void *arg)
+{
+	struct rte_ether_addr mac;
+	uint16_t kept = 0;
+
+	(void)queue;
+	(void)max;
+	(void)arg;
+	if (rte_eth_macaddr_get(port, &mac) != 0)
+		return count;
+	for (uint16_t i = 0; i < count; i++) {
+		const struct rte_ether_addr *to =
+			rte_pktmbuf_mtod(mbufs[i], const struct rte_ether_addr *);
+
+		if (rte_is_unicast_ether_addr(to) && !rte_is_same_ether_addr(to, &mac))
+			rte_pktmbuf_free(mbufs[i]);
+		else
+			mbufs[kept++] = mbufs[i];
+	}
+	return kept;
+}
 
 static inline int
-start_port(uint16_t port, uint16_t tx_queues, struct rte_mempool *pool)
+start_port(uint16_t port, uint16_t tx_queues, struct rte_mempool *pool, bool all)
 {
 	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
-	uint16_t rx = 1024, tx = 1024;
+	uint16_t rx = START_PORT_DESCRIPTORS, tx = START_PORT_DESCRIPTORS;
 
 	if (rte_eth_dev_configure(port, 1, tx_queues, &conf) != 0 ||
 		rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx) != 0 ||
@@ -21,7 +50,10 @@ start_port(uint16_t port, uint16_t tx_queues, struct rte_mempool *pool)
 	for (uint16_t i = 0; i < tx_queues; i++)
 		if (rte_eth_tx_queue_setup(port, i, tx, SOCKET_ID_ANY, NULL) != 0)
 			return -1;
-	rte_eth_promiscuous_enable(port);
+	if (all)
+		rte_eth_promiscuous_enable(port);
+	else if (rte_eth_add_rx_callback(port, 0, start_port_filter, NULL) == NULL)
+		return -1;
 	return rte_eth_dev_start(port);
 }
 

@@ -34,15 +34,14 @@
 
 #include "start_port.h"
 
-#define BUFFERS 16383
+#define CACHE   256
 #define PORTS   8
 #define ROUTES  64
 #define WORKERS 16
 
 struct route {
 	uint32_t prefix;
-	uint16_t port;
-	uint8_t len;
+	uint16_t port, len;
 	struct rte_ether_hdr eth;
 };
 
@@ -74,8 +73,11 @@ on_signal(int signo)
 static void
 start_ports(struct router *router)
 {
-	struct rte_mempool *pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256,
-		RTE_CACHE_LINE_SIZE, RTE_PKTMBUF_HEADROOM + 9216, SOCKET_ID_ANY);
+	uint32_t rings =
+		rte_eth_dev_count_avail() * START_PORT_DESCRIPTORS * (1u + router->worker_count);
+	struct rte_mempool *pool =
+		rte_pktmbuf_pool_create("ports", rings + (1u + router->worker_count) * 4 * CACHE,
+			CACHE, RTE_CACHE_LINE_SIZE, RTE_PKTMBUF_HEADROOM + 9216, SOCKET_ID_ANY);
 
 	router->ports = RTE_MIN(rte_eth_dev_count_avail(), PORTS);
 	if (router->ports == 0 || pool == NULL || router->worker_count > WORKERS)
@@ -85,7 +87,7 @@ start_ports(struct router *router)
 			.port_id = port, .num_rx_queues = 1, .num_tx_queues = router->worker_count
 		};
 
-		if (start_port(port, router->worker_count, pool) != 0 ||
+		if (start_port(port, router->worker_count, pool, false) != 0 ||
 			rte_node_eth_config(&nodes, 1, router->worker_count) != 0)
 			rte_exit(1, "port %u does not start\n", port);
 	}
@@ -134,10 +136,19 @@ make_graph(struct router *router, uint16_t index)
 	worker->graph = rte_graph_lookup(worker->name);
 }
 
-/* The tables are there when the first graph is. */
+/* The tables are there when the first graph is. What is for the router itself goes nowhere. */
 static void
 make_routes(struct router *router)
 {
+	for (uint32_t i = 0; i < PORTS * RCD_DEV_ADDRS_MAX; i++) {
+		const struct rcd_dev_conf *conf = &router->conf[i / RCD_DEV_ADDRS_MAX];
+		const struct rcd_gid *gid = &conf->addrs[i % RCD_DEV_ADDRS_MAX].gid;
+		const uint8_t *ip = gid->raw + 12;
+
+		if (i % RCD_DEV_ADDRS_MAX < conf->addr_count && rcd_gid_is_ipv4(gid))
+			rte_node_ip4_route_add(RTE_IPV4(ip[0], ip[1], ip[2], ip[3]), 32, 0,
+				RTE_NODE_IP4_LOOKUP_NEXT_PKT_DROP);
+	}
 	for (uint16_t i = 0; i < router->route_count; i++) {
 		struct route *route = &router->routes[i];
 
@@ -229,9 +240,9 @@ parse_route(struct router *router, const char *text)
 	struct ether_addr hop;
 
 	if (router->route_count == ROUTES ||
-		sscanf(text, "%31[^/]/%hhu,%hu,%31s", prefix, &route->len, &route->port, mac) !=
-			4 ||
-		inet_pton(AF_INET, prefix, &route->prefix) != 1 || ether_aton_r(mac, &hop) == NULL)
+		sscanf(text, "%31[^/]/%hu,%hu,%31s", prefix, &route->len, &route->port, mac) != 4 ||
+		route->len > 32 || inet_pton(AF_INET, prefix, &route->prefix) != 1 ||
+		ether_aton_r(mac, &hop) == NULL)
 		return -1;
 	route->prefix = rte_be_to_cpu_32(route->prefix);
 	memcpy(&route->eth.dst_addr, &hop, sizeof(hop));

@@ -285,8 +285,8 @@ main(int argc, char **argv)
 	pool = rte_pktmbuf_pool_create(
 		"ports", 16383, 256, 0, RTE_PKTMBUF_HEADROOM + LONGEST, SOCKET_ID_ANY);
 	snprintf(error, sizeof(error), "no two ports that start");
-	if (pool == NULL || start_port(CAPTURED, 1, pool) != 0 ||
-		start_port(NETWORK, 1, pool) != 0 || make_device(&dev, error, sizeof(error)) != 0)
+	if (pool == NULL || start_port(CAPTURED, 1, pool, true) != 0 ||
+		start_port(NETWORK, 1, pool, false) != 0 || make_device(&dev, error, sizeof(error)) != 0)
 		fprintf(stderr, "inline-sink: %s\n", error);
 	else if (prepare(pool, argv[used + 2]) >= 0)
 		status = run() != 0;

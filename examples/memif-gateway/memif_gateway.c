@@ -269,7 +269,7 @@ main(int argc, char **argv)
 	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
 	for (uint16_t port = 0; pool != NULL && port < PORTS && rte_eth_dev_is_valid_port(port);
 		port++)
-		gateway.ports += start_port(port, 1, pool) == 0;
+		gateway.ports += start_port(port, 1, pool, true) == 0;
 	if (gateway.ports > 0 && rte_eth_macaddr_get(0, &mac) == 0) {
 		gateway.outer.eth.src_addr = mac;
 		if ((dev.given & 1u << RCD_LINK_KEY_MAC) == 0)

@@ -103,7 +103,7 @@ main(int argc, char **argv)
 	for (uint32_t i = 0; i < TABLE; i++)
 		table[i] = (uint8_t)(i * 31 + i / 256 * 7);
 	pool = rte_pktmbuf_pool_create("packets", 4095, 256, 0, 2304, SOCKET_ID_ANY);
-	if (pool == NULL || start_port(0, 1, pool) != 0 || wait_link(0) != 0) {
+	if (pool == NULL || start_port(0, 1, pool, true) != 0 || wait_link(0) != 0) {
 		fprintf(stderr, "generator: its port does not start\n");
 		return 1;
 	}

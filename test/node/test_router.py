@@ -13,9 +13,11 @@ between a daemon and the router's engine.
     test_router.py ROCADED LIBIBVERBS GRAPH_ROUTER
 """
 import contextlib
+import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 
@@ -177,6 +179,48 @@ def others_went_through():
     STACK.callback(print, f'# {out.strip()} datagrams there and back')
 
 
+def sends(frame):
+    """From the sender's network, by a program that makes frames itself."""
+    done('ip', 'netns', 'exec', SPACES[0], sys.executable, '-c',
+         'import socket; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); '
+         f's.bind(("host", 0)); s.send(bytes.fromhex("{frame.hex()}"))')
+
+
+def datagram(to_mac, to):
+    """IPv4 and UDP, without a sum of the latter."""
+    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 48, 0, 0, 64, 17, 0, bytes((10, 2, 0, 2)), to)
+    total = sum(struct.unpack('>10H', ip))
+    total = (total & 0xffff) + (total >> 16)
+    return bytes.fromhex(to_mac.replace(':', '') + MAC.format(0).replace(':', '') + '0800') + \
+        ip[:10] + struct.pack('>H', 0xffff - total) + ip[12:] + \
+        struct.pack('>HHHH', 9, 9, 28, 0) + bytes(20)
+
+
+@tap.test
+def what_is_not_to_be_forwarded():
+    """Frames for other MACs are none of its business; what is for its addresses, no RoCE, ends."""
+    def forwarded():
+        before = said('router').count('pkt_drop')
+        running['router'].send_signal(signal.SIGUSR1)
+        tap.wait_until('a table', lambda: said('router').count('pkt_drop') > before)
+        objs = objects(said('router'))
+        return objs['ip4_rewrite'], objs['pkt_drop']
+
+    ENDS.check()
+    router = run('ip', 'netns', 'exec', SPACES[0], 'ip', '-j', 'neigh', 'show', '10.2.0.1').stdout
+    mac = json.loads(router)[0]['lladdr']
+    before = forwarded()
+    for to in ((10, 3, 0, 1), (10, 2, 0, 1)):
+        sends(datagram(mac, bytes(to)))
+    tap.wait_until('two dropped', lambda: forwarded() == (before[0], before[1] + 2))
+    for _ in range(3):
+        sends(datagram('02:00:00:00:0c:77', bytes((10, 3, 0, 9))))
+    # Nobody has that address: no answer comes back.
+    sends(datagram(mac, bytes((10, 3, 0, 9))))
+    tap.wait_until('one forwarded', lambda: forwarded()[0] > before[0])
+    tap.equal(forwarded(), (before[0] + 1, before[1] + 2), 'forwarded, dropped')
+
+
 def objects(text):
     """Of the last table: by node."""
     rows = [line.split('|') for line in text.splitlines() if line.startswith('|')]
@@ -211,7 +255,8 @@ def what_it_refuses():
             (2, 'see the comment', 'more'), (2, 'see the comment', '--address', '99,10.0.0.1/24'),
             (2, 'a list of ADDRESS', '--address', '0,x'), (2, 'see the', '--route', '10.0.0.0/8,0'),
             (1, 'no such port', '--address', '5,10.0.0.1/24'),
-            (1, 'no such port or prefix', '--route', '10.0.0.0/40,0,02:00:00:00:00:01'),
+            (2, 'see the comment', '--route', '10.0.0.0/40,0,02:00:00:00:00:01'),
+            (2, 'see the comment', '--route', '10.0.0.0/264,0,02:00:00:00:00:01'),
             (1, 'no such port or prefix', '--route', '10.0.0.0/8,3,02:00:00:00:00:01')):
         result = subprocess.run(
             [ROUTER, *EAL, '-l', '0', '--no-shconf', '--vdev', 'net_null0', '--', '--socket',
