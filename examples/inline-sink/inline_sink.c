@@ -3,11 +3,9 @@
  * @file
  * A capture appliance: what comes in by the first port is written into a ring of another machine,
  * by RDMA over the second. A burst is one WRITE of buffers as the port filled them. What the ring
- * has no room for stays in the port, which drops and counts it.
+ * has no room for stays in the port, which drops and counts it. The other end: collector.c.
  *
  *   inline-sink [EAL OPTIONS] -- 10.0.0.2/24 192.0.2.1:4000
- *
- * The other end is collector.c. How records lie: ring.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -286,7 +284,8 @@ main(int argc, char **argv)
 		"ports", 16383, 256, 0, RTE_PKTMBUF_HEADROOM + LONGEST, SOCKET_ID_ANY);
 	snprintf(error, sizeof(error), "no two ports that start");
 	if (pool == NULL || start_port(CAPTURED, 1, pool, true) != 0 ||
-		start_port(NETWORK, 1, pool, false) != 0 || make_device(&dev, error, sizeof(error)) != 0)
+		start_port(NETWORK, 1, pool, false) != 0 ||
+		make_device(&dev, error, sizeof(error)) != 0)
 		fprintf(stderr, "inline-sink: %s\n", error);
 	else if (prepare(pool, argv[used + 2]) >= 0)
 		status = run() != 0;

@@ -255,8 +255,9 @@ main(int argc, char **argv)
 	struct rcd_engine_conf conf;
 	struct rte_ether_addr mac;
 	struct rte_mempool *pool;
-	char error[256] = "no port of the program's own starts";
+	char error[256] = "not all ports start, or there is none";
 	int used = rte_eal_init(argc, argv);
+	uint16_t ports;
 
 	if (used < 0)
 		return 1;
@@ -267,10 +268,11 @@ main(int argc, char **argv)
 	if (parse(&gateway, argc - used, argv + used, &conf, &dev) != 0)
 		return 2;
 	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
-	for (uint16_t port = 0; pool != NULL && port < PORTS && rte_eth_dev_is_valid_port(port);
-		port++)
-		gateway.ports += start_port(port, 1, pool, true) == 0;
-	if (gateway.ports > 0 && rte_eth_macaddr_get(0, &mac) == 0) {
+	ports = RTE_MIN(rte_eth_dev_count_avail(), PORTS);
+	while (pool != NULL && gateway.ports < ports &&
+		start_port(gateway.ports, 1, pool, true) == 0)
+		gateway.ports++;
+	if (ports > 0 && gateway.ports == ports && rte_eth_macaddr_get(0, &mac) == 0) {
 		gateway.outer.eth.src_addr = mac;
 		if ((dev.given & 1u << RCD_LINK_KEY_MAC) == 0)
 			memcpy(dev.mac, &mac, sizeof(dev.mac));
