@@ -4,9 +4,10 @@
 and headers, library and version map say the same.
 
 Method: "meson install" into a scratch folder, of which nothing but the installed files is used
-then: program.c is built outside of the tree, by C and by C++, and clients use its engine. Each
-header is compiled alone by both, with all warnings. What the library exports is compared with its
-map and with what the headers declare. doxygen reads the headers, and finds faults that are put in.
+then: program.c is built outside of the tree, by C and by C++, and clients use its engine; so are
+the examples with an engine in them, by C. Each header is compiled alone by both, with all
+warnings. What the library exports is compared with its map and with what the headers declare.
+doxygen reads the headers, and finds faults that are put in.
 
     test_sdk.py MESON BUILD_FOLDER
 """
@@ -200,6 +201,35 @@ def headers_alone(tool, language, standard, gnu):
 for words in LANGUAGES:
     tap.add(f'program_runs_{words[1]}', lambda words=words: program_runs(*words[:2]))
     tap.add(f'headers_alone_{words[1]}', lambda words=words: headers_alone(*words))
+
+
+# What a reader takes in at one sitting.
+EXAMPLE_LINES = 300
+# Beside what pkg-config says of the engine: the other end of a ring is a program with verbs.
+EXAMPLES = {
+    'graph-router': ('graph_router.c',), 'memif-gateway': ('memif_gateway.c',),
+    'inline-sink': ('inline_sink.c', 'meet.c')}
+
+
+def example_builds(name, sources):
+    """In a folder of its own, with what examples have in common, and nothing else of the tree."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in (*(ROOT / 'examples' / name).glob('*.[ch]'),
+                     *(ROOT / 'examples/common').glob('*.h')):
+            shutil.copy(path, folder)
+        run(compiler('cc'), *WARNINGS[:2], '-Werror', '-DALLOW_EXPERIMENTAL_API', *sources,
+            *INSTALLED.flags('--cflags', '--libs'), '-o', 'example', cwd=folder)
+        # It is linked with the library that was installed, and finds its way to EAL.
+        done = subprocess.run(['./example', '--help'], cwd=folder, env=INSTALLED.env, text=True,
+                              capture_output=True, timeout=60, check=False)
+        tap.true('EAL common options' in done.stdout, f'{name}: {done.stdout}{done.stderr}')
+    for source in sources:
+        lines = len((ROOT / 'examples' / name / source).read_text().splitlines())
+        tap.true(lines <= EXAMPLE_LINES, f'{source}: {lines} lines')
+
+
+for name in EXAMPLES:
+    tap.add(f'example_{name}', lambda name=name: example_builds(name, EXAMPLES[name]))
 
 
 @tap.test
