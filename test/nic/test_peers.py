@@ -22,7 +22,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent),
                 str(pathlib.Path(__file__).parents[1] / 'interop')]
@@ -312,16 +311,27 @@ def unplugged():
     guest = node.guest
     guest.must(f'({watch}) >/run/lab/events 2>&1 </dev/null &')
     tap.wait_until('a watch', lambda: 'event' in guest.run('cat /run/lab/events').stdout, LIMIT)
-    traffic = [subprocess.Popen(side.command(words), stdout=subprocess.DEVNULL, env=lab.ENV,
-                                stderr=subprocess.DEVNULL)
-               for side, words in ((peer, f'ib_write_bw -d {peer.device} -x 1 -F -D 60'),)]
-    time.sleep(5)
-    traffic.append(subprocess.Popen(
-        guest.command(f'{node.variables()} ib_write_bw -d roce0 -x 1 -F -D 60 {GUEST}'),
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=lab.ENV))
+
+    def start(side, words, errors):
+        return subprocess.Popen(side.command(words), stdout=subprocess.DEVNULL, stderr=errors,
+                                env=lab.ENV)
+
+    def client():
+        return start(guest, f'{node.variables()} ib_write_bw -d roce0 -x 1 -F -D 60 {GUEST}',
+                     subprocess.PIPE)
+
+    def moves():
+        """It moves data; one that came before its server comes again."""
+        if traffic[1].poll() is not None:
+            traffic[1].communicate()
+            traffic[1] = client()
+        return node.counters()['sent_pkts'] > sent + 1000
+
+    traffic = [start(peer, f'ib_write_bw -d {peer.device} -x 1 -F -D 60', subprocess.DEVNULL)]
     try:
         sent = node.counters()['sent_pkts']
-        tap.wait_until('traffic', lambda: node.counters()['sent_pkts'] > sent + 1000, LIMIT)
+        traffic.append(client())
+        tap.wait_until('traffic', moves, LIMIT)
         guest.monitor('device_del', id='nic0')
         tap.wait_until('no NIC', lambda: guest.run(f'test -e /sys/bus/pci/devices/{NIC}'
                                                    ).returncode == 1, LIMIT)
