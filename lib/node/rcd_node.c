@@ -221,6 +221,50 @@ node_find_port(uint16_t port_id)
 	return NULL;
 }
 
+static bool
+node_is_in(const char *graph, rte_node_t node)
+{
+	const char *name = rte_node_id_to_name(node);
+
+	return name != NULL && rte_graph_node_get_by_name(graph, name) != NULL;
+}
+
+/* Whether a graph has what a device's nodes are looked up for, when it is created. */
+static bool
+node_has_port(const char *graph, const struct node_port *port)
+{
+	return node_is_in(graph, port->classify) || node_is_in(graph, port->rx);
+}
+
+/* Graphs are asked by their names: numbers are given twice. */
+static bool
+node_is_held(const char *graph)
+{
+	if (node_is_in(graph, node_reg_poll.id) || node_is_in(graph, node_reg_classify.id) ||
+		node_is_in(graph, node_reg_rx.id))
+		return true;
+	for (uint16_t i = 0; i < node_port_count; i++)
+		if (node_has_port(graph, &node_ports[i]))
+			return true;
+	return false;
+}
+
+/* Whether any graph would see a device come or go. @param port  NULL: it has no nodes yet */
+static bool
+node_port_is_held(const struct node_port *port)
+{
+	for (uint32_t i = 0; i < RCD_NODE_GRAPHS; i++) {
+		const char *graph = node_graphs[i].name;
+
+		if (node_graphs[i].lcore == NULL)
+			continue;
+		if (node_is_in(graph, node_reg_poll.id) ||
+			(port != NULL && node_has_port(graph, port)))
+			return true;
+	}
+	return false;
+}
+
 /* @return 0 or -errno */
 static int
 node_set_edge(rte_node_t node, rte_edge_t edge, const char *next)
@@ -272,8 +316,12 @@ node_find_or_make(uint16_t port_id, struct node_port **port)
 	int err;
 
 	*port = node_find_port(port_id);
+	if (*port != NULL && (*port)->dev != NULL)
+		return -EEXIST;
+	if (node_port_is_held(*port))
+		return -EBUSY;
 	if (*port != NULL)
-		return (*port)->dev == NULL ? 0 : -EEXIST;
+		return 0;
 	if (node_port_count == RTE_DIM(node_ports))
 		return -ENOSPC;
 	*port = &node_ports[node_port_count];
@@ -317,6 +365,8 @@ rcd_node_del(uint16_t port_id)
 
 	if (port == NULL || port->dev == NULL)
 		return -ENOENT;
+	if (node_port_is_held(port))
+		return -EBUSY;
 	port->dev = NULL;
 	return 0;
 }
@@ -383,6 +433,8 @@ rcd_node_unbind(const char *graph)
 
 	if (bound == NULL)
 		return -ENOENT;
+	if (node_is_held(graph))
+		return -EBUSY;
 	bound->lcore = NULL;
 	return 0;
 }

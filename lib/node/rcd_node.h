@@ -36,7 +36,9 @@
  * rocade_classify-PORT as one of its next ones, in place of rcd_node_insert(). A packet's `port`
  * is not looked at: ports of rings, bonded ones and wrapped ones don't set it to theirs.
  *
- * Threads: one at a time, while no graph is walked that has nodes of what is changed.
+ * Threads: one at a time, while no graph is walked that has nodes of what is changed. Devices come
+ * and go, and graphs are unbound, only when no graph is left that would go on with what was: with
+ * -EBUSY nothing is changed, and the call may be repeated behind rte_graph_destroy().
  */
 #ifndef RCD_NODE_H
 #define RCD_NODE_H
@@ -67,7 +69,8 @@ struct rcd_node_conf {
  * added before it was created, and of no other.
  *
  * @return 0; -EINVAL: no device, or a name too long; -EEXIST: the port has a device; -ENODEV: no
- *         node of the name of `others` or `sent`; -ENOSPC: too many; -ENOMEM
+ *         node of the name of `others` or `sent`; -EBUSY: a bound graph has rocade_poll, or nodes
+ *         of the port; -ENOSPC: too many; -ENOMEM
  */
 int
 rcd_node_add(const struct rcd_node_conf *conf);
@@ -76,7 +79,7 @@ rcd_node_add(const struct rcd_node_conf *conf);
  * Take the device from its nodes, which stay, and let all packets pass. Behind rte_graph_destroy()
  * of all graphs with rocade_poll, wherever they receive, and before rcd_inline_destroy().
  *
- * @return 0 or -ENOENT
+ * @return 0; -ENOENT; -EBUSY: a bound graph has rocade_poll, or nodes of the port
  */
 int
 rcd_node_del(uint16_t port_id);
@@ -104,7 +107,11 @@ rcd_node_insert(uint16_t port_id);
 int
 rcd_node_bind(const char *graph, struct rcd_lcore *lcore);
 
-/** Behind rte_graph_destroy(). @return 0 or -ENOENT */
+/**
+ * Forget whose a graph was. Behind rte_graph_destroy().
+ *
+ * @return 0; -ENOENT; -EBUSY: there is a graph of that name, with nodes that are bound
+ */
 int
 rcd_node_unbind(const char *graph);
 

@@ -36,6 +36,7 @@ __asan_default_options(void)
 struct rcd_engine *engine;
 uint8_t side_timeout = 14;
 bool local_polls;
+void (*local_also)(void);
 
 void
 local_eal(const char *lcores)
@@ -110,6 +111,8 @@ local_turn(void)
 	rcd_engine_step(engine, 0);
 	for (uint32_t i = 0; local_polls && i < ROUNDS * rcd_engine_lcore_count(engine); i++)
 		rcd_lcore_poll(rcd_engine_lcore(engine, i / ROUNDS), rcd_clock_ns(), RCD_BURST_MAX);
+	if (local_also != NULL)
+		local_also();
 }
 
 uint64_t

@@ -63,6 +63,9 @@ local_add(const char *name, const char *peer, const char *addr);
 /** Whether the test's thread polls the lcores: unless there are workers, or a test says so. */
 extern bool local_polls;
 
+/** What the test does besides in each turn: it carries packets. NULL: nothing. */
+extern void (*local_also)(void);
+
 /** A step of the engine, and some rounds of each lcore where the test polls them. */
 void
 local_turn(void);

@@ -197,6 +197,42 @@ routes(void)
 	}
 }
 
+/* What a graph holds is not taken from under it, nor given to it. */
+static void
+held(void)
+{
+	struct rcd_node_conf conf = { .dev = devs[0], .port_id = 9, .sent = "pkt_drop" };
+	const char *pattern = "ethdev_rx-1-1";
+	struct rte_graph_param param = {
+		.socket_id = (int)rte_socket_id(), .nb_node_patterns = 1, .node_patterns = &pattern
+	};
+
+	for (uint16_t port = 0; port < MIX_PORTS; port++)
+		CU_ASSERT_EQUAL(rcd_node_del(port), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_node_add(&conf), -EBUSY);
+	for (uint16_t i = 0; i < MIX_QUEUES; i++)
+		CU_ASSERT_EQUAL(rcd_node_unbind(walkers[i].name), -EBUSY);
+	/* Without rocade_poll, too: of its own port alone. */
+	for (uint16_t i = MIX_QUEUES; i-- > 0;)
+		CU_ASSERT_EQUAL(rte_graph_destroy(rte_graph_from_name(walkers[i].name)), 0);
+	CU_ASSERT_NOT_EQUAL(rte_graph_create(walkers[1].name, &param), RTE_GRAPH_ID_INVALID);
+	CU_ASSERT_EQUAL(rcd_node_unbind(walkers[1].name), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_node_del(1), -EBUSY);
+	CU_ASSERT_EQUAL(rcd_node_del(0), 0);
+	conf = (struct rcd_node_conf){ .dev = devs[0], .port_id = 0 };
+	CU_ASSERT_EQUAL(rcd_node_add(&conf), 0);
+	CU_ASSERT_EQUAL(rte_graph_destroy(rte_graph_from_name(walkers[1].name)), 0);
+	CU_ASSERT_EQUAL(rcd_node_del(1), 0);
+	conf = (struct rcd_node_conf){ .dev = devs[1], .port_id = 1 };
+	CU_ASSERT_EQUAL(rcd_node_add(&conf), 0);
+	for (uint16_t i = 0; i < MIX_QUEUES; i++) {
+		CU_ASSERT_EQUAL(rcd_node_unbind(walkers[i].name), 0);
+		CU_ASSERT_EQUAL(rcd_node_bind(walkers[i].name, walkers[i].lcore), 0);
+		CU_ASSERT_NOT_EQUAL_FATAL(create_graph(i), RTE_GRAPH_ID_INVALID);
+		walkers[i].graph = rte_graph_lookup(walkers[i].name);
+	}
+}
+
 /* So often that all that was put in is through, and answered. */
 static void
 walk(uint16_t queue)
@@ -494,6 +530,7 @@ main(void)
 		RCD_TEST(made),
 		RCD_TEST(refused),
 		RCD_TEST(bound),
+		RCD_TEST(held),
 		RCD_TEST(routes),
 		RCD_TEST(one_kind),
 		RCD_TEST(every_kind),
