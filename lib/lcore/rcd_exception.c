@@ -117,15 +117,17 @@ exception_prepare(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct
 	return true;
 }
 
-static void
+/* @return whether it was for the port */
+static bool
 exception_send(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
 {
 	if (exception_prepare(lcore, lport, mbuf)) {
 		rcd_tx_frame(lcore, lport, mbuf);
-		return;
+		return true;
 	}
 	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
 	rte_pktmbuf_free(mbuf);
+	return false;
 }
 
 uint32_t
@@ -133,7 +135,7 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
 	struct rcd_exception *exception = lport->exception;
 	struct rte_mbuf *mbufs[RCD_WORK_KERNEL];
-	uint32_t count;
+	uint32_t count, sent = 0;
 
 	RCD_ON_LCORE(lcore);
 	if (!rte_ring_empty(exception->to) && __atomic_load_n(&exception->asleep, __ATOMIC_RELAXED))
@@ -147,8 +149,8 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	count = RTE_MIN(rcd_tx_room(lcore, lport), (uint32_t)RCD_WORK_KERNEL);
 	count = rte_ring_dequeue_burst(exception->from, (void **)mbufs, count, NULL);
 	for (uint32_t i = 0; i < count; i++)
-		exception_send(lcore, lport, mbufs[i]);
-	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, count);
+		sent += exception_send(lcore, lport, mbufs[i]);
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, sent);
 	return count;
 }
 

@@ -82,8 +82,8 @@ rcd_exception_has_room(const struct rcd_exception *exception);
 /**
  * One thread, the carrier: a frame of the kernel's, when there is room. Wakes the first lcore.
  *
- * @param mbuf  one segment; where lport->csum says so it may ask for a sum of TCP or UDP, with the
- *     pseudo header's in its place
+ * @param mbuf  one segment; where lport->csum says so it may ask for a sum of TCP or UDP, with that
+ *     of the pseudo header in its place, l2_len, l3_len and the version of IP
  */
 void
 rcd_exception_give(const struct rcd_lport *lport, struct rte_mbuf *mbuf);

@@ -41,7 +41,7 @@ struct rcd_lport_view {
 
 /**
  * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted; and for
- * its queues and rx_waits while it is paused.
+ * its queues, rx_waits and csum while it is paused.
  */
 struct rcd_lport {
 	uint32_t index;   /**< of no other device at this time, below RCD_DEVS_MAX */
@@ -53,7 +53,11 @@ struct rcd_lport {
 	bool answers;  /**< the engine owns the addresses: it answers ARP, ND and echo */
 	bool wire;     /**< an end of an embedded wire */
 	bool impaired; /**< its port keeps packets for later, whoever sends */
-	/** Its port works out the checksums of TCP and UDP; atomic, changed while it is paused. */
+	/**
+	 * Its port works out checksums of TCP and UDP. The control thread stores it while the
+	 * port is paused; lcores and the carrier load it, relaxed: what the carrier asked for is
+	 * looked at again when an lcore takes it.
+	 */
 	bool csum;
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;

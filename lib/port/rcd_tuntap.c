@@ -97,7 +97,10 @@ tuntap_to_kernel(struct rcd_tuntap *tap)
 	return count;
 }
 
-/* What the kernel left to do of a sum, or who does it. @return false: nobody can */
+/*
+ * Who works out what the kernel left of a sum: the port, or this. Numbers of the header are in host
+ * order. @return false: nobody can
+ */
 static bool
 tuntap_take_csum(
 	struct rcd_tuntap *tap, struct rte_mbuf *mbuf, size_t len, const struct virtio_net_hdr *hdr)

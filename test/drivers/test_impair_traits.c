@@ -8,9 +8,12 @@
 #include <errno.h>
 #include <rte_bus_vdev.h>
 #include <rte_eth_ring.h>
+#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_ether.h>
+#include <rte_ip.h>
 #include <rte_mempool.h>
+#include <rte_udp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -246,13 +249,78 @@ what_is_lost(void)
 	CU_ASSERT_EQUAL(after.ierrors - before.ierrors, 0);
 }
 
+/* A datagram whose sum is left to the port, if any is. */
+static struct rte_mbuf *
+datagram(uint16_t payload, uint64_t flags)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
+	uint16_t len = sizeof(struct rte_ipv4_hdr) + sizeof(struct rte_udp_hdr) + payload;
+	struct rte_ether_hdr *eth =
+		(void *)rte_pktmbuf_append(mbuf, (uint16_t)(sizeof(*eth) + len));
+	struct rte_ipv4_hdr *ip = (void *)(eth + 1);
+	struct rte_udp_hdr *udp = (void *)(ip + 1);
+
+	memset(eth, 0x5a, sizeof(*eth) + len);
+	eth->dst_addr = ours;
+	eth->ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
+	ip->version_ihl = RTE_IPV4_VHL_DEF;
+	ip->fragment_offset = 0;
+	ip->next_proto_id = IPPROTO_UDP;
+	ip->total_length = rte_cpu_to_be_16(len);
+	udp->dgram_len = rte_cpu_to_be_16((uint16_t)(sizeof(*udp) + payload));
+	mbuf->l2_len = sizeof(*eth);
+	mbuf->l3_len = sizeof(*ip);
+	mbuf->ol_flags = flags;
+	return mbuf;
+}
+
+/* Those that are left to it are there, before it does damage; what it can't do it says. */
+static void
+sums(void)
+{
+	const uint64_t udp = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_UDP_CKSUM;
+	struct rte_eth_dev_info info;
+	struct rte_mbuf *mbuf;
+
+	CU_ASSERT_EQUAL(rte_eth_dev_info_get(port, &info), 0);
+	CU_ASSERT(info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+	CU_ASSERT(info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM);
+	CU_ASSERT_EQUAL(set("seed=1"), 0);
+	for (uint16_t payload = 18; payload < 40; payload++) {
+		const struct rte_ipv4_hdr *ip;
+		struct rte_udp_hdr *got;
+		uint16_t sum;
+
+		mbuf = datagram(payload, udp);
+		CU_ASSERT_EQUAL(rte_eth_tx_prepare(port, 0, &mbuf, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(rte_eth_tx_burst(port, 0, &mbuf, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(rte_eth_rx_burst(port, 0, &mbuf, 1), 1);
+		ip = rte_pktmbuf_mtod_offset(mbuf, void *, sizeof(struct rte_ether_hdr));
+		got = rte_pktmbuf_mtod_offset(
+			mbuf, void *, sizeof(struct rte_ether_hdr) + sizeof(*ip));
+		sum = got->dgram_cksum;
+		got->dgram_cksum = 0;
+		CU_ASSERT_EQUAL(rte_ipv4_udptcp_cksum(ip, got), sum);
+		rte_pktmbuf_free(mbuf);
+	}
+	mbuf = datagram(18, RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_SCTP_CKSUM);
+	CU_ASSERT_EQUAL(rte_eth_tx_prepare(port, 0, &mbuf, 1), 0);
+	CU_ASSERT_EQUAL(rte_errno, ENOTSUP);
+	mbuf->ol_flags = udp;
+	mbuf->l3_len = 60;
+	CU_ASSERT_EQUAL(rte_eth_tx_prepare(port, 0, &mbuf, 1), 0);
+	CU_ASSERT_EQUAL(rte_errno, ENOTSUP);
+	rte_pktmbuf_free(mbuf);
+}
+
 static void
 wrong_arguments(void)
 {
 	static const char *const wrong[] = { "segment=31", "segment=65536", "segment=-1", "strip=2",
 		"link=2", "link=", "remove=2", "groups=3", "groups=0", "groups=257", "vlans=0",
 		"vlans=4096", "vlans=3", "vlans_off=1", "vlans_off=2", "promiscuous=1",
-		"promiscuous=x", "pause=0", "lost=missed", "lost=never", "lost=" };
+		"promiscuous=x", "pause=0", "csum=0", "csum=2", "lost=missed", "lost=never",
+		"lost=" };
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
 		char error[256] = "";
@@ -315,6 +383,7 @@ main(void)
 		RCD_TEST(cable),
 		RCD_TEST(pause_frames),
 		RCD_TEST(what_is_lost),
+		RCD_TEST(sums),
 		RCD_TEST(wrong_arguments),
 		RCD_TEST(removal),
 	};

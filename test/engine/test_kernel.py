@@ -173,7 +173,8 @@ def sums_are_left_to_a_port_that_offers_them():
         tcp_bytes(node, 4 << 20)
         udp_echo(node)
         left = node.counter('from_kernel_csum')
-        tap.true(left > 1000, left)
+        # But for ARP and the like.
+        tap.true(left > 200 and left * 2 > node.counter('from_kernel'), left)
         # Of a protocol of its own: nobody but its sender knows where its sum is.
         own = b'own\0\0\0' + 20 * b'\x12\x34' + b'odd'
         whole = own[:4] + internet_sum(own) + own[6:]

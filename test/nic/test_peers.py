@@ -150,7 +150,8 @@ def beside(role):
     lost = float(re.search(r'([\d.]+)% packet loss', echoes)[1])
     after = node.counters()
     said = f'{rounds} rounds of RoCE, {sent} bytes by TCP, {lost} % of echoes lost'
-    for key in ('to_kernel', 'from_kernel', 'to_kernel_drop', 'from_kernel_drop'):
+    for key in ('to_kernel', 'from_kernel', 'from_kernel_csum', 'to_kernel_drop',
+                'from_kernel_drop'):
         said += f', {key} {after[key] - before[key]}'
     print(f'# {said}', flush=True)
     tap.true(sent > 1 << 20 and lost < 20, f'{said}\n{echoes}')

@@ -76,7 +76,7 @@ draw(uint32_t below)
 	return (uint32_t)(rcd_sequence_next(&drawn) >> 8) % below;
 }
 
-/* Whether a frame of the peer's, or for it, goes lost: of RoCE, as the others are asked for once. */
+/* Whether a frame of the peer's, or for it, goes lost: RoCE, as others are asked for once. */
 static bool
 is_lost(struct way *way, const struct rte_mbuf *mbuf)
 {

@@ -58,6 +58,7 @@ impair_csum_finish(struct rte_mbuf *mbuf)
 		return;
 	sum = (uint16_t)~rte_raw_cksum(rte_pktmbuf_mtod_offset(mbuf, const void *, start),
 		rte_pktmbuf_data_len(mbuf) - start);
+	/* To UDP 0 would be none; to TCP it is the same number. */
 	*place = sum != 0 ? sum : UINT16_MAX;
 	mbuf->ol_flags &= ~RTE_MBUF_F_TX_L4_MASK;
 }

@@ -3,7 +3,9 @@
  * @file
  * A NIC that works out checksums of TCP and UDP when it is asked to (DPDK, mbuf library, "Meta
  * Information"): of frames in one piece, from the end of the IP header on, over what stands there,
- * which is to be the pseudo header's sum.
+ * which is to be the pseudo header's sum. Frames are written to: nobody else holds them.
+ *
+ * Threads: who sends by the queue.
  */
 #ifndef IMPAIR_CSUM_H
 #define IMPAIR_CSUM_H

@@ -80,6 +80,7 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	rte_spinlock_lock(&lane->lock);
 	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
+		/* As in a NIC's: before the wire damages anything. */
 		if (queue->dev->args.csum)
 			impair_csum_finish(mbufs[taken]);
 		impair_lane_take(lane, mbufs[taken++], now);
@@ -91,7 +92,7 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	return taken;
 }
 
-/* What its own sums take, or what the wrapped port wants of its. */
+/* What its own sums take, or what the wrapped port wants of other things. */
 static uint16_t
 impair_ethdev_tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
@@ -212,8 +213,7 @@ impair_ethdev_configure(struct rte_eth_dev *eth)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->args.vlans != 0)
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
-	if (dev->args.csum)
-		conf.txmode.offloads &= ~IMPAIR_CSUM_OFFLOADS;
+	conf.txmode.offloads &= ~IMPAIR_CSUM_OFFLOADS;
 	if (dev->nic != NULL) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
@@ -384,6 +384,9 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_SCATTER;
 	if (dev->args.vlans != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+	/* Not the wrapped port's: they would be worked out of what was damaged here. */
+	info->tx_offload_capa &= ~IMPAIR_CSUM_OFFLOADS;
+	info->tx_queue_offload_capa &= ~IMPAIR_CSUM_OFFLOADS;
 	if (dev->args.csum)
 		info->tx_offload_capa |= IMPAIR_CSUM_OFFLOADS;
 	if (dev->args.ring != 0) {
@@ -588,5 +591,5 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
 	"strip=<0|1> "
-	"groups=<int> vlans=<int> promiscuous=<0|1> pause=<0|1> csum=<0|1> "
+	"groups=<int> vlans=<int> vlans_off=<0|1> promiscuous=<0|1> pause=<0|1> csum=<0|1> "
 	"lost=missed|buffer|error");
