@@ -199,6 +199,10 @@ int
 rcd_local_cq_create(
 	struct rcd_local *local, uint32_t depth, uint64_t cookie, struct rcd_local_cq **cq);
 
+/** The number of the lcore that it is polled on: that of its device. Any thread. */
+uint32_t
+rcd_local_cq_lcore(const struct rcd_local_cq *cq);
+
 /** Destroy it. Control. @return 0; -EBUSY: a queue pair refers to it */
 int
 rcd_local_cq_destroy(struct rcd_local_cq *cq);

@@ -58,6 +58,12 @@ rcd_local_cq_create(
 	return 0;
 }
 
+uint32_t
+rcd_local_cq_lcore(const struct rcd_local_cq *cq)
+{
+	return rcd_local_lcore(cq->local);
+}
+
 int
 rcd_local_cq_destroy(struct rcd_local_cq *cq)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Nodes of graphs, and which devices and lcores are theirs. One file: who calls any function of it
- * has the nodes registered, in a static library too.
+ * Nodes of devices, and the lcore's. One file: who calls any function of it has the nodes
+ * registered, in a static library too.
  */
 #include "rcd_node.h"
 
@@ -18,6 +18,7 @@
 
 #include "rcd_clock.h"
 #include "rcd_inline.h"
+#include "rcd_node_graph.h"
 #include "rcd_poll.h"
 
 #define NODE_BUDGET 64 /**< packets that an lcore receives in a round */
@@ -39,11 +40,6 @@ struct node_port {
 	rte_node_t classify, rx, tx;
 };
 
-struct node_graph {
-	char name[RTE_GRAPH_NAMESIZE];
-	struct rcd_lcore *lcore; /**< NULL: this place is free */
-};
-
 /** What is in rte_node's ctx. */
 struct node_ctx {
 	struct rcd_inline *dev; /**< NULL: of none, or rocade_poll's */
@@ -54,12 +50,11 @@ static_assert(sizeof(struct node_ctx) <= RTE_NODE_CTX_SZ, "a node has no more ro
 
 /*
  * To rocade_tx of the port in place i rocade_poll has the edge NODE_POLL_FIRST + i. The one before
- * is for graphs without devices: a source needs one.
+ * is for graphs without devices: a source needs one, and DPDK's own nodes may not be there.
  */
 #define NODE_POLL_FIRST 1
 static struct node_port node_ports[RTE_MAX_ETHPORTS];
 static uint16_t node_port_count;
-static struct node_graph node_graphs[RCD_NODE_GRAPHS];
 
 static __rte_always_inline struct node_ctx *
 node_ctx(struct rte_node *node)
@@ -148,25 +143,15 @@ node_poll(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t 
 	return (uint16_t)RTE_MIN(sum, UINT16_MAX);
 }
 
-static struct node_graph *
-node_find_graph(const char *name)
-{
-	for (uint32_t i = 0; i < RCD_NODE_GRAPHS; i++)
-		if (node_graphs[i].lcore != NULL && strcmp(node_graphs[i].name, name) == 0)
-			return &node_graphs[i];
-	return NULL;
-}
-
 /* For rte_graph_create(). One that has no port by its number has no device. */
 static int
 node_init(const struct rte_graph *graph, struct rte_node *node)
 {
-	const struct node_graph *bound = node_find_graph(graph->name);
 	struct node_ctx *ctx = node_ctx(node);
 
-	if (bound == NULL)
+	ctx->lcore = rcd_node_graph_lcore(graph->name);
+	if (ctx->lcore == NULL)
 		return -ENOENT;
-	ctx->lcore = bound->lcore;
 	ctx->dev = NULL;
 	for (uint16_t i = 0; i < node_port_count; i++)
 		if (node_ports[i].classify == node->id || node_ports[i].rx == node->id)
@@ -204,7 +189,7 @@ static struct rte_node_register node_reg_poll = {
 	.process = node_poll,
 	.init = node_init,
 	.nb_edges = NODE_POLL_FIRST,
-	.next_nodes = { "pkt_drop" },
+	.next_nodes = { "rocade_rx" },
 };
 
 RTE_NODE_REGISTER(node_reg_classify)
@@ -221,92 +206,35 @@ node_find_port(uint16_t port_id)
 	return NULL;
 }
 
-static bool
-node_is_in(const char *graph, rte_node_t node)
-{
-	const char *name = rte_node_id_to_name(node);
-
-	return name != NULL && rte_graph_node_get_by_name(graph, name) != NULL;
-}
-
-/* Whether a graph has what a device's nodes are looked up for, when it is created. */
-static bool
-node_has_port(const char *graph, const struct node_port *port)
-{
-	return node_is_in(graph, port->classify) || node_is_in(graph, port->rx);
-}
-
-/* Graphs are asked by their names: numbers are given twice. */
-static bool
-node_is_held(const char *graph)
-{
-	if (node_is_in(graph, node_reg_poll.id) || node_is_in(graph, node_reg_classify.id) ||
-		node_is_in(graph, node_reg_rx.id))
-		return true;
-	for (uint16_t i = 0; i < node_port_count; i++)
-		if (node_has_port(graph, &node_ports[i]))
-			return true;
-	return false;
-}
-
 /* Whether any graph would see a device come or go. @param port  NULL: it has no nodes yet */
 static bool
 node_port_is_held(const struct node_port *port)
 {
-	for (uint32_t i = 0; i < RCD_NODE_GRAPHS; i++) {
-		const char *graph = node_graphs[i].name;
-
-		if (node_graphs[i].lcore == NULL)
-			continue;
-		if (node_is_in(graph, node_reg_poll.id) ||
-			(port != NULL && node_has_port(graph, port)))
-			return true;
-	}
-	return false;
-}
-
-/* @return 0 or -errno */
-static int
-node_set_edge(rte_node_t node, rte_edge_t edge, const char *next)
-{
-	if (strlen(next) >= RTE_NODE_NAMESIZE)
-		return -EINVAL;
-	if (rte_node_from_name(next) == RTE_NODE_ID_INVALID)
-		return -ENODEV;
-	return rte_node_edge_update(node, edge, &next, 1) == 1 ? 0 : -ENOMEM;
-}
-
-/* One that a port had before is found again. */
-static rte_node_t
-node_clone(const struct rte_node_register *base, uint16_t port_id)
-{
-	char name[RTE_NODE_NAMESIZE + 8], number[8];
-	rte_node_t node;
-
-	snprintf(number, sizeof(number), "%u", port_id);
-	snprintf(name, sizeof(name), "%s-%s", base->name, number);
-	node = rte_node_from_name(name);
-	return node != RTE_NODE_ID_INVALID ? node : rte_node_clone(base->id, number);
+	return rcd_node_graph_any_has(node_reg_poll.id) ||
+		(port != NULL &&
+			(rcd_node_graph_any_has(port->classify) ||
+				rcd_node_graph_any_has(port->rx)));
 }
 
 static int
 node_make(struct node_port *port)
 {
-	char name[RTE_NODE_NAMESIZE];
+	char name[RTE_NODE_NAMESIZE], number[8];
 	int err;
 
-	port->classify = node_clone(&node_reg_classify, port->port_id);
-	port->rx = node_clone(&node_reg_rx, port->port_id);
-	port->tx = node_clone(&node_reg_tx, port->port_id);
+	snprintf(number, sizeof(number), "%u", port->port_id);
+	port->classify = rcd_node_graph_clone(&node_reg_classify, number);
+	port->rx = rcd_node_graph_clone(&node_reg_rx, number);
+	port->tx = rcd_node_graph_clone(&node_reg_tx, number);
 	if (port->classify == RTE_NODE_ID_INVALID || port->rx == RTE_NODE_ID_INVALID ||
 		port->tx == RTE_NODE_ID_INVALID)
 		return -ENOMEM;
 	snprintf(name, sizeof(name), "rocade_rx-%u", port->port_id);
-	err = node_set_edge(port->classify, NODE_CLASSIFY_OURS, name);
+	err = rcd_node_graph_set_edge(port->classify, NODE_CLASSIFY_OURS, name);
 	if (err != 0)
 		return err;
 	snprintf(name, sizeof(name), "rocade_tx-%u", port->port_id);
-	return node_set_edge(node_reg_poll.id, NODE_POLL_FIRST + node_port_count, name);
+	return rcd_node_graph_set_edge(node_reg_poll.id, NODE_POLL_FIRST + node_port_count, name);
 }
 
 /* The place of a port, with its nodes. */
@@ -349,10 +277,10 @@ rcd_node_add(const struct rcd_node_conf *conf)
 	err = node_find_or_make(conf->port_id, &port);
 	if (err != 0)
 		return err;
-	err = node_set_edge(port->classify, NODE_CLASSIFY_OTHERS,
+	err = rcd_node_graph_set_edge(port->classify, NODE_CLASSIFY_OTHERS,
 		conf->others != NULL ? conf->others : "pkt_cls");
 	if (err == 0)
-		err = node_set_edge(port->tx, 0, sent);
+		err = rcd_node_graph_set_edge(port->tx, 0, sent);
 	if (err == 0)
 		port->dev = conf->dev;
 	return err;
@@ -382,7 +310,7 @@ node_replace(rte_node_t node, const char *by)
 		return -ENODEV;
 	for (rte_edge_t edge = 0; edge < count; edge++)
 		if (strcmp(nexts[edge], "pkt_cls") == 0)
-			return node_set_edge(node, edge, by);
+			return rcd_node_graph_set_edge(node, edge, by);
 	return 0;
 }
 
@@ -412,29 +340,11 @@ rcd_node_insert(uint16_t port_id)
 int
 rcd_node_bind(const char *graph, struct rcd_lcore *lcore)
 {
-	if (lcore == NULL || strlen(graph) >= RTE_GRAPH_NAMESIZE)
-		return -EINVAL;
-	if (node_find_graph(graph) != NULL)
-		return -EEXIST;
-	for (uint32_t i = 0; i < RCD_NODE_GRAPHS; i++) {
-		if (node_graphs[i].lcore != NULL)
-			continue;
-		snprintf(node_graphs[i].name, sizeof(node_graphs[i].name), "%s", graph);
-		node_graphs[i].lcore = lcore;
-		return 0;
-	}
-	return -ENOSPC;
+	return rcd_node_graph_bind(graph, lcore);
 }
 
 int
 rcd_node_unbind(const char *graph)
 {
-	struct node_graph *bound = node_find_graph(graph);
-
-	if (bound == NULL)
-		return -ENOENT;
-	if (node_is_held(graph))
-		return -EBUSY;
-	bound->lcore = NULL;
-	return 0;
+	return rcd_node_graph_unbind(graph);
 }
