@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "rcd_budget.h"
+#include "rcd_bytes.h"
 #include "rcd_counter.h"
+#include "rcd_csum.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_lport.h"
@@ -103,31 +105,36 @@ exception_free_some(const struct rcd_exception *exception)
 	rte_pktmbuf_free_bulk(mbufs, count);
 }
 
-/* A sum that is left to the port: it may want the frame in some form. @return whether it can */
-static bool
+/*
+ * A sum that the carrier left to the port, which may want the frame in some form. One that it does
+ * not take, as it was set up anew since, or knows why, is worked out here.
+ */
+static struct rte_mbuf *
 exception_prepare(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
 {
-	if (likely((mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK) == 0))
-		return true;
-	/* It took them when the kernel sent this, but may have been set up anew. */
-	if (!__atomic_load_n(&lport->csum, __ATOMIC_RELAXED) ||
-		rte_eth_tx_prepare(lport->port_id, (uint16_t)lcore->index, &mbuf, 1) != 1)
-		return false;
-	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_CSUM, 1);
-	return true;
+	bool udp = (mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK) == RTE_MBUF_F_TX_UDP_CKSUM;
+	uint16_t start = (uint16_t)(mbuf->l2_len + mbuf->l3_len);
+	uint16_t offset = udp ? RCD_CSUM_UDP : RCD_CSUM_TCP;
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	uint16_t pseudo = rcd_get_be16(frame + start + offset);
+
+	if (__atomic_load_n(&lport->csum, __ATOMIC_RELAXED) &&
+		rte_eth_tx_prepare(lport->port_id, (uint16_t)lcore->index, &mbuf, 1) == 1) {
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_CSUM, 1);
+		return mbuf;
+	}
+	rcd_put_be16(frame + start + offset, pseudo);
+	rcd_csum_finish(frame, rte_pktmbuf_data_len(mbuf), start, offset);
+	mbuf->ol_flags &= ~(RTE_MBUF_F_TX_L4_MASK | RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IPV6);
+	return mbuf;
 }
 
-/* @return whether it was for the port */
-static bool
+static void
 exception_send(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf)
 {
-	if (exception_prepare(lcore, lport, mbuf)) {
-		rcd_tx_frame(lcore, lport, mbuf);
-		return true;
-	}
-	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL_DROP, 1);
-	rte_pktmbuf_free(mbuf);
-	return false;
+	if (unlikely((mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK) != 0))
+		mbuf = exception_prepare(lcore, lport, mbuf);
+	rcd_tx_frame(lcore, lport, mbuf);
 }
 
 uint32_t
@@ -135,7 +142,7 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 {
 	struct rcd_exception *exception = lport->exception;
 	struct rte_mbuf *mbufs[RCD_WORK_KERNEL];
-	uint32_t count, sent = 0;
+	uint32_t count;
 
 	RCD_ON_LCORE(lcore);
 	if (!rte_ring_empty(exception->to) && __atomic_load_n(&exception->asleep, __ATOMIC_RELAXED))
@@ -149,8 +156,8 @@ rcd_exception_poll(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 	count = RTE_MIN(rcd_tx_room(lcore, lport), (uint32_t)RCD_WORK_KERNEL);
 	count = rte_ring_dequeue_burst(exception->from, (void **)mbufs, count, NULL);
 	for (uint32_t i = 0; i < count; i++)
-		sent += exception_send(lcore, lport, mbufs[i]);
-	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, sent);
+		exception_send(lcore, lport, mbufs[i]);
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_FROM_KERNEL, count);
 	return count;
 }
 

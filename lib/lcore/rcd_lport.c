@@ -40,6 +40,26 @@ rcd_lport_fini(struct rcd_lport *lport)
 	free((void *)(uintptr_t)lport->view);
 }
 
+/* Frames that wait with sums that the port was to work out, and does not know any more. */
+static void
+lport_drop_unsummed(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rcd_txq *txq)
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = txq->first; i < txq->first + txq->count; i++) {
+		struct rte_mbuf *mbuf = txq->mbufs[i];
+
+		if ((mbuf->ol_flags & RTE_MBUF_F_TX_L4_MASK) == 0)
+			txq->mbufs[kept++] = mbuf;
+		else
+			rte_pktmbuf_free(mbuf);
+	}
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_TX_DROP_LINK,
+		(uint64_t)(txq->count - kept));
+	txq->first = 0;
+	txq->count = kept;
+}
+
 /* Poll it. */
 static int
 lport_resume(struct rcd_lcore *lcore, void *arg)
@@ -47,6 +67,8 @@ lport_resume(struct rcd_lcore *lcore, void *arg)
 	const struct rcd_lport *lport = arg;
 	struct rcd_txq *txq = &lport->txqs[lcore->index];
 
+	if (!lport->csum)
+		lport_drop_unsummed(lcore, lport, txq);
 	txq->paused = false;
 	lcore->txqs[lcore->txq_count++] = txq;
 	if (lcore->lcores->idle == RCD_IDLE_SLEEP)

@@ -56,7 +56,7 @@ struct rcd_lport {
 	/**
 	 * Its port works out checksums of TCP and UDP. The control thread stores it while the
 	 * port is paused; lcores and the carrier load it, relaxed: what the carrier asked for is
-	 * looked at again when an lcore takes it.
+	 * looked at again when an lcore takes it, and when one goes on with the port.
 	 */
 	bool csum;
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */

@@ -97,6 +97,14 @@ ethdev_take_jumbo(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint
 		RTE_PKTMBUF_HEADROOM + RCD_TUNTAP_FRAME_MAX);
 }
 
+/* Drivers that offer sums and have no NIC for them: the kernel's own cores are better for that. */
+static bool
+ethdev_sums_itself(const struct rte_eth_dev_info *info)
+{
+	return strcmp(info->driver_name, "net_tap") == 0 ||
+		strcmp(info->driver_name, "net_vhost") == 0;
+}
+
 /*
  * Of the kernel's frames, whose stack then need not look at all bytes; RoCE has no such sums. A
  * kernel knows no half: both or none.
@@ -105,7 +113,8 @@ static void
 ethdev_take_csum(struct rcd_dev *dev, const struct rte_eth_dev_info *info, uint64_t *offloads)
 {
 	const uint64_t sums = RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
-	bool take = dev->conf.kernel[0] != '\0' && (info->tx_offload_capa & sums) == sums;
+	bool take = dev->conf.kernel[0] != '\0' && (info->tx_offload_capa & sums) == sums &&
+		!ethdev_sums_itself(info);
 
 	if (take)
 		*offloads |= sums;

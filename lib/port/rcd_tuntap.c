@@ -113,10 +113,13 @@ tuntap_take_csum(
 	if (!(hdr->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
 		return true;
 	if (!__atomic_load_n(&tap->lport->csum, __ATOMIC_RELAXED) ||
-		!rcd_csum_layout(frame, len, hdr->csum_start, hdr->csum_offset, &layout))
+		!rcd_csum_layout_parse(frame, len, hdr->csum_start, hdr->csum_offset, &layout))
 		return rcd_csum_finish(frame, len, hdr->csum_start, hdr->csum_offset);
 	mbuf->l2_len = layout.l2_len;
 	mbuf->l3_len = layout.l3_len;
+	mbuf->l4_len = layout.l4_len;
+	/* Some look at this for whether 0 would be no sum. */
+	mbuf->packet_type = layout.udp ? RTE_PTYPE_L4_UDP : RTE_PTYPE_L4_TCP;
 	mbuf->ol_flags |= (layout.ipv6 ? RTE_MBUF_F_TX_IPV6 : RTE_MBUF_F_TX_IPV4) |
 		(layout.udp ? RTE_MBUF_F_TX_UDP_CKSUM : RTE_MBUF_F_TX_TCP_CKSUM);
 	return true;

@@ -25,6 +25,7 @@ enum rcd_l3 {
 /** Protocol and next-header numbers told apart here. */
 enum {
 	RCD_IP_PROTO_ICMP = 1,
+	RCD_IP_PROTO_TCP = 6,
 	RCD_IP_PROTO_UDP = 17,
 	RCD_IP_PROTO_FRAGMENT = 44,
 	RCD_IP_PROTO_ICMPV6 = 58,

@@ -56,6 +56,14 @@ def run(*command, check=True, given=''):
     return done.stdout
 
 
+def in_csum_errors(space):
+    """Datagrams with a wrong sum that the kernel of a namespace dropped."""
+    names, values = [line.split() for line in run(
+        'ip', 'netns', 'exec', space, 'cat', '/proc/net/snmp').splitlines()
+        if line.startswith('Udp:')]
+    return int(values[names.index('InCsumErrors')])
+
+
 class Engine:
     """A rocaded with a configuration, perhaps in a namespace."""
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 from kernel_node import MAC, OWN, OWN6, PEER, PEER6, Stopped, carrier, leave  # noqa: E402
 from kernel_node import of_frames, on_impaired, on_node, ping, tcp_bytes  # noqa: E402
-from netns import PAIR, pair, run  # noqa: E402
+from netns import PAIR, in_csum_errors, pair, run  # noqa: E402
 
 
 @tap.test
@@ -192,6 +192,35 @@ def sums_are_left_to_a_port_that_offers_them():
         before = node.counter('from_kernel_csum')
         udp_echo(node)
         tap.true(node.counter('from_kernel_csum') > before, 'after a reset')
+    on_impaired(test, 'csum=1')
+
+
+@of_frames
+def sums_of_a_port_that_offers_them_no_more():
+    """It was set up anew, and can't any more: of what was on its way nothing goes out wrong."""
+    def test(node):
+        udp_echo(node)
+        left = node.counter('from_kernel_csum')
+        tap.true(left > 0, left)
+        flood = subprocess.Popen(
+            ['ip', 'netns', 'exec', node.a, sys.executable, '-c', textwrap.dedent(f'''
+                import socket, time
+                sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                for count in range(20000):
+                    sock.sendto(b'x' * 400, ('{PEER}', 5077))
+                    if count % 20 == 0:
+                        time.sleep(0.001)
+                ''')])
+        try:
+            tap.wait_until('frames', lambda: node.counter('from_kernel_csum') > left + 1000, 60)
+            node.engine.admin('link', 'set', 'r0', 'impair', 'reset=1,unsum=1')
+        finally:
+            flood.wait()
+        left = node.counter('from_kernel_csum')
+        udp_echo(node)
+        tap.equal(node.counter('from_kernel_csum'), left, 'left to the port')
+        tap.equal(in_csum_errors(node.b), 0, 'wrong sums')
+        tap.equal(node.counter('from_kernel_drop'), 0, 'from_kernel_drop')
     on_impaired(test, 'csum=1')
 
 

@@ -16,7 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
-from netns import PAIR, ROCADE, pair, rocade, run  # noqa: E402
+from netns import PAIR, ROCADE, in_csum_errors, pair, rocade, run  # noqa: E402
 from nic_heard import GROUP, Listener, folded, inside, own_mac, ping, roce_datagram, send_frames, \
     tags_of_the_kernels, talk_in_a_vlan, wrong_checksums  # noqa: E402
 from nic_node import ONE, OWN, OWN6, PEER, PEER6, leave, on  # noqa: E402
@@ -97,13 +97,6 @@ for name, args in (('', 'strip=1'), ('_in_pieces', 'strip=1,segment=48'), ('_lef
 
 
 # Checksums: nobody believes a port, and the kernel is told nothing of them.
-
-def in_csum_errors(space):
-    names, values = [line.split() for line in run(
-        'ip', 'netns', 'exec', space, 'cat', '/proc/net/snmp').splitlines()
-        if line.startswith('Udp:')]
-    return int(values[names.index('InCsumErrors')])
-
 
 def checksums(there):
     frame = roce_datagram(GROUP)

@@ -126,6 +126,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "promiscuous", 0, 1, .flag = &args->promiscuous },
 		{ "pause", 0, 1, .flag = &args->pause },
 		{ "csum", 0, 1, .flag = &args->csum },
+		{ "unsum", 0, 1, .flag = &args->unsum },
 		{ "seed", 0, UINT64_MAX, NULL, NULL },
 	};
 	unsigned long long number;
@@ -192,7 +193,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 	static const char *const keys[] = { "port", "side", "gap", "delay_us", "seed", "drop",
 		"corrupt", "ecn", "duplicate", "reorder", "delay", "burst", "ring", "busy", "reset",
 		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups", "vlans",
-		"vlans_off", "promiscuous", "pause", "csum", "lost", NULL };
+		"vlans_off", "promiscuous", "pause", "csum", "unsum", "lost", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

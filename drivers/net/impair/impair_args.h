@@ -49,6 +49,7 @@ struct impair_args {
 	uint32_t queues; /**< of its own, before a port that has one; 0: those of the port */
 	uint32_t flow;   /**< 1: those know flow rules; 2: such that choose their hash */
 	uint32_t fewer;  /**< queues that a reset leaves it without */
+	bool unsum;      /**< a reset leaves it without csum */
 	bool remove;     /**< its NIC was taken away, as its driver says */
 	bool link;       /**< its cable is in */
 	uint32_t segment; /**< bytes of a receive buffer: longer frames are in several; 0: any */
@@ -80,7 +81,8 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
  * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1,remove=1,link=0,segment=48,
- * strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,csum=1,lost=missed|buffer|error.
+ * strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,csum=1,unsum=1,
+ * lost=missed|buffer|error.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

@@ -16,6 +16,15 @@
 
 #define IMPAIR_CSUM_OFFLOADS (RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM)
 
+/** All that a driver works out of bytes which it is then sure of. */
+#define IMPAIR_CSUM_DAMAGED                                                                        \
+	(IMPAIR_CSUM_OFFLOADS | RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_SCTP_CKSUM |    \
+		RTE_ETH_TX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_OUTER_UDP_CKSUM |         \
+		RTE_ETH_TX_OFFLOAD_TCP_TSO | RTE_ETH_TX_OFFLOAD_UDP_TSO |                          \
+		RTE_ETH_TX_OFFLOAD_VXLAN_TNL_TSO | RTE_ETH_TX_OFFLOAD_GRE_TNL_TSO |                \
+		RTE_ETH_TX_OFFLOAD_IPIP_TNL_TSO | RTE_ETH_TX_OFFLOAD_GENEVE_TNL_TSO |              \
+		RTE_ETH_TX_OFFLOAD_UDP_TNL_TSO | RTE_ETH_TX_OFFLOAD_IP_TNL_TSO)
+
 /** Put sums of pseudo headers there. @return how many it can do; rte_errno: why not the next */
 uint16_t
 impair_csum_prepare(struct rte_mbuf **mbufs, uint16_t count);

@@ -37,6 +37,7 @@ struct impair_dev {
 	uint16_t burst;            /**< as in the arguments, UINT16_MAX: any; relaxed */
 	bool down;                 /**< it was reset, and is not set up anew yet; relaxed */
 	bool cut;                  /**< its cable is out; relaxed */
+	bool csum;                 /**< as in the arguments, until a reset takes it; relaxed */
 	bool strip;                /**< as in the arguments; relaxed, as the next */
 	uint32_t segment;
 	uint32_t tries; /**< that it takes until it is set up */

@@ -54,12 +54,10 @@ impair_ethdev_drain(struct impair_queue *queue)
 
 	if (count == 0)
 		return;
-	if (queue->dev->nic != NULL)
-		impair_nic_tx_lock(queue->dev->nic);
+	impair_nic_tx_lock(queue->dev->nic);
 	impair_lane_done(queue->lane,
 		rte_eth_tx_burst(queue->port_id, queue->index, mbufs, (uint16_t)count));
-	if (queue->dev->nic != NULL)
-		impair_nic_tx_unlock(queue->dev->nic);
+	impair_nic_tx_unlock(queue->dev->nic);
 }
 
 static uint16_t
@@ -67,6 +65,7 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	struct impair_queue *queue = arg;
 	struct impair_lane *lane = queue->lane;
+	bool csum = __atomic_load_n(&queue->dev->csum, __ATOMIC_RELAXED);
 	uint64_t now = rte_rdtsc();
 	uint16_t taken = 0;
 
@@ -81,7 +80,7 @@ impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	impair_ethdev_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
 		/* As in a NIC's: before the wire damages anything. */
-		if (queue->dev->args.csum)
+		if (csum)
 			impair_csum_finish(mbufs[taken]);
 		impair_lane_take(lane, mbufs[taken++], now);
 		if (lane->held_count > 0)
@@ -97,10 +96,14 @@ static uint16_t
 impair_ethdev_tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	const struct impair_queue *queue = arg;
+	uint16_t prepared = 0;
 
-	return queue->dev->args.csum
-		? impair_csum_prepare(mbufs, count)
-		: rte_eth_tx_prepare(queue->port_id, queue->index, mbufs, count);
+	if (__atomic_load_n(&queue->dev->csum, __ATOMIC_RELAXED))
+		return impair_csum_prepare(mbufs, count);
+	impair_nic_tx_lock(queue->dev->nic);
+	prepared = rte_eth_tx_prepare(queue->port_id, queue->index, mbufs, count);
+	impair_nic_tx_unlock(queue->dev->nic);
+	return prepared;
 }
 
 /* A sender that has nothing to send does not call: what it gave before goes in its time. */
@@ -331,6 +334,7 @@ impair_ethdev_reset(struct rte_eth_dev *eth)
 		__atomic_store_n(&dev->down, false, __ATOMIC_RELAXED);
 		if (dev->nic != NULL)
 			impair_nic_lose(dev->nic, dev->args.fewer);
+		__atomic_store_n(&dev->csum, dev->csum && !dev->args.unsum, __ATOMIC_RELAXED);
 		return 0;
 	}
 	return rte_eth_dev_reset(dev->port_id);
@@ -385,9 +389,9 @@ impair_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 	if (dev->args.vlans != 0)
 		info->rx_offload_capa |= RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
 	/* Not the wrapped port's: they would be worked out of what was damaged here. */
-	info->tx_offload_capa &= ~IMPAIR_CSUM_OFFLOADS;
-	info->tx_queue_offload_capa &= ~IMPAIR_CSUM_OFFLOADS;
-	if (dev->args.csum)
+	info->tx_offload_capa &= ~IMPAIR_CSUM_DAMAGED;
+	info->tx_queue_offload_capa &= ~IMPAIR_CSUM_DAMAGED;
+	if (__atomic_load_n(&dev->csum, __ATOMIC_RELAXED))
 		info->tx_offload_capa |= IMPAIR_CSUM_OFFLOADS;
 	if (dev->args.ring != 0) {
 		info->rx_desc_lim.nb_min = info->tx_desc_lim.nb_min = 1;
@@ -537,6 +541,7 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
 	impair_ethdev_take_args(dev, &args);
+	dev->csum = args.csum;
 	dev->filter.active = args.groups != 0;
 	dev->filter.vlans = args.vlans;
 	dev->fc_mode = RTE_ETH_FC_FULL;
@@ -590,6 +595,5 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"duplicate=<probability> reorder=<probability> gap=<packets> corrupt=<probability> "
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
-	"strip=<0|1> "
-	"groups=<int> vlans=<int> vlans_off=<0|1> promiscuous=<0|1> pause=<0|1> csum=<0|1> "
-	"lost=missed|buffer|error");
+	"strip=<0|1> groups=<int> vlans=<int> vlans_off=<0|1> promiscuous=<0|1> pause=<0|1> "
+	"csum=<0|1> unsum=<0|1> lost=missed|buffer|error");

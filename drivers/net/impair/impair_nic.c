@@ -175,13 +175,15 @@ impair_nic_rx_burst(struct impair_nic *nic, uint16_t index, struct rte_mbuf **mb
 void
 impair_nic_tx_lock(struct impair_nic *nic)
 {
-	rte_spinlock_lock(&nic->tx_lock);
+	if (nic != NULL)
+		rte_spinlock_lock(&nic->tx_lock);
 }
 
 void
 impair_nic_tx_unlock(struct impair_nic *nic)
 {
-	rte_spinlock_unlock(&nic->tx_lock);
+	if (nic != NULL)
+		rte_spinlock_unlock(&nic->tx_lock);
 }
 
 static struct impair_nic *

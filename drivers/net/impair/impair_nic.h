@@ -61,7 +61,7 @@ uint16_t
 impair_nic_rx_burst(struct impair_nic *nic, uint16_t index, struct rte_mbuf **mbufs, uint16_t count,
 	uint16_t (*take)(void *arg, struct rte_mbuf **mbufs, uint16_t count), void *arg);
 
-/** The port has one queue to send by: one at a time. */
+/** The port has one queue to send by: one at a time. @param nic  NULL: it has its own */
 void
 impair_nic_tx_lock(struct impair_nic *nic);
 void

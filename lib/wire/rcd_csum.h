@@ -14,16 +14,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Offsets of checksums in their headers. */
+#define RCD_CSUM_TCP 16
+#define RCD_CSUM_UDP 6
+
 /** What a port has to know of a frame. */
 struct rcd_csum_layout {
-	uint16_t l2_len; /**< bytes of the Ethernet header, with up to two tags */
+	uint16_t l2_len; /**< bytes of the Ethernet header, with its tag if it has one */
 	uint16_t l3_len; /**< bytes of the IP header */
+	uint16_t l4_len; /**< bytes of the header with the sum; of TCP without options */
 	bool ipv6;
 	bool udp; /**< else TCP */
 };
 
 /**
- * Whether a port can work it out: TCP or UDP, directly in IPv4 that is no fragment or in IPv6.
+ * Whether ports can work it out, as far as they differ: TCP or UDP, directly in IPv4 that has no
+ * options and is no fragment or in IPv6, behind one tag at most.
  *
  * @param len     of the frame, any
  * @param start   offset of the first byte that is summed, any
@@ -31,7 +37,7 @@ struct rcd_csum_layout {
  * @param layout  set when true is returned
  */
 bool
-rcd_csum_layout(const uint8_t *frame, size_t len, uint16_t start, uint16_t offset,
+rcd_csum_layout_parse(const uint8_t *frame, size_t len, uint16_t start, uint16_t offset,
 	struct rcd_csum_layout *layout);
 
 /**
