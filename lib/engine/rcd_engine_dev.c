@@ -103,6 +103,23 @@ rcd_engine_dev_del_serial(struct rcd_engine *engine, uint32_t serial)
 }
 
 int
+rcd_engine_dev_set_mtu_serial(struct rcd_engine *engine, uint32_t serial, uint32_t mtu)
+{
+	struct rcd_dev *dev;
+
+	if (mtu < RCD_DEV_MTU_MIN || mtu > RCD_DEV_MTU_MAX)
+		return -EINVAL;
+	rcd_engine_take_over();
+	dev = rcd_dev_by_serial(&engine->ports, serial);
+	if (dev != NULL) {
+		dev->conf.mtu = mtu;
+		rcd_dev_set_mtu(dev, mtu);
+	}
+	engine_dev_done(engine);
+	return dev != NULL ? 0 : -ENODEV;
+}
+
+int
 rcd_engine_dev_set(struct rcd_engine *engine, const char *name, const char *key, const char *val,
 	char *error, size_t error_len)
 {

@@ -28,6 +28,14 @@ int
 rcd_engine_dev_add_place(struct rcd_engine *engine, const struct rcd_dev_conf *conf,
 	uint32_t *index, uint32_t *serial, char *error, size_t error_len);
 
+/**
+ * Set the MTU of a device whose port is moved by others, and is not told. Any thread.
+ *
+ * @return 0; -EINVAL: no MTU that a device may have; -ENODEV
+ */
+int
+rcd_engine_dev_set_mtu_serial(struct rcd_engine *engine, uint32_t serial, uint32_t mtu);
+
 /** As rcd_engine_dev_del(), of this device and no other of its name. Any thread. */
 int
 rcd_engine_dev_del_serial(struct rcd_engine *engine, uint32_t serial);

@@ -158,6 +158,12 @@ rcd_inline_set_link(struct rcd_inline *dev, bool up)
 		rte_eth_dev_set_link_down(dev->port_id);
 }
 
+int
+rcd_inline_set_mtu(struct rcd_inline *dev, uint32_t mtu)
+{
+	return rcd_engine_dev_set_mtu_serial(dev->engine, dev->serial, mtu);
+}
+
 /* The device, as long as this lcore has it. */
 static inline const struct rcd_lport *
 inline_lport(const struct rcd_inline *dev, const struct rcd_lcore *lcore)

@@ -58,7 +58,7 @@ struct rte_mbuf;
  *
  * @param conf   mac is the MAC that packets to it have, usually that of the program's port; the
  *               rest as of any device, but type and devargs, which are set here, and impair, which
- *               is not heeded; mtu, that of the program's port, stays as it is
+ *               is not heeded; mtu, that of the program's port, changes by rcd_inline_set_mtu()
  * @param error  set to a sentence when NULL is returned
  * @return NULL: as rcd_engine_dev_add() fails, or no memory
  */
@@ -79,6 +79,15 @@ rcd_inline_destroy(struct rcd_inline *dev);
  */
 void
 rcd_inline_set_link(struct rcd_inline *dev, bool up);
+
+/**
+ * Tell that the program's port has another MTU: that of IP. Queue pairs that are connected keep
+ * their path MTU, as with a NIC. Any thread, as rcd_inline_create().
+ *
+ * @return 0; -EINVAL: not 576 to 65535; -ENODEV: the device has been removed
+ */
+int
+rcd_inline_set_mtu(struct rcd_inline *dev, uint32_t mtu);
 
 /**
  * Take what is the engine's out of a burst. What has no room on the lcore is freed, and counted as

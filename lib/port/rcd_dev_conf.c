@@ -253,7 +253,7 @@ dev_conf_mtu(struct rcd_dev_conf *conf, const char *val)
 {
 	uint64_t bytes;
 
-	if (!rcd_amount_parse(val, 65535, &bytes) || bytes < 576)
+	if (!rcd_amount_parse(val, RCD_DEV_MTU_MAX, &bytes) || bytes < RCD_DEV_MTU_MIN)
 		return "bytes, 576 to 65535";
 	conf->mtu = (uint32_t)bytes;
 	return NULL;

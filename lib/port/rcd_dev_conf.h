@@ -22,8 +22,10 @@
 
 RCD_API_BEGIN
 
-#define RCD_NAME_LEN      64 /**< of a device's name, with the 0 at its end */
-#define RCD_DEV_ADDRS_MAX 16 /**< addresses that a device can be given */
+#define RCD_NAME_LEN      64    /**< of a device's name, with the 0 at its end */
+#define RCD_DEV_ADDRS_MAX 16    /**< addresses that a device can be given */
+#define RCD_DEV_MTU_MIN   576   /**< of IP, bytes, that a device can have, and... */
+#define RCD_DEV_MTU_MAX   65535 /**< ...the longest */
 
 /** How a device is attached. */
 enum rcd_attach_type {
