@@ -25,6 +25,7 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>
+#include <rte_pdump.h>
 #include <rte_udp.h>
 #include <rte_vxlan.h>
 #include <sched.h>
@@ -265,6 +266,8 @@ main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	rcd_engine_conf_init(&conf);
 	conf.lcores = 1;
+	/* For dpdk-dumpcap; without shared memory there is none. */
+	rte_pdump_init();
 	if (parse(&gateway, argc - used, argv + used, &conf, &dev) != 0)
 		return 2;
 	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);

@@ -10,11 +10,15 @@ Method:
 
     test_gateway.py ROCADED LIBIBVERBS GATEWAY
 """
+import contextlib
 import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
 from ends import (ENDS, End, ENV, FOLDER, LIMIT, ROCADED, all_gone, both,  # noqa: E402
@@ -22,7 +26,8 @@ from ends import (ENDS, End, ENV, FOLDER, LIMIT, ROCADED, all_gone, both,  # noq
 
 GATEWAY = os.path.abspath(sys.argv[3])
 BARE = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
-EAL = ['--no-huge', '-m', '512', '--no-pci', '--no-telemetry', '-l', '0']
+ALONE = ['--no-huge', '-m', '512']
+EAL = ['--no-pci', '--no-telemetry', '-l', '0']
 MACS = ('02:00:00:00:0a:01', '02:00:00:00:0a:02')
 running = []
 
@@ -44,8 +49,8 @@ def memif(number, role):
            f'bsize=8192,rsize=9,mac={MACS[role == "client"]}'
 
 
-def gateway(name, port, *options):
-    begin(name, GATEWAY, *EAL, '--file-prefix', f'{name}{os.getpid()}', '--vdev', port, '--',
+def gateway(name, port, *options, memory=tuple(ALONE)):
+    begin(name, GATEWAY, *EAL, *memory, '--file-prefix', f'{name}{os.getpid()}', '--vdev', port, '--',
           '--socket', f'{FOLDER}/{name}.sock', *options)
     return End('gateway0', {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/{name}.sock'})
 
@@ -106,11 +111,65 @@ def tunnel():
     end_all()
 
 
+@contextlib.contextmanager
+def hugepages(count):
+    """A folder of hugetlbfs with as many pages; the machine has as few afterwards as before."""
+    path = pathlib.Path('/proc/sys/vm/nr_hugepages')
+    before = path.read_text(encoding='ascii')
+
+    def pages(kind):
+        text = pathlib.Path('/proc/meminfo').read_text(encoding='ascii')
+        return int(re.search(rf'HugePages_{kind}:\s*(\d+)', text)[1])
+    try:
+        # Some may be in use that are not counted as the machine's any more.
+        path.write_text(str(pages('Total') + count), encoding='ascii')
+        if pages('Free') < count:
+            raise tap.Skip('too few hugepages')
+    except OSError as err:
+        raise tap.Skip(f'no hugepages: {err}') from None
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(['mount', '-t', 'hugetlbfs', 'none', folder], check=True)
+            try:
+                yield folder
+            finally:
+                subprocess.run(['umount', folder], check=True)
+    finally:
+        path.write_text(before, encoding='ascii')
+
+
+@tap.test
+def captured():
+    """By dpdk-dumpcap, as any port of a program that has called rte_pdump_init()."""
+    if shutil.which('dpdk-dumpcap') is None:
+        raise tap.Skip('no dpdk-dumpcap')
+    path = f'{FOLDER}/captured.pcapng'
+    with hugepages(192) as folder:
+        server = engine('server3', memif(3, 'server'), '10.7.0.1/24')
+        ready(gateway('client3', memif(3, 'client'), '--address', '10.7.0.2/24',
+                      memory=('-m', '256', '--huge-dir', folder)), server)
+        capture = subprocess.Popen(
+            ['dpdk-dumpcap', f'--file-prefix=client3{os.getpid()}', '-i', 'net_memif0', '-c', '300',
+             '-w', path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        leash.leash(capture.pid)
+        # It does not tell when it has begun.
+        for _ in range(20):
+            both('ibv_rc_pingpong', '-g', '1', '-s', '65536', '-n', '50', '-c')
+            if capture.poll() is not None:
+                break
+        tap.true('Packets captured: ' in capture.communicate(timeout=LIMIT)[0], 'a count')
+        end_all()
+    seen = subprocess.run(['tshark', '-r', path, '-Y', 'infiniband', '-T', 'fields', '-e', 'ip.src'],
+                          capture_output=True, text=True, timeout=LIMIT, check=True).stdout.split()
+    tap.equal(set(seen), {'10.7.0.1', '10.7.0.2'}, 'both ways')
+    tap.true(len(seen) >= 250, f'{len(seen)} packets of RoCE')
+
+
 @tap.test
 def what_it_refuses():
     for options in ([], ['--address', 'x'], ['--address', '10.5.0.2/24', '--vxlan', '1,2,3'],
                     ['--address', '10.5.0.2/24', 'more']):
-        done = subprocess.run([GATEWAY, *EAL, '--no-shconf', '--vdev', 'net_null0', '--', *options],
+        done = subprocess.run([GATEWAY, *EAL, *ALONE, '--no-shconf', '--vdev', 'net_null0', '--', *options],
                               env=BARE, capture_output=True, text=True, timeout=LIMIT, check=False)
         tap.equal((done.returncode, 'memif-gateway: ' in done.stderr), (2, True), done.stderr)
 
