@@ -2,7 +2,7 @@
 /**
  * @file
  * A port of a program's own, started with one queue to receive from, as simple programs do it: it
- * hears all frames, or those for its MAC and for groups.
+ * hears all frames, or those for its MAC and for groups; and stopped.
  */
 #ifndef START_PORT_H
 #define START_PORT_H
@@ -50,11 +50,22 @@ start_port(uint16_t port, uint16_t tx_queues, struct rte_mempool *pool, bool all
 	for (uint16_t i = 0; i < tx_queues; i++)
 		if (rte_eth_tx_queue_setup(port, i, tx, SOCKET_ID_ANY, NULL) != 0)
 			return -1;
-	if (all)
-		rte_eth_promiscuous_enable(port);
-	else if (rte_eth_add_rx_callback(port, 0, start_port_filter, NULL) == NULL)
+	if (!all && rte_eth_add_rx_callback(port, 0, start_port_filter, NULL) == NULL)
 		return -1;
+	/* A driver that knows no such thing as all groups has to hear everything. */
+	if (all || rte_eth_allmulticast_enable(port) != 0)
+		rte_eth_promiscuous_enable(port);
 	return rte_eth_dev_start(port);
+}
+
+/* Before the engine ends, whose buffers it may have. */
+static inline void
+start_port_stop(uint16_t ports)
+{
+	for (uint16_t port = 0; port < ports; port++) {
+		rte_eth_dev_stop(port);
+		rte_eth_dev_close(port);
+	}
 }
 
 #endif /* START_PORT_H */

@@ -14,9 +14,7 @@
  * Each worker lcore walks a graph, with some of the ports; without workers the main lcore does.
  * SIGUSR1, and the end, print what the nodes did.
  */
-#include <arpa/inet.h>
 #include <getopt.h>
-#include <netinet/ether.h>
 #include <rcd_dev_conf.h>
 #include <rcd_engine.h>
 #include <rcd_inline.h>
@@ -32,18 +30,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forward.h"
 #include "start_port.h"
 
 #define CACHE   256
 #define PORTS   8
 #define ROUTES  64
 #define WORKERS 16
-
-struct route {
-	uint32_t prefix;
-	uint16_t port, len;
-	struct rte_ether_hdr eth;
-};
 
 struct worker {
 	char name[RTE_GRAPH_NAMESIZE];
@@ -61,12 +54,12 @@ struct router {
 	uint16_t ports, route_count, worker_count;
 };
 
-static volatile sig_atomic_t told;
+static volatile sig_atomic_t stop, asked;
 
 static void
 on_signal(int signo)
 {
-	told = signo;
+	*(signo == SIGUSR1 ? &asked : &stop) = 1;
 }
 
 /* What the EAL options name; devices of the engine come later, and are ports too. */
@@ -98,7 +91,7 @@ static void
 make_device(struct router *router, uint16_t port)
 {
 	struct rcd_dev_conf *conf = &router->conf[port];
-	struct rcd_node_conf node = { .port_id = port };
+	struct rcd_node_conf node = { .port_id = port, .others = FORWARD_NODE };
 	char error[256] = "no such port";
 	struct rte_ether_addr mac;
 	uint16_t mtu;
@@ -164,8 +157,11 @@ make_routes(struct router *router)
 static void
 make(struct router *router, const struct rcd_engine_conf *conf)
 {
-	struct rte_graph_cluster_stats_param param = { .socket_id = SOCKET_ID_ANY, .f = stdout };
-	const char *pattern = "router-*";
+	const char *all = "router-*";
+	struct rte_graph_cluster_stats_param param = { .socket_id = SOCKET_ID_ANY,
+		.f = stdout,
+		.nb_graph_patterns = 1,
+		.graph_patterns = &all };
 	char error[256];
 
 	router->engine = rcd_engine_create(conf, error, sizeof(error));
@@ -177,8 +173,6 @@ make(struct router *router, const struct rcd_engine_conf *conf)
 	for (uint16_t i = 0; i < router->worker_count; i++)
 		make_graph(router, i);
 	make_routes(router);
-	param.graph_patterns = &pattern;
-	param.nb_graph_patterns = 1;
 	router->stats = rte_graph_cluster_stats_create(&param);
 }
 
@@ -196,13 +190,14 @@ static void
 run(struct router *router)
 {
 	struct rte_eth_link link;
-	bool workers = false;
+	bool workers = rte_lcore_count() > 1;
 
-	for (uint16_t i = 0; i < router->worker_count; i++)
-		workers = rcd_engine_launch(router->engine, i, walk, &router->workers[i]) == 0;
-	while (told == 0 || told == SIGUSR1) {
-		if (told != 0) {
-			told = 0;
+	for (uint16_t i = 0; i < router->worker_count && workers; i++)
+		if (rcd_engine_launch(router->engine, i, walk, &router->workers[i]) != 0)
+			rte_exit(1, "worker %u does not start\n", i);
+	while (!stop && !rcd_engine_stopping(router->engine)) {
+		if (asked) {
+			asked = 0;
 			rte_graph_cluster_stats_get(router->stats, false);
 			fflush(stdout);
 		}
@@ -229,26 +224,8 @@ end(struct router *router)
 		rcd_node_del(port);
 		rcd_inline_destroy(router->devs[port]);
 	}
+	start_port_stop(router->ports);
 	rcd_engine_destroy(router->engine);
-}
-
-static int
-parse_route(struct router *router, const char *text)
-{
-	struct route *route = &router->routes[router->route_count];
-	char prefix[32], mac[32];
-	struct ether_addr hop;
-
-	if (router->route_count == ROUTES ||
-		sscanf(text, "%31[^/]/%hu,%hu,%31s", prefix, &route->len, &route->port, mac) != 4 ||
-		route->len > 32 || inet_pton(AF_INET, prefix, &route->prefix) != 1 ||
-		ether_aton_r(mac, &hop) == NULL)
-		return -1;
-	route->prefix = rte_be_to_cpu_32(route->prefix);
-	memcpy(&route->eth.dst_addr, &hop, sizeof(hop));
-	route->eth.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4);
-	router->route_count++;
-	return 0;
 }
 
 static void
@@ -264,7 +241,9 @@ parse(struct router *router, int argc, char **argv, struct rcd_engine_conf *conf
 		if (letter == 's')
 			snprintf(conf->socket, sizeof(conf->socket), "%s", optarg);
 		else if (letter == 'r')
-			err = parse_route(router, optarg);
+			err = router->route_count < ROUTES
+				? forward_route(&router->routes[router->route_count++], optarg)
+				: -1;
 		else if (letter == '?' || (port = strtoul(optarg, &behind, 10)) >= PORTS ||
 			*behind != ',')
 			err = -1;
@@ -280,15 +259,14 @@ int
 main(int argc, char **argv)
 {
 	static struct router router;
-	struct sigaction action = { .sa_handler = on_signal };
 	struct rcd_engine_conf conf;
 	int used = rte_eal_init(argc, argv);
 
 	if (used < 0)
 		return 1;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGUSR1, &action, NULL);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	signal(SIGUSR1, on_signal);
 	rcd_engine_conf_init(&conf);
 	parse(&router, argc - used, argv + used, &conf);
 	router.worker_count = (uint16_t)RTE_MAX(1u, rte_lcore_count() - 1);

@@ -268,7 +268,6 @@ make_device(struct rcd_dev_conf *dev, char *error, size_t error_len)
 int
 main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	struct rcd_dev_conf dev = { .addr_count = 0 };
 	struct rte_mempool *pool;
 	char error[256] = "inline-sink [EAL OPTIONS] -- ADDRESS/LENGTH IPV4:PORT";
@@ -279,7 +278,8 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s\n", error);
 		return 2;
 	}
-	sigaction(SIGTERM, &action, NULL);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
 	pool = rte_pktmbuf_pool_create(
 		"ports", 16383, 256, 0, RTE_PKTMBUF_HEADROOM + LONGEST, SOCKET_ID_ANY);
 	snprintf(error, sizeof(error), "no two ports that start");
@@ -294,6 +294,7 @@ main(int argc, char **argv)
 	if (sink.local != NULL)
 		rcd_local_close(sink.local);
 	rcd_inline_destroy(sink.dev);
+	start_port_stop(NETWORK + 1);
 	rcd_engine_destroy(sink.engine);
 	return status;
 }

@@ -47,7 +47,7 @@ connect_qp(struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const s
 		.path_mtu_bytes = 1024,
 		.timeout = 14,
 		.retry_cnt = 7,
-		.rnr_retry = 7,
+		.rnr_retry = 6, /* a WRITE waits for no request of the collector's */
 		.max_rd_atomic = 1,
 		.dest_qpn = far->qpn,
 		.rq_psn = far->psn,

@@ -170,16 +170,16 @@ loop(void *arg)
 	return 0;
 }
 
-static void
+/* @return exit status */
+static int
 run(struct gateway *gateway)
 {
 	struct rte_eth_link link;
 	bool workers = rte_lcore_count() > 1;
 
 	if (workers && rcd_engine_launch(gateway->engine, 0, loop, gateway) != 0)
-		return;
-
-	while (!stop) {
+		return 1;
+	while (!stop && !rcd_engine_stopping(gateway->engine)) {
 		/* Without a core of its own it leaves this one to others when there is nothing. */
 		for (int i = 0; i < 16 && !workers; i++)
 			if (!round_once(gateway))
@@ -189,6 +189,7 @@ run(struct gateway *gateway)
 		rcd_engine_step(gateway->engine, workers ? 100 : 0);
 	}
 	rcd_engine_end_loops(gateway->engine);
+	return 0;
 }
 
 static int
@@ -251,23 +252,21 @@ int
 main(int argc, char **argv)
 {
 	struct gateway gateway = { .ports = 0 };
-	struct sigaction action = { .sa_handler = on_signal };
 	struct rcd_dev_conf dev = { .addr_count = 0 };
 	struct rcd_engine_conf conf;
 	struct rte_ether_addr mac;
 	struct rte_mempool *pool;
 	char error[256] = "not all ports start, or there is none";
-	int used = rte_eal_init(argc, argv);
-	uint16_t ports;
+	int used = rte_eal_init(argc, argv), status = 1;
+	uint16_t ports, mtu;
 
 	if (used < 0)
 		return 1;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
 	rcd_engine_conf_init(&conf);
 	conf.lcores = 1;
-	/* For dpdk-dumpcap; without shared memory there is none. */
-	rte_pdump_init();
+	rte_pdump_init(); /* for dpdk-dumpcap; without shared memory there is none */
 	if (parse(&gateway, argc - used, argv + used, &conf, &dev) != 0)
 		return 2;
 	pool = rte_pktmbuf_pool_create("ports", BUFFERS, 256, 0, ROOM, SOCKET_ID_ANY);
@@ -277,6 +276,9 @@ main(int argc, char **argv)
 		gateway.ports++;
 	if (ports > 0 && gateway.ports == ports && rte_eth_macaddr_get(0, &mac) == 0) {
 		gateway.outer.eth.src_addr = mac;
+		/* What is before it in a tunnel is in the packets of the port, too. */
+		if ((dev.given & 1u << RCD_LINK_KEY_MTU) == 0 && rte_eth_dev_get_mtu(0, &mtu) == 0)
+			dev.mtu = mtu - (gateway.tunnel ? sizeof(gateway.outer) : 0);
 		if ((dev.given & 1u << RCD_LINK_KEY_MAC) == 0)
 			memcpy(dev.mac, &mac, sizeof(dev.mac));
 		gateway.engine = rcd_engine_create(&conf, error, sizeof(error));
@@ -286,12 +288,13 @@ main(int argc, char **argv)
 		gateway.dev = rcd_inline_create(gateway.engine, &dev, error, sizeof(error));
 	}
 	if (gateway.dev != NULL)
-		run(&gateway);
+		status = run(&gateway);
 	else
 		fprintf(stderr, "memif-gateway: %s\n", error);
 	rcd_inline_destroy(gateway.dev);
+	start_port_stop(gateway.ports);
 	rcd_engine_destroy(gateway.engine);
 	printf("not RoCE: %llu packets, dropped: %llu\n", (unsigned long long)gateway.other,
 		(unsigned long long)gateway.dropped);
-	return gateway.dev == NULL;
+	return status;
 }

@@ -11,7 +11,7 @@
  *
  * One engine of a process at a time: it has a handler of SIGBUS, for memory that clients take away,
  * names in EAL (rocade_...) and commands of telemetry. Faults elsewhere go to the handler that was
- * there before. The program ignores SIGPIPE: clients close streams that the engine writes to.
+ * there before. No SIGPIPE comes of clients that close their sockets.
  *
  * The engine owns the ports of its devices: it sets them up, starts, polls, stops and, if it made
  * them or they are NICs, closes them. The program leaves their queues alone. Packets are in mbufs

@@ -12,6 +12,7 @@
 
 #include "rcd_engine_priv.h"
 #include "rcd_lcores.h"
+#include "rcd_log.h"
 #include "rcd_thread.h"
 
 /** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
@@ -23,12 +24,14 @@ static_assert(RCD_NODES_MAX >= RTE_MAX_NUMA_NODES, "each node has a place for bu
 static int
 engine_eal_make_pool(struct rcd_engine *engine, int socket_id)
 {
+	/* One whose memory is lost keeps its name. */
+	static uint32_t number;
 	uint32_t count = engine->conf.mbufs != 0 ? engine->conf.mbufs : 16383;
 	char name[32];
 
 	if (engine->pools[socket_id] != NULL)
 		return 0;
-	snprintf(name, sizeof(name), "rocade_mbufs_%d", socket_id);
+	snprintf(name, sizeof(name), "rocade_mbufs_%u", number++);
 	/* With little memory a smaller pool does too; senders wait for buffers then. */
 	for (; count >= 2047 && engine->pools[socket_id] == NULL; count /= 2)
 		engine->pools[socket_id] =
@@ -71,6 +74,11 @@ void
 rcd_engine_eal_end(struct rcd_engine *engine)
 {
 	RCD_ON_CONTROL();
+	/* What a program took to send it may lie in its ports yet. */
 	for (uint32_t i = 0; i < RCD_NODES_MAX; i++)
-		rte_mempool_free(engine->pools[i]);
+		if (engine->pools[i] == NULL || rte_mempool_full(engine->pools[i]))
+			rte_mempool_free(engine->pools[i]);
+		else
+			RCD_LOG(WARNING, "%u buffers are not back: their pool's memory is lost",
+				rte_mempool_in_use_count(engine->pools[i]));
 }

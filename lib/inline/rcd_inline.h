@@ -26,8 +26,12 @@
  * `hash` is overwritten. A tag that a port took off (RTE_MBUF_F_RX_VLAN_STRIPPED) is looked at;
  * what it says of checksums is not believed, and worked out. Those that come from rcd_inline_tx()
  * are of the engine's pools, in one segment, whole, with RTE_PKTMBUF_HEADROOM before them at least:
- * they ask for no offload. They belong to the program then. As long as the program takes none,
- * sending waits (tx_waits).
+ * they ask for no offload. They belong to the program then, which gives them back, or stops the
+ * port that has them, before rcd_engine_destroy(): the memory of a pool that lacks some is lost,
+ * which is logged. As long as the program takes none, sending waits (tx_waits).
+ *
+ * A port that feeds has to hear groups (rte_eth_allmulticast_enable()): neighbour discovery comes
+ * by them, and what clients join.
  *
  * Threads: rcd_inline_create() and rcd_inline_destroy() as rcd_engine_dev_add(): any, but where the
  * program polls the lcores itself, that one; all else that of the lcore that is named. On an lcore
@@ -90,7 +94,8 @@ int
 rcd_inline_set_mtu(struct rcd_inline *dev, uint32_t mtu);
 
 /**
- * Take what is the engine's out of a burst. What has no room on the lcore is freed, and counted as
+ * Take what is the engine's out of a burst. What has no room on the lcore, has to be copied and
+ * finds no buffer, or is in several segments and longer than a buffer, is freed, and counted as
  * rx_drop_fed.
  *
  * @param mbufs  what is left stands first afterwards, in its order

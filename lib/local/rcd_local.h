@@ -203,7 +203,7 @@ rcd_local_cq_create(
 uint32_t
 rcd_local_cq_lcore(const struct rcd_local_cq *cq);
 
-/** Destroy it. Control. @return 0; -EBUSY: a queue pair refers to it */
+/** Destroy it. Control. @return 0; -EBUSY: a queue pair or a node refers to it */
 int
 rcd_local_cq_destroy(struct rcd_local_cq *cq);
 
@@ -215,8 +215,8 @@ struct rcd_local_qp_conf {
 	uint32_t pd;                  /**< protection domain */
 	struct rcd_local_cq *send_cq; /**< of the same open device, as is recv_cq */
 	struct rcd_local_cq *recv_cq; /**< likewise */
-	uint32_t sq_depth;            /**< requests; rounded up to a power of two */
-	uint32_t rq_depth;            /**< likewise */
+	uint32_t sq_depth;            /**< requests; rounded up to a power of two, 1 at least */
+	uint32_t rq_depth;            /**< likewise; 0: it receives none */
 	uint32_t max_send_sge;        /**< elements of a request, up to RCD_SGE_MAX */
 	uint32_t max_recv_sge;        /**< likewise */
 	uint32_t max_inline;          /**< bytes */
@@ -291,7 +291,7 @@ rcd_local_qp_state(const struct rcd_local_qp *qp);
  *              caller's still. Nothing else is asked of it: which bytes are sent, @p wr says. NULL:
  *              none
  * @return 0; -ENOMEM: the queue is full; -EINVAL: more elements or inline bytes than it was made
- *         for, no opcode, or its state permits none; -ENODEV: the device has gone
+ *         for, no opcode, one of windows, or its state permits none; -ENODEV: the device has gone
  */
 int
 rcd_local_post_send(struct rcd_local_qp *qp, const struct rcd_send_wr *wr, struct rte_mbuf *mbuf);
@@ -301,7 +301,9 @@ void
 rcd_local_ring(struct rcd_local_qp *qp);
 
 /**
- * Post a receive request; it needs no ringing. On the lcore.
+ * Post a receive request; it needs no ringing. Its elements are copied; what they name is written
+ * until it completes. Of a datagram the first RCD_GRH_LEN bytes are the network header (IPv6, or 20
+ * unused bytes and IPv4: struct rcd_cq_slot's sl tells), and byte_len counts them. On the lcore.
  *
  * @return as rcd_local_post_send()
  */

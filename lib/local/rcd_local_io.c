@@ -152,7 +152,8 @@ local_io_slot(const struct rcd_local_wq *wq)
 static int
 local_io_check(const struct rcd_local_qp *qp, const struct rcd_send_wr *wr)
 {
-	if (wr->opcode >= RCD_WR_OPCODE_COUNT || rcd_qp_state(qp->hqp->qp) < RCD_QP_RTS)
+	if (wr->opcode >= RCD_WR_OPCODE_COUNT || wr->opcode == RCD_WR_BIND_MW ||
+		wr->opcode == RCD_WR_LOCAL_INV || rcd_qp_state(qp->hqp->qp) < RCD_QP_RTS)
 		return -EINVAL;
 	if (wr->flags & RCD_SEND_INLINE)
 		return wr->inline_len > qp->max_inline ||
@@ -161,14 +162,6 @@ local_io_check(const struct rcd_local_qp *qp, const struct rcd_send_wr *wr)
 			: 0;
 	return wr->sge_count > qp->max_send_sge || (wr->sge_count > 0 && wr->sges == NULL) ? -EINVAL
 											   : 0;
-}
-
-static enum rcd_wqe_form
-local_io_form_of(const struct rcd_local_qp *qp, uint8_t opcode)
-{
-	if (qp->datagram)
-		return RCD_WQE_DATAGRAM;
-	return opcode == RCD_WR_BIND_MW ? RCD_WQE_BIND : RCD_WQE_REMOTE;
 }
 
 int
@@ -184,7 +177,8 @@ rcd_local_post_send(struct rcd_local_qp *qp, const struct rcd_send_wr *wr, struc
 		return err;
 	if (local_io_sends(qp) > qp->sq.mask)
 		return -ENOMEM;
-	rcd_sq_wqe_put(local_io_slot(&qp->sq), wr, local_io_form_of(qp, wr->opcode));
+	rcd_sq_wqe_put(
+		local_io_slot(&qp->sq), wr, qp->datagram ? RCD_WQE_DATAGRAM : RCD_WQE_REMOTE);
 	qp->mbufs[qp->sq.producer & qp->sq.mask] = mbuf;
 	qp->mbuf_count += mbuf != NULL;
 	qp->sq.producer++;

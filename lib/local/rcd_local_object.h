@@ -34,7 +34,7 @@ struct rcd_local_cq {
 
 	LIST_ENTRY(rcd_local_cq) link;
 	uint32_t handle;
-	uint32_t users; /**< queue pairs, one for each role */
+	uint32_t users; /**< queue pairs, one for each role, and a node */
 };
 
 /** One of the two queues of a queue pair. */

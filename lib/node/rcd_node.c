@@ -263,6 +263,7 @@ node_find_or_make(uint16_t port_id, struct node_port **port)
 int
 rcd_node_add(const struct rcd_node_conf *conf)
 {
+	const char *others = conf->others != NULL ? conf->others : "pkt_cls";
 	const char *sent = conf->sent;
 	char name[RTE_NODE_NAMESIZE];
 	struct node_port *port;
@@ -274,11 +275,14 @@ rcd_node_add(const struct rcd_node_conf *conf)
 		snprintf(name, sizeof(name), "ethdev_tx-%u", conf->port_id);
 		sent = name;
 	}
+	/* Or the nodes of a port would be left behind, with edges to what is not there. */
+	if (rte_node_from_name(others) == RTE_NODE_ID_INVALID ||
+		rte_node_from_name(sent) == RTE_NODE_ID_INVALID)
+		return -ENODEV;
 	err = node_find_or_make(conf->port_id, &port);
 	if (err != 0)
 		return err;
-	err = rcd_node_graph_set_edge(port->classify, NODE_CLASSIFY_OTHERS,
-		conf->others != NULL ? conf->others : "pkt_cls");
+	err = rcd_node_graph_set_edge(port->classify, NODE_CLASSIFY_OTHERS, others);
 	if (err == 0)
 		err = rcd_node_graph_set_edge(port->tx, 0, sent);
 	if (err == 0)

@@ -29,8 +29,12 @@
  *             rte_graph_walk(graph);
  *
  * What a port does not take is dropped by ethdev_tx (pkt_drop counts it), as all that it is given;
- * peers are sent it again. A walk takes 256 packets of RoCE to an lcore: more, as from two queues
- * of a port in one graph, are counted as rx_drop_fed.
+ * peers are sent it again. A walk has an lcore take 256 packets of RoCE: of more, as from two
+ * queues of a port in one graph, up to RCD_INLINE_RING wait, and the rest is counted as
+ * rx_drop_fed.
+ *
+ * rte_graph of DPDK 22.11 is experimental: who includes its headers defines
+ * ALLOW_EXPERIMENTAL_API. These functions don't need it.
  *
  * A node of the program's own that receives, or takes headers of a tunnel off, names
  * rocade_classify-PORT as one of its next ones, in place of rcd_node_insert(). A packet's `port`
@@ -68,8 +72,8 @@ struct rcd_node_conf {
  * there is no graph with rocade_poll: each of them brings out what is sent by all devices that were
  * added before it was created, and of no other.
  *
- * @return 0; -EINVAL: no device, or a name too long; -EEXIST: the port has a device; -ENODEV: no
- *         node of the name of `others` or `sent`; -EBUSY: a bound graph has rocade_poll, or nodes
+ * @return 0; -EINVAL: no device; -ENODEV: no node of the name of `others` or `sent`; -EEXIST: the
+ *         port has a device; -EBUSY: a bound graph has rocade_poll, or nodes
  *         of the port; -ENOSPC: too many; -ENOMEM
  */
 int

@@ -19,7 +19,7 @@
 
 #include "rcd_cq_slot.h"
 #include "rcd_lcore_ctl.h"
-#include "rcd_local.h"
+#include "rcd_local_object.h"
 #include "rcd_node_graph.h"
 
 /** A completion queue, and what was taken from it in this walk. */
@@ -151,6 +151,7 @@ rcd_node_cq_add(const struct rcd_node_cq_conf *conf)
 		rte_free(of);
 		return err;
 	}
+	conf->cq->users++;
 	LIST_INSERT_HEAD(&node_cqs, of, link);
 	return 0;
 }
@@ -166,6 +167,7 @@ rcd_node_cq_del(const char *name)
 		return -ENOENT;
 	if (rcd_node_graph_any_has(of->node))
 		return -EBUSY;
+	of->cq->users--;
 	LIST_REMOVE(of, link);
 	rte_free(of);
 	return 0;

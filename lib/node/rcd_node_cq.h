@@ -52,7 +52,8 @@ rcd_node_cq_add(const struct rcd_node_cq_conf *conf);
 
 /**
  * Take the queue from its node, which stays, and has nothing to give. Behind rte_graph_destroy() of
- * the graph that has it, and before rcd_local_cq_destroy() or rcd_local_close().
+ * the graph that has it, and before rcd_local_cq_destroy(), which says -EBUSY until then, or
+ * rcd_local_close(), which does not look.
  *
  * @return 0; -ENOENT; -EBUSY: a bound graph has the node
  */

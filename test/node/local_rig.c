@@ -157,7 +157,8 @@ side_open(struct side *side, const char *device, enum rcd_ctrl_qp_type type)
 	CU_ASSERT_EQUAL_FATAL(rcd_local_mr_reg(side->local, side->pd, side->memory, SIDE_BYTES,
 				      access, &side->key),
 		0);
-	CU_ASSERT_EQUAL_FATAL(rcd_local_cq_create(side->local, 256, 0xc9, &side->cq), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		rcd_local_cq_create(side->local, SIDE_COMPLETIONS, 0xc9, &side->cq), 0);
 	CU_ASSERT_EQUAL_FATAL(side_qp(side, type, &side->qp), 0);
 }
 

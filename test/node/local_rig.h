@@ -23,6 +23,9 @@
 /** Places of the queues of a side. */
 #define SIDE_DEPTH 64
 
+/** Places of its completion queue. */
+#define SIDE_COMPLETIONS 1024
+
 /** What is waited for comes within that, however busy the machine is. */
 #define FOREVER_NS UINT64_C(180000000000)
 

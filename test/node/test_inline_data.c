@@ -229,6 +229,43 @@ another_mtu(void)
 	transfer(SEED + 300);
 }
 
+static uint32_t
+port_state(const struct side *side)
+{
+	struct rcd_ctrl_port_rep port;
+
+	CU_ASSERT_EQUAL_FATAL(rcd_local_port(side->local, &port), 0);
+	return port.state;
+}
+
+/* Whether there was an event of the kind, with all before it. */
+static bool
+heard(struct side *side, uint32_t type)
+{
+	struct rcd_ctrl_event event;
+
+	while (rcd_local_event(side->local, &event))
+		if (event.type == type)
+			return true;
+	return false;
+}
+
+/* Who has the device open is told of the program's link. */
+static void
+link_is_told(void)
+{
+	CU_ASSERT_EQUAL(port_state(&sides[0]), RCD_PORT_ACTIVE);
+	CU_ASSERT(!heard(&sides[0], RCD_EVENT_PORT_ERR));
+	rcd_inline_set_link(devs[0], false);
+	LOCAL_UNTIL(port_state(&sides[0]) == RCD_PORT_DOWN);
+	LOCAL_UNTIL(heard(&sides[0], RCD_EVENT_PORT_ERR));
+	CU_ASSERT_EQUAL(port_state(&sides[1]), RCD_PORT_ACTIVE);
+	rcd_inline_set_link(devs[0], true);
+	LOCAL_UNTIL(port_state(&sides[0]) == RCD_PORT_ACTIVE);
+	LOCAL_UNTIL(heard(&sides[0], RCD_EVENT_PORT_ACTIVE));
+	transfer(SEED + 400);
+}
+
 static void
 goes(void)
 {
@@ -251,6 +288,7 @@ main(void)
 		RCD_TEST(begun),
 		RCD_TEST(handed_over),
 		RCD_TEST(another_mtu),
+		RCD_TEST(link_is_told),
 		RCD_TEST(goes),
 	};
 

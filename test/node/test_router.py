@@ -186,9 +186,9 @@ def sends(frame):
          f's.bind(("host", 0)); s.send(bytes.fromhex("{frame.hex()}"))')
 
 
-def datagram(to_mac, to):
+def datagram(to_mac, to, ttl=64):
     """IPv4 and UDP, without a sum of the latter."""
-    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 48, 0, 0, 64, 17, 0, bytes((10, 2, 0, 2)), to)
+    ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 48, 0, 0, ttl, 17, 0, bytes((10, 2, 0, 2)), to)
     total = sum(struct.unpack('>10H', ip))
     total = (total & 0xffff) + (total >> 16)
     return bytes.fromhex(to_mac.replace(':', '') + MAC.format(0).replace(':', '') + '0800') + \
@@ -215,10 +215,21 @@ def what_is_not_to_be_forwarded():
     tap.wait_until('two dropped', lambda: forwarded() == (before[0], before[1] + 2))
     for _ in range(3):
         sends(datagram('02:00:00:00:0c:77', bytes((10, 3, 0, 9))))
+    # Nor does it pass on what no router does, whole or not.
+    right = datagram(mac, bytes((10, 3, 0, 9)))
+    wrong = [datagram('ff:ff:ff:ff:ff:ff', bytes((10, 3, 0, 9))),
+             datagram('01:00:5e:00:00:fb', bytes((10, 3, 0, 9))), right[:14], right[:33],
+             right[:14] + b'\x41' + right[15:], right[:24] + b'\x00\x01' + right[26:],
+             right[:16] + b'\x23\x28' + right[18:], datagram(mac, bytes((10, 3, 0, 9)), ttl=1)]
+    wrong += [datagram(mac, bytes(to)) for to in (
+        (224, 0, 0, 251), (255, 255, 255, 255), (240, 0, 0, 1), (127, 0, 0, 1), (0, 0, 0, 1))]
+    for frame in wrong:
+        sends(frame)
+    tap.wait_until('all dropped', lambda: forwarded()[1] >= before[1] + 2 + len(wrong))
     # Nobody has that address: no answer comes back.
     sends(datagram(mac, bytes((10, 3, 0, 9))))
     tap.wait_until('one forwarded', lambda: forwarded()[0] > before[0])
-    tap.equal(forwarded(), (before[0] + 1, before[1] + 2), 'forwarded, dropped')
+    tap.equal(forwarded(), (before[0] + 1, before[1] + 2 + len(wrong)), 'forwarded, dropped')
 
 
 def objects(text):

@@ -207,7 +207,7 @@ for words in LANGUAGES:
 EXAMPLE_LINES = 300
 # Beside what pkg-config says of the engine: the other end of a ring is a program with verbs.
 EXAMPLES = {
-    'graph-router': ('graph_router.c',), 'memif-gateway': ('memif_gateway.c',),
+    'graph-router': ('graph_router.c', 'forward.c'), 'memif-gateway': ('memif_gateway.c',),
     'inline-sink': ('inline_sink.c', 'meet.c')}
 
 
