@@ -50,8 +50,8 @@ def memif(number, role):
 
 
 def gateway(name, port, *options, memory=tuple(ALONE)):
-    begin(name, GATEWAY, *EAL, *memory, '--file-prefix', f'{name}{os.getpid()}', '--vdev', port, '--',
-          '--socket', f'{FOLDER}/{name}.sock', *options)
+    begin(name, GATEWAY, *EAL, *memory, '--file-prefix', f'{name}{os.getpid()}',
+          '--vdev', port, '--', '--socket', f'{FOLDER}/{name}.sock', *options)
     return End('gateway0', {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/{name}.sock'})
 
 
