@@ -259,7 +259,8 @@ fuzz() {
 }
 
 compile_asan() {
-	compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined
+	compile asan -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
+		"-Dclients=$builds/release"
 }
 
 if $short; then
