@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Goal: what a pipeline pays for having the engine in its loop while nothing that it carries is
- * RoCE: cycles a packet above its own.
+ * Goal: what a pipeline pays for an engine, by each of the three ways (doc/nfv.md): while nothing
+ * that it carries is RoCE, cycles a packet above its own; and for a packet of RoCE, until the
+ * engine has it.
  *
  * Method: packets of UDP, 64 bytes, go round by a port of rings: received in bursts of 32 and sent
  * again, as testpmd's io mode does, or routed in between (LPM, MACs, TTL, checksum), as l3fwd does.
  * Each loop without the engine, with rcd_inline_rx(), and with a whole round of it: poll, and a
  * look at what is to be sent. The candidates take turns in short rounds, so that noise from the
- * machine meets all of them; medians over the rounds. Prints a table, judges nothing.
+ * machine meets all of them; medians over the rounds. Then the same in graphs
+ * (bench_nfv_graph.c), and RoCE handed over within the program or by a memif (bench_nfv_roce.c).
+ * Prints a table, judges nothing.
  */
+#include "bench_nfv.h"
+
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
@@ -28,21 +33,7 @@
 #include "rcd_inline.h"
 #include "rcd_poll.h"
 
-#define BURST   32
 #define PACKETS 512
-#define ROUNDS  301
-#define REPEATS 64
-#define NEXTS   16
-
-struct pipeline {
-	struct rcd_engine *engine;
-	struct rcd_lcore *lcore;
-	struct rcd_inline *dev;
-	struct rte_mempool *pool;
-	struct rte_lpm *lpm;
-	struct rte_ether_addr nexts[NEXTS];
-	uint16_t port;
-};
 
 static void
 route(struct pipeline *pipeline, struct rte_mbuf **mbufs, uint16_t count)
@@ -93,6 +84,19 @@ bench_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+double
+bench_nfv_median(uint64_t cycles[ROUNDS])
+{
+	qsort(cycles, ROUNDS, sizeof(cycles[0]), bench_compare);
+	return (double)cycles[ROUNDS / 2];
+}
+
+void
+bench_nfv_print(const char *name, double each, double own)
+{
+	printf("%-34s %16.1f %16.1f\n", name, each, each - own);
+}
+
 static void
 measure(struct pipeline *pipeline)
 {
@@ -110,14 +114,12 @@ measure(struct pipeline *pipeline)
 		for (size_t i = 0; i < RTE_DIM(loops); i++)
 			cycles[i][round] =
 				run(pipeline, loops[i].routed, loops[i].fed, loops[i].polled);
-	printf("%-26s %16s %16s\n", "loop", "cycles a packet", "above its own");
+	printf("%-34s %16s %16s\n", "loop", "cycles a packet", "above its own");
 	for (size_t i = 0; i < RTE_DIM(loops); i++) {
-		double each;
+		double each = bench_nfv_median(cycles[i]) / (REPEATS * BURST);
 
-		qsort(cycles[i], ROUNDS, sizeof(cycles[i][0]), bench_compare);
-		each = (double)cycles[i][ROUNDS / 2] / (REPEATS * BURST);
 		own = loops[i].fed ? own : each;
-		printf("%-26s %16.1f %16.1f\n", loops[i].name, each, each - own);
+		bench_nfv_print(loops[i].name, each, own);
 	}
 }
 
@@ -153,14 +155,17 @@ make_port(struct pipeline *pipeline)
 	struct rte_eth_conf conf = { .rxmode.mq_mode = RTE_ETH_MQ_RX_NONE };
 	struct rte_ring *ring = rte_ring_create(
 		"pipeline", 2 * PACKETS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	int port = ring != NULL ? rte_eth_from_ring(ring) : -1;
+	/* A queue to send by for each graph, too. */
+	struct rte_ring *const rings[] = { ring, ring };
+	int port = ring != NULL ? rte_eth_from_rings("round", rings, 1, rings, 2, 0) : -1;
 
 	if (port < 0)
 		return -1;
 	pipeline->port = (uint16_t)port;
-	if (rte_eth_dev_configure(pipeline->port, 1, 1, &conf) != 0 ||
+	if (rte_eth_dev_configure(pipeline->port, 1, 2, &conf) != 0 ||
 		rte_eth_rx_queue_setup(pipeline->port, 0, 512, 0, NULL, pipeline->pool) != 0 ||
-		rte_eth_tx_queue_setup(pipeline->port, 0, 512, 0, NULL) != 0)
+		rte_eth_tx_queue_setup(pipeline->port, 0, 512, 0, NULL) != 0 ||
+		rte_eth_tx_queue_setup(pipeline->port, 1, 512, 0, NULL) != 0)
 		return -1;
 	return rte_eth_dev_start(pipeline->port);
 }
@@ -190,7 +195,8 @@ make_engine(struct pipeline *pipeline)
 	conf.socket[0] = '\0';
 	pipeline->engine = rcd_engine_create(&conf, error, sizeof(error));
 	if (pipeline->engine != NULL &&
-		rcd_dev_conf_set(&dev, "address", "10.1.0.1/24", error, sizeof(error)) == 0)
+		rcd_dev_conf_set(&dev, "address", "10.1.0.1/24", error, sizeof(error)) == 0 &&
+		rcd_dev_conf_set(&dev, "mac", BENCH_NFV_MAC, error, sizeof(error)) == 0)
 		pipeline->dev = rcd_inline_create(pipeline->engine, &dev, error, sizeof(error));
 	if (pipeline->dev == NULL) {
 		fprintf(stderr, "bench_nfv: %s\n", error);
@@ -203,8 +209,10 @@ make_engine(struct pipeline *pipeline)
 int
 main(void)
 {
-	static char args[][24] = { "bench_nfv", "--no-huge", "-m", "512", "--no-shconf", "--no-pci",
-		"--no-telemetry", "--log-level=1", "-l", "0" };
+	static char args[][80] = { "bench_nfv", "--no-huge", "-m", "512", "--no-shconf", "--no-pci",
+		"--no-telemetry", "--log-level=1", "-l", "0", "--vdev",
+		"net_memif0,role=server,bsize=8192,rsize=8,socket=rcdnfv", "--vdev",
+		"net_memif1,role=client,bsize=8192,rsize=8,socket=rcdnfv" };
 	char *argv[RTE_DIM(args)];
 	struct pipeline pipeline = { .port = 0 };
 
@@ -219,6 +227,8 @@ main(void)
 		return 1;
 	fill(&pipeline);
 	measure(&pipeline);
+	if (bench_nfv_graph(&pipeline) != 0 || bench_nfv_roce(&pipeline) != 0)
+		fprintf(stderr, "bench_nfv: not all of it could be made\n");
 	rcd_inline_destroy(pipeline.dev);
 	rcd_engine_destroy(pipeline.engine);
 	return 0;
