@@ -8,7 +8,7 @@
 FOLDER is made anew. Exit status: 0 when doxygen had nothing to say.
 
 The second form is how doxygen reads a header: with the lists (.def) that it includes written out,
-each row with its last column as comment.
+each row with the comment above it, or its last column, as comment.
 """
 import pathlib
 import re
@@ -23,9 +23,11 @@ COLUMN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\([^()]*\)|[^,"()])+')
 
 
 def rows(text, macro):
-    """Columns of each row of a list; a string in pieces is one."""
-    for row in re.findall(rf'^{macro}\((.*?)\)$', text, re.S | re.M):
-        yield [column.strip() for column in COLUMN.findall(re.sub(r'"\s+"', '', row))]
+    """Columns of each row of a list, a string in pieces as one, and what is said of it."""
+    for said, row in re.findall(rf'^(?:/\* ((?:(?!\*/).)*) \*/\n)?{macro}\((.*?)\)$', text,
+                                re.S | re.M):
+        columns = [column.strip() for column in COLUMN.findall(re.sub(r'"\s+"', '', row))]
+        yield columns, said or columns[-1].strip('"')
 
 
 def written_out(header):
@@ -34,10 +36,9 @@ def written_out(header):
         macro, parameters, template, name = match.groups()
         template = template.replace('\\\n', ' ')
         made = ''
-        for columns in rows((header.parent / name).read_text(encoding='utf-8'), macro):
+        for columns, comment in rows((header.parent / name).read_text(encoding='utf-8'), macro):
             values = dict(zip(re.split(r', *', parameters), columns))
             text = re.sub(r'[a-z]\w*', lambda word: values.get(word[0], word[0]), template)
-            comment = columns[-1].strip('"')
             made += f'{text.replace("##", "")} /**< {comment} */ '
         return made + match[0].count('\n') * '\n'
     return LIST.sub(expand, header.read_text(encoding='utf-8'))

@@ -63,7 +63,7 @@ enum bench_client {
 /** What the user asks for. */
 struct bench_opts {
 	enum bench_op op;
-	enum rcd_ctrl_qp_type service;
+	enum rcd_qp_type service;
 	uint32_t sizes[BENCH_SIZES_MAX]; /**< bytes of a message; several: a sweep */
 	uint32_t size_count;
 	uint32_t depth; /**< work requests of a queue pair under way */
@@ -206,7 +206,7 @@ extern volatile sig_atomic_t bench_stop;
 
 extern const char *const bench_op_names[BENCH_OP_COUNT];
 const char *
-bench_service_name(enum rcd_ctrl_qp_type service);
+bench_service_name(enum rcd_qp_type service);
 
 void
 bench_opts_init(struct bench_opts *opts);

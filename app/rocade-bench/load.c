@@ -49,7 +49,7 @@ bench_post(struct bench_part *part, struct bench_qp *qp, uint64_t wr_id, bool si
 		.sges = sges,
 	};
 
-	if (bench->opts.service == RCD_CTRL_QP_UD) {
+	if (bench->opts.service == RCD_QP_UD) {
 		wr.ud.ah = qp->ah;
 		wr.ud.qpn.val = qp->dest_qpn;
 		wr.ud.qkey.val = 0x1234;
@@ -73,7 +73,7 @@ int
 bench_post_recv(struct bench_part *part, struct bench_qp *qp)
 {
 	const struct bench *bench = part->bench;
-	bool datagram = bench->opts.service == RCD_CTRL_QP_UD;
+	bool datagram = bench->opts.service == RCD_QP_UD;
 	struct rcd_sge sge = {
 		.addr = qp->rx_addr,
 		.len = bench->size_room + (datagram ? RCD_GRH_LEN : 0),

@@ -20,7 +20,7 @@ const char *const bench_op_names[BENCH_OP_COUNT] = { "send", "write", "write-imm
 	"faa" };
 
 static const char *const service_names[] = {
-	[RCD_CTRL_QP_RC] = "rc", [RCD_CTRL_QP_UC] = "uc", [RCD_CTRL_QP_UD] = "ud"
+	[RCD_QP_RC] = "rc", [RCD_QP_UC] = "uc", [RCD_QP_UD] = "ud"
 };
 
 static const char *const client_names[] = { [BENCH_DIRECT] = "direct", [BENCH_SHM] = "shm" };
@@ -56,7 +56,7 @@ bench_opts_is_about(const char *word)
 }
 
 const char *
-bench_service_name(enum rcd_ctrl_qp_type service)
+bench_service_name(enum rcd_qp_type service)
 {
 	return service_names[service];
 }
@@ -189,7 +189,7 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 		return err;
 	case 't':
 		err = opts_parse_name(name, val, service_names, RTE_DIM(service_names), &index);
-		opts->service = err == 0 ? (enum rcd_ctrl_qp_type)index : opts->service;
+		opts->service = err == 0 ? (enum rcd_qp_type)index : opts->service;
 		return err;
 	case 'c':
 		err = opts_parse_name(name, val, client_names, RTE_DIM(client_names), &index);
@@ -310,9 +310,9 @@ bench_opts_check(const struct bench_opts *opts)
 {
 	bool atomic = opts->op == BENCH_CAS || opts->op == BENCH_FAA;
 
-	if (opts->service == RCD_CTRL_QP_UD && opts->op != BENCH_SEND)
+	if (opts->service == RCD_QP_UD && opts->op != BENCH_SEND)
 		return opts_wrong("ud can only send");
-	if (opts->service == RCD_CTRL_QP_UC && (atomic || opts->op == BENCH_READ))
+	if (opts->service == RCD_QP_UC && (atomic || opts->op == BENCH_READ))
 		return opts_wrong("uc can only send and write");
 	for (uint32_t i = 0; i < opts->size_count; i++) {
 		if (atomic && opts->sizes[i] != 8)

@@ -384,8 +384,8 @@ rig_connect_qp(struct bench_part *part, uint32_t index)
 		.max_dest_rd_atomic = 16,
 		.av = { .sgid_index = (uint8_t)part->gid_index, .hop_limit = 64 },
 	};
-	bool rc = bench->opts.service == RCD_CTRL_QP_RC;
-	bool ud = bench->opts.service == RCD_CTRL_QP_UD;
+	bool rc = bench->opts.service == RCD_QP_RC;
+	bool ud = bench->opts.service == RCD_QP_UD;
 	uint32_t masks[] = {
 		RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
 			(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS),
@@ -433,7 +433,7 @@ rig_find_mtu(struct bench *bench)
 	}
 	if (bench->opts.mtu != 0)
 		bench->path_mtu = bench->opts.mtu;
-	if (bench->opts.service == RCD_CTRL_QP_UD && bench->size_room > bench->path_mtu) {
+	if (bench->opts.service == RCD_QP_UD && bench->size_room > bench->path_mtu) {
 		fprintf(stderr, "rocade-bench: a datagram has up to %u bytes\n", bench->path_mtu);
 		return -EINVAL;
 	}

@@ -57,7 +57,7 @@ bench_rates(const struct bench *bench, const struct bench_mark *from, const stru
 	rates->received = (double)(to->received - from->received) / seconds;
 	rates->bytes = rates->messages * bench->size;
 	/* What an unreliable service sent may not have arrived. */
-	if (bench->opts.service != RCD_CTRL_QP_RC && bench->opts.op != BENCH_WRITE)
+	if (bench->opts.service != RCD_QP_RC && bench->opts.op != BENCH_WRITE)
 		rates->bytes = rates->received * bench->size;
 	rates->packets = (double)(to->packets - from->packets) / seconds;
 }

@@ -217,7 +217,7 @@ static int
 prepare(struct rte_mempool *pool, const char *collector)
 {
 	static struct rcd_ctrl_gids_rep gids;
-	struct rcd_local_qp_conf conf = { .type = RCD_CTRL_QP_RC,
+	struct rcd_local_qp_conf conf = { .type = RCD_QP_RC,
 		.sq_depth = DEPTH,
 		.rq_depth = 1,
 		.max_send_sge = SGES,

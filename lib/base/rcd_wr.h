@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Work requests, completions and asynchronous events as values: what an application asked for,
- * already copied out of its memory, and what it gets back. Enumerators have the numbers that the
- * verbs give them, so that the drop-in libraries convert nothing (rcd_number.def).
- *
- * Where the queues live, and how a request gets from an application into these structs, is the
- * host's business (rcd_qp.h, struct rcd_qp_ops).
+ * Work requests, completions and asynchronous events as values: what is asked for, and what comes
+ * back. Enumerators have the numbers that the verbs give them, so that the drop-in libraries
+ * convert nothing (rcd_number.def). Who makes a request and who reads it says so: programs with an engine of
+ * their own post them (rcd_local.h); the transport has its host read them out of a client's queue.
  */
 #ifndef RCD_WR_H
 #define RCD_WR_H
@@ -48,44 +46,43 @@ struct rcd_sge {
 };
 
 /**
- * A send work request.
+ * A send work request. Who posts one points sges and inline_data to what is copied then.
  *
- * The queue pair points sges and inline_data to its own memory before it asks the host for a
- * request, and says how much fits there; the host copies at most that much. A count above the
- * room is handed over as it is, and the queue pair refuses the request.
+ * Of one that is read the reader has pointed both to its own memory, and says how much fits there:
+ * at most that much is copied. A count above the room is told as it is, and refused.
  */
 struct rcd_send_wr {
 	uint64_t wr_id;       /**< given back with its completion */
 	uint8_t opcode;       /**< enum rcd_wr_opcode, or anything that a client wrote */
 	uint8_t flags;        /**< RCD_SEND_* */
 	uint8_t sge_count;    /**< elements; not looked at with RCD_SEND_INLINE */
-	uint8_t sge_max;      /**< room at sges; set by the queue pair */
+	uint8_t sge_max;      /**< room at sges, of who reads it */
 	uint16_t inline_len;  /**< bytes; with RCD_SEND_INLINE only */
-	uint16_t inline_max;  /**< room at inline_data; set by the queue pair */
+	uint16_t inline_max;  /**< room at inline_data, of who reads it */
 	uint32_t imm;         /**< immediate data, host order; or the key to invalidate */
 	struct rcd_sge *sges; /**< elements */
 	uint8_t *inline_data; /**< bytes */
 	union {
 		struct {
-			uint64_t va;
-			struct rcd_key rkey;
+			uint64_t va;             /**< address in the peer's region */
+			struct rcd_key rkey;     /**< of that */
 			uint64_t compare_or_add; /**< of the atomics */
-			uint64_t swap;
-		} remote;
+			uint64_t swap;           /**< of a compare and swap */
+		} remote;                        /**< WRITE, READ, atomics */
 		struct {
-			uint32_t ah; /**< number of the address handle */
-			struct rcd_qpn qpn;
-			struct rcd_qkey qkey;
-		} ud;
+			uint32_t ah;          /**< number of the address handle */
+			struct rcd_qpn qpn;   /**< the peer's */
+			struct rcd_qkey qkey; /**< likewise */
+		} ud;                         /**< of a datagram */
 		struct {
 			struct rcd_key mw; /**< the window as it is now */
 			struct rcd_key
-				new_rkey; /**< low 8 bits count: the caller's part of the key */
-			struct rcd_key mr;
-			uint32_t access; /**< RCD_ACCESS_* */
-			uint64_t addr;
-			uint64_t len;
-		} bind;
+				new_rkey;  /**< low 8 bits count: the caller's part of the key */
+			struct rcd_key mr; /**< its region */
+			uint32_t access;   /**< RCD_ACCESS_* */
+			uint64_t addr;     /**< that it begins at */
+			uint64_t len;      /**< bytes */
+		} bind;                    /**< of a window; clients' alone */
 	};
 };
 
@@ -93,7 +90,7 @@ struct rcd_send_wr {
 struct rcd_recv_wr {
 	uint64_t wr_id;       /**< given back with its completion */
 	uint8_t sge_count;    /**< elements */
-	uint8_t sge_max;      /**< room at sges; set by the queue pair */
+	uint8_t sge_max;      /**< room at sges, of who reads it */
 	struct rcd_sge *sges; /**< elements */
 };
 

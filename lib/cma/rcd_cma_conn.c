@@ -109,7 +109,7 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 		.responder_resources = asked->param.responder_resources,
 		.initiator_depth = asked->param.initiator_depth,
 		.remote_cm_response_timeout = RESPONSE_TIMEOUT,
-		.transport_service_type = id->qp_type == RCD_CTRL_QP_UC,
+		.transport_service_type = id->qp_type == RCD_QP_UC,
 		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.starting_psn = id->psn,
 		.local_cm_response_timeout = RESPONSE_TIMEOUT,
@@ -166,15 +166,15 @@ rcd_cmid_connect(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_c
 	id->rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7);
 	err = cma_conn_set_way(id);
 	if (err == 0)
-		err = id->qp_type == RCD_CTRL_QP_UD ? cma_conn_connect_datagram(id, asked)
-						    : cma_conn_connect_reliable(id, asked);
+		err = id->qp_type == RCD_QP_UD ? cma_conn_connect_datagram(id, asked)
+					       : cma_conn_connect_reliable(id, asked);
 	if (err != 0) {
 		rcd_cma_account_uncharge(account);
 		return err;
 	}
 	rcd_cm_set_owner(id->conn, account);
-	rcd_cmid_step(id,
-		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REQ_SENT : RCD_CM_STEP_REQ_SENT);
+	rcd_cmid_step(
+		id, id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_REQ_SENT : RCD_CM_STEP_REQ_SENT);
 	return 0;
 }
 
@@ -207,14 +207,14 @@ rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm
 		.srq = asked->param.srq != 0,
 	};
 	enum rcd_cm_step step =
-		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_REP_SENT;
+		id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_REP_SENT;
 
 	RCD_ON_CONTROL();
 	if (!rcd_cmid_may(id, step) || id->conn == NULL ||
 		!cma_conn_may_name(id, asker, asked->qpn))
 		return -EINVAL;
 	cma_conn_take_param(id, asked);
-	if (id->qp_type == RCD_CTRL_QP_UD)
+	if (id->qp_type == RCD_QP_UD)
 		return cma_conn_accept_datagram(id, asked);
 	if (asked->param.private_len > sizeof(rep.private_data))
 		return -EINVAL;
@@ -238,7 +238,7 @@ rcd_cmid_reject(struct rcd_cmid *id, const struct rcd_ctrl_cm_reject_req *req)
 	uint16_t reason = req->reason != 0 ? req->reason : REASON_CONSUMER;
 	struct rcd_cm_sidr_rep rep = { .status = RCD_CMA_SIDR_REFUSED };
 	enum rcd_cm_step step =
-		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_NO_SENT : RCD_CM_STEP_REJ_SENT;
+		id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_NO_SENT : RCD_CM_STEP_REJ_SENT;
 	int err;
 
 	RCD_ON_CONTROL();
@@ -298,7 +298,7 @@ cma_conn_attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT;
 	rep->attr.port = 1;
-	if (id->qp_type == RCD_CTRL_QP_UD) {
+	if (id->qp_type == RCD_QP_UD) {
 		rep->mask |= RCD_QP_ATTR_QKEY;
 		rep->attr.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
 		return;
@@ -315,7 +315,7 @@ static void
 cma_conn_attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE;
-	if (id->qp_type == RCD_CTRL_QP_UD)
+	if (id->qp_type == RCD_QP_UD)
 		return;
 	rep->mask |=
 		RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN | RCD_QP_ATTR_RQ_PSN;
@@ -324,7 +324,7 @@ cma_conn_attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	rep->attr.dest_qpn = id->remote_qpn;
 	/* Each side says at which PSN the other is to begin (IBTA Vol. 1, 12.7.31). */
 	rep->attr.rq_psn = id->psn;
-	if (id->qp_type != RCD_CTRL_QP_RC)
+	if (id->qp_type != RCD_QP_RC)
 		return;
 	rep->mask |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
 	rep->attr.max_dest_rd_atomic =
@@ -337,7 +337,7 @@ cma_conn_attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN;
 	rep->attr.sq_psn = id->remote_psn;
-	if (id->qp_type != RCD_CTRL_QP_RC)
+	if (id->qp_type != RCD_QP_RC)
 		return;
 	rep->mask |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
 		RCD_QP_ATTR_MAX_RD_ATOMIC;
@@ -359,7 +359,7 @@ rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_a
 		cma_conn_attr_init(id, rep);
 		return 0;
 	case RCD_QP_RTR:
-		if (id->qp_type != RCD_CTRL_QP_UD && id->remote_qpn == 0)
+		if (id->qp_type != RCD_QP_UD && id->remote_qpn == 0)
 			return -EINVAL;
 		cma_conn_attr_rtr(id, rep);
 		return 0;

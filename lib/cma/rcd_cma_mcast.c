@@ -218,7 +218,7 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	int err;
 
 	RCD_ON_CONTROL();
-	if (!rcd_cma_dev(client->cma, id->dev, &dev) || id->qp_type != RCD_CTRL_QP_UD ||
+	if (!rcd_cma_dev(client->cma, id->dev, &dev) || id->qp_type != RCD_QP_UD ||
 		(id->state != RCD_CMA_BOUND && id->state != RCD_CMA_ADDR_RESOLVED &&
 			id->state != RCD_CMA_ROUTE_RESOLVED))
 		return -EINVAL;

@@ -66,7 +66,7 @@ cma_tell_new_id(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_
 	if (at < 0)
 		return NULL;
 	listener = rcd_cma_port_find(cma, dev.serial, space, port, &hdr.dst);
-	if (listener == NULL || (listener->qp_type == RCD_CTRL_QP_UD) != datagram)
+	if (listener == NULL || (listener->qp_type == RCD_QP_UD) != datagram)
 		return NULL;
 	if (listener->waiting >= listener->backlog) {
 		*full = true;
@@ -153,7 +153,7 @@ cma_tell_on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_
 		cma_tell_forget(id);
 		return REASON_PATH_MTU;
 	}
-	id->qp_type = req->transport_service_type == 1 ? RCD_CTRL_QP_UC : RCD_CTRL_QP_RC;
+	id->qp_type = req->transport_service_type == 1 ? RCD_QP_UC : RCD_QP_RC;
 	id->remote_qpn = (uint32_t)req->local_qpn;
 	id->remote_psn = (uint32_t)req->starting_psn;
 	id->psn = rcd_cma_random(cma) & 0xffffff;
@@ -256,7 +256,7 @@ cma_tell_on_gone(struct rcd_cmid *id)
 {
 	id->conn = NULL;
 	/* Of a datagram service only the question is over. */
-	if (id->qp_type != RCD_CTRL_QP_UD)
+	if (id->qp_type != RCD_QP_UD)
 		cma_tell_on(id, RCD_CM_STEP_TIMEWAIT_OVER, RCD_CMA_EVENT_TIMEWAIT_EXIT, 0);
 }
 

@@ -105,7 +105,7 @@ rcd_cmid_create(
 	RCD_ON_CONTROL();
 	if (channel == NULL)
 		return -ENOENT;
-	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_CTRL_QP_UD)
+	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_QP_UD)
 		return -EPROTONOSUPPORT;
 	id = cmid_new_id(client, channel);
 	if (id == NULL)
@@ -129,8 +129,8 @@ rcd_cmid_child(struct rcd_cmid *listener)
 	id->qp_type = listener->qp_type;
 	id->tos = listener->tos;
 	id->ack_timeout = listener->ack_timeout;
-	rcd_cmid_step(id,
-		id->qp_type == RCD_CTRL_QP_UD ? RCD_CM_STEP_SIDR_REQ_CAME : RCD_CM_STEP_REQ_CAME);
+	rcd_cmid_step(
+		id, id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_REQ_CAME : RCD_CM_STEP_REQ_CAME);
 	id->listener = listener;
 	LIST_INSERT_HEAD(&listener->children, id, child_link);
 	return id;
@@ -324,7 +324,7 @@ rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 		return 0;
 	case RCD_CTRL_CM_ACK_TIMEOUT:
 		/* Code of the timer; 0 is for ever, and so no timeout of a connection here. */
-		if (req->value > 31 || id->qp_type != RCD_CTRL_QP_RC)
+		if (req->value > 31 || id->qp_type != RCD_QP_RC)
 			return -EINVAL;
 		id->ack_timeout = (uint8_t)req->value;
 		id->timeout = id->ack_timeout;

@@ -63,7 +63,7 @@ struct rcd_cmid {
 	struct rcd_cma_event_list events; /**< that wait in it, oldest first */
 	uint32_t handle;
 	uint16_t space;  /**< enum rcd_cma_space */
-	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */
+	uint8_t qp_type; /**< enum rcd_qp_type */
 	uint8_t state;   /**< enum rcd_cma_state */
 	struct rcd_ctrl_cm_addr src;
 	struct rcd_ctrl_cm_addr dst;

@@ -276,7 +276,7 @@ struct rcd_ctrl_srq_query_rep {
 /** A queue pair to make. Depths are work requests. */
 struct rcd_ctrl_qp_req {
 	uint32_t pd;
-	uint32_t type; /**< enum rcd_ctrl_qp_type */
+	uint32_t type; /**< enum rcd_qp_type, but GSI */
 	uint32_t send_cq;
 	uint32_t recv_cq;
 	uint32_t srq; /**< RCD_CTRL_NO_HANDLE: none */
@@ -367,7 +367,7 @@ struct rcd_ctrl_cm_pair {
 struct rcd_ctrl_cm_create_req {
 	uint32_t channel;
 	uint16_t space;  /**< port space, numbers of RDMA CM */
-	uint8_t qp_type; /**< enum rcd_ctrl_qp_type */
+	uint8_t qp_type; /**< enum rcd_qp_type */
 	uint8_t reserved;
 };
 

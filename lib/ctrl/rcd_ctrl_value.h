@@ -39,12 +39,6 @@ struct rcd_ctrl_gids_rep {
 	struct rcd_ctrl_gid gids[RCD_CTRL_GIDS_MAX]; /**< those entries */
 };
 
-/** Services of clients: those of enum rcd_qp_type but GSI. */
-enum rcd_ctrl_qp_type {
-#define RCD_QP_TYPE(symbol, number) RCD_CTRL_QP_##symbol = (number),
-#include "rcd_number.def"
-};
-
 /* How messages hold what rcd_qp_attr.def lists. */
 #define RCD_CTRL_AS_av(field)     struct rcd_ctrl_av field /**< its kind av */
 #define RCD_CTRL_AS_access(field) uint32_t field           /**< its kind access */

@@ -44,7 +44,7 @@
 static int
 hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
-	if (req->type > RCD_CTRL_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
+	if (req->type > RCD_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
 		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
 		req->max_recv_sge > RCD_SGE_MAX || req->max_inline > RCD_INLINE_MAX)
 		return -EINVAL;
@@ -178,8 +178,8 @@ hqp_begin(
 	hqp->client = &context->client;
 	hqp->lcore = context->client.lcore;
 	hqp->lport = &context->dev->lport;
-	hqp->datagram = req->type == RCD_CTRL_QP_UD;
-	hqp->reliable = req->type == RCD_CTRL_QP_RC;
+	hqp->datagram = req->type == RCD_QP_UD;
+	hqp->reliable = req->type == RCD_QP_RC;
 	hqp->cookie = req->cookie;
 	hqp->conn_serial = conn->serial;
 	hqp->pd = req->pd;

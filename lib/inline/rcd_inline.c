@@ -230,7 +230,7 @@ inline_own(struct rcd_lcore *lcore, struct rte_mbuf *mbuf)
 {
 	struct rte_mbuf *copy;
 
-	if (likely(mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(mbuf) == 1))
+	if (likely(mbuf->nb_segs == 1 && rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf)))
 		return mbuf;
 	/* No packet of RoCE's is longer than a buffer. */
 	copy = rte_pktmbuf_pkt_len(mbuf) + RTE_PKTMBUF_HEADROOM <=

@@ -22,7 +22,8 @@
  * that is fed for one flow should come to one lcore.
  *
  * Buffers: those that are given may be of any pool, lie at any headroom, and be of several
- * segments; they belong to the engine from then on and are freed in rcd_lcore_poll(). Their
+ * segments; they belong to the engine from then on and are freed in rcd_lcore_poll(). What is
+ * shared, a clone, or in external memory is copied, and so is what is in segments. Their
  * `hash` is overwritten. A tag that a port took off (RTE_MBUF_F_RX_VLAN_STRIPPED) is looked at;
  * what it says of checksums is not believed, and worked out. Those that come from rcd_inline_tx()
  * are of the engine's pools, in one segment, whole, with RTE_PKTMBUF_HEADROOM before them at least:

@@ -211,7 +211,7 @@ rcd_local_cq_destroy(struct rcd_local_cq *cq);
 
 /** What a queue pair is to be. */
 struct rcd_local_qp_conf {
-	enum rcd_ctrl_qp_type type;   /**< RC, UC or UD */
+	enum rcd_qp_type type;        /**< RC, UC or UD */
 	uint32_t pd;                  /**< protection domain */
 	struct rcd_local_cq *send_cq; /**< of the same open device, as is recv_cq */
 	struct rcd_local_cq *recv_cq; /**< likewise */

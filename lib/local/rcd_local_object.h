@@ -62,7 +62,7 @@ struct rcd_local_qp {
 	struct rcd_local_cq *send_cq;
 	struct rcd_local_cq *recv_cq;
 	uint32_t handle;
-	enum rcd_ctrl_qp_type type;
+	enum rcd_qp_type type;
 	uint32_t qpn; /**< any thread */
 };
 

@@ -48,7 +48,7 @@ local_qp_make(struct rcd_local *local, const struct rcd_ctrl_qp_req *req, struct
 	}
 	qp->handle = rep.handle;
 	qp->qpn = rep.qpn;
-	qp->datagram = req->type == RCD_CTRL_QP_UD;
+	qp->datagram = req->type == RCD_QP_UD;
 	qp->max_send_sge = rep.max_send_sge;
 	qp->max_recv_sge = rep.max_recv_sge;
 	qp->max_inline = rep.max_inline;
@@ -127,9 +127,9 @@ rcd_local_qp_modify(struct rcd_local_qp *qp, const struct rcd_ctrl_qp_attr *attr
 
 /* What leads to each state, besides the state. */
 static uint32_t
-local_qp_mask(enum rcd_ctrl_qp_type type, enum rcd_qp_state state)
+local_qp_mask(enum rcd_qp_type type, enum rcd_qp_state state)
 {
-	bool rc = type == RCD_CTRL_QP_RC, ud = type == RCD_CTRL_QP_UD;
+	bool rc = type == RCD_QP_RC, ud = type == RCD_QP_UD;
 
 	if (state == RCD_QP_INIT)
 		return RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |

@@ -39,10 +39,9 @@ group_gid(const char *text, uint8_t *gid)
 static void
 begin(struct node *node, char *const *argv, int argc)
 {
-	node_open(node, argv[1], argv[2], RCD_CTRL_QP_UD);
+	node_open(node, argv[1], argv[2], RCD_QP_UD);
 	node_memory(node, MEMORY);
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_UD, node_attr(node, node, argv[4][0] == '4')) ==
-		0);
+	MUST(node_connect(&node->qp, RCD_QP_UD, node_attr(node, node, argv[4][0] == '4')) == 0);
 	for (uint32_t i = 0; i < RECEIVES; i++)
 		MUST(node_recv(node, ROOM + i * ROOM, ROOM, ROOM + i * ROOM) == 0);
 	for (int i = 5; i < argc; i++) {

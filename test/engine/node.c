@@ -167,8 +167,8 @@ node_attr(const struct node *node, const struct node *peer, int v4)
 int
 node_connect(struct rcd_cl_qp *qp, uint32_t type, struct rcd_ctrl_qp_attr attr)
 {
-	bool ud = type == RCD_CTRL_QP_UD;
-	bool rc = type == RCD_CTRL_QP_RC;
+	bool ud = type == RCD_QP_UD;
+	bool rc = type == RCD_QP_RC;
 	uint32_t init = RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
 		(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS);
 	uint32_t rtr = RCD_QP_ATTR_STATE;

@@ -66,11 +66,11 @@ datagrams_around(const char *command, char *const *devs, int v4)
 	uint32_t ah;
 	int got;
 
-	node_open(&a, devs[0], devs[1], RCD_CTRL_QP_UD);
-	node_open(&b, devs[2], devs[3], RCD_CTRL_QP_UD);
+	node_open(&a, devs[0], devs[1], RCD_QP_UD);
+	node_open(&b, devs[2], devs[3], RCD_QP_UD);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_UD, v4);
+	node_join(&a, &b, RCD_QP_UD, v4);
 	ah = node_ah(&a, &b, v4);
 	for (int round = 0; round < 2; round++) {
 		deadline = now_ms() + FOREVER_MS;
@@ -97,11 +97,11 @@ main(int argc, char **argv)
 
 	MUST(argc >= 6);
 	v4 = argv[5][0] == '4';
-	node_open(&a, argv[1], argv[2], RCD_CTRL_QP_RC);
-	node_open(&b, argv[3], argv[4], RCD_CTRL_QP_RC);
+	node_open(&a, argv[1], argv[2], RCD_QP_RC);
+	node_open(&b, argv[3], argv[4], RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, v4);
+	node_join(&a, &b, RCD_QP_RC, v4);
 	all_sizes(&a, &b, rounds);
 	if (argc > 7) {
 		datagrams_around(argv[7], argv + 1, v4);

@@ -267,11 +267,11 @@ transfer(const struct rig *rig, int stop)
 	char byte;
 
 	fcntl(stop, F_SETFL, O_NONBLOCK);
-	node_open(&a, rig->socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig->socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig->socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig->socket, "roce1", RCD_QP_RC);
 	node_memory(&a, HONEST_MEMORY);
 	node_memory(&b, HONEST_MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	for (uint32_t round = 1; read(stop, &byte, 1) < 0; round++) {
 		fill(a.memory, 100000, round);
 		if (node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 100000, round) != 0 ||

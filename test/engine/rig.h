@@ -127,7 +127,7 @@ struct node {
 int
 node_try_open(struct node *node, const char *socket, const char *device);
 
-/** The same with queue pair, and it must succeed. @param type enum rcd_ctrl_qp_type */
+/** The same with queue pair, and it must succeed. @param type enum rcd_qp_type */
 void
 node_open(struct node *node, const char *socket, const char *device, uint32_t type);
 

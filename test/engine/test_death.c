@@ -67,10 +67,10 @@ until_the_end(int by_channel)
 	uint64_t cookie;
 	uint32_t flushed = 0;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	for (uint64_t i = 0; i < 10; i++)
 		MUST(node_recv(&a, 0, 64, i) == 0);
 	rcd_cl_arm(&a.cq, false);
@@ -99,11 +99,11 @@ in_transfer(void)
 	uint64_t posted = 0, done = 0;
 	int status;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	MUST(write(ready[1], "", 1) == 1);
 	do {
 		while (posted - done < 32 &&

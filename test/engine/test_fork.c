@@ -25,11 +25,11 @@ registered_memory_stays_with_the_parent(void)
 	rig_start(&rig, NULL);
 	CU_ASSERT_EQUAL(rcd_cl_mem_fork_init(), 0);
 	CU_ASSERT(rcd_cl_mem_fork_inited());
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, 65536);
 	node_memory(&b, 65536);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	fill(a.memory, 65536, 1);
 	child = fork();
 	if (child == 0) {
@@ -58,7 +58,7 @@ what_was_registered_once_is_inherited(void)
 
 	rig_start(&rig, NULL);
 	CU_ASSERT_EQUAL(rcd_cl_mem_fork_init(), 0);
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	node_memory(&a, 65536);
 	fill(a.memory, 65536, 1);
 	CU_ASSERT_EQUAL(rcd_cl_mr_dereg(&a.client, &a.mr), 0);

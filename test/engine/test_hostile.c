@@ -61,11 +61,11 @@ scribbled_segment(void)
 	for (uint64_t round = 1; round <= 30; round++) {
 		struct node a, b;
 
-		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 		node_memory(&a, MEMORY);
 		node_memory(&b, MEMORY);
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		node_join(&a, &b, RCD_QP_RC, 1);
 		CU_ASSERT_EQUAL(a.client.shm_bytes, 8 << 20);
 		for (int i = 0; i < 50; i++) {
 			node_recv(&b, 0, 4096, 1);
@@ -171,7 +171,7 @@ wrong_descriptors(void)
 	int reader = open("/proc/self/maps", O_RDONLY);
 	int fd = memfd_create("t", 0);
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	MUST(pipe(pipes) == 0 && ftruncate(fd, 8192) == 0);
 	CU_ASSERT_EQUAL(mem_add(&a, pipes[0], 0, 4096), -EBADF);
 	CU_ASSERT_EQUAL(mem_add(&a, a.client.sock, 0, 4096), -EBADF);
@@ -205,8 +205,8 @@ truncated_memory(void)
 		uint64_t deadline;
 		long long before = offences("client_bad_memory");
 
-		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 		node_memory(&a, MEMORY);
 		MUST(ftruncate(fd, MEMORY) == 0);
 		map = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -218,7 +218,7 @@ truncated_memory(void)
 		MUST(rcd_cl_mr_reg(&b.client, &attr, &mr) == 0);
 		b.memory = map;
 		b.mr.key = mr.key;
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		node_join(&a, &b, RCD_QP_RC, 1);
 		MUST(ftruncate(fd, 4096) == 0);
 		node_write(&a, &b, RCD_WR_RDMA_WRITE, 65536, 65536, 1);
 		node_wait(&a, &slot, FOREVER_MS);
@@ -270,8 +270,8 @@ steal(struct node *c, struct node *d, const struct node *victim, uint32_t lkey, 
 	MUST(rcd_cl_qp_modify(&c->qp, &reset, RCD_QP_ATTR_STATE) == 0);
 	MUST(rcd_cl_qp_modify(&d->qp, &reset, RCD_QP_ATTR_STATE) == 0);
 	rcd_cl_cq_clean(&c->cq, c->qp.qpn);
-	MUST(node_connect(&c->qp, RCD_CTRL_QP_RC, attr) == 0);
-	MUST(node_connect(&d->qp, RCD_CTRL_QP_RC, node_attr(d, c, 1)) == 0);
+	MUST(node_connect(&c->qp, RCD_QP_RC, attr) == 0);
+	MUST(node_connect(&d->qp, RCD_QP_RC, node_attr(d, c, 1)) == 0);
 	MUST(rcd_cl_post_send(&c->qp, &wr) == 0);
 	rcd_cl_ring(&c->qp);
 	return node_wait(c, &slot, FOREVER_MS);
@@ -283,15 +283,15 @@ stolen_keys(void)
 {
 	struct node a, b, c, d;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
-	node_open(&c, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&d, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
+	node_open(&c, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&d, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	node_memory(&c, MEMORY);
 	node_memory(&d, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	fill(a.memory, MEMORY, 1);
 	fill(b.memory, MEMORY, 2);
 	/* The victim's own keys do it no harm in other hands... */
@@ -376,7 +376,7 @@ quotas(void)
 	uint32_t count = 0;
 	int err;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	while ((err = rcd_client_call(&a.client, RCD_CTRL_PD_CREATE, NULL, &pd, NULL, NULL)) == 0)
 		count++;
 	CU_ASSERT_EQUAL(err, -ENOMEM);
@@ -397,7 +397,7 @@ busy_objects(void)
 {
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_PD_DESTROY, a.pd), -EBUSY);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CQ_DESTROY, a.cq.handle), -EBUSY);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_CHANNEL_DESTROY, a.channel), -EBUSY);

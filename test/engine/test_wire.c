@@ -62,11 +62,11 @@ between(const char *one, const char *other, int v4)
 {
 	struct node a, b;
 
-	node_open(&a, rig.socket, one, RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, other, RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, one, RCD_QP_RC);
+	node_open(&b, rig.socket, other, RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, v4);
+	node_join(&a, &b, RCD_QP_RC, v4);
 	exchange(&a, &b);
 	node_close(&a);
 	node_close(&b);
@@ -100,11 +100,11 @@ uc_messages(void)
 	struct node a, b;
 	struct rcd_cq_slot slot;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_UC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_UC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_UC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_UC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_UC, 1);
+	node_join(&a, &b, RCD_QP_UC, 1);
 	fill(a.memory, 100000, 3);
 	CU_ASSERT_EQUAL(node_recv(&b, 0, MEMORY, 1), 0);
 	CU_ASSERT_EQUAL(node_write(&a, NULL, RCD_WR_SEND, 0, 100000, 2), 0);
@@ -122,11 +122,11 @@ ud_datagrams(void)
 	struct node a, b;
 	struct rcd_cq_slot slot;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_UD);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_UD);
+	node_open(&a, rig.socket, "roce0", RCD_QP_UD);
+	node_open(&b, rig.socket, "roce1", RCD_QP_UD);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_UD, 1);
+	node_join(&a, &b, RCD_QP_UD, 1);
 	fill(a.memory, 2000, 4);
 	CU_ASSERT_EQUAL(node_recv(&b, 0, 4096, 1), 0);
 	CU_ASSERT_EQUAL(node_datagram(&a, &b, node_ah(&a, &b, 1), 2000), 0);
@@ -145,11 +145,11 @@ completion_events(void)
 	struct rcd_cq_slot slot;
 	uint64_t cookie = 0;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	for (int i = 0; i < 100; i++) {
 		struct pollfd fd = { .fd = b.channel_fd, .events = POLLIN };
 
@@ -174,11 +174,11 @@ remote_access_error(void)
 	struct rcd_cq_slot slot;
 	struct rcd_ctrl_event event;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	b.mr.key ^= 0x100;
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 64, 1), 0);
 	b.mr.key ^= 0x100;
@@ -207,8 +207,8 @@ overrun_is_an_event(void)
 	struct rcd_ctrl_cq_req small = { .depth = 4, .channel = RCD_CTRL_NO_HANDLE, .cookie = 5 };
 	struct rcd_cl_cq cq;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	CU_ASSERT_EQUAL(rcd_cl_cq_create(&a.client, &small, &cq), 0);
@@ -223,7 +223,7 @@ overrun_is_an_event(void)
 
 		CU_ASSERT_EQUAL(rcd_cl_qp_create(&a.client, &req, &a.qp), 0);
 	}
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	for (int i = 0; i < 6; i++)
 		CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 8, 1), 0);
 	CU_ASSERT_EQUAL(
@@ -254,11 +254,11 @@ index_beyond_the_ring(void)
 		struct pollfd fd = { .events = POLLIN };
 		struct node a, b;
 
-		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 		node_memory(&a, MEMORY);
 		node_memory(&b, MEMORY);
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		node_join(&a, &b, RCD_QP_RC, 1);
 		if (recv) {
 			rcd_shm_store(&a.qp.rq.shm->producer, a.qp.rq.mask + 2);
 			CU_ASSERT_EQUAL(node_write(&b, NULL, RCD_WR_SEND, 0, 8, 1), 0);
@@ -283,12 +283,12 @@ unreachable_address(void)
 	struct rcd_ctrl_qp_attr attr;
 	uint64_t begin;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	attr = node_attr(&a, &a, 1);
 	/* On the subnet, and nobody there. */
 	attr.av.dgid[15] = 99;
 	begin = now_ms();
-	CU_ASSERT_EQUAL(node_connect(&a.qp, RCD_CTRL_QP_RC, attr), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(node_connect(&a.qp, RCD_QP_RC, attr), -ETIMEDOUT);
 	CU_ASSERT(now_ms() - begin < FOREVER_MS);
 	/* Not on it, and no gateway. */
 	attr.av.dgid[12] = 11;
@@ -307,7 +307,7 @@ link_down_and_up(void)
 	struct node a;
 	struct rcd_ctrl_event event;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	free(rig_admin(rig.socket, "link set roce1 down"));
 	CU_ASSERT_EQUAL(
 		rcd_ctrl_recv(a.client.events_fd, &event, sizeof(event), NULL, 0), sizeof(event));
@@ -367,19 +367,19 @@ short_beside_long(void)
 	const uint32_t big = 64u << 20;
 	uint32_t before = 0;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, big);
 	node_memory(&b, big);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
-	node_qp(&a, RCD_CTRL_QP_RC, &long_qp);
-	node_qp(&b, RCD_CTRL_QP_RC, &peer_qp);
+	node_join(&a, &b, RCD_QP_RC, 1);
+	node_qp(&a, RCD_QP_RC, &long_qp);
+	node_qp(&b, RCD_QP_RC, &peer_qp);
 	attr = node_attr(&a, &b, 1);
 	attr.dest_qpn = peer_qp.qpn;
-	CU_ASSERT_EQUAL(node_connect(&long_qp, RCD_CTRL_QP_RC, attr), 0);
+	CU_ASSERT_EQUAL(node_connect(&long_qp, RCD_QP_RC, attr), 0);
 	attr = node_attr(&b, &a, 1);
 	attr.dest_qpn = long_qp.qpn;
-	CU_ASSERT_EQUAL(node_connect(&peer_qp, RCD_CTRL_QP_RC, attr), 0);
+	CU_ASSERT_EQUAL(node_connect(&peer_qp, RCD_QP_RC, attr), 0);
 	for (int i = 0; i < LONG_ONES; i++) {
 		struct rcd_sge sge = { (uintptr_t)a.memory, big, { a.mr.key } };
 		struct rcd_send_wr wr = { .wr_id = 1,
@@ -412,7 +412,7 @@ stops_within_a_second(void)
 	struct rcd_ctrl_event event;
 	uint64_t begin = now_ms();
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
 	/* A second where nobody else has the cores. */
 	CU_ASSERT(now_ms() - begin < 15000);

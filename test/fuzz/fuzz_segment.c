@@ -149,11 +149,11 @@ modify(struct party *party, uint32_t qp, enum rcd_qp_state state, const struct p
 	req->attr.dest_qpn = peer->qps[qp].rep.qpn;
 	req->attr.av.dgid[15] = place == 0 ? 2 : 1;
 	req->attr.qkey = 0x1234;
-	if (qp == RCD_CTRL_QP_UC)
+	if (qp == RCD_QP_UC)
 		req->mask &= ~(uint32_t)(RCD_QP_ATTR_MAX_DEST_RD_ATOMIC |
 			RCD_QP_ATTR_MIN_RNR_TIMER | RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT |
 			RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC);
-	if (qp == RCD_CTRL_QP_UD)
+	if (qp == RCD_QP_UD)
 		req->mask &= RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
 			RCD_QP_ATTR_SQ_PSN;
 	if (state == RCD_QP_INIT)
@@ -197,7 +197,7 @@ post(struct party *party, uint32_t number, const struct rcd_send_wr *wr)
 
 	rcd_sq_wqe_put(segment + qp->rep.sq_slots +
 			(size_t)(qp->sq_producer & (qp->rep.sq_depth - 1)) * qp->rep.sq_stride,
-		wr, number == RCD_CTRL_QP_UD ? RCD_WQE_DATAGRAM : RCD_WQE_REMOTE);
+		wr, number == RCD_QP_UD ? RCD_WQE_DATAGRAM : RCD_WQE_REMOTE);
 	rcd_shm_store(&sq->producer, ++qp->sq_producer);
 	rcd_db_ring((struct rcd_shm_hdr *)(void *)segment, qp->rep.handle);
 }
@@ -221,7 +221,7 @@ check_honest(uint32_t seed)
 
 	for (uint32_t i = 0; i < HONEST_BYTES; i++)
 		honest[0].memory[i] = (uint8_t)(seed + i * 7 + (i >> 8));
-	post(&honest[0], RCD_CTRL_QP_RC, &wr);
+	post(&honest[0], RCD_QP_RC, &wr);
 	while (rcd_shm_load(&cq->producer) == at && polls++ < HONEST_POLLS)
 		inside_turn(1);
 	RCD_CHECK(rcd_shm_load(&cq->producer) == at + 1);
@@ -244,7 +244,7 @@ hostile_post(struct party *party, const struct party *peer, const struct step *s
 	struct queue_pair *qp = &party->qps[number];
 	uint32_t at = qp->sq_producer & (qp->rep.sq_depth - 1);
 
-	if (number == RCD_CTRL_QP_UD)
+	if (number == RCD_QP_UD)
 		wr.ud.qpn.val = peer->qps[number].rep.qpn;
 	else
 		wr.remote.rkey.val = peer->key;

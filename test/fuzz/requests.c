@@ -205,7 +205,7 @@ fill_cm(const struct client *client, uint32_t op, uint32_t which, union rcd_ctrl
 	switch (op) {
 	case RCD_CTRL_CM_CREATE:
 		body->cm_create_req.space = which & 4 ? 0x0111 : 0x0106;
-		body->cm_create_req.qp_type = which & 4 ? RCD_CTRL_QP_UD : RCD_CTRL_QP_RC;
+		body->cm_create_req.qp_type = which & 4 ? RCD_QP_UD : RCD_QP_RC;
 		break;
 	case RCD_CTRL_CM_MIGRATE:
 		body->cm_migrate_req.second =

@@ -122,7 +122,7 @@ local_now_ns(void)
 }
 
 int
-side_qp(struct side *side, enum rcd_ctrl_qp_type type, struct rcd_local_qp **qp)
+side_qp(struct side *side, enum rcd_qp_type type, struct rcd_local_qp **qp)
 {
 	const struct rcd_local_qp_conf conf = {
 		.type = type,
@@ -141,7 +141,7 @@ side_qp(struct side *side, enum rcd_ctrl_qp_type type, struct rcd_local_qp **qp)
 }
 
 void
-side_open(struct side *side, const char *device, enum rcd_ctrl_qp_type type)
+side_open(struct side *side, const char *device, enum rcd_qp_type type)
 {
 	const uint32_t access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE;
 
@@ -195,7 +195,7 @@ side_attr(const struct side *side, const uint8_t dgid[16], uint32_t dest_qpn)
 }
 
 int
-side_to(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_attr attr,
+side_to(struct rcd_local_qp *qp, enum rcd_qp_type type, struct rcd_ctrl_qp_attr attr,
 	enum rcd_qp_state state)
 {
 	uint64_t end_ns = rcd_clock_ns() + FOREVER_NS;
@@ -205,15 +205,15 @@ side_to(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_
 	attr.state = (uint8_t)state;
 	if (state == RCD_QP_INIT)
 		mask |= RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
-			(type == RCD_CTRL_QP_UD ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS);
-	if (state == RCD_QP_RTR && type != RCD_CTRL_QP_UD)
+			(type == RCD_QP_UD ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS);
+	if (state == RCD_QP_RTR && type != RCD_QP_UD)
 		mask |= RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
 			RCD_QP_ATTR_RQ_PSN;
-	if (state == RCD_QP_RTR && type == RCD_CTRL_QP_RC)
+	if (state == RCD_QP_RTR && type == RCD_QP_RC)
 		mask |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
 	if (state == RCD_QP_RTS)
 		mask |= RCD_QP_ATTR_SQ_PSN;
-	if (state == RCD_QP_RTS && type == RCD_CTRL_QP_RC)
+	if (state == RCD_QP_RTS && type == RCD_QP_RC)
 		mask |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
 			RCD_QP_ATTR_MAX_RD_ATOMIC;
 	while ((err = rcd_local_qp_modify(qp, &attr, mask)) == -EINPROGRESS &&
@@ -259,7 +259,7 @@ side_join(struct side *a, struct side *b)
 }
 
 void
-side_pair(struct side *a, struct side *b, enum rcd_ctrl_qp_type type)
+side_pair(struct side *a, struct side *b, enum rcd_qp_type type)
 {
 	side_open(a, "w0", type);
 	side_open(b, "w1", type);

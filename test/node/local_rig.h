@@ -88,11 +88,11 @@ local_now_ns(void);
 
 /** Open a device with a domain, memory, a completion queue and a queue pair. */
 void
-side_open(struct side *side, const char *device, enum rcd_ctrl_qp_type type);
+side_open(struct side *side, const char *device, enum rcd_qp_type type);
 
 /** One more queue pair. @return 0 or -errno */
 int
-side_qp(struct side *side, enum rcd_ctrl_qp_type type, struct rcd_local_qp **qp);
+side_qp(struct side *side, enum rcd_qp_type type, struct rcd_local_qp **qp);
 
 void
 side_close(struct side *side);
@@ -106,7 +106,7 @@ side_attr(const struct side *side, const uint8_t dgid[16], uint32_t dest_qpn);
 
 /** A step of a queue pair to RTS, asked again for as long as it waits. @return 0 or -errno */
 int
-side_to(struct rcd_local_qp *qp, enum rcd_ctrl_qp_type type, struct rcd_ctrl_qp_attr attr,
+side_to(struct rcd_local_qp *qp, enum rcd_qp_type type, struct rcd_ctrl_qp_attr attr,
 	enum rcd_qp_state state);
 
 /** An address handle, asked for again for as long as that waits. @return 0 or -errno */
@@ -123,7 +123,7 @@ side_join(struct side *a, struct side *b);
 
 /** A pair on w0 and w1, joined. */
 void
-side_pair(struct side *a, struct side *b, enum rcd_ctrl_qp_type type);
+side_pair(struct side *a, struct side *b, enum rcd_qp_type type);
 
 /** The first connected queue pair's request to its peer: the same offset on both sides. */
 struct rcd_send_wr

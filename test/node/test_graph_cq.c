@@ -205,7 +205,7 @@ more_than_a_walk(void)
 	uint32_t before, most = 0, turns = 0;
 
 	for (size_t i = 0; i < RTE_DIM(more); i++) {
-		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_CTRL_QP_RC, &more[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_QP_RC, &more[i]), 0);
 		/* Flushed at once: they complete in a round or two. */
 		CU_ASSERT_EQUAL_FATAL(
 			side_connect(more[i], side_attr(&a, b.gids.gids[b.gid].raw, 0x777)), 0);
@@ -295,7 +295,7 @@ begun(void)
 	local_polls = true;
 	local_begin(NULL);
 	CU_ASSERT_EQUAL_FATAL(rcd_engine_lcore_count(engine), 2);
-	side_pair(&a, &b, RCD_CTRL_QP_RC);
+	side_pair(&a, &b, RCD_QP_RC);
 }
 
 static void

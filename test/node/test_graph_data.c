@@ -205,8 +205,8 @@ made(void)
 static void
 joined(void)
 {
-	side_open(&here, "port0", RCD_CTRL_QP_RC);
-	side_open(&there, "peer", RCD_CTRL_QP_RC);
+	side_open(&here, "port0", RCD_QP_RC);
+	side_open(&there, "peer", RCD_QP_RC);
 	side_join(&here, &there);
 	CU_ASSERT_EQUAL(to_graph.lost + to_peer.lost, 0);
 }

@@ -101,7 +101,7 @@ open_sides(void)
 	static const char *const names[] = { "x", "y" };
 
 	for (uint32_t i = 0; i < 2; i++)
-		side_open(&sides[i], names[i], RCD_CTRL_QP_RC);
+		side_open(&sides[i], names[i], RCD_QP_RC);
 	CU_ASSERT_NOT_EQUAL_FATAL(rcd_local_lcore(sides[0].local), rcd_local_lcore(sides[1].local));
 }
 

@@ -23,7 +23,7 @@
 static struct side a, b;
 
 static void
-begin(enum rcd_ctrl_qp_type type)
+begin(enum rcd_qp_type type)
 {
 	local_begin(NULL);
 	side_pair(&a, &b, type);
@@ -61,7 +61,7 @@ rc_moves_bytes(void)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	bytes_fill(a.memory, LONG, 1);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, LONG);
 	post(&a, &wr);
@@ -102,7 +102,7 @@ atomics_and_inline(void)
 	struct rcd_sge sge;
 	uint8_t word[24];
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	memcpy(b.memory, &value, sizeof(value));
 	wr = side_wr(&a, &b, RCD_WR_FETCH_ADD, &sge, 0, 8);
 	wr.remote.compare_or_add = 2;
@@ -143,7 +143,7 @@ bursts(void)
 	struct rcd_sge sge;
 	int taken = 0;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	bytes_fill(a.memory, SIDE_DEPTH * 512, 4);
 	for (uint32_t i = 0; i < SIDE_DEPTH; i++) {
 		wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, i * 512, 512);
@@ -171,7 +171,7 @@ uc_moves_bytes(void)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	begin(RCD_CTRL_QP_UC);
+	begin(RCD_QP_UC);
 	bytes_fill(a.memory, LONG, 5);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE_WITH_IMM, &sge, 0, LONG);
 	wr.imm = 5;
@@ -193,7 +193,7 @@ datagrams(void)
 	struct rcd_sge sge;
 	uint32_t ah;
 
-	begin(RCD_CTRL_QP_UD);
+	begin(RCD_QP_UD);
 	av = side_attr(&a, b.gids.gids[b.gid].raw, 0).av;
 	CU_ASSERT_EQUAL(rcd_local_ah_create(a.local, a.pd + 1, &av, &ah), -ENOENT);
 	av.sgid_index = 100;
@@ -222,7 +222,7 @@ datagrams(void)
 static void
 bad_arguments(void)
 {
-	struct rcd_local_qp_conf conf = { .type = RCD_CTRL_QP_RC };
+	struct rcd_local_qp_conf conf = { .type = RCD_QP_RC };
 	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RTS };
 	struct rcd_local *other = NULL;
 	struct rcd_local_qp *qp = NULL;
@@ -232,7 +232,7 @@ bad_arguments(void)
 	struct rcd_recv_wr recv = { .sge_count = 3, .sges = sges };
 	struct rcd_key key;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_local_open(engine, "w2", -1, &other), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_open(engine, "w0", 7, &other), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_local_lcore(a.local), 0);
@@ -259,9 +259,9 @@ bad_arguments(void)
 	conf.sq_depth = UINT32_MAX;
 	CU_ASSERT_EQUAL(rcd_local_qp_create(a.local, &conf, &qp), -EINVAL);
 	conf.sq_depth = 0;
-	conf.type = (enum rcd_ctrl_qp_type)9;
+	conf.type = (enum rcd_qp_type)9;
 	CU_ASSERT_EQUAL(rcd_local_qp_create(a.local, &conf, &qp), -EINVAL);
-	conf.type = RCD_CTRL_QP_RC;
+	conf.type = RCD_QP_RC;
 	conf.pd = 99;
 	CU_ASSERT_EQUAL(rcd_local_qp_create(a.local, &conf, &qp), -ENOENT);
 	/* One in RESET, without a receive queue. */
@@ -313,12 +313,12 @@ quotas(void)
 	uint32_t ah, pd;
 
 	local_begin(few);
-	side_pair(&a, &b, RCD_CTRL_QP_RC);
+	side_pair(&a, &b, RCD_QP_RC);
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_CTRL_QP_UD, &qps[i]), 0);
-	CU_ASSERT_EQUAL(side_qp(&a, RCD_CTRL_QP_RC, &qps[0]), -ENOMEM);
+		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_QP_UD, &qps[i]), 0);
+	CU_ASSERT_EQUAL(side_qp(&a, RCD_QP_RC, &qps[0]), -ENOMEM);
 	rcd_local_qp_destroy(qps[0]);
-	CU_ASSERT_EQUAL(side_qp(&a, RCD_CTRL_QP_RC, &qps[0]), 0);
+	CU_ASSERT_EQUAL(side_qp(&a, RCD_QP_RC, &qps[0]), 0);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(rcd_local_mr_reg(a.local, a.pd, a.memory, 64, 0, &keys[i]), 0);
 	CU_ASSERT_EQUAL(rcd_local_mr_reg(a.local, a.pd, a.memory, 64, 0, &keys[2]), -ENOMEM);
@@ -354,9 +354,9 @@ waits_for_neighbours(void)
 	int err;
 
 	local_begin(NULL);
-	side_open(&a, "w0", RCD_CTRL_QP_RC);
+	side_open(&a, "w0", RCD_QP_RC);
 	attr = side_attr(&a, nobody, 5);
-	CU_ASSERT_EQUAL(side_to(a.qp, RCD_CTRL_QP_RC, attr, RCD_QP_INIT), 0);
+	CU_ASSERT_EQUAL(side_to(a.qp, RCD_QP_RC, attr, RCD_QP_INIT), 0);
 	attr.state = RCD_QP_RTR;
 	while ((err = rcd_local_qp_modify(a.qp, &attr,
 			RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU |
@@ -401,8 +401,8 @@ connects_from_where_it_is(void)
 	struct rcd_sge sge;
 
 	local_begin(NULL);
-	side_open(&a, "w0", RCD_CTRL_QP_RC);
-	side_open(&b, "w1", RCD_CTRL_QP_RC);
+	side_open(&a, "w0", RCD_QP_RC);
+	side_open(&b, "w1", RCD_QP_RC);
 	attr = side_attr(&a, b.gids.gids[b.gid].raw, rcd_local_qp_num(b.qp));
 	/* Nobody has asked for that neighbour yet. */
 	CU_ASSERT_EQUAL(rcd_local_qp_connect(a.qp, &attr), -EINPROGRESS);
@@ -412,8 +412,8 @@ connects_from_where_it_is(void)
 	CU_ASSERT_EQUAL(state_of(&a), RCD_QP_RTS);
 	/* From a state between, that somebody else led it to. */
 	attr = side_attr(&b, a.gids.gids[a.gid].raw, rcd_local_qp_num(a.qp));
-	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_INIT), 0);
-	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RTR), 0);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_INIT), 0);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_RTR), 0);
 	CU_ASSERT_EQUAL(side_connect(b.qp, attr), 0);
 	bytes_fill(a.memory, 3000, 12);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 3000);
@@ -424,7 +424,7 @@ connects_from_where_it_is(void)
 	CU_ASSERT_EQUAL(rcd_local_qp_modify(b.qp, &failed, RCD_QP_ATTR_STATE), 0);
 	CU_ASSERT_EQUAL(rcd_local_qp_connect(b.qp, &attr), -EINVAL);
 	CU_ASSERT_EQUAL(state_of(&b), RCD_QP_ERR);
-	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_RESET), 0);
 	CU_ASSERT_EQUAL(side_connect(b.qp, attr), 0);
 	CU_ASSERT_EQUAL(state_of(&b), RCD_QP_RTS);
 	end();
@@ -450,7 +450,7 @@ tells_of_errors(void)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 100);
 	wr.remote.rkey.val ^= 0x100;
 	post(&a, &wr);
@@ -468,8 +468,8 @@ tells_of_errors(void)
 	CU_ASSERT_EQUAL(side_wait(&b, &slot), RCD_WC_WR_FLUSH_ERR);
 	CU_ASSERT_EQUAL(rcd_local_qp_recvs(b.qp), 0);
 	/* And it goes on from RESET. */
-	CU_ASSERT_EQUAL(side_to(a.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
-	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL(side_to(a.qp, RCD_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_RESET), 0);
 	side_join(&a, &b);
 	bytes_fill(a.memory, 3000, 8);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, 3000);
@@ -494,7 +494,7 @@ device_goes(void)
 	struct rcd_sge sge;
 	uint32_t pd;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_local_port(a.local, &port), 0);
 	CU_ASSERT_EQUAL(port.state, RCD_PORT_ACTIVE);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, LONG);
@@ -505,7 +505,7 @@ device_goes(void)
 	CU_ASSERT_EQUAL(rcd_local_pd_create(a.local, &pd), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_mr_reg(a.local, a.pd, a.memory, 9, 0, &key), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_cq_create(a.local, 8, 0, &cq), -ENODEV);
-	CU_ASSERT_EQUAL(side_qp(&a, RCD_CTRL_QP_RC, &qp), -ENODEV);
+	CU_ASSERT_EQUAL(side_qp(&a, RCD_QP_RC, &qp), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_qp_modify(a.qp, &attr, RCD_QP_ATTR_STATE), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_post_send(a.qp, &wr, NULL), -ENODEV);
 	CU_ASSERT_EQUAL(rcd_local_post_recv(a.qp, &recv), -ENODEV);
@@ -524,7 +524,7 @@ device_goes(void)
 	/* They come again. */
 	local_add("w0", "w1", "10.9.0.1/24");
 	local_add("w1", "w0", "10.9.0.2/24");
-	side_pair(&a, &b, RCD_CTRL_QP_RC);
+	side_pair(&a, &b, RCD_QP_RC);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, LONG);
 	post(&a, &wr);
 	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
@@ -538,7 +538,7 @@ engine_goes_first(void)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	wr = side_wr(&a, &b, RCD_WR_RDMA_WRITE, &sge, 0, LONG);
 	post(&a, &wr);
 	local_end();
@@ -561,7 +561,7 @@ is_shown(void)
 	ssize_t len;
 	int fd;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	fd = rcd_admin(engine, "{\"op\":\"resource\",\"kind\":\"qp\"}");
 	CU_ASSERT_FATAL(fd >= 0);
 	len = pread(fd, answer, sizeof(answer) - 1, 0);

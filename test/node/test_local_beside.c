@@ -65,7 +65,7 @@ child_main(void)
 	char byte;
 
 	child_hear(&theirs, sizeof(theirs));
-	node_open(&node, path, "w0", RCD_CTRL_QP_RC);
+	node_open(&node, path, "w0", RCD_QP_RC);
 	node_memory(&node, LONG);
 	memcpy(ours.gid, node.gids.gids[node_gid(&node, 1)].raw, sizeof(ours.gid));
 	ours.va = (uintptr_t)node.memory;
@@ -75,7 +75,7 @@ child_main(void)
 	memcpy(attr.av.dgid, theirs.gid, sizeof(theirs.gid));
 	attr.dest_qpn = theirs.qpn;
 	attr.path_mtu_bytes = 1024;
-	MUST(node_connect(&node.qp, RCD_CTRL_QP_RC, attr) == 0);
+	MUST(node_connect(&node.qp, RCD_QP_RC, attr) == 0);
 	child_tell(&ours, sizeof(ours));
 	child_hear(&byte, 1);
 	fill(node.memory, LONG, 21);
@@ -159,7 +159,7 @@ own_pair_transfers(uint32_t seed)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	side_pair(&c, &d, RCD_CTRL_QP_RC);
+	side_pair(&c, &d, RCD_QP_RC);
 	bytes_fill(c.memory, LONG, seed);
 	wr = side_wr(&c, &d, RCD_WR_RDMA_WRITE, &sge, 0, LONG);
 	CU_ASSERT_EQUAL(rcd_local_post_send(c.qp, &wr, NULL), 0);
@@ -183,8 +183,8 @@ beside_a_client(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
 	local_begin(listens);
-	side_open(&a, "w0", RCD_CTRL_QP_RC);
-	side_open(&b, "w1", RCD_CTRL_QP_RC);
+	side_open(&a, "w0", RCD_QP_RC);
+	side_open(&b, "w1", RCD_QP_RC);
 	memcpy(ours.gid, b.gids.gids[b.gid].raw, sizeof(ours.gid));
 	ours.va = (uintptr_t)b.memory;
 	ours.qpn = rcd_local_qp_num(b.qp);

@@ -144,7 +144,7 @@ begin(void)
 		workers[i].mbufs = pools[i];
 		CU_ASSERT_EQUAL_FATAL(rcd_engine_launch(engine, i, worker_loop, &workers[i]), 0);
 	}
-	side_pair(&a, &b, RCD_CTRL_QP_RC);
+	side_pair(&a, &b, RCD_QP_RC);
 	CU_ASSERT_NOT_EQUAL_FATAL(rcd_local_lcore(a.local), rcd_local_lcore(b.local));
 	for (uint32_t i = 0; i < 2; i++) {
 		struct worker *worker = &workers[i];
@@ -187,7 +187,7 @@ loops_transfer(void)
 	worker_set(true);
 	while (completed(&workers[0]) < ENOUGH / 3 || completed(&workers[1]) < ENOUGH / 3) {
 		/* Others come and go beside them. */
-		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_CTRL_QP_RC, &qp), 0);
+		CU_ASSERT_EQUAL_FATAL(side_qp(&a, RCD_QP_RC, &qp), 0);
 		CU_ASSERT_EQUAL(rcd_local_qp_query(a.qp, &attr), 0);
 		CU_ASSERT_EQUAL(attr.state, RCD_QP_RTS);
 		rcd_local_qp_destroy(qp);
@@ -347,8 +347,8 @@ stays_where_it_is(void)
 	memcpy(conf.target, "x0", 3);
 	CU_ASSERT_EQUAL_FATAL(rcd_addr_parse("10.9.1.2/24", &conf.addrs[0]), 0);
 	CU_ASSERT_EQUAL_FATAL(rcd_engine_dev_add(engine, &conf, error, sizeof(error)), 0);
-	side_open(&b, "x1", RCD_CTRL_QP_RC);
-	side_open(&a, "x0", RCD_CTRL_QP_RC);
+	side_open(&b, "x1", RCD_QP_RC);
+	side_open(&a, "x0", RCD_QP_RC);
 	here = rcd_local_lcore(a.local);
 	/* As a NIC would that has all packets come to the other one. */
 	rss = &rcd_dev_find(&engine->ports, "x0")->steer.rss;

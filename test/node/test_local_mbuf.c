@@ -41,7 +41,7 @@ few_requests(struct rcd_engine_conf *conf)
 }
 
 static void
-begin(enum rcd_ctrl_qp_type type)
+begin(enum rcd_qp_type type)
 {
 	local_begin(few_requests);
 	side_pair(&a, &b, type);
@@ -101,8 +101,8 @@ deafen(void)
 {
 	struct rcd_ctrl_qp_attr attr = side_attr(&b, a.gids.gids[a.gid].raw, 0);
 
-	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
-	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_INIT), 0);
+	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_INIT), 0);
 }
 
 static void
@@ -111,7 +111,7 @@ freed_by_the_acknowledge(void)
 	const uint8_t *dgid;
 	struct rcd_cq_slot slot;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(20, RCD_SEND_SIGNALED);
 	for (int i = 0; i < 200; i++) {
@@ -122,8 +122,8 @@ freed_by_the_acknowledge(void)
 	CU_ASSERT_EQUAL(rcd_local_poll_cq(a.cq, &slot, 1), 0);
 	/* It hears them now, when they are sent again. */
 	dgid = a.gids.gids[a.gid].raw;
-	CU_ASSERT_EQUAL(side_to(b.qp, RCD_CTRL_QP_RC, side_attr(&b, dgid, rcd_local_qp_num(a.qp)),
-				RCD_QP_RTR),
+	CU_ASSERT_EQUAL(
+		side_to(b.qp, RCD_QP_RC, side_attr(&b, dgid, rcd_local_qp_num(a.qp)), RCD_QP_RTR),
 		0);
 	rcd_clock_advance(RESEND_NS);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -142,7 +142,7 @@ freed_unsignaled(void)
 	struct rcd_cq_slot slot;
 	uint32_t posted = 0;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	while (posted < 10 * SIDE_DEPTH) {
 		while (posted < 10 * SIDE_DEPTH && write_mbuf(posted % 100, 0) == 0)
 			posted++;
@@ -164,7 +164,7 @@ taken_if_posted(void)
 	struct rcd_send_wr wr = { .opcode = RCD_WR_RDMA_WRITE };
 	struct rte_mbuf *mbuf;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	for (uint32_t i = 0; i < SIDE_DEPTH; i++)
 		CU_ASSERT_EQUAL(write_mbuf(i, 0), 0);
 	CU_ASSERT_EQUAL(write_mbuf(0, 0), -ENOMEM);
@@ -193,7 +193,7 @@ segments_and_none(void)
 	struct rcd_sge sges[4];
 	struct rte_mbuf *head;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	bytes_fill(a.memory, 5000, 44);
 	head = rte_pktmbuf_alloc(pool);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -225,7 +225,7 @@ freed_when_sent(void)
 {
 	struct rcd_cq_slot slot;
 
-	begin(RCD_CTRL_QP_UC);
+	begin(RCD_QP_UC);
 	write_mbufs(30, 0);
 	CU_ASSERT_EQUAL(write_mbuf(30, RCD_SEND_SIGNALED), 0);
 	rcd_local_ring(a.qp);
@@ -242,7 +242,7 @@ freed_by_the_flush(void)
 	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_ERR };
 	struct rcd_cq_slot slot;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(20, 0);
 	local_turn();
@@ -266,7 +266,7 @@ freed_with_an_error(void)
 	struct rcd_send_wr wr;
 	struct rcd_sge sge;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	CU_ASSERT_EQUAL(write_mbuf(0, RCD_SEND_SIGNALED), 0);
 	mbuf = rte_pktmbuf_alloc(pool);
 	rte_pktmbuf_append(mbuf, LEN);
@@ -280,7 +280,7 @@ freed_with_an_error(void)
 	for (int i = 0; i < 5; i++)
 		CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_WR_FLUSH_ERR);
 	end();
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(2, 0);
 	for (int i = 0; i < 5000 && rcd_local_qp_state(a.qp) == RCD_QP_RTS; i++) {
@@ -300,7 +300,7 @@ freed_when_forgotten(void)
 {
 	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RESET };
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(10, 0);
 	local_turn();
@@ -310,7 +310,7 @@ freed_when_forgotten(void)
 	CU_ASSERT_EQUAL(out(), 0);
 	CU_ASSERT_EQUAL(rcd_local_qp_sends(a.qp), 0);
 	/* Its numbers begin anew. */
-	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_CTRL_QP_RC, attr, RCD_QP_RESET), 0);
+	CU_ASSERT_EQUAL_FATAL(side_to(b.qp, RCD_QP_RC, attr, RCD_QP_RESET), 0);
 	side_join(&a, &b);
 	write_mbufs(20, 0);
 	LOCAL_UNTIL(out() == 0);
@@ -331,7 +331,7 @@ freed_when_forgotten(void)
 static void
 freed_with_the_rest(void)
 {
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(20, 0);
 	local_turn();
@@ -341,7 +341,7 @@ freed_with_the_rest(void)
 	CU_ASSERT_EQUAL(write_mbuf(0, 0), -ENODEV);
 	CU_ASSERT_EQUAL(out(), 0);
 	end();
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(20, 0);
 	local_turn();
@@ -351,7 +351,7 @@ freed_with_the_rest(void)
 	CU_ASSERT_EQUAL(out(), 0);
 	side_close(&b);
 	local_end();
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	deafen();
 	write_mbufs(20, 0);
 	local_turn();
@@ -370,19 +370,18 @@ freed_by_an_overflow(void)
 {
 	struct rcd_ctrl_event event = { .cookie = 0 };
 	struct rcd_local_qp_conf conf = {
-		.type = RCD_CTRL_QP_RC, .sq_depth = SIDE_DEPTH, .max_send_sge = 1
+		.type = RCD_QP_RC, .sq_depth = SIDE_DEPTH, .max_send_sge = 1
 	};
 	struct rcd_local_cq *cq;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	rcd_local_qp_destroy(a.qp);
 	CU_ASSERT_EQUAL(rcd_local_cq_create(a.local, 4, 0x4444, &cq), 0);
 	conf.pd = a.pd;
 	conf.send_cq = conf.recv_cq = cq;
 	CU_ASSERT_EQUAL(rcd_local_qp_create(a.local, &conf, &a.qp), 0);
 	CU_ASSERT_EQUAL(
-		side_to(b.qp, RCD_CTRL_QP_RC, side_attr(&b, b.gids.gids[0].raw, 0), RCD_QP_RESET),
-		0);
+		side_to(b.qp, RCD_QP_RC, side_attr(&b, b.gids.gids[0].raw, 0), RCD_QP_RESET), 0);
 	side_join(&a, &b);
 	write_mbufs(30, RCD_SEND_SIGNALED);
 	LOCAL_UNTIL(out() == 0);
@@ -403,7 +402,7 @@ pools_are_registered(void)
 	uint8_t byte[1];
 	int count = 0;
 
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_local_pool_key(regions, byte, 1, &key), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_local_pool_key(regions, NULL, 1, &key), -EINVAL);
 	rte_pktmbuf_append(mbuf, 100);
@@ -432,7 +431,7 @@ parts_have_keys(void)
 	struct rcd_key low, high, key;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(parts);
-	begin(RCD_CTRL_QP_RC);
+	begin(RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_local_pool_reg(a.local, a.pd, parts, 0, &made), -EINVAL);
 	/* The last first; the first two are neighbours. */
 	for (int i = 0; i < 3; i++) {

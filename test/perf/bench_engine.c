@@ -72,13 +72,13 @@ idle_polls(const struct rig *rig)
 	struct rcd_cl_qp qp;
 	double few, many;
 
-	node_open(&nodes[0], rig->socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&nodes[0], rig->socket, "roce0", RCD_QP_RC);
 	few = poll_ns(rig);
 	for (int i = 1; i < CLIENTS; i++)
-		node_open(&nodes[i], rig->socket, i % 2 ? "roce0" : "roce1", RCD_CTRL_QP_RC);
+		node_open(&nodes[i], rig->socket, i % 2 ? "roce0" : "roce1", RCD_QP_RC);
 	for (int i = 0; i < CLIENTS; i++)
 		for (int k = 1; k < QPS; k++)
-			node_qp(&nodes[i], RCD_CTRL_QP_RC, &qp);
+			node_qp(&nodes[i], RCD_QP_RC, &qp);
 	many = poll_ns(rig);
 	printf("idle poll, 1 client with 1 QP:             %7.1f ns\n", few);
 	printf("idle poll, %d clients with %d QPs each:  %7.1f ns, %.2f times that\n", CLIENTS, QPS,
@@ -96,7 +96,7 @@ registration(const struct rig *rig, uint64_t len)
 
 	MUST(to != MAP_FAILED);
 	memset(to, 1, len);
-	node_open(&node, rig->socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig->socket, "roce0", RCD_QP_RC);
 	for (int i = 0; i < RUNS; i++) {
 		uint8_t *from =
 			mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

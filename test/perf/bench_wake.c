@@ -62,11 +62,11 @@ main(int argc, char **argv)
 	MUST(count > 0 && count < 1000000);
 	took = calloc((size_t)count, sizeof(*took));
 	MUST(took != NULL);
-	node_open(&from, argv[1], argv[2], RCD_CTRL_QP_RC);
-	node_open(&to, argv[3], argv[4], RCD_CTRL_QP_RC);
+	node_open(&from, argv[1], argv[2], RCD_QP_RC);
+	node_open(&to, argv[3], argv[4], RCD_QP_RC);
 	node_memory(&from, MESSAGE);
 	node_memory(&to, MESSAGE);
-	node_join(&from, &to, RCD_CTRL_QP_RC, 1);
+	node_join(&from, &to, RCD_QP_RC, 1);
 	for (long i = 0; i < count; i++)
 		took[i] = one_message(&from, &to, (useconds_t)strtol(argv[6], NULL, 10));
 	qsort(took, (size_t)count, sizeof(*took), compare);

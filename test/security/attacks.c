@@ -55,9 +55,9 @@ ring_all(const char *socket, int ready, int count, uint32_t depth, bool failed)
 	struct node a;
 
 	MUST(qps != NULL);
-	node_open(&a, socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, socket, "roce0", RCD_QP_RC);
 	for (int i = 0; i < count; i++) {
-		struct rcd_ctrl_qp_req req = small(&a, RCD_CTRL_QP_UC, depth);
+		struct rcd_ctrl_qp_req req = small(&a, RCD_QP_UC, depth);
 
 		MUST(rcd_cl_qp_create(&a.client, &req, &qps[i]) == 0);
 		if (failed)
@@ -92,10 +92,10 @@ events(const char *socket, int ready)
 {
 	struct node a;
 
-	node_open(&a, socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, socket, "roce0", RCD_QP_RC);
 	for (int i = 0; i < EVENT_CQS; i++) {
 		struct rcd_ctrl_cq_req cq = { .depth = 2, .channel = a.channel };
-		struct rcd_ctrl_qp_req req = small(&a, RCD_CTRL_QP_UD, 1);
+		struct rcd_ctrl_qp_req req = small(&a, RCD_QP_UD, 1);
 		struct rcd_cl_cq made;
 		struct rcd_cl_qp qp;
 
@@ -119,15 +119,15 @@ groups(const char *socket, int ready)
 	struct rcd_ctrl_handle rep;
 	struct node from, to;
 
-	node_open(&from, socket, "roce0", RCD_CTRL_QP_UD);
-	node_open(&to, socket, "roce1", RCD_CTRL_QP_UD);
-	MUST(node_connect(&from.qp, RCD_CTRL_QP_UD, node_attr(&from, &to, 1)) == 0);
+	node_open(&from, socket, "roce0", RCD_QP_UD);
+	node_open(&to, socket, "roce1", RCD_QP_UD);
+	MUST(node_connect(&from.qp, RCD_QP_UD, node_attr(&from, &to, 1)) == 0);
 	for (int i = 0; i < RCD_MCAST_QPS_MAX; i++) {
 		struct rcd_ctrl_mcast_req req;
 		struct rcd_cl_qp qp;
 
-		node_qp(&to, RCD_CTRL_QP_UD, &qp);
-		MUST(node_connect(&qp, RCD_CTRL_QP_UD, node_attr(&to, &from, 1)) == 0);
+		node_qp(&to, RCD_QP_UD, &qp);
+		MUST(node_connect(&qp, RCD_QP_UD, node_attr(&to, &from, 1)) == 0);
 		req = (struct rcd_ctrl_mcast_req){ .qp = qp.handle };
 		memcpy(req.group, group, sizeof(group));
 		MUST(rcd_client_call(&to.client, RCD_CTRL_MCAST_ATTACH, &req, NULL, NULL, NULL) ==

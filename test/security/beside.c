@@ -315,11 +315,11 @@ start_engine(const char *key)
 	lcore_cpu = find_lcore();
 	MUST(lcore_cpu >= 0);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
-	node_open(&here, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&there, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&here, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&there, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&here, 4096);
 	node_memory(&there, 4096);
-	node_join(&here, &there, RCD_CTRL_QP_RC, 1);
+	node_join(&here, &there, RCD_QP_RC, 1);
 }
 
 static bool

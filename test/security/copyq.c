@@ -49,10 +49,10 @@ setup(void)
 {
 	struct rcd_ctrl_copy_rep rep;
 
-	node_open(&copied, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
-	node_qp(&copied, RCD_CTRL_QP_RC, &second);
-	node_qp(&peer, RCD_CTRL_QP_RC, &peer_second);
+	node_open(&copied, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&peer, rig.socket, "roce1", RCD_QP_RC);
+	node_qp(&copied, RCD_QP_RC, &second);
+	node_qp(&peer, RCD_QP_RC, &peer_second);
 	node_memory(&copied, LEN);
 	node_memory(&peer, LEN);
 	MUST(rcd_client_call(&copied.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL) == 0);
@@ -60,13 +60,13 @@ setup(void)
 	done = 0;
 	memory = malloc(LEN);
 	MUST(memory != NULL && reg_raw(&copied, memory, LEN, &key) == 0);
-	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
+	node_join(&copied, &peer, RCD_QP_RC, 1);
 	{
 		struct node a = copied, b = peer;
 
 		a.qp = second;
 		b.qp = peer_second;
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		node_join(&a, &b, RCD_QP_RC, 1);
 	}
 }
 

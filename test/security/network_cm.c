@@ -80,7 +80,7 @@ requests_of_nobody(void)
 	uint32_t channel;
 	uint8_t plain, tagged;
 
-	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&node, RCD_QP_RC, &plain, &tagged);
 	channel = listen_here(&node, 7471);
 	send_req(7471, 5, 0x4242);
 	CU_ASSERT_EQUAL_FATAL(rig_cm_event(&node.client, channel, &event, FOREVER_MS), 4);

@@ -31,8 +31,8 @@ open_sender(struct node *node, uint32_t *handle)
 	struct rcd_gid here = link_gid6(0x78, 0, 1), peer = link_gid6(0x78, 0, 2);
 	uint8_t plain, tagged;
 
-	open_node(node, RCD_CTRL_QP_UD, &plain, &tagged);
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_UD, attr) == 0);
+	open_node(node, RCD_QP_UD, &plain, &tagged);
+	MUST(node_connect(&node->qp, RCD_QP_UD, attr) == 0);
 	MUST(new_ah(node, place_of(node, &here), &peer, handle) == 0);
 }
 
@@ -103,7 +103,7 @@ floods_of_nd(void)
 	uint8_t plain, tagged;
 
 	open_sender(&ud, &handle);
-	open_node(&rc, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&rc, RCD_QP_RC, &plain, &tagged);
 	join_peer(&rc, plain);
 	MUST(node_recv(&rc, 0, 4096, 1) == 0);
 	CU_ASSERT_TRUE(sends_to(&ud, handle, 77, far.peer_mac, FOREVER_MS));

@@ -35,7 +35,7 @@ connect_and_post(struct node *node, uint8_t sgid_index, struct rcd_cl_qp *qp)
 	struct rcd_ctrl_qp_attr attr = node_attr(node, node, 1);
 	struct rcd_gid peer = link_gid(78, 0, 2);
 	struct rcd_ctrl_qp_req req = { .pd = node->pd,
-		.type = RCD_CTRL_QP_RC,
+		.type = RCD_QP_RC,
 		.send_cq = node->cq.handle,
 		.recv_cq = node->cq.handle,
 		.srq = RCD_CTRL_NO_HANDLE,
@@ -49,7 +49,7 @@ connect_and_post(struct node *node, uint8_t sgid_index, struct rcd_cl_qp *qp)
 	attr.timeout = 24; /* a minute: nothing is sent twice */
 	attr.av.sgid_index = sgid_index;
 	memcpy(attr.av.dgid, peer.raw, 16);
-	MUST(node_connect(qp, RCD_CTRL_QP_RC, attr) == 0);
+	MUST(node_connect(qp, RCD_QP_RC, attr) == 0);
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		struct rcd_send_wr wr = {
 			.wr_id = i, .opcode = RCD_WR_RDMA_WRITE, .flags = RCD_SEND_SIGNALED
@@ -86,7 +86,7 @@ acknowledges_of_much(void)
 	uint32_t right = 0;
 	struct node node;
 
-	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&node, RCD_QP_RC, &plain, &tagged);
 	MUST(rcd_cl_cq_create(&node.client, &cq, &node.cq) == 0);
 	for (int i = 0; i < QPS; i++)
 		connect_and_post(&node, plain, &qps[i]);
@@ -116,14 +116,14 @@ open_group(struct node *node, const struct rcd_gid *group)
 {
 	uint8_t plain, tagged;
 
-	open_node(node, RCD_CTRL_QP_UD, &plain, &tagged);
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_UD, node_attr(node, node, 1)) == 0);
+	open_node(node, RCD_QP_UD, &plain, &tagged);
+	MUST(node_connect(&node->qp, RCD_QP_UD, node_attr(node, node, 1)) == 0);
 	for (int i = 0; i < MEMBERS; i++) {
 		struct rcd_ctrl_mcast_req req;
 		struct rcd_cl_qp member;
 
-		node_qp(node, RCD_CTRL_QP_UD, &member);
-		MUST(node_connect(&member, RCD_CTRL_QP_UD, node_attr(node, node, 1)) == 0);
+		node_qp(node, RCD_QP_UD, &member);
+		MUST(node_connect(&member, RCD_QP_UD, node_attr(node, node, 1)) == 0);
 		req = (struct rcd_ctrl_mcast_req){ .qp = member.handle };
 		memcpy(req.group, group->raw, sizeof(req.group));
 		MUST(rcd_client_call(
@@ -171,7 +171,7 @@ rest_behind_groups(void)
 
 		MUST(rcd_cl_post_recv(&receiver.qp, &wr, false) == 0);
 	}
-	open_node(&sender, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&sender, RCD_QP_RC, &plain, &tagged);
 	MUST(rcd_cl_cq_create(&sender.client, &cq, &sender.cq) == 0);
 	connect_and_post(&sender, plain, &qp);
 	settles("sent_pkts");

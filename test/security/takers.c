@@ -202,7 +202,7 @@ static int
 make_qp(struct taker *taker, struct rcd_cl_qp *qp)
 {
 	struct rcd_ctrl_qp_req req = { .pd = taker->node.pd,
-		.type = RCD_CTRL_QP_UD,
+		.type = RCD_QP_UD,
 		.send_cq = taker->node.cq.handle,
 		.recv_cq = taker->node.cq.handle,
 		.srq = RCD_CTRL_NO_HANDLE,
@@ -261,7 +261,7 @@ int
 take_cm_id(struct taker *taker)
 {
 	struct rcd_ctrl_cm_create_req req = {
-		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_QP_RC
 	};
 	struct rcd_ctrl_handle rep;
 
@@ -273,7 +273,7 @@ share_cm_port(struct taker *taker, uint16_t *port, uint32_t *id)
 {
 	struct rcd_client *client = &taker->node.client;
 	struct rcd_ctrl_cm_create_req create = {
-		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_QP_RC
 	};
 	struct rcd_ctrl_cm_set_req reuse = { .option = RCD_CTRL_CM_REUSEADDR, .value = 1 };
 	struct rcd_ctrl_cm_addr_req bind = { .addr = { .addr = { [10] = 0xff, [11] = 0xff },
@@ -311,7 +311,7 @@ listen_once(struct taker *taker)
 {
 	struct rcd_client *client = &taker->node.client;
 	struct rcd_ctrl_cm_create_req create = {
-		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_QP_RC
 	};
 	struct rcd_ctrl_cm_addr_req bind = { .addr = { .family = 4 } };
 	struct rcd_ctrl_cm_pair listen = { .second = 1000 };
@@ -340,7 +340,7 @@ take_cm_connection(struct taker *taker)
 {
 	struct rcd_client *client = &taker->node.client;
 	struct rcd_ctrl_cm_create_req create = {
-		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+		.channel = taker->cm_channel, .space = 0x0106, .qp_type = RCD_QP_RC
 	};
 	struct rcd_ctrl_cm_resolve_req resolve = { .timeout_ms = 2000 };
 	struct rcd_ctrl_cm_param_req connect = { .qpn = 0 };

@@ -46,7 +46,7 @@ static uint32_t
 new_id(struct talker *talker)
 {
 	struct rcd_ctrl_cm_create_req req = {
-		.channel = talker->channel, .space = RCD_CMA_SPACE_TCP, .qp_type = RCD_CTRL_QP_RC
+		.channel = talker->channel, .space = RCD_CMA_SPACE_TCP, .qp_type = RCD_QP_RC
 	};
 	struct rcd_ctrl_handle rep;
 
@@ -143,7 +143,7 @@ accept_by_others_qp(uint32_t qpn)
 
 	talk(&talker);
 	listen_on(&talker, 7473);
-	node_open(&own, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&own, rig.socket, "roce0", RCD_QP_RC);
 	MUST(ask_for(&talker, 7473, own.qp.qpn, &id) == 0);
 	MUST(next_event(&talker, &event, FOREVER_MS) == 4);
 	param.id = event.id;
@@ -159,8 +159,8 @@ queue_pairs_of_others(void)
 	struct talker server, client;
 	struct node a, b;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	talk(&server);
 	talk(&client);
 	listen_on(&server, 7471);
@@ -198,12 +198,12 @@ numbers_of_queue_pairs(void)
 	struct rcd_cl_qp qp;
 	uint32_t before, near = 0;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	before = node.qp.qpn;
 	for (int i = 0; i < 32; i++) {
 		uint32_t apart;
 
-		node_qp(&node, RCD_CTRL_QP_RC, &qp);
+		node_qp(&node, RCD_QP_RC, &qp);
 		apart = (qp.qpn - before) & 0xffffff;
 		near += apart < 256 || apart > 0xffff00;
 		before = qp.qpn;
@@ -252,7 +252,7 @@ starting_psns(void)
 	struct node node;
 	uint32_t id;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	talk(&server);
 	talk(&client);
 	listen_on(&server, 7474);
@@ -300,7 +300,7 @@ take_gsi_key(uint32_t arg)
 	int err;
 
 	(void)arg;
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_UD);
+	node_open(&node, rig.socket, "roce0", RCD_QP_UD);
 	err = set_gsi_key(&node);
 	node_close(&node);
 	return -err;
@@ -345,7 +345,7 @@ management_from_elsewhere(void)
 	uint64_t deadline = now_ms() + FOREVER_MS;
 	long long before = statistic("roce1", "cm_rx_dreq");
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_UD);
+	node_open(&node, rig.socket, "roce0", RCD_QP_UD);
 	node_memory(&node, 4096);
 	CU_ASSERT_EQUAL_FATAL(set_gsi_key(&node), 0);
 	MUST(rcd_cl_qp_modify(&node.qp, &attr, RCD_QP_ATTR_STATE) == 0);
@@ -416,7 +416,7 @@ with_a_name(const char *name)
 	if (pid == 0) {
 		close(ends[0]);
 		prctl(PR_SET_NAME, name, 0, 0, 0);
-		node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 		MUST(write(ends[1], &byte, 1) == 1);
 		pause();
 	}

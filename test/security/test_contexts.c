@@ -38,8 +38,7 @@ clients_become(long long count)
 static uint32_t
 cm_id(struct rcd_client *client, uint32_t *channel)
 {
-	struct rcd_ctrl_cm_create_req req = { .space = RCD_CMA_SPACE_TCP,
-		.qp_type = RCD_CTRL_QP_RC };
+	struct rcd_ctrl_cm_create_req req = { .space = RCD_CMA_SPACE_TCP, .qp_type = RCD_QP_RC };
 	struct rcd_ctrl_handle rep;
 	struct rcd_ctrl_fds fds;
 
@@ -81,7 +80,7 @@ ask_for(uint16_t port, int limit_ms)
 	uint32_t channel;
 	int event;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	resolve.id = handle.handle = connect.id = cm_id(&node.client, &channel);
 	connect.qpn = node.qp.qpn;
 	MUST(rcd_client_call(&node.client, RCD_CTRL_CM_RESOLVE_ADDR, &resolve, NULL, NULL, NULL) ==
@@ -103,7 +102,7 @@ importer_with_identifiers(void)
 	struct node opener;
 	uint32_t index;
 
-	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&opener, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_client_connect(&importer, rig.socket) == 0);
 	listen_on(&importer, 7471);
 	CU_ASSERT_EQUAL(rcd_client_import(&importer, opener.client.seg_fd, &index), -EINVAL);
@@ -125,7 +124,7 @@ identifiers_of_an_importer(void)
 	struct node opener;
 	uint32_t index;
 
-	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&opener, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_client_connect(&importer, rig.socket) == 0);
 	MUST(rcd_client_import(&importer, opener.client.seg_fd, &index) == 0);
 	listen_on(&importer, 7472);
@@ -167,9 +166,9 @@ opener_goes_while_others_wait(void)
 
 	/* Nobody comes between the importer and its opener in the list of connections. */
 	MUST(rig_contexts(&rig, 2, FOREVER_MS));
-	node_open(&other, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&other, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_client_connect(&importer, rig.socket) == 0);
-	node_open(&opener, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&opener, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_client_import(&importer, opener.client.seg_fd, &index) == 0);
 	park(&opener, 77);
 	MUST(shutdown(opener.client.sock, SHUT_RD) == 0);

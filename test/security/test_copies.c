@@ -69,7 +69,7 @@ join_with(struct node *node, const char *device, uint32_t qpn)
 
 	MUST(node_try_open(&peer, rig.socket, device) == 0);
 	peer.qp.qpn = qpn;
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_RC, node_attr(node, &peer, 1)) == 0);
+	MUST(node_connect(&node->qp, RCD_QP_RC, node_attr(node, &peer, 1)) == 0);
 	rcd_client_close(&peer.client);
 }
 
@@ -117,7 +117,7 @@ others_go_on(void)
 		CU_ASSERT_EQUAL_FATAL(node_wait(&honest_a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT(filled(honest_b.memory, LEN, round));
 	}
-	node_open(&fresh, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&fresh, rig.socket, "roce0", RCD_QP_RC);
 	node_close(&fresh);
 }
 
@@ -152,7 +152,7 @@ become_victim(int ready, int go)
 	struct rcd_cl_mr mr;
 	struct node node;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	join_with(&node, "roce1", shared->peer_qpn);
 	MUST(reg_copied(&node, map_fixed(), LEN, &mr) == 0);
 	shared->qpn = node.qp.qpn;
@@ -180,7 +180,7 @@ executed_program(void)
 
 	MUST(pipe(ready) == 0 && pipe(go) == 0);
 	memset(shared, 0, sizeof(*shared));
-	node_open(&node, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&node, LEN);
 	shared->peer_qpn = node.qp.qpn;
 	pid = fork();
@@ -239,7 +239,7 @@ be_stuck(void)
 	struct node node;
 	uint8_t *page = map_stuck();
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	join_with(&node, "roce1", shared->peer_qpn);
 	if (page == NULL || reg_copied(&node, page, 4096, &stuck) != 0 ||
 		reg_copied(&node, map_fixed(), LEN, &fine) != 0) {
@@ -268,7 +268,7 @@ start_stuck(struct node *node)
 	pid_t pid;
 
 	memset(shared, 0, sizeof(*shared));
-	node_open(node, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(node, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(node, LEN);
 	shared->peer_qpn = node->qp.qpn;
 	pid = fork();
@@ -369,11 +369,11 @@ main(int argc, char **argv)
 	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(shared != MAP_FAILED);
 	rig_start(&rig, NULL);
-	node_open(&honest_a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&honest_b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&honest_a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&honest_b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&honest_a, LEN);
 	node_memory(&honest_b, LEN);
-	node_join(&honest_a, &honest_b, RCD_CTRL_QP_RC, 1);
+	node_join(&honest_a, &honest_b, RCD_QP_RC, 1);
 	result = rcd_tap_run("copies", tests, sizeof(tests) / sizeof(tests[0]));
 	if (honest_a.memory != NULL)
 		rig_kill(&rig);

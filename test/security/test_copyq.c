@@ -30,7 +30,7 @@ no_queue_no_copies(void)
 	struct node node;
 	uint32_t made;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT_EQUAL(reg_raw(&node, &node, 64, &made), -EPERM);
 	CU_ASSERT_EQUAL(
 		rcd_client_call(&node.client, RCD_CTRL_COPY_OPEN, NULL, &rep, NULL, NULL), 0);
@@ -262,7 +262,7 @@ sends_after_reset(void)
 	CU_ASSERT(jobs(1));
 	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&peer.qp, &attr, RCD_QP_ATTR_STATE), 0);
 	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&copied.qp, &attr, RCD_QP_ATTR_STATE), 0);
-	node_join(&copied, &peer, RCD_CTRL_QP_RC, 1);
+	node_join(&copied, &peer, RCD_QP_RC, 1);
 	CU_ASSERT_EQUAL(post_recv(&peer.qp, peers(100), 1), 0);
 	CU_ASSERT_EQUAL(post(&copied.qp, RCD_WR_SEND, sge, 0, 0), 0);
 	CU_ASSERT_EQUAL(node_wait(&peer, &slot, FOREVER_MS), RCD_WC_SUCCESS);

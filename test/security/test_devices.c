@@ -46,12 +46,12 @@ the_peers_device_goes(void)
 	struct node a, b;
 	long long before;
 
-	node_open(&a, rig.socket, "m1", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "m2", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "m1", RCD_QP_RC);
+	node_open(&b, rig.socket, "m2", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
 	node_timeout = NODE_TIMEOUT_SHORT; /* its tries are waited for */
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	node_timeout = NODE_TIMEOUT;
 	fill(a.memory, MEMORY, 1);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
@@ -77,11 +77,11 @@ another_takes_its_place(void)
 
 	command("link add m3 port net_null3,no-rx=1");
 	command("link del m3");
-	node_open(&a, rig.socket, "m1", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "m1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "m1", RCD_QP_RC);
+	node_open(&b, rig.socket, "m1", RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	CU_ASSERT_EQUAL(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, MEMORY, 1), 0);
 	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	node_close(&a);

@@ -64,11 +64,11 @@ region_of(struct node *node, uint32_t mem)
 static void
 join(struct node *a, struct node *b)
 {
-	node_open(a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(a, 4096);
 	node_memory(b, 4096);
-	node_join(a, b, RCD_CTRL_QP_RC, 1);
+	node_join(a, b, RCD_QP_RC, 1);
 }
 
 /* A fault, and its addresses are free again before the engine's next tick. */

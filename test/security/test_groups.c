@@ -38,15 +38,15 @@ join_group(struct node *node, struct rcd_cl_qp *qps)
 	struct rcd_ctrl_cq_req cq = { .depth = MEMBERS * PACKETS, .channel = RCD_CTRL_NO_HANDLE };
 	struct rcd_sge sge;
 
-	node_open(node, rig.socket, "roce1", RCD_CTRL_QP_UD);
+	node_open(node, rig.socket, "roce1", RCD_QP_UD);
 	node_memory(node, 4096);
 	MUST(rcd_cl_cq_create(&node->client, &cq, &node->cq) == 0);
 	sge = (struct rcd_sge){ (uintptr_t)node->memory, 4096, { node->mr.key } };
 	for (int i = 0; i < MEMBERS; i++) {
 		struct rcd_ctrl_mcast_req req;
 
-		node_qp(node, RCD_CTRL_QP_UD, &qps[i]);
-		MUST(node_connect(&qps[i], RCD_CTRL_QP_UD, node_attr(node, node, 1)) == 0);
+		node_qp(node, RCD_QP_UD, &qps[i]);
+		MUST(node_connect(&qps[i], RCD_QP_UD, node_attr(node, node, 1)) == 0);
 		for (uint32_t k = 0; k < PACKETS; k++) {
 			struct rcd_recv_wr wr = { .wr_id = k, .sges = &sge, .sge_count = 1 };
 
@@ -66,8 +66,8 @@ open_sender(struct node *node)
 	struct rcd_ctrl_ah_req req = { .av = { .hop_limit = 64 } };
 	struct rcd_ctrl_handle rep;
 
-	node_open(node, rig.socket, "roce0", RCD_CTRL_QP_UD);
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_UD, node_attr(node, node, 1)) == 0);
+	node_open(node, rig.socket, "roce0", RCD_QP_UD);
+	MUST(node_connect(&node->qp, RCD_QP_UD, node_attr(node, node, 1)) == 0);
 	req.pd = node->pd;
 	req.av.sgid_index = node_gid(node, 1);
 	memcpy(req.av.dgid, group, sizeof(group));

@@ -105,7 +105,7 @@ pages_by_need(void)
 	struct node node;
 
 	start();
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT(node.client.huge_bytes > 0);
 	CU_ASSERT_EQUAL(free_pages(), before - 1);
 	CU_ASSERT(grow(&node, 4) == 4);
@@ -146,7 +146,7 @@ a_share_is_left(void)
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(nodes); i++) {
 		struct node *node = &nodes[i];
 
-		node_open(node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+		node_open(node, rig.socket, "roce0", RCD_QP_RC);
 		grow(node, 12);
 		for (uint64_t at = 0; at < node->client.huge_bytes; at += HUGE)
 			((volatile uint8_t *)node->client.shm)[node->client.shm_bytes + at] = 0;
@@ -169,7 +169,7 @@ none_left(void)
 	void *all;
 
 	start();
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT(node.client.huge_bytes > 0);
 	count = free_pages();
 	all = mmap(NULL, (size_t)count * HUGE, PROT_READ | PROT_WRITE,

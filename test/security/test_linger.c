@@ -233,7 +233,7 @@ on_the_event_stream(void)
 	int null = open("/dev/null", O_RDONLY);
 	struct node node;
 
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT_EQUAL(give(node.client.events_fd, 1, null, null, 1), -EPIPE);
 	CU_ASSERT_EQUAL(give(node.channel_fd, 1, null, null, 1), -EPIPE);
 	node_close(&node);

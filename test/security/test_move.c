@@ -166,8 +166,8 @@ exchange(struct node *a, struct node *b, uint32_t seed)
 static void
 open_pair(struct node *a, struct node *b)
 {
-	node_open(a, rig.socket, "m0", RCD_CTRL_QP_RC);
-	node_open(b, peer.socket, "m1", RCD_CTRL_QP_RC);
+	node_open(a, rig.socket, "m0", RCD_QP_RC);
+	node_open(b, peer.socket, "m1", RCD_QP_RC);
 	node_memory(a, MEMORY);
 	node_memory(b, MEMORY);
 }
@@ -190,7 +190,7 @@ goes_where_its_packets_come(void)
 		to_init(&a, &a.qp);
 		MUST(node_recv(&a, 0, SOME, 100 + i) == 0);
 		rcd_cl_arm(&a.cq, false);
-		node_join(&a, &b, RCD_CTRL_QP_RC, v4);
+		node_join(&a, &b, RCD_QP_RC, v4);
 		CU_ASSERT_EQUAL(lcore_since(before), wanted);
 		moved += wanted != first;
 		stayed += wanted == first;
@@ -219,7 +219,7 @@ connect_to(const struct node *a, const struct node *b, struct rcd_cl_qp *qp, uin
 	struct rcd_ctrl_qp_attr attr = node_attr(a, b, 1);
 
 	attr.dest_qpn = number;
-	MUST(node_connect(qp, RCD_CTRL_QP_RC, attr) == 0);
+	MUST(node_connect(qp, RCD_QP_RC, attr) == 0);
 }
 
 /* Once one is connected, all are where that one is, and what comes elsewhere is handed over. */
@@ -233,17 +233,17 @@ others_come_along(void)
 	contexts(before);
 	open_pair(&a, &b);
 	/* A second one of each, until their packets come to the other lcore. */
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	lcore = lcore_since(before);
 	do {
-		node_qp(&a, RCD_CTRL_QP_RC, &a.qp);
-		node_qp(&b, RCD_CTRL_QP_RC, &b.qp);
+		node_qp(&a, RCD_QP_RC, &a.qp);
+		node_qp(&b, RCD_QP_RC, &b.qp);
 		wanted = lcore_of(gid_of(&b, 1), gid_of(&a, 1), 1, a.qp.qpn, b.qp.qpn);
 	} while (wanted == lcore);
 	to_init(&a, &a.qp);
 	MUST(node_recv(&a, 0, SOME, 5) == 0);
 	rcd_cl_arm(&a.cq, false);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	CU_ASSERT_EQUAL(lcore_since(before), lcore);
 	exchange(&a, &b, 5);
 	CU_ASSERT(counter("rx_handover") > handed);
@@ -266,11 +266,11 @@ what_stays(void)
 		open_pair(&a, &b);
 		lcore = lcore_since(before);
 		if (what == 1) {
-			node_qp(&a, RCD_CTRL_QP_UD, &other);
-			MUST(node_connect(&other, RCD_CTRL_QP_UD, node_attr(&a, &b, 1)) == 0);
+			node_qp(&a, RCD_QP_UD, &other);
+			MUST(node_connect(&other, RCD_QP_UD, node_attr(&a, &b, 1)) == 0);
 		}
 		for (int i = 0; what == 2 && i < PLACES; i++)
-			node_qp(&a, RCD_CTRL_QP_RC, &other);
+			node_qp(&a, RCD_QP_RC, &other);
 		connect_to(&a, &b, &a.qp, number_for(&a, &b, a.qp.qpn, !lcore));
 		CU_ASSERT_EQUAL(lcore_since(before), what == 0 ? !lcore : lcore);
 		node_close(&a);
@@ -302,13 +302,13 @@ decides_anew(void)
 		MUST(rcd_cl_qp_modify(&a.qp, &error, RCD_QP_ATTR_STATE) == 0);
 		CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_WR_FLUSH_ERR);
 		MUST(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle) == 0);
-		node_qp(&a, RCD_CTRL_QP_RC, &a.qp);
+		node_qp(&a, RCD_QP_RC, &a.qp);
 		connect_to(&a, &b, &a.qp, number_for(&a, &b, a.qp.qpn, !lcore));
 		CU_ASSERT_EQUAL(lcore_since(before), !lcore);
 		lcore = !lcore;
 		take_event(&a, 77);
 		MUST(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle) == 0);
-		node_qp(&a, RCD_CTRL_QP_RC, &a.qp);
+		node_qp(&a, RCD_QP_RC, &a.qp);
 	}
 	node_close(&a);
 	node_close(&b);
@@ -368,7 +368,7 @@ hostile_while_it_moves(void)
 		connect_to(&a, &b, &a.qp, number_for(&a, &b, a.qp.qpn, !lcore));
 		moves += lcore_since(before) != lcore;
 		MUST(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle) == 0);
-		node_qp(&a, RCD_CTRL_QP_RC, &a.qp);
+		node_qp(&a, RCD_QP_RC, &a.qp);
 	}
 	__atomic_store_n(&hostile.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -409,7 +409,7 @@ start(void)
 	}
 	/* Until both ends of the memif know each other. */
 	open_pair(&a, &b);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	node_close(&a);
 	node_close(&b);
 	MUST(rig_contexts(&rig, 0, FOREVER_MS));

@@ -140,7 +140,7 @@ join_peer(struct node *node, uint8_t sgid_index)
 	attr.timeout = 20;
 	attr.av.sgid_index = sgid_index;
 	memcpy(attr.av.dgid, peer.raw, 16);
-	MUST(node_connect(&node->qp, RCD_CTRL_QP_RC, attr) == 0);
+	MUST(node_connect(&node->qp, RCD_QP_RC, attr) == 0);
 }
 
 /* Messages of CM about nothing that is known, each from an address of its own. */
@@ -178,7 +178,7 @@ strangers_make_no_neighbours(void)
 	CU_ASSERT_EQUAL(__atomic_load_n(&far.dreps_astray, __ATOMIC_SEQ_CST), 0);
 	CU_ASSERT_EQUAL(__atomic_load_n(&far.asked, __ATOMIC_SEQ_CST), asked);
 	CU_ASSERT_EQUAL(number("engine", "neighbours"), 0);
-	open_node(&node, RCD_CTRL_QP_UD, &plain, &tagged);
+	open_node(&node, RCD_QP_UD, &plain, &tagged);
 	here = link_gid(78, 0, 2);
 	CU_ASSERT_EQUAL(new_ah(&node, plain, &here, &handle), 0);
 	node_close(&node);
@@ -233,7 +233,7 @@ one_client_leaves_room(void)
 	/* It has its part, which is not nearly all. */
 	CU_ASSERT(number("engine", "neighbours") >= 64);
 	CU_ASSERT(number("engine", "neighbours") <= 1024);
-	open_node(&node, RCD_CTRL_QP_UD, &plain, &tagged);
+	open_node(&node, RCD_QP_UD, &plain, &tagged);
 	CU_ASSERT_EQUAL(new_ah(&node, plain, &peer, &handle), 0);
 	node_close(&node);
 	MUST(write(end[1], &byte, 1) == 1);
@@ -267,8 +267,8 @@ a_vlan_is_a_wall_for_datagrams(void)
 	struct node node;
 	uint8_t plain, tagged;
 
-	open_node(&node, RCD_CTRL_QP_UD, &plain, &tagged);
-	MUST(node_connect(&node.qp, RCD_CTRL_QP_UD, attr) == 0);
+	open_node(&node, RCD_QP_UD, &plain, &tagged);
+	MUST(node_connect(&node.qp, RCD_QP_UD, attr) == 0);
 	for (int i = 0; i < 4; i++)
 		MUST(node_recv(&node, 0, 4096, 1) == 0);
 	datagram(&node, &plain_gid, VLAN);
@@ -305,7 +305,7 @@ a_vlan_is_a_wall_for_connections(void)
 	struct node node;
 	uint8_t plain, tagged;
 
-	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&node, RCD_QP_RC, &plain, &tagged);
 	join_peer(&node, plain);
 	MUST(node_recv(&node, 0, 4096, 1) == 0);
 	to_rc(&node, send, VLAN, 8);
@@ -355,8 +355,8 @@ arp_of_another_vlan(void)
 	uint32_t handle;
 	uint8_t plain, tagged;
 
-	open_node(&node, RCD_CTRL_QP_UD, &plain, &tagged);
-	MUST(node_connect(&node.qp, RCD_CTRL_QP_UD, attr) == 0);
+	open_node(&node, RCD_QP_UD, &plain, &tagged);
+	MUST(node_connect(&node.qp, RCD_QP_UD, attr) == 0);
 	CU_ASSERT_EQUAL(new_ah(&node, plain, &peer, &handle), 0);
 	/* The peer's address with another MAC, from a VLAN where it is not. */
 	link_arp(&far, &peer, wrong, &plain_gid, VLAN);
@@ -385,11 +385,11 @@ new_macs_reach_everybody(void)
 	uint32_t handles[3];
 	uint8_t plain, tagged;
 
-	open_node(&ud, RCD_CTRL_QP_UD, &plain, &tagged);
-	MUST(node_connect(&ud.qp, RCD_CTRL_QP_UD, attr) == 0);
+	open_node(&ud, RCD_QP_UD, &plain, &tagged);
+	MUST(node_connect(&ud.qp, RCD_QP_UD, attr) == 0);
 	for (int i = 0; i < 3; i++)
 		MUST(new_ah(&ud, plain, &peer, &handles[i]) == 0);
-	open_node(&rc, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&rc, RCD_QP_RC, &plain, &tagged);
 	join_peer(&rc, plain);
 	CU_ASSERT_TRUE(sends_to(&ud, handles[0], 77, first, FOREVER_MS));
 	CU_ASSERT_TRUE(sends_to(&rc, 0, 0x4242, first, FOREVER_MS));
@@ -416,7 +416,7 @@ floods_of_arp(void)
 	uint8_t plain, tagged;
 	uint64_t begin, took;
 
-	open_node(&node, RCD_CTRL_QP_UD, &plain, &tagged);
+	open_node(&node, RCD_QP_UD, &plain, &tagged);
 	MUST(new_ah(&node, plain, &peer, &handle) == 0);
 	/* Of strangers the control thread does not even hear. */
 	told = counter("rx_link_told");
@@ -490,7 +490,7 @@ packets_of_no_connection(void)
 	struct node node;
 	uint8_t plain, tagged;
 
-	open_node(&node, RCD_CTRL_QP_RC, &plain, &tagged);
+	open_node(&node, RCD_QP_RC, &plain, &tagged);
 	join_peer(&node, plain);
 	MUST(node_recv(&node, 0, 4096, 1) == 0);
 	for (uint32_t i = 0; i < rounds * count; i++) {

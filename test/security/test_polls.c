@@ -77,7 +77,7 @@ static struct rcd_ctrl_qp_req
 small_qp(const struct node *node, uint32_t depth)
 {
 	return (struct rcd_ctrl_qp_req){ .pd = node->pd,
-		.type = RCD_CTRL_QP_UC,
+		.type = RCD_QP_UC,
 		.send_cq = node->cq.handle,
 		.recv_cq = node->cq.handle,
 		.srq = RCD_CTRL_NO_HANDLE,
@@ -107,7 +107,7 @@ many_doorbells(void)
 	struct node a;
 	long long until;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (int i = 0; i < QPS; i++) {
 		struct rcd_ctrl_qp_req req = small_qp(&a, 1);
 
@@ -179,7 +179,7 @@ long_flushes(void)
 	struct rcd_cl_qp qps[QPS];
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (int i = 0; i < QPS; i++) {
 		struct rcd_ctrl_qp_req req = small_qp(&a, DEPTH);
 
@@ -210,7 +210,7 @@ flush_is_whole(void)
 	struct rcd_cl_qp qp;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_cl_cq_create(&a.client, &cq, &a.cq) == 0);
 	req = small_qp(&a, DEPTH);
 	MUST(rcd_cl_qp_create(&a.client, &req, &qp) == 0);
@@ -284,7 +284,7 @@ events_that_wait(void)
 	struct honest honest = honest_start(&rig);
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (uint32_t i = 0; i < EVENT_CQS; i++)
 		raise_event(&a, 1000 + i, 0);
 	let_it_poll(3000);
@@ -302,7 +302,7 @@ a_full_channel_is_alone(void)
 	struct rcd_ctrl_fds fds;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (uint32_t i = 0; i < 1000; i++)
 		raise_event(&a, 1000 + i, 0);
 	MUST(rcd_client_call(&a.client, RCD_CTRL_CHANNEL_CREATE, NULL, &channel, NULL, &fds) == 0);
@@ -327,7 +327,7 @@ moderated_events(void)
 {
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (uint32_t i = 0; i < 500; i++)
 		raise_event(&a, 1000 + i, 20000);
 	take_events(&a, 1000, 500);
@@ -349,7 +349,7 @@ resize_of_a_long_queue(void)
 	struct rcd_cl_qp qp;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_cl_cq_create(&a.client, &cq, &a.cq) == 0);
 	req = small_qp(&a, DEPTH / 2);
 	MUST(rcd_cl_qp_create(&a.client, &req, &qp) == 0);
@@ -385,7 +385,7 @@ the_end_of_a_large_session(void)
 	struct honest honest = honest_start(&rig);
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct rcd_ctrl_qp_req req = small_qp(&a, 1);
 		struct rcd_cl_qp qp;
@@ -430,7 +430,7 @@ a_reader_that_faults(void)
 		rcd_tap_skip("no userfaultfd for faults in the kernel");
 		return;
 	}
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	fault.fd = a.channel_fd;
 	fault.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(fault.page != MAP_FAILED);

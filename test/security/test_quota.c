@@ -194,11 +194,11 @@ third_works(void)
 	pid = fork();
 	if (pid == 0) {
 		MUST(setgid(THIRD) == 0 && setuid(THIRD) == 0);
-		node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-		node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+		node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+		node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 		shared_memory(&a, 65536);
 		shared_memory(&b, 65536);
-		node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+		node_join(&a, &b, RCD_QP_RC, 1);
 		MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, 65536, 1) == 0);
 		MUST(node_wait(&a, &slot, FOREVER_MS) == RCD_WC_SUCCESS);
 		node_close(&a);
@@ -534,11 +534,11 @@ lose_memory(const void *arg)
 
 	(void)arg;
 	MUST(taker_open(&taker, rig.socket) == 0);
-	node_open(node, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(node, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&peer, rig.socket, "roce1", RCD_QP_RC);
 	shared_memory(&peer, 4 * HUGE);
 	fd = shared_memory(node, 4 * HUGE);
-	node_join(node, &peer, RCD_CTRL_QP_RC, 1);
+	node_join(node, &peer, RCD_QP_RC, 1);
 	MUST(mem_add(&taker, HUGE, &taker.mem) == 0);
 	while (take_mappings(&taker) == 0)
 		told.first++;

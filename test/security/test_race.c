@@ -63,7 +63,7 @@ send_datagrams(struct node *a, struct node *b, struct rcd_cl_qp *qp, int count)
 	struct rcd_cq_slot slot;
 
 	if (rcd_client_call(&a->client, RCD_CTRL_AH_CREATE, &ah, &made, NULL, NULL) != 0 ||
-		node_connect(qp, RCD_CTRL_QP_UD, attr) != 0)
+		node_connect(qp, RCD_QP_UD, attr) != 0)
 		return;
 	for (int i = 0; i < count; i++) {
 		struct rcd_send_wr wr = { .opcode = RCD_WR_SEND,
@@ -119,13 +119,13 @@ visit(const char *left, const char *right, int count)
 	if (node_try_open(&a, rig.socket, left) != 0)
 		return 0;
 	node_close(&a);
-	node_open(&a, rig.socket, left, RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, right, RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, left, RCD_QP_RC);
+	node_open(&b, rig.socket, right, RCD_QP_RC);
 	node_memory(&a, MEMORY);
 	node_memory(&b, MEMORY);
-	node_qp(&a, RCD_CTRL_QP_UD, &more);
-	if (node_connect(&a.qp, RCD_CTRL_QP_RC, node_attr(&a, &b, 1)) == 0 &&
-		node_connect(&b.qp, RCD_CTRL_QP_RC, node_attr(&b, &a, 1)) == 0)
+	node_qp(&a, RCD_QP_UD, &more);
+	if (node_connect(&a.qp, RCD_QP_RC, node_attr(&a, &b, 1)) == 0 &&
+		node_connect(&b.qp, RCD_QP_RC, node_attr(&b, &a, 1)) == 0)
 		transfer(&a, &b, count);
 	send_datagrams(&a, &b, &more, count);
 	ask_for_all(&a);

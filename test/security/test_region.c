@@ -147,10 +147,10 @@ nothing_of_others(void)
 	struct node peer;
 	uint32_t key = 0;
 
-	node_open(&peer, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&peer, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&peer, PAGE);
 	fill(peer.memory, PAGE, 2);
-	node_join(&node, &peer, RCD_CTRL_QP_RC, 1);
+	node_join(&node, &peer, RCD_QP_RC, 1);
 	CU_ASSERT_EQUAL(region(&whole, &key), -EINVAL);
 	sge.lkey.val = key;
 	wr.remote.va = (uintptr_t)peer.memory;
@@ -177,7 +177,7 @@ main(void)
 	int failed;
 
 	rig_start(&rig, NULL);
-	node_open(&node, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
 	MUST(ftruncate(fds.fds[0], FILE_4) == 0);
 	MUST(rcd_client_call(&node.client, RCD_CTRL_MEM_ADD, &req, &handle, &fds, NULL) == 0);
 	shared = handle.handle;

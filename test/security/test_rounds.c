@@ -37,7 +37,7 @@ memory_of_holes(void)
 	struct stat stat;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT(rig_engine(&rig, "longest_step_work") < SLICE);
 	fds.fds[0] = memfd_create("holes", 0);
 	MUST(fds.fds[0] >= 0 && ftruncate(fds.fds[0], LEN) == 0);
@@ -67,7 +67,7 @@ asked_without_end(void)
 		rcd_tap_skip("there are cores for everybody");
 		return;
 	}
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	fds.fds[0] = memfd_create("holes", 0);
 	MUST(fds.fds[0] >= 0 && ftruncate(fds.fds[0], (off_t)req.len) == 0);
 	while (rig_engine(&rig, "control_rests") == 0 && now_ms() < deadline) {
@@ -95,12 +95,12 @@ contexts_and_connections(void)
 	struct rcd_ctrl_fds fds;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	CU_ASSERT(rig_engine(&rig, "longest_step_work") >= OPEN_UNITS);
 	MUST(rcd_client_call(&a.client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &channel, NULL, &fds) ==
 		0);
 	msg.body.cm_create_req = (struct rcd_ctrl_cm_create_req){
-		.channel = channel.handle, .space = 0x0106, .qp_type = RCD_CTRL_QP_RC
+		.channel = channel.handle, .space = 0x0106, .qp_type = RCD_QP_RC
 	};
 	/* Not all at once: a client that takes no replies is one to go. */
 	for (int sent = 0; sent < REQUESTS; sent += 20) {
@@ -188,11 +188,11 @@ large_memory(void)
 	struct rcd_cq_slot slot;
 	struct node a, b;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
-	node_open(&b, rig.socket, "roce1", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_memory(&a, LEN);
 	node_memory(&b, LEN);
-	node_join(&a, &b, RCD_CTRL_QP_RC, 1);
+	node_join(&a, &b, RCD_QP_RC, 1);
 	fill(a.memory, LEN, 1);
 	MUST(node_write(&a, &b, RCD_WR_RDMA_WRITE, 0, LEN, 1) == 0);
 	CU_ASSERT_EQUAL(node_wait(&a, &slot, FOREVER_MS), RCD_WC_SUCCESS);
@@ -237,11 +237,11 @@ long_queue(void)
 	uint32_t right = 0;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_cl_cq_create(&a.client, &cq, &a.cq) == 0);
 	for (int i = 0; i < QPS; i++) {
 		struct rcd_ctrl_qp_req req = { .pd = a.pd,
-			.type = RCD_CTRL_QP_UC,
+			.type = RCD_QP_UC,
 			.send_cq = a.cq.handle,
 			.recv_cq = a.cq.handle,
 			.srq = RCD_CTRL_NO_HANDLE,
@@ -290,7 +290,7 @@ never_completed(void)
 	struct rcd_cl_cq cq;
 	struct node a;
 
-	node_open(&a, rig.socket, "roce0", RCD_CTRL_QP_RC);
+	node_open(&a, rig.socket, "roce0", RCD_QP_RC);
 	MUST(rcd_cl_cq_create(&a.client, &req, &cq) == 0);
 	resize.handle = cq.handle;
 	rcd_shm_store(&cq.shm->consumer, 0u - DEPTH);

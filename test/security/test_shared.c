@@ -449,8 +449,7 @@ copies_of_the_first(void)
 static void
 identifiers_go_along(void)
 {
-	union rcd_ctrl_body body = { .cm_create_req = {
-					     .space = 0x0106, .qp_type = RCD_CTRL_QP_RC } };
+	union rcd_ctrl_body body = { .cm_create_req = { .space = 0x0106, .qp_type = RCD_QP_RC } };
 	const struct rcd_context *context;
 	struct client a, b;
 	uint32_t id;

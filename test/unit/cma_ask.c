@@ -51,8 +51,7 @@ uint32_t
 cma_ask_create(struct cma_host_client *client, uint8_t qp_type)
 {
 	cma_req.cm_create_req.channel = client->channel;
-	cma_req.cm_create_req.space =
-		qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP;
+	cma_req.cm_create_req.space = qp_type == RCD_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP;
 	cma_req.cm_create_req.qp_type = qp_type;
 	CU_ASSERT_EQUAL_FATAL(cma_ask(client, RCD_CTRL_CM_CREATE), 0);
 	return cma_rep.cm_create_rep.handle;

@@ -36,7 +36,7 @@ teardown(void)
 static struct rcd_cmid *
 resolved(const char *text)
 {
-	struct rcd_cmid *id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	struct rcd_cmid *id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 
 	CU_ASSERT_EQUAL(cma_host_resolve(id, text, PORT), 0);
 	return id;
@@ -65,7 +65,7 @@ bytes_tell_of_events(void)
 	setup();
 	host.room = 2;
 	for (int i = 0; i < 3; i++) {
-		ids[i] = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+		ids[i] = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 		CU_ASSERT_EQUAL(cma_host_resolve(ids[i], "10.0.0.9", PORT), 0);
 	}
 	CU_ASSERT_EQUAL(host.said, 2);
@@ -89,7 +89,7 @@ bytes_are_tried_again(void)
 
 	setup();
 	host.room = 0;
-	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 	CU_ASSERT_EQUAL(cma_host_resolve(id, "10.0.0.9", PORT), 0);
 	CU_ASSERT_EQUAL(rcd_cmid_resolve_route(id), 0);
 	/* Less often when there is never room. */
@@ -110,7 +110,7 @@ bytes_are_tried_again(void)
 	host.room = 0;
 	CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_ROUTE_RESOLVED);
 	/* One that waits with its channel goes with it. */
-	CU_ASSERT_EQUAL(cma_host_resolve(cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC),
+	CU_ASSERT_EQUAL(cma_host_resolve(cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC),
 				"10.0.0.9", PORT),
 		0);
 	teardown();
@@ -163,7 +163,7 @@ events_are_charged(void)
 
 	setup();
 	host.book.client.cm_events = 20;
-	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 	CU_ASSERT_EQUAL(cma_host_bind(id, "10.0.0.1", PORT), 0);
 	fail_to_resolve(id, 15);
 	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_CM_EVENTS], 15);
@@ -220,8 +220,8 @@ groups_of_vlans(void)
 
 	setup();
 	cma_host_address(&host, "10.0.7.1", 24, 7);
-	plain = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
-	tagged = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	plain = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
+	tagged = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 	CU_ASSERT_EQUAL(cma_host_bind(plain, "10.0.0.1", 0), 0);
 	CU_ASSERT_EQUAL(cma_host_bind(tagged, "10.0.7.1", 0), 0);
 	CU_ASSERT_EQUAL(cma_host_join(plain, "239.1.2.3", &handle), 0);
@@ -245,7 +245,7 @@ a_join_that_the_kernel_refuses(void)
 	setup();
 	host.devs[0].answers = false;
 	host.devs[0].ifindex = INT32_MAX;
-	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 	CU_ASSERT_EQUAL(cma_host_bind(id, "10.0.0.1", 0), 0);
 	CU_ASSERT(cma_host_join(id, "239.1.2.3", &handle) < 0);
 	CU_ASSERT_EQUAL(alice.quota.used[RCD_RESOURCE_GROUPS], 0);
@@ -267,7 +267,7 @@ who_speaks_for_a_group(void)
 	cma_host_address(&host, "fd00::1", 64, 0);
 	cma_host_address(&host, "10.0.0.2", 24, 0);
 	gids = &host.gids[0];
-	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 	CU_ASSERT_EQUAL(cma_host_bind(id, "10.0.0.1", 0), 0);
 	CU_ASSERT_EQUAL(cma_host_join(id, "239.1.2.3", &handle), 0);
 	CU_ASSERT(rcd_gid_eq(&host.said_source, &gids->entries[0].gid));
@@ -293,8 +293,8 @@ queries_of_two_links(void)
 	setup();
 	cma_host_dev(&host, "two");
 	cma_host_address(&host, "10.0.1.1", 24, 0);
-	near = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
-	far = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	near = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
+	far = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 	CU_ASSERT_EQUAL(cma_host_bind(near, "10.0.0.1", 0), 0);
 	CU_ASSERT_EQUAL(cma_host_bind(far, "10.0.1.1", 0), 0);
 	CU_ASSERT_EQUAL(cma_host_join(near, "239.1.2.3", &handle), 0);

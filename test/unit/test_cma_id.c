@@ -47,7 +47,7 @@ static struct rcd_cmid *
 in_state(enum rcd_cma_state state, uint8_t qp_type)
 {
 	struct rcd_cmid *id = cma_host_id(
-		&alice, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
+		&alice, qp_type == RCD_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
 	int err = 0;
 
 	host.neighbour = state == RCD_CMA_ADDR_QUERY ? -EAGAIN : 0;
@@ -142,8 +142,8 @@ every_request_in_every_state(void)
 			int err;
 
 			setup();
-			id = in_state((enum rcd_cma_state)state,
-				what == JOIN ? RCD_CTRL_QP_UD : RCD_CTRL_QP_RC);
+			id = in_state(
+				(enum rcd_cma_state)state, what == JOIN ? RCD_QP_UD : RCD_QP_RC);
 			err = request(id, (enum request)what);
 			CU_ASSERT_EQUAL(err, permits[state][what] == 'y' ? 0 : -EINVAL);
 			host.mad_count = 0;
@@ -179,7 +179,7 @@ resolutions(void)
 
 		setup();
 		host.neighbour = rows[i].first;
-		id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+		id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 		CU_ASSERT_EQUAL(cma_host_resolve(id, "10.0.0.9", PORT), 0);
 		if (rows[i].first == -EAGAIN)
 			CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), -1);
@@ -212,11 +212,11 @@ a_device_goes(void)
 	uint32_t group;
 
 	setup();
-	id = in_state(RCD_CMA_ADDR_RESOLVED, RCD_CTRL_QP_UD);
+	id = in_state(RCD_CMA_ADDR_RESOLVED, RCD_QP_UD);
 	CU_ASSERT_EQUAL(cma_host_join(id, "239.1.2.3", &group), 0);
 	CU_ASSERT_EQUAL(host.joined, 1);
-	waits = in_state(RCD_CMA_ADDR_QUERY, RCD_CTRL_QP_RC);
-	idle = in_state(RCD_CMA_IDLE, RCD_CTRL_QP_RC);
+	waits = in_state(RCD_CMA_ADDR_QUERY, RCD_QP_RC);
+	idle = in_state(RCD_CMA_IDLE, RCD_QP_RC);
 	while (cma_host_event(&alice, &rep) >= 0)
 		continue;
 	CU_ASSERT_EQUAL(rcd_cmid_count(host.cma, host.devs[0].serial), 2);
@@ -247,7 +247,7 @@ setup_two(uint32_t backlog, uint8_t qp_type)
 	setup();
 	cma_host_open_with(&far, "far", "10.0.0.9", &bob, 1001);
 	listener = cma_host_id(
-		&bob, qp_type == RCD_CTRL_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
+		&bob, qp_type == RCD_QP_UD ? RCD_CMA_SPACE_UDP : RCD_CMA_SPACE_TCP, qp_type);
 	CU_ASSERT_EQUAL(cma_host_bind(listener, "0.0.0.0", PORT), 0);
 	CU_ASSERT_EQUAL(rcd_cmid_listen(listener, &bob, backlog), 0);
 	return listener;
@@ -270,8 +270,8 @@ connections(void)
 	struct rcd_ctrl_cm_event_rep rep;
 	struct rcd_cmid *id, *child;
 
-	setup_two(1, RCD_CTRL_QP_RC);
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	setup_two(1, RCD_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	host.foreign_qpn = 99;
 	CU_ASSERT_EQUAL(connect_by(id, 99), -EINVAL);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
@@ -313,9 +313,9 @@ refusals(void)
 	struct rcd_cmid *listener, *id;
 
 	/* Nobody listens. */
-	listener = setup_two(1, RCD_CTRL_QP_RC);
+	listener = setup_two(1, RCD_QP_RC);
 	rcd_cmid_destroy(listener);
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_REJECTED);
@@ -323,17 +323,17 @@ refusals(void)
 	CU_ASSERT_EQUAL(id->state, RCD_CMA_DISCONNECT);
 	teardown_two();
 	/* The address that it was sent to is gone when it is looked at; the peer names another. */
-	setup_two(1, RCD_CTRL_QP_RC);
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	setup_two(1, RCD_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	host.ways[0].remote = gid_text("10.0.0.7");
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), -1);
 	teardown_two();
 	/* The path is too wide for the far device. */
-	setup_two(1, RCD_CTRL_QP_RC);
+	setup_two(1, RCD_QP_RC);
 	far.devs[0].path_mtu_bytes = 512;
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_REJECTED);
@@ -341,8 +341,8 @@ refusals(void)
 	CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), -1);
 	teardown_two();
 	/* A listener that goes refuses what it has not seen. */
-	listener = setup_two(1, RCD_CTRL_QP_RC);
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	listener = setup_two(1, RCD_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	cma_host_deliver(&host, &far);
 	CU_ASSERT_EQUAL(rcd_cmid_destroy(listener), 1);
@@ -357,9 +357,9 @@ a_backlog_is_full(void)
 	struct rcd_ctrl_cm_event_rep rep;
 	struct rcd_cmid *ids[2];
 
-	setup_two(1, RCD_CTRL_QP_RC);
+	setup_two(1, RCD_QP_RC);
 	for (int i = 0; i < 2; i++)
-		ids[i] = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+		ids[i] = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(connect_by(ids[i], 17 + (uint32_t)i), 0);
 	cma_host_deliver(&host, &far);
@@ -380,7 +380,7 @@ mads_wait_for_a_neighbour(void)
 	struct rcd_cmid *id;
 
 	setup();
-	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
 	host.sending = -EAGAIN;
 	CU_ASSERT_EQUAL(connect_by(id, 17), 0);
 	CU_ASSERT_EQUAL(host.cma->parked_count, 1);
@@ -416,7 +416,7 @@ what_a_client_leaves(void)
 	struct rcd_cmid *id;
 
 	setup();
-	id = in_state(RCD_CMA_CONNECT, RCD_CTRL_QP_RC);
+	id = in_state(RCD_CMA_CONNECT, RCD_QP_RC);
 	CU_ASSERT_PTR_NOT_NULL(id);
 	cma_host_client_end(&alice);
 	/* Its user has the connection until that is over. */

@@ -50,7 +50,7 @@ struct want {
 static int
 take(struct cma_host_client *client, const struct want *want, uint16_t port)
 {
-	struct rcd_cmid *id = cma_host_id(client, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+	struct rcd_cmid *id = cma_host_id(client, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 	struct rcd_ctrl_cm_addr addr = cma_host_addr(want->addr, port);
 	int err;
 
@@ -107,13 +107,13 @@ comes_back(void)
 	struct rcd_cmid *id;
 
 	setup();
-	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &addr), 0);
 	CU_ASSERT_EQUAL(take(&bob, &want, PORT), -EADDRINUSE);
 	rcd_cmid_destroy(id);
 	CU_ASSERT_EQUAL(take(&bob, &want, PORT), 0);
 	/* Another space has ports of its own. */
-	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD);
+	id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
 	CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &addr), 0);
 	teardown();
 }
@@ -184,7 +184,7 @@ any_port(void)
 	setup();
 	memset(seen, 0, sizeof(seen));
 	for (uint32_t i = 0; i < RCD_CMA_EPHEMERAL_COUNT; i++) {
-		last = cma_host_id(owner[i % 2], RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+		last = cma_host_id(owner[i % 2], RCD_CMA_SPACE_TCP, RCD_QP_RC);
 		CU_ASSERT_EQUAL_FATAL(rcd_cmid_bind(last, last->client->owner, &addr), 0);
 		CU_ASSERT_FATAL(last->src.port >= RCD_CMA_EPHEMERAL_FIRST);
 		CU_ASSERT_FATAL(last->src.port - RCD_CMA_EPHEMERAL_FIRST < RCD_CMA_EPHEMERAL_COUNT);
@@ -194,7 +194,7 @@ any_port(void)
 	CU_ASSERT_EQUAL(take(&alice, &want, 0), -EADDRNOTAVAIL);
 	port = last->src.port;
 	rcd_cmid_destroy(last);
-	last = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC);
+	last = cma_host_id(&alice, RCD_CMA_SPACE_TCP, RCD_QP_RC);
 	CU_ASSERT_EQUAL(rcd_cmid_bind(last, last->client->owner, &addr), 0);
 	CU_ASSERT_EQUAL(last->src.port, port);
 	teardown();

@@ -153,7 +153,7 @@ what_nobody_has(void)
 	setup();
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++)
 		for (size_t k = 0; k < RCD_ARRAY_COUNT(numbers); k++) {
-			uint32_t id = cma_ask_create(&alice, RCD_CTRL_QP_UD);
+			uint32_t id = cma_ask_create(&alice, RCD_QP_UD);
 
 			/* Number 0 is a channel's, and the first identifier's. */
 			CU_ASSERT_EQUAL(id, 0);
@@ -178,7 +178,7 @@ channels(void)
 	CU_ASSERT_NOT_EQUAL(first, second);
 	CU_ASSERT_EQUAL(host.streams, 2);
 	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_EVENT, first), -EAGAIN);
-	id = resolved(RCD_CTRL_QP_RC);
+	id = resolved(RCD_QP_RC);
 	CU_ASSERT_EQUAL(cma_ask_of(&alice, RCD_CTRL_CM_CHANNEL_DESTROY, first), -EBUSY);
 	/* Its events go along, in order; the bytes that tell of them are the client's to take. */
 	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_MIGRATE, id, second), 0);
@@ -209,10 +209,10 @@ rights_are_of_who_asks(void)
 	memset(&far, 0, sizeof(far));
 	far.privileged = true;
 	far.foreign_qpn = 99;
-	id = cma_ask_create(&alice, RCD_CTRL_QP_RC);
+	id = cma_ask_create(&alice, RCD_QP_RC);
 	CU_ASSERT_EQUAL(cma_ask_bind_as(&alice, &alice, id, "10.0.0.1", 1), -EACCES);
 	CU_ASSERT_EQUAL(cma_ask_bind_as(&alice, &other, id, "10.0.0.1", 1), 0);
-	id = resolved(RCD_CTRL_QP_RC);
+	id = resolved(RCD_QP_RC);
 	cma_req.cm_connect_req.id = id;
 	cma_req.cm_connect_req.qpn = 99;
 	CU_ASSERT_EQUAL(cma_ask_as(&alice, &other, RCD_CTRL_CM_CONNECT), -EINVAL);
@@ -231,13 +231,13 @@ spaces_and_types(void)
 		uint8_t qp_type;
 		int err;
 	} rows[] = {
-		{ RCD_CMA_SPACE_TCP, RCD_CTRL_QP_RC, 0 },
-		{ RCD_CMA_SPACE_TCP, RCD_CTRL_QP_UC, 0 },
-		{ RCD_CMA_SPACE_IPOIB, RCD_CTRL_QP_UD, 0 },
-		{ RCD_CMA_SPACE_IB, RCD_CTRL_QP_RC, 0 },
-		{ 0, RCD_CTRL_QP_RC, -EPROTONOSUPPORT },
-		{ 0xffff, RCD_CTRL_QP_RC, -EPROTONOSUPPORT },
-		{ RCD_CMA_SPACE_UDP, RCD_CTRL_QP_UD + 1, -EPROTONOSUPPORT },
+		{ RCD_CMA_SPACE_TCP, RCD_QP_RC, 0 },
+		{ RCD_CMA_SPACE_TCP, RCD_QP_UC, 0 },
+		{ RCD_CMA_SPACE_IPOIB, RCD_QP_UD, 0 },
+		{ RCD_CMA_SPACE_IB, RCD_QP_RC, 0 },
+		{ 0, RCD_QP_RC, -EPROTONOSUPPORT },
+		{ 0xffff, RCD_QP_RC, -EPROTONOSUPPORT },
+		{ RCD_CMA_SPACE_UDP, RCD_QP_UD + 1, -EPROTONOSUPPORT },
 		{ RCD_CMA_SPACE_UDP, 255, -EPROTONOSUPPORT },
 	};
 
@@ -259,15 +259,15 @@ options(void)
 		uint8_t qp_type;
 		int err;
 	} rows[] = {
-		{ RCD_CTRL_CM_TOS, 255, RCD_CTRL_QP_RC, 0 },
-		{ RCD_CTRL_CM_TOS, 256, RCD_CTRL_QP_RC, -EINVAL },
-		{ RCD_CTRL_CM_REUSEADDR, 1, RCD_CTRL_QP_RC, 0 },
-		{ RCD_CTRL_CM_AFONLY, 1, RCD_CTRL_QP_RC, 0 },
-		{ RCD_CTRL_CM_ACK_TIMEOUT, 31, RCD_CTRL_QP_RC, 0 },
-		{ RCD_CTRL_CM_ACK_TIMEOUT, 32, RCD_CTRL_QP_RC, -EINVAL },
-		{ RCD_CTRL_CM_ACK_TIMEOUT, 14, RCD_CTRL_QP_UD, -EINVAL },
-		{ RCD_CTRL_CM_ACK_TIMEOUT + 1, 0, RCD_CTRL_QP_RC, -ENOSYS },
-		{ UINT32_MAX, 0, RCD_CTRL_QP_RC, -ENOSYS },
+		{ RCD_CTRL_CM_TOS, 255, RCD_QP_RC, 0 },
+		{ RCD_CTRL_CM_TOS, 256, RCD_QP_RC, -EINVAL },
+		{ RCD_CTRL_CM_REUSEADDR, 1, RCD_QP_RC, 0 },
+		{ RCD_CTRL_CM_AFONLY, 1, RCD_QP_RC, 0 },
+		{ RCD_CTRL_CM_ACK_TIMEOUT, 31, RCD_QP_RC, 0 },
+		{ RCD_CTRL_CM_ACK_TIMEOUT, 32, RCD_QP_RC, -EINVAL },
+		{ RCD_CTRL_CM_ACK_TIMEOUT, 14, RCD_QP_UD, -EINVAL },
+		{ RCD_CTRL_CM_ACK_TIMEOUT + 1, 0, RCD_QP_RC, -ENOSYS },
+		{ UINT32_MAX, 0, RCD_QP_RC, -ENOSYS },
 	};
 
 	setup();
@@ -291,12 +291,12 @@ private_data_that_fits(void)
 		uint8_t qp_type;
 		uint8_t most;
 	} rows[] = {
-		{ RCD_CTRL_CM_CONNECT, RCD_CTRL_QP_RC, 56 },
-		{ RCD_CTRL_CM_CONNECT, RCD_CTRL_QP_UD, 180 },
-		{ RCD_CTRL_CM_ACCEPT, RCD_CTRL_QP_RC, 196 },
-		{ RCD_CTRL_CM_ACCEPT, RCD_CTRL_QP_UD, 136 },
-		{ RCD_CTRL_CM_REJECT, RCD_CTRL_QP_RC, 148 },
-		{ RCD_CTRL_CM_REJECT, RCD_CTRL_QP_UD, 136 },
+		{ RCD_CTRL_CM_CONNECT, RCD_QP_RC, 56 },
+		{ RCD_CTRL_CM_CONNECT, RCD_QP_UD, 180 },
+		{ RCD_CTRL_CM_ACCEPT, RCD_QP_RC, 196 },
+		{ RCD_CTRL_CM_ACCEPT, RCD_QP_UD, 136 },
+		{ RCD_CTRL_CM_REJECT, RCD_QP_RC, 148 },
+		{ RCD_CTRL_CM_REJECT, RCD_QP_UD, 136 },
 	};
 
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
@@ -351,35 +351,33 @@ attributes_by_state(void)
 		uint32_t state;
 		int alone, together; /* mask, or -errno: without a peer, and with one */
 	} rows[] = {
-		{ RCD_CTRL_QP_RC, RCD_QP_INIT, UNKNOWN | RCD_QP_ATTR_ACCESS,
+		{ RCD_QP_RC, RCD_QP_INIT, UNKNOWN | RCD_QP_ATTR_ACCESS,
 			UNKNOWN | RCD_QP_ATTR_ACCESS },
-		{ RCD_CTRL_QP_RC, RCD_QP_RTR, -EINVAL,
+		{ RCD_QP_RC, RCD_QP_RTR, -EINVAL,
 			PEER | RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER },
-		{ RCD_CTRL_QP_RC, RCD_QP_RTS,
+		{ RCD_QP_RC, RCD_QP_RTS,
 			SENDS | RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT |
 				RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC,
 			SENDS | RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT |
 				RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC },
-		{ RCD_CTRL_QP_UC, RCD_QP_RTR, -EINVAL, PEER },
-		{ RCD_CTRL_QP_UC, RCD_QP_RTS, SENDS, SENDS },
-		{ RCD_CTRL_QP_UD, RCD_QP_INIT, UNKNOWN | RCD_QP_ATTR_QKEY, 0 },
-		{ RCD_CTRL_QP_UD, RCD_QP_RTR, RCD_QP_ATTR_STATE, 0 },
-		{ RCD_CTRL_QP_UD, RCD_QP_RTS, SENDS, 0 },
-		{ RCD_CTRL_QP_RC, RCD_QP_RESET, -EINVAL, -EINVAL },
-		{ RCD_CTRL_QP_RC, RCD_QP_ERR, -EINVAL, -EINVAL },
-		{ RCD_CTRL_QP_RC, UINT32_MAX, -EINVAL, -EINVAL },
+		{ RCD_QP_UC, RCD_QP_RTR, -EINVAL, PEER },
+		{ RCD_QP_UC, RCD_QP_RTS, SENDS, SENDS },
+		{ RCD_QP_UD, RCD_QP_INIT, UNKNOWN | RCD_QP_ATTR_QKEY, 0 },
+		{ RCD_QP_UD, RCD_QP_RTR, RCD_QP_ATTR_STATE, 0 },
+		{ RCD_QP_UD, RCD_QP_RTS, SENDS, 0 },
+		{ RCD_QP_RC, RCD_QP_RESET, -EINVAL, -EINVAL },
+		{ RCD_QP_RC, RCD_QP_ERR, -EINVAL, -EINVAL },
+		{ RCD_QP_RC, UINT32_MAX, -EINVAL, -EINVAL },
 	};
 
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++)
-		for (int together = 0; together <= (rows[i].qp_type != RCD_CTRL_QP_UD);
-			together++) {
+		for (int together = 0; together <= (rows[i].qp_type != RCD_QP_UD); together++) {
 			const struct rcd_ctrl_qp_attr *attr = &cma_rep.cm_qp_attr_rep.attr;
 			int wanted = together ? rows[i].together : rows[i].alone;
 			uint32_t child, id;
 			int got;
 
-			setup_two(rows[i].qp_type == RCD_CTRL_QP_UD ? RCD_CTRL_QP_UD
-								    : RCD_CTRL_QP_RC);
+			setup_two(rows[i].qp_type == RCD_QP_UD ? RCD_QP_UD : RCD_QP_RC);
 			id = together ? agreed(rows[i].qp_type, &child) : resolved(rows[i].qp_type);
 			got = cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, rows[i].state);
 			CU_ASSERT_EQUAL(got == 0 ? (int)cma_rep.cm_qp_attr_rep.mask : got, wanted);
@@ -395,7 +393,7 @@ attributes_by_state(void)
 	/* Without a device there is nothing to say. */
 	setup();
 	CU_ASSERT_EQUAL(cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR,
-				cma_ask_create(&alice, RCD_CTRL_QP_RC), RCD_QP_INIT),
+				cma_ask_create(&alice, RCD_QP_RC), RCD_QP_INIT),
 		-EINVAL);
 	teardown();
 }
@@ -405,8 +403,8 @@ both_ends_agree(void)
 {
 	uint32_t id, child, psn;
 
-	setup_two(RCD_CTRL_QP_RC);
-	id = agreed(RCD_CTRL_QP_RC, &child);
+	setup_two(RCD_QP_RC);
+	id = agreed(RCD_QP_RC, &child);
 	/* What one can initiate the other responds to. */
 	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.responder_resources, 2);
 	CU_ASSERT_EQUAL(cma_rep.cm_event_rep.param.initiator_depth, 4);
@@ -453,11 +451,11 @@ refusals_say_why(void)
 		struct cma_host_client *client = rows[i].active ? &alice : &bob;
 		uint32_t id, child;
 
-		setup_two(RCD_CTRL_QP_RC);
+		setup_two(RCD_QP_RC);
 		if (rows[i].active) {
-			id = agreed(RCD_CTRL_QP_RC, &child);
+			id = agreed(RCD_QP_RC, &child);
 		} else {
-			id = resolved(RCD_CTRL_QP_RC);
+			id = resolved(RCD_QP_RC);
 			with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0);
 			child = requested();
 		}
@@ -478,8 +476,8 @@ datagram_services(void)
 {
 	uint32_t id, child;
 
-	setup_two(RCD_CTRL_QP_UD);
-	id = resolved(RCD_CTRL_QP_UD);
+	setup_two(RCD_QP_UD);
+	id = resolved(RCD_QP_UD);
 	CU_ASSERT_EQUAL(with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0), 0);
 	child = requested();
 	/* There is no connection to confirm or to end. */
@@ -498,8 +496,8 @@ datagram_services(void)
 	CU_ASSERT_EQUAL(rcd_cma_connections(host.cma), 0);
 	CU_ASSERT_EQUAL(cma_ask_event(&alice), -1);
 	teardown_two();
-	setup_two(RCD_CTRL_QP_UD);
-	id = resolved(RCD_CTRL_QP_UD);
+	setup_two(RCD_QP_UD);
+	id = resolved(RCD_QP_UD);
 	CU_ASSERT_EQUAL(with_data(&alice, RCD_CTRL_CM_CONNECT, id, ACTIVE_QPN, 0), 0);
 	cma_req.cm_reject_req.id = requested();
 	CU_ASSERT_EQUAL(cma_ask(&bob, RCD_CTRL_CM_REJECT), 0);
@@ -512,7 +510,7 @@ datagram_services(void)
 static void
 nobody_answers(void)
 {
-	static const uint8_t types[] = { RCD_CTRL_QP_RC, RCD_CTRL_QP_UD };
+	static const uint8_t types[] = { RCD_QP_RC, RCD_QP_UD };
 
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(types); i++) {
 		uint32_t id;
@@ -528,7 +526,7 @@ nobody_answers(void)
 		CU_ASSERT_EQUAL(cma_rep.cm_event_rep.status, -ETIMEDOUT);
 		/* A time wait is told of where there was a connection to be. */
 		CU_ASSERT_EQUAL(cma_ask_event(&alice),
-			types[i] == RCD_CTRL_QP_UD ? -1 : RCD_CMA_EVENT_TIMEWAIT_EXIT);
+			types[i] == RCD_QP_UD ? -1 : RCD_CMA_EVENT_TIMEWAIT_EXIT);
 		CU_ASSERT_EQUAL(rcd_cma_connections(host.cma), 0);
 		teardown();
 	}
