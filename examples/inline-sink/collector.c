@@ -28,6 +28,8 @@
 
 struct collector {
 	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	uint8_t *ring;
@@ -66,20 +68,34 @@ prepare(struct collector *collector, const char *device)
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 }
 	};
-	struct ibv_pd *pd;
 
 	collector->context = open_device(device);
-	pd = collector->context != NULL ? ibv_alloc_pd(collector->context) : NULL;
+	collector->pd = collector->context != NULL ? ibv_alloc_pd(collector->context) : NULL;
 	collector->ring = mmap(NULL, collector->bytes + 4096, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pd == NULL || collector->ring == MAP_FAILED)
+	if (collector->pd == NULL || collector->ring == MAP_FAILED)
 		return say(device);
 	collector->words = (uint64_t *)(void *)(collector->ring + collector->bytes);
-	collector->mr = ibv_reg_mr(pd, collector->ring, collector->bytes + 4096,
+	collector->mr = ibv_reg_mr(collector->pd, collector->ring, collector->bytes + 4096,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-	init.send_cq = init.recv_cq = ibv_create_cq(collector->context, 2, NULL, NULL, 0);
-	collector->qp = init.send_cq != NULL ? ibv_create_qp(pd, &init) : NULL;
+	collector->cq = ibv_create_cq(collector->context, 2, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = collector->cq;
+	collector->qp = collector->cq != NULL ? ibv_create_qp(collector->pd, &init) : NULL;
 	return collector->mr != NULL && collector->qp != NULL ? 0 : say(device);
+}
+
+/* Nobody writes into the ring any more. @return status */
+static int
+finish(struct collector *collector, int status)
+{
+	ibv_destroy_qp(collector->qp);
+	ibv_destroy_cq(collector->cq);
+	ibv_dereg_mr(collector->mr);
+	ibv_dealloc_pd(collector->pd);
+	ibv_close_device(collector->context);
+	if (collector->file != NULL && fclose(collector->file) != 0)
+		status = say("file");
+	return status;
 }
 
 /* The sink says who it is, and is told. @return its socket */
@@ -244,9 +260,6 @@ main(int argc, char **argv)
 	if (fd < 0 || connect_qp(&collector, &far) != 0)
 		return 1;
 	/* The sink begins when it hears that we are ready. */
-	if (send(fd, "!", 1, MSG_NOSIGNAL) != 1 || run(&collector, fd) != 0)
-		return 1;
-	if (collector.file != NULL && fclose(collector.file) != 0)
-		return say(argv[5]) != 0;
-	return 0;
+	return finish(&collector, send(fd, "!", 1, MSG_NOSIGNAL) == 1 ? run(&collector, fd) : -1) !=
+		0;
 }

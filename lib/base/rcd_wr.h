@@ -3,8 +3,8 @@
  * @file
  * Work requests, completions and asynchronous events as values: what is asked for, and what comes
  * back. Enumerators have the numbers that the verbs give them, so that the drop-in libraries
- * convert nothing (rcd_number.def). Who makes a request and who reads it says so: programs with an engine of
- * their own post them (rcd_local.h); the transport has its host read them out of a client's queue.
+ * convert nothing (rcd_number.def). Programs with an engine of their own post requests
+ * (rcd_local.h); the transport has its host read them out of a client's queue.
  */
 #ifndef RCD_WR_H
 #define RCD_WR_H

@@ -159,8 +159,9 @@ def captured():
                 break
         tap.true('Packets captured: ' in capture.communicate(timeout=LIMIT)[0], 'a count')
         end_all()
-    seen = subprocess.run(['tshark', '-r', path, '-Y', 'infiniband', '-T', 'fields', '-e', 'ip.src'],
-                          capture_output=True, text=True, timeout=LIMIT, check=True).stdout.split()
+    seen = subprocess.run(
+        ['tshark', '-r', path, '-Y', 'infiniband', '-T', 'fields', '-e', 'ip.src'],
+        capture_output=True, text=True, timeout=LIMIT, check=True).stdout.split()
     tap.equal(set(seen), {'10.7.0.1', '10.7.0.2'}, 'both ways')
     tap.true(len(seen) >= 250, f'{len(seen)} packets of RoCE')
 
@@ -169,8 +170,9 @@ def captured():
 def what_it_refuses():
     for options in ([], ['--address', 'x'], ['--address', '10.5.0.2/24', '--vxlan', '1,2,3'],
                     ['--address', '10.5.0.2/24', 'more']):
-        done = subprocess.run([GATEWAY, *EAL, *ALONE, '--no-shconf', '--vdev', 'net_null0', '--', *options],
-                              env=BARE, capture_output=True, text=True, timeout=LIMIT, check=False)
+        done = subprocess.run(
+            [GATEWAY, *EAL, *ALONE, '--no-shconf', '--vdev', 'net_null0', '--', *options],
+            env=BARE, capture_output=True, text=True, timeout=LIMIT, check=False)
         tap.equal((done.returncode, 'memif-gateway: ' in done.stderr), (2, True), done.stderr)
 
 
