@@ -197,11 +197,16 @@ inline_maybe(const struct rte_mbuf *mbuf)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	uint32_t len = rte_pktmbuf_data_len(mbuf);
-	uint32_t at = RCD_ETH_LEN;
+	uint32_t at = RCD_ETH_LEN, word;
 	uint16_t type;
 
 	if (unlikely(len < RCD_ETH_LEN + RCD_VLAN_TAG_LEN + RCD_IPV4_LEN + 8))
 		return true;
+	/* Most are UDP in IPv4 without options, and have no tag. */
+	memcpy(&word, frame + 12, sizeof(word));
+	if (likely((word & RTE_BE32(0xffffff00)) == RTE_BE32(0x08004500) &&
+		    frame[RCD_ETH_LEN + 9] == RCD_IP_PROTO_UDP))
+		return rcd_get_be16(frame + RCD_ETH_LEN + RCD_IPV4_LEN + 2) == RCD_UDP_PORT_ROCE;
 	type = rcd_get_be16(frame + 12);
 	if (unlikely(type == RCD_ETHERTYPE_VLAN)) {
 		type = rcd_get_be16(frame + 16);

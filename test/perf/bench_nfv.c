@@ -33,7 +33,8 @@
 #include "rcd_inline.h"
 #include "rcd_poll.h"
 
-#define PACKETS 512
+#define PACKETS      512
+#define MEMORY_WORDS 8
 
 static void
 route(struct pipeline *pipeline, struct rte_mbuf **mbufs, uint16_t count)
@@ -206,19 +207,30 @@ make_engine(struct pipeline *pipeline)
 	return 0;
 }
 
-int
-main(void)
+/* @param memory  EAL's options for it, as --no-huge -m 512 */
+static int
+begin_eal(int count, char **memory)
 {
-	static char args[][80] = { "bench_nfv", "--no-huge", "-m", "512", "--no-shconf", "--no-pci",
-		"--no-telemetry", "--log-level=1", "-l", "0", "--vdev",
+	static char args[][80] = { "bench_nfv", "--no-shconf", "--no-pci", "--no-telemetry",
+		"--log-level=1", "-l", "0", "--vdev",
 		"net_memif0,role=server,bsize=8192,rsize=8,socket=rcdnfv", "--vdev",
 		"net_memif1,role=client,bsize=8192,rsize=8,socket=rcdnfv" };
-	char *argv[RTE_DIM(args)];
-	struct pipeline pipeline = { .port = 0 };
+	char *argv[RTE_DIM(args) + MEMORY_WORDS];
 
+	if (count > MEMORY_WORDS)
+		return -1;
 	for (size_t i = 0; i < RTE_DIM(args); i++)
 		argv[i] = args[i];
-	if (rte_eal_init((int)RTE_DIM(args), argv) < 0)
+	memcpy(argv + RTE_DIM(args), memory, (size_t)count * sizeof(*argv));
+	return rte_eal_init((int)RTE_DIM(args) + count, argv);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct pipeline pipeline = { .port = 0 };
+
+	if (begin_eal(argc - 1, argv + 1) < 0)
 		return 1;
 	pipeline.pool = rte_pktmbuf_pool_create(
 		"packets", 1023, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
