@@ -101,6 +101,7 @@ inline_make(struct rcd_inline *dev, const struct rcd_dev_conf *conf, char *error
 		return err;
 	}
 	full.attach = RCD_ATTACH_PORT;
+	full.fed = true;
 	full.impair[0] = '\0';
 	full.kernel[0] = '\0';
 	snprintf(full.target, sizeof(full.target), "net_ring_%s", dev->port);

@@ -391,6 +391,11 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, dev->conf.target);
+	if (!dev->conf.fed && strncmp(name, RCD_DEV_FED_PORT, strlen(RCD_DEV_FED_PORT)) == 0) {
+		attach_say(error, error_len, "%s: %s is a port that the program feeds",
+			dev->conf.name, name);
+		return -EBUSY;
+	}
 	if (rte_eth_dev_get_port_by_name(name, &dev->lport.port_id) == 0) {
 		owner = attach_find_owner(dev, dev->lport.port_id);
 		if (owner != NULL) {

@@ -27,6 +27,9 @@ RCD_API_BEGIN
 #define RCD_DEV_MTU_MIN   576   /**< of IP, bytes, that a device can have, and... */
 #define RCD_DEV_MTU_MAX   65535 /**< ...the longest */
 
+/** How names of ports begin that devices of rcd_inline_create() have: those of no other. */
+#define RCD_DEV_FED_PORT "net_ring_rcdi"
+
 /** How a device is attached. */
 enum rcd_attach_type {
 	RCD_ATTACH_WIRE,   /**< one end of an embedded wire; the peer is another device */
@@ -78,8 +81,9 @@ struct rcd_dev_conf {
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
-	bool down;                                /**< it is not to be up, until somebody says so */
-	uint32_t addr_count;                      /**< of addrs, from the first one on */
+	bool fed;            /**< its port is rcd_inline_create()'s, which sets this */
+	bool down;           /**< it is not to be up, until somebody says so */
+	uint32_t addr_count; /**< of addrs, from the first one on */
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */

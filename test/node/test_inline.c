@@ -511,11 +511,17 @@ goes(void)
 {
 	uint16_t ports = rte_eth_dev_count_avail();
 	struct rte_mbuf *mbuf = make(&looks[0], 0), *more;
+	const struct rcd_dev_conf other = {
+		.name = "other", .attach = RCD_ATTACH_PORT, .target = "net_ring_rcdi0"
+	};
 	struct rcd_inline *again;
 	char error[256] = "";
 
 	CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &mbuf, 1), 0);
 	CU_ASSERT_EQUAL(rcd_engine_dev_del(engine, "fed"), 0);
+	/* Its port waits for the program to destroy it: nobody else gets it. */
+	CU_ASSERT_EQUAL(rcd_engine_dev_add(engine, &other, error, sizeof(error)), -EBUSY);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "feeds"));
 	more = make(&looks[0], 1);
 	CU_ASSERT_EQUAL(rcd_inline_rx(dev, lcore, &more, 1), 1);
 	CU_ASSERT_FALSE(rcd_inline_is_ours(dev, lcore, more));

@@ -19,7 +19,7 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
-from ends import End, ENV, FOLDER, LIMIT, ROCADED, leash, rocade_on, tap  # noqa: E402
+from ends import End, ENV, FOLDER, LIMIT, ROCADED, counters, leash, rocade_on, tap  # noqa: E402
 
 SINK, COLLECTOR, GENERATOR = map(os.path.abspath, sys.argv[3:6])
 PACKETS = int(sys.argv[6]) if len(sys.argv) > 6 else 1000000
@@ -85,29 +85,39 @@ def free_port():
         return found.getsockname()[1]
 
 
-@tap.test
-def collector_is_ready():
+def begin_far_end(to):
+    """An engine and a collector on it, which writes to a file; and how to ask the engine."""
     config = pathlib.Path(FOLDER) / 'far.conf'
     config.write_text(f'[engine]\nsocket = {FOLDER}/far.sock\n[device m0]\ntype = port\n'
                       f'devargs = {memif(0, "roce", "server")}\naddress = 10.5.0.1/24\n',
                       encoding='utf-8')
     begin('far', ROCADED, '--file-prefix', f'far{os.getpid()}', '--no-huge', '-m', '512',
           '--no-telemetry', '--', '--config', config)
-    os.mkfifo(f'{FOLDER}/pipe')
     env = {**ENV, 'ROCADE_SOCKET': f'{FOLDER}/far.sock'}
-    tap.wait_until('an engine', lambda: alive() or 'm0' in rocade_on(End('m0', env), 'link').stdout)
-    collector_is_ready.port = str(free_port())
-    begin('collector', COLLECTOR, 'm0', '1', collector_is_ready.port, '4', f'{FOLDER}/pipe',
-          env=env)
+    side = End('m0', env)
+    tap.wait_until('an engine', lambda: alive() or 'm0' in rocade_on(side, 'link').stdout)
+    begin_far_end.port = str(free_port())
+    begin('collector', COLLECTOR, 'm0', '1', begin_far_end.port, '4', to, env=env)
+    return side
+
+
+def begin_near_end(count):
+    begin('sink', SINK, *EAL, '--file-prefix', f'sink{os.getpid()}', '--vdev',
+          memif(0, 'packets', 'server'), '--vdev', memif(1, 'roce', 'client'), '--',
+          '10.5.0.2/24', f'127.0.0.1:{begin_far_end.port}')
+    begin('generator', GENERATOR, *EAL, '--file-prefix', f'generator{os.getpid()}', '--vdev',
+          memif(0, 'packets', 'client'), '--', str(count))
+
+
+@tap.test
+def collector_is_ready():
+    os.mkfifo(f'{FOLDER}/pipe')
+    begin_far_end(f'{FOLDER}/pipe')
 
 
 @tap.test
 def every_packet():
-    begin('sink', SINK, *EAL, '--file-prefix', f'sink{os.getpid()}', '--vdev',
-          memif(0, 'packets', 'server'), '--vdev', memif(1, 'roce', 'client'), '--',
-          '10.5.0.2/24', f'127.0.0.1:{collector_is_ready.port}')
-    begin('generator', GENERATOR, *EAL, '--file-prefix', f'generator{os.getpid()}', '--vdev',
-          memif(0, 'packets', 'client'), '--', str(PACKETS))
+    begin_near_end(PACKETS)
     # A pipe into which nothing comes ends when its writer does.
     patience = threading.Timer(LIMIT, running['collector'].kill)
     patience.start()
@@ -134,7 +144,24 @@ def sink_ends_and_collector_hears():
 
 @tap.test
 def collector_goes_first():
-    """The sink says so, and ends: here there is none at all."""
+    """In the midst of it: the sink says so, and ends."""
+    for name in ('roce', 'packets'):
+        pathlib.Path(f'{FOLDER}/{name}.sock').unlink(missing_ok=True)
+    side = begin_far_end('/dev/null')
+    begin_near_end(1000 * PACKETS)
+    tap.wait_until('packets', lambda: alive() or counters(side)['rx_roce'] > 1000)
+    collector = running.pop('collector')
+    collector.kill()
+    collector.wait()
+    tap.equal(running['sink'].wait(timeout=LIMIT), 1, said('sink'))
+    tap.true('the collector is gone' in said('sink'), said('sink'))
+    running.pop('sink')
+    tap.equal(end('generator'), -signal.SIGTERM, 'generator')
+    tap.equal(end('far'), 0, said('far'))
+
+
+@tap.test
+def there_is_no_collector():
     done = subprocess.run([SINK, *EAL, '--no-shconf', '--vdev', 'net_null0', '--vdev', 'net_null1',
                            '--', '10.5.0.2/24', f'127.0.0.1:{free_port()}'], env=BARE, text=True,
                           capture_output=True, timeout=LIMIT, check=False)
