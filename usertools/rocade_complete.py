@@ -39,7 +39,7 @@ GRAMMAR = {
              'prepare [NIC...]',
              'bind NIC...',
              'unbind NIC...'),
-    'run': ('-- COMMAND [ARGUMENT...]',),
+    'run': ('[--engine [netdev:NAME]] -- COMMAND [ARGUMENT...]',),
 }
 
 # Keys of a link, with what each may be, and those that can be set while it is there: what
@@ -191,9 +191,13 @@ class Rocade:
             elif action is None:
                 positional.append(word)
         if command == 'run':
-            begin = next((i for i, word in enumerate(self.words) if word == 'run'), 0) + 1
-            begin += len(self.words) > begin + 1 and self.words[begin] == '--'
-            return [f':command {begin}'] + (['--'] if begin == len(self.words) - 1 else [])
+            first = next((i for i, word in enumerate(self.words) if word == 'run'), 0) + 1
+            last = len(self.words) - 1
+            if '--' in self.words[first:last]:
+                return [f':command {self.words.index("--", first) + 1}']
+            if self.words[first] == '--engine' and first < last:
+                return ['--', 'netdev:']
+            return [f':command {first}'] + (['--', '--engine'] if first == last else [])
         if self.words[-1].startswith('-'):
             return list(parser._option_string_actions)
         if command is None:

@@ -143,6 +143,7 @@ def keys_and_files(shell):
 def command_of_run(shell):
     if shell is bash:
         tap.true('rocade' in bash('rocade run -- roca'), 'commands')
+        tap.true('rocade' in bash('rocade run --engine netdev:eth0 -- roca'), 'commands')
     else:
         expect(zsh, 'rocade run -- rping -', 'normal rping - at 2')
 

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: "rocade run --engine" runs a program with an engine of its own, passes on how it ended, and
+leaves nothing behind, however it ends; several at a time, and as an ordinary user, too.
+
+Method: unmodified programs and shells, and what lies in the folder for temporary files afterwards.
+
+    test_run.py ROCADED LIBIBVERBS
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+
+ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
+ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
+FOLDER = tempfile.mkdtemp(prefix='rcdrun')
+# Libraries of this build; those that meson names are of no use to DPDK's programs.
+ENV = {key: val for key, val in os.environ.items()
+       if key not in ('LD_LIBRARY_PATH', 'XDG_RUNTIME_DIR')}
+ENV |= {'ROCADE_ROCADED': ROCADED, 'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1]),
+        'TMPDIR': FOLDER}
+NOBODY = 65534
+PINGPONG = '''
+ibv_rc_pingpong -p $0 -d roce0 -g 1 & server=$!
+until ibv_rc_pingpong -p $0 -d roce1 -g 1 127.0.0.1; do
+    kill -0 $server || exit 9
+    sleep 0.1
+done
+wait $server
+'''
+
+
+def begin(*words, python=sys.executable, **how):
+    return subprocess.Popen([python, ROCADE, 'run', *words], env=ENV, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+
+def run(*words, status=0, **how):
+    process = begin(*words, **how)
+    out, err = process.communicate(timeout=120)
+    tap.equal(process.returncode, status, f'{words}: {out}{err}')
+    return out + err
+
+
+def of_engines():
+    """Processes of engines of this test."""
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            if FOLDER in path.read_text(encoding='utf-8', errors='replace'):
+                found.append(path.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+def nothing_left():
+    tap.wait_until('engines gone', lambda: not of_engines() and not os.listdir(FOLDER))
+
+
+@tap.test
+def a_program():
+    out = run('--engine', '--', 'ibv_devices')
+    tap.true('roce0' in out and 'roce1' in out, out)
+    # The output is the program's alone.
+    tap.equal(run('--engine', '--', 'echo', 'hello').splitlines()[-1], 'hello', 'output')
+    nothing_left()
+
+
+@tap.test
+def how_it_ended():
+    for words, status in ((('true',), 0), (('sh', '-c', 'exit 7'), 7),
+                          (('sh', '-c', 'kill -9 $$'), 137), (('sh', '-c', 'kill -15 $$'), 143)):
+        run('--engine', 'wire', '--', *words, status=status)
+    nothing_left()
+
+
+@tap.test
+def two_at_once():
+    """Each has devices of the same names, and its own."""
+    processes = [begin('--engine', '--', 'sh', '-c', PINGPONG, str(18600 + i)) for i in range(2)]
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        tap.equal(process.returncode, 0, out + err)
+        tap.equal(out.count('1000 iters'), 2, out)
+    nothing_left()
+
+
+@tap.test
+def an_ordinary_user():
+    if os.geteuid() != 0:
+        raise tap.Skip('this is one')
+    # Root's own python3 may be where nobody else comes, and so may this tree.
+    who = {'user': NOBODY, 'group': NOBODY, 'extra_groups': [], 'cwd': '/'}
+    for path in (ROCADED, LIBRARY, ROCADE, '/usr/bin/python3'):
+        if subprocess.run(['test', '-r', path], check=False, **who).returncode:
+            raise tap.Skip(f'nobody can not read {path}')
+    os.chmod(FOLDER, 0o777)
+    out = run('--engine', '--', 'sh', '-c', 'id -u;' + PINGPONG, '18610',
+              python='/usr/bin/python3', **who)
+    tap.equal((out.splitlines()[0], out.count('1000 iters')), (str(NOBODY), 2), out)
+    nothing_left()
+
+
+def ended_by(signo, who):
+    """A program that waits, ended with its engine: by a signal to it, or to what runs it."""
+    process = begin('--engine', '--', 'sh', '-c', 'echo $$; exec sleep 1000',
+                    start_new_session=True)
+    pid = int(process.stdout.readline())
+    tap.true(of_engines(), 'an engine')
+    os.kill(pid if who == 'program' else process.pid, signo)
+    process.wait(timeout=60)
+    if signo != signal.SIGKILL:
+        tap.equal(process.returncode, 128 + signo, 'status')
+    elif who != 'program':
+        # Nobody is there to end it.
+        os.kill(pid, signal.SIGKILL)
+    nothing_left()
+
+
+for number in (signal.SIGTERM, signal.SIGHUP):
+    tap.add(f'ended_by_{number.name}', lambda number=number: ended_by(number, 'rocade'))
+tap.add('killed', lambda: ended_by(signal.SIGKILL, 'rocade'))
+tap.add('program_killed', lambda: ended_by(signal.SIGTERM, 'program'))
+
+
+@tap.test
+def a_terminal_interrupts_all():
+    """The program decides what that means, and the engine stays until it has ended."""
+    process = begin('--engine', '--', sys.executable, '-u', '-c', '''
+import signal, subprocess
+try:
+    print('ready', flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    print(subprocess.run(['ibv_devices'], capture_output=True, text=True).stdout, flush=True)
+    raise SystemExit(3)
+''', start_new_session=True)
+    tap.equal(process.stdout.readline(), 'ready\n', 'ready')
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    tap.equal((process.returncode, 'roce0' in out), (3, True), out + err)
+    nothing_left()
+
+
+@tap.test
+def what_it_refuses():
+    for words, what in ((('--engine', 'udp:eth0', '--', 'true'), 'wire, or netdev:NAME'),
+                        (('--engine', 'netdev:', '--', 'true'), 'wire, or netdev:NAME'),
+                        (('--engine', 'netdev:nowhere', '--', 'true'), 'did not start'),
+                        (('--engine', '--', '/nonexistent'), 'No such file'),
+                        (('--engine',), 'COMMAND'), ((), 'COMMAND')):
+        out = run(*words, status=1)
+        tap.true(what in out, f'{words}: {out}')
+    nothing_left()
+
+
+status = tap.run()
+shutil.rmtree(FOLDER, ignore_errors=True)
+sys.exit(status)
