@@ -7,9 +7,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import rocade_enable
 from rocade_engine import Engine, Failure
+
+# As long as "rocade up" waits for one.
+START_SECONDS = 30
 
 
 def fits(folder):
@@ -68,11 +72,17 @@ def keep(end, down, args, folder):
     os.setsid()
     for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signo, signal.SIG_IGN)
+    # A byte says that the engine is there, or will not be; without it, it may yet come.
+    patience = time.monotonic() + (0 if os.read(end, 1) else START_SECONDS)
     os.read(end, 1)
-    try:
-        down(args)
-    except (Failure, OSError):
-        pass
+    while True:
+        try:
+            down(args)
+        except (Failure, OSError):
+            if time.monotonic() < patience:
+                time.sleep(0.1)
+                continue
+        break
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
@@ -105,7 +115,10 @@ def with_engine_of_its_own(args, here, up, down):
     try:
         args.config = configure(args.engine, folder)
         env = environment(args.socket, here)
-        up(args)
+        try:
+            up(args)
+        finally:
+            os.write(write_end, b'.')
         try:
             process = subprocess.Popen(args.command, env=env)
         except OSError as err:

@@ -132,6 +132,15 @@ tap.add('program_killed', lambda: ended_by(signal.SIGTERM, 'program'))
 
 
 @tap.test
+def killed_before_it_is_there():
+    process = begin('--engine', '--', 'true')
+    tap.wait_until('a process', of_engines)
+    process.kill()
+    process.wait()
+    nothing_left()
+
+
+@tap.test
 def a_terminal_interrupts_all():
     """The program decides what that means, and the engine stays until it has ended."""
     process = begin('--engine', '--', sys.executable, '-u', '-c', '''
