@@ -193,7 +193,7 @@ class Rocade:
         if command == 'run':
             first = next((i for i, word in enumerate(self.words) if word == 'run'), 0) + 1
             last = len(self.words) - 1
-            if '--' in self.words[first:last]:
+            if self.words[first] in ('--', '--engine') and '--' in self.words[first:last]:
                 return [f':command {self.words.index("--", first) + 1}']
             if self.words[first] == '--engine' and first < last:
                 return ['--', 'netdev:']

@@ -3,9 +3,11 @@
 lives as long as the program does."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -14,6 +16,8 @@ from rocade_engine import Engine, Failure
 
 # As long as "rocade up" waits for one.
 START_SECONDS = 30
+PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FOLDER_BYTES = 60
 
 
 def fits(folder):
@@ -48,10 +52,29 @@ def with_engine_there(args, here):
     """In the place of this process."""
     env = environment(args.socket, here)
     Engine(args.socket)
+    # Python ignores them.
+    for signo in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(signo, signal.SIG_DFL)
     try:
         os.execvpe(args.command[0], args.command, env)
     except OSError as err:
         raise not_started(args.command, err) from None
+
+
+def make_folder():
+    """For all that the engine has in files: the user's own place, if there is one."""
+    place = os.environ.get('XDG_RUNTIME_DIR', '')
+    try:
+        own = os.path.isabs(place) and os.path.isdir(place) and \
+            os.stat(place).st_uid == os.geteuid()
+    except OSError:
+        own = False
+    folder = tempfile.mkdtemp(prefix='rocade', dir=place if own else None)
+    # Names of sockets are short.
+    if len(os.fsencode(folder)) > FOLDER_BYTES:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix='rocade', dir='/tmp')
+    return pathlib.Path(folder)
 
 
 def configure(kind, folder):
@@ -59,7 +82,7 @@ def configure(kind, folder):
     what, _, name = kind.partition(':')
     if kind == 'wire':
         return None
-    if what != 'netdev' or not name:
+    if what != 'netdev' or not re.fullmatch('[!-.0-~]{1,15}', name):
         raise Failure(f'--engine {kind}: wire, or netdev:NAME')
     path = folder / 'rocaded.conf'
     path.write_text(f'[engine]\n[device roce0]\ntype = netdev\nnetdev = {name}\n',
@@ -67,40 +90,86 @@ def configure(kind, folder):
     return str(path)
 
 
-def keep(end, down, args, folder):
-    """Another process: when the first one ends, by whatever, engine and folder go."""
-    os.setsid()
-    for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signo, signal.SIG_IGN)
-    # A byte says that the engine is there, or will not be; without it, it may yet come.
-    patience = time.monotonic() + (0 if os.read(end, 1) else START_SECONDS)
-    os.read(end, 1)
+def end_engine(down, args, pidfd, patience):
+    """As "rocade down" does; without its help, if that fails."""
     while True:
         try:
             down(args)
-        except (Failure, OSError):
-            if time.monotonic() < patience:
-                time.sleep(0.1)
-                continue
-        break
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
+            return
+        except Exception:
+            if time.monotonic() >= patience:
+                break
+            time.sleep(0.1)
+    if pidfd is not None:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
 
-def wait(process):
-    """Its exit status, as a shell has it; what ends this one ends the program."""
-    for signo in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signo, lambda number, _: process.send_signal(number))
-    # A terminal tells all of its group.
-    signal.signal(signal.SIGINT, lambda *_: None)
+def keep(end, down, args, folder):
+    """Another process: when the first one ends, by whatever, engine and folder go."""
+    try:
+        os.setsid()
+        for signo in PASSED_ON + (signal.SIGINT,):
+            signal.signal(signo, signal.SIG_IGN)
+        # The number of the engine's process, or 0: there will be none. Nothing: it may yet come.
+        said = os.read(end, 32)
+        pidfd = os.pidfd_open(int(said)) if said and int(said) else None
+        os.read(end, 1)
+        if not said or pidfd is not None:
+            end_engine(down, args, pidfd, time.monotonic() + (0 if said else START_SECONDS))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        # Root's EAL has files elsewhere.
+        shutil.rmtree(f'/var/run/dpdk/{folder.name}', ignore_errors=True)
+        os._exit(0)
+
+
+class Signals:
+    """What is to end this process ends the program, or keeps it from being started."""
+
+    def __init__(self):
+        self.process, self.before = None, []
+        for signo in PASSED_ON + (signal.SIGINT,):
+            signal.signal(signo, self.come)
+
+    def come(self, signo, _frame):
+        if self.process is None:
+            self.before.append(signo)
+        elif signo in PASSED_ON:
+            self.process.send_signal(signo)
+        # A terminal tells SIGINT to all of its group.
+
+    def belong_to(self, process):
+        self.process = process
+        for signo in self.before:
+            process.send_signal(signo)
+
+
+def run_program(args, here, start, tell_keeper):
+    """Returns its exit status, as a shell has it."""
+    signals = Signals()
+    daemon = None
+    try:
+        daemon = start(args)
+    finally:
+        tell_keeper(daemon.pid if daemon else 0)
+    if signals.before:
+        return 128 + signals.before[0]
+    try:
+        process = subprocess.Popen(args.command, env=environment(args.socket, here),
+                                   close_fds=False)
+    except OSError as err:
+        raise not_started(args.command, err) from None
+    signals.belong_to(process)
     status = process.wait()
+    if daemon.poll() is not None:
+        sys.stderr.write(pathlib.Path(args.log).read_text(encoding='utf-8', errors='replace'))
+        print('rocade: the engine ended before the program', file=sys.stderr)
     return status if status >= 0 else 128 - status
 
 
-def with_engine_of_its_own(args, here, up, down):
+def with_engine_of_its_own(args, here, start, down):
     """For as long as the program runs."""
-    place = os.environ.get('XDG_RUNTIME_DIR') or None
-    folder = pathlib.Path(tempfile.mkdtemp(prefix='rocade', dir=place))
+    folder = make_folder()
     args.socket, args.log = str(folder / 'rocade.sock'), str(folder / 'rocaded.log')
     args.eal, args.option, args.no_kernel_addresses = ['--file-prefix', folder.name], [], False
     # What EAL makes for an ordinary user lies there.
@@ -112,18 +181,11 @@ def with_engine_of_its_own(args, here, up, down):
     if keeper == 0:
         os.close(write_end)
         keep(read_end, down, args, folder)
+    os.close(read_end)
     try:
         args.config = configure(args.engine, folder)
-        env = environment(args.socket, here)
-        try:
-            up(args)
-        finally:
-            os.write(write_end, b'.')
-        try:
-            process = subprocess.Popen(args.command, env=env)
-        except OSError as err:
-            raise not_started(args.command, err) from None
-        return wait(process)
+        return run_program(args, here, start,
+                           lambda pid: os.write(write_end, str(pid).encode()))
     finally:
         os.close(write_end)
         os.waitpid(keeper, 0)

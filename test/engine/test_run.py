@@ -37,9 +37,16 @@ wait $server
 '''
 
 
+def usual_signals():
+    """What runs the tests may ignore some, as nohup does, and programs inherit that."""
+    for signo in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(signo, signal.SIG_DFL)
+
+
 def begin(*words, python=sys.executable, **how):
     return subprocess.Popen([python, ROCADE, 'run', *words], env=ENV, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=usual_signals, **how)
 
 
 def run(*words, status=0, **how):
@@ -140,6 +147,61 @@ def killed_before_it_is_there():
     nothing_left()
 
 
+def interrupted_before_it_is_there(signo):
+    process = begin('--engine', '--', 'echo', 'here')
+    tap.wait_until('a process', of_engines)
+    process.send_signal(signo)
+    out, err = process.communicate(timeout=60)
+    tap.equal((process.returncode, out), (128 + signo, ''), err)
+    nothing_left()
+
+
+for number in (signal.SIGTERM, signal.SIGINT):
+    tap.add(f'before_it_is_there_{number.name}',
+            lambda number=number: interrupted_before_it_is_there(number))
+
+
+def is_dead(pid):
+    """With its last thread: then its parent hears of it."""
+    text = pathlib.Path(f'/proc/{pid}/stat').read_text(encoding='ascii')
+    return text.rsplit(')', 1)[1].split()[0] == 'Z' and len(os.listdir(f'/proc/{pid}/task')) == 1
+
+
+@tap.test
+def an_engine_that_does_not_answer():
+    """It is stopped, or dies: the program goes on, and nothing is left."""
+    for signo, said in ((signal.SIGSTOP, ''), (signal.SIGKILL, 'the engine ended before')):
+        process = begin('--engine', '--', 'sh', '-c', 'echo $$; read line', stdin=subprocess.PIPE)
+        process.stdout.readline()
+        engine = [pid for pid in of_engines()
+                  if 'rocaded' in pathlib.Path(f'/proc/{pid}/comm').read_text(encoding='ascii')]
+        tap.equal(len(engine), 1, 'engines')
+        os.kill(int(engine[0]), signo)
+        tap.wait_until('its end', lambda: signo == signal.SIGSTOP or is_dead(engine[0]))
+        _, err = process.communicate('\n', timeout=120)
+        tap.equal((process.returncode, said in err), (0, True), err)
+        nothing_left()
+
+
+@tap.test
+def odd_folders_and_descriptors():
+    fd = os.memfd_create('passed')
+    os.write(fd, b'through')
+    ENV['XDG_RUNTIME_DIR'] = '/nowhere'
+    tmp, ENV['TMPDIR'] = ENV['TMPDIR'], f'{FOLDER}/{"x" * 80}'
+    os.mkdir(ENV['TMPDIR'])
+    try:
+        out = run('--engine', '--', 'sh', '-c', f'cat /proc/self/fd/{fd}; ibv_devices',
+                  pass_fds=(fd,))
+        tap.true('through' in out and 'roce0' in out, out)
+    finally:
+        os.rmdir(ENV['TMPDIR'])
+        ENV['TMPDIR'] = tmp
+        del ENV['XDG_RUNTIME_DIR']
+        os.close(fd)
+    nothing_left()
+
+
 @tap.test
 def a_terminal_interrupts_all():
     """The program decides what that means, and the engine stays until it has ended."""
@@ -163,6 +225,7 @@ except KeyboardInterrupt:
 def what_it_refuses():
     for words, what in ((('--engine', 'udp:eth0', '--', 'true'), 'wire, or netdev:NAME'),
                         (('--engine', 'netdev:', '--', 'true'), 'wire, or netdev:NAME'),
+                        (('--engine', 'netdev:a\n[x]', '--', 'true'), 'wire, or netdev:NAME'),
                         (('--engine', 'netdev:nowhere', '--', 'true'), 'did not start'),
                         (('--engine', '--', '/nonexistent'), 'No such file'),
                         (('--engine',), 'COMMAND'), ((), 'COMMAND')):
