@@ -47,18 +47,35 @@ if sys.argv[1] == 'echo':
         sock.sendto(*sock.recvfrom(2048))
 told = []
 signal.signal(signal.SIGTERM, lambda *_: told.append(1))
-sock.settimeout(20)
+sock.settimeout(5)
 print('ready', flush=True)
-count = 0
+count = again = 0
+texts = []
 while not told:
+    before = texts
     texts = [os.urandom(20 + (count + i) * 37 % 1400) for i in range(16)]
-    for text in texts:
-        sock.sendto(text, ('10.3.0.2', 9000))
-    for text in texts:
-        if sock.recv(2048) != text:
-            sys.exit('another datagram than was sent')
+    left, tries = list(texts), 0
+    while left:
+        for text in left:
+            sock.sendto(text, ('10.3.0.2', 9000))
+        try:
+            while left:
+                text = sock.recv(2048)
+                if text in before:
+                    continue
+                if text not in texts:
+                    sys.exit('another datagram than was sent')
+                if text in left and left.index(text) != 0 and not tries:
+                    sys.exit('not in order')
+                left = [one for one in left if one != text]
+        except TimeoutError:
+            # Sockets of packets lose some on a busy machine.
+            again += len(left)
+            tries += 1
+            if tries == 10:
+                sys.exit(f'{{len(left)}} datagrams do not come back')
     count += len(texts)
-print(count)
+print(count, again)
 '''
 
 
@@ -171,12 +188,14 @@ def others_went_through():
     if not hosts:
         raise tap.Skip('no hosts')
     sender = hosts[-1]
-    tap.equal(sender.poll(), None, 'the sender')
+    if sender.poll() is not None:
+        raise AssertionError(sender.communicate())
     sender.send_signal(signal.SIGTERM)
     out, err = sender.communicate(timeout=LIMIT)
     tap.equal((sender.returncode, err), (0, ''), err)
-    tap.true(int(out) >= 160, out)
-    STACK.callback(print, f'# {out.strip()} datagrams there and back')
+    count, again = map(int, out.split())
+    tap.true(count >= 160, out)
+    STACK.callback(print, f'# {count} datagrams there and back, {again} sent again')
 
 
 def sends(frame):
