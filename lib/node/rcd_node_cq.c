@@ -13,8 +13,6 @@
 #include <rte_graph_worker.h>
 #include <rte_malloc.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include "rcd_cq_slot.h"
@@ -97,15 +95,6 @@ static struct rte_node_register node_cq_reg = {
 
 RTE_NODE_REGISTER(node_cq_reg)
 
-/* @return whether a node can be called that */
-static bool
-node_cq_name(const char *name, char full[RTE_NODE_NAMESIZE])
-{
-	int len = snprintf(full, RTE_NODE_NAMESIZE, "%s-%s", node_cq_reg.name, name);
-
-	return name[0] != '\0' && len < RTE_NODE_NAMESIZE;
-}
-
 static bool
 node_cq_is_known(const struct rcd_local_cq *cq)
 {
@@ -124,7 +113,7 @@ node_cq_check(const struct rcd_node_cq_conf *conf)
 	rte_node_t node;
 
 	if (conf->cq == NULL || conf->name == NULL || conf->next == NULL ||
-		!node_cq_name(conf->name, full))
+		!rcd_node_graph_name(&node_cq_reg, conf->name, full))
 		return -EINVAL;
 	node = rte_node_from_name(full);
 	if (node_cq_is_known(conf->cq) || node_cq_find(node) != NULL)
@@ -160,8 +149,9 @@ int
 rcd_node_cq_del(const char *name)
 {
 	char full[RTE_NODE_NAMESIZE];
-	struct node_cq *of =
-		node_cq_name(name, full) ? node_cq_find(rte_node_from_name(full)) : NULL;
+	struct node_cq *of = rcd_node_graph_name(&node_cq_reg, name, full)
+		? node_cq_find(rte_node_from_name(full))
+		: NULL;
 
 	if (of == NULL)
 		return -ENOENT;

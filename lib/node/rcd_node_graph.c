@@ -70,13 +70,22 @@ rcd_node_graph_any_has(rte_node_t node)
 	return false;
 }
 
+bool
+rcd_node_graph_name(
+	const struct rte_node_register *base, const char *name, char full[RTE_NODE_NAMESIZE])
+{
+	int len = snprintf(full, RTE_NODE_NAMESIZE, "%s-%s", base->name, name);
+
+	return name[0] != '\0' && len < RTE_NODE_NAMESIZE;
+}
+
 rte_node_t
 rcd_node_graph_clone(const struct rte_node_register *base, const char *name)
 {
 	char full[RTE_NODE_NAMESIZE];
 	rte_node_t node;
 
-	if ((size_t)snprintf(full, sizeof(full), "%s-%s", base->name, name) >= sizeof(full))
+	if (!rcd_node_graph_name(base, name, full))
 		return RTE_NODE_ID_INVALID;
 	node = rte_node_from_name(full);
 	return node != RTE_NODE_ID_INVALID ? node : rte_node_clone(base->id, name);

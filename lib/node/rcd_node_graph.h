@@ -29,11 +29,16 @@ rcd_node_graph_lcore(const char *graph);
 bool
 rcd_node_graph_any_has(rte_node_t node);
 
+/** The name of a node like another one. @return whether it is one: neither empty nor too long */
+bool
+rcd_node_graph_name(
+	const struct rte_node_register *base, const char *name, char full[RTE_NODE_NAMESIZE]);
+
 /**
  * A node like another one, with a name behind that one's. One that was made before is found again:
  * rte_graph has no end of nodes.
  *
- * @return RTE_NODE_ID_INVALID: the name is too long, or there is no memory
+ * @return RTE_NODE_ID_INVALID: the name is none (rcd_node_graph_name()), or there is no memory
  */
 rte_node_t
 rcd_node_graph_clone(const struct rte_node_register *base, const char *name);

@@ -15,6 +15,7 @@
 #include "rcd_audit.h"
 #include "rcd_clock.h"
 #include "rcd_dev_conf.h"
+#include "rcd_inline.h"
 #include "rcd_limits.h"
 #include "rcd_number.h"
 #include "rcd_poll.h"
@@ -68,6 +69,23 @@ local_add(const char *name, const char *peer, const char *addr)
 	CU_ASSERT_EQUAL_FATAL(rcd_addr_parse(addr, &conf.addrs[0]), 0);
 	if (rcd_engine_dev_add(engine, &conf, error, sizeof(error)) != 0)
 		CU_FAIL_FATAL("no device");
+}
+
+struct rcd_inline *
+local_feed(const char *name, const char *mac, const char *address)
+{
+	struct rcd_dev_conf conf = { .mtu = 1500, .no_shortcut = true };
+	char error[256] = "";
+	struct rcd_inline *dev = NULL;
+
+	snprintf(conf.name, sizeof(conf.name), "%s", name);
+	if (rcd_dev_conf_set(&conf, "address", address, error, sizeof(error)) == 0 &&
+		rcd_dev_conf_set(&conf, "mac", mac, error, sizeof(error)) == 0)
+		dev = rcd_inline_create(engine, &conf, error, sizeof(error));
+	if (dev == NULL)
+		printf("# %s\n", error);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
+	return dev;
 }
 
 void

@@ -17,6 +17,8 @@
 #include "rcd_local.h"
 #include "rcd_wqe.h"
 
+struct rcd_inline;
+
 /** Bytes that each side has for peers and itself. */
 #define SIDE_BYTES (256u << 10)
 
@@ -62,6 +64,10 @@ local_audit(void);
 /** Add an end of a wire again, that was removed. */
 void
 local_add(const char *name, const char *peer, const char *addr);
+
+/** A device that the test feeds, whose packets for others of the engine come by it, too. */
+struct rcd_inline *
+local_feed(const char *name, const char *mac, const char *address);
 
 /** Whether the test's thread polls the lcores: unless there are workers, or a test says so. */
 extern bool local_polls;

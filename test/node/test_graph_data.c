@@ -33,7 +33,6 @@
 #include "mix.h"
 #include "rcd_bytes.h"
 #include "rcd_counter.h"
-#include "rcd_dev_conf.h"
 #include "rcd_eth.h"
 #include "rcd_inline.h"
 #include "rcd_node.h"
@@ -152,23 +151,6 @@ count_of(const char *device, enum rcd_counter counter)
 	return rcd_engine_dev_count(engine, device, counter);
 }
 
-static struct rcd_inline *
-create(const char *name, const char *mac, const char *address)
-{
-	struct rcd_dev_conf conf = { .mtu = 1500, .no_shortcut = true };
-	char error[256] = "";
-	struct rcd_inline *dev = NULL;
-
-	snprintf(conf.name, sizeof(conf.name), "%s", name);
-	if (rcd_dev_conf_set(&conf, "address", address, error, sizeof(error)) == 0 &&
-		rcd_dev_conf_set(&conf, "mac", mac, error, sizeof(error)) == 0)
-		dev = rcd_inline_create(engine, &conf, error, sizeof(error));
-	if (dev == NULL)
-		fprintf(stderr, "# %s\n", error);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
-	return dev;
-}
-
 static void
 made(void)
 {
@@ -177,9 +159,9 @@ made(void)
 		.nb_node_patterns = RTE_DIM(patterns),
 		.node_patterns = patterns };
 
-	devs[0] = create("port0", "02:00:00:00:0a:00", "10.0.0.1/24");
-	devs[1] = create("port1", "02:00:00:00:0a:01", "10.0.1.1/24");
-	peer = create("peer", PEER_MAC, PEER_ADDR);
+	devs[0] = local_feed("port0", "02:00:00:00:0a:00", "10.0.0.1/24");
+	devs[1] = local_feed("port1", "02:00:00:00:0a:01", "10.0.1.1/24");
+	peer = local_feed("peer", PEER_MAC, PEER_ADDR);
 	for (uint16_t port = 0; port < MIX_PORTS; port++) {
 		struct rcd_node_conf conf = { .dev = devs[port], .port_id = port };
 

@@ -78,23 +78,6 @@ turn(void)
 				carry(i, index);
 }
 
-static struct rcd_inline *
-create(const char *name, const char *mac, const char *address)
-{
-	struct rcd_dev_conf conf = { .mtu = 1500, .no_shortcut = true };
-	char error[256] = "";
-	struct rcd_inline *dev = NULL;
-
-	snprintf(conf.name, sizeof(conf.name), "%s", name);
-	if (rcd_dev_conf_set(&conf, "address", address, error, sizeof(error)) == 0 &&
-		rcd_dev_conf_set(&conf, "mac", mac, error, sizeof(error)) == 0)
-		dev = rcd_inline_create(engine, &conf, error, sizeof(error));
-	if (dev == NULL)
-		printf("# %s\n", error);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
-	return dev;
-}
-
 static void
 open_sides(void)
 {
@@ -110,8 +93,8 @@ begun(void)
 {
 	local_begin(NULL);
 	CU_ASSERT_EQUAL_FATAL(rcd_engine_lcore_count(engine), 2);
-	devs[0] = create("x", "02:00:00:00:0c:00", "10.8.0.1/24");
-	devs[1] = create("y", "02:00:00:00:0c:01", "10.8.0.2/24");
+	devs[0] = local_feed("x", "02:00:00:00:0c:00", "10.8.0.1/24");
+	devs[1] = local_feed("y", "02:00:00:00:0c:01", "10.8.0.2/24");
 	/* There are workers, and this thread polls for them. */
 	local_polls = true;
 	local_also = turn;
@@ -180,13 +163,19 @@ handed_over(void)
 	feed = FEED_OWNER;
 }
 
-static uint32_t
-active_mtu(const struct side *side)
+static struct rcd_ctrl_port_rep
+port_of(const struct side *side)
 {
 	struct rcd_ctrl_port_rep port;
 
 	CU_ASSERT_EQUAL_FATAL(rcd_local_port(side->local, &port), 0);
-	return port.active_mtu_bytes;
+	return port;
+}
+
+static uint32_t
+active_mtu(const struct side *side)
+{
+	return port_of(side).active_mtu_bytes;
 }
 
 static int
@@ -232,10 +221,7 @@ another_mtu(void)
 static uint32_t
 port_state(const struct side *side)
 {
-	struct rcd_ctrl_port_rep port;
-
-	CU_ASSERT_EQUAL_FATAL(rcd_local_port(side->local, &port), 0);
-	return port.state;
+	return port_of(side).state;
 }
 
 /* Whether there was an event of the kind, with all before it. */

@@ -96,7 +96,7 @@ static uint16_t
 impair_ethdev_tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 {
 	const struct impair_queue *queue = arg;
-	uint16_t prepared = 0;
+	uint16_t prepared;
 
 	if (__atomic_load_n(&queue->dev->csum, __ATOMIC_RELAXED))
 		return impair_csum_prepare(mbufs, count);
