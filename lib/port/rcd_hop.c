@@ -82,7 +82,9 @@ rcd_hop_hash(const struct rcd_hop_key *key, const uint64_t *seed)
 
 	memcpy(halves, key->gid.raw, sizeof(halves));
 	link = hop_mix(link ^ seed[0], halves[0] ^ seed[1]);
-	return hop_mix(link ^ seed[1], halves[1] ^ seed[0]);
+	link = hop_mix(link ^ seed[1], halves[1] ^ seed[0]);
+	/* Addresses in a row are still a row here: once more, by what is not linear in them. */
+	return hop_mix(link ^ seed[0], link >> 32 ^ seed[1]);
 }
 
 static uint32_t *

@@ -211,6 +211,39 @@ many_are_found(void)
 	rcd_hops_destroy(hops);
 }
 
+/* Of addresses in a row, as a subnet has them, few share a cell with those of another row. */
+static void
+rows_share_few_cells(void)
+{
+	enum {
+		CELLS = 16384,
+		WANTED = 400,
+		OTHERS = 2000,
+		SEEDS = 200
+	};
+	static uint8_t cells[CELLS];
+	uint32_t worst = 0;
+
+	for (uint64_t i = 1; i <= SEEDS; i++) {
+		const uint64_t random[2] = { i * UINT64_C(0x9e3779b97f4a7c15),
+			i * UINT64_C(0xd1342543de82ef95) };
+		uint32_t shared = 0;
+
+		memset(cells, 0, sizeof(cells));
+		for (uint32_t k = 0; k < WANTED + OTHERS; k++) {
+			struct rcd_hop_key key = key_of(k < WANTED ? k : 1000 + k);
+			uint8_t *cell = &cells[rcd_hop_hash(&key, random) % CELLS];
+
+			shared += k < WANTED ? 0 : *cell;
+			*cell |= k < WANTED;
+		}
+		worst = shared > worst ? shared : worst;
+	}
+	/* Were cells chosen by lot: 48, with a deviation of 7. */
+	CU_ASSERT(worst < 100);
+	printf("# %u of %u addresses share a cell\n", worst, (uint32_t)OTHERS);
+}
+
 int
 main(void)
 {
@@ -221,6 +254,7 @@ main(void)
 		RCD_TEST(made_without_an_entry),
 		RCD_TEST(ends_at_its_capacity),
 		RCD_TEST(many_are_found),
+		RCD_TEST(rows_share_few_cells),
 	};
 
 	return rcd_tap_run("hop", tests, sizeof(tests) / sizeof(tests[0]));
