@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * net_udp: an Ethernet device that carries RoCEv2 over the kernel's UDP sockets. No privilege, no
+ * address and no driver of its own is needed: the kernel keeps its netdev, its routes, ARP and
+ * neighbour discovery.
+ *
+ *     --vdev net_udp0,iface=eth0
+ *
+ * Frames are UDP in IPv4 or IPv6. Of one that is to be sent, the Ethernet header is not looked at;
+ * addresses, the destination's port, TOS or traffic class and hop limit are the kernel's to write,
+ * as the frame has them; the source's port is that of the socket. What it receives has the port's
+ * MAC as its destination. All else is dropped and counted.
+ *
+ * Runs of datagrams of one size to one peer go in one call (UDP_SEGMENT), and come in one
+ * (UDP_GRO), where the kernel knows them. With icrc=1 the last four bytes of a datagram are taken
+ * for RoCE's invariant CRC, which covers the identification of IPv4 and the source's port: it is
+ * amended by what the kernel writes there. Received IPv4 packets have a guess for their
+ * identification and the flag RCD_MBUF_FLAG_ANY_ID (rcd_mbuf_flag.h).
+ *
+ * Arguments:
+ *   iface=NAME         the netdev; without one, any that the kernel routes to and receives from
+ *   port=NUMBER        that the sockets are bound to; 4791
+ *   runs=learn|all|none  to whom runs go: over IPv4 to who sends from the port that it is sent to,
+ *                      and so has a socket, too, which minds no identification (learn); to all; to
+ *                      nobody
+ *   gro=0|1            whether to receive runs; 1
+ *   icrc=0|1           1
+ *   buffer=BYTES       of each socket and direction, as far as the kernel lets; 8388608
+ *
+ * Extended statistics tell of calls, runs, copies and of each reason to drop.
+ */
+#ifndef RCD_PMD_UDP_H
+#define RCD_PMD_UDP_H
+
+#include "rcd_mbuf_flag.h"
+
+/** How the names of its devices begin. */
+#define RCD_PMD_UDP_NAME "net_udp"
+
+#endif /* RCD_PMD_UDP_H */

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * net_udp as an Ethernet device: its sockets are there while it is started.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <poll.h>
+#include <rte_interrupts.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <ethdev_driver.h>
+#include <ethdev_vdev.h>
+
+#include "rcd_pmd_udp.h"
+#include "udp_dev.h"
+#include "udp_frame.h"
+
+RTE_LOG_REGISTER_DEFAULT(udp_logtype, NOTICE);
+#define UDP_LOG(level, format, ...)                                                                \
+	rte_log(RTE_LOG_##level, (uint32_t)udp_logtype, RCD_PMD_UDP_NAME ": " format "\n",         \
+		##__VA_ARGS__)
+
+/** Of a datagram, until a peer's are seen: as RoCE with the largest path MTU has them. */
+#define FIRST_GUESS 4112
+
+static struct rte_vdev_driver udp_driver;
+
+static int
+udp_ethdev_configure(struct rte_eth_dev *eth)
+{
+	/* Each queue that is sent by has the sockets of one that is received from. */
+	return eth->data->nb_tx_queues <= eth->data->nb_rx_queues ? 0 : -EINVAL;
+}
+
+static void
+udp_ethdev_free_rx(struct udp_dev *dev, uint16_t index);
+
+static int
+udp_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+	uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	struct udp_rxq *rxq;
+
+	(void)count;
+	(void)conf;
+	if (room <= UDP_FRAME_HDR_LEN6)
+		return -EINVAL;
+	udp_ethdev_free_rx(dev, index);
+	rxq = rte_zmalloc_socket(
+		"udp_rx", sizeof(*rxq) + 2 * UDP_BYTES, RTE_CACHE_LINE_SIZE, (int)socket_id);
+	if (rxq == NULL)
+		return -ENOMEM;
+	rxq->dev = dev;
+	rxq->sockets = &dev->sockets[index];
+	rxq->pool = pool;
+	rxq->port_id = eth->data->port_id;
+	rxq->room = room;
+	rxq->rest = (uint8_t *)(rxq + 1);
+	rxq->whole = rxq->rest + UDP_BYTES;
+	for (int i = 0; i < UDP_FAMILIES; i++)
+		rxq->guess[i].size = RTE_MIN(room - (uint32_t)UDP_FRAME_HDR_LEN6, FIRST_GUESS);
+	dev->rx[index] = rxq;
+	eth->data->rx_queues[index] = rxq;
+	return 0;
+}
+
+static void
+udp_ethdev_keep(struct udp_counts *gone, const struct udp_counts *counts)
+{
+	for (size_t i = 0; i < sizeof(*gone) / sizeof(uint64_t); i++)
+		((uint64_t *)gone)[i] += ((const uint64_t *)counts)[i];
+}
+
+static void
+udp_ethdev_free_rx(struct udp_dev *dev, uint16_t index)
+{
+	struct udp_rxq *rxq = dev->rx[index];
+
+	if (rxq == NULL)
+		return;
+	udp_rx_clear(rxq);
+	udp_ethdev_keep(&dev->gone_rx, &rxq->counts);
+	dev->rx[index] = NULL;
+	rte_free(rxq);
+}
+
+static void
+udp_ethdev_free_tx(struct udp_dev *dev, uint16_t index)
+{
+	struct udp_txq *txq = dev->tx[index];
+
+	if (txq == NULL)
+		return;
+	udp_ethdev_keep(&dev->gone_tx, &txq->counts);
+	dev->tx[index] = NULL;
+	rte_free(txq);
+}
+
+static int
+udp_ethdev_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+	unsigned int socket_id, const struct rte_eth_txconf *conf)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+	struct udp_txq *txq;
+
+	(void)count;
+	(void)conf;
+	udp_ethdev_free_tx(dev, index);
+	txq = rte_zmalloc_socket("udp_tx", sizeof(*txq), RTE_CACHE_LINE_SIZE, (int)socket_id);
+	if (txq == NULL)
+		return -ENOMEM;
+	txq->dev = dev;
+	txq->sockets = &dev->sockets[index];
+	dev->tx[index] = txq;
+	eth->data->tx_queues[index] = txq;
+	return 0;
+}
+
+static void
+udp_ethdev_close_sockets(struct rte_eth_dev *eth)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+
+	if (eth->intr_handle != NULL) {
+		rte_intr_vec_list_free(eth->intr_handle);
+		rte_intr_instance_free(eth->intr_handle);
+	}
+	eth->intr_handle = NULL;
+	for (uint16_t i = 0; i < dev->sockets_count; i++)
+		udp_socket_close(&dev->sockets[i]);
+	dev->sockets_count = 0;
+}
+
+/* Who sleeps waits for the descriptor that is readable while one of a queue's sockets is. */
+static int
+udp_ethdev_set_interrupts(struct rte_eth_dev *eth)
+{
+	const struct udp_dev *dev = eth->data->dev_private;
+	struct rte_intr_handle *handle;
+	int err;
+
+	if (!eth->data->dev_conf.intr_conf.rxq)
+		return 0;
+	handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	if (handle == NULL)
+		return -ENOMEM;
+	eth->intr_handle = handle;
+	err = rte_intr_vec_list_alloc(handle, "udp", dev->sockets_count);
+	if (err == 0)
+		err = rte_intr_nb_efd_set(handle, dev->sockets_count);
+	for (uint16_t i = 0; err == 0 && i < dev->sockets_count; i++) {
+		err = rte_intr_vec_list_index_set(handle, i, RTE_INTR_VEC_RXTX_OFFSET + i);
+		if (err == 0)
+			err = rte_intr_efds_index_set(handle, i, dev->sockets[i].epoll);
+	}
+	return err != 0 ? -ENOMEM : 0;
+}
+
+static int
+udp_ethdev_start(struct rte_eth_dev *eth)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+	bool shared = eth->data->nb_rx_queues > 1;
+	char error[256];
+	int err = shared ? udp_socket_claim(&dev->args, error, sizeof(error)) : 0;
+
+	for (uint16_t i = 0; err == 0 && i < eth->data->nb_rx_queues; i++) {
+		err = udp_socket_open(
+			&dev->sockets[i], &dev->args, i, shared, error, sizeof(error));
+		dev->sockets_count += err == 0;
+	}
+	if (err != 0) {
+		UDP_LOG(ERR, "%s: %s", eth->data->name, error);
+		udp_ethdev_close_sockets(eth);
+		return err;
+	}
+	err = udp_ethdev_set_interrupts(eth);
+	if (err != 0) {
+		udp_ethdev_close_sockets(eth);
+		return err;
+	}
+	if (!dev->sockets[0].runs || !dev->sockets[0].gro)
+		UDP_LOG(NOTICE, "%s: this kernel %s: it is slow", eth->data->name,
+			dev->sockets[0].runs ? "gives one datagram a call"
+					     : "takes one datagram a call");
+	eth->data->dev_link.link_status = RTE_ETH_LINK_UP;
+	return 0;
+}
+
+static int
+udp_ethdev_stop(struct rte_eth_dev *eth)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+
+	udp_ethdev_close_sockets(eth);
+	for (uint16_t i = 0; i < UDP_QUEUES; i++)
+		if (dev->rx[i] != NULL)
+			udp_rx_clear(dev->rx[i]);
+	eth->data->dev_link.link_status = RTE_ETH_LINK_DOWN;
+	return 0;
+}
+
+static int
+udp_ethdev_close(struct rte_eth_dev *eth)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
+		return 0;
+	udp_ethdev_close_sockets(eth);
+	for (uint16_t i = 0; i < UDP_QUEUES; i++) {
+		udp_ethdev_free_rx(dev, i);
+		udp_ethdev_free_tx(dev, i);
+	}
+	return 0;
+}
+
+static int
+udp_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
+{
+	(void)eth;
+	info->max_rx_queues = info->max_tx_queues = UDP_QUEUES;
+	info->max_mac_addrs = 1;
+	info->min_rx_bufsize = 0;
+	info->max_rx_pktlen = UINT16_MAX;
+	info->max_mtu = UINT16_MAX;
+	info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	return 0;
+}
+
+/* An ioctl of the netdev. @return 0 or -errno; -ENODEV: there is none */
+static int
+udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
+{
+	int fd, err;
+
+	if (dev->args.iface[0] == '\0')
+		return -ENODEV;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	memset(ifr, 0, sizeof(*ifr));
+	memcpy(ifr->ifr_name, dev->args.iface, sizeof(ifr->ifr_name));
+	err = ioctl(fd, what, ifr) == 0 ? 0 : -errno;
+	close(fd);
+	return err;
+}
+
+static int
+udp_ethdev_link_update(struct rte_eth_dev *eth, int wait)
+{
+	const struct udp_dev *dev = eth->data->dev_private;
+	struct ifreq ifr;
+	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN,
+		.link_duplex = RTE_ETH_LINK_FULL_DUPLEX,
+		.link_status = dev->sockets_count > 0 };
+	int err = udp_ethdev_ask(dev, SIOCGIFFLAGS, &ifr);
+
+	(void)wait;
+	if (dev->args.iface[0] != '\0')
+		link.link_status &= err == 0 && (ifr.ifr_flags & IFF_RUNNING) != 0;
+	return rte_eth_linkstatus_set(eth, &link);
+}
+
+static int
+udp_ethdev_mtu_set(struct rte_eth_dev *eth, uint16_t mtu)
+{
+	/* That is the path's to say: what is too long for it is counted. */
+	(void)eth;
+	(void)mtu;
+	return 0;
+}
+
+/* Of all that is not for the sockets nothing comes here, whoever wants it. */
+static int
+udp_ethdev_promiscuous(struct rte_eth_dev *eth)
+{
+	(void)eth;
+	return 0;
+}
+
+static int
+udp_ethdev_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+	uint64_t word = 0;
+
+	memcpy(&word, mac, sizeof(*mac));
+	__atomic_store_n(&dev->mac, word, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int
+udp_ethdev_rx_intr_enable(struct rte_eth_dev *eth, uint16_t queue)
+{
+	return eth->intr_handle != NULL && queue < eth->data->nb_rx_queues ? 0 : -ENOTSUP;
+}
+
+/* Of a queue: 0 is all that matters, and the kernel does not say how many. */
+static uint32_t
+udp_ethdev_rx_queue_count(void *arg)
+{
+	const struct udp_rxq *rxq = arg;
+	struct pollfd fd = { .fd = rxq->sockets->epoll, .events = POLLIN };
+
+	return rxq->ready_count + (poll(&fd, 1, 0) == 1);
+}
+
+static const struct eth_dev_ops udp_ops = {
+	.dev_configure = udp_ethdev_configure,
+	.dev_start = udp_ethdev_start,
+	.dev_stop = udp_ethdev_stop,
+	.dev_close = udp_ethdev_close,
+	.dev_infos_get = udp_ethdev_infos_get,
+	.rx_queue_setup = udp_ethdev_rx_queue_setup,
+	.tx_queue_setup = udp_ethdev_tx_queue_setup,
+	.link_update = udp_ethdev_link_update,
+	.mtu_set = udp_ethdev_mtu_set,
+	.promiscuous_enable = udp_ethdev_promiscuous,
+	.promiscuous_disable = udp_ethdev_promiscuous,
+	.mac_addr_set = udp_ethdev_mac_addr_set,
+	.rx_queue_intr_enable = udp_ethdev_rx_intr_enable,
+	.rx_queue_intr_disable = udp_ethdev_rx_intr_enable,
+	.stats_get = udp_stats_get,
+	.stats_reset = udp_stats_reset,
+	.xstats_get = udp_stats_xget,
+	.xstats_get_names = udp_stats_xget_names,
+	.xstats_reset = udp_stats_reset,
+};
+
+/* The netdev's, or one that nobody has. */
+static void
+udp_ethdev_take_mac(struct rte_eth_dev *eth)
+{
+	struct rte_ether_addr *mac = &eth->data->mac_addrs[0];
+	struct udp_dev *dev = eth->data->dev_private;
+	struct ifreq ifr;
+
+	*mac = (struct rte_ether_addr){ { 2, 0, 0, 0, 0, 1 } };
+	if (udp_ethdev_ask(dev, SIOCGIFHWADDR, &ifr) == 0 &&
+		ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER)
+		memcpy(mac, ifr.ifr_hwaddr.sa_data, sizeof(*mac));
+	udp_ethdev_mac_addr_set(eth, mac);
+}
+
+static int
+udp_ethdev_any_id(uint64_t *flag)
+{
+	static const struct rte_mbuf_dynflag any_id = { .name = RCD_MBUF_FLAG_ANY_ID };
+	int bit = rte_mbuf_dynflag_register(&any_id);
+
+	*flag = bit >= 0 ? UINT64_C(1) << bit : 0;
+	return bit >= 0 ? 0 : -ENOMEM;
+}
+
+static int
+udp_ethdev_probe(struct rte_vdev_device *vdev)
+{
+	const char *name = rte_vdev_device_name(vdev);
+	struct rte_eth_dev *eth;
+	struct udp_args args;
+	struct udp_dev *dev;
+	char error[256];
+
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		UDP_LOG(ERR, "%s: not for secondary processes", name);
+		return -ENOTSUP;
+	}
+	if (udp_args_parse(&args, rte_vdev_device_args(vdev), error, sizeof(error)) != 0) {
+		UDP_LOG(ERR, "%s: %s", name, error);
+		return -EINVAL;
+	}
+	if (args.iface[0] != '\0' && if_nametoindex(args.iface) == 0) {
+		UDP_LOG(ERR, "%s: there is no netdev %s", name, args.iface);
+		return -ENODEV;
+	}
+	eth = rte_eth_vdev_allocate(vdev, sizeof(*dev));
+	if (eth == NULL)
+		return -ENOMEM;
+	dev = eth->data->dev_private;
+	dev->args = args;
+	for (int i = 0; i < UDP_QUEUES; i++)
+		dev->sockets[i] = UDP_SOCKETS_NONE;
+	eth->data->mac_addrs = rte_zmalloc("udp_mac", sizeof(struct rte_ether_addr), 0);
+	if (eth->data->mac_addrs == NULL || udp_ethdev_any_id(&dev->any_id) != 0) {
+		rte_eth_dev_release_port(eth);
+		return -ENOMEM;
+	}
+	udp_ethdev_take_mac(eth);
+	eth->data->dev_link = (struct rte_eth_link){ .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN,
+		.link_duplex = RTE_ETH_LINK_FULL_DUPLEX };
+	eth->dev_ops = &udp_ops;
+	eth->rx_queue_count = udp_ethdev_rx_queue_count;
+	eth->rx_pkt_burst = udp_rx_burst;
+	eth->tx_pkt_burst = udp_tx_burst;
+	rte_eth_dev_probing_finish(eth);
+	return 0;
+}
+
+static int
+udp_ethdev_remove(struct rte_vdev_device *vdev)
+{
+	struct rte_eth_dev *eth = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
+
+	if (eth == NULL)
+		return 0; /* closed already */
+	udp_ethdev_close(eth);
+	rte_eth_dev_release_port(eth);
+	return 0;
+}
+
+static struct rte_vdev_driver udp_driver = {
+	.probe = udp_ethdev_probe,
+	.remove = udp_ethdev_remove,
+};
+
+RTE_PMD_REGISTER_VDEV(net_udp, udp_driver);
+RTE_PMD_REGISTER_PARAM_STRING(net_udp, UDP_ARGS_TEXT);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Sockets with all that is told by the kernel beside a datagram: whom it was sent to, TOS, hop
+ * limit, options, fragments. What it must know is asked for; what only some kernels know is looked
+ * at when it comes.
+ *
+ * They are not connected: then the kernel numbers what it sends without fragments from 0 on, in
+ * each call (ip_select_ident_segs() of Linux).
+ */
+#include "udp_socket.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <rte_common.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+#ifndef IP_RECVFRAGSIZE
+#define IP_RECVFRAGSIZE 25
+#endif
+#ifndef IPV6_RECVFRAGSIZE
+#define IPV6_RECVFRAGSIZE 77
+#endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29
+#endif
+
+struct option {
+	int level, name, val;
+	bool must;          /**< there is no doing without it */
+	const char *reason; /**< of what must be */
+};
+
+static const struct option options4[] = {
+	{ IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, true, "no fragments" },
+	{ IPPROTO_IP, IP_PKTINFO, 1, true, "destinations of datagrams" },
+	{ IPPROTO_IP, IP_RECVTOS, 1, true, "TOS of datagrams" },
+	{ IPPROTO_IP, IP_RECVTTL, 1, true, "TTL of datagrams" },
+	{ IPPROTO_IP, IP_RECVOPTS, 1, false, NULL },
+	{ IPPROTO_IP, IP_RECVFRAGSIZE, 1, false, NULL },
+	{ IPPROTO_IP, IP_RECVERR, 1, false, NULL },
+	/* Who sends to groups has its own members served. */
+	{ IPPROTO_IP, IP_MULTICAST_LOOP, 0, false, NULL },
+};
+
+static const struct option options6[] = {
+	{ IPPROTO_IPV6, IPV6_V6ONLY, 1, true, "a socket of IPv6 alone" },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, true, "no fragments" },
+	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true, "destinations of datagrams" },
+	{ IPPROTO_IPV6, IPV6_RECVTCLASS, 1, true, "traffic classes of datagrams" },
+	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, true, "hop limits of datagrams" },
+	{ IPPROTO_IPV6, IPV6_DONTFRAG, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVERR, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0, false, NULL },
+	/* RoCE has no sum of UDP's, over IPv6 either (RFC 6936). */
+	{ IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, true, "datagrams without a checksum" },
+};
+
+static int
+udp_socket_set(int fd, int level, int name, int val)
+{
+	return setsockopt(fd, level, name, &val, sizeof(val)) == 0 ? 0 : -errno;
+}
+
+static int
+udp_socket_fail(char *error, size_t error_len, int err, const char *what)
+{
+	snprintf(error, error_len, "%s: %s", what, strerror(-err));
+	return err;
+}
+
+/* The forced one is for who may; else the kernel's limits hold. */
+static void
+udp_socket_buffers(int fd, uint32_t bytes)
+{
+	if (bytes == 0)
+		return;
+	if (udp_socket_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bytes) != 0)
+		udp_socket_set(fd, SOL_SOCKET, SO_RCVBUF, (int)bytes);
+	if (udp_socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bytes) != 0)
+		udp_socket_set(fd, SOL_SOCKET, SO_SNDBUF, (int)bytes);
+}
+
+static int
+udp_socket_options(
+	int fd, const struct option *options, size_t count, char *error, size_t error_len)
+{
+	for (size_t i = 0; i < count; i++) {
+		int err = udp_socket_set(fd, options[i].level, options[i].name, options[i].val);
+
+		if (err != 0 && options[i].must)
+			return udp_socket_fail(error, error_len, err, options[i].reason);
+	}
+	return 0;
+}
+
+static int
+udp_socket_bind(
+	int fd, enum udp_family family, const struct udp_args *args, char *error, size_t error_len)
+{
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(args->port) };
+	struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(args->port) };
+	const struct sockaddr *any = family == UDP_V4
+		? (const struct sockaddr *)(const void *)&any4
+		: (const struct sockaddr *)(const void *)&any6;
+	socklen_t len = family == UDP_V4 ? sizeof(any4) : sizeof(any6);
+
+	if (args->iface[0] != '\0' &&
+		setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, args->iface,
+			(socklen_t)strlen(args->iface)) != 0)
+		return udp_socket_fail(error, error_len, -errno, args->iface);
+	if (bind(fd, any, len) == 0)
+		return 0;
+	return udp_socket_fail(error, error_len, -errno,
+		errno == EADDRINUSE ? "the UDP port is taken" : "the UDP port");
+}
+
+/* @return the socket; -1: there is no such version here; else -errno, which is less */
+static int
+udp_socket_make(enum udp_family family)
+{
+	int fd = socket(family == UDP_V4 ? AF_INET : AF_INET6,
+		SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 || errno == EAFNOSUPPORT)
+		return fd;
+	return errno == EPERM ? -EACCES : -errno;
+}
+
+int
+udp_socket_claim(const struct udp_args *args, char *error, size_t error_len)
+{
+	int err = 0;
+
+	for (int i = 0; err == 0 && i < UDP_FAMILIES; i++) {
+		int fd = udp_socket_make((enum udp_family)i);
+
+		if (fd < -1)
+			return udp_socket_fail(error, error_len, fd, "a socket");
+		if (fd < 0)
+			continue;
+		if (i == UDP_V6)
+			udp_socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		err = udp_socket_bind(fd, (enum udp_family)i, args, error, error_len);
+		if (err == -EADDRNOTAVAIL)
+			err = 0;
+		close(fd);
+	}
+	return err;
+}
+
+static int
+udp_socket_prepare(int fd, enum udp_family family, const struct udp_args *args, uint16_t queue,
+	bool shared, char *error, size_t error_len)
+{
+	int err = family == UDP_V4
+		? udp_socket_options(fd, options4, RTE_DIM(options4), error, error_len)
+		: udp_socket_options(fd, options6, RTE_DIM(options6), error, error_len);
+
+	if (err == 0 && shared)
+		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (err != 0)
+		return err;
+	/* What comes to a group goes to all sockets of a port: once is enough. */
+	if (queue > 0 && family == UDP_V4)
+		udp_socket_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	if (queue > 0 && family == UDP_V6)
+		udp_socket_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+	udp_socket_buffers(fd, args->buffer_bytes);
+	return udp_socket_bind(fd, family, args, error, error_len);
+}
+
+static int
+udp_socket_watch(const struct udp_sockets *sockets, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(sockets->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+int
+udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16_t queue,
+	bool shared, char *error, size_t error_len)
+{
+	int err = 0;
+
+	*sockets = UDP_SOCKETS_NONE;
+	sockets->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (sockets->epoll < 0)
+		return udp_socket_fail(error, error_len, -errno, "epoll");
+	sockets->runs = sockets->gro = true;
+	for (int i = 0; err == 0 && i < UDP_FAMILIES; i++) {
+		int fd = udp_socket_make((enum udp_family)i);
+
+		if (fd < -1)
+			err = udp_socket_fail(error, error_len, fd, "a socket");
+		if (fd < 0)
+			continue;
+		err = udp_socket_prepare(
+			fd, (enum udp_family)i, args, queue, shared, error, error_len);
+		if (err == 0)
+			err = udp_socket_watch(sockets, fd);
+		/* A kernel may have IPv6 and be told not to use it. */
+		if (err != 0) {
+			close(fd);
+			err = err == -EADDRNOTAVAIL ? 0 : err;
+			continue;
+		}
+		sockets->fds[i] = fd;
+		sockets->runs &= udp_socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
+		sockets->gro &= args->gro && udp_socket_set(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
+	}
+	if (err == 0 && sockets->fds[UDP_V4] < 0 && sockets->fds[UDP_V6] < 0)
+		err = udp_socket_fail(error, error_len, -EAFNOSUPPORT, "neither IPv4 nor IPv6");
+	if (err != 0)
+		udp_socket_close(sockets);
+	return err;
+}
+
+void
+udp_socket_close(struct udp_sockets *sockets)
+{
+	for (int i = 0; i < UDP_FAMILIES; i++)
+		if (sockets->fds[i] >= 0)
+			close(sockets->fds[i]);
+	if (sockets->epoll >= 0)
+		close(sockets->epoll);
+	*sockets = UDP_SOCKETS_NONE;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The two sockets of a queue, one for each version of IP, which both directions share.
+ *
+ * Threads: opened and closed by who configures the device; used by the queue's.
+ */
+#ifndef UDP_SOCKET_H
+#define UDP_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "udp_args.h"
+
+/** Kernels of 2018 have them; headers may be older. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+enum udp_family {
+	UDP_V4,
+	UDP_V6,
+	UDP_FAMILIES, /**< how many there are */
+};
+
+/** Of one queue. */
+struct udp_sockets {
+	int fds[UDP_FAMILIES]; /**< -1: this machine does not have that version */
+	int epoll;             /**< readable while one of them is; -1: not open */
+	bool runs;             /**< the kernel takes several datagrams in a call */
+	bool gro;              /**< likewise, gives */
+};
+
+/** None is open. */
+#define UDP_SOCKETS_NONE ((struct udp_sockets){ .fds = { -1, -1 }, .epoll = -1 })
+
+/**
+ * Whether the port is nobody's: several queues share one, and so others could.
+ *
+ * @return 0 or -errno, with a sentence in error
+ */
+int
+udp_socket_claim(const struct udp_args *args, char *error, size_t error_len);
+
+/**
+ * Open those of a queue.
+ *
+ * @param queue   number of the queue: groups are received by the first alone
+ * @param shared  there are other queues
+ * @return 0 or -errno, with a sentence in error: nothing is open
+ */
+int
+udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16_t queue,
+	bool shared, char *error, size_t error_len);
+
+/** Close what is open. */
+void
+udp_socket_close(struct udp_sockets *sockets);
+
+#endif /* UDP_SOCKET_H */

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: net_udp drops and counts what it can't carry, goes on with the next, waits where the kernel
+ * has no room, and takes any argument or datagram. Method: frames and sockets of strangers who send
+ * what no peer would.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <rte_mempool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "udp_rig.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+/* A frame that is none of UDP's, in some way. */
+static struct rte_mbuf *
+make_bad(int how, uint32_t number)
+{
+	struct rte_mbuf *mbuf =
+		rig_make(&(struct rig_frame){ .v6 = how >= 8, .number = number, .size = 256 });
+	uint8_t *frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+
+	switch (how) {
+	case 0: /* ARP */
+		frame[13] = 6;
+		break;
+	case 1: /* a fragment */
+		frame[20] = 0x20;
+		break;
+	case 2:
+		frame[21] = 1;
+		break;
+	case 3: /* options */
+		frame[14] = 0x46;
+		break;
+	case 4: /* TCP */
+		frame[23] = 6;
+		break;
+	case 5: /* longer than it is */
+		frame[16] += 4;
+		break;
+	case 6: /* UDP and IP differ */
+		frame[39] ^= 4;
+		break;
+	case 7: /* cut within its headers */
+		rte_pktmbuf_trim(mbuf, (uint16_t)(rte_pktmbuf_data_len(mbuf) - 41));
+		break;
+	case 8: /* no version of IP */
+		frame[14] = 0x40;
+		break;
+	case 9: /* an extension header */
+		frame[20] = 44;
+		break;
+	case 10:
+		rte_pktmbuf_trim(mbuf, (uint16_t)(rte_pktmbuf_data_len(mbuf) - 13));
+		break;
+	}
+	return mbuf;
+}
+
+static void
+what_is_no_udp_is_dropped(void)
+{
+	struct rte_mbuf *mbufs[22], *got[22];
+
+	rig_open_two(",runs=all");
+	for (uint32_t i = 0; i < 11; i++) {
+		mbufs[2 * i] = rig_make(&(struct rig_frame){ .number = i, .size = 256 });
+		mbufs[2 * i + 1] = make_bad((int)i, i);
+	}
+	CU_ASSERT_TRUE(rig_send(rig_a, mbufs, 22));
+	CU_ASSERT_EQUAL(rig_receive(rig_b, got, 11), 11);
+	for (uint32_t i = 0; i < 11; i++)
+		CU_ASSERT_TRUE(rig_is(got[i], &(struct rig_frame){ .number = i, .size = 256 }));
+	rte_pktmbuf_free_bulk(got, 11);
+	CU_ASSERT_EQUAL(rig_count(rig_a, "tx_udp_invalid"), 11);
+	rig_close_two();
+}
+
+static void
+too_long_for_the_path(void)
+{
+	rig_mtu(1500);
+	rig_open_two(",runs=all");
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct rig_frame fits = { .v6 = v6, .size = 1024 };
+		struct rte_mbuf *mbufs[8];
+
+		for (int i = 0; i < 8; i++)
+			mbufs[i] = rig_make(&(struct rig_frame){ .v6 = v6, .size = 2048 });
+		CU_ASSERT_TRUE(rig_send(rig_a, mbufs, 8));
+		CU_ASSERT_EQUAL(rig_count(rig_a, "tx_udp_too_long"), v6 != 0 ? 16 : 8);
+		CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, fits, 40));
+	}
+	rig_close_two();
+	rig_mtu(65536);
+}
+
+/* An answer to one datagram is not the end of the next. */
+static void
+icmp_is_counted(void)
+{
+	struct rte_mbuf *mbuf;
+
+	rig_open_two("");
+	for (int i = 0; i < 5; i++) {
+		mbuf = rig_make(&(struct rig_frame){ .dport = 4999, .size = 64 });
+		CU_ASSERT_TRUE(rig_send(rig_a, &mbuf, 1));
+		CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, (struct rig_frame){ .size = 64 }, 1));
+		CU_ASSERT_TRUE(rig_pass(
+			rig_b, rig_a, (struct rig_frame){ .dport = RIG_A, .size = 64 }, 1));
+	}
+	CU_ASSERT_TRUE(rig_count(rig_a, "tx_udp_icmp") + rig_count(rig_a, "rx_udp_icmp") > 0);
+	CU_ASSERT_EQUAL(rig_count(rig_a, "tx_udp_refused"), 0);
+	rig_close_two();
+}
+
+/* Of an address that is not ours, or to where no way leads. */
+static void
+what_the_kernel_refuses(void)
+{
+	struct rte_mbuf *mbufs[4];
+
+	rig_open_two(",runs=all");
+	for (int i = 0; i < 4; i++) {
+		mbufs[i] = rig_make(&(struct rig_frame){ .size = 64 });
+		rte_pktmbuf_mtod(mbufs[i], uint8_t *)[26] = 9;
+	}
+	CU_ASSERT_TRUE(rig_send(rig_a, mbufs, 4));
+	CU_ASSERT_EQUAL(rig_count(rig_a, "tx_udp_refused"), 4);
+	CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, (struct rig_frame){ .v6 = true, .size = 64 }, 4));
+	rig_close_two();
+}
+
+/*
+ * A socket that is full takes no more, and what it did not take is not lost. The kernel keeps what
+ * is for a neighbour that does not answer.
+ */
+static void
+full_sockets_take_no_more(void)
+{
+	struct rte_mbuf *mbufs[200];
+	struct rte_eth_stats stats;
+	uint16_t sent;
+
+	if (system("ip link add rig0 type veth peer name rig1 && ip addr add 10.9.0.1/24 dev rig0 "
+		   "&& "
+		   "ip link set rig0 up && ip link set rig1 up") != 0) {
+		rcd_tap_skip("no veth");
+		return;
+	}
+	rig_a = rig_open("iface=rig0,buffer=5000,runs=all", 1);
+	CU_ASSERT_FATAL(rig_a >= 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		mbufs[i] = rig_make(&(struct rig_frame){ .number = i, .size = 1024 });
+		memcpy(rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 26), "\12\11\0\1\12\11\0\2", 8);
+	}
+	sent = rte_eth_tx_burst((uint16_t)rig_a, 0, mbufs, 200);
+	CU_ASSERT_TRUE(sent < 200);
+	CU_ASSERT_EQUAL(system("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:09 dev rig0"), 0);
+	CU_ASSERT_TRUE(rig_send(rig_a, mbufs + sent, (uint16_t)(200 - sent)));
+	CU_ASSERT_EQUAL(rte_eth_stats_get((uint16_t)rig_a, &stats), 0);
+	CU_ASSERT_EQUAL(stats.opackets, 200);
+	rig_close(rig_a);
+	CU_ASSERT_EQUAL(system("ip link del rig0"), 0);
+	CU_ASSERT_TRUE(rte_mempool_full(rig_pool));
+}
+
+/* Of a run, as a stranger sends it. */
+static void
+say_run(int fd, uint16_t port, size_t len, uint16_t size)
+{
+	static uint8_t bytes[65000];
+	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(size))] = { 0 };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct iovec iov = { bytes, len };
+	struct msghdr msg = { .msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = IPPROTO_UDP;
+	cmsg->cmsg_type = UDP_SEGMENT;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(cmsg), &size, sizeof(size));
+	CU_ASSERT_EQUAL(sendmsg(fd, &msg, 0), (ssize_t)len);
+}
+
+static void
+what_strangers_send(void)
+{
+	static const uint8_t no_operations[4] = { 1, 1, 1, 0 };
+	static uint8_t bytes[65000];
+	struct rte_mbuf *mbufs[512];
+	int fd = rig_socket(0), off = IP_PMTUDISC_DONT;
+	uint16_t got;
+
+	rig_open_two("");
+	/* Nothing; one byte; runs of one byte and of all sizes. */
+	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 0));
+	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 1));
+	say_run(fd, RIG_B, 64, 1);
+	say_run(fd, RIG_B, 63, 2);
+	say_run(fd, RIG_B, 60000, 1000);
+	got = rig_receive(rig_b, mbufs, 1 + 1 + 64 + 32 + 60);
+	CU_ASSERT_EQUAL(got, 158);
+	for (uint16_t i = 0; i < got; i++)
+		CU_ASSERT_EQUAL(rte_pktmbuf_data_len(mbufs[i]),
+			42 +
+				(i < 2                    ? i
+						: i < 66  ? 1
+						: i < 97  ? 2
+						: i == 97 ? 1
+							  : 1000));
+	rte_pktmbuf_free_bulk(mbufs, got);
+	/* Longer than a buffer, alone and in a run. */
+	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 60000));
+	say_run(fd, RIG_B, 60000, 5000);
+	/* With options; in fragments. */
+	setsockopt(fd, IPPROTO_IP, IP_OPTIONS, no_operations, sizeof(no_operations));
+	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 100));
+	setsockopt(fd, IPPROTO_IP, IP_OPTIONS, NULL, 0);
+	rig_mtu(1500);
+	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &off, sizeof(off));
+	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 4000));
+	rig_mtu(65536);
+	/* And then one of ours. */
+	CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, (struct rig_frame){ .size = 64 }, 1));
+	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_too_long"), 1 + 12);
+	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_options"), 1);
+	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_fragments"), 1);
+	close(fd);
+	rig_close_two();
+}
+
+/* Without buffers a run is lost in part, and counted; the next one comes. */
+static void
+no_buffers(void)
+{
+	static struct rte_mbuf *held[4096];
+	struct rte_eth_stats stats;
+	struct rte_mbuf *mbufs[32];
+	uint32_t count = 0;
+
+	rig_open_two(",runs=all");
+	for (uint32_t i = 0; i < 32; i++)
+		mbufs[i] = rig_make(&(struct rig_frame){ .number = i, .size = 1024 });
+	while ((held[count] = rte_pktmbuf_alloc(rig_pool)) != NULL)
+		count++;
+	/* What they were in is free again, and taken. */
+	CU_ASSERT_TRUE(rig_send(rig_a, mbufs, 32));
+	while (count < RTE_DIM(held) && (held[count] = rte_pktmbuf_alloc(rig_pool)) != NULL)
+		count++;
+	for (int i = 0; i < 10; i++)
+		CU_ASSERT_EQUAL(rte_eth_rx_burst((uint16_t)rig_b, 0, mbufs, 32), 0);
+	CU_ASSERT_EQUAL(rte_eth_stats_get((uint16_t)rig_b, &stats), 0);
+	CU_ASSERT_EQUAL(stats.rx_nombuf, 32);
+	rte_pktmbuf_free_bulk(held, count);
+	CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, (struct rig_frame){ .size = 1024 }, 32));
+	rig_close_two();
+}
+
+/* A port is one device's, of several queues as of one; others' sockets are in the way, too. */
+static void
+ports_have_one_owner(void)
+{
+	static const uint16_t queues[] = { 1, 3 };
+	int fd;
+
+	for (size_t i = 0; i < RTE_DIM(queues); i++) {
+		for (size_t k = 0; k < RTE_DIM(queues); k++) {
+			rig_a = rig_open("", queues[i]);
+			CU_ASSERT_TRUE(rig_a >= 0);
+			CU_ASSERT_EQUAL(rig_open("", queues[k]), -EADDRINUSE);
+			rig_close(rig_a);
+		}
+		fd = rig_socket(RIG_A);
+		CU_ASSERT_EQUAL(rig_open("", queues[i]), -EADDRINUSE);
+		close(fd);
+	}
+	CU_ASSERT_TRUE(rte_mempool_full(rig_pool));
+}
+
+static void
+arguments(void)
+{
+	static const char *const bad[] = { "port=0", "port=65536", "port=x", "runs=some", "gro=2",
+		"icrc=", "buffer=-1", "iface=", "iface=a_name_of_16_char", "iface=none0", "what=1",
+		"buffer=9999999999" };
+
+	for (size_t i = 0; i < RTE_DIM(bad); i++)
+		CU_ASSERT_TRUE(rig_open(bad[i], 1) < 0);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(what_is_no_udp_is_dropped),
+		RCD_TEST(too_long_for_the_path),
+		RCD_TEST(icmp_is_counted),
+		RCD_TEST(what_the_kernel_refuses),
+		RCD_TEST(full_sockets_take_no_more),
+		RCD_TEST(what_strangers_send),
+		RCD_TEST(no_buffers),
+		RCD_TEST(ports_have_one_owner),
+		RCD_TEST(arguments),
+	};
+	const char *reason = rig_begin();
+
+	if (reason != NULL) {
+		printf("1..0 # SKIP %s\n", reason);
+		return 0;
+	}
+	return rcd_tap_run("udp_edges", tests, RTE_DIM(tests));
+}
