@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "udp_rig.h"
@@ -176,9 +177,8 @@ full_sockets_take_no_more(void)
 
 /* Of a run, as a stranger sends it. */
 static void
-say_run(int fd, uint16_t port, size_t len, uint16_t size)
+say_run(int fd, uint16_t port, void *bytes, size_t len, uint16_t size)
 {
-	static uint8_t bytes[65000];
 	_Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(size))] = { 0 };
 	struct sockaddr_in to = { .sin_family = AF_INET,
 		.sin_port = htons(port),
@@ -212,9 +212,9 @@ what_strangers_send(void)
 	/* Nothing; one byte; runs of one byte and of all sizes. */
 	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 0));
 	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 1));
-	say_run(fd, RIG_B, 64, 1);
-	say_run(fd, RIG_B, 63, 2);
-	say_run(fd, RIG_B, 60000, 1000);
+	say_run(fd, RIG_B, bytes, 64, 1);
+	say_run(fd, RIG_B, bytes, 63, 2);
+	say_run(fd, RIG_B, bytes, 60000, 1000);
 	got = rig_receive(rig_b, mbufs, 1 + 1 + 64 + 32 + 60);
 	CU_ASSERT_EQUAL(got, 158);
 	for (uint16_t i = 0; i < got; i++)
@@ -228,7 +228,7 @@ what_strangers_send(void)
 	rte_pktmbuf_free_bulk(mbufs, got);
 	/* Longer than a buffer, alone and in a run. */
 	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 60000));
-	say_run(fd, RIG_B, 60000, 5000);
+	say_run(fd, RIG_B, bytes, 60000, 5000);
 	/* With options; in fragments. */
 	setsockopt(fd, IPPROTO_IP, IP_OPTIONS, no_operations, sizeof(no_operations));
 	CU_ASSERT_TRUE(rig_say(fd, RIG_B, bytes, 100));
@@ -242,6 +242,72 @@ what_strangers_send(void)
 	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_too_long"), 1 + 12);
 	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_options"), 1);
 	CU_ASSERT_EQUAL(rig_count(rig_b, "rx_udp_fragments"), 1);
+	close(fd);
+	rig_close_two();
+}
+
+/* Where the next datagram of a stream of bytes begins, and how long it is. */
+struct stream {
+	uint32_t at;
+	uint16_t lens[8192];
+	uint32_t first, count;
+};
+
+static uint8_t
+stream_byte(uint32_t at)
+{
+	return (uint8_t)(at * 2654435761u >> 11);
+}
+
+/* A run of any size and length, or a datagram alone; the kernel takes 64 of them in one. */
+static void
+say_some(int fd, struct stream *stream, uint32_t said)
+{
+	static uint8_t bytes[65000];
+	uint16_t size = (uint16_t)(1 + (uint32_t)rand() % (rand() % 2 == 0 ? 100 : 4300));
+	uint32_t most = RTE_MIN(64u * size, (uint32_t)sizeof(bytes));
+	uint32_t len = 1 + (uint32_t)rand() % most;
+
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = stream_byte(said + i);
+	for (uint32_t i = 0; i < len; i += size)
+		stream->lens[stream->count++] = (uint16_t)RTE_MIN(size, len - i);
+	say_run(fd, RIG_B, bytes, len, size);
+}
+
+/* Whatever a peer puts into a call, and however long: each datagram is what was sent. */
+static void
+mixed_runs(void)
+{
+	static struct stream stream;
+	int fd = rig_socket(0);
+	unsigned int seed = (unsigned int)time(NULL);
+	uint32_t wrong = 0;
+
+	printf("# seed %u\n", seed);
+	srand(seed);
+	rig_open_two("");
+	for (int i = 0; i < 3000 && wrong == 0; i++) {
+		struct rte_mbuf *mbufs[64];
+		uint16_t got;
+
+		stream.first = stream.count = 0;
+		say_some(fd, &stream, stream.at);
+		while (stream.first < stream.count) {
+			got = rig_receive(rig_b, mbufs, RTE_MIN(64u, stream.count - stream.first));
+			CU_ASSERT_TRUE_FATAL(got > 0);
+			for (uint16_t k = 0; k < got; k++) {
+				const uint8_t *data = rte_pktmbuf_mtod(mbufs[k], uint8_t *) + 42;
+				uint16_t len = stream.lens[stream.first++];
+
+				wrong += rte_pktmbuf_data_len(mbufs[k]) != 42 + len;
+				for (uint32_t byte = 0; byte < len; byte++)
+					wrong += data[byte] != stream_byte(stream.at++);
+			}
+			rte_pktmbuf_free_bulk(mbufs, got);
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
 	close(fd);
 	rig_close_two();
 }
@@ -315,6 +381,7 @@ main(void)
 		RCD_TEST(what_the_kernel_refuses),
 		RCD_TEST(full_sockets_take_no_more),
 		RCD_TEST(what_strangers_send),
+		RCD_TEST(mixed_runs),
 		RCD_TEST(no_buffers),
 		RCD_TEST(ports_have_one_owner),
 		RCD_TEST(arguments),

@@ -2,7 +2,8 @@
 """Engines and ends for the system tests: an unmodified program runs as server on one end and as
 client on the other. A test's first two arguments are rocaded and the drop-in libibverbs; a third
 one, veth, asks for two engines in network namespaces of their own, joined by a veth pair with jumbo
-frames, in place of one engine with the embedded wire."""
+frames, in place of one engine with the embedded wire; udp, for the same by the kernel's sockets, of
+an ordinary user without any capability."""
 import concurrent.futures
 import contextlib
 import itertools
@@ -68,7 +69,9 @@ class Ends(list):
             raise tap.Skip('no engines')
 
 
-VETH = sys.argv[3:4] == ['veth']
+VETH = sys.argv[3:4] in (['veth'], ['udp'])
+UDP = sys.argv[3:4] == ['udp']
+NOBODY = 65534
 ADDRESS4 = '192.168.1.{}' if VETH else '10.77.0.{}'
 ADDRESS6 = 'fd01::{}' if VETH else 'fd77::{}'
 ENDS = Ends()
@@ -258,6 +261,27 @@ def stop():
         tap.equal(done.returncode, 0, done.stderr)
 
 
+AS_NOBODY = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups',
+             '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs']
+
+
+def yield_to_nobody():
+    """What the engines of an ordinary user read, and where they write."""
+    os.chmod(FOLDER, 0o755)
+    os.chown(f'{FOLDER}/run', NOBODY, NOBODY)
+    if run(*AS_NOBODY, 'test', '-x', ROCADED).returncode:
+        raise tap.Skip(f'nobody can not run {ROCADED}')
+
+
+def has_no_rights(pid):
+    """Not a capability, and no user's but nobody's."""
+    status = pathlib.Path(f'/proc/{pid}/status').read_text(encoding='utf-8')
+    words = dict(line.split(':', 1) for line in status.splitlines())
+    tap.equal([int(words[f'Cap{kind}'], 16) for kind in ('Inh', 'Prm', 'Eff', 'Bnd', 'Amb')],
+              [0] * 5, status)
+    tap.equal(words['Uid'].split(), [str(NOBODY)] * 4, status)
+
+
 def veth_ends(stack, more):
     """Two namespaces joined by a veth pair, an engine in each, with more lines for its device."""
     if os.geteuid() != 0:
@@ -281,15 +305,17 @@ def veth_ends(stack, more):
         run('ip', '-n', space, 'link', 'set', dev, 'mtu', '9000', 'up')
         run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
         run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
+    if UDP:
+        yield_to_nobody()
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):
-        socket = f'{FOLDER}/{space}.sock'
+        socket = f'{FOLDER}/run/{space}.sock'
         config = pathlib.Path(FOLDER) / f'{space}.conf'
-        config.write_text(f'[engine]\nsocket = {socket}\n[device rxe_{dev}]\ntype = netdev\n'
-                          f'netdev = {dev}\n{more}')
+        config.write_text(f'[engine]\nsocket = {socket}\n[device rxe_{dev}]\n'
+                          f'type = {"udp" if UDP else "netdev"}\nnetdev = {dev}\n{more}')
         env = {**ENV, 'ROCADE_SOCKET': socket}
-        command = ['ip', 'netns', 'exec', space, ROCADED, '--file-prefix', space, '--no-huge',
-                   '-m', '256', '--no-telemetry', '--', '--config', str(config),
-                   *confine.OPTIONS]
+        command = ['ip', 'netns', 'exec', space, *(AS_NOBODY if UDP else []), ROCADED,
+                   '--file-prefix', space, '--no-huge', '-m', '256', '--no-telemetry', '--',
+                   '--config', str(config), *confine.OPTIONS]
         bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
@@ -305,5 +331,7 @@ def veth_ends(stack, more):
             if run(str(ROCADE), 'engine', env=env).returncode == 0:
                 break
             time.sleep(0.05)
+        if UDP:
+            has_no_rights(engine.pid)
         ends.append(End(f'rxe_{dev}', env, space, f'192.168.1.{number}', dev))
     return ends

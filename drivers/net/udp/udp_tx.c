@@ -110,10 +110,13 @@ udp_tx_may_run(const struct udp_txq *txq, const struct udp_flow *flow)
 static bool
 udp_tx_joins(const struct udp_txq *txq, const struct batch *batch, const struct udp_frame *frame)
 {
-	const struct call *last = &batch->calls[batch->call_count - 1];
+	const struct call *last;
 
-	return batch->call_count > 0 && !last->closed && last->count < UDP_RUN_MAX &&
-		frame->len <= last->size && frame->len > 0 && last->len + frame->len <= RUN_BYTES &&
+	if (batch->call_count == 0)
+		return false;
+	last = &batch->calls[batch->call_count - 1];
+	return !last->closed && last->count < UDP_RUN_MAX && frame->len <= last->size &&
+		frame->len > 0 && last->len + frame->len <= RUN_BYTES &&
 		udp_flow_same(&last->flow, &frame->flow) && udp_tx_may_run(txq, &frame->flow);
 }
 
