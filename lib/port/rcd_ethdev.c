@@ -342,6 +342,22 @@ rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 }
 
 void
+rcd_ethdev_follow_mac(const struct rcd_dev *dev, const uint8_t *mac)
+{
+	struct rte_ether_addr addr;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return;
+	memcpy(addr.addr_bytes, mac, RCD_MAC_LEN);
+	err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &addr);
+	if (err != 0)
+		RCD_LOG(WARNING, "%s: its port does not take another MAC: %s", dev->conf.name,
+			strerror(-err));
+}
+
+void
 rcd_ethdev_reset(struct rcd_dev *dev)
 {
 	struct rte_ether_addr mac;
