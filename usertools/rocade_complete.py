@@ -22,7 +22,7 @@ import rocade_node
 GRAMMAR = {
     'link': ('show [LINK]',
              'add NAME type wire peer NAME [KEY VALUE]...',
-             'add NAME type netdev [netdev] DEV [KEY VALUE]...',
+             'add NAME type netdev|udp [netdev] DEV [KEY VALUE]...',
              'add NAME type port [devargs] DEVARGS [KEY VALUE]...',
              'del LINK',
              'set LINK up|down',
@@ -39,14 +39,14 @@ GRAMMAR = {
              'prepare [NIC...]',
              'bind NIC...',
              'unbind NIC...'),
-    'run': ('[--engine [netdev:NAME]] -- COMMAND [ARGUMENT...]',),
+    'run': ('[--engine [netdev:NAME|udp:NAME]] -- COMMAND [ARGUMENT...]',),
 }
 
 # Keys of a link, with what each may be, and those that can be set while it is there: what
 # lib/port/rcd_link_key.def has, which a test compares.
 LINK_KEYS = {
-    'type': 'wire|netdev|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
-    'mode': 'auto|xdp|packet', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
+    'type': 'wire|netdev|udp|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
+    'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'state': 'up|down',
 }
@@ -54,7 +54,7 @@ LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 's
 # Elements of the grammar that stand for a key: there is no other word.
 KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}
 # The key that says what each type is attached to.
-LINK_TARGETS = {'wire': 'peer', 'netdev': 'netdev', 'port': 'devargs'}
+LINK_TARGETS = {'wire': 'peer', 'netdev': 'netdev', 'udp': 'netdev', 'port': 'devargs'}
 
 # In help, what an option wants: names of files, or keys of the daemon's configuration.
 FILES = ('FILE', 'PATH', 'FOLDER')
@@ -196,7 +196,7 @@ class Rocade:
             if self.words[first] in ('--', '--engine') and '--' in self.words[first:last]:
                 return [f':command {self.words.index("--", first) + 1}']
             if self.words[first] == '--engine' and first < last:
-                return ['--', 'netdev:']
+                return ['--', 'netdev:', 'udp:']
             return [f':command {first}'] + (['--', '--engine'] if first == last else [])
         if self.words[-1].startswith('-'):
             return list(parser._option_string_actions)

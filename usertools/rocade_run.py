@@ -82,10 +82,12 @@ def configure(kind, folder):
     what, _, name = kind.partition(':')
     if kind == 'wire':
         return None
-    if what != 'netdev' or not re.fullmatch('[!-.0-~]{1,15}', name):
-        raise Failure(f'--engine {kind}: wire, or netdev:NAME')
+    # By UDP an address may stand for the name.
+    form = {'netdev': '[!-.0-~]{1,15}', 'udp': '[!-.0-~]{1,45}'}.get(what)
+    if form is None or not re.fullmatch(form, name):
+        raise Failure(f'--engine {kind}: wire, netdev:NAME or udp:NAME')
     path = folder / 'rocaded.conf'
-    path.write_text(f'[engine]\n[device roce0]\ntype = netdev\nnetdev = {name}\n',
+    path.write_text(f'[engine]\n[device roce0]\ntype = {what}\nnetdev = {name}\n',
                     encoding='utf-8')
     return str(path)
 

@@ -47,19 +47,21 @@ hmcast_change_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return err;
 }
 
-/* @return NULL: no memory */
-static struct rcd_mcast_membership *
-hmcast_begin(struct rcd_dev *dev, const struct rcd_gid *group)
+/* @param begun  set to NULL, unless it returns 0 */
+static int
+hmcast_begin(struct rcd_dev *dev, const struct rcd_gid *group, struct rcd_mcast_membership **begun)
 {
 	struct rcd_mcast_membership *membership = malloc(sizeof(*membership));
+	int err = membership != NULL ? rcd_groups_join(dev, group) : -ENOMEM;
 
-	if (membership == NULL)
-		return NULL;
+	*begun = NULL;
+	if (err != 0) {
+		free(membership);
+		return err;
+	}
 	membership->group = *group;
-	if (rcd_groups_join(dev, group) == 0)
-		return membership;
-	free(membership);
-	return NULL;
+	*begun = membership;
+	return 0;
 }
 
 static void
@@ -103,10 +105,9 @@ hmcast_attach(struct rcd_context *context, struct mcast *mcast)
 
 	if (err != 0)
 		return err;
-	membership = hmcast_begin(context->dev, &mcast->group);
-	err = membership != NULL
-		? rcd_lcore_call(context->client.lcore, hmcast_change_on_lcore, mcast)
-		: -ENOMEM;
+	err = hmcast_begin(context->dev, &mcast->group, &membership);
+	if (err == 0)
+		err = rcd_lcore_call(context->client.lcore, hmcast_change_on_lcore, mcast);
 	if (err == 0 && !mcast->had) {
 		membership->next = mcast->hqp->memberships;
 		mcast->hqp->memberships = membership;

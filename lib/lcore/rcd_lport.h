@@ -53,6 +53,8 @@ struct rcd_lport {
 	bool answers;  /**< the engine owns the addresses: it answers ARP, ND and echo */
 	bool wire;     /**< an end of an embedded wire */
 	bool impaired; /**< its port keeps packets for later, whoever sends */
+	/** Flag of mbufs whose IPv4 identification is not known; 0: there is none. */
+	uint64_t any_id;
 	/**
 	 * Its port works out checksums of TCP and UDP. The control thread stores it while the
 	 * port is paused; lcores and the carrier load it, relaxed: what the carrier asked for is

@@ -337,6 +337,37 @@ rx_frames(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbu
 }
 
 /*
+ * Packets whose ICRC may be wrong only because the port does not show their identification. Out of
+ * line: ports that have such are slow, and there are few of other ports whose ICRC is wrong.
+ */
+static __rte_noinline void
+rx_try_any_id(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
+	uint32_t first, uint32_t end)
+{
+	for (uint32_t i = first; i < end; i++) {
+		if (lcore->verdicts[i] != RCD_VERDICT_ICRC ||
+			(mbufs[i]->ol_flags & lport->any_id) == 0 ||
+			!rcd_pkt_icrc_any_id(&lcore->pkts[i]))
+			continue;
+		lcore->verdicts[i] = RCD_VERDICT_OK;
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_ANY_ID, 1);
+	}
+}
+
+/* The next packets of a burst, a few at a time. */
+static __rte_always_inline void
+rx_check(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
+	uint32_t first, uint32_t count)
+{
+	uint32_t group = RTE_MIN(count - first, (uint32_t)ICRC_GROUP);
+
+	if (unlikely(rcd_pkt_icrc_check_burst(
+			     lcore->pkts + first, lcore->verdicts + first, group) != group) &&
+		lport->any_id != 0)
+		rx_try_any_id(lcore, lport, mbufs, first, first + group);
+}
+
+/*
  * A burst of one device. Handed packets were parsed, checked and counted by another lcore;
  * packets of our own making need no check.
  *
@@ -358,8 +389,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 
 		if (i % ICRC_GROUP == 0 && !looped && !handed) {
 			rcd_stage_enter(lcore, RCD_STAGE_RX);
-			rcd_pkt_icrc_check_burst(lcore->pkts + i, lcore->verdicts + i,
-				RTE_MIN(count - i, (uint32_t)ICRC_GROUP));
+			rx_check(lcore, lport, mbufs, i, count);
 			rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 		}
 		if (i + PREFETCH < count && lcore->verdicts[i + PREFETCH] == RCD_VERDICT_OK)

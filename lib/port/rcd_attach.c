@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -247,8 +248,9 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	int err = rcd_netlink_sync(dev);
 
+	/* By UDP, the driver's sockets have the port. */
 	if (err == 0)
-		return attach_hold_port(dev, error, error_len);
+		return rcd_dev_is_udp(dev) ? 0 : attach_hold_port(dev, error, error_len);
 	attach_say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
 		rcd_dev_conf_netdev(&dev->conf), strerror(-err));
 	return err;
@@ -257,10 +259,11 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 static int
 attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	dev->ifindex = if_nametoindex(dev->conf.target);
+	dev->ifindex = rcd_netlink_find(dev);
 	if (dev->ifindex == 0) {
-		attach_say(error, error_len, "%s: there is no netdev %s", dev->conf.name,
-			dev->conf.target);
+		attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
+			dev->conf.target,
+			rcd_dev_is_udp(dev) ? ", and none with this address" : "");
 		return -ENODEV;
 	}
 	return attach_follow_netdev(dev, error, error_len);
@@ -329,6 +332,29 @@ attach_wants_xdp(const struct rcd_dev *dev)
 		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
 }
 
+static int
+attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	char args[sizeof(dev->conf.target) + 8];
+	struct rte_devargs known = { .bus = NULL };
+	int err = rte_devargs_parse(&known, "net_udp");
+
+	free(known.data);
+	if (err != 0) {
+		attach_say(error, error_len,
+			"%s: this build has no net_udp (usertools/rocade-driver-sdk.sh)",
+			dev->conf.name);
+		return -ENOTSUP;
+	}
+	snprintf(args, sizeof(args), "iface=%s", dev->conf.target);
+	err = attach_probe(dev, "net_udp", args);
+	if (err == 0)
+		return attach_start_port(dev, error, error_len);
+	attach_say(error, error_len, "%s: net_udp does not take %s: %s", dev->conf.name,
+		dev->conf.target, strerror(-err));
+	return err;
+}
+
 /* A port on the netdev by the first driver that works. */
 static int
 attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
@@ -336,6 +362,8 @@ attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	uint32_t mtu = dev->mtu;
 	int err = -ENOTSUP;
 
+	if (rcd_dev_is_udp(dev))
+		return attach_open_udp(dev, error, error_len);
 	if (attach_wants_xdp(dev)) {
 		dev->mtu_max = XDP_MTU_MAX;
 		err = rcd_xdp_begin(dev);

@@ -51,6 +51,13 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
 	return other == dev || (rcd_dev_knows(dev, other) && !dev->conf.no_shortcut);
 }
 
+bool
+rcd_dev_is_udp(const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mode == RCD_NETDEV_UDP;
+}
+
 struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
 {

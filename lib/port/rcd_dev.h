@@ -46,7 +46,8 @@ struct rcd_dev {
 	struct rcd_groups groups;  /**< that its port hears */
 	struct rcd_vlans vlans;
 	struct rcd_steer steer; /**< which of the port's queues gets what */
-	int hold[2];            /**< sockets that hold port 4791; -1: none */
+	/** Sockets that hold port 4791; by UDP, those that are in groups. -1: none */
+	int hold[2];
 	/** Of its own, where the driver wants that; NULL: that of its node. */
 	struct rte_mempool *pool;
 	uint32_t mtu_max;  /**< that the driver can do, whatever the netdev has; 0: any */
@@ -93,6 +94,13 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other);
 /** What a next hop on the link of a device is found by. Any thread that knows the device. */
 struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);
+
+/**
+ * Whether the kernel sends and receives its packets, by UDP sockets: it finds the way and the
+ * neighbour by itself.
+ */
+bool
+rcd_dev_is_udp(const struct rcd_dev *dev);
 
 /** Tell all clients of a device. @param type  enum rcd_event */
 void

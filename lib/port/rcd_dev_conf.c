@@ -99,11 +99,15 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr)
 static const char *
 dev_conf_type(struct rcd_dev_conf *conf, const char *val)
 {
-	int index = rcd_text_find(attach_names, 3, val);
+	bool udp = strcmp(val, "udp") == 0;
+	int index = udp ? RCD_ATTACH_NETDEV : rcd_text_find(attach_names, 3, val);
 
 	if (index < 0)
-		return "one of wire, netdev, port";
+		return "one of wire, netdev, udp, port";
 	conf->attach = (enum rcd_attach_type)index;
+	conf->udp = udp;
+	if ((conf->given & 1u << RCD_LINK_KEY_MODE) == 0)
+		conf->mode = udp ? RCD_NETDEV_UDP : RCD_NETDEV_AUTO;
 	return NULL;
 }
 
@@ -141,11 +145,11 @@ dev_conf_kernel(struct rcd_dev_conf *conf, const char *val)
 static const char *
 dev_conf_mode(struct rcd_dev_conf *conf, const char *val)
 {
-	static const char *const names[] = { "auto", "xdp", "packet" };
-	int index = rcd_text_find(names, 3, val);
+	static const char *const names[] = { "auto", "xdp", "packet", "udp" };
+	int index = rcd_text_find(names, 4, val);
 
 	if (index < 0)
-		return "one of auto, xdp, packet";
+		return "one of auto, xdp, packet, udp";
 	conf->mode = (enum rcd_netdev_mode)index;
 	return NULL;
 }
@@ -399,6 +403,11 @@ rcd_dev_conf_check(
 			continue;
 		snprintf(error, error_len, "%s: with kernel %s, it has the kernel's",
 			link_keys[i].name, conf->kernel);
+		return -EINVAL;
+	}
+	if (conf->udp && conf->mode != RCD_NETDEV_UDP) {
+		*key = RCD_LINK_KEY_MODE;
+		snprintf(error, error_len, "mode: a link of type udp has no other than udp");
 		return -EINVAL;
 	}
 	if (conf->target[0] != '\0')

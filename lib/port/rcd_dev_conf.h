@@ -42,6 +42,7 @@ enum rcd_netdev_mode {
 	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
 	RCD_NETDEV_XDP,  /**< net_af_xdp, which takes RoCE alone */
 	RCD_NETDEV_PACKET, /**< net_af_packet, beside the kernel */
+	RCD_NETDEV_UDP,    /**< net_udp: the kernel sends and receives, by UDP sockets */
 };
 
 /** PAUSE frames of a port. */
@@ -75,7 +76,8 @@ struct rcd_dev_conf {
 	enum rcd_attach_type attach; /**< what target is */
 	char target
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
-	enum rcd_netdev_mode mode; /**< of a netdev */
+	enum rcd_netdev_mode mode; /**< of a netdev; by UDP the target may be its address */
+	bool udp;                  /**< said by its type: no other mode goes with it */
 	enum rcd_pause pause;      /**< of a port */
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */

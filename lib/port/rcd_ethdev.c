@@ -12,6 +12,7 @@
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_ip.h>
+#include <rte_mbuf_dyn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 #include "rcd_lcores.h"
 #include "rcd_log.h"
 #include "rcd_lport.h"
+#include "rcd_mbuf_flag.h"
 #include "rcd_pause.h"
 #include "rcd_ports.h"
 #include "rcd_steer.h"
@@ -224,6 +226,15 @@ ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **wh
 	return err;
 }
 
+/* Of any port: who has the flag may be behind another, as behind net_impair. */
+static uint64_t
+ethdev_any_id(void)
+{
+	int bit = rte_mbuf_dynflag_lookup(RCD_MBUF_FLAG_ANY_ID, NULL);
+
+	return bit >= 0 ? UINT64_C(1) << bit : 0;
+}
+
 int
 rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -239,6 +250,7 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	}
 	dev->started = true;
+	dev->lport.any_id = ethdev_any_id();
 	rcd_groups_tell(dev);
 	err = rcd_pause_tell(dev, dev->conf.pause);
 	if (err != 0) {
@@ -327,6 +339,22 @@ rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 	}
 	ethdev_resume(dev, started);
 	return started != 0 ? started : err;
+}
+
+void
+rcd_ethdev_follow_mac(const struct rcd_dev *dev, const uint8_t *mac)
+{
+	struct rte_ether_addr addr;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (memcmp(dev->mac, mac, RCD_MAC_LEN) == 0)
+		return;
+	memcpy(addr.addr_bytes, mac, RCD_MAC_LEN);
+	err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &addr);
+	if (err != 0)
+		RCD_LOG(WARNING, "%s: its port does not take another MAC: %s", dev->conf.name,
+			strerror(-err));
 }
 
 void

@@ -45,6 +45,10 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len);
 int
 rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu);
 
+/** Another MAC of a netdev: give it to the port of a started device, which is to have the same. */
+void
+rcd_ethdev_follow_mac(const struct rcd_dev *dev, const uint8_t *mac);
+
 /**
  * What a driver asks for whose device was reset (RTE_ETH_EVENT_INTR_RESET): all is set up anew.
  * A device whose port does not come back is to be given up; one that does may have another MTU

@@ -49,6 +49,7 @@ rcd_groups_fini(struct rcd_groups *groups)
 {
 	RCD_ON_CONTROL();
 	rcd_joined_fini(&groups->joined);
+	rcd_memberships_fini(&groups->udp);
 	rcd_kgroups_fini(&groups->kernels);
 }
 
@@ -302,7 +303,8 @@ rcd_groups_tell(struct rcd_dev *dev)
 	struct rcd_groups *groups = &dev->groups;
 
 	RCD_ON_CONTROL();
-	if (dev->lport.wire)
+	/* The kernel's sockets have no list: they get what is joined. */
+	if (dev->lport.wire || rcd_dev_is_udp(dev))
 		return;
 	groups->heard.count = groups->room = 0;
 	if (groups->promiscuous)
@@ -351,8 +353,17 @@ rcd_groups_look(struct rcd_dev *dev)
 int
 rcd_groups_join(struct rcd_dev *dev, const struct rcd_gid *group)
 {
+	struct rcd_groups *groups = &dev->groups;
+	int err;
+
 	RCD_ON_CONTROL();
-	return rcd_joined_add(&dev->groups.joined, group);
+	err = rcd_joined_add(&groups->joined, group);
+	if (err != 0 || !rcd_dev_is_udp(dev))
+		return err;
+	err = rcd_memberships_add(&groups->udp, dev->hold, dev->ifindex, group);
+	if (err != 0)
+		rcd_joined_del(&groups->joined, group);
+	return err;
 }
 
 void
@@ -360,6 +371,8 @@ rcd_groups_leave(struct rcd_dev *dev, const struct rcd_gid *group)
 {
 	RCD_ON_CONTROL();
 	rcd_joined_del(&dev->groups.joined, group);
+	if (rcd_dev_is_udp(dev))
+		rcd_memberships_del(&dev->groups.udp, dev->hold, dev->ifindex, group);
 }
 
 int

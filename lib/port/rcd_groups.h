@@ -17,6 +17,7 @@
 #include "rcd_eth.h"
 #include "rcd_joined.h"
 #include "rcd_kgroups.h"
+#include "rcd_memberships.h"
 
 /** More of them are heard by hearing all; NICs have places for fewer. */
 #define RCD_GROUPS_MAX 512
@@ -55,6 +56,7 @@ struct rcd_groups {
 	struct rcd_groups_list wanted; /**< what matters most first; as the port was asked last */
 	struct rcd_groups_list heard;  /**< that it took, of a list */
 	struct rcd_joined joined;      /**< by queue pairs */
+	struct rcd_memberships udp;    /**< likewise, of a device by UDP: the kernel's to hear */
 	struct rcd_kgroups kernels;    /**< by the kernel, on its netdev */
 };
 
@@ -85,7 +87,11 @@ rcd_groups_look(struct rcd_dev *dev);
 bool
 rcd_groups_matter(const struct rcd_dev *dev);
 
-/** A queue pair joins a group: for rcd_groups_follow(). @return 0 or -ENOMEM */
+/**
+ * A queue pair joins a group: for rcd_groups_follow().
+ *
+ * @return 0 or -ENOMEM; by UDP, as rcd_memberships_add()
+ */
 int
 rcd_groups_join(struct rcd_dev *dev, const struct rcd_gid *group);
 

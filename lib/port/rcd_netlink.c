@@ -13,12 +13,14 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
+#include "rcd_ethdev.h"
 #include "rcd_groups.h"
 #include "rcd_hop.h"
 #include "rcd_log.h"
@@ -75,6 +77,23 @@ rcd_netlink_close(struct rcd_netlink *netlink)
 	free(netlink);
 }
 
+uint32_t
+rcd_netlink_find(struct rcd_dev *dev)
+{
+	uint32_t ifindex = if_nametoindex(dev->conf.target);
+	struct rcd_addr addr = { .vlan_id = 0 };
+	char name[IF_NAMESIZE];
+
+	RCD_ON_CONTROL();
+	if (ifindex != 0 || !rcd_dev_is_udp(dev) || strpbrk(dev->conf.target, "/@") != NULL ||
+		rcd_addr_parse(dev->conf.target, &addr) != 0 ||
+		rcd_rtnl_owner(dev->ports->rtnl, &addr.gid, &ifindex) != 0 ||
+		if_indextoname(ifindex, name) == NULL)
+		return ifindex;
+	snprintf(dev->conf.target, sizeof(dev->conf.target), "%s", name);
+	return ifindex;
+}
+
 int
 rcd_netlink_fd(const struct rcd_netlink *netlink)
 {
@@ -111,6 +130,8 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 
 	if (dev->tuntap != NULL && !rcd_tuntap_follow_mac(dev, mac))
 		return;
+	if (rcd_dev_is_udp(dev) && dev->started)
+		rcd_ethdev_follow_mac(dev, mac);
 	if (rcd_dev_view_set_mac(dev, mac) != 0)
 		RCD_LOG(WARNING, "%s: no memory for another MAC", dev->conf.name);
 	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
@@ -270,19 +291,9 @@ netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
 	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
 	struct rcd_addr addr = { .prefix_len = info->ifa_prefixlen };
-	struct nlattr *attr;
-	bool found = false;
-	bool local = false;
 	int err, at;
 
-	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
-		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
-		if (mnl_attr_get_type(attr) == IFA_LOCAL)
-			local = found = rcd_rtnl_take_addr(attr, info->ifa_family, &addr.gid);
-		else if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
-			found = rcd_rtnl_take_addr(attr, info->ifa_family, &addr.gid);
-	}
-	if (!found)
+	if (!rcd_rtnl_read_addr(nlh, &addr.gid))
 		return;
 	if (nlh->nlmsg_type == RTM_NEWADDR)
 		err = rcd_dev_view_addr_add(dev, &addr);

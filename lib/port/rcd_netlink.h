@@ -11,6 +11,7 @@
 #define RCD_NETLINK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "rcd_gid.h"
 
@@ -25,6 +26,15 @@ rcd_netlink_open(struct rcd_ports *ports);
 /** NULL is allowed. */
 void
 rcd_netlink_close(struct rcd_netlink *netlink);
+
+/**
+ * The netdev that a device is to be on. By UDP (rcd_dev_is_udp()), its configuration may say an
+ * address instead: then it says the netdev that has it from now on.
+ *
+ * @return its number; 0: there is none
+ */
+uint32_t
+rcd_netlink_find(struct rcd_dev *dev);
 
 /** The socket, to be watched. */
 int

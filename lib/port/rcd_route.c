@@ -87,6 +87,25 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
+/*
+ * A MAC for packets whose frames nobody looks at: of no device here, to which they would go without
+ * a port.
+ */
+static void
+route_make_mac(const struct rcd_ports *ports, uint8_t *mac)
+{
+	memset(mac, 0, RCD_MAC_LEN);
+	mac[0] = 0x02;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		const struct rcd_dev *dev = ports->devs[i];
+
+		if (dev == NULL || memcmp(mac, dev->mac, RCD_MAC_LEN) != 0)
+			continue;
+		mac[RCD_MAC_LEN - 1]++;
+		i = UINT32_MAX; /* from the first one again */
+	}
+}
+
 /* The device of this engine that has an address, if its MAC needs no asking. @return NULL: none */
 static const struct rcd_dev *
 route_local(const struct rcd_dev *dev, const struct rcd_gid *dgid)
@@ -128,6 +147,10 @@ rcd_route_resolve(
 	err = route_next(dev, query->sgid_index, query->dgid, &next);
 	if (err != 0)
 		return err;
+	if (rcd_dev_is_udp(dev)) {
+		route_make_mac(ports, mac);
+		return 0;
+	}
 	target.key =
 		rcd_dev_hop_key(&dev->lport, dev->gids->entries[query->sgid_index].vlan_id, &next);
 	err = rcd_neigh_resolve(ports->neighs, &target, query->quota, query->waiter, hop);
@@ -148,6 +171,10 @@ rcd_route_known(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *gid, 
 	RCD_ON_CONTROL();
 	if (local != NULL) {
 		memcpy(mac, local->mac, RCD_MAC_LEN);
+		return true;
+	}
+	if (rcd_dev_is_udp(dev)) {
+		route_make_mac(ports, mac);
 		return true;
 	}
 	hop = rcd_neigh_known(ports->neighs, &key);

@@ -6,6 +6,7 @@
 #include "rcd_rtnl.h"
 
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,12 @@ struct rcd_rtnl {
 struct answer {
 	struct rcd_rtnl_way *way;
 	bool found;
+};
+
+/** Likewise, for a netdev. */
+struct owner {
+	const struct rcd_gid *gid;
+	uint32_t ifindex; /**< 0: not yet */
 };
 
 static ssize_t
@@ -169,6 +176,25 @@ rcd_rtnl_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gi
 	return true;
 }
 
+bool
+rcd_rtnl_read_addr(const struct nlmsghdr *nlh, struct rcd_gid *gid)
+{
+	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
+	struct nlattr *attr;
+	bool found = false;
+	bool local = false;
+
+	RCD_ON_CONTROL();
+	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
+		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
+		if (mnl_attr_get_type(attr) == IFA_LOCAL)
+			local = found = rcd_rtnl_take_addr(attr, info->ifa_family, gid);
+		else if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
+			found = rcd_rtnl_take_addr(attr, info->ifa_family, gid);
+	}
+	return found;
+}
+
 static int
 rtnl_on_route(const struct nlmsghdr *nlh, void *arg)
 {
@@ -220,5 +246,38 @@ rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex
 	way->ifindex = 0;
 	if (rcd_rtnl_ask(rtnl, nlh, rtnl_on_route, &answer) != 0 || !answer.found)
 		return -ENETUNREACH;
+	return 0;
+}
+
+static int
+rtnl_on_addr(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
+	struct owner *owner = arg;
+	struct rcd_gid gid;
+
+	if (nlh->nlmsg_type == RTM_NEWADDR && owner->ifindex == 0 &&
+		rcd_rtnl_read_addr(nlh, &gid) && rcd_gid_eq(&gid, owner->gid))
+		owner->ifindex = info->ifa_index;
+	return MNL_CB_OK;
+}
+
+int
+rcd_rtnl_owner(struct rcd_rtnl *rtnl, const struct rcd_gid *gid, uint32_t *ifindex)
+{
+	struct rcd_rtnl_message message;
+	struct owner owner = { .gid = gid };
+	struct ifaddrmsg *info;
+	struct nlmsghdr *nlh;
+	int err;
+
+	RCD_ON_CONTROL();
+	nlh = rcd_rtnl_begin(&message, RTM_GETADDR, NLM_F_DUMP);
+	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+	info->ifa_family = rcd_gid_is_ipv4(gid) ? AF_INET : AF_INET6;
+	err = rcd_rtnl_ask(rtnl, nlh, rtnl_on_addr, &owner);
+	if (owner.ifindex == 0)
+		return err != 0 ? err : -EADDRNOTAVAIL;
+	*ifindex = owner.ifindex;
 	return 0;
 }

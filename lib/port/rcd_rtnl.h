@@ -92,8 +92,21 @@ int
 rcd_rtnl_way(struct rcd_rtnl *rtnl, const struct rcd_gid *dgid, uint32_t ifindex,
 	struct rcd_rtnl_way *way);
 
+/**
+ * Ask for the netdev that has an address: the first, if several do.
+ *
+ * @param ifindex  set when 0 is returned
+ * @return 0; -EADDRNOTAVAIL: none has; what else rcd_rtnl_ask() returns
+ */
+int
+rcd_rtnl_owner(struct rcd_rtnl *rtnl, const struct rcd_gid *gid, uint32_t *ifindex);
+
 /** An IPv4 or IPv6 address of a message as a GID. @return false for anything else */
 bool
 rcd_rtnl_take_addr(const struct nlattr *attr, uint8_t family, struct rcd_gid *gid);
+
+/** The address of a netdev that RTM_NEWADDR or RTM_DELADDR is about. @return false: it has none */
+bool
+rcd_rtnl_read_addr(const struct nlmsghdr *nlh, struct rcd_gid *gid);
 
 #endif /* RCD_RTNL_H */

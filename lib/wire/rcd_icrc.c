@@ -8,6 +8,7 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
+#include "rcd_crc_shift.h"
 #include "rcd_icrc_mask.h"
 #include "rcd_pkt.h"
 
@@ -161,4 +162,19 @@ rcd_pkt_icrc_check_burst(const struct rcd_pkt *pkts, enum rcd_verdict *verdicts,
 			verdicts[i] = RCD_VERDICT_ICRC;
 	}
 	return ok;
+}
+
+/** Bytes of an IPv4 header up to the end of its identification. */
+#define ID_END 6
+
+bool
+rcd_pkt_icrc_any_id(const struct rcd_pkt *pkt)
+{
+	uint32_t change;
+	uint16_t differing;
+
+	if (pkt->l3 != RCD_L3_IPV4)
+		return false;
+	change = rcd_pkt_icrc_stored(pkt) ^ rcd_pkt_icrc_computed(pkt);
+	return rcd_crc_explain16(change, pkt->ip_len - RCD_ICRC_LEN - (uint32_t)ID_END, &differing);
 }

@@ -124,6 +124,15 @@ unsigned int
 rcd_pkt_icrc_check_burst(
 	const struct rcd_pkt *pkts, enum rcd_verdict *verdicts, unsigned int count);
 
+/**
+ * Whether the ICRC is right for some IPv4 identification, whichever the packet has: for who does
+ * not know it. One wrong ICRC in 65536 is. Never of IPv6, which has none.
+ *
+ * @param pkt  a view with verdict OK, or ICRC
+ */
+bool
+rcd_pkt_icrc_any_id(const struct rcd_pkt *pkt);
+
 /** Everything below the BTH of a packet to send. */
 struct rcd_path {
 	uint8_t smac[RCD_MAC_LEN];

@@ -105,9 +105,9 @@ def without_an_engine(shell):
     expect(shell, 'rocade nothing ')
     expect(shell, 'rocade --det', '--details')
     expect(shell, 'rocade up --no', '--no-kernel-addresses')
-    expect(shell, 'rocade link add x type ', 'wire', 'netdev', 'port')
-    expect(shell, 'rocade link add x type netdev lo mode ', 'auto', 'xdp', 'packet')
-    expect(shell, 'rocade link add x type netdev netdev lo mode ', 'auto', 'xdp', 'packet')
+    expect(shell, 'rocade link add x type ', 'wire', 'netdev', 'udp', 'port')
+    expect(shell, 'rocade link add x type netdev lo mode ', 'auto', 'xdp', 'packet', 'udp')
+    expect(shell, 'rocade link add x type netdev netdev lo mode ', 'auto', 'xdp', 'packet', 'udp')
     expect(shell, 'rocade link add x type wire peer y ', 'mode', 'address', 'gateway', 'gateway4',
            'gateway6', 'kernel', 'mac', 'mtu', 'pause', 'impair', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 sta', 'state')

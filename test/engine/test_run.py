@@ -223,10 +223,15 @@ except KeyboardInterrupt:
 
 @tap.test
 def what_it_refuses():
-    for words, what in ((('--engine', 'udp:eth0', '--', 'true'), 'wire, or netdev:NAME'),
-                        (('--engine', 'netdev:', '--', 'true'), 'wire, or netdev:NAME'),
-                        (('--engine', 'netdev:a\n[x]', '--', 'true'), 'wire, or netdev:NAME'),
+    kinds = 'wire, netdev:NAME or udp:NAME'
+    for words, what in ((('--engine', 'tcp:eth0', '--', 'true'), kinds),
+                        (('--engine', 'netdev:', '--', 'true'), kinds),
+                        (('--engine', 'udp:', '--', 'true'), kinds),
+                        (('--engine', 'netdev:a\n[x]', '--', 'true'), kinds),
+                        (('--engine', 'udp:a\n[x]', '--', 'true'), kinds),
                         (('--engine', 'netdev:nowhere', '--', 'true'), 'did not start'),
+                        (('--engine', 'udp:nowhere', '--', 'true'), 'no netdev nowhere'),
+                        (('--engine', 'udp:192.0.2.1', '--', 'true'), 'none with this address'),
                         (('--engine', '--', '/nonexistent'), 'No such file'),
                         (('--engine',), 'COMMAND'), ((), 'COMMAND')):
         out = run(*words, status=1)

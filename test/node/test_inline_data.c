@@ -3,7 +3,8 @@
  * @file
  * Goal: RoCE of devices that a program feeds is right on several lcores, whichever of them is given
  * a packet: what comes to another than that of its queue pair is handed over, and counted. Another
- * MTU of the program's port gives longer packets.
+ * MTU of the program's port gives longer packets. A packet of which the port does not show the IPv4
+ * identification is taken, and counted, if its ICRC is right for any; no other is.
  *
  * Method: two devices of an engine with two lcores, and a queue pair on each, on lcores of their
  * own. The test polls both, and carries what one device sends to the other, to the lcore that a
@@ -12,13 +13,19 @@
 #include <errno.h>
 #include <rte_common.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "local_rig.h"
+#include "rcd_bytes.h"
 #include "rcd_counter.h"
+#include "rcd_csum.h"
 #include "rcd_dev_conf.h"
+#include "rcd_eth.h"
 #include "rcd_inline.h"
+#include "rcd_ip.h"
+#include "rcd_mbuf_flag.h"
 #include "rcd_number.h"
 #include "rcd_sequence.h"
 #include "rcd_tap.h"
@@ -40,6 +47,14 @@ static struct side sides[2];
 static enum feed feed = FEED_OWNER;
 static struct rcd_sequence drawn = { SEED };
 static uint32_t longest;
+static uint64_t any_id; /**< the flag of mbufs */
+
+/** What becomes of packets on their way. */
+static struct {
+	bool other_id;  /**< they get another identification... */
+	uint64_t flags; /**< ...and these */
+	bool damaged;   /**< the next one besides */
+} way;
 
 static uint32_t
 lcore_for(uint32_t to)
@@ -49,6 +64,21 @@ lcore_for(uint32_t to)
 	if (feed == FEED_EITHER)
 		return (uint32_t)(rcd_sequence_next(&drawn) >> 8) % 2;
 	return feed == FEED_OWNER ? owner : 1 - owner;
+}
+
+/* As a port hands over that knows no identification. */
+static void
+change_id(struct rte_mbuf *mbuf)
+{
+	uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, RCD_ETH_LEN);
+
+	rcd_put_be16(ip + 4, (uint16_t)(rcd_get_be16(ip + 4) + 12345));
+	rcd_put_be16(ip + 10, 0);
+	rcd_put_be16(ip + 10, rcd_csum_fold(rcd_csum_add(0, ip, RCD_IPV4_LEN)));
+	if (way.damaged)
+		ip[rte_pktmbuf_data_len(mbuf) - RCD_ETH_LEN - 1] ^= 1;
+	way.damaged = false;
+	mbuf->ol_flags |= way.flags;
 }
 
 /* What a device sends by an lcore, to the other device. */
@@ -61,6 +91,8 @@ carry(uint32_t from, uint32_t index)
 	count = rcd_inline_tx(devs[from], rcd_engine_lcore(engine, index), mbufs, BURST);
 	for (uint16_t i = 0; i < count; i++) {
 		longest = RTE_MAX(longest, rte_pktmbuf_pkt_len(mbufs[i]));
+		if (way.other_id)
+			change_id(mbufs[i]);
 		left = rcd_inline_rx(devs[1 - from], rcd_engine_lcore(engine, lcore_for(1 - from)),
 			&mbufs[i], 1);
 		/* What all are to hear is the program's, too. */
@@ -91,6 +123,11 @@ open_sides(void)
 static void
 begun(void)
 {
+	static const struct rte_mbuf_dynflag flag = { .name = RCD_MBUF_FLAG_ANY_ID };
+	int bit = rte_mbuf_dynflag_register(&flag);
+
+	CU_ASSERT_FATAL(bit >= 0);
+	any_id = UINT64_C(1) << bit;
 	local_begin(NULL);
 	CU_ASSERT_EQUAL_FATAL(rcd_engine_lcore_count(engine), 2);
 	devs[0] = local_feed("x", "02:00:00:00:0c:00", "10.8.0.1/24");
@@ -161,6 +198,37 @@ handed_over(void)
 	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_DROP_HANDOVER), 0);
 	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_DROP_FED), 0);
 	feed = FEED_OWNER;
+}
+
+/* A message gets there when packets have the flag, by each of them; until then none does. */
+static void
+identification_not_known(void)
+{
+	uint64_t roce = count_of(RCD_COUNTER_RX_ROCE), dropped;
+	struct rcd_cq_slot slot;
+	struct rcd_sge sge;
+	struct rcd_send_wr wr = side_wr(&sides[0], &sides[1], RCD_WR_RDMA_WRITE, &sge, 0, LEN);
+
+	way.other_id = true;
+	CU_ASSERT_EQUAL_FATAL(rcd_local_post_send(sides[0].qp, &wr, NULL), 0);
+	rcd_local_ring(sides[0].qp);
+	LOCAL_UNTIL(count_of(RCD_COUNTER_RX_DROP_ICRC) >= LEN / PATH_MTU);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ROCE), roce);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ANY_ID), 0);
+	way.flags = any_id;
+	CU_ASSERT_EQUAL(side_wait(&sides[0], &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(memcmp(sides[0].memory, sides[1].memory, LEN), 0);
+	for (feed = FEED_OWNER; feed <= FEED_EITHER; feed++)
+		transfer(SEED + 50);
+	feed = FEED_OWNER;
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_ANY_ID), count_of(RCD_COUNTER_RX_ROCE) - roce);
+	/* It is no way around the check. */
+	dropped = count_of(RCD_COUNTER_RX_DROP_ICRC);
+	way.damaged = true;
+	transfer(SEED + 60);
+	CU_ASSERT(!way.damaged);
+	CU_ASSERT_EQUAL(count_of(RCD_COUNTER_RX_DROP_ICRC), dropped + 1);
+	way.other_id = false;
 }
 
 static struct rcd_ctrl_port_rep
@@ -273,6 +341,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(begun),
 		RCD_TEST(handed_over),
+		RCD_TEST(identification_not_known),
 		RCD_TEST(another_mtu),
 		RCD_TEST(link_is_told),
 		RCD_TEST(goes),

@@ -6,6 +6,7 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -81,6 +82,34 @@ kernel_tell_end(struct kernel *kernel, const struct nlmsghdr *question)
 	kernel_post(kernel, nlh);
 }
 
+/* All addresses of a family, and the end of the list. */
+static void
+kernel_list_addrs(struct kernel *kernel, const struct nlmsghdr *question)
+{
+	const struct ifaddrmsg *asked = mnl_nlmsg_get_payload(question);
+	struct nlmsghdr *nlh;
+
+	CU_ASSERT_EQUAL(question->nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
+	for (uint32_t i = 0; i < kernel->addr_count; i++) {
+		const struct kernel_addr *addr = &kernel->addrs[i];
+		struct rcd_gid gid = gid_text(addr->local != NULL ? addr->local : addr->address);
+		struct ifaddrmsg *info;
+
+		if (rcd_gid_is_ipv4(&gid) != (asked->ifa_family == AF_INET))
+			continue;
+		nlh = kernel_write(kernel, question, RTM_NEWADDR);
+		info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+		info->ifa_family = asked->ifa_family;
+		info->ifa_index = addr->ifindex;
+		kernel_put_addr(kernel, nlh, IFA_ADDRESS, addr->address);
+		kernel_put_addr(kernel, nlh, IFA_LOCAL, addr->local);
+		kernel_post(kernel, nlh);
+	}
+	nlh = kernel_write(kernel, question, NLMSG_DONE);
+	mnl_nlmsg_put_extra_header(nlh, sizeof(int));
+	kernel_post(kernel, nlh);
+}
+
 static void
 kernel_read(struct kernel *kernel, const struct nlmsghdr *question)
 {
@@ -118,7 +147,12 @@ kernel_send(void *arg, const void *message, size_t len)
 		errno = ENOBUFS;
 		return -1;
 	}
-	kernel_read(kernel, question);
+	if (question->nlmsg_type == RTM_GETADDR && kernel->fault != KERNEL_MUTE) {
+		kernel_list_addrs(kernel, question);
+		return (ssize_t)len;
+	}
+	if (question->nlmsg_type != RTM_GETADDR)
+		kernel_read(kernel, question);
 	if (kernel->fault == KERNEL_MUTE)
 		return (ssize_t)len;
 	if (kernel->route.err == 0 && kernel->route.type != 0)

@@ -23,6 +23,13 @@ struct kernel_route {
 	int err;             /**< 0, or it answers this instead, as a positive errno */
 };
 
+/** An address of a netdev. */
+struct kernel_addr {
+	const char *local;   /**< NULL: it is in the other */
+	const char *address; /**< likewise; of a point-to-point link, the peer's */
+	uint32_t ifindex;
+};
+
 /** What is wrong with answers. */
 enum kernel_fault {
 	KERNEL_WELL,
@@ -42,6 +49,8 @@ struct kernel_mail {
 
 struct kernel {
 	struct kernel_route route;
+	const struct kernel_addr *addrs;
+	uint32_t addr_count;
 	enum kernel_fault fault;
 	uint32_t asked;      /**< times */
 	struct rcd_gid dgid; /**< of the last question */

@@ -131,6 +131,13 @@ static const struct {
 		"address: a netdev has the kernel's" },
 	{ "[device a]\ntype = netdev\nnetdev = x\ngateway4 = 10.0.0.1\n", " 4",
 		"gateway4: a netdev has the kernel's" },
+	{ "[device a]\ntype = udp\n", " 1", "netdev: a netdev needs one" },
+	{ "[device a]\ntype = udp\nmode = auto\nnetdev = x\n", " 3",
+		"mode: a link of type udp has no other than udp" },
+	{ "[device a]\nmode = xdp\nnetdev = x\ntype = udp\n", " 2",
+		"mode: a link of type udp has no other than udp" },
+	{ "[device a]\ntype = udp\nnetdev = x\naddress = 10.0.0.1/8\n", " 4",
+		"address: a netdev has the kernel's" },
 	{ "[device a]\nmode = xdp\npeer = b\n[device b]\npeer = a\n", " 2",
 		"mode: a wire has none" },
 	{ "[device a]\ntype = port\ndevargs = x\npeer = y\n", " 4", "peer: a port has none" },
@@ -139,7 +146,7 @@ static const struct {
 	{ "[device a]\ntype = port\naddress = 10.0.0.1/8\ndevargs = x\nkernel = k0\n", " 3",
 		"address: with kernel k0, it has the kernel's" },
 	{ "[device a]\ntype = cow\nmode = cow\nmtu = 12\naddress = 10.0.0.300\n", " 2 3 4 5 1",
-		"type: one of wire, netdev, port" },
+		"type: one of wire, netdev, udp, port" },
 	{ "[engine]\nidle = \x01\n", " 2", "control" },
 	{ "[engine]\n\x7f = 1\n", " 2", "control" },
 };
@@ -318,7 +325,7 @@ static const struct {
 	{ "type", "", "one of" },
 	{ "type", "Wire", "one of" },
 	{ "mode", "auto", NULL },
-	{ "mode", "fast", "one of auto, xdp, packet" },
+	{ "mode", "fast", "one of auto, xdp, packet, udp" },
 	{ "mtu", "576", NULL },
 	{ "mtu", "65535", NULL },
 	{ "mtu", "575", "576 to 65535" },
@@ -471,6 +478,44 @@ keys_and_kinds(void)
 		}
 }
 
+/* One type is another with a mode, whatever order its keys come in and what was said before. */
+static void
+by_udp(void)
+{
+	static const struct {
+		const char *keys[6]; /* each with its value */
+		bool fits;
+		enum rcd_netdev_mode mode;
+	} of[] = {
+		{ { "type", "udp" }, true, RCD_NETDEV_UDP },
+		{ { "type", "udp", "mode", "udp" }, true, RCD_NETDEV_UDP },
+		{ { "mode", "udp", "type", "udp" }, true, RCD_NETDEV_UDP },
+		{ { "type", "netdev", "mode", "udp" }, true, RCD_NETDEV_UDP },
+		{ { "mode", "udp", "type", "netdev" }, true, RCD_NETDEV_UDP },
+		{ { "type", "udp", "type", "netdev" }, true, RCD_NETDEV_AUTO },
+		{ { "type", "netdev", "mode", "xdp", "type", "udp" }, false, RCD_NETDEV_XDP },
+		{ { "type", "udp", "mode", "packet" }, false, RCD_NETDEV_PACKET },
+		{ { "type", "udp", "mode", "auto", "mode", "udp" }, true, RCD_NETDEV_UDP },
+	};
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(of); i++) {
+		struct rcd_dev_conf dev = { .name = "d", .target = "10.0.0.1" };
+		enum rcd_link_key key;
+		char error[512] = "";
+
+		for (size_t k = 0; k < 6 && of[i].keys[k] != NULL; k += 2)
+			CU_ASSERT_EQUAL(rcd_dev_conf_set(&dev, of[i].keys[k], of[i].keys[k + 1],
+						error, sizeof(error)),
+				0);
+		CU_ASSERT_EQUAL(dev.attach, RCD_ATTACH_NETDEV);
+		CU_ASSERT_EQUAL(dev.mode, of[i].mode);
+		CU_ASSERT_EQUAL(rcd_dev_conf_check(&dev, &key, error, sizeof(error)),
+			of[i].fits ? 0 : -EINVAL);
+		if (!of[i].fits)
+			CU_ASSERT_EQUAL(key, RCD_LINK_KEY_MODE);
+	}
+}
+
 /* Whose addresses they are. */
 static void
 netdevs(void)
@@ -539,6 +584,7 @@ main(void)
 		RCD_TEST(keys_of_links),
 		RCD_TEST(lengths),
 		RCD_TEST(keys_and_kinds),
+		RCD_TEST(by_udp),
 		RCD_TEST(netdevs),
 		RCD_TEST(amounts),
 		RCD_TEST(options),

@@ -22,6 +22,7 @@ static struct driver {
 	bool knows_mode; /* promiscuous */
 	bool hears_all;  /* in that mode */
 	uint32_t asked;  /* lists that it was given */
+	uint32_t all;    /* times that it was told to hear all groups */
 	uint32_t has;    /* groups */
 } driver;
 
@@ -38,6 +39,7 @@ int
 __wrap_rte_eth_allmulticast_enable(uint16_t port)
 {
 	(void)port;
+	driver.all++;
 	return -ENOTSUP;
 }
 
@@ -158,12 +160,30 @@ without_room(void)
 	}
 }
 
+/* The kernel's sockets hear what is joined: a driver of theirs is told of nothing. */
+static void
+by_udp(void)
+{
+	driver = (struct driver){ .room = 64 };
+	dev = (struct rcd_dev){ .started = true };
+	dev.conf.attach = RCD_ATTACH_NETDEV;
+	dev.conf.mode = RCD_NETDEV_UDP;
+	rcd_groups_tell(&dev);
+	look(LOOKS);
+	CU_ASSERT_EQUAL(driver.all + driver.asked, 0);
+	CU_ASSERT_EQUAL(dev.groups.kind, RCD_GROUPS_UNTOLD);
+	dev.conf.mode = RCD_NETDEV_PACKET;
+	rcd_groups_tell(&dev);
+	CU_ASSERT_EQUAL(driver.all, 1);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(refused_for_a_while),
 		RCD_TEST(without_room),
+		RCD_TEST(by_udp),
 	};
 
 	return rcd_tap_run("groups", tests, sizeof(tests) / sizeof(tests[0]));

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_bytes.h"
 #include "rcd_crc_shift.h"
 #include "rcd_icrc.h"
+#include "rcd_pkt.h"
 #include "rcd_roce.h"
 #include "rcd_tap.h"
 #include "rcd_udp.h"
@@ -267,6 +269,44 @@ as_many_pass_as_there_are_identifications(void)
 	CU_ASSERT(passed > 0 && passed < 64);
 }
 
+/* A packet is right for any identification with which its ICRC was, and for nothing else. */
+static void
+right_for_some_identification(void)
+{
+	static const size_t lens[] = { 40, 300, 1072, 4136 };
+	static uint8_t ip[PACKET_ROOM];
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(lens); i++) {
+		struct rcd_pkt pkt = { .ip = ip, .ip_len = (uint16_t)(lens[i] + RCD_ICRC_LEN) };
+		unsigned int wrong = 0, passed = 0;
+
+		fill(ip, lens[i]);
+		rcd_put_le32(ip + lens[i], rcd_icrc(RCD_L3_IPV4, ip, lens[i]));
+		pkt.l3 = RCD_L3_IPV4;
+		for (uint32_t id = 0; id <= UINT16_MAX; id += 257) {
+			rcd_put_be16(ip + 4, (uint16_t)id);
+			wrong += !rcd_pkt_icrc_any_id(&pkt);
+		}
+		CU_ASSERT_EQUAL(wrong, 0);
+		for (size_t bit = 0; bit < 8 * (lens[i] + RCD_ICRC_LEN); bit++) {
+			if (bit / 8 == 4 || bit / 8 == 5 ||
+				is_masked(RCD_L3_IPV4, bit / 8, bit % 8))
+				continue;
+			ip[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			passed += rcd_pkt_icrc_any_id(&pkt);
+			ip[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+		CU_ASSERT_EQUAL(passed, 0);
+		/* IPv6 has none, be the ICRC right or wrong. */
+		pkt.l3 = RCD_L3_IPV6;
+		rcd_put_le32(ip + lens[i], rcd_icrc(RCD_L3_IPV6, ip, lens[i]));
+		passed += rcd_pkt_icrc_ok(&pkt) && rcd_pkt_icrc_any_id(&pkt);
+		ip[lens[i]] ^= 1;
+		passed += rcd_pkt_icrc_any_id(&pkt);
+		CU_ASSERT_EQUAL(passed, 0);
+	}
+}
+
 int
 main(void)
 {
@@ -279,6 +319,7 @@ main(void)
 		RCD_TEST(every_identification),
 		RCD_TEST(damage_is_no_identification),
 		RCD_TEST(as_many_pass_as_there_are_identifications),
+		RCD_TEST(right_for_some_identification),
 	};
 
 	return rcd_tap_run("icrc", tests, RCD_ARRAY_COUNT(tests));

@@ -3,8 +3,9 @@
  * @file
  * Goal: packets to an address go to the MAC of the right next hop: to a device of the same engine,
  * a group, somebody on the link, a gateway, or whom the kernel names; who is asked for is that hop,
- * on its VLAN; and where there is no way nobody is. Method: devices made of tables, neighbours that
- * answer when the test says so, a kernel of the test's own, and a row for each destination.
+ * on its VLAN; and where there is no way nobody is. Where the kernel sends by itself, nobody is
+ * asked for at all. Method: devices made of tables, neighbours that answer when the test says so, a
+ * kernel of the test's own, and a row for each destination.
  */
 #include "rcd_route.h"
 
@@ -315,6 +316,52 @@ devices_of_the_engine_are_known(void)
 	teardown();
 }
 
+/* Any MAC will do, but one that would keep packets here. */
+static void
+by_udp_the_kernel_finds_who(void)
+{
+	static const uint8_t made[RCD_MAC_LEN] = { 2 };
+	struct rcd_gid far = gid_text("192.0.2.1");
+	uint8_t mac[RCD_MAC_LEN];
+	uint32_t hop;
+
+	setup();
+	devs[0].lport.answers = false;
+	devs[0].ifindex = 6;
+	devs[0].conf.attach = RCD_ATTACH_NETDEV;
+	devs[0].conf.mode = RCD_NETDEV_UDP;
+	CU_ASSERT(rcd_dev_is_udp(&devs[0]));
+	kernel.route = (struct kernel_route){ RTN_UNICAST, "10.0.0.7" };
+	memcpy(devs[0].mac, "\2\0\0\0\0\3", RCD_MAC_LEN);
+	at_once("192.0.2.1", made);
+	at_once("10.0.0.9", made);
+	CU_ASSERT_EQUAL(kernel.asked, 2);
+	CU_ASSERT_EQUAL(kernel.ifindex, 6);
+	CU_ASSERT(rcd_route_known(&devs[0], PLAIN, &far, mac));
+	CU_ASSERT_EQUAL(memcmp(mac, made, RCD_MAC_LEN), 0);
+	/* Devices of the engine have these, in whatever order. */
+	add_dev(1);
+	add_address(1, "10.0.0.2", 24, 0);
+	add_dev(2);
+	memcpy(devs[1].mac, "\2\0\0\0\0\1", RCD_MAC_LEN);
+	memcpy(devs[2].mac, made, RCD_MAC_LEN);
+	at_once("192.0.2.1", (const uint8_t[]){ 2, 0, 0, 0, 0, 2 });
+	at_once("10.0.0.2", devs[1].mac);
+	at_once("10.0.0.1", devs[0].mac);
+	at_once("239.129.2.3", (const uint8_t[]){ 0x01, 0, 0x5e, 1, 2, 3 });
+	kernel.route = (struct kernel_route){ .err = ENETUNREACH };
+	CU_ASSERT_EQUAL(resolve(PLAIN, &far, mac, &hop), -ENETUNREACH);
+	CU_ASSERT_EQUAL(asked, 0);
+	/* By any other driver it is the engine's to find out. */
+	kernel.route = (struct kernel_route){ RTN_UNICAST };
+	devs[0].conf.mode = RCD_NETDEV_PACKET;
+	CU_ASSERT(!rcd_dev_is_udp(&devs[0]));
+	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &far, mac));
+	CU_ASSERT_EQUAL(resolve(PLAIN, &far, mac, &hop), -EAGAIN);
+	CU_ASSERT_EQUAL(asked, 1);
+	teardown();
+}
+
 static void
 groups_have_the_mac_of_their_address(void)
 {
@@ -370,6 +417,7 @@ main(void)
 		RCD_TEST(by_gateways),
 		RCD_TEST(by_the_kernel),
 		RCD_TEST(devices_of_the_engine_are_known),
+		RCD_TEST(by_udp_the_kernel_finds_who),
 		RCD_TEST(groups_have_the_mac_of_their_address),
 		RCD_TEST(who_answered_is_the_next_hop),
 	};

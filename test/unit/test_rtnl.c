@@ -3,6 +3,7 @@
  * @file
  * Goal: a way is what the kernel's answer says, and nothing else; no answer, and none that is cut
  * short, somebody else's or of other lengths, gives one, and the next question has its own answer.
+ * The netdev of an address is the one that has it, and not who has it at the other end.
  * Method: a kernel of the test's own, and a row for each answer.
  */
 #include "rcd_rtnl.h"
@@ -236,6 +237,50 @@ nobody_asks_within_an_answer(void)
 	teardown();
 }
 
+static void
+who_has_an_address(void)
+{
+	static const struct kernel_addr addrs[] = {
+		{ "127.0.0.1", "127.0.0.1", 1 },
+		{ "10.0.0.1", "10.0.0.2", 3 },
+		{ "10.0.0.2", "10.0.0.2", 4 },
+		{ NULL, "fd00::1", 3 },
+		{ "fd00::2", "fd00::3", 5 },
+		{ NULL, "fd00::1", 6 },
+	};
+	static const struct {
+		const char *address;
+		enum kernel_fault fault;
+		int err;
+		uint32_t ifindex;
+	} rows[] = {
+		{ "127.0.0.1", KERNEL_WELL, 0, 1 },
+		{ "10.0.0.1", KERNEL_WELL, 0, 3 },
+		{ "10.0.0.2", KERNEL_WELL, 0, 4 },
+		{ "10.0.0.3", KERNEL_WELL, -EADDRNOTAVAIL, 0 },
+		{ "fd00::1", KERNEL_WELL, 0, 3 },
+		{ "fd00::2", KERNEL_WELL, 0, 5 },
+		{ "fd00::3", KERNEL_WELL, -EADDRNOTAVAIL, 0 },
+		{ "10.0.0.1", KERNEL_DEAF, -ENOBUFS, 0 },
+		{ "10.0.0.1", KERNEL_MUTE, -EAGAIN, 0 },
+		{ "10.0.0.1", KERNEL_LENGTHS, -EADDRNOTAVAIL, 0 },
+	};
+
+	setup();
+	kernel.addrs = addrs;
+	kernel.addr_count = sizeof(addrs) / sizeof(addrs[0]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rcd_gid gid = gid_text(rows[i].address);
+		uint32_t ifindex = 0;
+
+		kernel.fault = rows[i].fault;
+		CU_ASSERT_EQUAL(rcd_rtnl_owner(rtnl, &gid, &ifindex), rows[i].err);
+		CU_ASSERT_EQUAL(ifindex, rows[i].ifindex);
+		CU_ASSERT_EQUAL(rcd_rtnl_owner(NULL, &gid, &ifindex), -ENOTCONN);
+	}
+	teardown();
+}
+
 int
 main(void)
 {
@@ -245,6 +290,7 @@ main(void)
 		RCD_TEST(attributes_of_other_lengths_say_nothing),
 		RCD_TEST(the_kernels_error_is_the_callers),
 		RCD_TEST(nobody_asks_within_an_answer),
+		RCD_TEST(who_has_an_address),
 	};
 
 	return rcd_tap_run("rtnl", tests, sizeof(tests) / sizeof(tests[0]));
