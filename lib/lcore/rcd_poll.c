@@ -45,7 +45,8 @@
 #define NOBODY_NS    1000 /**< one in which nobody ran is shorter, or... */
 #define NOBODY_TIMES 3    /**< ...no longer than so many of the shortest */
 #define AWAY_MOST_NS 10000000 /**< an absence that is made up for */
-#define SPIN_POLLS   8        /**< without work, before others may run */
+#define SPIN_POLLS   8        /**< without work, before others may run... */
+#define SPIN_MOST_NS 2000     /**< ...or so long: a port may take a system call to look at */
 #define SPIN_NS      50000    /**< without work, before sleep */
 
 static void
@@ -317,11 +318,11 @@ rcd_poll_main(void *arg)
 			rte_pause();
 			break;
 		case RCD_IDLE_YIELD:
-			if (++empty >= SPIN_POLLS)
+			if (++empty >= SPIN_POLLS || now_ns - busy_ns >= SPIN_MOST_NS)
 				sched_yield();
 			break;
 		case RCD_IDLE_SLEEP:
-			if (++empty >= SPIN_POLLS)
+			if (++empty >= SPIN_POLLS || now_ns - busy_ns >= SPIN_MOST_NS)
 				sched_yield();
 			if (now_ns - busy_ns > SPIN_NS)
 				poll_nap(lcore);

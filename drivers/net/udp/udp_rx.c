@@ -271,6 +271,20 @@ udp_rx_take(struct udp_rxq *rxq, struct arrival *arrival, int flags)
 	udp_rx_learn(&rxq->guess[arrival->family], arrival->len, size, count);
 }
 
+/*
+ * What a call that names many buffers costs, is paid only when something is there: most looks of
+ * one who polls find nothing.
+ */
+static bool
+udp_rx_look(struct udp_rxq *rxq, enum udp_family family)
+{
+	int fd = rxq->sockets->fds[family];
+
+	if (rxq->guess[family].quiet == 0 || recv(fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT) >= 0)
+		return true;
+	return errno != EAGAIN;
+}
+
 /* @return whether there was something, of use or not */
 static bool
 udp_rx_receive(struct udp_rxq *rxq, enum udp_family family)
@@ -356,7 +370,7 @@ udp_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 		if (udp_rx_skips(rxq, family))
 			continue;
 		for (uint16_t calls = 0; taken < count && calls < count; calls++) {
-			if (!udp_rx_receive(rxq, family)) {
+			if (!udp_rx_look(rxq, family) || !udp_rx_receive(rxq, family)) {
 				guess->quiet += calls == 0;
 				break;
 			}
