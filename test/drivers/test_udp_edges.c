@@ -141,40 +141,6 @@ what_the_kernel_refuses(void)
 	rig_close_two();
 }
 
-/*
- * A socket that is full takes no more, and what it did not take is not lost. The kernel keeps what
- * is for a neighbour that does not answer.
- */
-static void
-full_sockets_take_no_more(void)
-{
-	struct rte_mbuf *mbufs[200];
-	struct rte_eth_stats stats;
-	uint16_t sent;
-
-	if (system("ip link add rig0 type veth peer name rig1 && ip addr add 10.9.0.1/24 dev rig0 "
-		   "&& "
-		   "ip link set rig0 up && ip link set rig1 up") != 0) {
-		rcd_tap_skip("no veth");
-		return;
-	}
-	rig_a = rig_open("iface=rig0,buffer=5000,runs=all", 1);
-	CU_ASSERT_FATAL(rig_a >= 0);
-	for (uint32_t i = 0; i < 200; i++) {
-		mbufs[i] = rig_make(&(struct rig_frame){ .number = i, .size = 1024 });
-		memcpy(rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 26), "\12\11\0\1\12\11\0\2", 8);
-	}
-	sent = rte_eth_tx_burst((uint16_t)rig_a, 0, mbufs, 200);
-	CU_ASSERT_TRUE(sent < 200);
-	CU_ASSERT_EQUAL(system("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:09 dev rig0"), 0);
-	CU_ASSERT_TRUE(rig_send(rig_a, mbufs + sent, (uint16_t)(200 - sent)));
-	CU_ASSERT_EQUAL(rte_eth_stats_get((uint16_t)rig_a, &stats), 0);
-	CU_ASSERT_EQUAL(stats.opackets, 200);
-	rig_close(rig_a);
-	CU_ASSERT_EQUAL(system("ip link del rig0"), 0);
-	CU_ASSERT_TRUE(rte_mempool_full(rig_pool));
-}
-
 /* Of a run, as a stranger sends it. */
 static void
 say_run(int fd, uint16_t port, void *bytes, size_t len, uint16_t size)
@@ -379,7 +345,6 @@ main(void)
 		RCD_TEST(too_long_for_the_path),
 		RCD_TEST(icmp_is_counted),
 		RCD_TEST(what_the_kernel_refuses),
-		RCD_TEST(full_sockets_take_no_more),
 		RCD_TEST(what_strangers_send),
 		RCD_TEST(mixed_runs),
 		RCD_TEST(no_buffers),

@@ -35,9 +35,10 @@ struct udp_counts {
 	uint64_t copied;    /**< received: packets that another size was expected for */
 	uint64_t invalid;   /**< sent: no UDP; received: cut, without a destination */
 	uint64_t too_long;  /**< for the path, or for a buffer */
-	uint64_t options;   /**< received: with options of IPv4 */
+	uint64_t options;   /**< received: with options of IPv4, or more headers of IPv6 */
 	uint64_t fragments; /**< received: put together of fragments */
 	uint64_t refused;   /**< by the kernel: no route, or a filter */
+	uint64_t full;      /**< sent: no room for too long */
 	uint64_t no_buffer; /**< received: the pool is empty */
 	uint64_t icmp;      /**< errors that others told of */
 };
@@ -77,7 +78,9 @@ struct udp_rxq {
 struct udp_txq {
 	struct udp_dev *dev;
 	const struct udp_sockets *sockets;
-	uint32_t apart; /**< the kernel refused a run: so many go one by one */
+	uint32_t apart;   /**< the kernel refused a run: so many go one by one */
+	bool apart_asked; /**< whether that is because it was a run, the first of them will tell */
+	uint64_t full_tsc[UDP_SOCKETS]; /**< since when they have no room; 0: they have */
 	struct udp_icrc icrc;
 	struct udp_counts counts;
 };
@@ -85,6 +88,7 @@ struct udp_txq {
 /** The device. */
 struct udp_dev {
 	struct udp_args args;
+	unsigned int ifindex; /**< 0: any */
 	uint64_t mac; /**< that received frames go to, as it lies in memory; any thread, relaxed */
 	uint64_t any_id; /**< flag of received IPv4 packets */
 	uint16_t sockets_count;
@@ -100,6 +104,10 @@ struct udp_dev {
 
 uint16_t
 udp_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count);
+
+/** Whether there is anything to receive. The queue's thread; errors are not, and are read. */
+bool
+udp_rx_waiting(struct udp_rxq *rxq);
 
 /** Buffers go back to their pool. */
 void
@@ -130,11 +138,11 @@ udp_stats_xget_names(struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, 
 /* udp_errors.c */
 
 /**
- * Read what the kernel keeps of errors that a socket had.
+ * Read all that the kernel keeps of errors that a socket had.
  *
- * @return how many were read
+ * @return whether there were any: who was told of one may try again
  */
-uint32_t
-udp_errors_read(int fd, struct udp_counts *counts);
+bool
+udp_errors_clear(int fd, struct udp_counts *counts);
 
 #endif /* UDP_DEV_H */

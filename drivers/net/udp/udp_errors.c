@@ -3,7 +3,8 @@
  * @file
  * The queue of errors of a socket (ip(7), IP_RECVERR): what routers and hosts answered by ICMP, and
  * what the kernel itself found, as a datagram that is longer than the path allows. The former are
- * counted: RoCE has its own ways to find that a peer does not answer.
+ * counted: RoCE has its own ways to find that a peer does not answer. What is not read takes the
+ * room of datagrams, and keeps who waits for those awake.
  */
 #include <time.h>
 #include <linux/errqueue.h>
@@ -12,7 +13,8 @@
 
 #include "udp_dev.h"
 
-#define ERRORS_AT_ONCE 16
+/** More than a buffer holds: what is left out of it is read another time. */
+#define ERRORS_MOST 65536
 
 static bool
 udp_errors_is_icmp(struct msghdr *msg)
@@ -30,20 +32,23 @@ udp_errors_is_icmp(struct msghdr *msg)
 	return false;
 }
 
-uint32_t
-udp_errors_read(int fd, struct udp_counts *counts)
+bool
+udp_errors_clear(int fd, struct udp_counts *counts)
 {
 	uint32_t count = 0;
+	int pending = 0;
+	socklen_t len = sizeof(pending);
 
-	while (count < ERRORS_AT_ONCE) {
+	for (; count < ERRORS_MOST; count++) {
 		_Alignas(struct cmsghdr) uint8_t control[512];
 		struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
 
 		if (recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			break;
-		count++;
 		if (udp_errors_is_icmp(&msg))
 			udp_count(&counts->icmp, 1);
 	}
-	return count;
+	/* One that found no room in the queue is still told, by the next call, whatever that is. */
+	return (getsockopt(fd, SOL_SOCKET, SO_ERROR, &pending, &len) == 0 && pending != 0) ||
+		count > 0;
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <poll.h>
+#include <rte_random.h>
 #include <rte_interrupts.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
@@ -155,7 +155,10 @@ udp_ethdev_set_interrupts(struct rte_eth_dev *eth)
 	if (handle == NULL)
 		return -ENOMEM;
 	eth->intr_handle = handle;
-	err = rte_intr_vec_list_alloc(handle, "udp", dev->sockets_count);
+	/* Nobody is to read what it is. */
+	err = rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT);
+	if (err == 0)
+		err = rte_intr_vec_list_alloc(handle, "udp", dev->sockets_count);
 	if (err == 0)
 		err = rte_intr_nb_efd_set(handle, dev->sockets_count);
 	for (uint16_t i = 0; err == 0 && i < dev->sockets_count; i++) {
@@ -172,7 +175,15 @@ udp_ethdev_start(struct rte_eth_dev *eth)
 	struct udp_dev *dev = eth->data->dev_private;
 	bool shared = eth->data->nb_rx_queues > 1;
 	char error[256];
-	int err = shared ? udp_socket_claim(&dev->args, error, sizeof(error)) : 0;
+	int err = 0;
+
+	/* Another may have the name by now. */
+	if (dev->args.iface[0] != '\0' && if_nametoindex(dev->args.iface) != dev->ifindex) {
+		UDP_LOG(ERR, "%s: the netdev %s is gone", eth->data->name, dev->args.iface);
+		return -ENODEV;
+	}
+	if (shared)
+		err = udp_socket_claim(&dev->args, error, sizeof(error));
 
 	for (uint16_t i = 0; err == 0 && i < eth->data->nb_rx_queues; i++) {
 		err = udp_socket_open(
@@ -312,10 +323,7 @@ udp_ethdev_rx_intr_enable(struct rte_eth_dev *eth, uint16_t queue)
 static uint32_t
 udp_ethdev_rx_queue_count(void *arg)
 {
-	const struct udp_rxq *rxq = arg;
-	struct pollfd fd = { .fd = rxq->sockets->epoll, .events = POLLIN };
-
-	return rxq->ready_count + (poll(&fd, 1, 0) == 1);
+	return udp_rx_waiting(arg);
 }
 
 static const struct eth_dev_ops udp_ops = {
@@ -372,6 +380,7 @@ udp_ethdev_probe(struct rte_vdev_device *vdev)
 	struct rte_eth_dev *eth;
 	struct udp_args args;
 	struct udp_dev *dev;
+	unsigned int ifindex;
 	char error[256];
 
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
@@ -382,7 +391,8 @@ udp_ethdev_probe(struct rte_vdev_device *vdev)
 		UDP_LOG(ERR, "%s: %s", name, error);
 		return -EINVAL;
 	}
-	if (args.iface[0] != '\0' && if_nametoindex(args.iface) == 0) {
+	ifindex = if_nametoindex(args.iface);
+	if (args.iface[0] != '\0' && ifindex == 0) {
 		UDP_LOG(ERR, "%s: there is no netdev %s", name, args.iface);
 		return -ENODEV;
 	}
@@ -391,6 +401,8 @@ udp_ethdev_probe(struct rte_vdev_device *vdev)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
 	dev->args = args;
+	dev->ifindex = ifindex;
+	dev->peers.seed = rte_rand();
 	for (int i = 0; i < UDP_QUEUES; i++)
 		dev->sockets[i] = UDP_SOCKETS_NONE;
 	eth->data->mac_addrs = rte_zmalloc("udp_mac", sizeof(struct rte_ether_addr), 0);

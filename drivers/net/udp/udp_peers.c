@@ -1,38 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A table of one word for each place.
+ * A table of one word for each place: 40 bits of an address, 8 of how often it was heard from
+ * another port since, 16 of its port. Those of IPv6 are hashed: two that look the same cost no more
+ * than a wrong guess.
  */
 #include "udp_peers.h"
 
+#include <string.h>
+
+/** So many packets from another port make that the peer's: a few are anybody's. */
+#define STRANGE_MOST 64
+
 static uint64_t
-udp_peers_word(uint32_t ip, uint16_t port)
+udp_peers_mix(uint64_t a, uint64_t b)
 {
-	return (uint64_t)ip << 16 | port;
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static uint32_t
-udp_peers_place(uint32_t ip)
+/* @return 40 bits for an address, in the high ones; never 0 */
+static uint64_t
+udp_peers_key(const struct udp_peers *peers, const struct in6_addr *addr, uint32_t *place)
 {
-	/* Neighbours differ in the last byte, which is the highest here. */
-	return (ip ^ ip >> 10 ^ ip >> 22) % UDP_PEERS;
+	uint64_t halves[2], hash;
+
+	memcpy(halves, addr, sizeof(halves));
+	hash = udp_peers_mix(halves[0] ^ peers->seed,
+		halves[1] ^ (peers->seed | 1) ^ UINT64_C(0x9e3779b97f4a7c15));
+	hash = udp_peers_mix(hash ^ peers->seed, UINT64_C(0xd6e8feb86659fd93));
+	*place = (uint32_t)hash % UDP_PEERS;
+	return (hash | UINT64_C(1) << 63) & ~UINT64_C(0xffffff);
 }
 
 void
-udp_peers_heard(struct udp_peers *peers, uint32_t ip, uint16_t port)
+udp_peers_heard(struct udp_peers *peers, const struct udp_flow *flow, uint16_t sport)
 {
-	uint64_t *place = &peers->places[udp_peers_place(ip)];
-	uint64_t word = udp_peers_word(ip, port);
+	uint32_t place;
+	uint64_t key = udp_peers_key(peers, &flow->src, &place), fresh = key | sport;
+	uint64_t word = __atomic_load_n(&peers->places[place], __ATOMIC_RELAXED);
 
+	/* From the port that it sends to, a socket's: at once. */
+	if ((word & ~UINT64_C(0xffffff)) == key && (uint16_t)word != sport &&
+		sport != flow->dport && (word >> 16 & 0xff) < STRANGE_MOST)
+		fresh = word + (1u << 16);
 	/* Stored once, not for each packet: all queues look at it. */
-	if (__atomic_load_n(place, __ATOMIC_RELAXED) != word)
-		__atomic_store_n(place, word, __ATOMIC_RELAXED);
+	if (word != fresh)
+		__atomic_store_n(&peers->places[place], fresh, __ATOMIC_RELAXED);
 }
 
-bool
-udp_peers_known(const struct udp_peers *peers, uint32_t ip, uint16_t port)
+enum udp_peer
+udp_peers_find(const struct udp_peers *peers, const struct udp_flow *flow)
 {
-	return ip != 0 &&
-		__atomic_load_n(&peers->places[udp_peers_place(ip)], __ATOMIC_RELAXED) ==
-		udp_peers_word(ip, port);
+	uint32_t place;
+	uint64_t key = udp_peers_key(peers, &flow->dst, &place);
+	uint64_t word = __atomic_load_n(&peers->places[place], __ATOMIC_RELAXED);
+
+	if ((word & ~UINT64_C(0xffffff)) != key)
+		return UDP_PEER_STRANGER;
+	return (uint16_t)word == flow->dport ? UDP_PEER_SOCKET : UDP_PEER_HEARD;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <rte_branch_prediction.h>
 #include <rte_mbuf.h>
 #include <rte_udp.h>
@@ -101,6 +102,11 @@ udp_rx_info6(const struct cmsghdr *cmsg, struct udp_info *info)
 		break;
 	case IPV6_HOPLIMIT:
 		info->flow.hop_limit = (uint8_t)udp_rx_int(cmsg);
+		break;
+	case IPV6_HOPOPTS:
+	case IPV6_DSTOPTS:
+	case IPV6_RTHDR:
+		info->options = true;
 		break;
 	case IPV6_RECVFRAGSIZE:
 		info->fragments = true;
@@ -223,7 +229,8 @@ udp_rx_accept(struct udp_rxq *rxq, const struct arrival *arrival, int flags, uin
 		reason = &rxq->counts.options;
 	else if (info->fragments)
 		reason = &rxq->counts.fragments;
-	else if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || !info->aimed || count > UDP_RUN_ROOM)
+	else if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || !info->aimed || count > UDP_RUN_ROOM ||
+		arrival->len > UDP_BYTES)
 		reason = &rxq->counts.invalid;
 	else if (size > rxq->room - arrival->hdr_len)
 		reason = &rxq->counts.too_long;
@@ -259,9 +266,7 @@ udp_rx_take(struct udp_rxq *rxq, struct arrival *arrival, int flags)
 	udp_count(&rxq->counts.runs, count > 1);
 	if (!udp_rx_accept(rxq, arrival, flags, size, count))
 		return;
-	if (arrival->family == UDP_V4)
-		udp_peers_heard(
-			&rxq->dev->peers, arrival->info.flow.src.s6_addr32[0], arrival->sport);
+	udp_peers_heard(&rxq->dev->peers, &arrival->info.flow, arrival->sport);
 	rxq->ready_at = 0;
 	if (likely(count <= arrival->buffers &&
 		    (size == arrival->spread || (count == 1 && size <= arrival->spread))))
@@ -282,7 +287,26 @@ udp_rx_look(struct udp_rxq *rxq, enum udp_family family)
 
 	if (rxq->guess[family].quiet == 0 || recv(fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT) >= 0)
 		return true;
-	return errno != EAGAIN;
+	/* An error is told once. */
+	return errno != EAGAIN && errno != EINTR && udp_errors_clear(fd, &rxq->counts);
+}
+
+bool
+udp_rx_waiting(struct udp_rxq *rxq)
+{
+	struct pollfd fds[UDP_FAMILIES];
+	bool some = rxq->ready_count > 0;
+
+	for (int i = 0; i < UDP_FAMILIES; i++)
+		fds[i] = (struct pollfd){ .fd = rxq->sockets->fds[i], .events = POLLIN };
+	if (poll(fds, UDP_FAMILIES, 0) <= 0)
+		return some;
+	for (int i = 0; i < UDP_FAMILIES; i++) {
+		if ((fds[i].revents & POLLERR) != 0)
+			udp_errors_clear(fds[i].fd, &rxq->counts);
+		some |= (fds[i].revents & POLLIN) != 0;
+	}
+	return some;
 }
 
 /* @return whether there was something, of use or not */
@@ -315,9 +339,9 @@ udp_rx_receive(struct udp_rxq *rxq, enum udp_family family)
 	msg.msg_iovlen = arrival.buffers + 1;
 	len = recvmsg(rxq->sockets->fds[family], &msg, MSG_DONTWAIT);
 	if (len < 0)
-		/* An error that is told once is not that there is nothing. */
+		/* An error that is told is not that there is nothing. */
 		return errno != EAGAIN && errno != EINTR &&
-			udp_errors_read(rxq->sockets->fds[family], &rxq->counts) > 0;
+			udp_errors_clear(rxq->sockets->fds[family], &rxq->counts);
 	arrival.len = (uint32_t)len;
 	udp_rx_info(&msg, &arrival.info);
 	arrival.info.flow.v6 = family == UDP_V6;

@@ -40,7 +40,8 @@ struct option {
 };
 
 static const struct option options4[] = {
-	{ IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, true, "no fragments" },
+	/* Anybody may say by ICMP what a path takes; RoCE can't be shorter, and need not hear. */
+	{ IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, true, "no fragments" },
 	{ IPPROTO_IP, IP_PKTINFO, 1, true, "destinations of datagrams" },
 	{ IPPROTO_IP, IP_RECVTOS, 1, true, "TOS of datagrams" },
 	{ IPPROTO_IP, IP_RECVTTL, 1, true, "TTL of datagrams" },
@@ -53,13 +54,16 @@ static const struct option options4[] = {
 
 static const struct option options6[] = {
 	{ IPPROTO_IPV6, IPV6_V6ONLY, 1, true, "a socket of IPv6 alone" },
-	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, true, "no fragments" },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE, true, "no fragments" },
 	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true, "destinations of datagrams" },
 	{ IPPROTO_IPV6, IPV6_RECVTCLASS, 1, true, "traffic classes of datagrams" },
 	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, true, "hop limits of datagrams" },
 	{ IPPROTO_IPV6, IPV6_DONTFRAG, 1, false, NULL },
 	{ IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1, false, NULL },
 	{ IPPROTO_IPV6, IPV6_RECVERR, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVHOPOPTS, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVDSTOPTS, 1, false, NULL },
+	{ IPPROTO_IPV6, IPV6_RECVRTHDR, 1, false, NULL },
 	{ IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0, false, NULL },
 	/* RoCE has no sum of UDP's, over IPv6 either (RFC 6936). */
 	{ IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, true, "datagrams without a checksum" },
@@ -104,11 +108,11 @@ udp_socket_options(
 }
 
 static int
-udp_socket_bind(
-	int fd, enum udp_family family, const struct udp_args *args, char *error, size_t error_len)
+udp_socket_bind(int fd, enum udp_family family, const struct udp_args *args, uint16_t port,
+	char *error, size_t error_len)
 {
-	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(args->port) };
-	struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(args->port) };
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(port) };
 	const struct sockaddr *any = family == UDP_V4
 		? (const struct sockaddr *)(const void *)&any4
 		: (const struct sockaddr *)(const void *)&any6;
@@ -150,7 +154,7 @@ udp_socket_claim(const struct udp_args *args, char *error, size_t error_len)
 			continue;
 		if (i == UDP_V6)
 			udp_socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-		err = udp_socket_bind(fd, (enum udp_family)i, args, error, error_len);
+		err = udp_socket_bind(fd, (enum udp_family)i, args, args->port, error, error_len);
 		if (err == -EADDRNOTAVAIL)
 			err = 0;
 		close(fd);
@@ -159,14 +163,16 @@ udp_socket_claim(const struct udp_args *args, char *error, size_t error_len)
 }
 
 static int
-udp_socket_prepare(int fd, enum udp_family family, const struct udp_args *args, uint16_t queue,
-	bool shared, char *error, size_t error_len)
+udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queue, bool shared,
+	char *error, size_t error_len)
 {
+	enum udp_family family = (enum udp_family)(index % UDP_FAMILIES);
+	bool strangers = index >= UDP_STRANGERS;
 	int err = family == UDP_V4
 		? udp_socket_options(fd, options4, RTE_DIM(options4), error, error_len)
 		: udp_socket_options(fd, options6, RTE_DIM(options6), error, error_len);
 
-	if (err == 0 && shared)
+	if (err == 0 && shared && !strangers)
 		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err != 0)
 		return err;
@@ -176,7 +182,10 @@ udp_socket_prepare(int fd, enum udp_family family, const struct udp_args *args, 
 	if (queue > 0 && family == UDP_V6)
 		udp_socket_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	udp_socket_buffers(fd, args->buffer_bytes);
-	return udp_socket_bind(fd, family, args, error, error_len);
+	/* Nobody answers to the port of a request: what comes there is not read. */
+	if (strangers)
+		udp_socket_set(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	return udp_socket_bind(fd, family, args, strangers ? 0 : args->port, error, error_len);
 }
 
 static int
@@ -185,6 +194,42 @@ udp_socket_watch(const struct udp_sockets *sockets, int fd)
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(sockets->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static uint16_t
+udp_socket_port(int fd)
+{
+	struct sockaddr_in6 addr = { .sin6_port = 0 };
+	socklen_t len = sizeof(addr);
+
+	/* It is at the same place in an address of IPv4. */
+	return getsockname(fd, (struct sockaddr *)&addr, &len) == 0 ? ntohs(addr.sin6_port) : 0;
+}
+
+/* One of them; none, where this machine does not have its version of IP. */
+static int
+udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_args *args,
+	uint16_t queue, bool shared, char *error, size_t error_len)
+{
+	int fd = udp_socket_make((enum udp_family)(index % UDP_FAMILIES));
+	int err;
+
+	if (fd < 0)
+		return fd == -1 ? 0 : udp_socket_fail(error, error_len, fd, "a socket");
+	err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
+	if (err == 0 && index < UDP_STRANGERS)
+		err = udp_socket_watch(sockets, fd);
+	if (err != 0) {
+		close(fd);
+		/* A kernel may have IPv6 and be told not to use it. */
+		return err == -EADDRNOTAVAIL ? 0 : err;
+	}
+	sockets->fds[index] = fd;
+	sockets->ports[index] = udp_socket_port(fd);
+	sockets->runs &= udp_socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
+	if (index < UDP_STRANGERS)
+		sockets->gro &= args->gro && udp_socket_set(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
+	return 0;
 }
 
 int
@@ -198,27 +243,8 @@ udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16
 	if (sockets->epoll < 0)
 		return udp_socket_fail(error, error_len, -errno, "epoll");
 	sockets->runs = sockets->gro = true;
-	for (int i = 0; err == 0 && i < UDP_FAMILIES; i++) {
-		int fd = udp_socket_make((enum udp_family)i);
-
-		if (fd < -1)
-			err = udp_socket_fail(error, error_len, fd, "a socket");
-		if (fd < 0)
-			continue;
-		err = udp_socket_prepare(
-			fd, (enum udp_family)i, args, queue, shared, error, error_len);
-		if (err == 0)
-			err = udp_socket_watch(sockets, fd);
-		/* A kernel may have IPv6 and be told not to use it. */
-		if (err != 0) {
-			close(fd);
-			err = err == -EADDRNOTAVAIL ? 0 : err;
-			continue;
-		}
-		sockets->fds[i] = fd;
-		sockets->runs &= udp_socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
-		sockets->gro &= args->gro && udp_socket_set(fd, IPPROTO_UDP, UDP_GRO, 1) == 0;
-	}
+	for (int i = 0; err == 0 && i < UDP_SOCKETS; i++)
+		err = udp_socket_open_one(sockets, i, args, queue, shared, error, error_len);
 	if (err == 0 && sockets->fds[UDP_V4] < 0 && sockets->fds[UDP_V6] < 0)
 		err = udp_socket_fail(error, error_len, -EAFNOSUPPORT, "neither IPv4 nor IPv6");
 	if (err != 0)
@@ -229,7 +255,7 @@ udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16
 void
 udp_socket_close(struct udp_sockets *sockets)
 {
-	for (int i = 0; i < UDP_FAMILIES; i++)
+	for (int i = 0; i < UDP_SOCKETS; i++)
 		if (sockets->fds[i] >= 0)
 			close(sockets->fds[i]);
 	if (sockets->epoll >= 0)

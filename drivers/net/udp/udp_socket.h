@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The two sockets of a queue, one for each version of IP, which both directions share.
+ * The sockets of a queue, for each version of IP, which both directions share.
  *
  * Threads: opened and closed by who configures the device; used by the queue's.
  */
@@ -28,16 +28,26 @@ enum udp_family {
 	UDP_FAMILIES, /**< how many there are */
 };
 
+/**
+ * Sockets by their numbers: first those that are bound to the port, of each version, then those to
+ * send by to who was not heard. The kernel keeps what is for a neighbour that does not answer, some
+ * seconds long, and a socket's room is all that it keeps: that of the former is for those who are
+ * there.
+ */
+#define UDP_STRANGERS UDP_FAMILIES
+#define UDP_SOCKETS   (2 * UDP_FAMILIES) /**< how many there are */
+
 /** Of one queue. */
 struct udp_sockets {
-	int fds[UDP_FAMILIES]; /**< -1: this machine does not have that version */
-	int epoll;             /**< readable while one of them is; -1: not open */
-	bool runs;             /**< the kernel takes several datagrams in a call */
-	bool gro;              /**< likewise, gives */
+	int fds[UDP_SOCKETS];        /**< -1: this machine does not have that version */
+	uint16_t ports[UDP_SOCKETS]; /**< that they send from, in host byte order */
+	int epoll;                   /**< readable while one that is bound is; -1: not open */
+	bool runs;                   /**< the kernel takes several datagrams in a call */
+	bool gro;                    /**< likewise, gives */
 };
 
 /** None is open. */
-#define UDP_SOCKETS_NONE ((struct udp_sockets){ .fds = { -1, -1 }, .epoll = -1 })
+#define UDP_SOCKETS_NONE ((struct udp_sockets){ .fds = { -1, -1, -1, -1 }, .epoll = -1 })
 
 /**
  * Whether the port is nobody's: several queues share one, and so others could.

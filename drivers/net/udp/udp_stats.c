@@ -24,6 +24,7 @@ static const struct {
 	{ "tx_udp_invalid", false, offsetof(struct udp_counts, invalid) },
 	{ "tx_udp_too_long", false, offsetof(struct udp_counts, too_long) },
 	{ "tx_udp_refused", false, offsetof(struct udp_counts, refused) },
+	{ "tx_udp_full", false, offsetof(struct udp_counts, full) },
 	{ "tx_udp_icmp", false, offsetof(struct udp_counts, icmp) },
 	{ "rx_udp_calls", true, offsetof(struct udp_counts, calls) },
 	{ "rx_udp_runs", true, offsetof(struct udp_counts, runs) },
@@ -89,7 +90,8 @@ udp_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 		udp_stats_sum(dev, true, offsetof(struct udp_counts, fragments));
 	stats->oerrors = udp_stats_sum(dev, false, offsetof(struct udp_counts, invalid)) +
 		udp_stats_sum(dev, false, offsetof(struct udp_counts, too_long)) +
-		udp_stats_sum(dev, false, offsetof(struct udp_counts, refused));
+		udp_stats_sum(dev, false, offsetof(struct udp_counts, refused)) +
+		udp_stats_sum(dev, false, offsetof(struct udp_counts, full));
 	return 0;
 }
 

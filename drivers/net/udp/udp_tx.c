@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <rte_branch_prediction.h>
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <string.h>
 
@@ -18,8 +19,18 @@
 #define RUN_BYTES 65000 /**< of a run, with all headers within 65535 */
 #define ICRC_LEN  4
 
-/** Datagrams that go one by one when a run was refused: then runs are tried again. */
+/** Datagrams that go one by one when runs are refused: then they are tried again. */
 #define APART 4096
+
+/** Calls by which a socket may tell of earlier ones. */
+#define TRIES 4
+
+/**
+ * How long a socket may have no room before what is for it is dropped: of who was heard, as a slow
+ * wire takes, and of strangers, whose neighbours may never answer.
+ */
+#define FULL_US           20000
+#define FULL_STRANGERS_US 1000
 
 /** Control messages of a call: source, TOS, TTL, size. */
 #define CONTROL_LEN                                                                                \
@@ -29,6 +40,8 @@
 /* One datagram, or a run. */
 struct call {
 	struct udp_flow flow;
+	uint8_t socket;        /**< number of it */
+	bool runs;             /**< others may join */
 	uint16_t first, count; /**< of the buffers of a burst */
 	uint16_t size;         /**< of each datagram but the last, which may be shorter */
 	uint32_t len;          /**< of all */
@@ -43,6 +56,8 @@ struct batch {
 	struct mmsghdr msgs[UDP_CALLS];
 	struct sockaddr_in6 to[UDP_CALLS];
 	struct iovec pieces[PIECES];
+	uint8_t tails[PIECES]
+		     [ICRC_LEN]; /**< by piece: an ICRC that may not be written to a buffer */
 	_Alignas(struct cmsghdr) uint8_t control[UDP_CALLS][CONTROL_LEN];
 };
 
@@ -95,50 +110,95 @@ udp_tx_address(struct batch *batch, uint16_t index)
 		udp_tx_control(msg, at, IPPROTO_UDP, UDP_SEGMENT, &call->size, sizeof(call->size));
 }
 
-static bool
-udp_tx_may_run(const struct udp_txq *txq, const struct udp_flow *flow)
+/* By which socket, and whether in runs. */
+static void
+udp_tx_plan(const struct udp_txq *txq, struct call *call)
 {
 	const struct udp_dev *dev = txq->dev;
+	const struct udp_flow *flow = &call->flow;
+	bool group = flow->v6 ? IN6_IS_ADDR_MULTICAST(&flow->dst)
+			      : IN_MULTICAST(ntohl(flow->dst.s6_addr32[0]));
+	enum udp_peer peer = group ? UDP_PEER_HEARD : udp_peers_find(&dev->peers, flow);
 
-	if (txq->apart > 0 || !txq->sockets->runs || dev->args.runs == UDP_RUNS_NONE)
-		return false;
-	return flow->v6 || dev->args.runs == UDP_RUNS_ALL ||
-		udp_peers_known(&dev->peers, flow->dst.s6_addr32[0], flow->dport);
+	call->socket = flow->v6 ? UDP_V6 : UDP_V4;
+	if (peer == UDP_PEER_STRANGER && txq->sockets->fds[call->socket + UDP_STRANGERS] >= 0)
+		call->socket += UDP_STRANGERS;
+	call->runs = txq->apart == 0 && txq->sockets->runs && dev->args.runs != UDP_RUNS_NONE &&
+		(flow->v6 || dev->args.runs == UDP_RUNS_ALL || peer == UDP_PEER_SOCKET);
 }
 
 /* Whether a datagram goes into the last call. */
 static bool
-udp_tx_joins(const struct udp_txq *txq, const struct batch *batch, const struct udp_frame *frame)
+udp_tx_joins(const struct batch *batch, const struct udp_frame *frame)
 {
 	const struct call *last;
 
 	if (batch->call_count == 0)
 		return false;
 	last = &batch->calls[batch->call_count - 1];
-	return !last->closed && last->count < UDP_RUN_MAX && frame->len <= last->size &&
-		frame->len > 0 && last->len + frame->len <= RUN_BYTES &&
-		udp_flow_same(&last->flow, &frame->flow) && udp_tx_may_run(txq, &frame->flow);
+	return last->runs && !last->closed && last->count < UDP_RUN_MAX &&
+		frame->len <= last->size && frame->len > 0 && last->len + frame->len <= RUN_BYTES &&
+		udp_flow_same(&last->flow, &frame->flow);
 }
 
-/* The bytes of a datagram, without its headers. */
 static void
-udp_tx_pieces(struct batch *batch, struct rte_mbuf *mbuf, const struct udp_frame *frame)
+udp_tx_piece(struct batch *batch, void *base, uint32_t len)
 {
 	struct msghdr *msg = &batch->msgs[batch->call_count - 1].msg_hdr;
-	uint32_t skip = frame->hdr_len, left = frame->len;
 
+	msg->msg_iov[msg->msg_iovlen++] = (struct iovec){ base, len };
+	batch->piece_count++;
+}
+
+/* Bytes of a datagram, without its headers. */
+static void
+udp_tx_pieces(struct batch *batch, struct rte_mbuf *mbuf, uint32_t skip, uint32_t left)
+{
 	while (left > 0 && mbuf != NULL) {
 		uint32_t part = RTE_MIN(rte_pktmbuf_data_len(mbuf) - skip, left);
 
 		if (part > 0)
-			msg->msg_iov[msg->msg_iovlen++] =
-				(struct iovec){ rte_pktmbuf_mtod_offset(mbuf, uint8_t *, skip),
-					part };
-		batch->piece_count += part > 0;
+			udp_tx_piece(batch, rte_pktmbuf_mtod_offset(mbuf, uint8_t *, skip), part);
 		left -= part;
 		skip = 0;
 		mbuf = mbuf->next;
 	}
+}
+
+/* Nothing may be written to one that others have, too. */
+static bool
+udp_tx_is_shared(const struct rte_mbuf *mbuf)
+{
+	for (; mbuf != NULL; mbuf = mbuf->next)
+		if (!RTE_MBUF_DIRECT(mbuf) || rte_mbuf_refcnt_read(mbuf) > 1)
+			return true;
+	return false;
+}
+
+/* @return bits of the ICRC that become others; 0: none */
+static uint32_t
+udp_tx_change(struct udp_txq *txq, const struct udp_frame *frame, uint16_t id, uint16_t sport)
+{
+	uint16_t ids = frame->flow.v6 ? 0 : frame->id ^ id;
+
+	if (!txq->dev->args.icrc || frame->len < ICRC_LEN || (ids == 0 && frame->sport == sport))
+		return 0;
+	return udp_icrc_change(&txq->icrc, frame->l3_len,
+		(uint32_t)frame->l3_len + 8 + frame->len - ICRC_LEN, ids, frame->sport ^ sport);
+}
+
+static void
+udp_tx_tail(
+	struct batch *batch, struct rte_mbuf *mbuf, const struct udp_frame *frame, uint32_t change)
+{
+	uint8_t *tail = batch->tails[batch->piece_count];
+	uint32_t at = (uint32_t)frame->hdr_len + frame->len - ICRC_LEN;
+	uint8_t room[ICRC_LEN];
+	const uint8_t *icrc = rte_pktmbuf_read(mbuf, at, ICRC_LEN, room);
+
+	for (int i = 0; i < ICRC_LEN; i++)
+		tail[i] = icrc[i] ^ (uint8_t)(change >> 8 * i);
+	udp_tx_piece(batch, tail, ICRC_LEN);
 }
 
 static void
@@ -147,8 +207,9 @@ udp_tx_add(struct udp_txq *txq, struct batch *batch, uint16_t index, struct rte_
 {
 	struct call *call;
 	uint16_t id = 0;
+	uint32_t change;
 
-	if (udp_tx_joins(txq, batch, frame)) {
+	if (udp_tx_joins(batch, frame)) {
 		call = &batch->calls[batch->call_count - 1];
 		id = call->count++;
 		call->closed = frame->len < call->size;
@@ -157,37 +218,21 @@ udp_tx_add(struct udp_txq *txq, struct batch *batch, uint16_t index, struct rte_
 		*call = (struct call){
 			.flow = frame->flow, .first = index, .count = 1, .size = frame->len
 		};
+		udp_tx_plan(txq, call);
 		batch->msgs[batch->call_count].msg_hdr =
 			(struct msghdr){ .msg_iov = batch->pieces + batch->piece_count };
 		batch->call_count++;
 	}
 	call->len += frame->len;
-	if (txq->dev->args.icrc && frame->len >= ICRC_LEN &&
-		(frame->sport != txq->dev->args.port || (frame->id != id && !frame->flow.v6)))
-		udp_frame_amend(mbuf, frame, id, txq->dev->args.port,
-			udp_icrc_change(&txq->icrc, frame->l3_len,
-				(uint32_t)frame->l3_len + 8 + frame->len - ICRC_LEN,
-				(uint16_t)(frame->id ^ id),
-				(uint16_t)(frame->sport ^ txq->dev->args.port)));
-	udp_tx_pieces(batch, mbuf, frame);
-}
-
-/* Of one that others have, too, nothing may be written. @return NULL: no memory */
-static struct rte_mbuf *
-udp_tx_own(struct rte_mbuf *mbuf)
-{
-	const struct rte_mbuf *segment;
-	struct rte_mbuf *copy;
-
-	for (segment = mbuf; segment != NULL; segment = segment->next)
-		if (!RTE_MBUF_DIRECT(segment) || rte_mbuf_refcnt_read(segment) > 1)
-			break;
-	if (likely(segment == NULL))
-		return mbuf;
-	copy = rte_pktmbuf_copy(mbuf, mbuf->pool, 0, UINT32_MAX);
-	if (copy != NULL)
-		rte_pktmbuf_free(mbuf);
-	return copy;
+	change = udp_tx_change(txq, frame, id, txq->sockets->ports[call->socket]);
+	if (change != 0 && unlikely(udp_tx_is_shared(mbuf))) {
+		udp_tx_pieces(batch, mbuf, frame->hdr_len, (uint32_t)frame->len - ICRC_LEN);
+		udp_tx_tail(batch, mbuf, frame, change);
+		return;
+	}
+	if (change != 0)
+		udp_frame_amend(mbuf, frame, id, txq->sockets->ports[call->socket], change);
+	udp_tx_pieces(batch, mbuf, frame->hdr_len, frame->len);
 }
 
 static void
@@ -211,18 +256,14 @@ udp_tx_collect(struct udp_txq *txq, struct batch *batch, struct rte_mbuf **mbufs
 	batch->piece_count = 0;
 	for (; taken < count; taken++) {
 		struct udp_frame frame;
-		struct rte_mbuf *mbuf;
 
+		/* One piece more than segments: an ICRC. */
 		if (batch->call_count == UDP_CALLS ||
-			batch->piece_count + mbufs[taken]->nb_segs > PIECES ||
+			batch->piece_count + mbufs[taken]->nb_segs + 1 > PIECES ||
 			!udp_frame_parse(mbufs[taken], &frame) ||
 			txq->sockets->fds[frame.flow.v6 ? UDP_V6 : UDP_V4] < 0)
 			break;
-		mbuf = txq->dev->args.icrc ? udp_tx_own(mbufs[taken]) : mbufs[taken];
-		if (mbuf == NULL)
-			break;
-		mbufs[taken] = mbuf;
-		udp_tx_add(txq, batch, taken, mbuf, &frame);
+		udp_tx_add(txq, batch, taken, mbufs[taken], &frame);
 	}
 	for (uint16_t i = 0; i < batch->call_count; i++)
 		udp_tx_address(batch, i);
@@ -233,32 +274,53 @@ udp_tx_collect(struct udp_txq *txq, struct batch *batch, struct rte_mbuf **mbufs
 enum outcome {
 	OUTCOME_AGAIN, /**< it is tried again, now */
 	OUTCOME_LATER, /**< when the socket has room */
-	OUTCOME_APART, /**< its datagrams one by one, and others for a while */
+	OUTCOME_APART, /**< its datagrams one by one */
 	OUTCOME_DROP,
 };
 
+/* A socket that has had no room for long gets none: others' packets wait behind. */
 static enum outcome
-udp_tx_judge(struct udp_txq *txq, const struct call *call, int err, bool again)
+udp_tx_judge_full(struct udp_txq *txq, uint8_t socket)
 {
-	switch (err) {
-	case EAGAIN:
-	case ENOBUFS:
-	case ENOMEM:
-		return OUTCOME_LATER;
-	case EINTR:
+	uint64_t limit_us = socket >= UDP_STRANGERS ? FULL_STRANGERS_US : FULL_US;
+	uint64_t now = rte_get_timer_cycles();
+
+	if (txq->full_tsc[socket] == 0)
+		txq->full_tsc[socket] = now;
+	return now - txq->full_tsc[socket] < limit_us * rte_get_timer_hz() / 1000000 ? OUTCOME_LATER
+										     : OUTCOME_DROP;
+}
+
+static enum outcome
+udp_tx_judge(struct udp_txq *txq, const struct call *call, int err, int tries)
+{
+	if (err == EAGAIN)
+		return udp_tx_judge_full(txq, call->socket);
+	if (err == EINTR)
 		return OUTCOME_AGAIN;
-	case EMSGSIZE:
-		return OUTCOME_DROP;
-	}
-	/* An answer to an earlier one is told once, by whatever call comes next. */
-	if (!again &&
-		udp_errors_read(txq->sockets->fds[call->flow.v6 ? UDP_V6 : UDP_V4], &txq->counts) >
-			0)
+	/*
+	 * An answer to an earlier one is told once, by whatever call comes next; the kernel queues
+	 * what it says of this one, too, and who leaves that there has no room at last.
+	 */
+	if (udp_errors_clear(txq->sockets->fds[call->socket], &txq->counts) && tries < TRIES)
 		return OUTCOME_AGAIN;
-	/* Netdevs that do no sums take no runs from some kernels. */
-	if (call->count > 1 && (err == EIO || err == EINVAL || err == EOPNOTSUPP))
+	/* Netdevs that do no sums take no runs from some kernels; a run may find no memory. */
+	if (call->count > 1 && (err == EIO || err == EINVAL || err == EOPNOTSUPP || err == ENOMEM))
 		return OUTCOME_APART;
 	return OUTCOME_DROP;
+}
+
+/* Datagrams by themselves fail as well: it was not that they were a run. */
+static void
+udp_tx_fail(struct udp_txq *txq, const struct call *call, struct rte_mbuf **mbufs, int err)
+{
+	uint64_t *reason = err == EAGAIN ? &txq->counts.full
+		: err == EMSGSIZE        ? &txq->counts.too_long
+					 : &txq->counts.refused;
+
+	txq->apart_asked = false;
+	txq->apart -= RTE_MIN(txq->apart, (uint32_t)call->count);
+	udp_tx_drop(mbufs + call->first, call->count, reason);
 }
 
 static void
@@ -268,6 +330,10 @@ udp_tx_sent(struct udp_txq *txq, const struct call *call, struct rte_mbuf **mbuf
 	udp_count(&txq->counts.runs, call->count > 1);
 	udp_count(&txq->counts.packets, call->count);
 	udp_count(&txq->counts.bytes, call->len);
+	txq->full_tsc[call->socket] = 0;
+	if (txq->apart_asked)
+		txq->apart = APART;
+	txq->apart_asked = false;
 	txq->apart -= txq->apart > 0;
 	rte_pktmbuf_free_bulk(mbufs + call->first, call->count);
 }
@@ -276,51 +342,50 @@ udp_tx_sent(struct udp_txq *txq, const struct call *call, struct rte_mbuf **mbuf
 static int
 udp_tx_system_call(const struct udp_txq *txq, struct batch *batch, uint16_t at)
 {
-	bool v6 = batch->calls[at].flow.v6;
+	uint8_t socket = batch->calls[at].socket;
 	uint16_t end = at;
 	int sent;
 
-	while (end < batch->call_count && batch->calls[end].flow.v6 == v6)
+	while (end < batch->call_count && batch->calls[end].socket == socket)
 		end++;
-	sent = sendmmsg(txq->sockets->fds[v6 ? UDP_V6 : UDP_V4], batch->msgs + at,
-		(unsigned int)(end - at), MSG_DONTWAIT);
+	sent = sendmmsg(txq->sockets->fds[socket], batch->msgs + at, (unsigned int)(end - at),
+		MSG_DONTWAIT);
 	return sent >= 0 ? sent : -errno;
 }
 
 /*
- * @param blocked  set when the sockets have no room
+ * @param blocked  set when a socket has no room
  * @return how many of the buffers are gone, sent or dropped
  */
 static uint16_t
 udp_tx_send(struct udp_txq *txq, struct batch *batch, struct rte_mbuf **mbufs, bool *blocked)
 {
 	uint16_t at = 0;
-	bool again = false;
+	int tries = 0;
 
 	while (at < batch->call_count) {
 		const struct call *call = &batch->calls[at];
 		int sent = udp_tx_system_call(txq, batch, at);
 
+		tries = sent >= 0 ? 0 : tries + 1;
 		if (sent >= 0) {
-			again = false;
 			for (int i = 0; i < sent; i++)
 				udp_tx_sent(txq, &batch->calls[at++], mbufs);
 			continue;
 		}
-		switch (udp_tx_judge(txq, call, -sent, again)) {
+		switch (udp_tx_judge(txq, call, -sent, tries)) {
 		case OUTCOME_AGAIN:
-			again = true;
 			continue;
 		case OUTCOME_LATER:
 			*blocked = true;
 			return call->first;
 		case OUTCOME_APART:
-			txq->apart = APART;
+			txq->apart = call->count;
+			txq->apart_asked = sent != -ENOMEM;
 			return call->first;
 		case OUTCOME_DROP:
-			udp_tx_drop(mbufs + call->first, call->count,
-				sent == -EMSGSIZE ? &txq->counts.too_long : &txq->counts.refused);
-			again = false;
+			udp_tx_fail(txq, call, mbufs, -sent);
+			tries = 0;
 			at++;
 			break;
 		}
