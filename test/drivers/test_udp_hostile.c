@@ -2,8 +2,8 @@
 /**
  * @file
  * Goal: what one peer, one client or somebody on the way does is no other's loss: neighbours that
- * do not answer, forged ICMP, filters, errors that nobody reads, runs that are refused. Method: a veth
- * pair whose other end is the test's, and a port on it with the buffers of an ordinary user.
+ * do not answer, forged ICMP, full queues, errors that nobody reads, runs that are refused. Method:
+ * a veth pair whose other end is the test's, and a port with the buffers of an ordinary user.
  */
 #include <net/ethernet.h>
 #include <net/if.h>

@@ -21,6 +21,8 @@ GUEST = '10.77.0.1'    # of the guest: its rxe0 has it as GID 1
 BRIDGE = '10.77.0.254'  # of our programs' own TCP connections
 OURS = '10.77.0.100'   # of the engine
 LIMIT = 40
+NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all',
+          '--bounding-set=-all']
 
 
 class NoPeer(Exception):
@@ -131,6 +133,30 @@ class Engine:
                     'LD_LIBRARY_PATH': str(pathlib.Path(library).parent)}
         self.process = None
 
+    def start_by_sockets(self, impair=None):
+        """As nobody, by the kernel's UDP sockets: the free end and its addresses are the kernel's.
+        """
+        self.inside('sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=1',
+                    'net.ipv4.conf.all.rp_filter=0', 'net.ipv4.conf.dpdk0.rp_filter=0',
+                    'net.ipv6.conf.dpdk0.accept_dad=0')
+        # Runs are cut before they are seen here, as they are by a NIC that can't.
+        self.inside('ip', 'link', 'set', 'dpdk0', 'gso_max_segs', '1')
+        for address in (f'{OURS}/24', 'fd77::100/64'):
+            self.inside('ip', 'addr', 'add', address, 'dev', 'dpdk0')
+        # The bridge has the same subnets: by which of the two to the machine?
+        self.inside('ip', 'route', 'add', f'{GUEST}/32', 'dev', 'dpdk0', 'src', OURS)
+        self.inside('ip', '-6', 'route', 'add', 'fd77::1/128', 'dev', 'dpdk0', 'src', 'fd77::100')
+        config = pathlib.Path(self.folder) / 'rocade.conf'
+        config.write_text(f'[engine]\nsocket = {self.folder}/rocade.sock\n[device roce0]\n'
+                          'type = udp\nnetdev = dpdk0\n' +
+                          (f'impair = {impair}\n' if impair else ''))
+        os.chmod(self.folder, 0o777)
+        self.run('--', '--config', str(config), who=NOBODY)
+
+    def inside(self, *words):
+        done = sh('ip', 'netns', 'exec', self.namespace, *words)
+        tap.equal(done.returncode, 0, f'{words}: {done.stderr.decode()}')
+
     def start(self, port, mtu, impair=None):
         config = pathlib.Path(self.folder) / 'rocade.conf'
         config.write_text(f'[engine]\nsocket = {self.folder}/rocade.sock\n[device roce0]\n'
@@ -144,12 +170,12 @@ class Engine:
            'net.ipv6.conf.all.forwarding=0')
         self.run('--', '--config', str(config))
 
-    def run(self, *words):
+    def run(self, *words, who=()):
         """The program with the engine, and what follows EAL's options that all have."""
         bare = {key: val for key, val in self.env.items() if key != 'LD_LIBRARY_PATH'}
         with open(f'{self.folder}/log', 'a', encoding='utf-8') as log:
             self.process = subprocess.Popen(
-                ['ip', 'netns', 'exec', self.namespace, self.rocaded, '--file-prefix',
+                ['ip', 'netns', 'exec', self.namespace, *who, self.rocaded, '--file-prefix',
                  pathlib.Path(self.folder).name, '--no-huge', '-m', '512', '--no-telemetry',
                  *words],
                 env=bare, stdout=log, stderr=log)

@@ -4,13 +4,14 @@
 
 Method: the kernel runs in a virtual machine; the engine owns the addresses 10.77.0.100 and
 fd77::100 on the free end of a veth pair in the same bridge (AF_PACKET), or is the other end of the
-machine's vhost-user interface. Unmodified programs run on both sides, once with Rocade as server
+machine's vhost-user interface; with --udp the free end is this kernel's, and the engine is nobody,
+who has sockets. Unmodified programs run on both sides, once with Rocade as server
 and once as client. Their own TCP connection goes over the bridge's address 10.77.0.254, which this
 kernel has; with vhost there is none, and a relay through the machine's control channel takes its
 place.
 
     test_interop.py ROCADED LIBIBVERBS VERDICTS [--kernel 6.12] [--mtu 1500] [--short] [--vhost]
-        [--router PROGRAM] [--only PATTERN]
+        [--udp] [--router PROGRAM] [--only PATTERN]
 
 Where there is no peer to be had it says why and exits with 77 (under meson: skips).
 """
@@ -39,6 +40,7 @@ ARGS.add_argument('--kernel', default='6.12')
 ARGS.add_argument('--mtu', type=int, default=1500)
 ARGS.add_argument('--short', action='store_true')
 ARGS.add_argument('--vhost', action='store_true')
+ARGS.add_argument('--udp', action='store_true')
 ARGS.add_argument('--router', help='examples/graph-router, in place of rocaded; with --short')
 ARGS.add_argument('--only', help='tests whose names have this pattern')
 ARGS = ARGS.parse_args()
@@ -398,6 +400,10 @@ def engine_starts():
         return
     if ARGS.router:
         engine.start(PORT, ARGS.mtu)
+        return
+    if ARGS.udp:
+        engine.start_by_sockets('seed=1')
+        impaired = True
         return
     try:
         engine.start(PORT, ARGS.mtu, 'seed=1')

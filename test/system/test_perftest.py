@@ -117,8 +117,8 @@ def datagrams():
 
 @tap.test
 def multicast():
-    # Its group is an IPv6 address: so must the source be. It is one of this interface alone, ff01::,
-    # which no kernel sends to a link: over sockets one of everywhere takes its place.
+    # Its group is an IPv6 address: so must the source be. It is one of this interface alone, which
+    # no kernel sends to a link: over sockets one of everywhere takes its place.
     group = ['-M', '255:14:0:0:0:2:201:133:0:0:0:0:0:0:0:0'] if UDP else []
     for gid in ('0', '2'):
         both('ib_send_lat', '-x', gid, '-F', '-c', 'UD', '-g', '-n', '100', *group)
