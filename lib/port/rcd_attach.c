@@ -192,35 +192,6 @@ attach_packet(struct rcd_dev *dev)
 	return attach_probe(dev, "net_af_packet", args);
 }
 
-/* Beside the program, or where it is installed: below the same folder as the program, or /usr. */
-static const char *
-attach_xdp_program(char *path, size_t path_len)
-{
-	static const char *const places[] = { "rocade_xdp.o", "../lib/rocade/rocade_xdp.o" };
-	const char *given = getenv("ROCADE_XDP_PROG");
-	ssize_t len;
-
-	if (given != NULL) {
-		snprintf(path, path_len, "%s", given);
-		return access(path, R_OK) == 0 ? path : NULL;
-	}
-	len = readlink("/proc/self/exe", path, path_len - 32);
-	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
-		char *slash;
-
-		path[len] = '\0';
-		slash = memrchr(path, '/', (size_t)len);
-		if (slash == NULL)
-			break;
-		len = slash - path + 1;
-		snprintf(slash + 1, 32, "%s", places[i]);
-		if (access(path, R_OK) == 0)
-			return path;
-	}
-	snprintf(path, path_len, "/usr/lib/rocade/rocade_xdp.o");
-	return access(path, R_OK) == 0 ? path : NULL;
-}
-
 static int
 attach_xdp(struct rcd_dev *dev)
 {
@@ -228,7 +199,7 @@ attach_xdp(struct rcd_dev *dev)
 	char args[900];
 
 	/* Without the program all packets of the netdev would be ours: the kernel keeps it. */
-	if (attach_xdp_program(path, sizeof(path)) == NULL)
+	if (rcd_xdp_program(path, sizeof(path)) == NULL)
 		return -ENOENT;
 	/*
 	 * The kernel takes buffers of a page at most, each with all that DPDK puts before the data.
@@ -332,11 +303,25 @@ attach_wants_xdp(const struct rcd_dev *dev)
 		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
 }
 
+/* Two ends of a wire need different addresses, the same ones at each start. */
+static void
+attach_make_mac(struct rcd_dev *dev)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *at = dev->conf.name; *at != '\0'; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619u;
+	dev->mac[0] = 0x02;
+	dev->mac[1] = 0x52;
+	memcpy(dev->mac + 2, &hash, 4);
+}
+
 static int
 attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	char args[sizeof(dev->conf.target) + 8];
 	struct rte_devargs known = { .bus = NULL };
+	struct rte_ether_addr mac;
 	int err = rte_devargs_parse(&known, "net_udp");
 
 	free(known.data);
@@ -346,10 +331,26 @@ attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 			dev->conf.name);
 		return -ENOTSUP;
 	}
+	/* The kernel takes nearly any name, arguments of drivers have a grammar. */
+	if (strpbrk(dev->conf.target, ",=[]\\ ") != NULL) {
+		attach_say(error, error_len, "%s: no driver takes a netdev of this name",
+			dev->conf.name);
+		return -EINVAL;
+	}
+	/* Netdevs of tunnels have none, and others of this engine need one to tell it by. */
+	memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
+	if (rte_is_zero_ether_addr(&mac)) {
+		attach_make_mac(dev);
+		memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
+	}
 	snprintf(args, sizeof(args), "iface=%s", dev->conf.target);
 	err = attach_probe(dev, "net_udp", args);
-	if (err == 0)
-		return attach_start_port(dev, error, error_len);
+	if (err == 0) {
+		err = attach_start_port(dev, error, error_len);
+		if (err == 0)
+			err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &mac);
+		return err;
+	}
 	attach_say(error, error_len, "%s: net_udp does not take %s: %s", dev->conf.name,
 		dev->conf.target, strerror(-err));
 	return err;
@@ -445,19 +446,6 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	}
 	attach_say(error, error_len, "%s: EAL finds no port %s", dev->conf.name, dev->conf.target);
 	return err != 0 ? err : -ENODEV;
-}
-
-/* Two ends of a wire need different addresses, the same ones at each start. */
-static void
-attach_make_mac(struct rcd_dev *dev)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-
-	for (const char *at = dev->conf.name; *at != '\0'; at++)
-		hash = (hash ^ (uint8_t)*at) * 16777619u;
-	dev->mac[0] = 0x02;
-	dev->mac[1] = 0x52;
-	memcpy(dev->mac + 2, &hash, 4);
 }
 
 /* Its own, or the one that it is to have. A port that knows none takes any. */

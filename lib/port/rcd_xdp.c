@@ -186,6 +186,36 @@ xdp_look(struct held_list *list, const struct held_list *except)
 	return err;
 }
 
+/* Beside the program, or where it is installed: below the same folder as the program, or /usr. */
+const char *
+rcd_xdp_program(char *path, size_t path_len)
+{
+	static const char *const places[] = { "rocade_xdp.o", "../lib/rocade/rocade_xdp.o" };
+	const char *given = getenv("ROCADE_XDP_PROG");
+	ssize_t len;
+
+	RCD_ON_CONTROL();
+	if (given != NULL) {
+		snprintf(path, path_len, "%s", given);
+		return access(path, R_OK) == 0 ? path : NULL;
+	}
+	len = readlink("/proc/self/exe", path, path_len - 32);
+	for (size_t i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+		char *slash;
+
+		path[len] = '\0';
+		slash = memrchr(path, '/', (size_t)len);
+		if (slash == NULL)
+			break;
+		len = slash - path + 1;
+		snprintf(slash + 1, 32, "%s", places[i]);
+		if (access(path, R_OK) == 0)
+			return path;
+	}
+	snprintf(path, path_len, "/usr/lib/rocade/rocade_xdp.o");
+	return access(path, R_OK) == 0 ? path : NULL;
+}
+
 int
 rcd_xdp_begin(struct rcd_dev *dev)
 {

@@ -9,7 +9,18 @@
 #ifndef RCD_XDP_H
 #define RCD_XDP_H
 
+#include <stddef.h>
+
 struct rcd_dev;
+
+/**
+ * Where the program is that net_af_xdp takes.
+ *
+ * @param path  set to it, or to the last place that was looked at
+ * @return path; NULL: there is none
+ */
+const char *
+rcd_xdp_program(char *path, size_t path_len);
 
 /**
  * Before the driver has made anything.
