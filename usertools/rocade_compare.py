@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPACES = 'rcdcmpa', 'rcdcmpb'
 SETTLE = 0.4   # seconds that a server gets to listen
 LIMIT = 60     # seconds that a measurement may take
-ADDRESSES = {'rcd': ('10.98.1.1', '10.98.1.2'), 'tcp': ('10.98.2.1', '10.98.2.2')}
+ADDRESSES = {'rcd': ('10.98.1.1', '10.98.1.2'), 'tcp': ('10.98.2.1', '10.98.2.2'),
+             'udp': ('10.98.3.1', '10.98.3.2')}
 
 
 class NotHere(Exception):
@@ -202,7 +203,7 @@ def environment(build, sock):
 
 
 def make_veth(stack, mtu):
-    """Two namespaces, a pair of veth for Rocade and one for TCP."""
+    """Two namespaces, with pairs of veth for Rocade and one for TCP."""
     for space in SPACES:
         sh('ip', 'netns', 'del', space, check=False)
         sh('ip', 'netns', 'add', space)
@@ -250,19 +251,27 @@ class Bench:
         return made
 
     def make_veth(self):
+        return self.netdevs('Rocade, veth', 'rcd', 'packet')
+
+    def make_sockets(self):
+        """By the kernel's UDP sockets, on a pair of their own: they hold the port of RoCE."""
+        return self.netdevs('Rocade, UDP sockets, veth', 'udp', 'udp')
+
+    def netdevs(self, name, prefix, mode):
+        """Two engines, each on an end of a veth pair."""
         cpus = self.cpus()
         envs, processes = [], []
         for i, space in enumerate(SPACES):
-            sock, process = engine(self.stack, self.args.build, self.work, f'veth{i}',
+            sock, process = engine(self.stack, self.args.build, self.work, f'{prefix}{i}',
                                    f'0@({cpus[0]}-{cpus[-1]}),1@{cpus[-1 - i % len(cpus)]}',
                                    self.args.keys,
                                    inside(space))
             sh(sys.executable, str(ROOT / 'usertools/rocade'), f'--socket={sock}', 'link', 'add',
-               'roce0', 'type', 'netdev', f'rcd{i}', 'mode', 'packet')
+               'roce0', 'type', 'netdev', f'{prefix}{i}', 'mode', mode)
             envs.append(environment(self.args.build, sock))
             processes.append(process.pid)
-        made = Perftest('Rocade, veth', Pair(tuple(map(inside, SPACES)), envs),
-                        ('roce0', 'roce0'), ADDRESSES['rcd'][0], self.args.seconds)
+        made = Perftest(name, Pair(tuple(map(inside, SPACES)), envs), ('roce0', 'roce0'),
+                        ADDRESSES[prefix][0], self.args.seconds)
         self.engines.append((made, processes))
         return made
 
@@ -436,8 +445,8 @@ def main():
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(args, stack, work)
         make_veth(stack, args.mtu)
-        for make in (bench.make_wire, bench.make_veth, bench.make_iperf3, bench.make_qperf,
-                     bench.make_ucx, bench.make_rxe):
+        for make in (bench.make_wire, bench.make_veth, bench.make_sockets, bench.make_iperf3,
+                     bench.make_qperf, bench.make_ucx, bench.make_rxe):
             bench.add(make)
         write(args.folder, bench, bench.run())
 
