@@ -111,7 +111,7 @@ fi
 
 # Without them all but the drivers is built, and the tests that need one are skipped.
 "$root/usertools/rocade-driver-sdk.sh" "$builds/dpdk-driver-sdk" ||
-	echo "rocade-test: no headers for DPDK drivers: net_impair is NOT built, and NOT tested"
+	echo "rocade-test: no headers for DPDK drivers: they are NOT built, and NOT tested"
 options+=("-Ddriver_sdk=$builds/dpdk-driver-sdk")
 # Tests begin hundreds of programs in Python. Where python3 is a script that looks for one each time
 # (pyenv), that costs more than most of them.
@@ -150,7 +150,7 @@ suites() {
 # The short form of what a kernel's rxe is asked.
 interop() {
 	local log=$builds/release/meson-logs/interop.txt
-	suites release interop interop_short
+	suites release interop interop_short interop_udp_short
 	if grep -q 'NO INTEROPERABILITY TESTS' "$log"; then
 		echo "rocade-test: NOT TESTED WITH A KERNEL: $(sed -n \
 			's/.*NO INTEROPERABILITY TESTS: //p' "$log" | head -1)"

@@ -37,11 +37,11 @@
 /** What an lcore does: wait, tell, and send and receive on what is open. */
 static const char *const lcore_calls[] = { "clock_getres", "clock_gettime", "clock_nanosleep",
 	"close", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "exit", "exit_group",
-	"fstat", "futex", "getcpu", "getpid", "getrandom", "gettid", "gettimeofday", "madvise",
-	"munmap", "nanosleep", "poll", "ppoll", "pread64", "pwrite64", "read", "readv", "recvfrom",
-	"recvmmsg", "recvmsg", "restart_syscall", "rseq", "rt_sigaction", "rt_sigprocmask",
-	"rt_sigreturn", "sched_yield", "sendmmsg", "sendmsg", "sendto", "set_robust_list",
-	"sigaltstack", "tgkill", "time", "write", "writev" };
+	"fstat", "futex", "getcpu", "getpid", "getrandom", "getsockopt", "gettid", "gettimeofday",
+	"madvise", "munmap", "nanosleep", "poll", "ppoll", "pread64", "pwrite64", "read", "readv",
+	"recvfrom", "recvmmsg", "recvmsg", "restart_syscall", "rseq", "rt_sigaction",
+	"rt_sigprocmask", "rt_sigreturn", "sched_yield", "sendmmsg", "sendmsg", "sendto",
+	"set_robust_list", "sigaltstack", "tgkill", "time", "write", "writev" };
 
 /** What the other threads do besides. */
 static const char *const control_calls[] = { "accept", "accept4", "access", "bind", "bpf", "brk",

@@ -9,7 +9,7 @@
 
 /**
  * Of a received IPv4 packet: its identification is not known, as from a socket, which does not show
- * it. The header has a guess.
+ * it. The header has a guess. Registered before the port's device is added to an engine.
  */
 #define RCD_MBUF_FLAG_ANY_ID "rocade_any_ipv4_id"
 

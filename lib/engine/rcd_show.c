@@ -155,8 +155,8 @@ rcd_show_statistic(const struct rcd_show *show, const struct rcd_dev *dev)
 		show_number(show, rcd_counter_name(id), rcd_lport_sum(&dev->lport, id));
 	}
 	rcd_show_eal_port(show, dev);
-	if (show->all && dev->conf.impair[0] != '\0')
-		rcd_show_eal_impair(show, dev);
+	if (show->all && (dev->conf.impair[0] != '\0' || rcd_dev_is_udp(dev)))
+		rcd_show_eal_driver(show, dev);
 	show->ops->end(show->out);
 }
 

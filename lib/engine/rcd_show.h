@@ -74,9 +74,9 @@ rcd_show_gid(const struct rcd_show *show, const char *name, const struct rcd_gid
 void
 rcd_show_eal_port(const struct rcd_show *show, const struct rcd_dev *dev);
 
-/** What net_impair did: the extended statistics of the port that are its own. */
+/** What net_impair and net_udp did: the extended statistics of the port that are their own. */
 void
-rcd_show_eal_impair(const struct rcd_show *show, const struct rcd_dev *dev);
+rcd_show_eal_driver(const struct rcd_show *show, const struct rcd_dev *dev);
 
 /** How many buffers of its own a device has left. @param dev  that has such */
 uint32_t

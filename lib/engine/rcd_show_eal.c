@@ -31,7 +31,7 @@ rcd_show_eal_buffers(const struct rcd_dev *dev)
 }
 
 void
-rcd_show_eal_impair(const struct rcd_show *show, const struct rcd_dev *dev)
+rcd_show_eal_driver(const struct rcd_show *show, const struct rcd_dev *dev)
 {
 	struct rte_eth_xstat_name names[128];
 	struct rte_eth_xstat stats[128];
@@ -41,7 +41,8 @@ rcd_show_eal_impair(const struct rcd_show *show, const struct rcd_dev *dev)
 		rte_eth_xstats_get(dev->lport.port_id, stats, RCD_ARRAY_COUNT(stats)) != count)
 		return;
 	for (int i = 0; i < count; i++)
-		if (strstr(names[i].name, "_impair_") != NULL)
+		if (strstr(names[i].name, "_impair_") != NULL ||
+			strstr(names[i].name, "x_udp_") != NULL)
 			show->ops->number(show->out, names[i].name, stats[i].value);
 }
 

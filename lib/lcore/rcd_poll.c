@@ -318,13 +318,10 @@ rcd_poll_main(void *arg)
 			rte_pause();
 			break;
 		case RCD_IDLE_YIELD:
-			if (++empty >= SPIN_POLLS || now_ns - busy_ns >= SPIN_MOST_NS)
-				sched_yield();
-			break;
 		case RCD_IDLE_SLEEP:
 			if (++empty >= SPIN_POLLS || now_ns - busy_ns >= SPIN_MOST_NS)
 				sched_yield();
-			if (now_ns - busy_ns > SPIN_NS)
+			if (idle == RCD_IDLE_SLEEP && now_ns - busy_ns > SPIN_NS)
 				poll_nap(lcore);
 			break;
 		}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "rcd_amount.h"
+#include "rcd_bytes.h"
 #include "rcd_text.h"
 
 #define ADDRESSES_LEN 1024
@@ -100,7 +101,8 @@ static const char *
 dev_conf_type(struct rcd_dev_conf *conf, const char *val)
 {
 	bool udp = strcmp(val, "udp") == 0;
-	int index = udp ? RCD_ATTACH_NETDEV : rcd_text_find(attach_names, 3, val);
+	int index = udp ? RCD_ATTACH_NETDEV
+			: rcd_text_find(attach_names, RCD_ARRAY_COUNT(attach_names), val);
 
 	if (index < 0)
 		return "one of wire, netdev, udp, port";
@@ -146,7 +148,7 @@ static const char *
 dev_conf_mode(struct rcd_dev_conf *conf, const char *val)
 {
 	static const char *const names[] = { "auto", "xdp", "packet", "udp" };
-	int index = rcd_text_find(names, 4, val);
+	int index = rcd_text_find(names, RCD_ARRAY_COUNT(names), val);
 
 	if (index < 0)
 		return "one of auto, xdp, packet, udp";

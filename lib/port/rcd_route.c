@@ -87,6 +87,15 @@ rcd_route_reachable(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *d
 	return route_next(dev, sgid_index, dgid, &next) == 0;
 }
 
+static bool
+route_is_ours(const struct rcd_ports *ports, const uint8_t *mac)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && memcmp(mac, ports->devs[i]->mac, RCD_MAC_LEN) == 0)
+			return true;
+	return false;
+}
+
 /*
  * A MAC for packets whose frames nobody looks at: of no device here, to which they would go without
  * a port.
@@ -96,14 +105,8 @@ route_make_mac(const struct rcd_ports *ports, uint8_t *mac)
 {
 	memset(mac, 0, RCD_MAC_LEN);
 	mac[0] = 0x02;
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		const struct rcd_dev *dev = ports->devs[i];
-
-		if (dev == NULL || memcmp(mac, dev->mac, RCD_MAC_LEN) != 0)
-			continue;
+	while (route_is_ours(ports, mac))
 		mac[RCD_MAC_LEN - 1]++;
-		i = UINT32_MAX; /* from the first one again */
-	}
 }
 
 /* The device of this engine that has an address, if its MAC needs no asking. @return NULL: none */

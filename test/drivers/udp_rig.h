@@ -36,6 +36,9 @@ struct rig_frame {
 /** Buffers of all frames. */
 extern struct rte_mempool *rig_pool;
 
+/** 2; 1 on a machine without IPv6. */
+extern int rig_families;
+
 /** Two ports, of rig_open_two(). */
 extern int rig_a, rig_b;
 

@@ -315,7 +315,8 @@ def veth_ends(stack, more):
         env = {**ENV, 'ROCADE_SOCKET': socket}
         command = ['ip', 'netns', 'exec', space, *(AS_NOBODY if UDP else []), ROCADED,
                    '--file-prefix', space, '--no-huge', '-m', '256', '--no-telemetry', '--',
-                   '--config', str(config), *confine.OPTIONS]
+                   '--config', str(config),
+                   *(['-o', 'seccomp=kill'] if UDP else confine.OPTIONS)]
         bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
@@ -331,6 +332,7 @@ def veth_ends(stack, more):
             if run(str(ROCADE), 'engine', env=env).returncode == 0:
                 break
             time.sleep(0.05)
+        tap.true(engine.poll() is None, f'{space}: no engine')
         if UDP:
             has_no_rights(engine.pid)
         ends.append(End(f'rxe_{dev}', env, space, f'192.168.1.{number}', dev))

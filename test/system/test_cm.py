@@ -254,6 +254,35 @@ def nobody_answers():
     tap.true('RDMA_CM_EVENT_ADDR_ERROR' in done.stdout + done.stderr, done.stdout + done.stderr)
 
 
+FORGE = """
+import socket, struct
+def checksum(data):
+    total = sum(struct.unpack(f'>{len(data) // 2}H', data))
+    total = (total >> 16) + (total & 0xffff)
+    return struct.pack('>H', ~(total + (total >> 16)) & 0xffff)
+ip = bytearray(struct.pack('>BBHHHBBH4s4s', 0x45, 0, 60, 0, 0x4000, 64, 17, 0,
+                           bytes([192, 168, 1, 1]), bytes([192, 168, 1, 2])))
+ip[10:12] = checksum(ip)
+about = bytes([3, 3, 0, 0, 0, 0, 0, 0]) + ip + struct.pack('>HHHH', 4791, 4791, 40, 0)
+about = about[:2] + checksum(about) + about[4:]
+for _ in range(20):
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).sendto(about, ('192.168.1.1', 0))
+"""
+
+
+@tap.test
+def somebody_says_that_nobody_is_there():
+    """By ICMP, to an engine of sockets: it is counted, and read by the calls that it may make."""
+    if not UDP:
+        raise tap.Skip('sockets hear of it')
+    done = on(ENDS[1], sys.executable, '-c', FORGE)
+    tap.equal(done.returncode, 0, done.stderr)
+    pair(['rping', '-s', '-a', address(2), '-C', '3'], ['rping', '-c', '-a', address(2), '-C', '3'])
+    shown = rocade_on(ENDS[0], '-d', 'statistic').stdout
+    told = re.findall(r'.x_udp_icmp (\d+)', shown)
+    tap.true(told and sum(map(int, told)) > 0, shown[-2000:])
+
+
 @tap.test
 def port_is_taken():
     first = begin(ENDS[1], 'rping', '-s', '-P', '-a', address(2))

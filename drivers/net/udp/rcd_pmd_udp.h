@@ -7,10 +7,12 @@
  *
  *     --vdev net_udp0,iface=eth0
  *
- * Frames are UDP in IPv4 or IPv6. Of one that is to be sent, the Ethernet header is not looked at;
- * addresses, the destination's port, TOS or traffic class and hop limit are the kernel's to write,
- * as the frame has them; the source's port is that of the socket. What it receives has the port's
- * MAC as its destination. All else is dropped and counted.
+ * Frames are UDP in IPv4 or IPv6, untagged, whole and without options. Of one that is to be sent,
+ * the Ethernet header is not looked at; addresses, the destination's port, TOS or traffic class
+ * and hop limit are the kernel's to write, as the frame has them. The source's port is the
+ * device's, or, to whom was not heard yet, one that the kernel chose. The source's address must be
+ * one of the machine's, or the frame is refused. What it receives has the port's MAC as its
+ * destination. All else is dropped and counted.
  *
  * Runs of datagrams of one size to one peer go in one call (UDP_SEGMENT), and come in one
  * (UDP_GRO), where the kernel knows them. With icrc=1 the last four bytes of a datagram are taken
@@ -28,7 +30,26 @@
  *   icrc=0|1           1
  *   buffer=BYTES       of each socket and direction, as far as the kernel lets; 8388608
  *
- * Extended statistics tell of calls, runs, copies and of each reason to drop.
+ * Extended statistics, tx_ and rx_:
+ *   udp_calls, udp_runs   datagrams and runs; those that were runs
+ *   udp_copied   received packets of another size than was expected
+ *   udp_invalid  no UDP, or cut; received, also without a destination
+ *   udp_too_long for the netdev, or for a buffer
+ *   udp_refused  by the kernel: no way there, no such source, a filter, a full queue
+ *   udp_full     no room in a socket: 200 ms of who was heard, 1 ms of others
+ *   udp_options, udp_fragments  received with such
+ *   udp_icmp     what others answered to datagrams
+ * and imissed: what found no room in a socket that receives.
+ *
+ * Contract: a queue's sender and receiver are one thread, as they share sockets; up to 16 queues,
+ * no more to send than to receive; a burst that is taken in part waits for a socket's room.
+ * Buffers are written to (identification, port, ICRC) unless others have them, too. The MTU is the
+ * netdev's: another is taken and not heeded. Receive interrupts: the descriptor of a queue is
+ * readable while something is there, and a queue's count is 0 or 1. No secondary processes. Of two
+ * devices with one port on one netdev the second does not start.
+ *
+ * Linux: runs need 4.18 to be sent and 5.0 to be received; iface needs 5.7 for who has not
+ * CAP_NET_RAW.
  */
 #ifndef RCD_PMD_UDP_H
 #define RCD_PMD_UDP_H

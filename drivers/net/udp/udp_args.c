@@ -113,6 +113,8 @@ udp_args_parse(struct udp_args *args, const char *text, char *error, size_t erro
 		snprintf(error, error_len, "arguments are " UDP_ARGS_TEXT);
 		return -EINVAL;
 	}
+	/* Newer DPDKs refuse a key without a value themselves. */
+	snprintf(error, error_len, "arguments are " UDP_ARGS_TEXT);
 	err = rte_kvargs_process(list, NULL, udp_args_take, &parse);
 	rte_kvargs_free(list);
 	return err == 0 ? 0 : -EINVAL;

@@ -80,7 +80,8 @@ struct udp_txq {
 	const struct udp_sockets *sockets;
 	uint32_t apart;   /**< the kernel refused a run: so many go one by one */
 	bool apart_asked; /**< whether that is because it was a run, the first of them will tell */
-	uint64_t full_tsc[UDP_SOCKETS]; /**< since when they have no room; 0: they have */
+	uint64_t full_tsc[UDP_SOCKETS];  /**< since when they have no room; 0: they have */
+	uint64_t asked_tsc[UDP_SOCKETS]; /**< when they had none last */
 	struct udp_icrc icrc;
 	struct udp_counts counts;
 };
@@ -98,6 +99,7 @@ struct udp_dev {
 	struct udp_peers peers;
 	/** Counted by queues that are gone, and what all had counted at the last reset. */
 	struct udp_counts gone_rx, gone_tx, reset_rx, reset_tx;
+	uint64_t gone_missed, reset_missed; /**< likewise, of datagrams that found no room */
 };
 
 /* udp_rx.c */
@@ -140,7 +142,7 @@ udp_stats_xget_names(struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, 
 /**
  * Read all that the kernel keeps of errors that a socket had.
  *
- * @return whether there were any: who was told of one may try again
+ * @return whether one came from elsewhere: who was told of it may try again
  */
 bool
 udp_errors_clear(int fd, struct udp_counts *counts);

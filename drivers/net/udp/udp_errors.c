@@ -16,8 +16,9 @@
 /** More than a buffer holds: what is left out of it is read another time. */
 #define ERRORS_MOST 65536
 
-static bool
-udp_errors_is_icmp(struct msghdr *msg)
+/* @return SO_EE_ORIGIN_*; SO_EE_ORIGIN_LOCAL, if none is said: the kernel's own */
+static uint8_t
+udp_errors_origin(struct msghdr *msg)
 {
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg != NULL;
 		cmsg = CMSG_NXTHDR(msg, cmsg)) {
@@ -27,28 +28,31 @@ udp_errors_is_icmp(struct msghdr *msg)
 			!(cmsg->cmsg_level == IPPROTO_IPV6 && cmsg->cmsg_type == IPV6_RECVERR))
 			continue;
 		memcpy(&err, CMSG_DATA(cmsg), sizeof(err));
-		return err.ee_origin == SO_EE_ORIGIN_ICMP || err.ee_origin == SO_EE_ORIGIN_ICMP6;
+		return err.ee_origin;
 	}
-	return false;
+	return SO_EE_ORIGIN_LOCAL;
 }
 
 bool
 udp_errors_clear(int fd, struct udp_counts *counts)
 {
-	uint32_t count = 0;
+	socklen_t len = sizeof(int);
 	int pending = 0;
-	socklen_t len = sizeof(pending);
+	bool others = false;
 
-	for (; count < ERRORS_MOST; count++) {
+	for (uint32_t i = 0; i < ERRORS_MOST; i++) {
 		_Alignas(struct cmsghdr) uint8_t control[512];
 		struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+		uint8_t origin;
 
 		if (recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			break;
-		if (udp_errors_is_icmp(&msg))
+		origin = udp_errors_origin(&msg);
+		others |= origin != SO_EE_ORIGIN_LOCAL;
+		if (origin == SO_EE_ORIGIN_ICMP || origin == SO_EE_ORIGIN_ICMP6)
 			udp_count(&counts->icmp, 1);
 	}
 	/* One that found no room in the queue is still told, by the next call, whatever that is. */
 	return (getsockopt(fd, SOL_SOCKET, SO_ERROR, &pending, &len) == 0 && pending != 0) ||
-		count > 0;
+		others;
 }

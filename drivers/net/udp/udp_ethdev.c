@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <rte_random.h>
 #include <rte_interrupts.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_mbuf_dyn.h>
+#include <rte_random.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -31,47 +31,11 @@ RTE_LOG_REGISTER_DEFAULT(udp_logtype, NOTICE);
 /** Of a datagram, until a peer's are seen: as RoCE with the largest path MTU has them. */
 #define FIRST_GUESS 4112
 
-static struct rte_vdev_driver udp_driver;
-
 static int
 udp_ethdev_configure(struct rte_eth_dev *eth)
 {
 	/* Each queue that is sent by has the sockets of one that is received from. */
 	return eth->data->nb_tx_queues <= eth->data->nb_rx_queues ? 0 : -EINVAL;
-}
-
-static void
-udp_ethdev_free_rx(struct udp_dev *dev, uint16_t index);
-
-static int
-udp_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
-	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
-{
-	struct udp_dev *dev = eth->data->dev_private;
-	uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
-	struct udp_rxq *rxq;
-
-	(void)count;
-	(void)conf;
-	if (room <= UDP_FRAME_HDR_LEN6)
-		return -EINVAL;
-	udp_ethdev_free_rx(dev, index);
-	rxq = rte_zmalloc_socket(
-		"udp_rx", sizeof(*rxq) + 2 * UDP_BYTES, RTE_CACHE_LINE_SIZE, (int)socket_id);
-	if (rxq == NULL)
-		return -ENOMEM;
-	rxq->dev = dev;
-	rxq->sockets = &dev->sockets[index];
-	rxq->pool = pool;
-	rxq->port_id = eth->data->port_id;
-	rxq->room = room;
-	rxq->rest = (uint8_t *)(rxq + 1);
-	rxq->whole = rxq->rest + UDP_BYTES;
-	for (int i = 0; i < UDP_FAMILIES; i++)
-		rxq->guess[i].size = RTE_MIN(room - (uint32_t)UDP_FRAME_HDR_LEN6, FIRST_GUESS);
-	dev->rx[index] = rxq;
-	eth->data->rx_queues[index] = rxq;
-	return 0;
 }
 
 static void
@@ -107,6 +71,37 @@ udp_ethdev_free_tx(struct udp_dev *dev, uint16_t index)
 }
 
 static int
+udp_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
+	unsigned int socket_id, const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
+{
+	struct udp_dev *dev = eth->data->dev_private;
+	uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	struct udp_rxq *rxq;
+
+	(void)count;
+	(void)conf;
+	if (room <= UDP_FRAME_HDR_LEN6)
+		return -EINVAL;
+	udp_ethdev_free_rx(dev, index);
+	rxq = rte_zmalloc_socket(
+		"udp_rx", sizeof(*rxq) + 2 * UDP_BYTES, RTE_CACHE_LINE_SIZE, (int)socket_id);
+	if (rxq == NULL)
+		return -ENOMEM;
+	rxq->dev = dev;
+	rxq->sockets = &dev->sockets[index];
+	rxq->pool = pool;
+	rxq->port_id = eth->data->port_id;
+	rxq->room = room;
+	rxq->rest = (uint8_t *)(rxq + 1);
+	rxq->whole = rxq->rest + UDP_BYTES;
+	for (int i = 0; i < UDP_FAMILIES; i++)
+		rxq->guess[i].size = RTE_MIN(room - (uint32_t)UDP_FRAME_HDR_LEN6, FIRST_GUESS);
+	dev->rx[index] = rxq;
+	eth->data->rx_queues[index] = rxq;
+	return 0;
+}
+
+static int
 udp_ethdev_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t count,
 	unsigned int socket_id, const struct rte_eth_txconf *conf)
 {
@@ -136,8 +131,10 @@ udp_ethdev_close_sockets(struct rte_eth_dev *eth)
 		rte_intr_instance_free(eth->intr_handle);
 	}
 	eth->intr_handle = NULL;
-	for (uint16_t i = 0; i < dev->sockets_count; i++)
+	for (uint16_t i = 0; i < dev->sockets_count; i++) {
+		dev->gone_missed += udp_socket_missed(&dev->sockets[i]);
 		udp_socket_close(&dev->sockets[i]);
+	}
 	dev->sockets_count = 0;
 }
 
@@ -200,10 +197,12 @@ udp_ethdev_start(struct rte_eth_dev *eth)
 		udp_ethdev_close_sockets(eth);
 		return err;
 	}
-	if (!dev->sockets[0].runs || !dev->sockets[0].gro)
-		UDP_LOG(NOTICE, "%s: this kernel %s: it is slow", eth->data->name,
-			dev->sockets[0].runs ? "gives one datagram a call"
-					     : "takes one datagram a call");
+	if (!dev->sockets[0].runs && dev->args.runs != UDP_RUNS_NONE)
+		UDP_LOG(NOTICE, "%s: this kernel takes one datagram a call: it is slow",
+			eth->data->name);
+	if (!dev->sockets[0].gro && dev->args.gro)
+		UDP_LOG(NOTICE, "%s: this kernel gives one datagram a call: it is slow",
+			eth->data->name);
 	eth->data->dev_link.link_status = RTE_ETH_LINK_UP;
 	return 0;
 }
@@ -313,8 +312,9 @@ udp_ethdev_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
 	return 0;
 }
 
+/* The descriptor is always readable while there is something: nothing to be told. */
 static int
-udp_ethdev_rx_intr_enable(struct rte_eth_dev *eth, uint16_t queue)
+udp_ethdev_rx_intr(struct rte_eth_dev *eth, uint16_t queue)
 {
 	return eth->intr_handle != NULL && queue < eth->data->nb_rx_queues ? 0 : -ENOTSUP;
 }
@@ -339,8 +339,8 @@ static const struct eth_dev_ops udp_ops = {
 	.promiscuous_enable = udp_ethdev_promiscuous,
 	.promiscuous_disable = udp_ethdev_promiscuous,
 	.mac_addr_set = udp_ethdev_mac_addr_set,
-	.rx_queue_intr_enable = udp_ethdev_rx_intr_enable,
-	.rx_queue_intr_disable = udp_ethdev_rx_intr_enable,
+	.rx_queue_intr_enable = udp_ethdev_rx_intr,
+	.rx_queue_intr_disable = udp_ethdev_rx_intr,
 	.stats_get = udp_stats_get,
 	.stats_reset = udp_stats_reset,
 	.xstats_get = udp_stats_xget,
@@ -356,7 +356,7 @@ udp_ethdev_take_mac(struct rte_eth_dev *eth)
 	struct udp_dev *dev = eth->data->dev_private;
 	struct ifreq ifr;
 
-	*mac = (struct rte_ether_addr){ { 2, 0, 0, 0, 0, 1 } };
+	rte_eth_random_addr(mac->addr_bytes);
 	if (udp_ethdev_ask(dev, SIOCGIFHWADDR, &ifr) == 0 &&
 		ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER)
 		memcpy(mac, ifr.ifr_hwaddr.sa_data, sizeof(*mac));

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define ICRC_LEN 4
+#include "udp_icrc.h"
 
 static bool
 udp_frame_parse4(const uint8_t *at, uint32_t room, struct udp_frame *frame, uint32_t *l3_total)
@@ -38,8 +38,9 @@ udp_frame_parse6(const uint8_t *at, uint32_t room, struct udp_frame *frame, uint
 	if (room < sizeof(*ip) + sizeof(struct rte_udp_hdr) || at[0] >> 4 != 6 ||
 		ip->proto != IPPROTO_UDP)
 		return false;
-	memcpy(&frame->flow.src, ip->src_addr, sizeof(frame->flow.src));
-	memcpy(&frame->flow.dst, ip->dst_addr, sizeof(frame->flow.dst));
+	/* Arrays, or structs of arrays, by the version of DPDK. */
+	memcpy(&frame->flow.src, &ip->src_addr, sizeof(frame->flow.src));
+	memcpy(&frame->flow.dst, &ip->dst_addr, sizeof(frame->flow.dst));
 	frame->flow.tclass = (uint8_t)(rte_be_to_cpu_32(ip->vtc_flow) >> RTE_IPV6_HDR_TC_SHIFT);
 	frame->flow.hop_limit = ip->hop_limits;
 	frame->flow.v6 = true;
@@ -100,14 +101,15 @@ udp_frame_amend(struct rte_mbuf *mbuf, const struct udp_frame *frame, uint16_t i
 	uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, RTE_ETHER_HDR_LEN);
 	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(void *)(ip + frame->l3_len);
 	/* The lowest byte of the CRC is sent first. */
-	const uint8_t bits[ICRC_LEN] = { (uint8_t)change, (uint8_t)(change >> 8),
+	const uint8_t bits[UDP_ICRC_LEN] = { (uint8_t)change, (uint8_t)(change >> 8),
 		(uint8_t)(change >> 16), (uint8_t)(change >> 24) };
 
 	/* The header says what the ICRC is right for: it may be amended again. */
 	if (!frame->flow.v6)
 		((struct rte_ipv4_hdr *)(void *)ip)->packet_id = rte_cpu_to_be_16(id);
 	udp->src_port = rte_cpu_to_be_16(sport);
-	udp_frame_flip(mbuf, (uint32_t)frame->hdr_len + frame->len - ICRC_LEN, bits, ICRC_LEN);
+	udp_frame_flip(
+		mbuf, (uint32_t)frame->hdr_len + frame->len - UDP_ICRC_LEN, bits, UDP_ICRC_LEN);
 }
 
 static void
@@ -139,8 +141,8 @@ udp_frame_build6(struct rte_ipv6_hdr *ip, const struct udp_flow *flow, uint16_t 
 		.proto = IPPROTO_UDP,
 		.hop_limits = flow->hop_limit,
 	};
-	memcpy(ip->src_addr, &flow->src, sizeof(ip->src_addr));
-	memcpy(ip->dst_addr, &flow->dst, sizeof(ip->dst_addr));
+	memcpy(&ip->src_addr, &flow->src, sizeof(ip->src_addr));
+	memcpy(&ip->dst_addr, &flow->dst, sizeof(ip->dst_addr));
 }
 
 void

@@ -8,8 +8,9 @@
 
 #include "rcd_crc_shift.h"
 
-#define IPV4_ID_END 6 /**< bytes of the IPv4 header up to behind the identification */
-#define SPORT_END   2 /**< likewise, of the UDP header */
+#define IPV4_LEN    20 /**< bytes of the IPv4 header, without options */
+#define IPV4_ID_END 6  /**< bytes of the IPv4 header up to behind the identification */
+#define SPORT_END   2  /**< likewise, of the UDP header */
 
 /* One bit after the other, from the one that the CRC sees last: each is x times the one before. */
 static void
@@ -45,5 +46,6 @@ udp_icrc_change(struct udp_icrc *icrc, uint32_t l3_len, uint32_t len, uint16_t i
 		udp_icrc_fill(known->sport, len - l3_len - SPORT_END);
 		known->key = key;
 	}
-	return udp_icrc_sum(known->id, l3_len == 20 ? id : 0) ^ udp_icrc_sum(known->sport, sport);
+	return udp_icrc_sum(known->id, l3_len == IPV4_LEN ? id : 0) ^
+		udp_icrc_sum(known->sport, sport);
 }

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#define UDP_ICRC_LEN  4  /**< bytes of it */
 #define UDP_ICRC_LENS 64 /**< lengths that are remembered */
 
 /** What each bit changes, for packets of one length. */

@@ -12,6 +12,9 @@
 /** So many packets from another port make that the peer's: a few are anybody's. */
 #define STRANGE_MOST 64
 
+/** From here on ports are those of RoCE's senders (annex A17), with what kernels choose. */
+#define SENDERS_ONLY 32768
+
 static uint64_t
 udp_peers_mix(uint64_t a, uint64_t b)
 {
@@ -38,14 +41,18 @@ void
 udp_peers_heard(struct udp_peers *peers, const struct udp_flow *flow, uint16_t sport)
 {
 	uint32_t place;
-	uint64_t key = udp_peers_key(peers, &flow->src, &place), fresh = key | sport;
+	uint64_t key = udp_peers_key(peers, &flow->src, &place), fresh;
 	uint64_t word = __atomic_load_n(&peers->places[place], __ATOMIC_RELAXED);
 
+	/* Many ports are one: those that RoCE peers send from are nobody's to receive by. */
+	if (rte_be_to_cpu_16(sport) >= SENDERS_ONLY)
+		sport = 0;
+	fresh = key | sport;
 	/* From the port that it sends to, a socket's: at once. */
 	if ((word & ~UINT64_C(0xffffff)) == key && (uint16_t)word != sport &&
 		sport != flow->dport && (word >> 16 & 0xff) < STRANGE_MOST)
 		fresh = word + (1u << 16);
-	/* Stored once, not for each packet: all queues look at it. */
+	/* Stored when it is news, not for each packet: all queues look at it. */
 	if (word != fresh)
 		__atomic_store_n(&peers->places[place], fresh, __ATOMIC_RELAXED);
 }

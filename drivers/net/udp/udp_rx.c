@@ -120,6 +120,9 @@ static void
 udp_rx_info(struct msghdr *msg, struct udp_info *info)
 {
 	*info = (struct udp_info){ .size = 0 };
+	/* Such a one is not taken. */
+	if ((msg->msg_flags & MSG_CTRUNC) != 0)
+		return;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg != NULL;
 		cmsg = CMSG_NXTHDR(msg, cmsg)) {
 		if (cmsg->cmsg_level == IPPROTO_IP)
@@ -331,6 +334,9 @@ udp_rx_receive(struct udp_rxq *rxq, enum udp_family family)
 		rxq->sockets->gro && arrival.spread >= SPREAD_MIN
 			? RTE_MIN(UDP_BYTES / arrival.spread + 1, (uint32_t)UDP_RUN_MAX)
 			: 1);
+	/* A single one is for all that fits. */
+	if (arrival.buffers == 1)
+		arrival.spread = rxq->room - arrival.hdr_len;
 	for (uint32_t i = 0; i < arrival.buffers; i++)
 		iov[i] = (struct iovec){ rte_pktmbuf_mtod_offset(
 						 rxq->armed[i], uint8_t *, arrival.hdr_len),

@@ -11,6 +11,7 @@
 #include "udp_socket.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <rte_common.h>
@@ -22,12 +23,6 @@
 
 #ifndef UDP_NO_CHECK6_RX
 #define UDP_NO_CHECK6_RX 102
-#endif
-#ifndef IP_RECVFRAGSIZE
-#define IP_RECVFRAGSIZE 25
-#endif
-#ifndef IPV6_RECVFRAGSIZE
-#define IPV6_RECVFRAGSIZE 77
 #endif
 #ifndef IPV6_MULTICAST_ALL
 #define IPV6_MULTICAST_ALL 29
@@ -172,10 +167,12 @@ udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queu
 		? udp_socket_options(fd, options4, RTE_DIM(options4), error, error_len)
 		: udp_socket_options(fd, options6, RTE_DIM(options6), error, error_len);
 
-	if (err == 0 && shared && !strangers)
-		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err != 0)
 		return err;
+	if (shared && !strangers)
+		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (err != 0)
+		return udp_socket_fail(error, error_len, err, "a port for several queues");
 	/* What comes to a group goes to all sockets of a port: once is enough. */
 	if (queue > 0 && family == UDP_V4)
 		udp_socket_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
@@ -217,8 +214,11 @@ udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_arg
 	if (fd < 0)
 		return fd == -1 ? 0 : udp_socket_fail(error, error_len, fd, "a socket");
 	err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
-	if (err == 0 && index < UDP_STRANGERS)
+	if (err == 0 && index < UDP_STRANGERS) {
 		err = udp_socket_watch(sockets, fd);
+		if (err != 0)
+			udp_socket_fail(error, error_len, err, "epoll");
+	}
 	if (err != 0) {
 		close(fd);
 		/* A kernel may have IPv6 and be told not to use it. */
@@ -250,6 +250,22 @@ udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16
 	if (err != 0)
 		udp_socket_close(sockets);
 	return err;
+}
+
+uint64_t
+udp_socket_missed(const struct udp_sockets *sockets)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < UDP_FAMILIES; i++) {
+		uint32_t info[SK_MEMINFO_VARS] = { 0 };
+		socklen_t len = sizeof(info);
+
+		if (sockets->fds[i] >= 0 &&
+			getsockopt(sockets->fds[i], SOL_SOCKET, SO_MEMINFO, info, &len) == 0)
+			sum += info[SK_MEMINFO_DROPS];
+	}
+	return sum;
 }
 
 void

@@ -21,6 +21,12 @@
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
+#ifndef IP_RECVFRAGSIZE
+#define IP_RECVFRAGSIZE 25
+#endif
+#ifndef IPV6_RECVFRAGSIZE
+#define IPV6_RECVFRAGSIZE 77
+#endif
 
 enum udp_family {
 	UDP_V4,
@@ -46,6 +52,8 @@ struct udp_sockets {
 	bool gro;                    /**< likewise, gives */
 };
 
+_Static_assert(UDP_SOCKETS == 4, "as many as UDP_SOCKETS_NONE has");
+
 /** None is open. */
 #define UDP_SOCKETS_NONE ((struct udp_sockets){ .fds = { -1, -1, -1, -1 }, .epoll = -1 })
 
@@ -67,6 +75,10 @@ udp_socket_claim(const struct udp_args *args, char *error, size_t error_len);
 int
 udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16_t queue,
 	bool shared, char *error, size_t error_len);
+
+/** How many datagrams found no room in those that receive. Any thread, while they are open. */
+uint64_t
+udp_socket_missed(const struct udp_sockets *sockets);
 
 /** Close what is open. */
 void

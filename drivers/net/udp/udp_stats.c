@@ -74,6 +74,16 @@ udp_stats_sum(const struct udp_dev *dev, bool rx, size_t at)
 		udp_stats_read(rx ? &dev->reset_rx : &dev->reset_tx, at);
 }
 
+static uint64_t
+udp_stats_missed(const struct udp_dev *dev)
+{
+	uint64_t sum = dev->gone_missed;
+
+	for (uint16_t i = 0; i < dev->sockets_count; i++)
+		sum += udp_socket_missed(&dev->sockets[i]);
+	return sum;
+}
+
 int
 udp_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 {
@@ -83,6 +93,7 @@ udp_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 	stats->ibytes = udp_stats_sum(dev, true, offsetof(struct udp_counts, bytes));
 	stats->opackets = udp_stats_sum(dev, false, offsetof(struct udp_counts, packets));
 	stats->obytes = udp_stats_sum(dev, false, offsetof(struct udp_counts, bytes));
+	stats->imissed = udp_stats_missed(dev) - dev->reset_missed;
 	stats->rx_nombuf = udp_stats_sum(dev, true, offsetof(struct udp_counts, no_buffer));
 	stats->ierrors = udp_stats_sum(dev, true, offsetof(struct udp_counts, invalid)) +
 		udp_stats_sum(dev, true, offsetof(struct udp_counts, too_long)) +
@@ -100,6 +111,7 @@ udp_stats_reset(struct rte_eth_dev *eth)
 {
 	struct udp_dev *dev = eth->data->dev_private;
 
+	dev->reset_missed = udp_stats_missed(dev);
 	for (size_t at = 0; at < sizeof(struct udp_counts); at += sizeof(uint64_t)) {
 		uint64_t rx = udp_stats_total(dev, true, at), tx = udp_stats_total(dev, false, at);
 

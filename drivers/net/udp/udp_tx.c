@@ -17,7 +17,6 @@
 
 #define PIECES    256   /**< of datagrams, in all calls of a system call */
 #define RUN_BYTES 65000 /**< of a run, with all headers within 65535 */
-#define ICRC_LEN  4
 
 /** Datagrams that go one by one when runs are refused: then they are tried again. */
 #define APART 4096
@@ -26,10 +25,10 @@
 #define TRIES 4
 
 /**
- * How long a socket may have no room before what is for it is dropped: of who was heard, as a slow
- * wire takes, and of strangers, whose neighbours may never answer.
+ * How long a socket may have no room before what is for it is dropped: of who was heard, so long as
+ * 65535 bytes take at 2.6 Mbit/s, and of strangers, whose neighbours may never answer.
  */
-#define FULL_US           20000
+#define FULL_US           200000
 #define FULL_STRANGERS_US 1000
 
 /** Control messages of a call: source, TOS, TTL, size. */
@@ -45,6 +44,7 @@ struct call {
 	uint16_t first, count; /**< of the buffers of a burst */
 	uint16_t size;         /**< of each datagram but the last, which may be shorter */
 	uint32_t len;          /**< of all */
+	uint32_t frame_bytes;  /**< likewise, with their headers */
 	bool closed;           /**< the last one is shorter: none may follow */
 };
 
@@ -57,7 +57,7 @@ struct batch {
 	struct sockaddr_in6 to[UDP_CALLS];
 	struct iovec pieces[PIECES];
 	uint8_t tails[PIECES]
-		     [ICRC_LEN]; /**< by piece: an ICRC that may not be written to a buffer */
+		     [UDP_ICRC_LEN]; /**< by piece: an ICRC that may not be written to a buffer */
 	_Alignas(struct cmsghdr) uint8_t control[UDP_CALLS][CONTROL_LEN];
 };
 
@@ -181,10 +181,11 @@ udp_tx_change(struct udp_txq *txq, const struct udp_frame *frame, uint16_t id, u
 {
 	uint16_t ids = frame->flow.v6 ? 0 : frame->id ^ id;
 
-	if (!txq->dev->args.icrc || frame->len < ICRC_LEN || (ids == 0 && frame->sport == sport))
+	if (!txq->dev->args.icrc || frame->len < UDP_ICRC_LEN ||
+		(ids == 0 && frame->sport == sport))
 		return 0;
 	return udp_icrc_change(&txq->icrc, frame->l3_len,
-		(uint32_t)frame->l3_len + 8 + frame->len - ICRC_LEN, ids, frame->sport ^ sport);
+		(uint32_t)frame->l3_len + 8 + frame->len - UDP_ICRC_LEN, ids, frame->sport ^ sport);
 }
 
 static void
@@ -192,13 +193,13 @@ udp_tx_tail(
 	struct batch *batch, struct rte_mbuf *mbuf, const struct udp_frame *frame, uint32_t change)
 {
 	uint8_t *tail = batch->tails[batch->piece_count];
-	uint32_t at = (uint32_t)frame->hdr_len + frame->len - ICRC_LEN;
-	uint8_t room[ICRC_LEN];
-	const uint8_t *icrc = rte_pktmbuf_read(mbuf, at, ICRC_LEN, room);
+	uint32_t at = (uint32_t)frame->hdr_len + frame->len - UDP_ICRC_LEN;
+	uint8_t room[UDP_ICRC_LEN];
+	const uint8_t *icrc = rte_pktmbuf_read(mbuf, at, UDP_ICRC_LEN, room);
 
-	for (int i = 0; i < ICRC_LEN; i++)
+	for (int i = 0; i < UDP_ICRC_LEN; i++)
 		tail[i] = icrc[i] ^ (uint8_t)(change >> 8 * i);
-	udp_tx_piece(batch, tail, ICRC_LEN);
+	udp_tx_piece(batch, tail, UDP_ICRC_LEN);
 }
 
 static void
@@ -224,9 +225,10 @@ udp_tx_add(struct udp_txq *txq, struct batch *batch, uint16_t index, struct rte_
 		batch->call_count++;
 	}
 	call->len += frame->len;
+	call->frame_bytes += (uint32_t)frame->hdr_len + frame->len;
 	change = udp_tx_change(txq, frame, id, txq->sockets->ports[call->socket]);
 	if (change != 0 && unlikely(udp_tx_is_shared(mbuf))) {
-		udp_tx_pieces(batch, mbuf, frame->hdr_len, (uint32_t)frame->len - ICRC_LEN);
+		udp_tx_pieces(batch, mbuf, frame->hdr_len, (uint32_t)frame->len - UDP_ICRC_LEN);
 		udp_tx_tail(batch, mbuf, frame, change);
 		return;
 	}
@@ -285,8 +287,10 @@ udp_tx_judge_full(struct udp_txq *txq, uint8_t socket)
 	uint64_t limit_us = socket >= UDP_STRANGERS ? FULL_STRANGERS_US : FULL_US;
 	uint64_t now = rte_get_timer_cycles();
 
-	if (txq->full_tsc[socket] == 0)
+	/* Who gave up, and comes back later, waits anew. */
+	if (txq->full_tsc[socket] == 0 || now - txq->asked_tsc[socket] > rte_get_timer_hz())
 		txq->full_tsc[socket] = now;
+	txq->asked_tsc[socket] = now;
 	return now - txq->full_tsc[socket] < limit_us * rte_get_timer_hz() / 1000000 ? OUTCOME_LATER
 										     : OUTCOME_DROP;
 }
@@ -302,7 +306,9 @@ udp_tx_judge(struct udp_txq *txq, const struct call *call, int err, int tries)
 	 * An answer to an earlier one is told once, by whatever call comes next; the kernel queues
 	 * what it says of this one, too, and who leaves that there has no room at last.
 	 */
-	if (udp_errors_clear(txq->sockets->fds[call->socket], &txq->counts) && tries < TRIES)
+	if ((udp_errors_clear(txq->sockets->fds[call->socket], &txq->counts) ||
+		    err == ECONNREFUSED) &&
+		tries < TRIES)
 		return OUTCOME_AGAIN;
 	/* Netdevs that do no sums take no runs from some kernels; a run may find no memory. */
 	if (call->count > 1 && (err == EIO || err == EINVAL || err == EOPNOTSUPP || err == ENOMEM))
@@ -329,7 +335,7 @@ udp_tx_sent(struct udp_txq *txq, const struct call *call, struct rte_mbuf **mbuf
 	udp_count(&txq->counts.calls, 1);
 	udp_count(&txq->counts.runs, call->count > 1);
 	udp_count(&txq->counts.packets, call->count);
-	udp_count(&txq->counts.bytes, call->len);
+	udp_count(&txq->counts.bytes, call->frame_bytes);
 	txq->full_tsc[call->socket] = 0;
 	if (txq->apart_asked)
 		txq->apart = APART;
