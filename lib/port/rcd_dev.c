@@ -54,7 +54,6 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
 bool
 rcd_dev_is_udp(const struct rcd_dev *dev)
 {
-	RCD_ON_CONTROL();
 	return dev->conf.attach == RCD_ATTACH_NETDEV && dev->conf.mode == RCD_NETDEV_UDP;
 }
 

@@ -97,7 +97,7 @@ rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rc
 
 /**
  * Whether the kernel sends and receives its packets, by UDP sockets: it finds the way and the
- * neighbour by itself.
+ * neighbour by itself. Any thread that knows the device.
  */
 bool
 rcd_dev_is_udp(const struct rcd_dev *dev);
