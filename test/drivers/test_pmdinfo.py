@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
@@ -37,16 +38,27 @@ def dpdk_pmdinfo_shows_the_drivers():
 
 
 @tap.test
-def testpmd_sends_and_receives_by_net_udp():
+def testpmd_takes_net_udp():
     """Two ports on lo, in a namespace of its own: one sends to the other."""
     if shutil.which('dpdk-testpmd') is None or shutil.which('unshare') is None:
         raise tap.Skip('no dpdk-testpmd here')
     if subprocess.run(['unshare', '-n', 'true'], capture_output=True, check=False).returncode:
         raise tap.Skip('no network namespaces here')
+    # EAL takes no driver below a folder that anybody may write to, as those of many clones are.
+    if os.stat('/run').st_mode & 0o022 or not os.access('/run', os.W_OK):
+        raise tap.Skip('no folder that EAL takes drivers from')
+    folder = tempfile.mkdtemp(prefix='rcdpmd', dir='/run')
+    try:
+        testpmd_sends(shutil.copy(sys.argv[2], folder))
+    finally:
+        shutil.rmtree(folder)
+
+
+def testpmd_sends(driver):
     environment = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
     script = 'ip link set lo up && ' \
         'exec stdbuf -oL dpdk-testpmd --no-huge -m 128 --no-pci ' \
-        f'--no-telemetry --file-prefix pmd{os.getpid()} -d {sys.argv[2]} ' \
+        f'--no-telemetry --file-prefix pmd{os.getpid()} -d {driver} ' \
         '--vdev net_udp0,iface=lo --vdev net_udp1,iface=lo,port=4792 -- ' \
         '--total-num-mbufs 4096 --no-flush-rx ' \
         '--forward-mode txonly --tx-ip 127.0.0.1,127.0.0.1 --tx-udp 4792,4792'
