@@ -191,6 +191,7 @@ const char *
 rcd_xdp_program(char *path, size_t path_len)
 {
 	static const char *const places[] = { "rocade_xdp.o", "../lib/rocade/rocade_xdp.o" };
+	static const char installed[] = "/usr/lib/rocade/rocade_xdp.o";
 	const char *given = getenv("ROCADE_XDP_PROG");
 	ssize_t len;
 
@@ -212,7 +213,9 @@ rcd_xdp_program(char *path, size_t path_len)
 		if (access(path, R_OK) == 0)
 			return path;
 	}
-	snprintf(path, path_len, "/usr/lib/rocade/rocade_xdp.o");
+	if (path_len < sizeof(installed))
+		return NULL;
+	memcpy(path, installed, sizeof(installed));
 	return access(path, R_OK) == 0 ? path : NULL;
 }
 
