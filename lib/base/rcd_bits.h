@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Powers of two, and where a member lies.
+ * Powers of two, where a member lies, and bits of two words mixed into one.
  *
  * Threads: any.
  */
@@ -34,6 +34,15 @@ static inline uint64_t
 rcd_align_up(uint64_t val, uint64_t power)
 {
 	return (val + power - 1) & ~(power - 1);
+}
+
+/** Both halves of a product: every bit of either factor is in every bit of this. */
+static inline uint64_t
+rcd_mix(uint64_t a, uint64_t b)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 #endif /* RCD_BITS_H */

@@ -303,25 +303,11 @@ attach_wants_xdp(const struct rcd_dev *dev)
 		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
 }
 
-/* Two ends of a wire need different addresses, the same ones at each start. */
-static void
-attach_make_mac(struct rcd_dev *dev)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-
-	for (const char *at = dev->conf.name; *at != '\0'; at++)
-		hash = (hash ^ (uint8_t)*at) * 16777619u;
-	dev->mac[0] = 0x02;
-	dev->mac[1] = 0x52;
-	memcpy(dev->mac + 2, &hash, 4);
-}
-
 static int
 attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	char args[sizeof(dev->conf.target) + 8];
 	struct rte_devargs known = { .bus = NULL };
-	struct rte_ether_addr mac;
 	int err = rte_devargs_parse(&known, "net_udp");
 
 	free(known.data);
@@ -337,20 +323,10 @@ attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 			dev->conf.name);
 		return -EINVAL;
 	}
-	/* Netdevs of tunnels have none, and others of this engine need one to tell it by. */
-	memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
-	if (rte_is_zero_ether_addr(&mac)) {
-		attach_make_mac(dev);
-		memcpy(mac.addr_bytes, dev->mac, RCD_MAC_LEN);
-	}
 	snprintf(args, sizeof(args), "iface=%s", dev->conf.target);
 	err = attach_probe(dev, "net_udp", args);
-	if (err == 0) {
-		err = attach_start_port(dev, error, error_len);
-		if (err == 0)
-			err = rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &mac);
-		return err;
-	}
+	if (err == 0)
+		return attach_start_port(dev, error, error_len);
 	attach_say(error, error_len, "%s: net_udp does not take %s: %s", dev->conf.name,
 		dev->conf.target, strerror(-err));
 	return err;
@@ -448,10 +424,24 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	return err != 0 ? err : -ENODEV;
 }
 
+/* Two ends of a wire need different addresses, the same ones at each start. */
+static void
+attach_make_mac(struct rcd_dev *dev)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *at = dev->conf.name; *at != '\0'; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619u;
+	dev->mac[0] = 0x02;
+	dev->mac[1] = 0x52;
+	memcpy(dev->mac + 2, &hash, 4);
+}
+
 /* Its own, or the one that it is to have. A port that knows none takes any. */
 static int
 attach_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	static const uint8_t none[RCD_MAC_LEN];
 	struct rte_ether_addr own = { .addr_bytes = { 0 } }, wanted;
 	int err;
 
@@ -462,6 +452,11 @@ attach_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
 	/* Of rings: those of a wire, and those that a program feeds. */
 	if (dev->conf.attach != RCD_ATTACH_NETDEV && rte_is_zero_ether_addr(&own))
 		attach_make_mac(dev);
+	/* Tunnels, which sockets reach: the port is to know which. */
+	if (rcd_dev_is_udp(dev) && memcmp(dev->mac, none, RCD_MAC_LEN) == 0) {
+		attach_make_mac(dev);
+		memcpy(wanted.addr_bytes, dev->mac, RCD_MAC_LEN);
+	}
 	if (rte_is_zero_ether_addr(&wanted))
 		return 0;
 	err = dev->lport.wire ? 0 : rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &wanted);

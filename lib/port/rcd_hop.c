@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rcd_bits.h"
 #include "rcd_check.h"
 #include "rcd_thread.h"
 
@@ -65,15 +66,6 @@ rcd_hops_destroy(struct rcd_hops *hops)
 	free(hops);
 }
 
-/* Both halves of a product: every bit of either factor is in every bit of this. */
-static uint64_t
-hop_mix(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 uint64_t
 rcd_hop_hash(const struct rcd_hop_key *key, const uint64_t *seed)
 {
@@ -81,10 +73,10 @@ rcd_hop_hash(const struct rcd_hop_key *key, const uint64_t *seed)
 	uint64_t halves[2];
 
 	memcpy(halves, key->gid.raw, sizeof(halves));
-	link = hop_mix(link ^ seed[0], halves[0] ^ seed[1]);
-	link = hop_mix(link ^ seed[1], halves[1] ^ seed[0]);
+	link = rcd_mix(link ^ seed[0], halves[0] ^ seed[1]);
+	link = rcd_mix(link ^ seed[1], halves[1] ^ seed[0]);
 	/* Addresses in a row are still a row here: once more, by what is not linear in them. */
-	return hop_mix(link ^ seed[0], link >> 32 ^ seed[1]);
+	return rcd_mix(link ^ seed[0], link >> 32 ^ seed[1]);
 }
 
 static uint32_t *

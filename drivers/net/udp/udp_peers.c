@@ -9,19 +9,13 @@
 
 #include <string.h>
 
+#include "rcd_bits.h"
+
 /** So many packets from another port make that the peer's: a few are anybody's. */
 #define STRANGE_MOST 64
 
 /** From here on ports are those of RoCE's senders (annex A17), with what kernels choose. */
 #define SENDERS_ONLY 32768
-
-static uint64_t
-udp_peers_mix(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
 
 /* @return 40 bits for an address, in the high ones; never 0 */
 static uint64_t
@@ -30,9 +24,9 @@ udp_peers_key(const struct udp_peers *peers, const struct in6_addr *addr, uint32
 	uint64_t halves[2], hash;
 
 	memcpy(halves, addr, sizeof(halves));
-	hash = udp_peers_mix(halves[0] ^ peers->seed,
+	hash = rcd_mix(halves[0] ^ peers->seed,
 		halves[1] ^ (peers->seed | 1) ^ UINT64_C(0x9e3779b97f4a7c15));
-	hash = udp_peers_mix(hash ^ peers->seed, UINT64_C(0xd6e8feb86659fd93));
+	hash = rcd_mix(hash ^ peers->seed, UINT64_C(0xd6e8feb86659fd93));
 	*place = (uint32_t)hash % UDP_PEERS;
 	return (hash | UINT64_C(1) << 63) & ~UINT64_C(0xffffff);
 }

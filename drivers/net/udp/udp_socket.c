@@ -123,16 +123,15 @@ udp_socket_bind(int fd, enum udp_family family, const struct udp_args *args, uin
 		errno == EADDRINUSE ? "the UDP port is taken" : "the UDP port");
 }
 
-/* @return the socket; -1: there is no such version here; else -errno, which is less */
+/* @param fd  set to the socket; to -1: there is no such version here */
 static int
-udp_socket_make(enum udp_family family)
+udp_socket_make(enum udp_family family, int *fd, char *error, size_t error_len)
 {
-	int fd = socket(family == UDP_V4 ? AF_INET : AF_INET6,
+	*fd = socket(family == UDP_V4 ? AF_INET : AF_INET6,
 		SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 || errno == EAFNOSUPPORT)
-		return fd;
-	return errno == EPERM ? -EACCES : -errno;
+	if (*fd >= 0 || errno == EAFNOSUPPORT)
+		return 0;
+	return udp_socket_fail(error, error_len, -errno, "a socket");
 }
 
 int
@@ -141,10 +140,9 @@ udp_socket_claim(const struct udp_args *args, char *error, size_t error_len)
 	int err = 0;
 
 	for (int i = 0; err == 0 && i < UDP_FAMILIES; i++) {
-		int fd = udp_socket_make((enum udp_family)i);
+		int fd;
 
-		if (fd < -1)
-			return udp_socket_fail(error, error_len, fd, "a socket");
+		err = udp_socket_make((enum udp_family)i, &fd, error, error_len);
 		if (fd < 0)
 			continue;
 		if (i == UDP_V6)
@@ -208,11 +206,11 @@ static int
 udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_args *args,
 	uint16_t queue, bool shared, char *error, size_t error_len)
 {
-	int fd = udp_socket_make((enum udp_family)(index % UDP_FAMILIES));
-	int err;
+	int fd;
+	int err = udp_socket_make((enum udp_family)(index % UDP_FAMILIES), &fd, error, error_len);
 
 	if (fd < 0)
-		return fd == -1 ? 0 : udp_socket_fail(error, error_len, fd, "a socket");
+		return err;
 	err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
 	if (err == 0 && index < UDP_STRANGERS) {
 		err = udp_socket_watch(sockets, fd);

@@ -44,7 +44,7 @@ struct call {
 	uint16_t first, count; /**< of the buffers of a burst */
 	uint16_t size;         /**< of each datagram but the last, which may be shorter */
 	uint32_t len;          /**< of all */
-	uint32_t frame_bytes;  /**< likewise, with their headers */
+	uint16_t hdr_len;      /**< of each frame */
 	bool closed;           /**< the last one is shorter: none may follow */
 };
 
@@ -56,8 +56,8 @@ struct batch {
 	struct mmsghdr msgs[UDP_CALLS];
 	struct sockaddr_in6 to[UDP_CALLS];
 	struct iovec pieces[PIECES];
-	uint8_t tails[PIECES]
-		     [UDP_ICRC_LEN]; /**< by piece: an ICRC that may not be written to a buffer */
+	/** By piece: an ICRC that may not be written to a buffer. */
+	uint8_t tails[PIECES][UDP_ICRC_LEN];
 	_Alignas(struct cmsghdr) uint8_t control[UDP_CALLS][CONTROL_LEN];
 };
 
@@ -185,7 +185,8 @@ udp_tx_change(struct udp_txq *txq, const struct udp_frame *frame, uint16_t id, u
 		(ids == 0 && frame->sport == sport))
 		return 0;
 	return udp_icrc_change(&txq->icrc, frame->l3_len,
-		(uint32_t)frame->l3_len + 8 + frame->len - UDP_ICRC_LEN, ids, frame->sport ^ sport);
+		(uint32_t)frame->hdr_len - RTE_ETHER_HDR_LEN + frame->len - UDP_ICRC_LEN, ids,
+		frame->sport ^ sport);
 }
 
 static void
@@ -216,16 +217,17 @@ udp_tx_add(struct udp_txq *txq, struct batch *batch, uint16_t index, struct rte_
 		call->closed = frame->len < call->size;
 	} else {
 		call = &batch->calls[batch->call_count];
-		*call = (struct call){
-			.flow = frame->flow, .first = index, .count = 1, .size = frame->len
-		};
+		*call = (struct call){ .flow = frame->flow,
+			.first = index,
+			.count = 1,
+			.size = frame->len,
+			.hdr_len = frame->hdr_len };
 		udp_tx_plan(txq, call);
 		batch->msgs[batch->call_count].msg_hdr =
 			(struct msghdr){ .msg_iov = batch->pieces + batch->piece_count };
 		batch->call_count++;
 	}
 	call->len += frame->len;
-	call->frame_bytes += (uint32_t)frame->hdr_len + frame->len;
 	change = udp_tx_change(txq, frame, id, txq->sockets->ports[call->socket]);
 	if (change != 0 && unlikely(udp_tx_is_shared(mbuf))) {
 		udp_tx_pieces(batch, mbuf, frame->hdr_len, (uint32_t)frame->len - UDP_ICRC_LEN);
@@ -335,7 +337,7 @@ udp_tx_sent(struct udp_txq *txq, const struct call *call, struct rte_mbuf **mbuf
 	udp_count(&txq->counts.calls, 1);
 	udp_count(&txq->counts.runs, call->count > 1);
 	udp_count(&txq->counts.packets, call->count);
-	udp_count(&txq->counts.bytes, call->frame_bytes);
+	udp_count(&txq->counts.bytes, call->len + (uint32_t)call->count * call->hdr_len);
 	txq->full_tsc[call->socket] = 0;
 	if (txq->apart_asked)
 		txq->apart = APART;
