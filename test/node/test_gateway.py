@@ -28,6 +28,9 @@ GATEWAY = os.path.abspath(sys.argv[3])
 BARE = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
 ALONE = ['--no-huge', '-m', '512']
 EAL = ['--no-pci', '--no-telemetry', '-l', '0']
+# dpdk-dumpcap maps the gateway's memory where the gateway has it: where neither has anything else,
+# a sanitizer's shadow neither.
+APART = ['--base-virtaddr=0x200000000000']
 MACS = ('02:00:00:00:0a:01', '02:00:00:00:0a:02')
 running = []
 
@@ -148,7 +151,7 @@ def captured():
     with hugepages(192) as folder:
         server = engine('server3', memif(3, 'server'), '10.7.0.1/24')
         ready(gateway('client3', memif(3, 'client'), '--address', '10.7.0.2/24',
-                      memory=('-m', '256', '--huge-dir', folder)), server)
+                      memory=('-m', '256', '--huge-dir', folder, *APART)), server)
         capture = subprocess.Popen(
             ['dpdk-dumpcap', f'--file-prefix=client3{os.getpid()}', '-i', 'net_memif0', '-c', '300',
              '-w', path], env=BARE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

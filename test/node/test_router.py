@@ -38,6 +38,8 @@ hosts = []
 # Echoes; or sends until it is told to end, as many datagrams at a time as come back for sure.
 HOST = f'''
 import os, signal, socket, sys
+# The kernel's veth keeps the order of what one CPU sends, not of a program that wanders.
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 sock.setsockopt(socket.SOL_SOCKET, {SO_NO_CHECK}, 1)
 if sys.argv[1] == 'echo':
