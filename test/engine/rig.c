@@ -5,6 +5,7 @@
  */
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -167,6 +168,50 @@ rig_halt(const struct rig *rig)
 	MUST(waitpid(rig->pid, &status, WUNTRACED) == rig->pid && WIFSTOPPED(status));
 }
 
+/* One file of a thread, as a comment of the test's. */
+static void
+rig_tell_file(const char *task, const char *name)
+{
+	char path[512], line[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", task, name);
+	file = fopen(path, "r");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		printf("# %s: %.*s\n", name, (int)strcspn(line, "\n"), line);
+	if (file != NULL)
+		fclose(file);
+}
+
+/*
+ * What the threads of an engine that does not end wait for. Between the two looks at schedstat
+ * (time on a core, time in which it waited for one) one sees who waits for a core.
+ */
+static void
+rig_tell_stalled(const struct rig *rig)
+{
+	static const char *const files[] = { "comm", "wchan", "syscall", "stack", "schedstat" };
+	char path[64], task[sizeof(path) + 256 + 1];
+	const struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)rig->pid);
+	for (int look = 0; look < 2; look++, sleep(1)) {
+		dir = opendir(path);
+		while (dir != NULL && (entry = readdir(dir)) != NULL) {
+			if (entry->d_name[0] == '.')
+				continue;
+			snprintf(task, sizeof(task), "%s/%s", path, entry->d_name);
+			printf("# look %d at thread %s\n", look, entry->d_name);
+			for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+				rig_tell_file(task, files[i]);
+		}
+		if (dir != NULL)
+			closedir(dir);
+	}
+	fflush(stdout);
+}
+
 int
 rig_stop(struct rig *rig, int limit_ms)
 {
@@ -176,6 +221,7 @@ rig_stop(struct rig *rig, int limit_ms)
 	kill(rig->pid, SIGTERM);
 	while (waitpid(rig->pid, &status, WNOHANG) == 0) {
 		if (now_ms() > deadline) {
+			rig_tell_stalled(rig);
 			rig_kill(rig);
 			return -1;
 		}
