@@ -6,13 +6,13 @@ import importlib.util
 import io
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import confine  # noqa: E402
+import ending  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
 
@@ -78,7 +78,7 @@ class Engine:
         with open(self.log, 'w', encoding='utf-8') as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
         leash.leash(self.process.pid)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + tap.PATIENCE
         # A command takes longer to begin than an engine to make its socket.
         while not (os.path.exists(self.socket) or self.process.poll() is not None or
                    time.monotonic() > deadline):
@@ -98,23 +98,25 @@ class Engine:
         return said
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(60)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                raise
-            # That of a sanitizer that found something, perhaps.
-            if self.process.returncode:
-                said = self.log.read_text() if self.log.exists() else ''
-                raise AssertionError(f'an engine ended with {self.process.returncode}: {said}')
-        return self.process.returncode
+        lives = self.up()
+        status = ending.end(self.process, self.log)
+        # That of a sanitizer that found something, perhaps.
+        if lives and status:
+            said = self.log.read_text() if self.log.exists() else ''
+            raise AssertionError(f'an engine ended with {status}: {said}')
+        return status
+
+
+def stop_all(engines):
+    """All of them, when one does not end well, too: the next test uses their names."""
+    with contextlib.ExitStack() as stack:
+        for engine in engines:
+            stack.callback(engine.stop)
 
 
 def pair(a, dev_a, b, dev_b, *more):
     done = subprocess.run([PAIR, a.socket, dev_a, b.socket, dev_b, *more], capture_output=True,
-                          text=True, timeout=100, check=False)
+                          text=True, timeout=tap.PATIENCE + 60, check=False)
     tap.equal(done.returncode, 0, done.stdout + done.stderr + a.log.read_text() +
               b.log.read_text())
 

@@ -14,14 +14,13 @@ engines of one that fails go with it.
 import contextlib
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import textwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
-from netns import Engine, Veth, pair, run  # noqa: E402
+from netns import Engine, Veth, pair, run, stop_all  # noqa: E402
 
 OWN, PEER = '192.168.1.1', '192.168.1.2'
 OWN6, PEER6 = 'fd01::1', 'fd01::2'
@@ -79,7 +78,7 @@ class Node:
                 *(['nodad'] if ':' in address else []))
         tap.wait_until('the link', lambda: all(
             word in text for text in [self.engine.admin('-d', 'link')]
-            for word in (OWN, OWN6, 'state ACTIVE')), 30)
+            for word in (OWN, OWN6, 'state ACTIVE')))
         return done
 
     def link(self):
@@ -108,8 +107,7 @@ class Node:
         return self.counter('rx_handover') - before
 
     def stop(self):
-        for engine in (self.engine, self.peer):
-            tap.equal(engine.stop(), 0, engine.log.read_text())
+        stop_all((self.engine, self.peer))
 
 
 @contextlib.contextmanager

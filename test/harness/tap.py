@@ -14,6 +14,9 @@ import sys
 import time
 import traceback
 
+# Seconds in which all comes that comes: a busy machine may give a thread no core for a minute.
+PATIENCE = 180
+
 _tests = []
 
 
@@ -44,7 +47,7 @@ def true(condition, what):
         raise AssertionError(what)
 
 
-def wait_until(what, func, seconds=180):
+def wait_until(what, func, seconds=PATIENCE):
     """Wait for a condition; fail when it does not come."""
     deadline = time.monotonic() + seconds
     while not func():
