@@ -39,7 +39,7 @@ class Alone:
 
     def rocade(self, *words, check=True):
         done = subprocess.run([ROCADE, '--log', f'{self.folder}/rocaded.log', *words],
-                              capture_output=True, text=True, env=self.env, timeout=60,
+                              capture_output=True, text=True, env=self.env, timeout=tap.PATIENCE,
                               check=False)
         if check:
             tap.equal(done.returncode, 0, f'{words}: {done.stdout}{done.stderr}')

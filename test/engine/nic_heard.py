@@ -37,7 +37,7 @@ class Listener:
         said = []
         try:
             for _ in range(count):
-                said.append(self.said.get(timeout=60))
+                said.append(self.said.get(timeout=tap.PATIENCE))
         except queue.Empty:
             raise AssertionError(f'a program hears no more than {said}') from None
         return sorted(said)
@@ -55,7 +55,7 @@ class Listener:
     def __exit__(self, *_):
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(tap.PATIENCE)
         finally:
             self.process.kill()
 
@@ -117,7 +117,7 @@ def send_and_see(there, *frames):
     before = there.counter('rx_drop_ipv4_checksum')
     last, = wrong_checksums(own_mac(there) + roce_datagram(GROUP)[6:], 1)
     send_frames(there.b, 'vb', *frames, last)
-    tap.wait_until('the last frame', lambda: there.counter('rx_drop_ipv4_checksum') > before, 20)
+    tap.wait_until('the last frame', lambda: there.counter('rx_drop_ipv4_checksum') > before)
 
 
 def own_mac(there):
@@ -131,7 +131,7 @@ def hear_tag(space, dev, mark):
         sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         sock.bind(('{dev}', 3))
         sock.setsockopt(263, 8, 1)  # PACKET_AUXDATA
-        sock.settimeout(60)
+        sock.settimeout({tap.PATIENCE})
         print('ready', flush=True)
         while True:
             frame, beside, _, _ = sock.recvmsg(4096, 256)

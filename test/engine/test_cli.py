@@ -32,7 +32,8 @@ EAL = ['--', '--file-prefix', PREFIX, '--no-huge', '-m', '256']
 
 def rocade(*words, status=0):
     done = subprocess.run([ROCADE, '--log', f'{FOLDER}/run/rocaded.log', *words],
-                          capture_output=True, text=True, env=ENV, timeout=60, check=False)
+                          capture_output=True, text=True, env=ENV, timeout=tap.PATIENCE,
+                          check=False)
     tap.equal(done.returncode, status, f'{words}: {done.stdout}{done.stderr}')
     return done.stdout + done.stderr
 
@@ -77,10 +78,10 @@ def added(before):
 
 def nothing_left(before):
     """All traces are gone, soon."""
-    deadline = time.monotonic() + 30
-    while any(added(before).values()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    tap.equal(added(before), {kind: [] for kind in before}, 'what is left')
+    try:
+        tap.wait_until('the end', lambda: not any(added(before).values()))
+    except AssertionError as err:
+        raise AssertionError(f'{err}: {added(before)} is left') from None
 
 
 @tap.test
@@ -108,10 +109,12 @@ def idle_engine_sleeps():
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         client.connect(SOCKET)
         time.sleep(0.5)
-        before = wakes(pid)
+        before, began = wakes(pid), time.monotonic()
         time.sleep(4)
         count = wakes(pid) - before
-    tap.true(count <= 20, f'with nothing to do it woke {count} times in 4 s')
+    # A machine that is busy may have us sleep for longer.
+    seconds = time.monotonic() - began
+    tap.true(count <= 5 * seconds, f'with nothing to do it woke {count} times in {seconds} s')
     rocade('down')
 
 
@@ -160,8 +163,8 @@ def links_added_and_removed():
         rocade('addr', 'add', '192.168.3.1/24', 'dev', 'x0')
         tap.true('::ffff:192.168.3.1' in rocade('-d', 'link', 'show', 'x0/1'), 'address')
         rocade('link', 'set', 'x1', 'down')
-        time.sleep(0.1)
-        tap.true('state DOWN' in rocade('link', 'show', 'x0'), 'the other end stays up')
+        tap.wait_until('the other end to be down',
+                       lambda: 'state DOWN' in rocade('link', 'show', 'x0'))
         rocade('link', 'del', 'x0')
         rocade('link', 'add', 'n0', 'type', 'port', 'net_null0')
         tap.true('link n0/1' in rocade('link'), 'no port n0')
@@ -339,9 +342,10 @@ def configured_engine():
 
         def ticks():
             return sum(map(int, stat.read_text().rsplit(')', 1)[1].split()[11:13]))
-        begin = ticks()
+        before, began = ticks(), time.monotonic()
         time.sleep(1)
-        tap.true(ticks() - begin < 20, 'an idle engine does not sleep')
+        tap.true(ticks() - before < 20 * (time.monotonic() - began),
+                 'an idle engine does not sleep')
     finally:
         rocade('down')
 

@@ -31,7 +31,7 @@ import rocade_metrics as metrics  # noqa: E402
 import tap  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = 60
+LIMIT = tap.PATIENCE
 
 
 class Exporter:

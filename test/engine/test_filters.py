@@ -32,7 +32,7 @@ def a_filter_of_tags(there):
     the port was set up anew."""
     talk_in_a_vlan(there)
     there.impair('reset=1')
-    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log(), 30)
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log())
     pair(there.engine, 'r0', there.peer, 'peer', '4')
     there.engine.admin('link', 'del', 'r0')
     there.engine.admin('link', 'add', 'r0', 'type', 'port', there.port, 'mtu', '1500', 'impair',
@@ -48,14 +48,13 @@ def a_filter_of_tags(there):
 
 def let_in(there, *tags):
     """Those of some VLANs whose frames come: questions for an address that is in none of them are
-    counted before what follows is answered."""
+    counted."""
     found = []
     for tag in tags:
         before = there.counter('rx_drop_vlan')
-        send_frames(there.b, 'vb', b'\xff' * 6 + bytes.fromhex('020000000077') + struct.pack(
+        send_and_see(there, b'\xff' * 6 + bytes.fromhex('020000000077') + struct.pack(
             '>HH', 0x8100, tag) + bytes.fromhex('0806' '0001080006040001' '020000000077' 'c0a80107')
             + bytes(6) + bytes([192, 168, 1, 1]) + bytes(20))
-        ping(there.b, OWN)
         found += [tag] if there.counter('rx_drop_vlan') > before else []
     return found
 
@@ -102,7 +101,7 @@ def comes_to_the_kernel(there, tag):
 
 def set_up_anew(there):
     there.impair('reset=1')
-    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log(), 30)
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log())
     there.traffic()
 
 
@@ -145,7 +144,7 @@ def a_filter_that_stays_on(there):
     kernel_would_say(there, NEWLINK, 10, LINK_NETNSID)
     kernel_would_say(there, DELLINK, 6)
     kernel_would_say(there, DELLINK, 7, NEW_NETNSID)
-    tap.wait_until('the last', lambda: comes_to_the_kernel(there, 7), 20)
+    tap.wait_until('the last', lambda: comes_to_the_kernel(there, 7))
     come = [tag for tag in range(5, 11) if comes_to_the_kernel(there, tag)]
     tap.equal(come, [5, 7], 'those that it has, the last one in another namespace')
     set_up_anew(there)
@@ -159,10 +158,10 @@ def a_filter_and_netdevs(there):
     except AssertionError as err:
         tap.true('Unknown device type' in str(err), err)
         raise tap.Skip('the kernel has no netdevs of VLANs') from None
-    tap.wait_until('VLAN 5', lambda: comes_to_the_kernel(there, 5), 20)
+    tap.wait_until('VLAN 5', lambda: comes_to_the_kernel(there, 5))
     tap.true(not comes_to_the_kernel(there, 6), 'a VLAN that nobody has')
     run('ip', '-n', there.a, 'link', 'del', 'r0k.5')
-    tap.wait_until('no VLAN 5', lambda: not comes_to_the_kernel(there, 5), 20)
+    tap.wait_until('no VLAN 5', lambda: not comes_to_the_kernel(there, 5))
 
 
 tap.add('a_filter_that_is_on_unasked',
@@ -186,7 +185,7 @@ def kernel_hears(space, dev, group, port):
         else:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
                             socket.inet_pton(socket.AF_INET6, '{group}') + struct.pack('i', index))
-        sock.settimeout(60)
+        sock.settimeout({tap.PATIENCE})
         print('ready', flush=True)
         while True:
             print(sock.recv(64).decode(), flush=True)
@@ -213,10 +212,11 @@ def kernel_groups(there, port):
     for group in (GROUP, GROUP6):
         with kernel_hears(there.a, 'r0k', group, port) as listener:
             tap.equal(listener.stdout.readline(), 'ready\n', group)
-            for _ in range(100):
+
+            def heard(listener=listener, group=group):
                 kernel_says(there.b, 'vb', group, port, b'hello')
-                if select.select([listener.stdout], [], [], 0.2)[0]:
-                    break
+                return select.select([listener.stdout], [], [], 0.2)[0]
+            tap.wait_until(f'{group} to be heard', heard)
             said = listener.stdout.readline()
             listener.kill()
             tap.equal(said, 'hello\n', group)
@@ -235,11 +235,11 @@ def groups_are_told(there):
     tap.true(there.counter('to_kernel') - before < 50, 'groups that nobody has joined')
     # A port that is stopped, or reset, forgets them.
     run('ip', '-n', there.a, 'link', 'set', 'r0k', 'mtu', '1400')
-    tap.wait_until('the MTU', lambda: there.link()['mtu'] == 1400, 30)
+    tap.wait_until('the MTU', lambda: there.link()['mtu'] == 1400)
     run('ip', '-n', there.b, 'neigh', 'flush', 'dev', 'vb')
     ping(there.b, OWN6)
     there.impair('reset=1')
-    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log(), 30)
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log())
     run('ip', '-n', there.b, 'neigh', 'flush', 'dev', 'vb')
     ping(there.b, OWN6)
 
@@ -273,12 +273,12 @@ def groups_of_ours(there):
 
 def groups_that_are_too_many(there):
     """All is heard then; and when there is room again no more than is asked for."""
-    tap.wait_until('the list', lambda: there.link()['multicast'] == 'listed', 10)
+    tap.wait_until('the list', lambda: there.link()['multicast'] == 'listed')
     with Listener(there.engine, 'r0', 1, '4', *(f'239.7.7.{number}' for number in range(8))):
         tap.equal(there.link()['multicast'], 'promiscuous', 'with too many')
         for address in (OWN, OWN6):
             ping(there.b, address)
-    tap.wait_until('the list', lambda: there.link()['multicast'] == 'listed', 10)
+    tap.wait_until('the list', lambda: there.link()['multicast'] == 'listed')
     roce_groups(there)
 
 
@@ -294,14 +294,14 @@ def groups_without_a_way(there):
         with Listener(there.engine, 'r0', 1, '4', *first) as early:
             tap.equal(unheard(), 0, 'with room for all')
             with Listener(there.engine, 'r0', 1, '4', *late) as others:
-                tap.wait_until('the count', lambda: unheard() == 4, 20)
+                tap.wait_until('the count', lambda: unheard() == 4)
                 tap.equal(there.link()['multicast'], 'listed', 'with too many')
                 tap.equal(there.log().count('no room for more groups'), 1, 'log')
                 for group in first:
                     other.send(group, 100)
                     early.expect('datagram 0 100')
                 early.__exit__()
-                tap.wait_until('room', lambda: unheard() == 0, 20)
+                tap.wait_until('room', lambda: unheard() == 0)
                 for group in late:
                     other.send(group, 200)
                     others.expect('datagram 0 200')
@@ -316,7 +316,7 @@ def groups_beyond_any_list(there):
     with Listener(there.peer, 'peer', 1, '4') as other, \
             Listener(there.engine, 'r0', 1, '4', *first) as early, \
             Listener(there.engine, 'r0', 1, '4', *many):
-        tap.wait_until('the count', lambda: there.link()['multicast_unheard'] == 508, 20)
+        tap.wait_until('the count', lambda: there.link()['multicast_unheard'] == 508)
         for group in first:
             other.send(group, 100)
             early.expect('datagram 0 100')
@@ -332,7 +332,7 @@ def all_groups(there):
         sys.stdin.read()
         """
     def hears(how):
-        tap.wait_until(how, lambda: there.link()['multicast'] == how, 20)
+        tap.wait_until(how, lambda: there.link()['multicast'] == how)
         mark = b'to whom it may concern'
         with hear_tag(there.a, 'r0k', mark) as listener:
             tap.equal(listener.stdout.readline(), 'ready\n', how)

@@ -14,7 +14,6 @@ to leave that alone.
 """
 import json
 import pathlib
-import re
 import struct
 import subprocess
 import sys
@@ -24,7 +23,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 from kernel_node import MAC, OWN, OWN6, PEER, PEER6, Stopped, carrier, leave  # noqa: E402
-from kernel_node import of_frames, on_impaired, on_node, ping, tcp_bytes  # noqa: E402
+from kernel_node import of_frames, on_impaired, on_node, ping, tcp_bytes, udp_echo  # noqa: E402
 from netns import PAIR, in_csum_errors, pair, run  # noqa: E402
 
 
@@ -48,14 +47,15 @@ def the_kernel_has_a_netdev():
 @of_frames
 def roce_beside_it():
     def test(node):
-        beside = subprocess.Popen(
-            ['ip', 'netns', 'exec', node.a, 'ping', '-i', '0.05', '-c', '100', PEER],
-            stdout=subprocess.PIPE, text=True)
-        for version in ('4', '6'):
-            pair(node.engine, 'r0', node.peer, 'peer', version, '3')
-        beside.send_signal(2)
-        said = beside.communicate()[0]
-        tap.true(re.search(r' 0(\.\d+)?% packet loss', said), said)
+        def all_answered():
+            with subprocess.Popen(
+                    ['ip', 'netns', 'exec', node.a, 'ping', '-i', '0.02', '-c', '100', '-W', '5',
+                     PEER], stdout=subprocess.PIPE, text=True) as beside:
+                for version in ('4', '6'):
+                    pair(node.engine, 'r0', node.peer, 'peer', version, '3')
+                return ' 0% packet loss' in beside.communicate()[0]
+        # On a busy machine some replies come later than ping waits for them.
+        tap.wait_until('all replies', all_answered)
     on_node(test)
 
 
@@ -76,7 +76,7 @@ def jumbo_frames():
         node.until(lambda text: 'active_mtu 1024' in text)
         tap.true(json.loads(node.ip('-j', 'link', 'show', 'va'))[0]['mtu'] == 1400, 'of the port')
         node.ip('link', 'set', 'r0k', 'mtu', '60000')
-        tap.wait_until('what the port can do', lambda: node.netdev()['mtu'] == 1400, 10)
+        tap.wait_until('what the port can do', lambda: node.netdev()['mtu'] == 1400)
         ping(node, PEER, 1300)
     on_node(test, 'mtu', '9000')
 
@@ -88,7 +88,7 @@ def hears(space, dev, mark):
             import socket
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
             sock.bind(('{dev}', 3))
-            sock.settimeout(20)
+            sock.settimeout({tap.PATIENCE})
             print('ready', flush=True)
             while True:
                 frame, (_, _, kind, _, _) = sock.recvfrom(4096)
@@ -127,43 +127,6 @@ def sends_without_sum(space, dev, frame, start, offset):
         sock.bind(('{dev}', 0))
         sock.send(bytes.fromhex('{(header + frame).hex()}'))
         '''))
-
-
-def udp_echo(node):
-    """Of all lengths that matter to sums, by both versions: a kernel drops those that are wrong."""
-    server = subprocess.Popen(
-        ['ip', 'netns', 'exec', node.b, sys.executable, '-c', textwrap.dedent('''
-            import socket
-            sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-            sock.bind(('::', 5003))
-            print('ready', flush=True)
-            while True:
-                data, peer = sock.recvfrom(2000)
-                sock.sendto(data[::-1], peer)
-            ''')], stdout=subprocess.PIPE, text=True)
-    try:
-        tap.equal(server.stdout.readline(), 'ready\n', 'the server')
-        said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
-            import os, socket
-            for family, peer in ((socket.AF_INET, '{PEER}'), (socket.AF_INET6, '{PEER6}')):
-                sock = socket.socket(family, socket.SOCK_DGRAM)
-                sock.settimeout(5)
-                for size in (0, 1, 2, 17, 18, 19, 500, 1399, 1400):
-                    data = os.urandom(size)
-                    for _ in range(3):
-                        sock.sendto(data, (peer, 5003))
-                        try:
-                            got = sock.recv(2000)
-                            break
-                        except TimeoutError:
-                            got = None
-                    assert got == data[::-1], (peer, size, got)
-            print('all')
-            '''))
-        tap.equal(said, 'all\n', 'datagrams')
-    finally:
-        server.kill()
-        server.wait()
 
 
 @of_frames
@@ -212,7 +175,7 @@ def sums_of_a_port_that_offers_them_no_more():
                         time.sleep(0.001)
                 ''')])
         try:
-            tap.wait_until('frames', lambda: node.counter('from_kernel_csum') > left + 1000, 60)
+            tap.wait_until('frames', lambda: node.counter('from_kernel_csum') > left + 1000)
             node.engine.admin('link', 'set', 'r0', 'impair', 'reset=1,unsum=1')
         finally:
             flood.wait()
@@ -324,7 +287,7 @@ def groups():
         family = socket.AF_INET6 if ':' in group else socket.AF_INET
         index = socket.if_nametoindex(dev)
         sock = socket.socket(family, socket.SOCK_DGRAM)
-        sock.settimeout(20)
+        sock.settimeout(180)
         if family == socket.AF_INET:
             request = struct.pack('4s4si', socket.inet_aton(group), bytes(4), index)
             ways = socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.IP_MULTICAST_IF
@@ -383,19 +346,23 @@ def what_the_port_lost_is_counted():
 @of_frames
 def a_driver_that_was_reset():
     """Its port is set up anew, and nobody loses a connection."""
+    def reset(node, number, args):
+        node.engine.admin('link', 'set', 'r0', 'impair', args)
+        tap.wait_until('the reset', lambda: node.engine.log.read_text().count(
+            'asks for a reset') >= number)
+        pair(node.engine, 'r0', node.peer, 'peer', '4', '1')
+
     def test(node):
         with subprocess.Popen(
                 ['ip', 'netns', 'exec', node.a, 'ping', '-i', '0.02', '-c', '200', PEER],
                 stdout=subprocess.PIPE, text=True) as beside:
-            for _ in range(3):
-                node.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
-                pair(node.engine, 'r0', node.peer, 'peer', '4', '1')
+            for number in range(1, 4):
+                reset(node, number, 'reset=1')
             beside.send_signal(2)
             said = beside.communicate()[0]
         ping(node, PEER, 1400)
         # One that is not ready at once, as a virtual function whose other half is being reset.
-        node.engine.admin('link', 'set', 'r0', 'impair', 'reset=4')
-        pair(node.engine, 'r0', node.peer, 'peer', '4', '1')
+        reset(node, 4, 'reset=4')
         tap.equal(node.engine.log.read_text().count('asks for a reset'), 4, said)
         tap.equal(node.netdev()['mtu'], 1500, 'MTU')
     on_impaired(test, 'seed=1')
@@ -420,7 +387,7 @@ def mac_and_state_are_the_kernels():
         before = json.loads(node.ip('-j', 'link', 'show', 'r1k'))[0]['address']
         node.ip('link', 'set', 'r1k', 'address', '02:00:00:00:00:0c')
         tap.wait_until('its own MAC', lambda: before == json.loads(
-            node.ip('-j', 'link', 'show', 'r1k'))[0]['address'], 10)
+            node.ip('-j', 'link', 'show', 'r1k'))[0]['address'])
         tap.true(before in node.engine.admin('-d', 'link'), 'the MAC that it tells')
         node.engine.admin('link', 'del', 'r1')
         # The cable: the kernel is told. A packet socket knows none, a TAP as a port does.
@@ -432,7 +399,7 @@ def mac_and_state_are_the_kernels():
             node.ip('link', 'set', 'cable', way)
             node.until(lambda text: state in text)
             tap.wait_until('the carrier', lambda: there == (
-                'NO-CARRIER' in node.ip('link', 'show', 'r1k')), 10)
+                'NO-CARRIER' in node.ip('link', 'show', 'r1k')))
     on_node(test)
 
 
@@ -476,9 +443,10 @@ def it_goes_and_comes_back():
         # A netdev that somebody deletes takes the link down; nobody looks for it again and again.
         node.ip('link', 'del', 'r0k')
         node.until(lambda text: 'state DOWN' in text)
-        before = carrier_ticks(node)
+        before, began = carrier_ticks(node), time.monotonic()
         time.sleep(1)
-        tap.true(carrier_ticks(node) - before < 30, 'the carrier is busy with nothing')
+        tap.true(carrier_ticks(node) - before < 30 * (time.monotonic() - began),
+                 'the carrier is busy with nothing')
         node.engine.admin('link', 'del', 'r0')
         node.add()
         # A netdev that somebody made for it stays, with its addresses.
@@ -573,8 +541,8 @@ def a_shell_beside_roce():
             before = node.counter('rcvd_pkts')
             said = node.inside(sys.executable, '-c', textwrap.dedent(f'''
                 import socket
-                sock = socket.create_connection(('{OWN}', 5002), 60)
-                sock.settimeout(60)
+                sock = socket.create_connection(('{OWN}', 5002), {tap.PATIENCE})
+                sock.settimeout({tap.PATIENCE})
                 conn = sock.makefile('rwb', 0)
                 for number in range(200):
                     conn.write(b'line %d\\n' % number)

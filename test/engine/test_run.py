@@ -51,7 +51,7 @@ def begin(*words, python=sys.executable, **how):
 
 def run(*words, status=0, **how):
     process = begin(*words, **how)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=tap.PATIENCE)
     tap.equal(process.returncode, status, f'{words}: {out}{err}')
     return out + err
 
@@ -94,7 +94,7 @@ def two_at_once():
     """Each has devices of the same names, and its own."""
     processes = [begin('--engine', '--', 'sh', '-c', PINGPONG, str(18600 + i)) for i in range(2)]
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=tap.PATIENCE)
         tap.equal(process.returncode, 0, out + err)
         tap.equal(out.count('1000 iters'), 2, out)
     nothing_left()
@@ -123,7 +123,7 @@ def ended_by(signo, who):
     pid = int(process.stdout.readline())
     tap.true(of_engines(), 'an engine')
     os.kill(pid if who == 'program' else process.pid, signo)
-    process.wait(timeout=60)
+    process.wait(timeout=tap.PATIENCE)
     if signo != signal.SIGKILL:
         tap.equal(process.returncode, 128 + signo, 'status')
     elif who != 'program':
@@ -151,7 +151,7 @@ def interrupted_before_it_is_there(signo):
     process = begin('--engine', '--', 'echo', 'here')
     tap.wait_until('a process', of_engines)
     process.send_signal(signo)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=tap.PATIENCE)
     tap.equal((process.returncode, out), (128 + signo, ''), err)
     nothing_left()
 
@@ -178,7 +178,7 @@ def an_engine_that_does_not_answer():
         tap.equal(len(engine), 1, 'engines')
         os.kill(int(engine[0]), signo)
         tap.wait_until('its end', lambda: signo == signal.SIGSTOP or is_dead(engine[0]))
-        _, err = process.communicate('\n', timeout=120)
+        _, err = process.communicate('\n', timeout=tap.PATIENCE)
         tap.equal((process.returncode, said in err), (0, True), err)
         nothing_left()
 
@@ -216,7 +216,7 @@ except KeyboardInterrupt:
 ''', start_new_session=True)
     tap.equal(process.stdout.readline(), 'ready\n', 'ready')
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=tap.PATIENCE)
     tap.equal((process.returncode, 'roce0' in out), (3, True), out + err)
     nothing_left()
 

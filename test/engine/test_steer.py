@@ -54,11 +54,11 @@ def rules_are_made_again(there):
     for words in (('mtu', '1300'), ('mtu', '1500')):
         run('ip', '-n', there.a, 'link', 'set', 'r0k', *words)
         tap.wait_until('the MTU', lambda words=words: f' mtu {words[1]} ' in
-                       there.engine.admin('-d', 'link'), 30)
+                       there.engine.admin('-d', 'link'))
         tap.equal(there.steering(), 'flow', words)
         tap.equal(there.traffic(), 0, words)
     there.engine.admin('link', 'set', 'r0', 'impair', 'reset=1')
-    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log(), 30)
+    tap.wait_until('the reset', lambda: 'asks for a reset' in there.log())
     tap.equal(there.traffic(), 0, 'after a reset')
     tap.equal(there.steering(), 'flow', 'after a reset')
     # It goes and comes back.
@@ -85,7 +85,7 @@ def fewer_queues(there):
         try:
             tap.wait_until('queue pairs', lambda: there.counter('rx_packets') > 1000)
             there.engine.admin('link', 'set', 'r0', 'impair', 'fewer=2,reset=1')
-            tap.wait_until('the end of r0', lambda: 'r0' not in there.engine.admin('link'), 30)
+            tap.wait_until('the end of r0', lambda: 'r0' not in there.engine.admin('link'))
         finally:
             busy.kill()
     tap.true('does not start again' in there.log(), 'it says so')

@@ -54,7 +54,7 @@ class Terminal:
 
     def tmux(self, *words, env=None):
         done = subprocess.run([*self.base, *words], capture_output=True, text=True, env=env,
-                              timeout=60, check=False)
+                              timeout=tap.PATIENCE, check=False)
         tap.equal(done.returncode, 0, f'{words}: {done.stderr}')
         return done.stdout
 

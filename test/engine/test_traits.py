@@ -60,7 +60,7 @@ def groups_and_pieces(there):
         # They come to members before what is sent after them, if they do.
         send_frames(there.b, 'vb', *[frame + bytes(8000)] * 20)
         tap.wait_until('the kernel to have them', lambda: there.counter(
-            'to_kernel') >= before + 20, 20)
+            'to_kernel') >= before + 20)
         send_frames(there.b, 'vb', frame)
         members.expect(*(f'datagram {number} 64' for number in range(4)))
     there.traffic()
@@ -88,7 +88,7 @@ def tags_of_ours(there):
                     bytes.fromhex('0806' '0001080006040001' '020000000077' 'c0a80507') + bytes(6) +
                     bytes([192, 168, 5, 1]) + bytes(20))
         tap.wait_until('the count', lambda number=number: there.counter(
-            'rx_drop_vlan') == number, 20)
+            'rx_drop_vlan') == number)
 
 
 for name, args in (('', 'strip=1'), ('_in_pieces', 'strip=1,segment=48'), ('_left', 'seed=1')):
@@ -102,7 +102,7 @@ def checksums(there):
     frame = roce_datagram(GROUP)
     with Listener(there.engine, 'r0', 1, '4', GROUP) as member:
         send_frames(there.b, 'vb', *wrong_checksums(frame, 10))
-        tap.wait_until('the count', lambda: there.counter('rx_drop_ipv4_checksum') == 10, 20)
+        tap.wait_until('the count', lambda: there.counter('rx_drop_ipv4_checksum') == 10)
         send_frames(there.b, 'vb', frame)
         member.expect('datagram 0 64')
         tap.true(member.said.empty(), 'a datagram with a wrong checksum')
@@ -146,7 +146,7 @@ def cable_out_and_in(there):
                 program.expect(*(f'event {number} {event}' for number in range(2)))
                 tap.equal(there.link()['state'], state, args)
                 tap.wait_until('the carrier', lambda state=state: ('NO-CARRIER' in run(
-                    'ip', '-n', there.a, 'link', 'show', 'r0k')) == (state == 'DOWN'), 10)
+                    'ip', '-n', there.a, 'link', 'show', 'r0k')) == (state == 'DOWN'))
     # Connections go on behind it.
     command = f'{ROCADE} --socket {there.engine.socket} link set r0 impair'
     out_and_in = ' && '.join(f'{command} link={val}' for val in (0, 1, 0, 1))
