@@ -14,8 +14,9 @@ import time
 import rocade_enable
 from rocade_engine import Engine, Failure
 
-# As long as "rocade up" waits for one.
-START_SECONDS = 30
+# Begins and ends are waited for so long. One second is usual; a busy machine may give a thread no
+# core for a minute, and an engine that is killed leaves its clients nothing.
+PATIENCE_SECONDS = 120
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FOLDER_BYTES = 60
 
@@ -117,7 +118,7 @@ def keep(end, down, args, folder):
         pidfd = os.pidfd_open(int(said)) if said and int(said) else None
         os.read(end, 1)
         if not said or pidfd is not None:
-            end_engine(down, args, pidfd, time.monotonic() + (0 if said else START_SECONDS))
+            end_engine(down, args, pidfd, time.monotonic() + (0 if said else PATIENCE_SECONDS))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         # Root's EAL has files elsewhere.
@@ -184,10 +185,16 @@ def with_engine_of_its_own(args, here, start, down):
         os.close(write_end)
         keep(read_end, down, args, folder)
     os.close(read_end)
+    def tell_keeper(pid):
+        os.write(write_end, str(pid).encode())
     try:
-        args.config = configure(args.engine, folder)
-        return run_program(args, here, start,
-                           lambda pid: os.write(write_end, str(pid).encode()))
+        try:
+            args.config = configure(args.engine, folder)
+        except Failure:
+            # Or it waits for one that may yet come.
+            tell_keeper(0)
+            raise
+        return run_program(args, here, start, tell_keeper)
     finally:
         os.close(write_end)
         os.waitpid(keeper, 0)

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
@@ -234,8 +235,10 @@ def what_it_refuses():
                         (('--engine', 'udp:192.0.2.1', '--', 'true'), 'none with this address'),
                         (('--engine', '--', '/nonexistent'), 'No such file'),
                         (('--engine',), 'COMMAND'), ((), 'COMMAND')):
+        began = time.monotonic()
         out = run(*words, status=1)
         tap.true(what in out, f'{words}: {out}')
+        tap.true(time.monotonic() - began < 100, f'{words}: it waits for an engine')
     nothing_left()
 
 
