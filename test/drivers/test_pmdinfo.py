@@ -73,7 +73,7 @@ def testpmd_sends(driver):
             if 'Press enter' in line:
                 break
         time.sleep(1)
-        said += testpmd.communicate('\n', timeout=60)[0]
+        said += testpmd.communicate('\n', timeout=tap.PATIENCE)[0]
     tap.equal(testpmd.returncode, 0, said)
     sent = [int(text) for text in re.findall('TX-packets: ([0-9]+)', said)]
     tap.true(sent and max(sent) > 0, said)

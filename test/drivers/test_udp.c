@@ -277,7 +277,7 @@ several_queues(void)
 			CU_ASSERT_TRUE(rig_say(fds[i], RIG_B, "hello", 5));
 		close(fds[i]);
 	}
-	for (int tries = 0; got < 64 && tries < 1000; tries++, usleep(1000))
+	for (int tries = 0; got < 64 && tries < 20000; tries++, usleep(1000))
 		for (uint16_t i = 0; i < 4; i++)
 			got += rte_eth_rx_burst(
 				(uint16_t)rig_b, i, mbufs + got, (uint16_t)(64 - got));

@@ -19,7 +19,7 @@
 #include "rcd_tap.h"
 
 #define UID     1000
-#define WAIT_MS 10000
+#define WAIT_MS 180000
 
 /* Of this thread. */
 static __thread bool no_memory;
