@@ -79,14 +79,15 @@ def zsh(line, where=FOLDER):
 
 def ask(command, where):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=ENV, cwd=where,
-                          timeout=60, check=False)
+                          timeout=tap.PATIENCE, check=False)
     tap.equal((done.returncode, done.stderr), (0, ''), f'{command[-1]}: {done.stdout}')
     return sorted(line for line in done.stdout.splitlines() if line)
 
 
 def rocade(*words):
     done = subprocess.run([ROOT / 'usertools/rocade', '--log', f'{FOLDER}/log', *words],
-                          capture_output=True, text=True, env=ENV, timeout=60, check=False)
+                          capture_output=True, text=True, env=ENV, timeout=tap.PATIENCE,
+                          check=False)
     tap.equal(done.returncode, 0, f'{words}: {done.stdout}{done.stderr}')
     return done.stdout
 
@@ -176,14 +177,15 @@ def statistic_of_some():
     found = json.loads(rocade('-j', 'statistic', 'show', 'sent_pkts'))
     tap.equal([list(link['counters']) for link in found], [['sent_pkts']] * 4, 'of each link')
     done = subprocess.run([ROOT / 'usertools/rocade', 'statistic', 'show', 'link', 'roce0', 'cows'],
-                          capture_output=True, text=True, env=ENV, timeout=60, check=False)
+                          capture_output=True, text=True, env=ENV, timeout=tap.PATIENCE,
+                          check=False)
     tap.equal((done.returncode, done.stderr), (1, 'rocade: there is no counter cows\n'),
               'a wrong one')
 
 
 def stop():
-    subprocess.run([ROOT / 'usertools/rocade', 'down'], env=ENV, capture_output=True, timeout=60,
-                   check=False)
+    subprocess.run([ROOT / 'usertools/rocade', 'down'], env=ENV, capture_output=True,
+                   timeout=tap.PATIENCE, check=False)
     shutil.rmtree(FOLDER)
 
 

@@ -31,7 +31,7 @@ ENV = {**os.environ, 'ROCADE_ROCADED': PROGRAMS['rocaded'], 'COLUMNS': '300',
 
 def run(*command):
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, env=ENV,
-                          timeout=60, check=False)
+                          timeout=tap.PATIENCE, check=False)
     return done.stdout, done.stderr, done.returncode
 
 

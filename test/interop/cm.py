@@ -46,7 +46,7 @@ class Plan:
     @param patience  seconds that the emulated machine may take to be somewhere
     """
 
-    def __init__(self, engine, peer, add, limit=LIMIT, patience=20):
+    def __init__(self, engine, peer, add, limit=LIMIT, patience=tap.PATIENCE):
         self.here, self.there = Side(engine, True, patience), Side(peer, False, patience)
         self.add, self.limit, self.patience = add, limit, patience
 

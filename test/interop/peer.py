@@ -179,7 +179,7 @@ class Engine:
                  pathlib.Path(self.folder).name, '--no-huge', '-m', '512', '--no-telemetry',
                  *words],
                 env=bare, stdout=log, stderr=log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + tap.PATIENCE
         while self.rocade('engine').returncode:
             tap.true(self.process.poll() is None and time.monotonic() < deadline, self.log())
             time.sleep(0.05)
@@ -187,7 +187,7 @@ class Engine:
     def stop(self):
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(timeout=20)
+            self.process.wait(tap.PATIENCE)
         self.process = None
 
     def log(self):

@@ -16,7 +16,7 @@ def main():
         with socket.create_server(('127.0.0.1', port)) as server:
             connection, _ = server.accept()
     else:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 180
         while True:
             try:
                 connection = socket.create_connection(('127.0.0.1', port))

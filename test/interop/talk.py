@@ -43,14 +43,15 @@ class Talk:
             server = start_server(self.peer.command(theirs))
         try:
             with self.way(role, ours[0]) as (host, guest):
-                for _ in range(40):
+                deadline = time.monotonic() + tap.PATIENCE
+                while True:
                     if role == 'server':
                         status, text = self.peer.run(f'{theirs} {host}')
                     else:
                         done = sh(*self.engine.command(*ours, guest), env=self.engine.env,
                                   limit=self.limit + 10)
                         status, text = done.returncode, (done.stdout + done.stderr).decode()
-                    if not re.search(BUSY, text):
+                    if not re.search(BUSY, text) or time.monotonic() > deadline:
                         break
                     time.sleep(0.1)
             out = server.communicate(timeout=self.limit + 10)[0].decode(errors='replace')

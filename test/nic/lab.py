@@ -235,10 +235,10 @@ class Guest:
             with contextlib.suppress(OSError, ValueError, AssertionError):
                 self.monitor('quit')
             try:
-                self.process.wait(30)
+                self.process.wait(tap.PATIENCE)
             except subprocess.TimeoutExpired:
                 os.kill(int((self.folder / 'pid').read_text()), 9)
-                self.process.wait(30)
+                self.process.wait(tap.PATIENCE)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -77,7 +77,7 @@ class Far:
         for process in (*self.servers.values(), self.engine):
             if process.poll() is None:
                 process.terminate()
-                process.wait(30)
+                process.wait(tap.PATIENCE)
         for thread in self.threads:
             thread.join(30)
         subprocess.run(['ip', 'netns', 'del', NAMESPACE], check=False)

@@ -204,21 +204,21 @@ def perftest_in_a_new_shell():
         ends = []
         try:
             home.rocade('--socket', socket, 'enable')
-            for _ in range(600):
-                if os.path.exists(socket) or engine.poll() is not None:
-                    break
-                time.sleep(0.1)
+            tap.wait_until('an engine', lambda: os.path.exists(socket) or
+                           engine.poll() is not None)
             ends.append(shell_program(home, *command, '-d', 'roce0'))
             # The server listens some time after its start; a client that is early is refused.
-            for _ in range(100):
+            deadline = time.monotonic() + tap.PATIENCE
+            while True:
                 ends[1:] = [shell_program(home, *command, '-d', 'roce1', '127.0.0.1')]
-                said = ends[1].communicate(timeout=60)[0]
-                if ends[1].returncode == 0 or ends[0].poll() is not None:
+                said = ends[1].communicate(timeout=tap.PATIENCE)[0]
+                if ends[1].returncode == 0 or ends[0].poll() is not None or \
+                        time.monotonic() > deadline:
                     break
                 time.sleep(0.1)
             if ends[1].returncode != 0:
                 ends[0].terminate()
-            said += ends[0].communicate(timeout=60)[0]
+            said += ends[0].communicate(timeout=tap.PATIENCE)[0]
             tap.equal([end.returncode for end in ends], [0, 0],
                       said + (home.path / 'log').read_text())
             tap.true(' 65536 ' in said, said)

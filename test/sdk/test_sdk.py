@@ -130,16 +130,17 @@ def traffic(socket):
     with subprocess.Popen([*words, '-d', 'left'], env=env, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as server:
         # The server listens by TCP, when it has made what it takes.
-        client = None
-        for _ in range(100):
+        deadline = time.monotonic() + tap.PATIENCE
+        while True:
             client = subprocess.run([*words, '-d', 'right', '127.0.0.1'], env=env, text=True,
-                                    capture_output=True, timeout=60, check=False)
-            if "Couldn't connect" not in client.stderr or server.poll() is not None:
+                                    capture_output=True, timeout=tap.PATIENCE, check=False)
+            if "Couldn't connect" not in client.stderr or server.poll() is not None or \
+                    time.monotonic() > deadline:
                 break
             time.sleep(0.1)
         if client.returncode:
             server.kill()
-        said = server.communicate(timeout=60)[0]
+        said = server.communicate(timeout=tap.PATIENCE)[0]
     tap.equal((client.returncode, server.returncode), (0, 0),
               f'ibv_rc_pingpong: {said}{client.stdout}{client.stderr}')
 
@@ -221,7 +222,7 @@ def example_builds(name, sources):
             *INSTALLED.flags('--cflags', '--libs'), '-o', 'example', cwd=folder)
         # It is linked with the library that was installed, and finds its way to EAL.
         done = subprocess.run(['./example', '--help'], cwd=folder, env=INSTALLED.env, text=True,
-                              capture_output=True, timeout=60, check=False)
+                              capture_output=True, timeout=tap.PATIENCE, check=False)
         tap.true('EAL common options' in done.stdout, f'{name}: {done.stdout}{done.stderr}')
     for source in sources:
         lines = len((ROOT / 'examples' / name / source).read_text().splitlines())

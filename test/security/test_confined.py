@@ -31,7 +31,7 @@ ENV = {**os.environ, 'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': SOCKET}
 
 def rocade(*words, **more):
     return subprocess.run([ROCADE, '--log', f'{FOLDER}/rocaded.log', *words], capture_output=True,
-                          text=True, env=ENV, timeout=60, check=False, **more)
+                          text=True, env=ENV, timeout=tap.PATIENCE, check=False, **more)
 
 
 class Engine:
@@ -152,7 +152,8 @@ def administer(uid, gid=None, groups=()):
     command = ['setpriv', f'--reuid={uid}', f'--regid={gid or uid}']
     command += [f'--groups={",".join(map(str, groups))}'] if groups else ['--clear-groups']
     done = subprocess.run([*command, sys.executable, ROCADE, 'link', 'set', 'roce0', 'up'],
-                          capture_output=True, text=True, env=ENV, timeout=60, check=False)
+                          capture_output=True, text=True, env=ENV, timeout=tap.PATIENCE,
+                          check=False)
     tap.true('Traceback' not in done.stderr, done.stderr)
     return done.returncode
 

@@ -34,7 +34,7 @@ for here in sys.argv[1:]:
     with socket.socket(family) as server, socket.socket(family) as client:
         server.bind((here, 0))
         server.listen()
-        client.settimeout(3)
+        client.settimeout(180)
         client.connect(server.getsockname())
         peer, _ = server.accept()
         client.send(b'exchange')
@@ -70,7 +70,7 @@ class Place:
 
     def run(self, *command):
         return subprocess.run(['nsenter', '-n', '-t', str(self.holder.pid), *map(str, command)],
-                              capture_output=True, text=True, env=self.env, timeout=60,
+                              capture_output=True, text=True, env=self.env, timeout=tap.PATIENCE,
                               check=False)
 
     def rocade(self, *words, status=0):
@@ -177,7 +177,7 @@ tap.add('item 10 the kernel gets none when that is not wanted', not_wanted)
 def as_user(*command, env=None):
     need_root()
     return subprocess.run([*AS_USER, *map(str, command)], capture_output=True, text=True,
-                          timeout=60, check=False, cwd='/',
+                          timeout=tap.PATIENCE, check=False, cwd='/',
                           env={'PATH': os.environ['PATH'], **(env or {})})
 
 
@@ -273,7 +273,7 @@ def scripts(folder, user, *command, sudo=False):
     (where / 'log').unlink(missing_ok=True)
     who = [shutil.which('setpriv'), *AS_USER[1:]] if user else []
     done = subprocess.run([*who, '/bin/bash', *map(str, command)], capture_output=True, text=True,
-                          env={'PATH': f'{folder}/bin'}, timeout=60, check=False, cwd='/')
+                          env={'PATH': f'{folder}/bin'}, timeout=tap.PATIENCE, check=False, cwd='/')
     log = (where / 'log').read_text() if (where / 'log').exists() else ''
     return done, log.split('\n')[:-1]
 

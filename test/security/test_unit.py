@@ -31,7 +31,8 @@ USER = 64321
 def run(*command):
     if shutil.which(command[0]) is None:
         raise tap.Skip(f'no {command[0]} here')
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=tap.PATIENCE,
+                          check=False)
 
 
 def value(key):
@@ -205,7 +206,7 @@ def few_rights_do():
         def rocade(*words):
             return run(sys.executable, str(TOOLS / 'rocade'), '--socket', socket, *words)
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + tap.PATIENCE
             while rocade('engine').returncode and time.monotonic() < deadline:
                 tap.equal(engine.poll(), None, pathlib.Path(log).read_text())
                 time.sleep(0.1)
@@ -224,7 +225,7 @@ def few_rights_do():
                 tap.equal(has, path.name == str(engine.pid), 'capabilities\n' + status)
         finally:
             engine.terminate()
-            tap.equal(engine.wait(20), 0, 'its end')
+            tap.equal(engine.wait(tap.PATIENCE), 0, 'its end')
 
 
 tap.add('item 6 a daemon starts and adds links with the rights of the unit', few_rights_do)

@@ -19,6 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import confine  # noqa: E402
+import ending  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
 
@@ -102,11 +103,13 @@ def both(program, *options, ends=None):
     first = subprocess.Popen([*server.prefix, *command, server.device, *options], env=server.env,
                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        for _ in range(50):
+        deadline = time.monotonic() + tap.PATIENCE
+        while True:
             second = run(*client.prefix, *command, client.device, *options, server.address,
                          env=client.env)
             text = second.stdout + second.stderr
-            if not re.search("Couldn't connect|Connection refused|Failed to connect", text):
+            early = re.search("Couldn't connect|Connection refused|Failed to connect", text)
+            if not early or time.monotonic() > deadline:
                 break
             time.sleep(0.1)
         out, _ = first.communicate(timeout=LIMIT)
@@ -160,6 +163,22 @@ def kill(process):
     subprocess.run(['pkill', '-9', '-P', str(process.pid)], check=False)
     process.wait()
     process.out.close()
+
+
+def await_port(end, port=18515):
+    """Until a server listens to TCP, where programs begin that know no connection manager."""
+    def is_open():
+        tables = on(end, 'cat', '/proc/net/tcp', '/proc/net/tcp6').stdout
+        return re.search(rf':{port:04X} [0-9A-F]+:0000 0A', tables)
+    tap.wait_until(f'port {port} to be open', is_open)
+
+
+def transferring(*ends):
+    """Until all queue pairs of these ends have sent something: both programs are connected then."""
+    def sent(end):
+        pairs = json.loads(rocade_on(end, '-j', 'resource', 'show', 'qp').stdout)
+        return pairs and all(pair['tx_messages'] > 0 for pair in pairs)
+    tap.wait_until('a transfer', lambda: all(sent(end) for end in ends))
 
 
 def ids(end):
@@ -321,9 +340,8 @@ def veth_ends(stack, more):
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         leash.leash(engine.pid)
-        stack.callback(engine.wait)
-        stack.callback(engine.terminate)
-        deadline = time.monotonic() + 60
+        stack.callback(ending.end, engine)
+        deadline = time.monotonic() + tap.PATIENCE
         # A command takes longer to begin than an engine to make its socket.
         while not (os.path.exists(socket) or engine.poll() is not None or
                    time.monotonic() > deadline):

@@ -22,7 +22,7 @@ import tap  # noqa: E402
 
 BENCH = sys.argv[1]
 EAL = ['--no-huge', '-m', '384', '--log-level=lib.rocade.engine:error']
-LIMIT = 120
+LIMIT = 300
 
 
 started = []
@@ -56,10 +56,10 @@ def results(*options, eal=()):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'out.json'
         # On a busy machine nothing may be done in so short a time.
-        for seconds in '0.1', '3':
+        for seconds in '0.1', '3', '30':
             run(*options, '-D', seconds, '-j', str(path), eal=eal)
             found = json.loads(path.read_text())
-            if all(result.get('messages_per_s', 1) > 0 and
+            if all(result.get('messages_per_s', 1) > 0 and result.get('samples', 101) > 100 and
                    all(val > 0 for val in result.get('ceilings', {}).values())
                    for result in found['results']):
                 break
@@ -153,7 +153,7 @@ def over_memif():
         tap.true(options['port'].startswith('net_memif0'), str(options))
         check_throughput(result, 'memif')
         # What the port loses is lost: nothing takes a shorter way.
-        _, err = run(*ports, '--impair', 'drop=100%,seed=1', '-D', '3', status=1)
+        _, err = run(*ports, '--impair', 'drop=100%,seed=1', '-D', '100', status=1)
         tap.true('retry count exceeded' in err, err[-300:])
 
 
@@ -191,14 +191,14 @@ def the_prompt():
 @tap.test
 def an_interrupt_tells_what_there_is():
     # Before there is traffic there is nothing to tell: a busy machine takes longer to begin.
-    for seconds in (2.5, 5, 10, 20):
-        with start('-D', '60', '-s', '8,16') as process:
+    for seconds in (2.5, 5, 10, 20, 40):
+        with start('-D', '200', '-s', '8,16') as process:
             time.sleep(seconds)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=LIMIT)
-        tap.equal(process.returncode, 0, err[-300:])
         if out:
             break
+    tap.equal(process.returncode, 0, err[-300:])
     tap.true('rc write, 8 B' in out and 'M/s' in out, out)
     tap.true('16 B' not in out, out)
 

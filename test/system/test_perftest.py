@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 
-from ends import ENDS, LIMIT, UDP, both, perftest, rocade_on, several, start, stop, tap
+from ends import (ENDS, LIMIT, UDP, await_port, both, perftest, rocade_on, several, start, stop,
+                  tap)
 
 BANDWIDTH = ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')
 LATENCY = ('ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat')
@@ -147,7 +148,7 @@ def until_it_is_stopped():
     server = subprocess.Popen([*ends[0].prefix, *command, ends[0].device], env=ends[0].env,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               start_new_session=True)
-    time.sleep(0.5)
+    await_port(ends[0])
     client = subprocess.Popen([*ends[1].prefix, 'stdbuf', '-oL', *command, ends[1].device,
                                ends[0].address], env=ends[1].env, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -159,8 +160,8 @@ def until_it_is_stopped():
             break
     for process in (client, server):
         os.killpg(process.pid, signal.SIGINT)
-    client.communicate(timeout=10)
-    server.wait(timeout=10)
+    client.communicate(timeout=tap.PATIENCE)
+    server.wait(timeout=tap.PATIENCE)
     tap.equal(reports, 2, 'reports of a running program')
     # What they had is gone with them.
     for _ in range(50):

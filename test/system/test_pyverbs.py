@@ -54,7 +54,8 @@ exec /usr/bin/python3 -W ignore run_tests.py --dev roce0 --gid "$1" -v
 
 def rocade(*words):
     done = subprocess.run([ROCADE, '--log', f'{FOLDER}/run/rocaded.log', *words],
-                          capture_output=True, text=True, env=ENV, timeout=60, check=False)
+                          capture_output=True, text=True, env=ENV, timeout=tap.PATIENCE,
+                          check=False)
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
     return done.stdout
 

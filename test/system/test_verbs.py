@@ -10,9 +10,9 @@ where they judge it themselves (exit status, payload check), bandwidth and laten
 import shutil
 import subprocess
 import sys
-import time
 
-from ends import ENDS, ENV, LIMIT, VETH, both, on, rocade_on, run, start, stop, tap
+from ends import (ENDS, ENV, LIMIT, VETH, await_port, both, on, rocade_on, run, start, stop,
+                  tap)
 
 
 @tap.test
@@ -129,7 +129,7 @@ def no_memory_error_in_the_library():
     first = subprocess.Popen([*server.prefix, 'timeout', str(LIMIT), 'ibv_rc_pingpong', '-d',
                               server.device, *options], env=server.env,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(0.5)
+    await_port(server)
     done = on(client, 'valgrind', '--leak-check=full',
               '--errors-for-leak-kinds=definite,indirect', '--error-exitcode=9',
               'ibv_rc_pingpong', '-d', client.device, *options, server.address)
