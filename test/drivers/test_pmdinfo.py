@@ -51,12 +51,15 @@ def testpmd_takes_net_udp():
         raise tap.Skip('no folder that EAL takes drivers from')
     folder = tempfile.mkdtemp(prefix='rcdpmd', dir='/run')
     try:
-        testpmd_sends(shutil.copy(sys.argv[2], folder))
+        driver = shutil.copy(sys.argv[2], folder)
+        # On a busy machine nothing may be sent in so short a time.
+        tap.true(any(testpmd_sends(driver, seconds) for seconds in (1, 10, 60)), 'nothing is sent')
     finally:
         shutil.rmtree(folder)
 
 
-def testpmd_sends(driver):
+def testpmd_sends(driver, seconds):
+    """How many packets, within so many seconds."""
     environment = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
     script = 'ip link set lo up && ' \
         'exec stdbuf -oL dpdk-testpmd --no-huge -m 128 --no-pci ' \
@@ -72,11 +75,10 @@ def testpmd_sends(driver):
             said += line
             if 'Press enter' in line:
                 break
-        time.sleep(1)
+        time.sleep(seconds)
         said += testpmd.communicate('\n', timeout=tap.PATIENCE)[0]
     tap.equal(testpmd.returncode, 0, said)
-    sent = [int(text) for text in re.findall('TX-packets: ([0-9]+)', said)]
-    tap.true(sent and max(sent) > 0, said)
+    return max(map(int, re.findall('TX-packets: ([0-9]+)', said)))
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ IMAGES = pathlib.Path(os.environ.get('RXE_PEER_DIR', '/var/tmp/rxe-peer'))
 GUEST = '10.77.0.1'    # of the guest: its rxe0 has it as GID 1
 BRIDGE = '10.77.0.254'  # of our programs' own TCP connections
 OURS = '10.77.0.100'   # of the engine
-LIMIT = 40
+LIMIT = 120  # seconds that a command may take, by an emulated processor beside other tests
 NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all',
           '--bounding-set=-all']
 

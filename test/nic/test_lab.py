@@ -87,7 +87,7 @@ def cable(folder):
     """Out and in, as the guest says."""
     with socket.socket(socket.AF_UNIX) as connection:
         # It may be there, and nobody listen yet.
-        tap.wait_until('QEMU', lambda: not connection.connect_ex(f'{folder}/asks'), 120)
+        tap.wait_until('QEMU', lambda: not connection.connect_ex(f'{folder}/asks'))
         with connection.makefile(encoding='utf-8', errors='replace') as lines:
             for line in lines:
                 monitor(folder, 'set_link', name='nic0', up='in' in line)
