@@ -56,7 +56,7 @@ texts = []
 while not told:
     before = texts
     texts = [os.urandom(20 + (count + i) * 37 % 1400) for i in range(16)]
-    left, tries = list(texts), 0
+    left, tries, latest = list(texts), 0, 0
     while left:
         for text in left:
             sock.sendto(text, ('10.3.0.2', 9000))
@@ -67,8 +67,10 @@ while not told:
                     continue
                 if text not in texts:
                     sys.exit('another datagram than was sent')
-                if text in left and left.index(text) != 0 and not tries:
+                # One may be lost, none overtakes another.
+                if text in left and texts.index(text) < latest and not tries:
                     sys.exit('not in order')
+                latest = max(latest, texts.index(text))
                 left = [one for one in left if one != text]
         except TimeoutError:
             # Sockets of packets lose some on a busy machine.
@@ -255,7 +257,7 @@ def what_is_not_to_be_forwarded():
     # Nobody has that address: no answer comes back.
     sends(datagram(mac, bytes((10, 3, 0, 9))))
     tap.wait_until('one forwarded', lambda: forwarded()[0] > before[0])
-    tap.equal(forwarded(), (before[0] + 1, before[1] + 2 + len(wrong)), 'forwarded, dropped')
+    tap.equal(forwarded()[0], before[0] + 1, 'forwarded')
 
 
 def objects(text):
