@@ -16,6 +16,7 @@ import shutil
 import subprocess
 
 import rocade_node
+import rocade_place
 
 # What follows a command, in words; of those in capitals each stands for something: a LINK of the
 # engine, a DEV of the kernel. Help, complaints, the manual page and completion are made from it.
@@ -128,7 +129,7 @@ class Rocade:
         self.api = api
         self.parser = api.make_parser()
         self.words = words
-        self.socket = self.parser.get_default('socket')
+        self.socket = rocade_place.find_socket()
 
     def ask(self, op):
         """A listing of the engine; without one it is empty."""

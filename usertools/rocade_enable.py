@@ -316,7 +316,7 @@ def switch(args, enabled):
             folder = find_folder(root)
             if re.search(r'["$\\:\n]', str(folder)):
                 raise Failure(f'{folder} has a character that LD_LIBRARY_PATH can not hold')
-            socket = os.path.abspath(args.socket) if args.socket != args.usual_socket else None
+            socket = os.path.abspath(args.socket) if args.named else None
             if socket and re.search(r'["$\\\n]', socket):
                 raise Failure(f'{socket} has a character that environment.d can not hold')
             try_folder(folder, root)

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "rcd_cl_copy.h"
 #include "rcd_cl_mem.h"
+#include "rcd_cl_place.h"
 
 #define HUGE_PAGE (UINT64_C(2) << 20)
 
@@ -31,26 +31,15 @@ client_hello(struct rcd_client *client)
 int
 rcd_client_connect(struct rcd_client *client, const char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int err;
 
 	memset(client, 0, sizeof(*client));
 	client->sock = client->seg_fd = client->wake_fd = client->events_fd = -1;
-	if (path == NULL)
-		path = secure_getenv(RCD_CTRL_SOCKET_ENV);
-	if (path == NULL || path[0] == '\0')
-		path = RCD_CTRL_SOCKET;
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(addr.sun_path, path, strlen(path));
 	client->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (client->sock < 0)
 		return -errno;
 	pthread_mutex_init(&client->lock, NULL);
-	do
-		err = connect(client->sock, (struct sockaddr *)&addr, sizeof(addr)) == 0 ? 0
-											 : -errno;
-	while (err == -EINTR);
+	err = rcd_cl_place_connect(client->sock, path);
 	if (err == 0)
 		err = client_hello(client);
 	if (err != 0)

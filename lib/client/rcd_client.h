@@ -41,7 +41,7 @@ struct rcd_client {
 /**
  * Connect to the engine and agree on versions.
  *
- * @param path  of its socket; NULL: from the environment, else the default
+ * @param path  of its socket; NULL: where rcd_cl_place.h looks
  * @return 0; -ENOENT or -ECONNREFUSED: no engine there; -EACCES: not for this user;
  *         -EPROTONOSUPPORT: other version, see client->engine; -EUSERS: too many clients
  */

@@ -35,9 +35,13 @@
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
 #define RCD_CTRL_VERSION 3
 
-/** Where the engine listens unless told otherwise, and the variable that tells otherwise. */
+/**
+ * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in
+ * $XDG_RUNTIME_DIR a user's own one is.
+ */
 #define RCD_CTRL_SOCKET     "/run/rocade/rocade.sock"
 #define RCD_CTRL_SOCKET_ENV "ROCADE_SOCKET"
+#define RCD_CTRL_SOCKET_OWN "rocade/rocade.sock"
 
 #define RCD_CTRL_MSG_MAX 4096
 #define RCD_CTRL_FDS_MAX 4

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: an ordinary user without any right has an engine in their own folder, which programs and
+commands find by themselves; nobody else's is in its way, and nothing is left of it.
+
+Method: commands of a user that no account has, with no capability, in folders that they own or not.
+
+    test_noroot.py ROCADED LIBIBVERBS
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
+import tap  # noqa: E402
+
+ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
+ROCADE = pathlib.Path(__file__).resolve().parents[2] / 'usertools/rocade'
+USER = 64327
+PYTHON = '/usr/bin/python3'
+WHO = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', '--inh-caps=-all',
+       '--bounding-set=-all', '--no-new-privs']
+EAL = ('--', '--no-huge', '-m', '256', '--file-prefix', f'rcdnoroot{os.getpid()}')
+PINGPONG = '''
+ibv_rc_pingpong -p 18620 -d roce0 -g 1 & server=$!
+until ibv_rc_pingpong -p 18620 -d roce1 -g 1 127.0.0.1; do
+    kill -0 $server || exit 9
+    sleep 0.1
+done
+wait $server
+'''
+
+
+class Home:
+    """A user's folder, as a session has it."""
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            raise tap.Skip('needs root')
+        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix='rcdown'))
+        os.chown(self.runtime, USER, USER)
+        self.env = {'PATH': os.environ['PATH'], 'XDG_RUNTIME_DIR': str(self.runtime),
+                    'ROCADE_ROCADED': ROCADED,
+                    'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1])}
+        for path in (ROCADED, LIBRARY, ROCADE, PYTHON):
+            if self.run('test', '-r', path).returncode:
+                raise tap.Skip(f'user {USER} can not read {path}')
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.runtime)
+
+    def run(self, *command, **more):
+        return subprocess.run([*WHO, *map(str, command)], capture_output=True, text=True, cwd='/',
+                              timeout=120, check=False, env={**self.env, **more})
+
+    def rocade(self, *words, status=0, **more):
+        done = self.run(PYTHON, ROCADE, *words, **more)
+        out = done.stdout + done.stderr
+        tap.equal((done.returncode, 'Traceback' in out), (status, False), f'{words}: {out}')
+        return out
+
+    def up(self):
+        out = self.rocade('up', *EAL)
+        leash.leash(int(out.split('process ')[1].split(',')[0]))
+        return out
+
+    def left(self):
+        return sorted(str(path.relative_to(self.runtime)) for path in self.runtime.rglob('*'))
+
+
+@tap.test
+def without_any_right():
+    with Home() as home:
+        caps = home.run('grep', '^Cap', '/proc/self/status').stdout.split()[1::2]
+        tap.equal({int(cap, 16) for cap in caps}, {0}, 'capabilities')
+        out = home.up()
+        try:
+            tap.true(f'log {home.runtime}/rocade/rocaded.log' in out, out)
+            tap.equal((home.runtime / 'rocade').stat().st_mode & 0o777, 0o700, 'mode')
+            pid = home.rocade('engine').split('process ')[1].split(',')[0]
+            engine = pathlib.Path('/proc', pid)
+            lines = (engine / 'status').read_text().splitlines()
+            tap.equal({int(line.split()[1], 16) for line in lines if line.startswith('Cap')}, {0},
+                      'capabilities of the engine')
+            tap.true('roce0' in home.rocade('link'), 'links')
+            # Programs that are told nothing of an engine, and those of "rocade run".
+            path = {'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
+            for done in (home.run('sh', '-c', PINGPONG, **path),
+                         home.run(PYTHON, ROCADE, 'run', '--', 'sh', '-c', PINGPONG)):
+                tap.equal((done.returncode, done.stdout.count('1000 iters')), (0, 2),
+                          done.stdout + done.stderr)
+            home.rocade('link', 'add', 'n', 'type', 'udp', 'lo')
+            home.rocade('link', 'del', 'n')
+            tap.true('already' in home.rocade('up', *EAL, status=1), 'a second one')
+        finally:
+            home.rocade('down')
+        tap.equal(home.left(), [], 'what is left')
+        # Whoever inherits it may take its time to bury it.
+        tap.true(not (engine / 'exe').exists(), 'the engine is still there')
+
+
+@tap.test
+def where_it_is_looked_for():
+    """The order: what is named, the user's own one, that of all."""
+    with Home() as home, tempfile.TemporaryDirectory() as place:
+        os.chown(place, USER, USER)
+        named = f'{place}/named.sock'
+        tap.true('/run/rocade/rocade.sock' in home.rocade('link', status=1, ROCADE_SOCKET='')
+                 or os.path.exists('/run/rocade/rocade.sock'), 'without one')
+        home.up()
+        try:
+            tap.true(named in home.rocade('link', status=1, ROCADE_SOCKET=named), 'a named one')
+            tap.true(named in home.rocade('--socket', named, 'link', status=1), 'a named one')
+            tap.true('roce0' in home.rocade('link', ROCADE_SOCKET=''), 'an empty name')
+            # Whoever's it would be: another user's folder is not looked into, nor a loose one.
+            for change in (lambda: os.chown(home.runtime, 0, 0), lambda: home.runtime.chmod(0o777),
+                           lambda: (home.runtime / 'rocade').chmod(0o755)):
+                change()
+                tap.true(str(home.runtime) not in home.run(PYTHON, ROCADE, 'link').stderr, 'looked')
+                tap.true('roce0' not in home.run(PYTHON, ROCADE, 'link').stdout, 'found')
+                os.chown(home.runtime, USER, USER)
+                home.runtime.chmod(0o700)
+                (home.runtime / 'rocade').chmod(0o700)
+        finally:
+            home.rocade('down')
+
+
+@tap.test
+def where_it_can_not_be():
+    with Home() as home:
+        for folder, what in (('/nowhere', 'XDG_RUNTIME_DIR'), ('run', 'XDG_RUNTIME_DIR'),
+                             ('', 'XDG_RUNTIME_DIR'), ('/root', 'XDG_RUNTIME_DIR')):
+            out = home.rocade('up', *EAL, status=1, XDG_RUNTIME_DIR=folder)
+            tap.true(what in out and len(out.splitlines()) == 1, out)
+        deep = home.runtime / ('x' * 90)
+        tap.equal(home.run('mkdir', '-m', '700', deep).returncode, 0, 'mkdir')
+        tap.true('too long' in home.rocade('up', *EAL, status=1, XDG_RUNTIME_DIR=str(deep)), 'long')
+        tap.equal(home.left(), [deep.name], 'what is left')
+        (home.runtime / 'rocade').mkdir(mode=0o700)
+        tap.true('alone' in home.rocade('up', *EAL, status=1), 'of root')
+        os.chown(home.runtime / 'rocade', USER, USER)
+        (home.runtime / 'rocade').chmod(0o750)
+        tap.true('alone' in home.rocade('up', *EAL, status=1), 'readable')
+
+
+@tap.test
+def after_a_kill():
+    """A socket without an engine is in nobody's way, and the next engine takes its place."""
+    with Home() as home:
+        out = home.up()
+        pid = out.split('process ')[1].split(',')[0]
+        home.run('kill', '-9', pid)
+        tap.wait_until('its end', lambda: not pathlib.Path(f'/proc/{pid}/exe').exists())
+        tap.true((home.runtime / 'rocade/rocade.sock').exists(), 'what it left')
+        tap.true(str(home.runtime) not in home.run(PYTHON, ROCADE, 'link').stderr, 'looked for')
+        home.up()
+        tap.true('roce0' in home.rocade('link'), 'links')
+        home.rocade('down')
+        tap.equal(home.left(), [], 'what is left')
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
