@@ -96,8 +96,8 @@ def settle(args):
     if args.name == 'up':
         if folder is None and not (named and args.log):
             folder = make_own()
-            # EAL does not know where the system makes such folders.
-            args.environment = {'XDG_RUNTIME_DIR': str(folder.parent)}
+            # EAL would take root of a user namespace for one who may write to /run.
+            args.environment = {'RUNTIME_DIRECTORY': str(folder.parent)}
         args.socket = named or str(folder / NAME)
     else:
         args.socket = named or find_socket()

@@ -121,8 +121,6 @@ def keep(end, down, args, folder):
             end_engine(down, args, pidfd, time.monotonic() + (0 if said else PATIENCE_SECONDS))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        # Root's EAL has files elsewhere.
-        shutil.rmtree(f'/var/run/dpdk/{folder.name}', ignore_errors=True)
         os._exit(0)
 
 
@@ -175,8 +173,8 @@ def with_engine_of_its_own(args, here, start, down):
     folder = make_folder()
     args.socket, args.log = str(folder / 'rocade.sock'), str(folder / 'rocaded.log')
     args.eal, args.option, args.no_kernel_addresses = ['--file-prefix', folder.name], [], False
-    # What EAL makes for an ordinary user lies there.
-    args.environment = {'XDG_RUNTIME_DIR': str(folder)}
+    # What EAL makes lies there: it takes root of a user namespace for one who may write to /run.
+    args.environment = {'RUNTIME_DIRECTORY': str(folder)}
     # Of the engine only faults are told: the output is the program's.
     args.json = True
     read_end, write_end = os.pipe()

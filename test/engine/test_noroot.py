@@ -43,7 +43,7 @@ class Home:
             raise tap.Skip('needs root')
         self.runtime = pathlib.Path(tempfile.mkdtemp(prefix='rcdown'))
         os.chown(self.runtime, USER, USER)
-        self.env = {'PATH': os.environ['PATH'], 'XDG_RUNTIME_DIR': str(self.runtime),
+        self.env = {'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'XDG_RUNTIME_DIR': str(self.runtime),
                     'ROCADE_ROCADED': ROCADED,
                     'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1])}
         for path in (ROCADED, LIBRARY, ROCADE, PYTHON):
@@ -146,6 +146,23 @@ def where_it_can_not_be():
         os.chown(home.runtime / 'rocade', USER, USER)
         (home.runtime / 'rocade').chmod(0o750)
         tap.true('alone' in home.rocade('up', *EAL, status=1), 'readable')
+
+
+@tap.test
+def root_of_a_namespace():
+    """Root there is nobody here: its engine is where its own folder is."""
+    with Home() as home:
+        apart = ('unshare', '-Urn', PYTHON, ROCADE)
+        if home.run('unshare', '-Urn', 'true').returncode:
+            raise tap.Skip('no namespaces for an ordinary user')
+        script = 'set -e; "$0" up -- --no-huge -m 256; "$0" link; "$0" down'
+        done = home.run('unshare', '-Urn', 'sh', '-c', script, ROCADE)
+        tap.equal((done.returncode, 'roce0' in done.stdout), (0, True), done.stdout + done.stderr)
+        tap.true(str(home.runtime) in done.stdout, done.stdout)
+        tap.equal(home.left(), [], 'what is left')
+        out = home.run(*apart, 'run', '--engine', '--', 'ibv_devices')
+        tap.true('roce1' in out.stdout, out.stdout + out.stderr)
+        tap.equal(home.left(), [], 'what is left')
 
 
 @tap.test

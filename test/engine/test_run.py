@@ -79,6 +79,9 @@ def a_program():
     tap.true('roce0' in out and 'roce1' in out, out)
     # The output is the program's alone.
     tap.equal(run('--engine', '--', 'echo', 'hello').splitlines()[-1], 'hello', 'output')
+    # Nobody else gets to the socket.
+    out = run('--engine', '--', 'sh', '-c', 'stat -c "%a %u" "${ROCADE_SOCKET%/*}"')
+    tap.equal(out.splitlines()[-1], f'700 {os.geteuid()}', 'the folder')
     nothing_left()
 
 
