@@ -25,7 +25,8 @@ declare -A packages=(
 	[demo]="ibverbs-utils rdmacm-utils perftest iperf3 iproute2"
 	[test]="g++ libcunit1-dev tshark iproute2 iputils-ping ibverbs-utils rdmacm-utils perftest
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
-		man-db zsh tmux python3-prometheus-client"
+		man-db zsh tmux python3-prometheus-client
+		python3-pytest python3-yaml"
 	[ci]="clang-format doxygen libclang-rt-dev systemd"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
