@@ -7,7 +7,7 @@
  *  share  private anonymous memory is replaced, at the same addresses and with the same bytes, by
  *         a mapping of a memfd that the engine maps too. Other threads may use the memory all the
  *         while: it is write-protected by userfaultfd, and who writes waits until the new mapping
- *         is in its place.
+ *         is in its place; or, where that is not allowed, they stand still (rcd_cl_stop.h).
  *  fd     memory that is shared already (memfd, shm, hugetlbfs) is passed by its descriptor.
  *  copy   what is neither (file mappings, read-only memory, the stack) is copied for the engine by
  *         a thread of this process (rcd_cl_copy.h).

@@ -20,12 +20,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rcd_cl_stop.h"
 #include "rcd_ranges.h"
 
 #define PAGE 4096u
 
 /** Size of the memfd: sparse, so addresses in it are free. */
 #define POOL_BYTES (INT64_C(1) << 45)
+
+#define STOP_FAILURES 3 /**< until threads are not stopped any more, and memory is copied */
 
 #define POOL_HOLES 16 /**< in it that the list has room for at first */
 
@@ -215,7 +218,7 @@ cl_span_single_threaded(void)
 	return lstat("/proc/self/task", &stat) == 0 && stat.st_nlink == 3;
 }
 
-/* @return descriptor; -1 when none is needed; -errno below that */
+/* @return descriptor; -1: not for this user */
 static int
 cl_span_open_uffd(void)
 {
@@ -228,43 +231,78 @@ cl_span_open_uffd(void)
 	if (dev >= 0) {
 		uffd = ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
 		close(dev);
-		if (uffd >= 0)
-			return uffd;
 	}
-	/* Without other threads nobody writes while we copy. */
-	return cl_span_single_threaded() ? -1 : -EPERM;
+	return uffd;
+}
+
+/* A range, and what takes its place. */
+struct exchange {
+	uintptr_t start;
+	uintptr_t end;
+	uint64_t offset;
+	void *mapping;
+	int pagemap;
+};
+
+/* While nobody writes. */
+static int
+cl_span_exchange(void *arg)
+{
+	const struct exchange *exchange = arg;
+	size_t len = exchange->end - exchange->start;
+	int err = cl_span_copy_pages(
+		exchange->pagemap, exchange->start, exchange->end, exchange->offset);
+
+	if (err == 0 &&
+		syscall(SYS_mremap, exchange->mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+			exchange->start) == -1)
+		err = -ENOMEM;
+	return err;
+}
+
+/* All other threads stand still. Where that does not go, it is not tried for ever. */
+static int
+cl_span_exchange_stopped(struct exchange *exchange)
+{
+	static uint32_t failures;
+	int err =
+		failures < STOP_FAILURES ? rcd_cl_stop_others(cl_span_exchange, exchange) : -EPERM;
+
+	if (err != 0 && failures < STOP_FAILURES)
+		failures++;
+	return err;
 }
 
 static int
 cl_span_replace(uintptr_t start, uintptr_t end, uint64_t offset)
 {
 	size_t len = end - start;
-	void *mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pool.fd,
-		(off_t)offset);
-	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	struct exchange exchange = { .start = start, .end = end, .offset = offset };
 	int uffd = cl_span_open_uffd();
 	sigset_t all, old;
 	int err = 0;
 
-	if (mapping == MAP_FAILED || pagemap < 0 || uffd < -1)
-		err = mapping == MAP_FAILED ? -ENOMEM : -EPERM;
+	exchange.mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		pool.fd, (off_t)offset);
+	exchange.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	if (exchange.mapping == MAP_FAILED || exchange.pagemap < 0)
+		err = exchange.mapping == MAP_FAILED ? -ENOMEM : -EPERM;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (err == 0 && uffd >= 0)
 		err = cl_span_stop_writers(uffd, start, end);
+	/* Without other threads nobody writes while we copy. */
 	if (err == 0)
-		err = cl_span_copy_pages(pagemap, start, end, offset);
-	if (err == 0 &&
-		syscall(SYS_mremap, mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, start) == -1)
-		err = -ENOMEM;
+		err = uffd >= 0 || cl_span_single_threaded() ? cl_span_exchange(&exchange)
+							     : cl_span_exchange_stopped(&exchange);
 	/* Who waits goes on: at the new mapping, or at the old one as if nothing had been. */
 	if (uffd >= 0)
 		syscall(SYS_close, uffd);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (pagemap >= 0)
-		close(pagemap);
-	if (err != 0 && mapping != MAP_FAILED)
-		munmap(mapping, len);
+	if (exchange.pagemap >= 0)
+		close(exchange.pagemap);
+	if (err != 0 && exchange.mapping != MAP_FAILED)
+		munmap(exchange.mapping, len);
 	return err;
 }
 

@@ -7,6 +7,7 @@ Method: commands of a user that no account has, with no capability, in folders t
 
     test_noroot.py ROCADED LIBIBVERBS
 """
+import json
 import os
 import pathlib
 import shutil
@@ -146,6 +147,33 @@ def where_it_can_not_be():
         os.chown(home.runtime / 'rocade', USER, USER)
         (home.runtime / 'rocade').chmod(0o750)
         tap.true('alone' in home.rocade('up', *EAL, status=1), 'readable')
+
+
+THREADED = '''
+import subprocess, sys, threading
+from pyverbs.device import Context
+from pyverbs.mr import MR
+from pyverbs.pd import PD
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+with Context(name='roce0') as context, PD(context) as pd, MR(pd, 1 << 20, 1) as mr:
+    subprocess.run([*sys.argv[1:], '-j', 'resource', 'show', 'mr'], check=True)
+'''
+
+
+@tap.test
+def memory_of_a_program_with_threads():
+    """It is shared, too, though nobody may stop its writers by userfaultfd."""
+    with Home() as home:
+        if home.run(PYTHON, '-c', 'import pyverbs').returncode:
+            raise tap.Skip('no python3-pyverbs')
+        home.up()
+        try:
+            for kind, how in (('shared', 'auto'), ('copied', 'copy')):
+                out = home.rocade('run', '--', PYTHON, '-c', THREADED, PYTHON, ROCADE,
+                                  ROCADE_MR=how)
+                tap.equal([region['memory'] for region in json.loads(out)], [kind], out)
+        finally:
+            home.rocade('down')
 
 
 @tap.test

@@ -246,6 +246,6 @@ main(int argc, char **argv)
 	char path[108];
 
 	if (argc == 2 && strcmp(argv[1], "own") == 0)
-		return -rcd_cl_place_own(path, sizeof(path));
+		_exit(-rcd_cl_place_own(path, sizeof(path)));
 	return rcd_tap_run("place", tests, sizeof(tests) / sizeof(tests[0]));
 }
