@@ -6,6 +6,7 @@
  * what no peer would.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <rte_mempool.h>
 #include <stdio.h>
@@ -328,12 +329,60 @@ ports_have_one_owner(void)
 	CU_ASSERT_TRUE(rte_mempool_full(rig_pool));
 }
 
+/* Descriptors of the process, which a port duplicates, and closes its own. */
+static int
+descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Sockets of somebody else carry packets, over a stop, and keep the port for as long as it is. */
+static void
+given_sockets(void)
+{
+	static const int families[] = { AF_INET, AF_INET6, AF_INET, AF_INET6 };
+	char text[128] = "sockets=";
+	int fds[8], before;
+
+	for (size_t i = 0; i < RTE_DIM(fds); i++) {
+		fds[i] = socket(rig_families > 1 ? families[i % 4] : AF_INET, SOCK_DGRAM, 0);
+		CU_ASSERT_TRUE_FATAL(fds[i] >= 0);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? "+" : "",
+			fds[i]);
+	}
+	before = descriptors();
+	CU_ASSERT_TRUE(rig_open(text, 3) < 0);
+	rig_a = rig_open(text, 2);
+	rig_b = rig_open("port=4792", 1);
+	CU_ASSERT_TRUE_FATAL(rig_a >= 0 && rig_b >= 0);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(rig_pass(rig_a, rig_b, (struct rig_frame){ .size = 1024 }, 32));
+		CU_ASSERT_EQUAL(rte_eth_dev_stop((uint16_t)rig_a), 0);
+		CU_ASSERT_EQUAL(rig_open("", 1), -EADDRINUSE);
+		CU_ASSERT_EQUAL(rte_eth_dev_start((uint16_t)rig_a), 0);
+	}
+	rig_close_two();
+	CU_ASSERT_EQUAL(descriptors(), before);
+	for (size_t i = 0; i < RTE_DIM(fds); i++)
+		close(fds[i]);
+	/* With them goes the port. */
+	rig_a = rig_open("", 1);
+	CU_ASSERT_TRUE_FATAL(rig_a >= 0);
+	rig_close(rig_a);
+}
+
 static void
 arguments(void)
 {
 	static const char *const bad[] = { "port=0", "port=65536", "port=x", "runs=some", "gro=2",
 		"icrc=", "buffer=-1", "iface=", "iface=a_name_of_16_char", "iface=none0", "what=1",
-		"buffer=9999999999" };
+		"buffer=9999999999", "sockets=", "sockets=0+1+2", "sockets=0+1+2+",
+		"sockets=0+1+2+x", "sockets=-1+0+1+2", "sockets=0 1 2 3", "sockets=900+901+902+903",
+		"sockets=0+0+0+0", "sockets=0+1+2+99999999999" };
 
 	for (size_t i = 0; i < RTE_DIM(bad); i++)
 		CU_ASSERT_TRUE(rig_open(bad[i], 1) < 0);
@@ -351,6 +400,7 @@ main(void)
 		RCD_TEST(mixed_runs),
 		RCD_TEST(no_buffers),
 		RCD_TEST(ports_have_one_owner),
+		RCD_TEST(given_sockets),
 		RCD_TEST(arguments),
 	};
 	const char *reason = rig_begin();

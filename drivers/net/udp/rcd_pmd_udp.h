@@ -29,6 +29,11 @@
  *   gro=0|1            whether to receive runs; 1
  *   icrc=0|1           1
  *   buffer=BYTES       of each socket and direction, as far as the kernel lets; 8388608
+ *   sockets=FD+FD+...  of this process, four for each queue: UDP over IPv4 and IPv6 to receive by,
+ *                      and the same to send to strangers; without a port yet. They are duplicated,
+ *                      and the device is in their network namespace. In place of a version of IP
+ *                      that is not there stands the other. They keep the port until the device is
+ *                      closed, and there are no more queues
  *
  * Extended statistics, tx_ and rx_:
  *   udp_calls, udp_runs   datagrams and runs; those that were runs

@@ -6,6 +6,7 @@
 #include "udp_args.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <rte_common.h>
 #include <rte_kvargs.h>
 #include <stdio.h>
@@ -57,6 +58,31 @@ udp_args_take_iface(struct udp_args *args, const char *val)
 	return NULL;
 }
 
+/* Numbers with a plus between them, four for each queue. */
+static const char *
+udp_args_take_sockets(struct udp_args *args, const char *val)
+{
+	uint32_t count = 0;
+	char *end;
+
+	for (const char *at = val; count < UDP_QUEUES * UDP_SOCKETS; at = end + 1) {
+		unsigned long fd;
+
+		errno = 0;
+		fd = strtoul(at, &end, 10);
+		if (at[0] < '0' || at[0] > '9' || errno != 0 || fd > INT_MAX)
+			break;
+		args->given[count / UDP_SOCKETS][count % UDP_SOCKETS] = (int)fd;
+		count++;
+		args->given_count = (uint16_t)(count / UDP_SOCKETS);
+		if (*end == '\0' && count % UDP_SOCKETS == 0)
+			return NULL;
+		if (*end != '+')
+			break;
+	}
+	return "four descriptors of each queue, up to 16, with a plus between";
+}
+
 static const char *
 udp_args_take_one(struct udp_args *args, const char *key, const char *val)
 {
@@ -64,6 +90,8 @@ udp_args_take_one(struct udp_args *args, const char *key, const char *val)
 
 	if (strcmp(key, "iface") == 0)
 		return udp_args_take_iface(args, val);
+	if (strcmp(key, "sockets") == 0)
+		return udp_args_take_sockets(args, val);
 	if (strcmp(key, "runs") == 0)
 		return udp_args_take_runs(args, val);
 	if (strcmp(key, "port") == 0) {
@@ -100,7 +128,7 @@ int
 udp_args_parse(struct udp_args *args, const char *text, char *error, size_t error_len)
 {
 	static const char *const keys[] = { "iface", "port", "runs", "gro", "icrc", "buffer",
-		NULL };
+		"sockets", NULL };
 	struct parse parse = { args, error, error_len };
 	struct rte_kvargs *list;
 	int err;

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define UDP_QUEUES  16
+#define UDP_SOCKETS 4 /**< of a queue: struct udp_sockets says which */
+
 /** To whom several datagrams go in one call. */
 enum udp_runs {
 	UDP_RUNS_LEARN,
@@ -25,11 +28,14 @@ struct udp_args {
 	bool gro;
 	bool icrc;
 	uint32_t buffer_bytes;
+	uint16_t given_count; /**< queues that have sockets already; 0: all make theirs */
+	int given[UDP_QUEUES][UDP_SOCKETS];
 };
 
 /** What is written in the RTE_PMD_REGISTER_PARAM_STRING(). */
 #define UDP_ARGS_TEXT                                                                              \
-	"iface=<netdev> port=<int> runs=learn|all|none gro=<0|1> icrc=<0|1> buffer=<bytes>"
+	"iface=<netdev> port=<int> runs=learn|all|none gro=<0|1> icrc=<0|1> buffer=<bytes> "       \
+	"sockets=<fd>[+<fd>]..."
 
 /**
  * @param text   NULL: none

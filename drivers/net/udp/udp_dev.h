@@ -18,7 +18,6 @@
 #include "udp_peers.h"
 #include "udp_socket.h"
 
-#define UDP_QUEUES   16
 #define UDP_RUN_MAX  64    /**< datagrams that are sent in a call (UDP_MAX_SEGMENTS of Linux) */
 #define UDP_RUN_ROOM 128   /**< that may come in one: newer kernels send twice as many */
 #define UDP_CALLS    32    /**< calls that are made by one system call */

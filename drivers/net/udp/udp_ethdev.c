@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * net_udp as an Ethernet device: its sockets are there while it is started.
+ * net_udp as an Ethernet device: its sockets are there while it is started; those that were given,
+ * from its beginning.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <rte_interrupts.h>
@@ -132,8 +134,9 @@ udp_ethdev_close_sockets(struct rte_eth_dev *eth)
 	}
 	eth->intr_handle = NULL;
 	for (uint16_t i = 0; i < dev->sockets_count; i++) {
-		dev->gone_missed += udp_socket_missed(&dev->sockets[i]);
-		udp_socket_close(&dev->sockets[i]);
+		if (!dev->sockets[i].given)
+			dev->gone_missed += udp_socket_missed(&dev->sockets[i]);
+		udp_socket_stop(&dev->sockets[i]);
 	}
 	dev->sockets_count = 0;
 }
@@ -166,6 +169,49 @@ udp_ethdev_set_interrupts(struct rte_eth_dev *eth)
 	return err != 0 ? -ENOMEM : 0;
 }
 
+/* A socket of the netdev's network namespace: one that was given, or one of our own, in ours. */
+static int
+udp_ethdev_asker(const struct udp_dev *dev)
+{
+	int fd = -1;
+
+	for (int i = 0; fd < 0 && dev->args.given_count > 0 && i < UDP_SOCKETS; i++)
+		if (dev->sockets[0].fds[i] >= 0)
+			fd = fcntl(dev->sockets[0].fds[i], F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 && dev->args.given_count == 0)
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 && dev->args.given_count == 0)
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd;
+}
+
+/* An ioctl of the netdev. @return 0 or -errno; -ENODEV: there is none */
+static int
+udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
+{
+	int fd, err;
+
+	if (dev->args.iface[0] == '\0')
+		return -ENODEV;
+	fd = udp_ethdev_asker(dev);
+	if (fd < 0)
+		return -errno;
+	memset(ifr, 0, sizeof(*ifr));
+	memcpy(ifr->ifr_name, dev->args.iface, sizeof(ifr->ifr_name));
+	err = ioctl(fd, what, ifr) == 0 ? 0 : -errno;
+	close(fd);
+	return err;
+}
+
+/* @return 0: there is no such netdev, or none is asked for */
+static unsigned int
+udp_ethdev_index(const struct udp_dev *dev)
+{
+	struct ifreq ifr;
+
+	return udp_ethdev_ask(dev, SIOCGIFINDEX, &ifr) == 0 ? (unsigned int)ifr.ifr_ifindex : 0;
+}
+
 static int
 udp_ethdev_start(struct rte_eth_dev *eth)
 {
@@ -175,12 +221,16 @@ udp_ethdev_start(struct rte_eth_dev *eth)
 	int err = 0;
 
 	/* Another may have the name by now. */
-	if (dev->args.iface[0] != '\0' && if_nametoindex(dev->args.iface) != dev->ifindex) {
+	if (dev->args.iface[0] != '\0' && udp_ethdev_index(dev) != dev->ifindex) {
 		UDP_LOG(ERR, "%s: the netdev %s is gone", eth->data->name, dev->args.iface);
 		return -ENODEV;
 	}
-	if (shared)
+	if (shared && dev->args.given_count == 0)
 		err = udp_socket_claim(&dev->args, error, sizeof(error));
+	/* One that nobody reads would take its share of what comes to the port. */
+	for (uint16_t i = eth->data->nb_rx_queues; i < dev->args.given_count; i++)
+		udp_socket_close(&dev->sockets[i]);
+	dev->args.given_count = RTE_MIN(dev->args.given_count, eth->data->nb_rx_queues);
 
 	for (uint16_t i = 0; err == 0 && i < eth->data->nb_rx_queues; i++) {
 		err = udp_socket_open(
@@ -220,6 +270,13 @@ udp_ethdev_stop(struct rte_eth_dev *eth)
 	return 0;
 }
 
+static void
+udp_ethdev_fini(struct udp_dev *dev)
+{
+	for (int i = 0; i < UDP_QUEUES; i++)
+		udp_socket_close(&dev->sockets[i]);
+}
+
 static int
 udp_ethdev_close(struct rte_eth_dev *eth)
 {
@@ -228,6 +285,7 @@ udp_ethdev_close(struct rte_eth_dev *eth)
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY)
 		return 0;
 	udp_ethdev_close_sockets(eth);
+	udp_ethdev_fini(dev);
 	for (uint16_t i = 0; i < UDP_QUEUES; i++) {
 		udp_ethdev_free_rx(dev, i);
 		udp_ethdev_free_tx(dev, i);
@@ -238,34 +296,16 @@ udp_ethdev_close(struct rte_eth_dev *eth)
 static int
 udp_ethdev_infos_get(struct rte_eth_dev *eth, struct rte_eth_dev_info *info)
 {
-	(void)eth;
-	info->max_rx_queues = info->max_tx_queues = UDP_QUEUES;
+	const struct udp_dev *dev = eth->data->dev_private;
+
+	info->max_rx_queues = info->max_tx_queues =
+		dev->args.given_count > 0 ? dev->args.given_count : UDP_QUEUES;
 	info->max_mac_addrs = 1;
 	info->min_rx_bufsize = 0;
 	info->max_rx_pktlen = UINT16_MAX;
 	info->max_mtu = UINT16_MAX;
 	info->tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	return 0;
-}
-
-/* An ioctl of the netdev. @return 0 or -errno; -ENODEV: there is none */
-static int
-udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
-{
-	int fd, err;
-
-	if (dev->args.iface[0] == '\0')
-		return -ENODEV;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	memset(ifr, 0, sizeof(*ifr));
-	memcpy(ifr->ifr_name, dev->args.iface, sizeof(ifr->ifr_name));
-	err = ioctl(fd, what, ifr) == 0 ? 0 : -errno;
-	close(fd);
-	return err;
 }
 
 static int
@@ -373,6 +413,30 @@ udp_ethdev_any_id(uint64_t *flag)
 	return bit >= 0 ? 0 : -ENOMEM;
 }
 
+/* Its sockets, if it was given some, and its netdev. */
+static int
+udp_ethdev_init(struct udp_dev *dev, const struct udp_args *args, const char *name)
+{
+	char error[256] = "there is no such netdev";
+	int err = 0;
+
+	dev->args = *args;
+	dev->peers.seed = rte_rand();
+	for (int i = 0; i < UDP_QUEUES; i++)
+		dev->sockets[i] = UDP_SOCKETS_NONE;
+	for (uint16_t i = 0; err == 0 && i < args->given_count; i++)
+		err = udp_socket_take(&dev->sockets[i], args->given[i], error, sizeof(error));
+	if (err == 0) {
+		dev->ifindex = udp_ethdev_index(dev);
+		err = args->iface[0] != '\0' && dev->ifindex == 0 ? -ENODEV : 0;
+	}
+	if (err != 0) {
+		UDP_LOG(ERR, "%s: %s: %s", name, args->iface, error);
+		udp_ethdev_fini(dev);
+	}
+	return err;
+}
+
 static int
 udp_ethdev_probe(struct rte_vdev_device *vdev)
 {
@@ -380,8 +444,8 @@ udp_ethdev_probe(struct rte_vdev_device *vdev)
 	struct rte_eth_dev *eth;
 	struct udp_args args;
 	struct udp_dev *dev;
-	unsigned int ifindex;
 	char error[256];
+	int err;
 
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
 		UDP_LOG(ERR, "%s: not for secondary processes", name);
@@ -391,22 +455,18 @@ udp_ethdev_probe(struct rte_vdev_device *vdev)
 		UDP_LOG(ERR, "%s: %s", name, error);
 		return -EINVAL;
 	}
-	ifindex = if_nametoindex(args.iface);
-	if (args.iface[0] != '\0' && ifindex == 0) {
-		UDP_LOG(ERR, "%s: there is no netdev %s", name, args.iface);
-		return -ENODEV;
-	}
 	eth = rte_eth_vdev_allocate(vdev, sizeof(*dev));
 	if (eth == NULL)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
-	dev->args = args;
-	dev->ifindex = ifindex;
-	dev->peers.seed = rte_rand();
-	for (int i = 0; i < UDP_QUEUES; i++)
-		dev->sockets[i] = UDP_SOCKETS_NONE;
+	err = udp_ethdev_init(dev, &args, name);
+	if (err != 0) {
+		rte_eth_dev_release_port(eth);
+		return err;
+	}
 	eth->data->mac_addrs = rte_zmalloc("udp_mac", sizeof(struct rte_ether_addr), 0);
 	if (eth->data->mac_addrs == NULL || udp_ethdev_any_id(&dev->any_id) != 0) {
+		udp_ethdev_fini(dev);
 		rte_eth_dev_release_port(eth);
 		return -ENOMEM;
 	}

@@ -11,6 +11,7 @@
 #include "udp_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -77,15 +78,18 @@ udp_socket_fail(char *error, size_t error_len, int err, const char *what)
 	return err;
 }
 
-/* The forced one is for who may; else the kernel's limits hold. */
+/*
+ * The forced one is for who may; else the kernel's limits hold. Who gave a socket may have been
+ * one who may.
+ */
 static void
-udp_socket_buffers(int fd, uint32_t bytes)
+udp_socket_buffers(int fd, uint32_t bytes, bool given)
 {
 	if (bytes == 0)
 		return;
-	if (udp_socket_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bytes) != 0)
+	if (udp_socket_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bytes) != 0 && !given)
 		udp_socket_set(fd, SOL_SOCKET, SO_RCVBUF, (int)bytes);
-	if (udp_socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bytes) != 0)
+	if (udp_socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bytes) != 0 && !given)
 		udp_socket_set(fd, SOL_SOCKET, SO_SNDBUF, (int)bytes);
 }
 
@@ -161,13 +165,16 @@ udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queu
 {
 	enum udp_family family = (enum udp_family)(index % UDP_FAMILIES);
 	bool strangers = index >= UDP_STRANGERS;
+	bool given = args->given_count > 0;
+	/* The first that was given takes the port as its own, and is joined then (the claim). */
+	bool joined = shared && !strangers, claims = joined && given && queue == 0;
 	int err = family == UDP_V4
 		? udp_socket_options(fd, options4, RTE_DIM(options4), error, error_len)
 		: udp_socket_options(fd, options6, RTE_DIM(options6), error, error_len);
 
 	if (err != 0)
 		return err;
-	if (shared && !strangers)
+	if (joined && !claims)
 		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err != 0)
 		return udp_socket_fail(error, error_len, err, "a port for several queues");
@@ -176,11 +183,14 @@ udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queu
 		udp_socket_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	if (queue > 0 && family == UDP_V6)
 		udp_socket_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-	udp_socket_buffers(fd, args->buffer_bytes);
+	udp_socket_buffers(fd, args->buffer_bytes, given);
 	/* Nobody answers to the port of a request: what comes there is not read. */
 	if (strangers)
 		udp_socket_set(fd, SOL_SOCKET, SO_RCVBUF, 0);
-	return udp_socket_bind(fd, family, args, strangers ? 0 : args->port, error, error_len);
+	err = udp_socket_bind(fd, family, args, strangers ? 0 : args->port, error, error_len);
+	if (err == 0 && claims)
+		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	return err;
 }
 
 static int
@@ -206,12 +216,17 @@ static int
 udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_args *args,
 	uint16_t queue, bool shared, char *error, size_t error_len)
 {
-	int fd;
-	int err = udp_socket_make((enum udp_family)(index % UDP_FAMILIES), &fd, error, error_len);
+	int fd = sockets->fds[index];
+	int err = sockets->given
+		? 0
+		: udp_socket_make((enum udp_family)(index % UDP_FAMILIES), &fd, error, error_len);
 
 	if (fd < 0)
 		return err;
-	err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
+	sockets->fds[index] = -1;
+	/* One that stayed has its port. */
+	if (!sockets->given || sockets->ports[index] == 0)
+		err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
 	if (err == 0 && index < UDP_STRANGERS) {
 		err = udp_socket_watch(sockets, fd);
 		if (err != 0)
@@ -236,7 +251,8 @@ udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16
 {
 	int err = 0;
 
-	*sockets = UDP_SOCKETS_NONE;
+	if (!sockets->given)
+		*sockets = UDP_SOCKETS_NONE;
 	sockets->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (sockets->epoll < 0)
 		return udp_socket_fail(error, error_len, -errno, "epoll");
@@ -246,8 +262,31 @@ udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16
 	if (err == 0 && sockets->fds[UDP_V4] < 0 && sockets->fds[UDP_V6] < 0)
 		err = udp_socket_fail(error, error_len, -EAFNOSUPPORT, "neither IPv4 nor IPv6");
 	if (err != 0)
-		udp_socket_close(sockets);
+		udp_socket_stop(sockets);
 	return err;
+}
+
+int
+udp_socket_take(struct udp_sockets *sockets, const int *fds, char *error, size_t error_len)
+{
+	*sockets = UDP_SOCKETS_NONE;
+	sockets->given = true;
+	for (int i = 0; i < UDP_SOCKETS; i++) {
+		int domain = 0;
+		socklen_t len = sizeof(domain);
+
+		if (getsockopt(fds[i], SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+			domain != (i % UDP_FAMILIES == UDP_V4 ? AF_INET : AF_INET6))
+			continue;
+		sockets->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+		if (sockets->fds[i] < 0) {
+			int err = udp_socket_fail(error, error_len, -errno, "a given socket");
+
+			udp_socket_close(sockets);
+			return err;
+		}
+	}
+	return 0;
 }
 
 uint64_t
@@ -275,4 +314,16 @@ udp_socket_close(struct udp_sockets *sockets)
 	if (sockets->epoll >= 0)
 		close(sockets->epoll);
 	*sockets = UDP_SOCKETS_NONE;
+}
+
+void
+udp_socket_stop(struct udp_sockets *sockets)
+{
+	if (!sockets->given) {
+		udp_socket_close(sockets);
+		return;
+	}
+	if (sockets->epoll >= 0)
+		close(sockets->epoll);
+	sockets->epoll = -1;
 }

@@ -41,7 +41,6 @@ enum udp_family {
  * there.
  */
 #define UDP_STRANGERS UDP_FAMILIES
-#define UDP_SOCKETS   (2 * UDP_FAMILIES) /**< how many there are */
 
 /** Of one queue. */
 struct udp_sockets {
@@ -50,9 +49,10 @@ struct udp_sockets {
 	int epoll;                   /**< readable while one that is bound is; -1: not open */
 	bool runs;                   /**< the kernel takes several datagrams in a call */
 	bool gro;                    /**< likewise, gives */
+	bool given;                  /**< somebody else made them: they stay when all is stopped */
 };
 
-_Static_assert(UDP_SOCKETS == 4, "as many as UDP_SOCKETS_NONE has");
+_Static_assert(UDP_SOCKETS == 2 * UDP_FAMILIES && UDP_SOCKETS == 4, "as UDP_SOCKETS_NONE has");
 
 /** None is open. */
 #define UDP_SOCKETS_NONE ((struct udp_sockets){ .fds = { -1, -1, -1, -1 }, .epoll = -1 })
@@ -76,9 +76,23 @@ int
 udp_socket_open(struct udp_sockets *sockets, const struct udp_args *args, uint16_t queue,
 	bool shared, char *error, size_t error_len);
 
+/**
+ * Take those of a queue that somebody else made, of a network namespace maybe that we can't go to.
+ * They are duplicated; what is not of the version of IP that belongs in its place is left out.
+ *
+ * @param fds  UDP_SOCKETS, by number
+ * @return 0 or -errno, with a sentence in error: nothing is open
+ */
+int
+udp_socket_take(struct udp_sockets *sockets, const int *fds, char *error, size_t error_len);
+
 /** How many datagrams found no room in those that receive. Any thread, while they are open. */
 uint64_t
 udp_socket_missed(const struct udp_sockets *sockets);
+
+/** Close what is open; those that were given stay, and keep their port. */
+void
+udp_socket_stop(struct udp_sockets *sockets);
 
 /** Close what is open. */
 void

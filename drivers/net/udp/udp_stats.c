@@ -79,7 +79,8 @@ udp_stats_missed(const struct udp_dev *dev)
 {
 	uint64_t sum = dev->gone_missed;
 
-	for (uint16_t i = 0; i < dev->sockets_count; i++)
+	/* Those that were given stay and count while the device is stopped. */
+	for (uint16_t i = 0; i < UDP_QUEUES; i++)
 		sum += udp_socket_missed(&dev->sockets[i]);
 	return sum;
 }
