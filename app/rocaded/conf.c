@@ -149,6 +149,18 @@ conf_engine_idle(struct conf *conf, const char *val)
 }
 
 static const char *
+conf_engine_netns(struct conf *conf, const char *val)
+{
+	static const char *const names[] = { "shared", "exclusive" };
+	int index = rcd_text_find(names, 2, val);
+
+	if (index < 0)
+		return "one of shared, exclusive";
+	conf->engine.netns_exclusive = index == 1;
+	return NULL;
+}
+
+static const char *
 conf_engine_clients(struct conf *conf, const char *val)
 {
 	return conf_take_count(&conf->engine.clients, val, 1, RCD_CLIENTS_MAX,
@@ -331,6 +343,9 @@ conf_check_device(struct conf_load *load, uint32_t index)
 		int line = load->lines[index].keys[key];
 
 		conf_complain(load, line != 0 ? line : section, NULL, error);
+	} else if (dev->netns[0] != '\0') {
+		conf_complain(load, load->lines[index].keys[RCD_LINK_KEY_NETNS], "netns",
+			"not here: \"rocade link add\" makes the sockets in that namespace");
 	} else if (dev->attach == RCD_ATTACH_WIRE && !conf_has_peer(conf, dev)) {
 		conf_complain(load, load->lines[index].keys[RCD_LINK_KEY_PEER], "peer",
 			"no wire device of this name names this one as its peer");

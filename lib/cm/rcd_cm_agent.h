@@ -25,8 +25,12 @@
 struct rcd_cm_agent;
 struct rcd_cm_conn;
 
-/** Where MADs of a connection go, in the host's words: copied, compared by rcd_gid alone. */
+/**
+ * Where MADs of a connection go, in the host's words: copied. Of two ways the remote ends are one
+ * if the network namespaces and the addresses are.
+ */
 struct rcd_cm_way {
+	uint64_t netns; /**< the host's number of the network namespace that addresses are of */
 	struct rcd_gid local;
 	struct rcd_gid remote;
 	uint32_t flow_label;

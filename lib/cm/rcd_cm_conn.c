@@ -136,8 +136,7 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	uint64_t now_ns)
 {
 	const struct rcd_cm_req *req = &msg->req;
-	struct rcd_cm_conn *conn =
-		rcd_cm_find_remote(agent, req->local_comm_id, &way->remote, false);
+	struct rcd_cm_conn *conn = rcd_cm_find_remote(agent, req->local_comm_id, way, false);
 	struct rcd_cm_conn *stale;
 	uint16_t reason;
 
@@ -148,7 +147,7 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	if (!rcd_cm_rate_ok(agent, now_ns))
 		return;
 	/* Spec: IBTA 12.9.8.3.1 its queue pair is in a connection of ours: the peer forgot that */
-	stale = rcd_cm_find_qpn(agent, req->local_qpn, &way->remote);
+	stale = rcd_cm_find_qpn(agent, req->local_qpn, way);
 	if (stale != NULL) {
 		agent->counts.stale++;
 		cm_conn_refuse(agent, way, 0, req->local_comm_id, RCD_CM_ABOUT_REQ, REASON_STALE);
@@ -193,7 +192,7 @@ rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t no
 void
 rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way)
 {
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rep.remote_comm_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rep.remote_comm_id, way);
 
 	if (conn == NULL) {
 		agent->counts.dropped_nobody++;
@@ -237,7 +236,7 @@ rcd_cm_confirm(struct rcd_cm_conn *conn, const uint8_t *private_data, uint32_t l
 void
 rcd_cm_rx_rtu(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way)
 {
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rtu.remote_comm_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->rtu.remote_comm_id, way);
 
 	if (conn == NULL || conn->remote_id != msg->rtu.local_comm_id) {
 		agent->counts.dropped_nobody++;
@@ -308,8 +307,8 @@ rcd_cm_rx_rej(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	const struct rcd_cm_rej *rej = &msg->rej;
 	/* Who gave up a REQ before our REP came does not know our ID. */
 	struct rcd_cm_conn *conn = rej->remote_comm_id == 0
-		? rcd_cm_find_remote(agent, rej->local_comm_id, &way->remote, false)
-		: rcd_cm_find(agent, rej->remote_comm_id, &way->remote);
+		? rcd_cm_find_remote(agent, rej->local_comm_id, way, false)
+		: rcd_cm_find(agent, rej->remote_comm_id, way);
 
 	if (conn == NULL || !cm_conn_knows(conn, rej->local_comm_id)) {
 		agent->counts.dropped_nobody++;
@@ -345,7 +344,7 @@ void
 rcd_cm_rx_mra(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns)
 {
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->mra.remote_comm_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->mra.remote_comm_id, way);
 	enum rcd_cm_about about;
 
 	if (conn == NULL || !cm_conn_knows(conn, msg->mra.local_comm_id)) {
@@ -406,7 +405,7 @@ rcd_cm_rx_dreq(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struc
 	uint64_t now_ns)
 {
 	const struct rcd_cm_dreq *dreq = &msg->dreq;
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, dreq->remote_comm_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, dreq->remote_comm_id, way);
 	struct rcd_cm drep;
 
 	if (conn == NULL || conn->remote_id != dreq->local_comm_id) {
@@ -445,7 +444,7 @@ void
 rcd_cm_rx_drep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct rcd_cm_way *way,
 	uint64_t now_ns)
 {
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->drep.remote_comm_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->drep.remote_comm_id, way);
 
 	if (conn == NULL || conn->remote_id != msg->drep.local_comm_id) {
 		agent->counts.dropped_nobody++;

@@ -8,13 +8,20 @@
 
 /* Peers choose the numbers: without the secret they could choose them for one chain. */
 static uint32_t
-cm_pool_hash(const struct rcd_cm_agent *agent, uint64_t number, const struct rcd_gid *gid)
+cm_pool_hash(const struct rcd_cm_agent *agent, uint64_t number, const struct rcd_cm_way *way)
 {
 	uint64_t mixed = number ^ agent->conf.secret;
 
-	for (size_t i = 0; i < sizeof(gid->raw); i += 8)
-		mixed = (mixed ^ rcd_get_be64(gid->raw + i)) * UINT64_C(0x9e3779b97f4a7c15);
+	mixed = (mixed ^ way->netns) * UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < sizeof(way->remote.raw); i += 8)
+		mixed = (mixed ^ rcd_get_be64(way->remote.raw + i)) * UINT64_C(0x9e3779b97f4a7c15);
 	return (uint32_t)(mixed >> 32);
+}
+
+static bool
+cm_pool_same_end(const struct rcd_cm_way *a, const struct rcd_cm_way *b)
+{
+	return a->netns == b->netns && rcd_gid_eq(&a->remote, &b->remote);
 }
 
 struct rcd_cm_conn *
@@ -47,15 +54,13 @@ static void
 cm_pool_unlink_peer(struct rcd_cm_conn *conn)
 {
 	struct rcd_cm_agent *agent = conn->agent;
-	struct rcd_cm_conn **at =
-		&agent->by_id[cm_pool_hash(agent, conn->remote_id, &conn->way.remote) &
-			agent->bucket_mask];
+	struct rcd_cm_conn **at = &agent->by_id[cm_pool_hash(agent, conn->remote_id, &conn->way) &
+		agent->bucket_mask];
 
 	while (*at != conn)
 		at = &(*at)->next_id;
 	*at = conn->next_id;
-	at = &agent->by_qpn[cm_pool_hash(agent, conn->remote_qpn, &conn->way.remote) &
-		agent->bucket_mask];
+	at = &agent->by_qpn[cm_pool_hash(agent, conn->remote_qpn, &conn->way) & agent->bucket_mask];
 	while (*at != conn)
 		at = &(*at)->next_qpn;
 	*at = conn->next_qpn;
@@ -72,11 +77,10 @@ rcd_cm_know(struct rcd_cm_conn *conn, uint32_t remote_id, uint32_t remote_qpn)
 	conn->remote_id = remote_id;
 	conn->remote_qpn = remote_qpn;
 	conn->known = true;
-	id = &agent->by_id[cm_pool_hash(agent, remote_id, &conn->way.remote) & agent->bucket_mask];
+	id = &agent->by_id[cm_pool_hash(agent, remote_id, &conn->way) & agent->bucket_mask];
 	conn->next_id = *id;
 	*id = conn;
-	qpn = &agent->by_qpn[cm_pool_hash(agent, remote_qpn, &conn->way.remote) &
-		agent->bucket_mask];
+	qpn = &agent->by_qpn[cm_pool_hash(agent, remote_qpn, &conn->way) & agent->bucket_mask];
 	conn->next_qpn = *qpn;
 	*qpn = conn;
 }
@@ -96,7 +100,7 @@ rcd_cm_free(struct rcd_cm_conn *conn)
 }
 
 struct rcd_cm_conn *
-rcd_cm_find(struct rcd_cm_agent *agent, uint64_t local_id, const struct rcd_gid *remote)
+rcd_cm_find(struct rcd_cm_agent *agent, uint64_t local_id, const struct rcd_cm_way *way)
 {
 	uint32_t index = ((uint32_t)local_id ^ (uint32_t)agent->conf.secret) &
 		((1u << RCD_CM_INDEX_BITS) - 1);
@@ -106,21 +110,21 @@ rcd_cm_find(struct rcd_cm_agent *agent, uint64_t local_id, const struct rcd_gid 
 		return NULL;
 	conn = &agent->conns[index];
 	return conn->state != RCD_CM_STATE_FREE && conn->local_id == local_id &&
-			rcd_gid_eq(&conn->way.remote, remote)
+			cm_pool_same_end(&conn->way, way)
 		? conn
 		: NULL;
 }
 
 struct rcd_cm_conn *
 rcd_cm_find_remote(
-	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_gid *remote, bool sidr)
+	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_cm_way *way, bool sidr)
 {
 	struct rcd_cm_conn *conn =
-		agent->by_id[cm_pool_hash(agent, remote_id, remote) & agent->bucket_mask];
+		agent->by_id[cm_pool_hash(agent, remote_id, way) & agent->bucket_mask];
 
 	while (conn != NULL &&
 		(conn->remote_id != remote_id || conn->sidr != sidr ||
-			!rcd_gid_eq(&conn->way.remote, remote)))
+			!cm_pool_same_end(&conn->way, way)))
 		conn = conn->next_id;
 	return conn;
 }
@@ -151,14 +155,14 @@ cm_pool_holds_qp(const struct rcd_cm_conn *conn)
 }
 
 struct rcd_cm_conn *
-rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_gid *remote)
+rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_cm_way *way)
 {
 	struct rcd_cm_conn *conn =
-		agent->by_qpn[cm_pool_hash(agent, remote_qpn, remote) & agent->bucket_mask];
+		agent->by_qpn[cm_pool_hash(agent, remote_qpn, way) & agent->bucket_mask];
 
 	while (conn != NULL &&
 		(conn->remote_qpn != remote_qpn || conn->sidr || !cm_pool_holds_qp(conn) ||
-			!rcd_gid_eq(&conn->way.remote, remote)))
+			!cm_pool_same_end(&conn->way, way)))
 		conn = conn->next_qpn;
 	return conn;
 }

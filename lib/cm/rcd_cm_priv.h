@@ -96,16 +96,16 @@ rcd_cm_know(struct rcd_cm_conn *conn, uint32_t remote_id, uint32_t remote_qpn);
 
 /** By our own ID, if it comes from the right peer. @return NULL: none */
 struct rcd_cm_conn *
-rcd_cm_find(struct rcd_cm_agent *agent, uint64_t local_id, const struct rcd_gid *remote);
+rcd_cm_find(struct rcd_cm_agent *agent, uint64_t local_id, const struct rcd_cm_way *way);
 
 /** By the peer's ID. */
 struct rcd_cm_conn *
 rcd_cm_find_remote(
-	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_gid *remote, bool sidr);
+	struct rcd_cm_agent *agent, uint64_t remote_id, const struct rcd_cm_way *way, bool sidr);
 
 /** By the peer's queue pair: a connection that holds it, as the peer itself has said. */
 struct rcd_cm_conn *
-rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_gid *remote);
+rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rcd_cm_way *way);
 
 /** Wake at a time; 0: never. */
 void

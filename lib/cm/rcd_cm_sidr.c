@@ -39,7 +39,7 @@ rcd_cm_rx_sidr_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	const struct rcd_cm_way *way, uint64_t now_ns)
 {
 	const struct rcd_cm_sidr_req *req = &msg->sidr_req;
-	struct rcd_cm_conn *conn = rcd_cm_find_remote(agent, req->request_id, &way->remote, true);
+	struct rcd_cm_conn *conn = rcd_cm_find_remote(agent, req->request_id, way, true);
 	struct rcd_cm_sidr_rep rep = { .service_id = req->service_id };
 	struct rcd_cm reply;
 	uint16_t status;
@@ -92,7 +92,7 @@ void
 rcd_cm_rx_sidr_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg,
 	const struct rcd_cm_way *way, uint64_t now_ns)
 {
-	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->sidr_rep.request_id, &way->remote);
+	struct rcd_cm_conn *conn = rcd_cm_find(agent, msg->sidr_rep.request_id, way);
 	enum rcd_cm_step step =
 		msg->sidr_rep.status == 0 ? RCD_CM_STEP_SIDR_REP_CAME : RCD_CM_STEP_SIDR_NO_CAME;
 

@@ -52,12 +52,18 @@ struct rcd_cma_ops {
 	uint32_t (*random)(void *arg);
 
 	/**
-	 * The next device.
+	 * The next device, of all namespaces.
 	 *
 	 * @param place  0 for the first; set, for the next
 	 * @return whether there is one; dev is set then
 	 */
 	bool (*dev_next)(void *arg, uint32_t *place, struct rcd_cma_dev *dev);
+
+	/**
+	 * The network namespace whose devices a client gets, by a number: no others are there for
+	 * it, and what it binds and asks for does not meet what those of others do.
+	 */
+	uint64_t (*netns)(const void *owner);
 
 	/** The device with a number. @return whether there is one; dev is set then */
 	bool (*dev_of)(void *arg, uint32_t serial, struct rcd_cma_dev *dev);
@@ -98,12 +104,13 @@ struct rcd_cma_ops {
 	/**
 	 * The netdev that the kernel's packets to an address leave by, and their source.
 	 *
+	 * @param netns    namespace that they leave from
 	 * @param ifindex  the netdev wanted, 0: any; set
 	 * @param src      set, when the kernel says it
 	 * @return 0, or -ENETUNREACH
 	 */
-	int (*source)(
-		void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src);
+	int (*source)(void *arg, uint64_t netns, const struct rcd_gid *dgid, uint32_t *ifindex,
+		struct rcd_gid *src);
 
 	/** Whether who asks may have a privileged port. @param asker  of rcd_cma_serve() */
 	bool (*may_bind)(const void *asker);
@@ -228,12 +235,16 @@ rcd_cma_random(const struct rcd_cma *cma)
 	return cma->ops->random(cma->arg);
 }
 
-/** The next device, as dev_next(). */
+/** The next device of a network namespace, as dev_next(). */
 static inline bool
-rcd_cma_dev_next(const struct rcd_cma *cma, uint32_t *place, struct rcd_cma_dev *dev)
+rcd_cma_dev_next(
+	const struct rcd_cma *cma, uint64_t netns, uint32_t *place, struct rcd_cma_dev *dev)
 {
 	RCD_ON_CONTROL();
-	return cma->ops->dev_next(cma->arg, place, dev);
+	while (cma->ops->dev_next(cma->arg, place, dev))
+		if (dev->netns == netns)
+			return true;
+	return false;
 }
 
 /** The host's clock. */

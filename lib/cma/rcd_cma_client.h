@@ -29,6 +29,14 @@ struct rcd_cma_client {
 	uint32_t group_count;
 };
 
+/** The network namespace whose devices a client gets. */
+static inline uint64_t
+rcd_cma_client_netns(const struct rcd_cma_client *client)
+{
+	RCD_ON_CONTROL();
+	return client->cma->ops->netns(client->owner);
+}
+
 /* rcd_cma_serve.c */
 
 /** A client begins. @return NULL: no memory */

@@ -73,6 +73,7 @@ cma_conn_set_way(struct rcd_cmid *id)
 	if (!rcd_cma_dev(cma_conn_cma_of(id), id->dev, &dev))
 		return -EINVAL;
 	id->way = (struct rcd_cm_way){
+		.netns = dev.netns,
 		.local = dev.gids->entries[id->sgid_index].gid,
 		.remote = rcd_cma_gid(&id->dst),
 		/* Paths of connections differ, so that they spread over links and queues. */

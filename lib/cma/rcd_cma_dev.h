@@ -19,6 +19,7 @@
 struct rcd_cma_dev {
 	uint32_t serial; /**< no other device of the host's life has it */
 	const char *name;
+	uint64_t netns; /**< network namespace of its addresses, as struct rcd_cma_ops has them */
 	const struct rcd_gid_table *gids;
 	const struct rcd_gid_table *peer_gids; /**< of a wire's other end; NULL: it is no wire */
 	uint32_t ifindex;                      /**< of the netdev; 0: none */

@@ -113,7 +113,8 @@ cma_mcast_member_put(const struct rcd_cma *cma, struct rcd_cma_member *member)
 }
 
 /*
- * The kernel tells the routers, as long as the socket is there.
+ * The kernel tells the routers, as long as the socket is there. Of another network namespace there
+ * are no sockets to be had: those of the device join when a queue pair is attached (rcd_groups.h).
  *
  * @param sock  set; -1: there is no need
  * @return 0 or -errno
@@ -127,7 +128,7 @@ cma_mcast_join_by_kernel(const struct rcd_cma_dev *dev, const struct rcd_gid *gi
 	int err;
 
 	*sock = -1;
-	if (dev->answers || dev->ifindex == 0)
+	if (dev->answers || dev->ifindex == 0 || dev->netns != 0)
 		return 0;
 	*sock = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (*sock < 0)

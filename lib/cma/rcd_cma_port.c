@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Port spaces, which all clients share: who has which port, who may take it too, who listens.
+ * Port spaces, which all clients of a network namespace share: who has which port, who may take it
+ * too, who listens.
  */
 #include "rcd_cma_port.h"
 
@@ -91,7 +92,7 @@ cma_port_mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
 		words[at / WORD_BITS] &= ~bit;
 }
 
-/* Whether one packet could be for both. */
+/* Whether one packet could be for both, of one network namespace. */
 static bool
 cma_port_overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 {
@@ -115,13 +116,17 @@ cma_port_is_free(const struct rcd_cmid *id, uint16_t port)
 {
 	const struct rcd_cma_port *at = cma_port_of(id->client->cma, id->space, port);
 	const struct rcd_cmid *other;
+	uint32_t count = 0;
 
-	if (at->count >= RCD_CMA_PORT_SHARE)
-		return false;
-	LIST_FOREACH(other, &at->ids, port_link)
+	LIST_FOREACH(other, &at->ids, port_link) {
+		if (other->netns != id->netns)
+			continue;
+		if (++count >= RCD_CMA_PORT_SHARE)
+			return false;
 		if (cma_port_overlap(id, other) &&
 			!(id->reuse && other->reuse && other->state != RCD_CMA_LISTEN))
 			return false;
+	}
 	return true;
 }
 
@@ -172,6 +177,7 @@ rcd_cma_port_take(struct rcd_cmid *id, const void *asker)
 	int err = 0;
 
 	RCD_ON_CONTROL();
+	id->netns = rcd_cma_client_netns(id->client);
 	if (id->src.port == 0)
 		err = cma_port_choose(id);
 	else if (id->src.port < 1024 && id->src.port < cma_port_unprivileged_start() &&
@@ -215,14 +221,14 @@ rcd_cma_port_listen(const struct rcd_cmid *id)
 
 	RCD_ON_CONTROL();
 	LIST_FOREACH(other, &cma_port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
-		if (other != id && cma_port_overlap(id, other))
+		if (other != id && other->netns == id->netns && cma_port_overlap(id, other))
 			return -EADDRINUSE;
 	return 0;
 }
 
 struct rcd_cmid *
-rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, uint16_t port,
-	const struct rcd_gid *dst)
+rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_cma_dev *dev, enum rcd_cma_space space,
+	uint16_t port, const struct rcd_gid *dst)
 {
 	uint8_t family = rcd_gid_is_ipv4(dst) ? 4 : 6;
 	struct rcd_cmid *best = NULL;
@@ -235,10 +241,10 @@ rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, u
 		if (id->state != RCD_CMA_LISTEN)
 			continue;
 		if (rcd_cma_addr_any(&id->src)) {
-			if (best == NULL &&
+			if (best == NULL && id->netns == dev->netns &&
 				(id->src.family == family || (family == 4 && !id->afonly)))
 				best = id;
-		} else if (rcd_gid_eq(&bound, dst) && id->dev == dev) {
+		} else if (rcd_gid_eq(&bound, dst) && id->dev == dev->serial) {
 			best = id;
 		}
 	}

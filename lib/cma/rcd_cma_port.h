@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Port spaces, which all clients share: who has which port, who may take it too, who listens.
+ * Port spaces, which all clients of a network namespace share: who has which port, who may take it
+ * too, who listens. What has a port stays in the namespace that its client had then.
  *
  * Threads: the control thread.
  */
@@ -14,13 +15,18 @@
 #include "rcd_cm.h"
 #include "rcd_cmid.h"
 
+struct rcd_cma_dev;
+
 #define RCD_CMA_SPACES 4
 
 /** Ports that are given to who asks for any, as the kernel's net.ipv4.ip_local_port_range. */
 #define RCD_CMA_EPHEMERAL_FIRST 32768u
 #define RCD_CMA_EPHEMERAL_COUNT 28232u
 
-/** Identifiers that may share a port: all of them are looked at by who comes, requests too. */
+/**
+ * Identifiers of a network namespace that may share a port: all of them, and those of others, are
+ * looked at by who comes, requests too.
+ */
 #define RCD_CMA_PORT_SHARE 1024
 
 /** Who has a port. */
@@ -64,9 +70,9 @@ rcd_cma_port_release(struct rcd_cmid *id);
 int
 rcd_cma_port_listen(const struct rcd_cmid *id);
 
-/** Who listens for this. @param dev  number of the device. @return NULL: nobody */
+/** Who listens for this. @param dev  that it came by. @return NULL: nobody */
 struct rcd_cmid *
-rcd_cma_port_find(struct rcd_cma *cma, uint32_t dev, enum rcd_cma_space space, uint16_t port,
-	const struct rcd_gid *dst);
+rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_cma_dev *dev, enum rcd_cma_space space,
+	uint16_t port, const struct rcd_gid *dst);
 
 #endif /* RCD_CMA_PORT_H */

@@ -47,13 +47,13 @@ cma_route_in_scope(const struct rcd_cma_dev *dev, uint32_t scope_id)
 }
 
 bool
-rcd_cma_owner(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *addr,
+rcd_cma_owner(const struct rcd_cma *cma, uint64_t netns, const struct rcd_ctrl_cm_addr *addr,
 	struct rcd_cma_dev *dev, int *sgid_index)
 {
 	struct rcd_gid gid = rcd_cma_gid(addr);
 
 	RCD_ON_CONTROL();
-	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(cma, netns, &place, dev);) {
 		if (!cma_route_in_scope(dev, addr->scope_id))
 			continue;
 		*sgid_index = rcd_gid_table_find(dev->gids, &gid);
@@ -78,10 +78,11 @@ rcd_cma_any_gid(const struct rcd_gid_table *gids, uint8_t family, bool link_loca
 }
 
 bool
-rcd_cma_first(const struct rcd_cma *cma, uint8_t family, struct rcd_cma_dev *dev, int *sgid_index)
+rcd_cma_first(const struct rcd_cma *cma, uint64_t netns, uint8_t family, struct rcd_cma_dev *dev,
+	int *sgid_index)
 {
 	RCD_ON_CONTROL();
-	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(cma, netns, &place, dev);) {
 		if (!dev->up)
 			continue;
 		*sgid_index = rcd_cma_any_gid(dev->gids, family, false);
@@ -94,6 +95,7 @@ rcd_cma_first(const struct rcd_cma *cma, uint8_t family, struct rcd_cma_dev *dev
 /* What a search looks for, and what it has found. */
 struct search {
 	const struct rcd_cma *cma;
+	uint64_t netns;
 	struct rcd_gid src; /**< when pinned */
 	struct rcd_gid dst;
 	bool pinned; /**< src is wanted, and no other */
@@ -128,7 +130,7 @@ cma_route_by_wire(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
-	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);)
+	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, search->netns, &place, &dev);)
 		if (dev.peer_gids != NULL && rcd_gid_table_find(dev.peer_gids, &search->dst) >= 0 &&
 			cma_route_take(search, &dev, rcd_gid_table_on_link(dev.gids, &search->dst)))
 			return true;
@@ -140,7 +142,7 @@ cma_route_by_itself(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
-	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, search->netns, &place, &dev);) {
 		int at = cma_route_in_scope(&dev, search->scope_id)
 			? rcd_gid_table_find(dev.gids, &search->dst)
 			: -1;
@@ -157,7 +159,8 @@ cma_route_by_source(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
-	for (uint32_t place = 0; search->pinned && rcd_cma_dev_next(search->cma, &place, &dev);) {
+	for (uint32_t place = 0;
+		search->pinned && rcd_cma_dev_next(search->cma, search->netns, &place, &dev);) {
 		int at = rcd_gid_table_find(dev.gids, &search->src);
 
 		if (at >= 0 && cma_route_reachable(search, &dev, at))
@@ -172,7 +175,7 @@ cma_route_by_subnet(struct search *search)
 	struct rcd_cma_dev dev;
 	uint32_t longest = 0;
 
-	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, search->netns, &place, &dev);) {
 		int at = dev.answers && cma_route_in_scope(&dev, search->scope_id)
 			? rcd_gid_table_on_link(dev.gids, &search->dst)
 			: -1;
@@ -192,9 +195,9 @@ cma_route_by_kernel(struct search *search)
 	uint32_t ifindex = search->scope_id;
 	struct rcd_cma_dev dev;
 
-	if (cma->ops->source(cma->arg, &search->dst, &ifindex, &src) != 0)
+	if (cma->ops->source(cma->arg, search->netns, &search->dst, &ifindex, &src) != 0)
 		return false;
-	for (uint32_t place = 0; rcd_cma_dev_next(cma, &place, &dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(cma, search->netns, &place, &dev);) {
 		int at;
 
 		if (dev.ifindex != ifindex || ifindex == 0)
@@ -214,7 +217,7 @@ cma_route_by_gateway(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
-	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);) {
+	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, search->netns, &place, &dev);) {
 		int at = dev.answers ? rcd_cma_any_gid(dev.gids, search->family, false) : -1;
 
 		if (at >= 0 && cma_route_reachable(search, &dev, at) &&
@@ -229,7 +232,7 @@ cma_route_by_any(struct search *search)
 {
 	struct rcd_cma_dev dev;
 
-	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, &place, &dev);)
+	for (uint32_t place = 0; rcd_cma_dev_next(search->cma, search->netns, &place, &dev);)
 		if (dev.up &&
 			cma_route_take(
 				search, &dev, rcd_cma_any_gid(dev.gids, search->family, false)))
@@ -238,11 +241,12 @@ cma_route_by_any(struct search *search)
 }
 
 int
-rcd_cma_route(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *src,
+rcd_cma_route(const struct rcd_cma *cma, uint64_t netns, const struct rcd_ctrl_cm_addr *src,
 	const struct rcd_ctrl_cm_addr *dst, struct rcd_cma_dev *dev, int *sgid_index)
 {
 	struct search search = {
 		.cma = cma,
+		.netns = netns,
 		.src = rcd_cma_gid(src),
 		.dst = rcd_cma_gid(dst),
 		.pinned = src->family != 0 && !rcd_cma_addr_any(src),

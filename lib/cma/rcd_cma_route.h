@@ -31,22 +31,28 @@ rcd_cma_any_gid(const struct rcd_gid_table *gids, uint8_t family, bool link_loca
 /**
  * The device and address for a destination.
  *
+ * @param netns       network namespace that both are of
  * @param src         family 0 or the wildcard: any; else that address is wanted
  * @param dev         set
  * @param sgid_index  set
  * @return 0; -ENETUNREACH: the way there is no device of this engine; -EINVAL
  */
 int
-rcd_cma_route(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *src,
+rcd_cma_route(const struct rcd_cma *cma, uint64_t netns, const struct rcd_ctrl_cm_addr *src,
 	const struct rcd_ctrl_cm_addr *dst, struct rcd_cma_dev *dev, int *sgid_index);
 
-/** The first device that is up, and an address of this family that it has. @return whether */
+/**
+ * The first device of a namespace that is up, and an address of this family that it has.
+ *
+ * @return whether there is one
+ */
 bool
-rcd_cma_first(const struct rcd_cma *cma, uint8_t family, struct rcd_cma_dev *dev, int *sgid_index);
+rcd_cma_first(const struct rcd_cma *cma, uint64_t netns, uint8_t family, struct rcd_cma_dev *dev,
+	int *sgid_index);
 
-/** The device that has an address. @return whether there is one */
+/** The device of a namespace that has an address. @return whether there is one */
 bool
-rcd_cma_owner(const struct rcd_cma *cma, const struct rcd_ctrl_cm_addr *addr,
+rcd_cma_owner(const struct rcd_cma *cma, uint64_t netns, const struct rcd_ctrl_cm_addr *addr,
 	struct rcd_cma_dev *dev, int *sgid_index);
 
 #endif /* RCD_CMA_ROUTE_H */

@@ -65,7 +65,7 @@ cma_tell_new_id(struct rcd_cma *cma, struct rcd_cm_conn *conn, uint64_t service_
 	at = rcd_gid_table_find(dev.gids, &way->local);
 	if (at < 0)
 		return NULL;
-	listener = rcd_cma_port_find(cma, dev.serial, space, port, &hdr.dst);
+	listener = rcd_cma_port_find(cma, &dev, space, port, &hdr.dst);
 	if (listener == NULL || (listener->qp_type == RCD_QP_UD) != datagram)
 		return NULL;
 	if (listener->waiting >= listener->backlog) {

@@ -186,6 +186,7 @@ int
 rcd_cmid_bind(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_addr *addr)
 {
 	const struct rcd_cma *cma = id->client->cma;
+	uint64_t netns = rcd_cma_client_netns(id->client);
 	struct rcd_cma_dev dev = { .serial = RCD_CMA_NO_DEV };
 	int sgid_index = 0;
 	int err;
@@ -195,9 +196,9 @@ rcd_cmid_bind(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_a
 		return -EINVAL;
 	if (!rcd_cma_addr_any(addr)) {
 		/* As the kernel has it: 127.0.0.1 can be bound to, and leads nowhere. */
-		if (!rcd_cma_owner(cma, addr, &dev, &sgid_index) &&
+		if (!rcd_cma_owner(cma, netns, addr, &dev, &sgid_index) &&
 			!(rcd_cma_addr_itself(addr) &&
-				rcd_cma_first(cma, addr->family, &dev, &sgid_index)))
+				rcd_cma_first(cma, netns, addr->family, &dev, &sgid_index)))
 			return -ENODEV;
 	}
 	id->src = *addr;
@@ -268,7 +269,8 @@ rcd_cmid_resolve_addr(
 	}
 	if (!rcd_cmid_may(id, RCD_CM_STEP_ADDR_ASKED))
 		return -EINVAL;
-	err = rcd_cma_route(cma, &id->src, &dst, &dev, &sgid_index);
+	err = rcd_cma_route(
+		cma, rcd_cma_client_netns(id->client), &id->src, &dst, &dev, &sgid_index);
 	if (err != 0)
 		return err;
 	id->dev = dev.serial;

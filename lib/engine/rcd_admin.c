@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "rcd_admin_req.h"
+#include "rcd_away.h"
 #include "rcd_bytes.h"
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
@@ -89,21 +90,21 @@ admin_each(struct rcd_engine *engine, const char *name,
 }
 
 static json_t *
-admin_link(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_link(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	(void)req;
 	return admin_each(engine, NULL, rcd_show_link);
 }
 
 static json_t *
-admin_dev(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_dev(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	(void)req;
 	return admin_each(engine, NULL, rcd_show_dev);
 }
 
 static json_t *
-admin_statistic(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_statistic(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 
@@ -130,7 +131,7 @@ admin_resource_kind(struct rcd_engine *engine, const char *kind)
 }
 
 static json_t *
-admin_resource(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_resource(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	const char *kind = rcd_admin_req_get(req, "kind");
 
@@ -139,7 +140,7 @@ admin_resource(struct rcd_engine *engine, const struct rcd_admin_req *req)
 }
 
 static json_t *
-admin_counters(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_counters(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_array() } };
 	const struct rcd_show show = admin_shows(engine, &out);
@@ -150,7 +151,7 @@ admin_counters(struct rcd_engine *engine, const struct rcd_admin_req *req)
 }
 
 static json_t *
-admin_engine(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_engine(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	struct rcd_show_json out = { .stack = { json_object() } };
 	const struct rcd_show show = admin_shows(engine, &out);
@@ -161,7 +162,7 @@ admin_engine(struct rcd_engine *engine, const struct rcd_admin_req *req)
 }
 
 static json_t *
-admin_stop(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_stop(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	(void)req;
 	__atomic_store_n(&engine->stopping, true, __ATOMIC_RELAXED);
@@ -195,7 +196,7 @@ admin_add_wire(
 }
 
 static json_t *
-admin_link_add(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_link_add(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 	struct rcd_dev_conf conf = { .addr_count = 0 };
@@ -214,13 +215,15 @@ admin_link_add(struct rcd_engine *engine, const struct rcd_admin_req *req)
 		err = rcd_dev_conf_check(&conf, &key, text, sizeof(text));
 	if (err == 0 && conf.attach == RCD_ATTACH_WIRE)
 		err = admin_add_wire(engine, &conf, text, sizeof(text));
-	else if (err == 0)
-		err = rcd_ports_add(&engine->ports, &conf, text, sizeof(text));
+	else if (err == 0) {
+		err = rcd_ports_add_away(&engine->ports, &conf, req->away, text, sizeof(text));
+		req->away = NULL;
+	}
 	return admin_done(err, text);
 }
 
 static json_t *
-admin_link_del(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_link_del(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 
@@ -231,7 +234,7 @@ admin_link_del(struct rcd_engine *engine, const struct rcd_admin_req *req)
 
 /* One after another, up to one that can't be. */
 static json_t *
-admin_link_set(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_link_set(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	const char *name = rcd_admin_req_get(req, "name");
 	char text[512] = "";
@@ -275,20 +278,20 @@ admin_addr(struct rcd_engine *engine, const struct rcd_admin_req *req, bool add)
 }
 
 static json_t *
-admin_addr_add(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_addr_add(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	return admin_addr(engine, req, true);
 }
 
 static json_t *
-admin_addr_del(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_addr_del(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	return admin_addr(engine, req, false);
 }
 
 static const struct {
 	const char *op;
-	json_t *(*serve)(struct rcd_engine *engine, const struct rcd_admin_req *req);
+	json_t *(*serve)(struct rcd_engine *engine, struct rcd_admin_req *req);
 	const char *members[2]; /* that it may have */
 } admin_ops[] = {
 	{ "link", admin_link, { NULL } },
@@ -322,7 +325,7 @@ admin_stranger(const struct rcd_admin_req *req, const char *const *members)
 }
 
 static json_t *
-admin_carry_out(struct rcd_engine *engine, const struct rcd_admin_req *req)
+admin_carry_out(struct rcd_engine *engine, struct rcd_admin_req *req)
 {
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(admin_ops); i++) {
 		const char *stranger;
@@ -338,7 +341,7 @@ admin_carry_out(struct rcd_engine *engine, const struct rcd_admin_req *req)
 }
 
 int
-rcd_admin(struct rcd_engine *engine, const char *text)
+rcd_admin(struct rcd_engine *engine, struct rcd_away *away, const char *text)
 {
 	struct rcd_admin_req req;
 	char what[256] = "";
@@ -347,12 +350,14 @@ rcd_admin(struct rcd_engine *engine, const char *text)
 
 	RCD_ON_CONTROL();
 	err = rcd_admin_req_parse(&req, text, what, sizeof(what));
+	req.away = away;
 	if (err == -EINVAL)
 		answer = admin_error("%s", what);
 	else if (err == 0)
 		answer = admin_carry_out(engine, &req);
 	if (err == 0)
 		rcd_admin_req_free(&req);
+	rcd_away_free(req.away);
 	if (answer == NULL)
 		return -ENOMEM;
 	fd = memfd_create("rocade-answer", MFD_CLOEXEC);

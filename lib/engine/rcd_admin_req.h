@@ -16,11 +16,13 @@
 #define RCD_ADMIN_REQ_MEMBERS_MAX 24
 
 struct json_t;
+struct rcd_away;
 
 /** A request. Its texts are its own, without control characters. */
 struct rcd_admin_req {
 	struct json_t *json;
 	const char *op;
+	struct rcd_away *away; /**< sockets that came with it; who takes them sets NULL */
 	uint32_t count;
 	/** The members but "op", in the order that they were written in. */
 	struct {

@@ -121,16 +121,16 @@ chores_netlink_due(void *arg, uint64_t done_ns)
 {
 	const struct rcd_engine *engine = arg;
 
-	return rcd_netlink_unsure(engine->ports.netlink) ? done_ns + NETLINK_NS : RCD_NEVER;
+	return rcd_ports_unsure(&engine->ports) ? done_ns + NETLINK_NS : RCD_NEVER;
 }
 
 static void
 chores_ask_kernel(void *arg, uint64_t now_ns)
 {
-	const struct rcd_engine *engine = arg;
+	struct rcd_engine *engine = arg;
 
 	(void)now_ns;
-	rcd_netlink_ready(engine->ports.netlink);
+	rcd_ports_ready(&engine->ports);
 }
 
 static uint64_t

@@ -46,6 +46,7 @@ cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 	*out = (struct rcd_cma_dev){
 		.serial = dev->lport.serial,
 		.name = dev->conf.name,
+		.netns = dev->lport.netns,
 		.gids = dev->gids,
 		.peer_gids = dev->peer != NULL ? dev->peer->gids : NULL,
 		.ifindex = dev->ifindex,
@@ -69,6 +70,14 @@ cm_host_dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *out)
 		return true;
 	}
 	return false;
+}
+
+static uint64_t
+cm_host_netns(const void *owner)
+{
+	const struct rcd_cm_user *user = owner;
+
+	return rcd_ports_netns(user->host->conf.ports, user->netns);
 }
 
 static bool
@@ -176,11 +185,12 @@ cm_host_reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_g
 }
 
 static int
-cm_host_source_of(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
+cm_host_source_of(void *arg, uint64_t netns, const struct rcd_gid *dgid, uint32_t *ifindex,
+	struct rcd_gid *src)
 {
 	const struct rcd_cm_host *host = arg;
 	struct rcd_rtnl_way way = { .source = *src };
-	int err = rcd_rtnl_way(host->conf.ports->rtnl, dgid, *ifindex, &way);
+	int err = rcd_rtnl_way(rcd_ports_rtnl(host->conf.ports, netns), dgid, *ifindex, &way);
 
 	if (err != 0)
 		return err;
@@ -237,6 +247,7 @@ rcd_cm_host_init(struct rcd_cm_host *host, const struct rcd_cm_host_conf *conf)
 		.now_ns = rcd_clock_ns,
 		.random = cm_host_random,
 		.dev_next = cm_host_dev_next,
+		.netns = cm_host_netns,
 		.dev_of = cm_host_dev_of,
 		.count = cm_host_count,
 		.send = cm_host_send,

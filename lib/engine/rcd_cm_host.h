@@ -65,6 +65,7 @@ struct rcd_cm_user {
 	struct rcd_cma_client *cma; /**< NULL: none were asked for */
 	struct rcd_cm_host *host;
 	struct rcd_quota_entry *quota; /**< who is charged, for neighbours too */
+	uint64_t netns;                /**< that who connected was in; a context's: who opened it */
 	const struct rcd_conn *conn;   /**< NULL: it is a context's */
 	const struct rcd_context *context;
 };

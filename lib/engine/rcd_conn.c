@@ -10,12 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_away.h"
 #include "rcd_check.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_conns.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
+#include "rcd_dev.h"
 #include "rcd_neigh.h"
 #include "rcd_ports.h"
 #include "rcd_quota.h"
@@ -63,6 +65,42 @@ rcd_conn_event(struct rcd_conn *conn, uint32_t type, uint32_t of, uint64_t cooki
 		rcd_counter_add(conn->all->conf.counters, RCD_COUNTER_EVENTS_LOST, 1);
 }
 
+bool
+rcd_conn_sees(const struct rcd_conn *conn, const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return dev->lport.netns == rcd_ports_netns(conn->all->conf.ports, conn->netns);
+}
+
+int
+rcd_conn_away_take(struct rcd_conn *conn, int fds[RCD_AWAY_FOUR])
+{
+	int err;
+
+	RCD_ON_CONTROL();
+	err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FOUR);
+	if (err != 0)
+		return err;
+	err = rcd_away_take(&conn->away, fds);
+	if (err != 0)
+		rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FOUR);
+	else
+		conn->away_count += RCD_AWAY_FOUR;
+	return err;
+}
+
+struct rcd_away *
+rcd_conn_away_give(struct rcd_conn *conn)
+{
+	struct rcd_away *away = conn->away;
+
+	RCD_ON_CONTROL();
+	rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, conn->away_count);
+	conn->away_count = 0;
+	conn->away = NULL;
+	return away;
+}
+
 void
 rcd_conn_end(struct rcd_conn *conn)
 {
@@ -81,6 +119,7 @@ rcd_conn_free(struct rcd_conn *conn)
 	RCD_ON_CONTROL();
 	RCD_CHECK(conn->context == NULL && !conn->parked);
 	rcd_conn_events_close(conn);
+	rcd_away_free(rcd_conn_away_give(conn));
 	rcd_cm_host_end(&conn->cm);
 	rcd_neigh_leave(all->conf.ports->neighs, &conn->quota);
 	LIST_REMOVE(conn, link);

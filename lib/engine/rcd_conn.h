@@ -22,8 +22,10 @@
 #include "rcd_quota.h"
 #include "rcd_waiter.h"
 
+struct rcd_away;
 struct rcd_conns;
 struct rcd_context;
+struct rcd_dev;
 struct rcd_lclient_ops;
 
 /** Whose a connection is that has no socket: the program that the engine is a part of. */
@@ -53,8 +55,11 @@ struct rcd_conn {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	uint64_t caps; /**< capabilities that it had when it connected, in our user namespace */
-	char comm[32]; /**< printable ASCII */
+	uint64_t netns; /**< that its socket was made in (rcd_away.h); 0: unknown */
+	uint64_t caps;  /**< capabilities that it had when it connected, in our user namespace */
+	char comm[32];  /**< printable ASCII */
+	struct rcd_away *away; /**< sockets for the device that it adds next; NULL: none */
+	uint32_t away_count;   /**< of them, which are charged */
 	bool greeted;
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */
@@ -76,7 +81,7 @@ LIST_HEAD(rcd_conn_list, rcd_conn);
 static inline uint64_t
 rcd_conn_descriptors(const struct rcd_conn *conn)
 {
-	return (uint64_t)(conn->sock >= 0) + (conn->events >= 0);
+	return (uint64_t)(conn->sock >= 0) + (conn->events >= 0) + conn->away_count;
 }
 
 /** What an epoll event is of: the high half of its data. The low half is a connection's serial. */
@@ -99,6 +104,22 @@ rcd_conn_events_open(struct rcd_conn *conn, int *theirs);
 /** Close our end of it, if there is one. */
 void
 rcd_conn_events_close(struct rcd_conn *conn);
+
+/**
+ * Take four sockets for the device that it adds next, and charge them, as rcd_away_take().
+ *
+ * @return also -EMFILE
+ */
+int
+rcd_conn_away_take(struct rcd_conn *conn, int fds[4]);
+
+/** Whose they are from now on is the caller. @return NULL: there are none */
+struct rcd_away *
+rcd_conn_away_give(struct rcd_conn *conn);
+
+/** Whether a device is there for a connection: one of its network namespace (rcd_ports_netns()). */
+bool
+rcd_conn_sees(const struct rcd_conn *conn, const struct rcd_dev *dev);
 
 /** Send an asynchronous event; one that does not fit is counted. */
 void

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "rcd_away.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_counter.h"
@@ -180,8 +181,9 @@ conns_introduce(struct rcd_conns *conns, struct rcd_conn *conn)
 {
 	conn->all = conns;
 	conn->serial = conns_new_serial(conns);
-	conn->cm =
-		(struct rcd_cm_user){ .host = conns->conf.cm, .quota = &conn->quota, .conn = conn };
+	conn->cm = (struct rcd_cm_user){
+		.host = conns->conf.cm, .quota = &conn->quota, .conn = conn, .netns = conn->netns
+	};
 	rcd_cred_read(conn);
 }
 
@@ -247,6 +249,7 @@ rcd_conns_adopt(struct rcd_conns *conns, int sock)
 	conn->pid = cred.pid;
 	conn->uid = cred.uid;
 	conn->gid = cred.gid;
+	conn->netns = rcd_away_netns(sock);
 	conns_introduce(conns, conn);
 	event.data.u64 = conn->serial;
 	/* Whom nobody hears would wait for ever, and keep its place. */

@@ -175,9 +175,10 @@ rcd_context_open(struct rcd_contexts *all, struct rcd_conn *conn, struct rcd_dev
 		context->client.ops = conn->owner->lcore;
 		context->client.arg = conn->owner_arg;
 	}
-	context->cm = (struct rcd_cm_user){
-		.host = all->conf.cm, .quota = &context->quota, .context = context
-	};
+	context->cm = (struct rcd_cm_user){ .host = all->conf.cm,
+		.quota = &context->quota,
+		.context = context,
+		.netns = conn->netns };
 	rcd_quota_join_beside(&context->quota, &conn->quota);
 	err = context_charge(context);
 	if (err == 0)

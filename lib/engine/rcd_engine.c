@@ -156,6 +156,7 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		.seed = engine->secret,
 		.impair_set = engine->conf.impair_set,
 		.kernel_addresses = engine->conf.kernel_addresses,
+		.exclusive = engine->conf.netns_exclusive,
 	};
 	struct rcd_quota total;
 	int err = rcd_guard_init();
@@ -199,13 +200,18 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 	engine_watch(engine, engine->lcores.note_fd, RCD_SOURCE_NOTES);
 	err = rcd_ports_begin(&engine->ports);
 	if (err != 0) {
-		snprintf(error, error_len, "not enough memory to listen to the kernel");
+		snprintf(error, error_len, "can't listen to the kernel: %s", strerror(-err));
 		return err;
 	}
-	if (rcd_ports_fd(&engine->ports) >= 0)
-		engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
+	engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
 	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
+	if (engine->conf.netns_exclusive && engine->ports.netns == 0) {
+		snprintf(error, error_len,
+			"netns = exclusive: this kernel does not tell whose a socket is (Linux "
+			"5.14)");
+		return -EOPNOTSUPP;
+	}
 	return rcd_conns_listen(&engine->conns, error, error_len);
 }
 

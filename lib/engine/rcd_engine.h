@@ -54,6 +54,8 @@ struct rcd_engine_conf {
 	struct rcd_quota quota;      /**< what each client may have at most */
 	struct rcd_quota user_quota; /**< each user; 0: a share of what there is */
 	bool kernel_addresses;       /**< give addresses of embedded wires to the kernel */
+	/** Clients of network namespaces without devices get none, and administer nothing. */
+	bool netns_exclusive;
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };

@@ -102,6 +102,7 @@ rcd_gsi_rx(const struct rcd_gsi *gsi, struct rcd_lcore *lcore, const struct rcd_
 			.local = pkt->dgid,
 			.remote = pkt->sgid,
 			.flow_label = pkt->flow_label,
+			.netns = lport->netns,
 			.dev = lport->serial,
 			.tclass = pkt->tclass & 0xfc,
 			.hop_limit = RCD_HOP_LIMIT,

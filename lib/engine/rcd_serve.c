@@ -60,7 +60,8 @@ serve_hello(struct rcd_request *r)
 	rep->generation = engine->generation;
 	snprintf(rep->release, sizeof(rep->release), "%s", RCD_ENGINE_VERSION);
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		rep->device_count += engine->ports.devs[i] != NULL;
+		rep->device_count += engine->ports.devs[i] != NULL &&
+			rcd_conn_sees(r->conn, engine->ports.devs[i]);
 	if (r->in->hello_req.magic != RCD_CTRL_MAGIC)
 		return -EPROTO;
 	if (r->in->hello_req.version != RCD_CTRL_VERSION || r->in->hello_req.abi != RCD_SHM_ABI)
@@ -70,10 +71,11 @@ serve_hello(struct rcd_request *r)
 	return 0;
 }
 
-/* The device at this place of the list, which is in the order of their making. */
+/* The device at this place of a client's list, which is in the order of their making. */
 static struct rcd_dev *
-serve_dev_at(struct rcd_engine *engine, uint32_t place)
+serve_dev_at(const struct rcd_conn *conn, uint32_t place)
 {
+	const struct rcd_engine *engine = conn->all->conf.engine;
 	uint32_t serial = 0;
 	struct rcd_dev *best = NULL;
 
@@ -82,7 +84,8 @@ serve_dev_at(struct rcd_engine *engine, uint32_t place)
 		for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 			struct rcd_dev *dev = engine->ports.devs[i];
 
-			if (dev != NULL && dev->lport.serial >= serial &&
+			if (dev != NULL && rcd_conn_sees(conn, dev) &&
+				dev->lport.serial >= serial &&
 				(best == NULL || dev->lport.serial < best->lport.serial))
 				best = dev;
 		}
@@ -104,10 +107,9 @@ serve_limit_of(const struct rcd_quota_entry *quota, enum rcd_resource resource, 
 static int
 serve_device(struct rcd_request *r)
 {
-	struct rcd_engine *engine = r->engine;
 	const struct rcd_quota_entry *quota =
 		r->context != NULL ? &r->context->quota : &r->conn->quota;
-	struct rcd_dev *dev = serve_dev_at(engine, r->in->device_req.index);
+	struct rcd_dev *dev = serve_dev_at(r->conn, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
 	const char *netdev;
 
@@ -194,7 +196,7 @@ serve_open(struct rcd_request *r)
 	if (r->context != NULL)
 		return -EINVAL;
 	dev = rcd_dev_by_serial(&r->engine->ports, r->in->open_req.index);
-	if (dev == NULL)
+	if (dev == NULL || !rcd_conn_sees(r->conn, dev))
 		return -ENODEV;
 	err = rcd_conn_events_open(r->conn, &events);
 	if (err != 0)
@@ -362,6 +364,9 @@ serve_may_administer(const struct rcd_conn *conn)
 	const struct rcd_engine *engine = conn->all->conf.engine;
 	const struct rcd_engine_conf *conf = &engine->conf;
 
+	/* Root of a container has root's number, and is to have its own devices alone. */
+	if (rcd_ports_netns(&engine->ports, conn->netns) != 0)
+		return false;
 	return conn->uid == 0 || conn->uid == engine->creator ||
 		(conf->admin_uid >= 0 && conn->uid == (uid_t)conf->admin_uid) ||
 		(conf->admin_gid >= 0 && serve_has_group(conn, (gid_t)conf->admin_gid));
@@ -374,12 +379,18 @@ serve_admin(struct rcd_request *r)
 
 	if (!serve_may_administer(r->conn))
 		return -EPERM;
-	fd = rcd_admin(r->engine, r->in->admin_req.json);
+	fd = rcd_admin(r->engine, rcd_conn_away_give(r->conn), r->in->admin_req.json);
 	if (fd < 0)
 		return fd;
 	r->reply->fds.fds[0] = fd;
 	r->reply->fds.count = 1;
 	return 0;
+}
+
+static int
+serve_sockets(struct rcd_request *r)
+{
+	return serve_may_administer(r->conn) ? rcd_conn_away_take(r->conn, r->fds_in->fds) : -EPERM;
 }
 
 static int

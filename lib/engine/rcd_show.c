@@ -81,6 +81,16 @@ show_names(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_text(show, "ifname", dev->conf.name);
 }
 
+/* Of a network namespace what the operator called it, and what the kernel does. */
+static void
+show_netns(const struct rcd_show *show, const struct rcd_dev *dev)
+{
+	if (dev->lport.netns == 0)
+		return;
+	show_text(show, "netns", dev->conf.netns);
+	show_number(show, "netns_cookie", dev->lport.netns);
+}
+
 /* What changes while the link is there, in more than one store. */
 static void
 show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
@@ -124,6 +134,7 @@ rcd_show_link(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_number(show, "dpdk_port", dev->lport.port_id);
 	show_number(show, "mtu", dev->mtu);
 	show_number(show, "active_mtu", dev->path_mtu);
+	show_netns(show, dev);
 	if (show->all)
 		show_link_rest(show, dev);
 }
@@ -141,6 +152,7 @@ rcd_show_dev(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_text(show, "fw", RCD_ENGINE_VERSION);
 	show_text(show, "node_guid", guid);
 	show_text(show, "sys_image_guid", guid);
+	show_netns(show, dev);
 }
 
 void
@@ -273,6 +285,7 @@ rcd_show_engine(const struct rcd_show *show)
 		show_number(show, "pid", (uint64_t)getpid());
 		show_text(show, "runtime_dir", rcd_show_eal_dir());
 		show_text(show, "idle", idle[engine->conf.idle]);
+		show_text(show, "netns", engine->conf.netns_exclusive ? "exclusive" : "shared");
 	}
 	show_number(show, "clients", engine->conns.count);
 	show_number(show, "queue_pairs", engine->qpns.used);

@@ -44,8 +44,10 @@ struct rcd_lport_view {
  * its queues, rx_waits and csum while it is paused.
  */
 struct rcd_lport {
-	uint32_t index;   /**< of no other device at this time, below RCD_DEVS_MAX */
-	uint32_t serial;  /**< of no other device in the engine's life; not 0 */
+	uint32_t index;  /**< of no other device at this time, below RCD_DEVS_MAX */
+	uint32_t serial; /**< of no other device in the engine's life; not 0 */
+	/** Network namespace of its addresses (rcd_away.h); 0: the engine's, or none. */
+	uint64_t netns;
 	uint16_t port_id; /**< of DPDK */
 	uint16_t queues;  /**< lcores with an index below this receive */
 	/** Of what is no RoCE, behind those; the first lcore receives from it too. 0: none */

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_away.h"
 #include "rcd_dev.h"
 #include "rcd_dev_wait.h"
 #include "rcd_ethdev.h"
@@ -42,6 +43,9 @@
 #include "rcd_xdp.h"
 
 #define WIRE_RING 1024
+
+/** Room for numbers of descriptors, of all queues of a port. */
+#define UDP_SOCKETS_LEN 1024
 
 /** Room of a buffer that with its mempool header and struct rte_mbuf fills a page. */
 #define XDP_MBUF_ROOM 3584
@@ -230,6 +234,14 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 static int
 attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	int err = dev->away != NULL ? rcd_away_begin(dev) : 0;
+
+	if (err != 0) {
+		attach_say(error, error_len, "%s: the sockets of its network namespace: %s",
+			dev->conf.name,
+			err == -EINVAL ? "too few for the engine's lcores" : strerror(-err));
+		return err;
+	}
 	dev->ifindex = rcd_netlink_find(dev);
 	if (dev->ifindex == 0) {
 		attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
@@ -306,7 +318,7 @@ attach_wants_xdp(const struct rcd_dev *dev)
 static int
 attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	char args[sizeof(dev->conf.target) + 8];
+	char args[sizeof(dev->conf.target) + 8 + UDP_SOCKETS_LEN];
 	struct rte_devargs known = { .bus = NULL };
 	int err = rte_devargs_parse(&known, "net_udp");
 
@@ -323,8 +335,15 @@ attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 			dev->conf.name);
 		return -EINVAL;
 	}
-	snprintf(args, sizeof(args), "iface=%s", dev->conf.target);
-	err = attach_probe(dev, "net_udp", args);
+	snprintf(args, sizeof(args), "iface=%s%s", dev->conf.target,
+		dev->away != NULL ? ",sockets=" : "");
+	if (dev->away != NULL)
+		err = rcd_away_args(dev->away, dev->lport.queues, args + strlen(args),
+			sizeof(args) - strlen(args));
+	if (err == 0)
+		err = attach_probe(dev, "net_udp", args);
+	if (dev->away != NULL)
+		rcd_away_queued(dev->away);
 	if (err == 0)
 		return attach_start_port(dev, error, error_len);
 	attach_say(error, error_len, "%s: net_udp does not take %s: %s", dev->conf.name,

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "rcd_away.h"
 #include "rcd_limits.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
@@ -41,7 +42,8 @@ bool
 rcd_dev_knows(const struct rcd_dev *dev, const struct rcd_dev *other)
 {
 	RCD_ON_CONTROL();
-	return other == dev || (!dev->lport.wire && !other->lport.wire);
+	return other == dev ||
+		(!dev->lport.wire && !other->lport.wire && dev->lport.netns == other->lport.netns);
 }
 
 bool
@@ -61,6 +63,20 @@ struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid)
 {
 	return (struct rcd_hop_key){ .dev = lport->serial, .vlan_id = vlan_id, .gid = *gid };
+}
+
+struct rcd_rtnl *
+rcd_dev_rtnl(const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return dev->away != NULL ? dev->away->rtnl : dev->ports->rtnl;
+}
+
+struct rcd_netlink *
+rcd_dev_netlink(const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return dev->away != NULL ? dev->away->netlink : dev->ports->netlink;
 }
 
 void

@@ -21,7 +21,10 @@
 #include "rcd_steer.h"
 #include "rcd_vlans.h"
 
+struct rcd_away;
+struct rcd_netlink;
 struct rcd_ports;
+struct rcd_rtnl;
 struct rcd_tuntap;
 struct rcd_xdp;
 struct rte_device;
@@ -42,7 +45,8 @@ struct rcd_dev {
 	const struct rte_device *unplug_watched; /**< NULL: none is (rcd_unplug.h) */
 	struct rcd_xdp *xdp;       /**< of a port by AF_XDP; NULL: another (rcd_xdp.h) */
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
-	uint32_t ifindex;          /**< of the netdev; 0: none */
+	struct rcd_away *away;     /**< of one in another network namespace; NULL: it is in ours */
+	uint32_t ifindex;          /**< of the netdev, in its namespace; 0: none */
 	struct rcd_groups groups;  /**< that its port hears */
 	struct rcd_vlans vlans;
 	struct rcd_steer steer; /**< which of the port's queues gets what */
@@ -81,8 +85,8 @@ int
 rcd_dev_gid_find(const struct rcd_dev *dev, const struct rcd_gid *gid);
 
 /**
- * Whether the MAC of one device is known to another without asking: both are the same, or none is
- * the end of a wire, whose link has two ends.
+ * Whether the MAC of one device is known to another without asking: both are the same, or of one
+ * network namespace, and none is the end of a wire, whose link has two ends.
  */
 bool
 rcd_dev_knows(const struct rcd_dev *dev, const struct rcd_dev *other);
@@ -101,6 +105,14 @@ rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rc
  */
 bool
 rcd_dev_is_udp(const struct rcd_dev *dev);
+
+/** What asks the kernel about a device. @return NULL: nothing can */
+struct rcd_rtnl *
+rcd_dev_rtnl(const struct rcd_dev *dev);
+
+/** What the kernel tells of a device by. @return NULL: nothing does */
+struct rcd_netlink *
+rcd_dev_netlink(const struct rcd_dev *dev);
 
 /** Tell all clients of a device. @param type  enum rcd_event */
 void

@@ -127,6 +127,13 @@ dev_conf_netdev(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_netns(struct rcd_dev_conf *conf, const char *val)
+{
+	return val[0] == '\0' ? "the name of a network namespace"
+			      : dev_conf_text(conf->netns, sizeof(conf->netns), val);
+}
+
+static const char *
 dev_conf_devargs(struct rcd_dev_conf *conf, const char *val)
 {
 	return dev_conf_text(conf->target, sizeof(conf->target), val);
@@ -410,6 +417,11 @@ rcd_dev_conf_check(
 	if (conf->udp && conf->mode != RCD_NETDEV_UDP) {
 		*key = RCD_LINK_KEY_MODE;
 		snprintf(error, error_len, "mode: a link of type udp has no other than udp");
+		return -EINVAL;
+	}
+	if (conf->netns[0] != '\0' && conf->mode != RCD_NETDEV_UDP) {
+		*key = RCD_LINK_KEY_NETNS;
+		snprintf(error, error_len, "netns: a link of type udp alone can have one");
 		return -EINVAL;
 	}
 	if (conf->target[0] != '\0')

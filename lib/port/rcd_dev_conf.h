@@ -89,7 +89,9 @@ struct rcd_dev_conf {
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
-	uint8_t mac[6];  /**< all zero: that of the port, or one that is made of the name */
+	uint8_t mac[6]; /**< all zero: that of the port, or one that is made of the name */
+	/** Network namespace of a netdev, for people; "": the engine's. Its sockets come apart. */
+	char netns[RCD_NAME_LEN];
 	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t
 		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */

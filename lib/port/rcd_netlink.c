@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "rcd_dev.h"
@@ -49,18 +51,21 @@ struct rcd_netlink {
 };
 
 struct rcd_netlink *
-rcd_netlink_open(struct rcd_ports *ports)
+rcd_netlink_open(struct rcd_ports *ports, int *fd)
 {
 	struct rcd_netlink *netlink = calloc(1, sizeof(*netlink));
+	struct epoll_event event = { .events = EPOLLIN };
 	unsigned int groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH;
 
 	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return NULL;
 	netlink->ports = ports;
-	netlink->changes = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	netlink->changes = rcd_rtnl_socket(fd, groups);
+	event.data.ptr = netlink;
 	if (netlink->changes != NULL &&
-		mnl_socket_bind(netlink->changes, groups, MNL_SOCKET_AUTOPID) == 0)
+		epoll_ctl(ports->watch_fd, EPOLL_CTL_ADD, mnl_socket_get_fd(netlink->changes),
+			&event) == 0)
 		return netlink;
 	rcd_netlink_close(netlink);
 	return NULL;
@@ -77,36 +82,61 @@ rcd_netlink_close(struct rcd_netlink *netlink)
 	free(netlink);
 }
 
+/* The number of a netdev, in the network namespace of the device. @return 0: there is none */
+static uint32_t
+netlink_index(const struct rcd_dev *dev, const char *name)
+{
+	struct ifreq ifr = { .ifr_ifindex = 0 };
+
+	if (dev->away == NULL)
+		return if_nametoindex(name);
+	if (strlen(name) < sizeof(ifr.ifr_name))
+		memcpy(ifr.ifr_name, name, strlen(name));
+	return ioctl(dev->hold[0], SIOCGIFINDEX, &ifr) == 0 ? (uint32_t)ifr.ifr_ifindex : 0;
+}
+
+/* Its name, there. @param name  IF_NAMESIZE bytes. @return false: there is none */
+static bool
+netlink_name(const struct rcd_dev *dev, uint32_t ifindex, char *name)
+{
+	struct ifreq ifr = { .ifr_ifindex = (int)ifindex };
+
+	if (dev->away == NULL)
+		return if_indextoname(ifindex, name) != NULL;
+	if (ioctl(dev->hold[0], SIOCGIFNAME, &ifr) != 0)
+		return false;
+	memcpy(name, ifr.ifr_name, IF_NAMESIZE);
+	return true;
+}
+
 uint32_t
 rcd_netlink_find(struct rcd_dev *dev)
 {
-	uint32_t ifindex = if_nametoindex(dev->conf.target);
+	uint32_t ifindex = netlink_index(dev, dev->conf.target);
 	struct rcd_addr addr = { .vlan_id = 0 };
 	char name[IF_NAMESIZE];
 
 	RCD_ON_CONTROL();
 	if (ifindex != 0 || !rcd_dev_is_udp(dev) || strpbrk(dev->conf.target, "/@") != NULL ||
 		rcd_addr_parse(dev->conf.target, &addr) != 0 ||
-		rcd_rtnl_owner(dev->ports->rtnl, &addr.gid, &ifindex) != 0 ||
-		if_indextoname(ifindex, name) == NULL)
+		rcd_rtnl_owner(rcd_dev_rtnl(dev), &addr.gid, &ifindex) != 0 ||
+		!netlink_name(dev, ifindex, name))
 		return ifindex;
 	snprintf(dev->conf.target, sizeof(dev->conf.target), "%s", name);
 	return ifindex;
 }
 
-int
-rcd_netlink_fd(const struct rcd_netlink *netlink)
-{
-	RCD_ON_CONTROL();
-	return mnl_socket_get_fd(netlink->changes);
-}
-
+/* Numbers of netdevs are those of their namespace. */
 static struct rcd_dev *
-netlink_dev_of(struct rcd_ports *ports, uint32_t ifindex)
+netlink_dev_of(const struct rcd_netlink *netlink, uint32_t ifindex)
 {
-	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
-		if (ports->devs[i] != NULL && ifindex != 0 && ports->devs[i]->ifindex == ifindex)
-			return ports->devs[i];
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = netlink->ports->devs[i];
+
+		if (dev != NULL && ifindex != 0 && dev->ifindex == ifindex &&
+			rcd_dev_netlink(dev) == netlink)
+			return dev;
+	}
 	return NULL;
 }
 
@@ -137,7 +167,7 @@ netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 	if (rcd_gid_eq(&dev->gids->entries[0].gid, &first))
 		return;
 	/* The kernel may have the old one still, as an address of its own. */
-	dev->ports->netlink->unsure = true;
+	rcd_dev_netlink(dev)->unsure = true;
 	if (dev->started)
 		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 }
@@ -253,7 +283,7 @@ netlink_read_vlan(const struct nlattr *info)
  * goes from here, and still carries frames.
  */
 static struct rcd_dev *
-netlink_take_vlan(struct rcd_ports *ports, const struct nlmsghdr *nlh)
+netlink_take_vlan(const struct rcd_netlink *netlink, const struct nlmsghdr *nlh)
 {
 	bool there = nlh->nlmsg_type == RTM_NEWLINK;
 	struct rcd_dev *dev = NULL;
@@ -263,7 +293,7 @@ netlink_take_vlan(struct rcd_ports *ports, const struct nlmsghdr *nlh)
 
 	mnl_attr_for_each(attr, nlh, sizeof(struct ifinfomsg)) {
 		if (mnl_attr_get_type(attr) == IFLA_LINK && mnl_attr_get_payload_len(attr) == 4)
-			dev = netlink_dev_of(ports, mnl_attr_get_u32(attr));
+			dev = netlink_dev_of(netlink, mnl_attr_get_u32(attr));
 		else if (mnl_attr_get_type(attr) == IFLA_LINKINFO)
 			id = netlink_read_vlan(attr);
 		/* Of its link, or of itself from now on. */
@@ -282,7 +312,7 @@ netlink_on_listed_link(const struct nlmsghdr *nlh, void *arg)
 {
 	struct rcd_netlink *netlink = arg;
 
-	netlink_take_vlan(netlink->ports, nlh);
+	netlink_take_vlan(netlink, nlh);
 	return MNL_CB_OK;
 }
 
@@ -302,8 +332,8 @@ netlink_on_addr(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	if (err == 0 && dev->started)
 		rcd_dev_event(dev, RCD_EVENT_GID_CHANGE);
 	at = rcd_dev_gid_find(dev, &addr.gid);
-	if (dev == dev->ports->netlink->listing && at >= 0)
-		dev->ports->netlink->listed[at] = true;
+	if (dev == rcd_dev_netlink(dev)->listing && at >= 0)
+		rcd_dev_netlink(dev)->listed[at] = true;
 }
 
 static void
@@ -343,7 +373,7 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 	case RTM_DELLINK: {
 		const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ifi_index);
+		dev = netlink_dev_of(netlink, (uint32_t)info->ifi_index);
 		/* A bridge tells of its ports by messages of the same kind. */
 		if (info->ifi_family != AF_UNSPEC)
 			break;
@@ -352,7 +382,7 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 			if (dev->started)
 				rcd_dev_check_link(dev);
 		}
-		dev = netlink_take_vlan(netlink->ports, nlh);
+		dev = netlink_take_vlan(netlink, nlh);
 		if (dev != NULL)
 			rcd_vlans_follow(dev);
 		break;
@@ -361,7 +391,7 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 	case RTM_DELADDR: {
 		const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = netlink_dev_of(netlink->ports, info->ifa_index);
+		dev = netlink_dev_of(netlink, info->ifa_index);
 		if (dev != NULL)
 			netlink_on_addr(dev, nlh);
 		break;
@@ -370,7 +400,7 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 	case RTM_DELNEIGH: {
 		const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
 
-		dev = netlink_dev_of(netlink->ports, (uint32_t)info->ndm_ifindex);
+		dev = netlink_dev_of(netlink, (uint32_t)info->ndm_ifindex);
 		if (dev != NULL)
 			netlink_on_neigh(dev, nlh);
 		break;
@@ -383,15 +413,15 @@ netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 
 /* @return 0, or an error of one that is not known whole */
 static int
-netlink_sync_all(struct rcd_ports *ports)
+netlink_sync_all(const struct rcd_netlink *netlink)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
-		struct rcd_dev *dev = ports->devs[i];
+		struct rcd_dev *dev = netlink->ports->devs[i];
 		int one;
 
-		if (dev == NULL || dev->ifindex == 0)
+		if (dev == NULL || dev->ifindex == 0 || rcd_dev_netlink(dev) != netlink)
 			continue;
 		one = rcd_netlink_sync(dev);
 		if (one != 0)
@@ -405,7 +435,6 @@ netlink_sync_all(struct rcd_ports *ports)
 void
 rcd_netlink_ready(struct rcd_netlink *netlink)
 {
-	struct rcd_ports *ports = netlink->ports;
 	bool more = true;
 
 	RCD_ON_CONTROL();
@@ -422,12 +451,12 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 	if (!netlink->unsure || more)
 		return;
 	netlink->unsure = false;
-	netlink->complained &= netlink_sync_all(ports) != 0;
+	netlink->complained &= netlink_sync_all(netlink) != 0;
 }
 
 /* A list of one kind; entries of other netdevs are passed over. */
 static int
-netlink_dump(struct rcd_netlink *netlink, uint16_t type, mnl_cb_t each)
+netlink_dump(struct rcd_dev *dev, uint16_t type, mnl_cb_t each)
 {
 	struct rcd_rtnl_message message;
 	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, type, NLM_F_DUMP);
@@ -439,7 +468,7 @@ netlink_dump(struct rcd_netlink *netlink, uint16_t type, mnl_cb_t each)
 	gen->rtgen_family = AF_UNSPEC;
 	/* The kernel says so of a list that changed meanwhile, and may lack something. */
 	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
-		err = rcd_rtnl_ask(netlink->ports->rtnl, nlh, each, netlink);
+		err = rcd_rtnl_ask(rcd_dev_rtnl(dev), nlh, each, rcd_dev_netlink(dev));
 	return err;
 }
 
@@ -447,12 +476,12 @@ netlink_dump(struct rcd_netlink *netlink, uint16_t type, mnl_cb_t each)
 static int
 netlink_sync_addrs(struct rcd_dev *dev)
 {
-	struct rcd_netlink *netlink = dev->ports->netlink;
+	struct rcd_netlink *netlink = rcd_dev_netlink(dev);
 	int err;
 
 	memset(netlink->listed, 0, sizeof(netlink->listed));
 	netlink->listing = dev;
-	err = netlink_dump(netlink, RTM_GETADDR, netlink_on_message);
+	err = netlink_dump(dev, RTM_GETADDR, netlink_on_message);
 	netlink->listing = NULL;
 	/* The first one is made of the MAC, whether the kernel has it or not. */
 	for (uint32_t i = 1; err == 0 && i < dev->gids->count; i++) {
@@ -487,7 +516,7 @@ rcd_netlink_sync_link(struct rcd_dev *dev)
 	nlh = rcd_rtnl_begin(&message, RTM_GETLINK, NLM_F_ACK);
 	info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	info->ifi_index = (int)dev->ifindex;
-	err = rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_first_link, &link);
+	err = rcd_rtnl_ask(rcd_dev_rtnl(dev), nlh, netlink_on_first_link, &link);
 	if (err == 0)
 		netlink_take_link(dev, &link);
 	return err;
@@ -496,17 +525,16 @@ rcd_netlink_sync_link(struct rcd_dev *dev)
 static int
 netlink_sync(struct rcd_dev *dev)
 {
-	struct rcd_netlink *netlink = dev->ports->netlink;
 	int err = rcd_netlink_sync_link(dev);
 
 	/* Addresses find the device by its place, which it has not yet the first time. */
 	if (err == 0 && dev->shown)
 		err = netlink_sync_addrs(dev);
 	if (err == 0 && dev->shown)
-		err = netlink_dump(netlink, RTM_GETNEIGH, netlink_on_message);
+		err = netlink_dump(dev, RTM_GETNEIGH, netlink_on_message);
 	/* One too many lets in what nobody takes: those that went meanwhile are let be. */
 	if (err == 0 && dev->shown && dev->tuntap != NULL) {
-		err = netlink_dump(netlink, RTM_GETLINK, netlink_on_listed_link);
+		err = netlink_dump(dev, RTM_GETLINK, netlink_on_listed_link);
 		rcd_vlans_follow(dev);
 	}
 	return err;
@@ -515,7 +543,7 @@ netlink_sync(struct rcd_dev *dev)
 int
 rcd_netlink_sync(struct rcd_dev *dev)
 {
-	struct rcd_netlink *netlink = dev->ports->netlink;
+	struct rcd_netlink *netlink = rcd_dev_netlink(dev);
 	int err;
 
 	RCD_ON_CONTROL();
@@ -557,14 +585,14 @@ netlink_ask_neigh(struct rcd_dev *dev, uint16_t type, uint16_t flags, uint8_t nd
 	info->ndm_state = NUD_NONE;
 	info->ndm_flags = ndm_flags;
 	mnl_attr_put(nlh, NDA_DST, v4 ? 4 : 16, v4 ? gid->raw + 12 : gid->raw);
-	return rcd_rtnl_ask(dev->ports->rtnl, nlh, netlink_on_message, dev->ports->netlink);
+	return rcd_rtnl_ask(rcd_dev_rtnl(dev), nlh, netlink_on_message, rcd_dev_netlink(dev));
 }
 
 void
 rcd_netlink_probe(struct rcd_dev *dev, const struct rcd_gid *gid)
 {
 	RCD_ON_CONTROL();
-	if (dev->ports->netlink == NULL)
+	if (rcd_dev_netlink(dev) == NULL)
 		return;
 	/* An entry in use has the kernel resolve it; one that exists is told of if it is known. */
 	netlink_ask_neigh(dev, RTM_NEWNEIGH, NLM_F_CREATE, NTF_USE, gid);

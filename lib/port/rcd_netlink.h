@@ -19,9 +19,14 @@ struct rcd_dev;
 struct rcd_netlink;
 struct rcd_ports;
 
-/** Listen. @return NULL: the kernel has no rtnetlink, or there is no memory; errno */
+/**
+ * Listen: of devices that have it, it tells (rcd_dev_netlink()).
+ *
+ * @param fd  as rcd_rtnl_open()
+ * @return NULL: the kernel has no rtnetlink, or there is no memory; errno
+ */
 struct rcd_netlink *
-rcd_netlink_open(struct rcd_ports *ports);
+rcd_netlink_open(struct rcd_ports *ports, int *fd);
 
 /** NULL is allowed. */
 void
@@ -35,10 +40,6 @@ rcd_netlink_close(struct rcd_netlink *netlink);
  */
 uint32_t
 rcd_netlink_find(struct rcd_dev *dev);
-
-/** The socket, to be watched. */
-int
-rcd_netlink_fd(const struct rcd_netlink *netlink);
 
 /** Take what the kernel has told, and ask for all of it if something was lost; it never waits. */
 void

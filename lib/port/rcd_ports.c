@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "rcd_attach.h"
+#include "rcd_away.h"
 #include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
@@ -29,6 +33,18 @@
 #include "rcd_steer.h"
 #include "rcd_thread.h"
 #include "rcd_vlans.h"
+
+/* It is of the sockets' network namespace: those for groups are there already. */
+static void
+ports_set_away(struct rcd_dev *dev, struct rcd_away *away)
+{
+	dev->away = away;
+	dev->lport.netns = away->netns;
+	for (int i = 0; i < 2; i++) {
+		dev->hold[i] = away->groups[i];
+		away->groups[i] = -1;
+	}
+}
 
 /* @param index  the first place that it may have */
 static struct rcd_dev *
@@ -69,6 +85,7 @@ ports_free_one(struct rcd_dev *dev)
 		rcd_detach_wire_rings(dev);
 	rcd_lport_fini(&dev->lport);
 	rcd_groups_fini(&dev->groups);
+	rcd_away_free(dev->away);
 	free(dev);
 }
 
@@ -213,15 +230,37 @@ ports_name_valid(const char *name)
 	return true;
 }
 
-int
-rcd_ports_add(
-	struct rcd_ports *ports, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+/* Whether it says a network namespace, and has the sockets of one. */
+static int
+ports_check_away(const struct rcd_ports *ports, const struct rcd_dev_conf *conf,
+	const struct rcd_away *away, char *error, size_t error_len)
+{
+	const char *what = NULL;
+
+	if (away != NULL && away->netns == ports->netns)
+		what = "that is the engine's own network namespace: leave it out";
+	else if (away != NULL &&
+		(conf->attach != RCD_ATTACH_NETDEV || conf->mode != RCD_NETDEV_UDP))
+		what = "a link of type udp alone can have one";
+	else if ((away != NULL) != (conf->netns[0] != '\0'))
+		what = "its sockets come with it, as \"rocade link add\" hands them over";
+	if (what == NULL)
+		return 0;
+	snprintf(error, error_len, "netns: %s", what);
+	return -EINVAL;
+}
+
+/* @param away  the device's if 0 is returned */
+static int
+ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away **away,
+	char *error, size_t error_len)
 {
 	struct rcd_wire_end *end;
 	struct rcd_dev *dev, *peer = NULL;
-	int err;
+	int err = ports_check_away(ports, conf, *away, error, error_len);
 
-	RCD_ON_CONTROL();
+	if (err != 0)
+		return err;
 	if (!ports_name_valid(conf->name)) {
 		snprintf(error, error_len, "a device's name has letters, digits and _-. only");
 		return -EINVAL;
@@ -251,12 +290,35 @@ rcd_ports_add(
 			ports_free_one(dev != NULL ? dev : peer);
 		return -ENOMEM;
 	}
+	if (*away != NULL)
+		ports_set_away(dev, *away);
+	*away = NULL;
 	err = peer != NULL ? ports_add_wire(dev, peer, error, error_len) : 0;
 	if (err == 0)
 		err = ports_bring_up(dev, error, error_len);
 	if (err != 0)
 		ports_remove(dev);
 	return err;
+}
+
+int
+rcd_ports_add_away(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
+	char *error, size_t error_len)
+{
+	int err;
+
+	RCD_ON_CONTROL();
+	err = ports_add(ports, conf, &away, error, error_len);
+	rcd_away_free(away);
+	return err;
+}
+
+int
+rcd_ports_add(
+	struct rcd_ports *ports, const struct rcd_dev_conf *conf, char *error, size_t error_len)
+{
+	RCD_ON_CONTROL();
+	return rcd_ports_add_away(ports, conf, NULL, error, error_len);
 }
 
 int
@@ -322,17 +384,34 @@ rcd_ports_open(struct rcd_ports *ports, const struct rcd_ports_conf *conf)
 
 	RCD_ON_CONTROL();
 	ports->conf = *conf;
+	ports->watch_fd = -1;
 	ports->next_serial = 1;
 	return rcd_route_open(ports, &neigh_ops);
+}
+
+/* Any socket of ours tells it. */
+static uint64_t
+ports_find_netns(void)
+{
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint64_t netns = rcd_away_netns(sock);
+
+	if (sock >= 0)
+		close(sock);
+	return netns;
 }
 
 int
 rcd_ports_begin(struct rcd_ports *ports)
 {
 	RCD_ON_CONTROL();
-	ports->rtnl = rcd_rtnl_open();
+	ports->netns = ports_find_netns();
+	ports->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ports->watch_fd < 0)
+		return -errno;
+	ports->rtnl = rcd_rtnl_open(NULL);
 	if (ports->rtnl != NULL)
-		ports->netlink = rcd_netlink_open(ports);
+		ports->netlink = rcd_netlink_open(ports, NULL);
 	if (ports->netlink == NULL)
 		RCD_LOG(WARNING, "no rtnetlink: kernel netdevs can't be attached");
 	return ports->conf.kernel_addresses ? rcd_kaddr_open(ports) : 0;
@@ -356,6 +435,9 @@ rcd_ports_close(struct rcd_ports *ports)
 	rcd_netlink_close(ports->netlink);
 	rcd_rtnl_close(ports->rtnl);
 	rcd_route_close(ports);
+	if (ports->watch_fd >= 0)
+		close(ports->watch_fd);
+	ports->watch_fd = -1;
 	ports->netlink = NULL;
 	ports->rtnl = NULL;
 }
@@ -364,7 +446,7 @@ int
 rcd_ports_fd(const struct rcd_ports *ports)
 {
 	RCD_ON_CONTROL();
-	return ports->netlink != NULL ? rcd_netlink_fd(ports->netlink) : -1;
+	return ports->watch_fd;
 }
 
 void
@@ -373,6 +455,46 @@ rcd_ports_ready(struct rcd_ports *ports)
 	RCD_ON_CONTROL();
 	if (ports->netlink != NULL)
 		rcd_netlink_ready(ports->netlink);
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ports->devs[i]->away != NULL)
+			rcd_netlink_ready(ports->devs[i]->away->netlink);
+}
+
+bool
+rcd_ports_unsure(const struct rcd_ports *ports)
+{
+	bool unsure = rcd_netlink_unsure(ports->netlink);
+
+	RCD_ON_CONTROL();
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ports->devs[i]->away != NULL)
+			unsure |= rcd_netlink_unsure(ports->devs[i]->away->netlink);
+	return unsure;
+}
+
+struct rcd_rtnl *
+rcd_ports_rtnl(const struct rcd_ports *ports, uint64_t netns)
+{
+	RCD_ON_CONTROL();
+	if (netns == 0)
+		return ports->rtnl;
+	/* Any device there has one. */
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ports->devs[i]->lport.netns == netns)
+			return ports->devs[i]->away->rtnl;
+	return NULL;
+}
+
+uint64_t
+rcd_ports_netns(const struct rcd_ports *ports, uint64_t netns)
+{
+	RCD_ON_CONTROL();
+	if (netns == 0 || netns == ports->netns)
+		return 0;
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++)
+		if (ports->devs[i] != NULL && ports->devs[i]->lport.netns == netns)
+			return netns;
+	return ports->conf.exclusive ? netns : 0;
 }
 
 void

@@ -17,6 +17,7 @@
 #include "rcd_lport.h"
 #include "rcd_wire_end.h"
 
+struct rcd_away;
 struct rcd_dev;
 struct rcd_hops;
 struct rcd_kaddr;
@@ -45,6 +46,7 @@ struct rcd_ports_conf {
 	/** Change what a net_impair does; NULL where the driver is not there. */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 	bool kernel_addresses; /**< give addresses of embedded wires to the kernel */
+	bool exclusive;        /**< clients of other network namespaces get no devices of ours */
 };
 
 /** All of them. */
@@ -53,6 +55,8 @@ struct rcd_ports {
 	struct rcd_dev *devs[RCD_DEVS_MAX]; /**< by index */
 	struct rcd_wire_ends wire_ends;     /**< not devices yet */
 	uint32_t next_serial;
+	uint64_t netns; /**< of this process (rcd_away.h); 0: the kernel does not tell */
+	int watch_fd;   /**< readable while the kernel tells something */
 	struct rcd_neighs *neighs;
 	struct rcd_hops *hops;
 	struct rcd_rtnl *rtnl;       /**< NULL: the kernel can't be asked */
@@ -68,7 +72,7 @@ struct rcd_ports {
 int
 rcd_ports_open(struct rcd_ports *ports, const struct rcd_ports_conf *conf);
 
-/** Reach the kernel, when there are lcores. @return 0 or -ENOMEM */
+/** Reach the kernel, when there are lcores. @return 0; -ENOMEM; -errno of epoll */
 int
 rcd_ports_begin(struct rcd_ports *ports);
 
@@ -80,13 +84,27 @@ rcd_ports_end(struct rcd_ports *ports);
 void
 rcd_ports_close(struct rcd_ports *ports);
 
-/** What tells that rcd_ports_ready() is to be called, by being readable; -1: nothing does. */
+/** What tells that rcd_ports_ready() is to be called, by being readable. */
 int
 rcd_ports_fd(const struct rcd_ports *ports);
 
 /** Take what the kernel has told. */
 void
 rcd_ports_ready(struct rcd_ports *ports);
+
+/** Whether some of it was lost, and could not be asked for: rcd_ports_ready() again, later. */
+bool
+rcd_ports_unsure(const struct rcd_ports *ports);
+
+/**
+ * Whose devices somebody gets: a network namespace that has devices has those alone, one that has
+ * none gets those of the engine's, unless they are exclusive.
+ *
+ * @param netns  that it is in (rcd_away_netns())
+ * @return as lport.netns of these devices
+ */
+uint64_t
+rcd_ports_netns(const struct rcd_ports *ports, uint64_t netns);
 
 /** An lcore saw a neighbour. @param note  of RCD_NOTE_NEIGH */
 void
@@ -97,6 +115,10 @@ bool
 rcd_ports_want(const struct rcd_ports *ports, const struct rcd_lport *lport, uint16_t vlan_id,
 	const struct rcd_gid *gid);
 
+/** What asks the kernel about a network namespace, as rcd_ports_netns(). @return NULL: nothing */
+struct rcd_rtnl *
+rcd_ports_rtnl(const struct rcd_ports *ports, uint64_t netns);
+
 /**
  * Add a device.
  *
@@ -106,6 +128,16 @@ rcd_ports_want(const struct rcd_ports *ports, const struct rcd_lport *lport, uin
 int
 rcd_ports_add(
 	struct rcd_ports *ports, const struct rcd_dev_conf *conf, char *error, size_t error_len);
+
+/**
+ * Add a device whose netdev is in another network namespace.
+ *
+ * @param away  the device's from now on, whatever is returned; NULL: it is in ours
+ * @return as rcd_ports_add()
+ */
+int
+rcd_ports_add_away(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
+	char *error, size_t error_len);
 
 /** Remove a device, or an end of a wire that waits. @return 0 or -ENOENT */
 int

@@ -61,7 +61,7 @@ route_next(struct rcd_dev *dev, int sgid_index, const struct rcd_gid *dgid, stru
 	*next = *dgid;
 	if (!dev->lport.answers) {
 		struct rcd_rtnl_way way;
-		int err = rcd_rtnl_way(dev->ports->rtnl, dgid, dev->ifindex, &way);
+		int err = rcd_rtnl_way(rcd_dev_rtnl(dev), dgid, dev->ifindex, &way);
 
 		if (err == 0)
 			*next = way.next;

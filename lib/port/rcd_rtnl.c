@@ -69,22 +69,40 @@ rcd_rtnl_create(const struct rcd_rtnl_ops *ops, void *arg, uint32_t port)
 	return rtnl;
 }
 
+struct mnl_socket *
+rcd_rtnl_socket(int *fd, unsigned int groups)
+{
+	struct mnl_socket *sock = fd != NULL
+		? mnl_socket_fdopen(*fd)
+		: mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	RCD_ON_CONTROL();
+	if (sock == NULL)
+		return NULL;
+	if (fd != NULL)
+		*fd = -1;
+	if (mnl_socket_bind(sock, groups, MNL_SOCKET_AUTOPID) == 0)
+		return sock;
+	mnl_socket_close(sock);
+	return NULL;
+}
+
 struct rcd_rtnl *
-rcd_rtnl_open(void)
+rcd_rtnl_open(int *fd)
 {
 	static const struct rcd_rtnl_ops ops = {
 		.send = rtnl_send,
 		.receive = rtnl_receive,
 		.close = rtnl_close,
 	};
-	struct mnl_socket *sock = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct rcd_rtnl *rtnl = NULL;
+	struct mnl_socket *sock;
+	struct rcd_rtnl *rtnl;
 
 	RCD_ON_CONTROL();
+	sock = rcd_rtnl_socket(fd, 0);
 	if (sock == NULL)
 		return NULL;
-	if (mnl_socket_bind(sock, 0, MNL_SOCKET_AUTOPID) == 0)
-		rtnl = rcd_rtnl_create(&ops, sock, mnl_socket_get_portid(sock));
+	rtnl = rcd_rtnl_create(&ops, sock, mnl_socket_get_portid(sock));
 	if (rtnl == NULL)
 		mnl_socket_close(sock);
 	return rtnl;

@@ -33,9 +33,23 @@ struct rcd_rtnl_ops {
 	void (*close)(void *arg);
 };
 
-/** @return NULL: the kernel has none, or there is no memory; errno */
+/**
+ * @param fd  a socket of rtnetlink that is to be used, which is set to -1 when it is the
+ *            library's; NULL: one is made
+ * @return NULL: the kernel has none, or there is no memory; errno
+ */
 struct rcd_rtnl *
-rcd_rtnl_open(void);
+rcd_rtnl_open(int *fd);
+
+/**
+ * Begin to use a socket of rtnetlink.
+ *
+ * @param fd      as rcd_rtnl_open()
+ * @param groups  of changes that it is told; 0: none
+ * @return NULL and errno
+ */
+struct mnl_socket *
+rcd_rtnl_socket(int *fd, unsigned int groups);
 
 /**
  * Instead: ask by way of somebody.

@@ -19,6 +19,7 @@ static struct {
 	uint32_t sent_count;
 	struct rcd_cm_conn *first; /* of the connections that were asked for */
 	uint32_t asked, established, ended;
+	uint64_t netns; /* that messages come from */
 } side;
 
 static void
@@ -81,7 +82,9 @@ hand(const struct rcd_cm *msg)
 		.class_version = RCD_CM_CLASS_VERSION,
 		.method = RCD_CM_METHOD_SEND,
 		.attr_id = (uint16_t)msg->attr };
-	struct rcd_cm_way way = { .remote = { { [15] = 1 } }, .local = { { [15] = 2 } } };
+	struct rcd_cm_way way = {
+		.netns = side.netns, .remote = { { [15] = 1 } }, .local = { { [15] = 2 } }
+	};
 	uint8_t mad[RCD_MAD_LEN];
 
 	rcd_mad_build(mad, &hdr);
@@ -142,6 +145,36 @@ stale_req(uint32_t our_id)
 	CU_ASSERT_EQUAL(caught().attr, RCD_CM_REJ);
 	CU_ASSERT_EQUAL(side.ended, 0);
 	CU_ASSERT_EQUAL(rcd_cm_agent_counts(side.agent)->stale, 2);
+}
+
+/*
+ * Two peers of one address and one queue pair, each in a network namespace of its own: the second
+ * is no repetition, none has forgotten anything, and none ends the other's connection.
+ */
+static void
+equal_peers(void)
+{
+	struct rcd_cm req = { .attr = RCD_CM_REQ,
+		.req = { .local_comm_id = 5, .local_qpn = 77, .max_cm_retries = 1 } };
+	struct rcd_cm dreq = { .attr = RCD_CM_DREQ };
+
+	begin();
+	dreq.dreq.remote_comm_id = established_one();
+	dreq.dreq.local_comm_id = 5;
+	dreq.dreq.remote_qpn = 9;
+	side.netns = 7;
+	hand(&req);
+	CU_ASSERT_EQUAL(side.asked, 2);
+	CU_ASSERT_EQUAL(side.sent_count, 0);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(side.agent)->stale, 0);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(side.agent)->duplicates, 0);
+	hand(&dreq);
+	CU_ASSERT_EQUAL(side.ended, 0);
+	CU_ASSERT_EQUAL(rcd_cm_agent_counts(side.agent)->dropped_nobody, 1);
+	side.netns = 0;
+	hand(&dreq);
+	CU_ASSERT_EQUAL(side.ended, 1);
+	end();
 }
 
 /*
@@ -343,6 +376,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "S11 a peer that has forgotten a connection says so itself", stale_connection },
 		{ "S11 a REQ of another's queue pair ends nothing", stale_req_of_another },
+		{ "equal_peers", equal_peers },
 		{ "both sides end a connection at once", both_end_at_once },
 		{ "S11 a REQ alone holds no queue pair", half_open_holds_no_queue_pair },
 		{ "T8 a REQ again after a REJ is not answered", req_again_after_rej },

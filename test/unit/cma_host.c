@@ -56,6 +56,14 @@ dev_next(void *arg, uint32_t *place, struct rcd_cma_dev *dev)
 	return false;
 }
 
+static uint64_t
+client_netns(const void *owner)
+{
+	const struct cma_host_client *client = owner;
+
+	return client->netns;
+}
+
 static bool
 dev_of(void *arg, uint32_t serial, struct rcd_cma_dev *dev)
 {
@@ -137,12 +145,13 @@ reachable(void *arg, uint32_t serial, int sgid_index, const struct rcd_gid *dgid
 }
 
 static int
-source(void *arg, const struct rcd_gid *dgid, uint32_t *ifindex, struct rcd_gid *src)
+source(void *arg, uint64_t netns, const struct rcd_gid *dgid, uint32_t *ifindex,
+	struct rcd_gid *src)
 {
 	const struct cma_host *host = arg;
 
 	(void)dgid;
-	if (host->kernel_ifindex == 0)
+	if (host->kernel_ifindex == 0 || host->kernel_netns != netns)
 		return -ENETUNREACH;
 	*ifindex = host->kernel_ifindex;
 	*src = host->kernel_src;
@@ -209,6 +218,7 @@ cma_host_open(struct cma_host *host)
 		.now_ns = now_ns,
 		.random = host_random,
 		.dev_next = dev_next,
+		.netns = client_netns,
 		.dev_of = dev_of,
 		.count = count,
 		.send = send_mad,

@@ -27,6 +27,7 @@ struct cma_host {
 	struct rcd_gid_table gids[CMA_HOST_DEVS];
 	bool gateway[CMA_HOST_DEVS]; /**< leads everywhere */
 	uint32_t kernel_ifindex;     /**< way of all packets; 0: there is none */
+	uint64_t kernel_netns;       /**< that it is in */
 	struct rcd_gid kernel_src;
 	int neighbour; /**< answer to who asks for one */
 	int sending;   /**< result of sending */
@@ -86,6 +87,7 @@ struct cma_host_client {
 	struct cma_host *host;
 	struct rcd_quota_entry quota;
 	struct rcd_cma_client *cma;
+	uint64_t netns; /**< whose devices it gets */
 	uint32_t channel;
 };
 

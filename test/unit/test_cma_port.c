@@ -99,6 +99,42 @@ two_on_a_port(void)
 	}
 }
 
+/* Who is in another network namespace is in nobody's way, and hears nothing of others. */
+static void
+namespaces(void)
+{
+	static const struct want any = { "0.0.0.0", .listens = true };
+	static const struct want one = { "10.0.0.1", .listens = true };
+	struct rcd_gid dst = gid_text("10.0.0.1");
+	struct rcd_cmid *found;
+
+	setup();
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	host.devs[1].netns = bob.netns = 7;
+	CU_ASSERT_EQUAL(take(&alice, &any, PORT), 0);
+	CU_ASSERT_EQUAL(take(&bob, &any, PORT), 0);
+	CU_ASSERT_EQUAL(take(&alice, &any, PORT), -EADDRINUSE);
+	CU_ASSERT_EQUAL(take(&bob, &any, PORT), -EADDRINUSE);
+	CU_ASSERT_EQUAL(take(&alice, &one, PORT + 1), 0);
+	CU_ASSERT_EQUAL(take(&bob, &one, PORT + 1), 0);
+	for (uint16_t port = PORT; port <= PORT + 1; port++) {
+		for (uint32_t dev = 0; dev < 2; dev++) {
+			found = rcd_cma_port_find(
+				host.cma, &host.devs[dev], RCD_CMA_SPACE_TCP, port, &dst);
+			CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+			CU_ASSERT_PTR_EQUAL(found->client, dev == 0 ? alice.cma : bob.cma);
+		}
+	}
+	/* One that others fill is free here. */
+	for (int i = 0; i < RCD_CMA_PORT_SHARE; i++) {
+		const struct want share = { "10.0.0.1", .reuse = true };
+
+		CU_ASSERT_EQUAL(take(&alice, &share, PORT + 2), 0);
+	}
+	CU_ASSERT_EQUAL(take(&bob, &one, PORT + 2), 0);
+	teardown();
+}
+
 static void
 comes_back(void)
 {
@@ -258,16 +294,18 @@ who_listens(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rcd_gid dst = gid_text(rows[i].dst);
+		struct rcd_cma_dev dev = { .netns = 0 };
 
 		setup();
 		CU_ASSERT_EQUAL(take(&alice, &wants[rows[i].want], PORT), 0);
-		CU_ASSERT_EQUAL(rcd_cma_port_find(host.cma, rows[i].dev, RCD_CMA_SPACE_TCP, PORT,
-					&dst) != NULL,
+		dev.serial = rows[i].dev;
+		CU_ASSERT_EQUAL(
+			rcd_cma_port_find(host.cma, &dev, RCD_CMA_SPACE_TCP, PORT, &dst) != NULL,
 			rows[i].found);
-		CU_ASSERT_PTR_NULL(rcd_cma_port_find(
-			host.cma, rows[i].dev, RCD_CMA_SPACE_TCP, PORT + 1, &dst));
 		CU_ASSERT_PTR_NULL(
-			rcd_cma_port_find(host.cma, rows[i].dev, RCD_CMA_SPACE_UDP, PORT, &dst));
+			rcd_cma_port_find(host.cma, &dev, RCD_CMA_SPACE_TCP, PORT + 1, &dst));
+		CU_ASSERT_PTR_NULL(
+			rcd_cma_port_find(host.cma, &dev, RCD_CMA_SPACE_UDP, PORT, &dst));
 		teardown();
 	}
 }
@@ -277,6 +315,7 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(two_on_a_port),
+		RCD_TEST(namespaces),
 		RCD_TEST(comes_back),
 		RCD_TEST(spaces),
 		RCD_TEST(privileged_ports),

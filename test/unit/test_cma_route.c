@@ -21,6 +21,7 @@ struct row {
 	uint32_t scope_id;
 	int place; /**< of the device; or -errno */
 	const char *sgid;
+	uint64_t netns;
 };
 
 static void
@@ -34,7 +35,7 @@ ask(const struct row *rows, size_t count)
 		int at, err;
 
 		dst.scope_id = rows[i].scope_id;
-		err = rcd_cma_route(host.cma, &src, &dst, &dev, &at);
+		err = rcd_cma_route(host.cma, rows[i].netns, &src, &dst, &dev, &at);
 		if (rows[i].place < 0) {
 			CU_ASSERT_EQUAL(err, rows[i].place);
 			continue;
@@ -198,36 +199,79 @@ by_itself(void)
 	int at;
 
 	cma_host_open(&host);
-	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 4, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 0, 4, &dev, &at));
 	cma_host_dev(&host, "down")->up = false;
 	cma_host_address(&host, "10.0.0.1", 24, 0);
 	host.devs[0].ifindex = 4;
 	cma_host_dev(&host, "local");
 	cma_host_address(&host, "fe80::1", 64, 0);
 	host.devs[1].ifindex = 5;
-	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 4, &dev, &at));
-	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 6, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 0, 4, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 0, 6, &dev, &at));
 	cma_host_dev(&host, "four");
 	cma_host_address(&host, "fe80::1", 64, 0);
 	cma_host_address(&host, "10.0.2.1", 24, 0);
 	host.devs[2].ifindex = 6;
 	cma_host_dev(&host, "six");
 	cma_host_address(&host, "fd00::3", 64, 0);
-	CU_ASSERT(rcd_cma_first(host.cma, 4, &dev, &at));
+	CU_ASSERT(rcd_cma_first(host.cma, 0, 4, &dev, &at));
 	CU_ASSERT_EQUAL(dev.serial, host.devs[2].serial);
 	CU_ASSERT_EQUAL(at, 1);
-	CU_ASSERT(rcd_cma_first(host.cma, 6, &dev, &at));
+	CU_ASSERT(rcd_cma_first(host.cma, 0, 6, &dev, &at));
 	CU_ASSERT_EQUAL(dev.serial, host.devs[3].serial);
 	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
 		struct rcd_ctrl_cm_addr addr = cma_host_addr(owners[i].addr, 0);
 		bool owned;
 
 		addr.scope_id = owners[i].scope_id;
-		owned = rcd_cma_owner(host.cma, &addr, &dev, &at);
+		owned = rcd_cma_owner(host.cma, 0, &addr, &dev, &at);
 		CU_ASSERT_EQUAL(owned, owners[i].place >= 0);
 		if (owned && owners[i].place >= 0)
 			CU_ASSERT_EQUAL(dev.serial, host.devs[owners[i].place].serial);
 	}
+	cma_host_close(&host);
+}
+
+/* Equal addresses, subnets, numbers of netdevs: each namespace has its own device for them. */
+static void
+by_namespace(void)
+{
+	static const struct row rows[] = {
+		{ NULL, "10.0.0.9", 0, 0, "10.0.0.1", 0 },
+		{ NULL, "10.0.0.9", 0, 1, "10.0.0.1", 7 },
+		{ "10.0.0.1", "10.0.0.9", 0, 1, "10.0.0.1", 7 },
+		{ NULL, "10.0.0.1", 0, 0, "10.0.0.1", 0 },
+		{ NULL, "10.0.0.1", 0, 1, "10.0.0.1", 7 },
+		{ NULL, "127.0.0.1", 0, 1, "10.0.0.1", 7 },
+		{ NULL, "fe80::9", 5, 0, "fe80::1", 0 },
+		{ NULL, "fe80::9", 5, 1, "fe80::2", 7 },
+		/* What another one has is nobody's. */
+		{ NULL, "10.0.7.7", 0, 1, "10.0.7.7", 7 },
+		{ NULL, "10.0.7.7", 0, -ENETUNREACH, NULL, 0 },
+		{ NULL, "10.0.7.7", 0, -ENETUNREACH, NULL, 8 },
+		{ NULL, "127.0.0.1", 0, -ENETUNREACH, NULL, 8 },
+		/* The kernel is asked there. */
+		{ NULL, "192.0.2.1", 0, 1, "10.0.0.1", 7 },
+		{ NULL, "192.0.2.1", 0, -ENETUNREACH, NULL, 0 },
+	};
+	struct rcd_ctrl_cm_addr addr = cma_host_addr("10.0.7.7", 0);
+	struct rcd_cma_dev dev;
+	int at;
+
+	cma_host_open(&host);
+	for (int i = 0; i < 2; i++) {
+		cma_host_dev(&host, "d")->ifindex = 5;
+		cma_host_address(&host, "10.0.0.1", 24, 0);
+		cma_host_address(&host, i == 0 ? "fe80::1" : "fe80::2", 64, 0);
+		host.devs[i].netns = i == 0 ? 0 : 7;
+	}
+	cma_host_address(&host, "10.0.7.7", 32, 0);
+	host.kernel_ifindex = 5;
+	host.kernel_netns = 7;
+	ASK(rows);
+	CU_ASSERT_TRUE(rcd_cma_owner(host.cma, 7, &addr, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_owner(host.cma, 0, &addr, &dev, &at));
+	CU_ASSERT_FALSE(rcd_cma_first(host.cma, 8, 4, &dev, &at));
 	cma_host_close(&host);
 }
 
@@ -240,6 +284,7 @@ main(void)
 		RCD_TEST(by_a_wire),
 		RCD_TEST(by_none),
 		RCD_TEST(by_itself),
+		RCD_TEST(by_namespace),
 	};
 
 	return rcd_tap_run("cma_route", tests, sizeof(tests) / sizeof(tests[0]));

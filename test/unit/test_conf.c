@@ -451,7 +451,7 @@ keys_and_kinds(void)
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
-		{ "state", "up", "wnp" }, { "type", NULL, "wnp" } };
+		{ "state", "up", "wnp" }, { "type", NULL, "wnp" }, { "netns", "a", "" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
@@ -478,29 +478,33 @@ keys_and_kinds(void)
 		}
 }
 
-/* One type is another with a mode, whatever order its keys come in and what was said before. */
+/* One type is another with a mode, whatever was said before; it alone may have a namespace. */
 static void
 by_udp(void)
 {
 	static const struct {
 		const char *keys[6]; /* each with its value */
-		bool fits;
 		enum rcd_netdev_mode mode;
+		enum rcd_link_key wrong; /* RCD_LINK_KEY_TYPE: none */
 	} of[] = {
-		{ { "type", "udp" }, true, RCD_NETDEV_UDP },
-		{ { "type", "udp", "mode", "udp" }, true, RCD_NETDEV_UDP },
-		{ { "mode", "udp", "type", "udp" }, true, RCD_NETDEV_UDP },
-		{ { "type", "netdev", "mode", "udp" }, true, RCD_NETDEV_UDP },
-		{ { "mode", "udp", "type", "netdev" }, true, RCD_NETDEV_UDP },
-		{ { "type", "udp", "type", "netdev" }, true, RCD_NETDEV_AUTO },
-		{ { "type", "netdev", "mode", "xdp", "type", "udp" }, false, RCD_NETDEV_XDP },
-		{ { "type", "udp", "mode", "packet" }, false, RCD_NETDEV_PACKET },
-		{ { "type", "udp", "mode", "auto", "mode", "udp" }, true, RCD_NETDEV_UDP },
+		{ { "type", "udp" }, RCD_NETDEV_UDP },
+		{ { "type", "udp", "mode", "udp" }, RCD_NETDEV_UDP },
+		{ { "mode", "udp", "type", "udp" }, RCD_NETDEV_UDP },
+		{ { "type", "netdev", "mode", "udp" }, RCD_NETDEV_UDP },
+		{ { "mode", "udp", "type", "netdev" }, RCD_NETDEV_UDP },
+		{ { "type", "udp", "type", "netdev" }, RCD_NETDEV_AUTO },
+		{ { "type", "netdev", "mode", "xdp", "type", "udp" }, RCD_NETDEV_XDP,
+			RCD_LINK_KEY_MODE },
+		{ { "type", "udp", "mode", "packet" }, RCD_NETDEV_PACKET, RCD_LINK_KEY_MODE },
+		{ { "type", "udp", "mode", "auto", "mode", "udp" }, RCD_NETDEV_UDP },
+		{ { "netns", "blue", "type", "udp" }, RCD_NETDEV_UDP },
+		{ { "mode", "udp", "type", "netdev", "netns", "/n" }, RCD_NETDEV_UDP },
+		{ { "type", "netdev", "netns", "blue" }, RCD_NETDEV_AUTO, RCD_LINK_KEY_NETNS },
 	};
 
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(of); i++) {
 		struct rcd_dev_conf dev = { .name = "d", .target = "10.0.0.1" };
-		enum rcd_link_key key;
+		enum rcd_link_key key, wrong = of[i].wrong;
 		char error[512] = "";
 
 		for (size_t k = 0; k < 6 && of[i].keys[k] != NULL; k += 2)
@@ -510,9 +514,9 @@ by_udp(void)
 		CU_ASSERT_EQUAL(dev.attach, RCD_ATTACH_NETDEV);
 		CU_ASSERT_EQUAL(dev.mode, of[i].mode);
 		CU_ASSERT_EQUAL(rcd_dev_conf_check(&dev, &key, error, sizeof(error)),
-			of[i].fits ? 0 : -EINVAL);
-		if (!of[i].fits)
-			CU_ASSERT_EQUAL(key, RCD_LINK_KEY_MODE);
+			wrong == RCD_LINK_KEY_TYPE ? 0 : -EINVAL);
+		if (wrong != RCD_LINK_KEY_TYPE)
+			CU_ASSERT_EQUAL(key, wrong);
 	}
 }
 

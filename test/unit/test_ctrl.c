@@ -15,6 +15,8 @@
 static unsigned int
 descriptors(uint32_t op)
 {
+	if (op == RCD_CTRL_SOCKETS)
+		return 4;
 	return op == RCD_CTRL_MEM_ADD || op == RCD_CTRL_IMPORT ? 1 : 0;
 }
 
@@ -84,7 +86,7 @@ static enum rcd_ctrl_stage
 stage_of(uint32_t op)
 {
 	static const uint32_t greeted[] = { RCD_CTRL_DEVICE, RCD_CTRL_OPEN, RCD_CTRL_IMPORT,
-		RCD_CTRL_ADMIN };
+		RCD_CTRL_ADMIN, RCD_CTRL_SOCKETS };
 
 	if (op == RCD_CTRL_HELLO)
 		return RCD_CTRL_STAGE_NEW;
