@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 
+import rocade_netns
 import rocade_node
 import rocade_place
 
@@ -31,7 +32,8 @@ GRAMMAR = {
     'addr': ('show [LINK]',
              'add ADDRESS/LENGTH dev LINK [vlan ID]',
              'del ADDRESS dev LINK'),
-    'dev': ('show [DEVICE]',),
+    'dev': ('show [DEVICE]',
+            'show netns NETNS'),
     'resource': ('show',
                  'show pd|cq|qp|mr|srq|ctx|cm_id [link LINK]',
                  'show quota'),
@@ -46,7 +48,8 @@ GRAMMAR = {
 # Keys of a link, with what each may be, and those that can be set while it is there: what
 # lib/port/rcd_link_key.def has, which a test compares.
 LINK_KEYS = {
-    'type': 'wire|netdev|udp|port', 'peer': 'NAME', 'netdev': 'DEV', 'devargs': 'DEVARGS',
+    'type': 'wire|netdev|udp|port', 'peer': 'NAME', 'netdev': 'DEV', 'netns': 'NAME|PATH|PID',
+    'devargs': 'DEVARGS',
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'state': 'up|down',
@@ -149,6 +152,8 @@ class Rocade:
             return list(dict.fromkeys(name for link in links for name in link['counters']))
         if element == 'DEV':
             return os.listdir('/sys/class/net')
+        if element == 'NETNS':
+            return rocade_netns.known()
         if element == 'NIC':
             return [nic['nic'] for nic in rocade_node.Node().nics()]
         if element == 'KEY':
@@ -157,6 +162,8 @@ class Rocade:
         if element == 'SETTING':
             return list(LINK_SETTINGS)
         if element == 'VALUE':
+            if self.words[-2] == 'netns':
+                return rocade_netns.known()
             form = LINK_KEYS.get(self.words[-2], '')
             return [word for word in form.split('|') if word.islower()]
         return [] if is_name(element) else element.split('|')

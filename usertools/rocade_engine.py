@@ -11,7 +11,7 @@ SOCKET = '/run/rocade/rocade.sock'
 
 # The control protocol's greeting, and its one request for people (lib/ctrl/rcd_ctrl.h).
 MAGIC, VERSION, ABI = 0x6c746352, 3, 2
-OP_HELLO, OP_ADMIN = 0, 31
+OP_HELLO, OP_ADMIN, OP_SOCKETS = 0, 31, 59
 ADMIN_LEN = 1024
 MESSAGE_MAX = 4096
 
@@ -53,8 +53,8 @@ class Engine:
     def close(self):
         self.sock.close()
 
-    def call(self, op, body):
-        self.sock.send(struct.pack('=IIiI', op, 0, 0, 0) + body)
+    def call(self, op, body, given=()):
+        socket.send_fds(self.sock, [struct.pack('=IIiI', op, 0, 0, 0) + body], list(given))
         data, fds, _, _ = socket.recv_fds(self.sock, MESSAGE_MAX, 1)
         if len(data) < 16:
             raise Failure('the engine closed the connection')
@@ -70,6 +70,13 @@ class Engine:
         if status:
             raise Failure(os.strerror(-status))
         return fds
+
+    def give(self, fds):
+        """Sockets of another network namespace, for the link that is added next."""
+        try:
+            self.call(OP_SOCKETS, struct.pack('=2I', 0, 0), fds)
+        except Failure as failure:
+            raise Failure(f'netns: the engine does not take sockets of it: {failure}') from None
 
     def ask(self, op, **members):
         """The answer to a request; its members are texts."""

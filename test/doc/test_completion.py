@@ -101,7 +101,7 @@ def without_an_engine(shell):
     expect(shell, 'rocade li', 'link')
     expect(shell, 'rocade link ', 'show', 'add', 'del', 'set')
     expect(shell, 'rocade link show ')
-    expect(shell, 'rocade dev show ')
+    expect(shell, 'rocade dev show ', 'netns')
     expect(shell, 'rocade statistic show sent')
     expect(shell, 'rocade nothing ')
     expect(shell, 'rocade --det', '--details')
@@ -109,8 +109,8 @@ def without_an_engine(shell):
     expect(shell, 'rocade link add x type ', 'wire', 'netdev', 'udp', 'port')
     expect(shell, 'rocade link add x type netdev lo mode ', 'auto', 'xdp', 'packet', 'udp')
     expect(shell, 'rocade link add x type netdev netdev lo mode ', 'auto', 'xdp', 'packet', 'udp')
-    expect(shell, 'rocade link add x type wire peer y ', 'mode', 'address', 'gateway', 'gateway4',
-           'gateway6', 'kernel', 'mac', 'mtu', 'pause', 'impair', 'state')
+    expect(shell, 'rocade link add x type wire peer y ', 'mode', 'netns', 'address', 'gateway',
+           'gateway4', 'gateway6', 'kernel', 'mac', 'mtu', 'pause', 'impair', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 sta', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 state ', 'up', 'down')
     expect(shell, 'rocade resource show c', 'cq', 'ctx', 'cm_id')
@@ -163,7 +163,7 @@ def from_the_engine(shell):
     expect(shell, 'rocade link set roce0 mtu 1500 state ', 'up', 'down')
     expect(shell, 'rocade addr add 10.0.0.1/24 dev extra', 'extra0', 'extra1')
     expect(shell, 'rocade resource show qp link roce', 'roce0', 'roce1')
-    expect(shell, 'rocade dev show ', *devices)
+    expect(shell, 'rocade dev show ', 'netns', *devices)
     expect(shell, 'rocade statistic show ', 'link', *counters)
     expect(shell, 'rocade statistic show link roce0 rdma_', 'rdma_recvs', 'rdma_sends')
     expect(shell, 'rocade statistic show link roce0 rdma_sends rdma_r', 'rdma_recvs')

@@ -1,0 +1,456 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: one engine serves network namespaces that have equal addresses, each by devices of its own,
+and no client of one reaches, names or learns of a device of another.
+
+Method: an engine outside, and pods in which unmodified programs run,
+
+  pod a: 10.9.0.1 [eth0]==veth==[eth0] 10.9.0.2 :pod a'
+  pod b: 10.9.0.1 [eth0]==veth==[eth0] 10.9.0.2 :pod b'      and 10.9.7.7 in b alone
+
+whose sockets the command line hands over: as root, to an engine that became another user; and as
+an ordinary user, in user namespaces, with no right anywhere. Attacks speak the control protocol.
+
+    test_netns.py ROCADED LIBIBVERBS
+"""
+import contextlib
+import errno
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import leash  # noqa: E402
+import tap  # noqa: E402
+
+ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
+ROCADE = pathlib.Path(__file__).resolve().parents[2] / 'usertools/rocade'
+sys.dont_write_bytecode = True
+sys.path.insert(1, str(ROCADE.parent))
+from rocade_engine import OP_ADMIN, OP_SOCKETS, Engine, Failure  # noqa: E402
+
+PYTHON = '/usr/bin/python3'   # root's own may be where nobody else comes
+NOBODY, USER = 65534, 64324
+NOT_ROOT = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
+OP_DEVICE, OP_OPEN = 1, 2
+DEVICES = ('a', 'a2', 'b', 'b2')
+
+# Pods, by their processes: in one user namespace, where they can have a link with each other.
+PODS = '''
+for i in 1 2 3 4; do
+    unshare -n sleep 900 </dev/null >/dev/null &
+    pods="$pods $!"
+done
+mine=$(readlink /proc/self/ns/net)
+for pod in $pods; do
+    while [ "$(readlink /proc/$pod/ns/net)" = "$mine" ]; do sleep 0.01; done
+done
+set -- $pods
+ip link add eth0 netns $1 mtu 9000 type veth peer name eth0 netns $2 mtu 9000
+ip link add eth0 netns $3 mtu 9000 type veth peer name eth0 netns $4 mtu 9000
+last=1
+for pod in $pods; do
+    nsenter -t $pod -n ip addr add 10.9.0.$last/24 dev eth0
+    nsenter -t $pod -n ip link set lo up
+    nsenter -t $pod -n ip link set eth0 up
+    last=$((3 - last))
+done
+nsenter -t $3 -n ip addr add 10.9.7.7/32 dev eth0
+echo $pods
+read end
+kill $pods 2>/dev/null || :
+'''
+
+
+class Place:
+    """An engine, pods, and a device of it in each."""
+
+    def __init__(self, who=None, mode='shared', lcores=None):
+        self.who = who or {}
+        self.joins = ['-U', '--preserve-credentials'] if who else []
+        self.mode, self.lcores = mode, lcores
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            raise tap.Skip('needs root')
+        for path in (ROCADED, LIBRARY, ROCADE, PYTHON):
+            if subprocess.run(['test', '-r', path], check=False, **self.who, cwd='/').returncode:
+                raise tap.Skip(f'this user can not read {path}')
+        self.folder = tempfile.mkdtemp(prefix='rcdns')
+        os.chmod(self.folder, 0o777)
+        self.socket = f'{self.folder}/run/sock'
+        self.env = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
+        self.env |= {'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': self.socket,
+                     'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1]),
+                     'XDG_RUNTIME_DIR': self.folder}
+        self.holder = subprocess.Popen(
+            ['unshare', *(['-Urn'] if self.who else ['-n']), 'sh', '-ec', PODS], cwd='/',
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **self.who)
+        pods = self.holder.stdout.readline().split()
+        if len(pods) != len(DEVICES):
+            self.end_pods()
+            raise tap.Skip('no network namespaces for this user here')
+        self.pods = dict(zip(DEVICES, pods))
+        eal = ['--', '--file-prefix', f'rcdns{os.getpid()}', '--no-huge', '-m', '384']
+        options = [f'-onetns={self.mode}', '-oidle=sleep']
+        options += [] if self.who else [f'-ouser={USER}', '-osocket_mode=0666']
+        try:
+            self.rocade('up', '--no-kernel-addresses', *options, *eal,
+                        *(['-l', self.lcores] if self.lcores else []))
+            self.pid = json.loads(self.rocade('-j', 'engine'))['pid']
+            leash.leash(self.pid)
+        except BaseException:
+            self.end_pods()
+            raise
+        return self
+
+    def end_pods(self):
+        with contextlib.suppress(BrokenPipeError):
+            self.holder.communicate('end\n', timeout=60)
+
+    def __exit__(self, *_):
+        try:
+            self.rocade('down')
+        finally:
+            self.end_pods()
+            shutil.rmtree(self.folder)
+
+    def add(self, *names):
+        for name in names or DEVICES:
+            self.rocade('link', 'add', name, 'type', 'udp', 'eth0', 'netns', self.pods[name])
+
+    def begin(self, pod, *command):
+        """A process in a pod; None: outside."""
+        into = ['nsenter', '-t', self.pods[pod], *self.joins, '-n'] if pod else []
+        return subprocess.Popen([*into, *map(str, command)], env=self.env, text=True, cwd='/',
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **self.who)
+
+    def run(self, pod, *command, status=0):
+        process = self.begin(pod, *command)
+        try:
+            out = process.communicate(timeout=90)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f'{command}: {process.communicate()[0]}') from None
+        if status is not None:
+            tap.equal(process.returncode, status, f'{command}: {out}')
+        return out
+
+    def rocade(self, *words, pod=None, status=0):
+        return self.run(pod, PYTHON, ROCADE, '--log', f'{self.folder}/run/log', *words,
+                        status=status)
+
+    def program(self, pod, *command):
+        """One that uses the engine."""
+        return [pod, PYTHON, ROCADE, 'run', '--', *command]
+
+    def devices(self, pod):
+        lines = self.run(*self.program(pod, 'ibv_devices')).splitlines()
+        return {line.split()[0] for line in lines[2:] if line}
+
+    def counts(self, name):
+        return json.loads(self.rocade('-j', 'statistic', 'show', 'link', name))[0]['counters']
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+
+WIRE = {'roce0', 'roce1'}
+
+
+def each_to_its_own(place):
+    for pod in DEVICES:
+        tap.equal(place.devices(pod), {pod}, f'devices in {pod}')
+    tap.equal(place.devices(None), WIRE, 'devices outside')
+    # Both at once, by the same addresses and ports.
+    for server, client in (
+            (('rping', '-s', '-a', '10.9.0.2', '-C', '9', '-V'),
+             ('rping', '-c', '-a', '10.9.0.2', '-C', '9', '-V')),
+            (('rping', '-s', '-C', '9', '-V'), ('rping', '-c', '-a', '10.9.0.2', '-C', '9', '-V')),
+            (('ibv_rc_pingpong', '-g', '1'), ('ibv_rc_pingpong', '-g', '1', '10.9.0.2'))):
+        before = {name: place.counts(name) for name in DEVICES}
+        servers = [place.begin(*place.program(f'{pod}2', *server)) for pod in 'ab']
+        for pod in 'ab':
+            tap.wait_until(f'{client} in {pod}', lambda pod=pod: not place.begin(
+                *place.program(pod, *client)).wait(90), 60)
+        for process in servers:
+            out = process.communicate(timeout=90)[0]
+            tap.true(process.returncode == 0 or server[0] == 'rping', out)
+        for name in DEVICES:
+            after = place.counts(name)
+            tap.true(after['rx_packets'] > before[name]['rx_packets'], f'{client}: {name} idle')
+            tap.equal(after['tx_loopback'], 0, f'packets of {name} that did not leave')
+    # One alone: nothing of it comes to the other.
+    before = place.counts('b2')['rx_packets']
+    server = place.begin(*place.program('a2', 'ibv_rc_pingpong', '-g', '1'))
+    tap.wait_until('pingpong in a', lambda: not place.begin(
+        *place.program('a', 'ibv_rc_pingpong', '-g', '1', '10.9.0.2')).wait(90), 60)
+    tap.equal(server.wait(90), 0, 'its server')
+    tap.equal(place.counts('b2')['rx_packets'], before, 'packets at the other')
+
+
+@tap.test
+def equal_addresses():
+    with Place() as place:
+        place.add()
+        each_to_its_own(place)
+
+
+@tap.test
+def equal_addresses_without_a_right():
+    with Place(NOT_ROOT) as place:
+        place.add()
+        with open(f'/proc/{place.pid}/status', encoding='utf-8') as file:
+            rights = [line.split() for line in file if line.startswith('Cap')]
+        # What is bound is what a program could get by its file, which it can't (no_new_privs).
+        tap.equal({int(right, 16) for name, right in rights if name != 'CapBnd:'}, {0}, 'rights')
+        each_to_its_own(place)
+
+
+@tap.test
+def several_lcores():
+    with Place(lcores='0,1') as place:
+        place.add('a', 'a2')
+        server = place.begin(*place.program('a2', 'ibv_rc_pingpong', '-g', '1'))
+        tap.wait_until('pingpong in a', lambda: not place.begin(
+            *place.program('a', 'ibv_rc_pingpong', '-g', '1', '10.9.0.2')).wait(90), 60)
+        tap.equal(server.wait(90), 0, 'its server')
+        # One that shares a port with what is there would take a part of its packets.
+        out = place.rocade('link', 'add', 'again', 'type', 'udp', 'eth0', 'netns', place.pods['a'],
+                           status=1)
+        tap.true(os.strerror(errno.EADDRINUSE) in out, out)
+
+
+@tap.test
+def shown_by_namespace():
+    with Place() as place:
+        place.add()
+        shown = json.loads(place.rocade('-j', 'dev', 'show'))
+        cookies = [dev.get('netns_cookie', 0) for dev in shown]
+        tap.equal(cookies, sorted(cookies), 'order')
+        tap.equal({dev['ifname']: dev.get('netns') for dev in shown},
+                  {**place.pods, 'roce0': None, 'roce1': None}, 'namespaces')
+        only = json.loads(place.rocade('-j', 'dev', 'show', 'netns', place.pods['b']))
+        tap.equal([dev['ifname'] for dev in only], ['b'], 'of one')
+        tap.true(f'b: ' in (out := place.rocade('dev')) and f'netns {place.pods["b"]}' in out, out)
+        tap.true('netns' in (out := place.rocade('link', 'show', 'b')), out)
+
+
+# What a client may try, by the control protocol: prints one line for each answer.
+CLIENT = '''
+import os, struct, sys
+sys.path.insert(1, sys.argv[1])
+from rocade_engine import Engine, Failure
+def call(engine, what, *args):
+    try:
+        engine.call(*args)
+        print(what, 'ok')
+    except Failure as failure:
+        print(what, failure)
+engine = Engine(sys.argv[2])
+for index in range(4):
+    call(engine, f'device {index}', 1, struct.pack('=2I', index, 0))
+for serial in range(1, 12):
+    call(Engine(sys.argv[2]), f'open {serial}', 2, struct.pack('=2I', serial, 0))
+call(engine, 'admin', 31, b'{"op": "dev"}'.ljust(1024, b'\\0'))
+call(engine, 'sockets', 59, struct.pack('=2I', 0, 0), [0, 0, 0, 0])
+'''
+
+
+def answers(place, pod):
+    lines = place.run(pod, PYTHON, '-c', CLIENT, ROCADE.parent, place.socket).splitlines()
+    return {' '.join(line.split()[:2]) if line[0] in 'do' else line.split()[0]:
+            line.split(' ', 2 if line[0] in 'do' else 1)[-1] for line in lines}
+
+
+@tap.test
+def devices_of_others_are_not_there():
+    with Place() as place:
+        place.add()
+        serials = {dev['ifname']: dev['ifindex'] for dev in json.loads(place.rocade('-j', 'dev'))}
+        told = answers(place, 'a')
+        nothing, gone = os.strerror(errno.ENOENT), os.strerror(errno.ENODEV)
+        tap.equal([told[f'device {i}'] for i in range(4)], ['ok', *[nothing] * 3], 'its list')
+        for serial in range(1, 12):
+            tap.equal(told[f'open {serial}'], 'ok' if serial == serials['a'] else gone,
+                      f'open {serial}')
+        # Though it is root, or who started the engine, by its number.
+        tap.true(told['admin'].startswith('not allowed'), told['admin'])
+        tap.equal(told['sockets'], os.strerror(errno.EPERM), 'its sockets')
+        # An address of another's, to bind, to listen on and to go to; and another's wildcard.
+        for words in (('-s', '-a', '10.9.7.7', '-C', '1'), ('-c', '-a', '10.9.7.7', '-C', '1'),
+                      ('-s', '-a', '10.77.0.1', '-C', '1'), ('-c', '-a', '10.77.0.1', '-C', '1')):
+            out = place.run(*place.program('a', 'timeout', '20', 'rping', *words), status=None)
+            call = 'rdma_bind_addr' if words[0] == '-s' else 'rdma_resolve_addr'
+            tap.true(call in out and 'ping data' not in out, f'rping {words}: {out}')
+
+
+@tap.test
+def modes():
+    for mode, outside in (('shared', WIRE), ('exclusive', set())):
+        with Place(mode=mode) as place:
+            tap.equal(place.devices('a'), outside, f'{mode}: without one of its own')
+            place.add('a')
+            tap.equal(place.devices('a'), {'a'}, f'{mode}: with one')
+            tap.equal(place.devices('b'), outside, f'{mode}: others')
+            tap.equal(place.devices(None), WIRE, f'{mode}: outside')
+            allowed = answers(place, 'b')['admin'] == 'ok'
+            tap.equal(allowed, mode == 'shared', f'{mode}: who may administer')
+            place.rocade('link', 'del', 'a')
+            tap.equal(place.devices('a'), outside, f'{mode}: afterwards')
+
+
+def four_of(*kinds):
+    """Descriptors of this process, by what they are."""
+    made = []
+    for kind in kinds:
+        if kind == 'netlink':
+            made.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+        elif kind == 'uevent':
+            made.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15))
+        elif kind == 'bound netlink':
+            made.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+            made[-1].bind((0, 0))
+        elif kind in ('udp', 'bound udp', 'connected udp'):
+            made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            if kind == 'bound udp':
+                made[-1].bind(('127.0.0.1', 0))
+            elif kind == 'connected udp':
+                made[-1].connect(('127.0.0.1', 9))
+        elif kind == 'tcp':
+            made.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        elif kind == 'raw':
+            made.append(socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP))
+        elif kind == 'unix':
+            made.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        elif kind == 'file':
+            made.append(open('/etc/passwd', 'rb'))
+        elif kind == 'pipe':
+            reading, writing = os.pipe()
+            os.close(writing)
+            made.append(os.fdopen(reading, 'rb', buffering=0))
+        else:
+            made.append(open('/proc/self/ns/net', 'rb'))
+    return made
+
+
+@tap.test
+def wrong_descriptors():
+    first = ('netlink', 'netlink', 'udp', 'udp')
+    with Place() as place:
+        place.add('b')
+        before = place.descriptors()
+
+        def given(*fours, op='link_add', expect=errno.EINVAL):
+            """What becomes of the last four, and of a link that is added then."""
+            engine = Engine(place.socket)
+            try:
+                for at, four in enumerate(fours):
+                    made = four_of(*four)
+                    try:
+                        engine.call(OP_SOCKETS, struct.pack('=2I', 0, 0),
+                                    [one.fileno() for one in made])
+                        tap.true(expect == 0 or at + 1 < len(fours), f'{four} was taken')
+                    except Failure as failure:
+                        tap.equal(str(failure), os.strerror(expect), str(four))
+                    for one in made:
+                        one.close()
+                with contextlib.suppress(Failure):
+                    engine.ask(op, name='x', type='udp', netdev='lo', netns='x')
+                    raise AssertionError(f'{fours}: a link of these')
+            finally:
+                engine.close()
+            tap.equal({link['ifname'] for link in json.loads(place.rocade('-j', 'link'))},
+                      WIRE | {'b'}, 'links')
+
+        for wrong in ('uevent', 'bound netlink', 'udp', 'tcp', 'unix', 'file', 'pipe', 'netns'):
+            for at in range(2):
+                given(tuple(wrong if i == at else kind for i, kind in enumerate(first)))
+        for wrong in ('netlink', 'bound udp', 'connected udp', 'tcp', 'raw', 'unix', 'file', 'pipe',
+                      'netns'):
+            given(tuple(wrong if i == 3 else kind for i, kind in enumerate(first)))
+            given(first, ('udp', wrong, 'udp', 'udp'))
+        # None, too few; more than four, which are as four; more fours than any engine has lcores.
+        for kinds in ((), first[:1], first[:3]):
+            given(kinds, expect=errno.EPROTO)
+        given((*first, 'udp', 'file', 'pipe'), expect=0)
+        given(first, *[('udp',) * 4] * 16, ('udp',) * 4, expect=errno.ENOSPC)
+        # Of the engine's own namespace, which has no need of them; for no link; and then gone.
+        given(first, ('udp',) * 4, expect=0)
+        given(first, ('udp',) * 4, op='dev', expect=0)
+        engine = Engine(place.socket)
+        made = four_of(*first)
+        engine.call(OP_SOCKETS, struct.pack('=2I', 0, 0), [one.fileno() for one in made])
+        os.kill(place.pid, 0)
+        engine.close()
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.equal(place.devices('b'), {'b'}, 'devices in b')
+
+
+@tap.test
+def of_two_namespaces():
+    """Sockets that do not belong together are no device's."""
+    with Place() as place:
+        script = ('import socket, sys; sys.path.insert(1, sys.argv[1])\n'
+                  'import rocade_netns, struct\nfrom rocade_engine import Engine, Failure\n'
+                  'engine = Engine(sys.argv[2])\n'
+                  'fours = [list(rocade_netns.sockets(pod, 1)) for pod in sys.argv[3:5]]\n'
+                  'engine.give(fours[0][0])\n'
+                  'try:\n    engine.give(fours[1][1])\nexcept Failure as failure:\n'
+                  '    print(failure)\n')
+        out = place.run(None, PYTHON, '-c', script, ROCADE.parent, place.socket, place.pods['a'],
+                        place.pods['b'])
+        tap.true(os.strerror(errno.EINVAL) in out, out)
+
+
+@tap.test
+def how_they_end():
+    with Place() as place:
+        before = place.descriptors()
+        for _ in range(3):
+            place.add()
+            for name in DEVICES:
+                place.rocade('link', 'del', name)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        for words, why in ((('udp', 'none0', 'netns', place.pods['a']), 'no netdev none0'),
+                           (('udp', 'eth0', 'netns', '/etc/passwd'), 'no network namespace'),
+                           (('udp', 'eth0', 'netns', 'rcd-none'), 'No such file'),
+                           (('netdev', 'lo', 'netns', place.pods['a']), 'type udp'),
+                           (('udp', 'lo', 'netns', str(os.getpid())), "the engine's own")):
+            out = place.rocade('link', 'add', 'x', *words, status=1)
+            tap.true(why in out, out)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+        def state(name):
+            return json.loads(place.rocade('-j', 'link', 'show', name))[0]['state']
+
+        # By its address; the netdev's changes are followed there, and a netdev that goes is down.
+        # Those of the other pod have the same numbers.
+        place.add('b')
+        place.rocade('link', 'add', 'a', 'type', 'udp', '10.9.0.1', 'netns', place.pods['a'])
+        nsenter = ['nsenter', '-t', place.pods['a'], '-n', 'ip']
+        subprocess.run([*nsenter, 'addr', 'add', '10.9.5.5/24', 'dev', 'eth0'], check=True)
+        tap.wait_until('the address', lambda: '10.9.5.5' in place.rocade('-d', 'link', 'show', 'a'))
+        tap.true('10.9.5.5' not in place.rocade('-d', 'link', 'show', 'b'), 'of another')
+        subprocess.run([*nsenter, 'link', 'del', 'eth0'], check=True)
+        tap.wait_until('the link to be down', lambda: state('a') == 'DOWN')
+        tap.equal(state('b'), 'ACTIVE', 'the other')
+        # A namespace lives for as long as sockets of it do.
+        os.kill(int(place.pods['b']), signal.SIGTERM)
+        tap.equal(state('b'), 'ACTIVE', 'without a process')
+        for name in 'ab':
+            place.rocade('link', 'del', name)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+assert OP_ADMIN == 31 and OP_SOCKETS == 59, 'as in CLIENT'
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
