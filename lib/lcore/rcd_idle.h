@@ -8,7 +8,8 @@
 
 /** From the one that keeps its core to the one that leaves it to others. */
 enum rcd_idle {
-	RCD_IDLE_AUTO,  /**< poll with two cores per lcore and one besides, else yield */
+	/** Poll with two cores per lcore and one besides, else yield; in the end (100 ms) sleep. */
+	RCD_IDLE_AUTO,
 	RCD_IDLE_POLL,  /**< poll on: for a core of its own */
 	RCD_IDLE_YIELD, /**< poll for a moment, then let others run between polls */
 	RCD_IDLE_SLEEP, /**< poll for a moment, then block until something happens */

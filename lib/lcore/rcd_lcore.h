@@ -46,6 +46,7 @@ struct rcd_txq {
 	uint16_t count;
 	bool paused;     /**< its port is stopped for a moment; it is not among the lcore's txqs */
 	bool blind;      /**< packets can't end the lcore's sleep */
+	bool seen;       /**< an interrupt ended one */
 	uint32_t errors; /**< of the descriptor that would, and ended sleeps */
 	uint32_t missed; /**< sleeps in a row that packets came in and no interrupt ended */
 	uint32_t fresh;  /**< frames queued since they were counted last, and their bytes */

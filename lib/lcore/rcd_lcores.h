@@ -40,7 +40,8 @@ struct rcd_lcore_ops {
 /** Constant while any of them runs, but for what says otherwise. */
 struct rcd_lcores {
 	uint32_t count;
-	enum rcd_idle idle;
+	enum rcd_idle idle; /**< not RCD_IDLE_AUTO */
+	bool rests; /**< sleep in the end, where all ports are sure to wake: RCD_IDLE_AUTO */
 	const struct rcd_lcore_ops *ops;
 	void *arg;              /**< of those */
 	struct rte_ring *notes; /**< struct rcd_note; from any of them, to the control thread */
@@ -50,6 +51,13 @@ struct rcd_lcores {
 	const uint64_t *hop_macs; /**< of next hops, by number (rcd_hop_word.h) */
 	struct rcd_lcore *lcore[RCD_LCORES_MAX];
 };
+
+/** Whether they may sleep, now or later. Any thread. */
+static inline bool
+rcd_lcores_sleep(const struct rcd_lcores *lcores)
+{
+	return lcores->idle == RCD_IDLE_SLEEP || lcores->rests;
+}
 
 /** None are there yet. Before rcd_lcores_init() may fail, so that rcd_lcores_fini() may follow. */
 void

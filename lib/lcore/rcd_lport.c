@@ -71,7 +71,7 @@ lport_resume(struct rcd_lcore *lcore, void *arg)
 		lport_drop_unsummed(lcore, lport, txq);
 	txq->paused = false;
 	lcore->txqs[lcore->txq_count++] = txq;
-	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+	if (rcd_lcores_sleep(lcore->lcores))
 		rcd_rx_wait_join(lcore, lport);
 	return 0;
 }
@@ -89,7 +89,7 @@ lport_pause(struct rcd_lcore *lcore, void *arg)
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
 		if (lcore->txqs[i] == txq)
 			lcore->txqs[i--] = lcore->txqs[--lcore->txq_count];
-	if (lcore->lcores->idle == RCD_IDLE_SLEEP)
+	if (rcd_lcores_sleep(lcore->lcores))
 		rcd_rx_wait_leave(lcore, lport);
 	return 0;
 }

@@ -44,10 +44,11 @@
 #define WAY_YIELDS   24   /**< until somebody else runs */
 #define NOBODY_NS    1000 /**< one in which nobody ran is shorter, or... */
 #define NOBODY_TIMES 3    /**< ...no longer than so many of the shortest */
-#define AWAY_MOST_NS 10000000 /**< an absence that is made up for */
-#define SPIN_POLLS   8        /**< without work, before others may run... */
-#define SPIN_MOST_NS 2000     /**< ...or so long: a port may take a system call to look at */
-#define SPIN_NS      50000    /**< without work, before sleep */
+#define AWAY_MOST_NS 10000000  /**< an absence that is made up for */
+#define SPIN_POLLS   8         /**< without work, before others may run... */
+#define SPIN_MOST_NS 2000      /**< ...or so long: a port may take a system call to look at */
+#define SPIN_NS      50000     /**< without work, before sleep... */
+#define REST_NS      100000000 /**< ...where it is not the policy */
 
 static void
 poll_expire_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
@@ -203,6 +204,15 @@ poll_carries_over(const struct rcd_lcore *lcore)
 	return lcore->rest.spent || !TAILQ_EMPTY(&lcore->flushing) || !TAILQ_EMPTY(&lcore->owing);
 }
 
+/* Without work for so long an lcore sleeps. */
+static uint64_t
+poll_sleep_after(const struct rcd_lcores *lcores)
+{
+	if (lcores->idle == RCD_IDLE_SLEEP)
+		return SPIN_NS;
+	return lcores->rests ? REST_NS : UINT64_MAX;
+}
+
 /* Sleep until a doorbell, a command, a timer, a packet, or the time to look at the ports again. */
 static void
 poll_nap(struct rcd_lcore *lcore)
@@ -214,6 +224,9 @@ poll_nap(struct rcd_lcore *lcore)
 	struct timespec timeout;
 	int count;
 
+	/* Who need not sleep keeps no packet waiting for it. */
+	if (lcore->lcores->rests && rcd_rx_wait_blind(lcore))
+		return;
 	/* Nobody rings for what a budget left for the next poll. */
 	if (next_ns <= now_ns || poll_carries_over(lcore))
 		return;
@@ -300,6 +313,7 @@ rcd_poll_main(void *arg)
 	struct rcd_lcore *lcore = arg;
 	struct rcd_thread_place place = rcd_lcore_enter(lcore);
 	enum rcd_idle idle = lcore->lcores->idle;
+	uint64_t sleep_after_ns = poll_sleep_after(lcore->lcores);
 	uint64_t busy_ns = rcd_clock_ns();
 	struct way way = { .shortest_ns = AWAY_MOST_NS, .yields = WAY_YIELDS };
 	uint32_t empty = 0;
@@ -321,10 +335,10 @@ rcd_poll_main(void *arg)
 		case RCD_IDLE_SLEEP:
 			if (++empty >= SPIN_POLLS || now_ns - busy_ns >= SPIN_MOST_NS)
 				sched_yield();
-			if (idle == RCD_IDLE_SLEEP && now_ns - busy_ns > SPIN_NS)
-				poll_nap(lcore);
 			break;
 		}
+		if (now_ns - busy_ns > sleep_after_ns)
+			poll_nap(lcore);
 	}
 	rcd_thread_leave(place);
 	return 0;

@@ -17,6 +17,7 @@
 
 #define LONG_NS      1000000000 /**< whoever gives us work ends the sleep */
 #define INTERRUPT_NS 100000000  /**< drivers differ in what came before one was asked for */
+#define TRIAL_NS     2000000    /**< an interrupt that none was seen of, for who need not sleep */
 #define BLIND_NS     1000000    /**< a port can't wake us */
 #define ERRORS_MAX   1000       /**< of a descriptor */
 #define MISSED_MAX   8          /**< a NIC may hold one back for some of a sleep, by chance */
@@ -57,7 +58,7 @@ rcd_rx_wait_join(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 
 	RCD_ON_LCORE(lcore);
 	count = rx_wait_queues(lcore, lport, queues);
-	txq->blind = false;
+	txq->blind = txq->seen = false;
 	txq->errors = txq->missed = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct rcd_rx_wait *wait = &lport->rx_waits[queues[i]];
@@ -84,14 +85,16 @@ rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
 			rx_wait_watch(lcore, &lport->rx_waits[queues[i]], EPOLL_CTL_DEL, 0);
 }
 
+/* Who was told to sleep finds out by sleeping; who need not, by sleeping for a moment. */
 static uint64_t
-rx_wait_longest_queue(const struct rcd_rx_wait *wait)
+rx_wait_longest_queue(
+	const struct rcd_lcore *lcore, const struct rcd_txq *txq, const struct rcd_rx_wait *wait)
 {
 	switch (wait->kind) {
 	case RCD_RX_WAIT_READABLE:
 		return LONG_NS;
 	case RCD_RX_WAIT_INTERRUPT:
-		return INTERRUPT_NS;
+		return lcore->lcores->rests && !wait->sure && !txq->seen ? TRIAL_NS : INTERRUPT_NS;
 	case RCD_RX_WAIT_NONE:
 		break;
 	}
@@ -112,7 +115,8 @@ rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
 	if (lport->wire)
 		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
 	for (uint32_t i = 0; i < count; i++)
-		longest = RTE_MIN(longest, rx_wait_longest_queue(&lport->rx_waits[queues[i]]));
+		longest = RTE_MIN(
+			longest, rx_wait_longest_queue(lcore, txq, &lport->rx_waits[queues[i]]));
 	return longest;
 }
 
@@ -185,8 +189,10 @@ static void
 rx_wait_trust(struct rcd_lcore *lcore, int fd)
 {
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
-		if (rx_wait_has(lcore, lcore->txqs[i]->lport, fd))
+		if (rx_wait_has(lcore, lcore->txqs[i]->lport, fd)) {
 			lcore->txqs[i]->missed = 0;
+			lcore->txqs[i]->seen = true;
+		}
 }
 
 void
@@ -202,7 +208,8 @@ rcd_rx_wait_woken(
 		else
 			rx_wait_trust(lcore, events[i].data.fd);
 	}
-	if (count == 0 && nap_ns >= INTERRUPT_NS)
+	/* Not one that something else had made shorter. */
+	if (count == 0 && nap_ns >= RTE_MIN(rcd_rx_wait_longest(lcore), (uint64_t)INTERRUPT_NS))
 		rx_wait_doubt(lcore);
 }
 
@@ -215,6 +222,13 @@ rcd_rx_wait_longest(const struct rcd_lcore *lcore)
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
 		longest = RTE_MIN(longest, rx_wait_longest(lcore, lcore->txqs[i]));
 	return longest;
+}
+
+bool
+rcd_rx_wait_blind(const struct rcd_lcore *lcore)
+{
+	RCD_ON_LCORE(lcore);
+	return rcd_rx_wait_longest(lcore) <= BLIND_NS;
 }
 
 /* @return false: there are packets in it already */

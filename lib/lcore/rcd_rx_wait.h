@@ -28,6 +28,7 @@ enum rcd_rx_wait_kind {
 struct rcd_rx_wait {
 	enum rcd_rx_wait_kind kind;
 	int fd;
+	bool sure; /**< not seen yet to end a sleep, it is known to: a socket of the kernel's */
 };
 
 /** Know those of a port, from now on. */
@@ -41,6 +42,10 @@ rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport);
 /** How long to sleep at most, if nothing else ends it. @return ns */
 uint64_t
 rcd_rx_wait_longest(const struct rcd_lcore *lcore);
+
+/** Whether one of its ports can't end a sleep, which has to be short then. */
+bool
+rcd_rx_wait_blind(const struct rcd_lcore *lcore);
 
 /** Before a sleep: have packets end it. @return false: there are some already */
 bool

@@ -496,7 +496,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 
 	RCD_ON_CONTROL();
 	sockets.count = 0;
-	if (dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP)
+	if (rcd_lcores_sleep(dev->ports->conf.lcores))
 		rcd_dev_wait_look(&sockets);
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
 	dev->socket_id = dev->ports->conf.lcores->lcore[0]->socket_id;

@@ -102,12 +102,12 @@ dev_wait_set_sockets(struct rcd_lport *lport, const struct rcd_dev_wait_sockets 
 		return;
 	qsort(fds, count, sizeof(fds[0]), dev_wait_compare);
 	for (uint32_t i = 0; i < count; i++)
-		lport->rx_waits[i] = (struct rcd_rx_wait){ RCD_RX_WAIT_READABLE, fds[i] };
+		lport->rx_waits[i] = (struct rcd_rx_wait){ RCD_RX_WAIT_READABLE, fds[i], true };
 }
 
 /* Asked once: who can't does not offer it, or has no descriptor for it. */
 static bool
-dev_wait_set_interrupt(struct rcd_lport *lport, uint16_t queue)
+dev_wait_set_interrupt(struct rcd_lport *lport, uint16_t queue, bool sure)
 {
 	int fd;
 
@@ -115,7 +115,7 @@ dev_wait_set_interrupt(struct rcd_lport *lport, uint16_t queue)
 		return false;
 	rte_eth_dev_rx_intr_disable(lport->port_id, queue);
 	fd = rte_eth_dev_rx_intr_ctl_q_get_fd(lport->port_id, queue);
-	lport->rx_waits[queue] = (struct rcd_rx_wait){ RCD_RX_WAIT_INTERRUPT, fd };
+	lport->rx_waits[queue] = (struct rcd_rx_wait){ RCD_RX_WAIT_INTERRUPT, fd, sure };
 	return fd >= 0;
 }
 
@@ -126,7 +126,7 @@ dev_wait_set_interrupts(struct rcd_dev *dev)
 	bool interrupts = dev->interrupts;
 
 	for (uint16_t i = 0; interrupts && i < rcd_lport_rx_queues(&dev->lport); i++)
-		interrupts = dev_wait_set_interrupt(&dev->lport, i);
+		interrupts = dev_wait_set_interrupt(&dev->lport, i, rcd_dev_is_udp(dev));
 	return interrupts;
 }
 
@@ -137,7 +137,7 @@ rcd_dev_wait_set(struct rcd_dev *dev, const struct rcd_dev_wait_sockets *before)
 
 	RCD_ON_CONTROL();
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));
-	if (lport->wire || lport->impaired || lport->lcores->idle != RCD_IDLE_SLEEP ||
+	if (lport->wire || lport->impaired || !rcd_lcores_sleep(lport->lcores) ||
 		dev_wait_set_interrupts(dev))
 		return;
 	memset(lport->rx_waits, 0, sizeof(lport->rx_waits));

@@ -214,8 +214,7 @@ ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **wh
 		return err;
 	rcd_steer_plan(dev, info);
 	do {
-		dev->interrupts =
-			!dev->lport.wire && dev->ports->conf.lcores->idle == RCD_IDLE_SLEEP;
+		dev->interrupts = !dev->lport.wire && rcd_lcores_sleep(dev->ports->conf.lcores);
 		err = ethdev_start(dev, info, what);
 		/* A driver knows by then that its device has too few interrupts, or none. */
 		if (err != 0 && dev->interrupts) {

@@ -168,31 +168,57 @@ def polls(engine):
     return sum(lcore['polls'] for lcore in json.loads(engine.admin('-j', 'engine'))['lcores'])
 
 
+def rests(engine):
+    """An lcore that looks at its ports again and again polls thousands of times in a second."""
+    before = polls(engine)
+    time.sleep(1)
+    return polls(engine) - before < 500
+
+
+def ends_a_sleep(mode, idle):
+    """Packets do, and nothing else: who is not woken answers after a second."""
+    def test(veth, a, b):
+        if mode == 'xdp' and 'net_af_xdp' not in a.admin('-d', 'link'):
+            return
+        tap.true(a.up() and b.up(), a.log.read_text() + b.log.read_text())
+        tap.wait_until(f'{mode}, {idle}: a sleep', lambda: rests(a))
+        packet_traffic(veth, a, b)
+        # A netdev that was down leaves its socket an error, which would end each sleep.
+        run('ip', '-n', veth.a, 'link', 'set', 'va', 'down')
+        until(a, lambda text: 'state DOWN' in text)
+        run('ip', '-n', veth.a, 'link', 'set', 'va', 'up')
+        until(a, lambda text: 'state ACTIVE' in text)
+        tap.wait_until(f'{mode}, {idle}: a sleep after a flap', lambda: rests(a))
+        # No driver keeps it, either: an lcore that sleeps looks about once a second.
+        before = polls(a)
+        tap.wait_until(f'{mode}: a poll after a flap', lambda: polls(a) != before)
+    on_veth(mode, 1500, test, f'idle = {idle}\n')
+
+
 @tap.test
 def packets_end_a_sleep():
-    """Sockets are waited for: an lcore that looks at them again and again polls thousands of times
-    in a second, and one that is not woken answers after one."""
-    for mode in ('packet', 'xdp'):
-        def test(veth, a, b):
-            if mode == 'xdp' and 'net_af_xdp' not in a.admin('-d', 'link'):
-                return
-            tap.true(a.up() and b.up(), a.log.read_text() + b.log.read_text())
-            before = polls(a)
-            time.sleep(2)
-            tap.true(polls(a) - before < 1000, f'{mode}: {polls(a) - before} polls for nothing')
-            packet_traffic(veth, a, b)
-            # A netdev that was down leaves its socket an error, which would end each sleep.
-            run('ip', '-n', veth.a, 'link', 'set', 'va', 'down')
-            until(a, lambda text: 'state DOWN' in text)
-            run('ip', '-n', veth.a, 'link', 'set', 'va', 'up')
-            until(a, lambda text: 'state ACTIVE' in text)
-            time.sleep(1)
-            before = polls(a)
-            time.sleep(2)
-            tap.true(polls(a) - before < 1000, f'{mode}: {polls(a) - before} polls after a flap')
-            # No driver keeps it, either: an lcore that sleeps looks about once a second.
-            tap.wait_until(f'{mode}: a poll after a flap', lambda: polls(a) != before)
-        on_veth(mode, 1500, test, 'idle = sleep\n')
+    """Sockets are waited for."""
+    for mode in ('packet', 'xdp', 'udp'):
+        ends_a_sleep(mode, 'sleep')
+
+
+@tap.test
+def who_need_not_sleep_does_in_the_end():
+    for mode in ('packet', 'udp'):
+        ends_a_sleep(mode, 'auto')
+
+
+@tap.test
+def who_would_not_be_woken_does_not_sleep():
+    """net_impair has no descriptor: an lcore with auto goes on looking."""
+    def test(_veth, a, _b):
+        tap.true(a.up(), a.log.read_text())
+        a.admin('link', 'add', 'roce_w0', 'type', 'wire', 'peer', 'roce_w1', 'impair', 'seed=1')
+        time.sleep(0.5)
+        tap.wait_until('polls', lambda: not rests(a), 60)
+        a.admin('link', 'del', 'roce_w0')
+        tap.wait_until('a sleep without it', lambda: rests(a))
+    on_veth('packet', 1500, test, 'idle = auto\n')
 
 
 @tap.test

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "rcd_lcore.h"
+#include "rcd_lcores.h"
 #include "rcd_lport.h"
 #include "rcd_tap.h"
 #include "rcd_thread.h"
@@ -20,6 +21,7 @@
 #define SECOND 1000000000u
 #define WHOLE  (SECOND / 10)
 #define SHORT  (SECOND / 1000)
+#define TRIAL  (SECOND / 500)
 
 static uint32_t packets;
 
@@ -51,7 +53,8 @@ count(void *queue)
 	return packets;
 }
 
-static struct rcd_lcore lcore;
+static struct rcd_lcores lcores;
+static struct rcd_lcore lcore = { .lcores = &lcores };
 static struct rcd_lport lport;
 static struct rcd_txq txq;
 static int fd;
@@ -72,7 +75,7 @@ begin(void)
 	lcore.txqs[0] = &txq;
 	lcore.txq_count = 1;
 	rcd_rx_wait_join(&lcore, &lport);
-	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), lcores.rests ? TRIAL : WHOLE);
 	CU_ASSERT(rcd_rx_wait_arm(&lcore));
 }
 
@@ -131,12 +134,43 @@ interrupts_that_come(void)
 	end();
 }
 
+/* Who need not sleep does so for a moment, until one has come. */
+static void
+interrupts_of_who_need_not_sleep(void)
+{
+	struct epoll_event ours;
+
+	lcores.rests = true;
+	begin();
+	ours = (struct epoll_event){ .events = EPOLLIN, .data.fd = fd };
+	CU_ASSERT_FALSE(rcd_rx_wait_blind(&lcore));
+	sleeps(7, 1, TRIAL);
+	sleeps(100, 1, TRIAL - 1);
+	CU_ASSERT_FALSE(rcd_rx_wait_blind(&lcore));
+	rcd_rx_wait_woken(&lcore, &ours, 1, TRIAL);
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
+	sleeps(100, 1, WHOLE - 1);
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
+	end();
+	begin();
+	sleeps(8, 1, TRIAL);
+	CU_ASSERT(rcd_rx_wait_blind(&lcore));
+	end();
+	/* What is known to wake it is not tried. */
+	lport.rx_waits[0].sure = true;
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), SHORT);
+	txq.blind = false;
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
+	lcores.rests = false;
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(interrupts_that_do_not_come),
 		RCD_TEST(interrupts_that_come),
+		RCD_TEST(interrupts_of_who_need_not_sleep),
 	};
 	struct rcd_thread_place place = rcd_thread_enter(&lcore, 0);
 	int status = rcd_tap_run("rx_wait", tests, sizeof(tests) / sizeof(tests[0]));
