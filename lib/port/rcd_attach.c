@@ -7,9 +7,7 @@
 #include "rcd_attach.h"
 
 #include <errno.h>
-#include <linux/filter.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
@@ -22,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rcd_away.h"
@@ -32,6 +29,7 @@
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
 #include "rcd_log.h"
+#include "rcd_hold.h"
 #include "rcd_memif.h"
 #include "rcd_netlink.h"
 #include "rcd_ports.h"
@@ -122,48 +120,6 @@ rcd_detach_wire_rings(const struct rcd_dev *dev)
 		rcd_ring_free(attach_wire_ring(dev, i, false));
 }
 
-/*
- * Port 4791 is bound, so that the kernel does not answer "port unreachable" to packets that the
- * engine takes too; a filter throws away what the kernel would queue there.
- */
-static int
-attach_hold_port(struct rcd_dev *dev, char *error, size_t error_len)
-{
-	const char *netdev = rcd_dev_conf_netdev(&dev->conf);
-	static const int families[] = { AF_INET, AF_INET6 };
-	struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
-	struct sock_fprog program = { .len = 1, .filter = &drop_all };
-	int on = 1;
-
-	for (int i = 0; i < 2; i++) {
-		struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
-			.sin6_port = htons(RCD_UDP_PORT_ROCE) };
-		struct sockaddr_in v4 = { .sin_family = AF_INET,
-			.sin_port = htons(RCD_UDP_PORT_ROCE) };
-		int fd = socket(families[i], SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-		if (fd < 0)
-			continue; /* this family is not there: nothing to hold */
-		if (i == 1)
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev));
-		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-		if ((i == 0 ? bind(fd, (struct sockaddr *)&v4, sizeof(v4))
-			    : bind(fd, (struct sockaddr *)&v6, sizeof(v6))) != 0) {
-			int err = errno;
-
-			close(fd);
-			if (err == EADDRNOTAVAIL)
-				continue;
-			attach_say(error, error_len, "%s: UDP port 4791 of %s is taken: %s",
-				dev->conf.name, netdev, strerror(err));
-			return -EADDRINUSE;
-		}
-		dev->hold[i] = fd;
-	}
-	return 0;
-}
-
 static int
 attach_probe(struct rcd_dev *dev, const char *driver, const char *args)
 {
@@ -225,10 +181,21 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 
 	/* By UDP, the driver's sockets have the port. */
 	if (err == 0)
-		return rcd_dev_is_udp(dev) ? 0 : attach_hold_port(dev, error, error_len);
+		return rcd_dev_is_udp(dev) ? 0 : rcd_hold_port(dev, error, error_len);
 	attach_say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
 		rcd_dev_conf_netdev(&dev->conf), strerror(-err));
 	return err;
+}
+
+/* A virtual netdev has no driver that could do more for AF_XDP than others do without. */
+static bool
+attach_wants_xdp(const struct rcd_dev *dev)
+{
+	char path[320];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device", dev->conf.target);
+	return dev->conf.mode == RCD_NETDEV_XDP ||
+		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
 }
 
 static int
@@ -242,6 +209,7 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 			err == -EINVAL ? "too few for the engine's lcores" : strerror(-err));
 		return err;
 	}
+	dev->auto_udp = dev->conf.mode == RCD_NETDEV_AUTO && !attach_wants_xdp(dev);
 	dev->ifindex = rcd_netlink_find(dev);
 	if (dev->ifindex == 0) {
 		attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
@@ -304,17 +272,6 @@ attach_start_port(struct rcd_dev *dev, char *error, size_t error_len)
 static void
 attach_close_port(struct rcd_dev *dev);
 
-/* A virtual netdev has no driver that could do more for AF_XDP than AF_PACKET does without. */
-static bool
-attach_wants_xdp(const struct rcd_dev *dev)
-{
-	char path[320];
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device", dev->conf.target);
-	return dev->conf.mode == RCD_NETDEV_XDP ||
-		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
-}
-
 static int
 attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -351,34 +308,74 @@ attach_open_udp(struct rcd_dev *dev, char *error, size_t error_len)
 	return err;
 }
 
+static int
+attach_open_xdp(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err;
+
+	dev->mtu_max = XDP_MTU_MAX;
+	err = rcd_xdp_begin(dev);
+	if (err == 0)
+		err = attach_xdp(dev);
+	if (err == 0)
+		err = attach_start_port(dev, error, error_len);
+	return err == 0 ? rcd_xdp_hold(dev) : err;
+}
+
+/* What a driver left that did not work, which may have had fewer queues and shorter packets. */
+static void
+attach_clear(struct rcd_dev *dev, uint32_t mtu)
+{
+	attach_close_port(dev);
+	dev->mtu = mtu;
+	dev->mtu_max = 0;
+	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
+}
+
+/* UDP sockets, where they were not asked for. The port is theirs meanwhile. */
+static int
+attach_try_udp(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	uint32_t mtu = dev->mtu;
+	int err;
+
+	rcd_hold_release(dev);
+	dev->auto_udp = true;
+	err = attach_open_udp(dev, error, error_len);
+	if (err == 0)
+		return 0;
+	RCD_LOG(NOTICE, "%s: no UDP sockets on %s (%s); using AF_PACKET", dev->conf.name,
+		dev->conf.target, strerror(-err));
+	attach_clear(dev, mtu);
+	dev->auto_udp = false;
+	return err;
+}
+
 /* A port on the netdev by the first driver that works. */
 static int
 attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
+	bool automatic = dev->conf.mode == RCD_NETDEV_AUTO;
 	uint32_t mtu = dev->mtu;
-	int err = -ENOTSUP;
+	int err;
 
-	if (rcd_dev_is_udp(dev))
+	if (dev->conf.mode == RCD_NETDEV_UDP)
 		return attach_open_udp(dev, error, error_len);
 	if (attach_wants_xdp(dev)) {
-		dev->mtu_max = XDP_MTU_MAX;
-		err = rcd_xdp_begin(dev);
-		if (err == 0)
-			err = attach_xdp(dev);
-		if (err == 0)
-			err = attach_start_port(dev, error, error_len);
-		if (err == 0)
-			err = rcd_xdp_hold(dev);
+		err = attach_open_xdp(dev, error, error_len);
 		if (err == 0)
 			return 0;
-		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using AF_PACKET", dev->conf.name,
-			dev->conf.target, strerror(-err));
-		attach_close_port(dev);
-		dev->mtu = mtu;
+		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using %s", dev->conf.name,
+			dev->conf.target, strerror(-err), automatic ? "UDP sockets" : "AF_PACKET");
+		attach_clear(dev, mtu);
 	}
-	dev->mtu_max = 0;
-	/* The other driver may have had fewer. */
-	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
+	if (automatic) {
+		if (attach_try_udp(dev, error, error_len) == 0)
+			return 0;
+		err = rcd_hold_port(dev, error, error_len);
+		if (err != 0)
+			return err;
+	}
 	err = attach_packet(dev);
 	if (err == 0)
 		return attach_start_port(dev, error, error_len);
@@ -593,7 +590,5 @@ rcd_detach(struct rcd_dev *dev)
 	rcd_tuntap_stop(dev);
 	attach_close_port(dev);
 	rcd_tuntap_close(dev);
-	for (int i = 0; i < 2; i++)
-		if (dev->hold[i] >= 0)
-			close(dev->hold[i]);
+	rcd_hold_release(dev);
 }

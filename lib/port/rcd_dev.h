@@ -67,6 +67,7 @@ struct rcd_dev {
 	bool reset_asked;  /**< its port is to be set up anew; atomic, as unplug_asked */
 	uint64_t reset_ns; /**< when that began; 0: it has not, or is over */
 	bool admin_down;   /**< taken down by a command */
+	bool auto_udp;     /**< RCD_NETDEV_AUTO chose the kernel's UDP sockets */
 	bool interrupts;   /**< its port was configured for those of receive queues */
 	bool started;
 	bool shown; /**< to lcores: it has a view */

@@ -39,8 +39,9 @@ enum rcd_attach_type {
 
 /** Which driver reaches a kernel netdev. */
 enum rcd_netdev_mode {
-	RCD_NETDEV_AUTO, /**< AF_XDP on hardware, else AF_PACKET (doc/engine.md has the figures) */
-	RCD_NETDEV_XDP,  /**< net_af_xdp, which takes RoCE alone */
+	/** AF_XDP on hardware, else UDP sockets, else AF_PACKET (doc/engine.md has the figures). */
+	RCD_NETDEV_AUTO,
+	RCD_NETDEV_XDP,    /**< net_af_xdp, which takes RoCE alone */
 	RCD_NETDEV_PACKET, /**< net_af_packet, beside the kernel */
 	RCD_NETDEV_UDP,    /**< net_udp: the kernel sends and receives, by UDP sockets */
 };

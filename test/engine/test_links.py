@@ -231,6 +231,35 @@ def xdp_falls_back():
     on_veth('xdp', 9000, test)
 
 
+def holds_roce_port(space):
+    """A program that has the port for all netdevs, and ends with its input."""
+    program = subprocess.Popen(
+        ['ip', 'netns', 'exec', space, sys.executable, '-c',
+         'import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); '
+         's.bind(("", 4791)); print(flush=True); sys.stdin.read()'],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.stdout.readline()
+    return program
+
+
+@tap.test
+def auto_takes_sockets_of_udp():
+    """On a netdev without hardware, if nobody else has the port."""
+    def test(veth, a, b):
+        packet_traffic(veth, a, b)
+        tap.true('net_udp' in a.admin('-d', 'link'), a.log.read_text())
+        a.admin('link', 'del', 'roce_va')
+        with holds_roce_port(veth.a):
+            try:
+                a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
+                raise RuntimeError('a port of somebody else was taken')
+            except AssertionError as err:
+                tap.true('UDP port 4791 of va is taken' in str(err), str(err))
+        a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
+        packet_traffic(veth, a, b)
+    on_veth('auto', 1500, test)
+
+
 @tap.test
 def links_at_run_time():
     """What takes rights is done when the engine has few, with neighbours and all."""
