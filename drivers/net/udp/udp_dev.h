@@ -52,7 +52,7 @@ udp_count(uint64_t *counter, uint64_t by)
 /** What is expected of a socket. */
 struct udp_guess {
 	uint32_t size;  /**< of the next datagrams, bytes; not 0 */
-	uint32_t firm;  /**< it is a run's: so many longer ones by themselves don't change it */
+	uint32_t firm;  /**< so many datagrams of another size don't change it */
 	uint32_t quiet; /**< looks at it in a row that found nothing */
 };
 

@@ -23,7 +23,7 @@
 /** Of smaller datagrams a run is copied: to name a buffer for each of them costs more. */
 #define SPREAD_MIN 256
 
-/** Datagrams by themselves beside those of runs: the first packet of a message has more headers. */
+/** As many datagrams of another size loosen an expectation as made it firm, this at most. */
 #define FIRM 64
 
 /** A socket that had nothing so many times is looked at less often. */
@@ -243,17 +243,22 @@ udp_rx_accept(struct udp_rxq *rxq, const struct arrival *arrival, int flags, uin
 	return false;
 }
 
+/*
+ * Expected is what most datagrams of late have: the first and the last packet of a message differ
+ * from those between by a header, and those of two messages may make a run.
+ */
 static void
 udp_rx_learn(struct udp_guess *guess, uint32_t len, uint32_t size, uint32_t count)
 {
-	if (count > 1 && len > SHORT_RUN) {
+	if (count > 1 ? len <= SHORT_RUN : size <= guess->size)
+		return;
+	if (size == guess->size) {
+		guess->firm = RTE_MIN(guess->firm + count, (uint32_t)FIRM);
+	} else if (guess->firm >= count) {
+		guess->firm -= count;
+	} else {
 		guess->size = size;
-		guess->firm = FIRM;
-	} else if (count == 1 && size > guess->size) {
-		if (guess->firm == 0)
-			guess->size = size;
-		else
-			guess->firm--;
+		guess->firm = count;
 	}
 }
 
