@@ -35,6 +35,12 @@
 #define RCD_REQ_WINDOW 512
 
 /**
+ * No further READ begins when more would be outstanding: its answers, behind a hole that a network
+ * made, can all be kept. Of those that can't each READ is asked for again, one in a round trip.
+ */
+#define RCD_READ_WINDOW RCD_REORDER_WINDOW
+
+/**
  * Most send work requests begun and not complete. The window above bounds those with packets; this
  * bounds local operations between them as well, and so what one acknowledge can complete.
  */

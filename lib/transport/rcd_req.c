@@ -188,15 +188,17 @@ req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+	uint32_t packets = rcd_packets(qp, slot->len);
 
 	if (hot->type != RCD_QP_RC)
 		return false;
 	if ((slot->wr.flags & RCD_SEND_FENCE) && hot->reads_out > 0)
 		return true;
-	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) &&
-		hot->reads_out >= qp->attr.max_rd_atomic)
+	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) && hot->reads_out > 0 &&
+		(hot->reads_out >= qp->attr.max_rd_atomic ||
+			outstanding + packets > RCD_READ_WINDOW))
 		return true;
-	return outstanding > 0 && outstanding + rcd_packets(qp, slot->len) > PSN_SPAN_MAX;
+	return outstanding > 0 && outstanding + packets > PSN_SPAN_MAX;
 }
 
 /*

@@ -48,12 +48,42 @@ behind_a_big_read(void)
 	end();
 }
 
+/* Answers to READs that come behind a hole can be kept: no more are asked for. */
+static void
+reads_ahead(void)
+{
+	static const struct {
+		uint32_t len, begun;
+	} rows[] = { { 16 << 10, RCD_REORDER_WINDOW / 16 }, { 96 << 10, RCD_REORDER_WINDOW / 96 },
+		{ 1 << 20, 1 }, { 8, 60 } };
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+	struct rcd_tx_pkt pkt;
+
+	init.max_rd_atomic = 60;
+	for (size_t row = 0; row < RCD_ARRAY_COUNT(rows); row++) {
+		uint32_t begun = 0;
+
+		memset(&p.sim, 0, sizeof(p.sim));
+		attr = sim_attr(&p.sim);
+		attr.max_rd_atomic = attr.max_dest_rd_atomic = 60;
+		begin(&init, &attr);
+		for (uint32_t i = 0; i < 64; i++)
+			post(p.a, RCD_WR_RDMA_READ, 0, rows[row].len, 0);
+		for (; rcd_qp_tx_next(p.a->qp, 1, &pkt); begun++)
+			CU_ASSERT_EQUAL(pkt.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_REQUEST);
+		CU_ASSERT_EQUAL(begun, rows[row].begun);
+		end();
+	}
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "S8 what comes from too far ahead is dropped and counted", far_ahead },
 		RCD_TEST(behind_a_big_read),
+		RCD_TEST(reads_ahead),
 	};
 
 	return rcd_tap_run("qp_loss", tests, RCD_ARRAY_COUNT(tests));
