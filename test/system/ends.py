@@ -3,7 +3,7 @@
 client on the other. A test's first two arguments are rocaded and the drop-in libibverbs; a third
 one, veth, asks for two engines in network namespaces of their own, joined by a veth pair with jumbo
 frames, in place of one engine with the embedded wire; udp, for the same by the kernel's sockets, of
-an ordinary user without any capability."""
+an ordinary user without any capability; udp-lcores, for that with two lcores in each engine."""
 import concurrent.futures
 import contextlib
 import itertools
@@ -70,8 +70,9 @@ class Ends(list):
             raise tap.Skip('no engines')
 
 
-VETH = sys.argv[3:4] in (['veth'], ['udp'])
-UDP = sys.argv[3:4] == ['udp']
+UDP = sys.argv[3:4] in (['udp'], ['udp-lcores'])
+VETH = UDP or sys.argv[3:4] == ['veth']
+LCORES = ['--lcores', '0@(0-1),1@0,2@1'] if sys.argv[3:4] == ['udp-lcores'] else []
 NOBODY = 65534
 ADDRESS4 = '192.168.1.{}' if VETH else '10.77.0.{}'
 ADDRESS6 = 'fd01::{}' if VETH else 'fd77::{}'
@@ -333,8 +334,8 @@ def veth_ends(stack, more):
                           f'type = {"udp" if UDP else "netdev"}\nnetdev = {dev}\n{more}')
         env = {**ENV, 'ROCADE_SOCKET': socket}
         command = ['ip', 'netns', 'exec', space, *(AS_NOBODY if UDP else []), ROCADED,
-                   '--file-prefix', space, '--no-huge', '-m', '256', '--no-telemetry', '--',
-                   '--config', str(config),
+                   '--file-prefix', space, '--no-huge', '-m', '256', '--no-telemetry', *LCORES,
+                   '--', '--config', str(config),
                    *(['-o', 'seccomp=kill'] if UDP else confine.OPTIONS)]
         bare = {key: val for key, val in ENV.items() if key != 'LD_LIBRARY_PATH'}
         engine = subprocess.Popen(command, env=bare, stdout=subprocess.DEVNULL,

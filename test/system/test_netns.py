@@ -103,7 +103,7 @@ class Place:
         options += [] if self.who else [f'-ouser={USER}', '-osocket_mode=0666']
         try:
             self.rocade('up', '--no-kernel-addresses', *options, *eal,
-                        *(['-l', self.lcores] if self.lcores else []))
+                        *(['--lcores', self.lcores] if self.lcores else []))
             self.pid = json.loads(self.rocade('-j', 'engine'))['pid']
             leash.leash(self.pid)
         except BaseException:
@@ -216,7 +216,7 @@ def equal_addresses_without_a_right():
 
 @tap.test
 def several_lcores():
-    with Place(lcores='0,1') as place:
+    with Place(lcores='0@(0-1),1@0,2@1') as place:
         place.add('a', 'a2')
         server = place.begin(*place.program('a2', 'ibv_rc_pingpong', '-g', '1'))
         tap.wait_until('pingpong in a', lambda: not place.begin(
