@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What sleep costs and saves on ports that a file descriptor wakes: processor time of an engine
-with nothing to do, and how long who comes then waits, with idle = poll and idle = sleep.
+with nothing to do, and how long who comes then waits, with idle = poll, sleep and auto.
 
     A  [engine]==[va] ----- [vb]==[kernel, or an engine that sleeps]  B
 
 Of a port the engine answers ping itself: round trips, 20 ms apart. On a netdev the kernel does
-that: the time of a SEND then (bench_wake) from the engine in B, 5 ms apart. The engine that is
+that: the time of a SEND then (bench_wake) from the engine in B, --pause apart. The engine that is
 measured has the last core; the other one and who waits have the first. In rounds, each way in turn;
 medians are printed.
 
-    sleep.py BUILD [--rounds N] [--keep FILE]
+    sleep.py BUILD [--rounds N] [--pause MS] [--ways WORD] [--keep FILE]
 
 Needs root. Records, never gates.
 """
@@ -32,6 +32,7 @@ WAYS = {
     'port, AF_PACKET': ('port', '', 'net_af_packet'),
     'netdev, AF_PACKET': ('netdev', 'packet', 'net_af_packet'),
     'netdev, AF_XDP': ('netdev', 'xdp', 'net_af_xdp'),
+    'netdev, UDP sockets': ('netdev', 'udp', 'net_udp'),
 }
 
 
@@ -57,10 +58,12 @@ def one(args, kind, mode, driver, idle):
             found['ping_us'] = veth.ping_us(veth.b, OWN, 100, 0.02)
         else:
             peer = Engine(veth, stack, args.build, folder, veth.b, '-o', 'idle=sleep', at=0)
-            peer.admin('link', 'add', 'r0', 'type', 'netdev', 'vb', 'mode', 'packet')
+            peer.admin('link', 'add', 'r0', 'type', 'netdev', 'vb', 'mode',
+                       'udp' if mode == 'udp' else 'packet')
             found['send_us'] = float(sh(
                 'taskset', '-c', CPUS[0], args.build / 'test/perf/bench_wake', peer.socket, 'r0',
-                engine.socket, 'r0', 300, 5000).split()[0])
+                engine.socket, 'r0', max(10, 1500 // args.pause),
+                args.pause * 1000).split()[0])
         return found
 
 
@@ -69,13 +72,17 @@ def main():
     parser.add_argument('build', type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--seconds', type=int, default=5, help='without work')
+    parser.add_argument('--pause', type=int, default=5, help='between messages, ms')
+    parser.add_argument('--ways', default='', help='those that have it in their name')
     parser.add_argument('--keep', help='figures of earlier runs, which these are added to')
     args = parser.parse_args()
     figures = []
     for _ in range(args.rounds):
         which = f'{time.time():.6f}'
         for name, about in WAYS.items():
-            for idle in ('poll', 'sleep'):
+            if args.ways not in name:
+                continue
+            for idle in ('poll', 'sleep', 'auto'):
                 way = f'{name}, idle = {idle}'
                 try:
                     figures.append({'way': way, 'round': which, 'others': busy_cores(),
