@@ -211,12 +211,18 @@ def lines(name, rows):
             for line in table]
 
 
+def idle_policy(about):
+    """With what auto has come to, where that was asked for."""
+    first = about.get('idle_first', about['idle'])
+    return about['idle'] if first == about['idle'] else f'{about["idle"]} ({first}, then sleep)'
+
+
 def summary(sample, tables):
     """One line on the whole."""
     about = sample.engine
     up = about['uptime_ns'] // 10**9
     drops = sum(row['drops'] for row in tables['links'])
     return (f'rocaded {about["version"]}, process {about["pid"]}, up '
-            f'{up // 3600}:{up // 60 % 60:02}:{up % 60:02}, idle policy {about["idle"]}, '
+            f'{up // 3600}:{up // 60 % 60:02}:{up % 60:02}, idle policy {idle_policy(about)}, '
             f'{len(tables["clients"])} clients, {len(tables["queue pairs"])} queue pairs, '
             f'{scaled(drops)} drops/s')

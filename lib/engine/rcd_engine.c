@@ -194,10 +194,10 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		return err;
 	}
 	engine->yield = engine_cores_scarce(engine);
-	engine->lcores.rests = engine->conf.idle == RCD_IDLE_AUTO;
-	if (engine->lcores.rests)
-		engine->conf.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
 	engine->lcores.idle = engine->conf.idle;
+	engine->lcores.sleeps_late = engine->conf.idle == RCD_IDLE_AUTO;
+	if (engine->lcores.sleeps_late)
+		engine->lcores.idle = engine->yield ? RCD_IDLE_YIELD : RCD_IDLE_POLL;
 	engine_watch(engine, engine->lcores.note_fd, RCD_SOURCE_NOTES);
 	err = rcd_ports_begin(&engine->ports);
 	if (err != 0) {

@@ -286,7 +286,7 @@ rcd_show_engine(const struct rcd_show *show)
 		show_text(show, "runtime_dir", rcd_show_eal_dir());
 		show_text(show, "idle", idle[engine->conf.idle]);
 		show_text(show, "netns", engine->conf.netns_exclusive ? "exclusive" : "shared");
-		show->ops->flag(show->out, "sleeps", rcd_lcores_sleep(&engine->lcores));
+		show_text(show, "idle_first", idle[engine->lcores.idle]);
 	}
 	show_number(show, "clients", engine->conns.count);
 	show_number(show, "queue_pairs", engine->qpns.used);

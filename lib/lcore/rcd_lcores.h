@@ -41,7 +41,7 @@ struct rcd_lcore_ops {
 struct rcd_lcores {
 	uint32_t count;
 	enum rcd_idle idle; /**< not RCD_IDLE_AUTO */
-	bool rests; /**< sleep in the end, where all ports are sure to wake: RCD_IDLE_AUTO */
+	bool sleeps_late; /**< sleep in the end, where all ports are sure to wake: RCD_IDLE_AUTO */
 	const struct rcd_lcore_ops *ops;
 	void *arg;              /**< of those */
 	struct rte_ring *notes; /**< struct rcd_note; from any of them, to the control thread */
@@ -56,7 +56,7 @@ struct rcd_lcores {
 static inline bool
 rcd_lcores_sleep(const struct rcd_lcores *lcores)
 {
-	return lcores->idle == RCD_IDLE_SLEEP || lcores->rests;
+	return lcores->idle == RCD_IDLE_SLEEP || lcores->sleeps_late;
 }
 
 /** None are there yet. Before rcd_lcores_init() may fail, so that rcd_lcores_fini() may follow. */

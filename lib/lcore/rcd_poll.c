@@ -210,7 +210,7 @@ poll_sleep_after(const struct rcd_lcores *lcores)
 {
 	if (lcores->idle == RCD_IDLE_SLEEP)
 		return SPIN_NS;
-	return lcores->rests ? REST_NS : UINT64_MAX;
+	return lcores->sleeps_late ? REST_NS : UINT64_MAX;
 }
 
 /* Sleep until a doorbell, a command, a timer, a packet, or the time to look at the ports again. */
@@ -225,7 +225,7 @@ poll_nap(struct rcd_lcore *lcore)
 	int count;
 
 	/* Who need not sleep keeps no packet waiting for it. */
-	if (lcore->lcores->rests && rcd_rx_wait_blind(lcore))
+	if (lcore->lcores->sleeps_late && nap_ns <= RCD_RX_WAIT_BLIND_NS)
 		return;
 	/* Nobody rings for what a budget left for the next poll. */
 	if (next_ns <= now_ns || poll_carries_over(lcore))

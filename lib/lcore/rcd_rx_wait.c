@@ -18,9 +18,10 @@
 #define LONG_NS      1000000000 /**< whoever gives us work ends the sleep */
 #define INTERRUPT_NS 100000000  /**< drivers differ in what came before one was asked for */
 #define TRIAL_NS     2000000    /**< an interrupt that none was seen of, for who need not sleep */
-#define BLIND_NS     1000000    /**< a port can't wake us */
 #define ERRORS_MAX   1000       /**< of a descriptor */
 #define MISSED_MAX   8          /**< a NIC may hold one back for some of a sleep, by chance */
+
+_Static_assert(TRIAL_NS > RCD_RX_WAIT_BLIND_NS, "who need not sleep tries");
 
 /*
  * The queues of a port that packets come to this lcore by: its own, and the one of what is no RoCE.
@@ -94,11 +95,12 @@ rx_wait_longest_queue(
 	case RCD_RX_WAIT_READABLE:
 		return LONG_NS;
 	case RCD_RX_WAIT_INTERRUPT:
-		return lcore->lcores->rests && !wait->sure && !txq->seen ? TRIAL_NS : INTERRUPT_NS;
+		return lcore->lcores->sleeps_late && !wait->sure && !txq->seen ? TRIAL_NS
+									       : INTERRUPT_NS;
 	case RCD_RX_WAIT_NONE:
 		break;
 	}
-	return BLIND_NS;
+	return RCD_RX_WAIT_BLIND_NS;
 }
 
 static uint64_t
@@ -111,9 +113,9 @@ rx_wait_longest(const struct rcd_lcore *lcore, const struct rcd_txq *txq)
 
 	/* Nobody tells when a port takes what it did not take. */
 	if (txq->count > 0 || txq->blind || lport->impaired)
-		return BLIND_NS;
+		return RCD_RX_WAIT_BLIND_NS;
 	if (lport->wire)
-		return lcore->lcores->count > 1 ? BLIND_NS : LONG_NS;
+		return lcore->lcores->count > 1 ? RCD_RX_WAIT_BLIND_NS : LONG_NS;
 	for (uint32_t i = 0; i < count; i++)
 		longest = RTE_MIN(
 			longest, rx_wait_longest_queue(lcore, txq, &lport->rx_waits[queues[i]]));
@@ -175,12 +177,15 @@ rx_wait_missed(const struct rcd_lcore *lcore, const struct rcd_lport *lport)
  * again and again, waits for no more of them.
  */
 static void
-rx_wait_doubt(struct rcd_lcore *lcore)
+rx_wait_doubt(struct rcd_lcore *lcore, uint64_t nap_ns)
 {
 	for (uint32_t i = 0; i < lcore->txq_count; i++) {
 		struct rcd_txq *txq = lcore->txqs[i];
+		uint64_t longest = RTE_MIN(rx_wait_longest(lcore, txq), (uint64_t)INTERRUPT_NS);
 
-		if (!txq->blind && rx_wait_missed(lcore, txq->lport))
+		/* Not by a sleep that something else had made shorter. */
+		if (longest > RCD_RX_WAIT_BLIND_NS && nap_ns >= longest &&
+			rx_wait_missed(lcore, txq->lport))
 			txq->blind = ++txq->missed == MISSED_MAX;
 	}
 }
@@ -208,9 +213,8 @@ rcd_rx_wait_woken(
 		else
 			rx_wait_trust(lcore, events[i].data.fd);
 	}
-	/* Not one that something else had made shorter. */
-	if (count == 0 && nap_ns >= RTE_MIN(rcd_rx_wait_longest(lcore), (uint64_t)INTERRUPT_NS))
-		rx_wait_doubt(lcore);
+	if (count == 0)
+		rx_wait_doubt(lcore, nap_ns);
 }
 
 uint64_t
@@ -222,13 +226,6 @@ rcd_rx_wait_longest(const struct rcd_lcore *lcore)
 	for (uint32_t i = 0; i < lcore->txq_count; i++)
 		longest = RTE_MIN(longest, rx_wait_longest(lcore, lcore->txqs[i]));
 	return longest;
-}
-
-bool
-rcd_rx_wait_blind(const struct rcd_lcore *lcore)
-{
-	RCD_ON_LCORE(lcore);
-	return rcd_rx_wait_longest(lcore) <= BLIND_NS;
 }
 
 /* @return false: there are packets in it already */

@@ -17,6 +17,9 @@ struct epoll_event;
 struct rcd_lcore;
 struct rcd_lport;
 
+/** The longest sleep where one of the ports can't end it, ns; others are longer. */
+#define RCD_RX_WAIT_BLIND_NS 1000000
+
 /** How one learns of packets in a queue. */
 enum rcd_rx_wait_kind {
 	RCD_RX_WAIT_NONE,      /**< not at all: it looks again before long */
@@ -42,10 +45,6 @@ rcd_rx_wait_leave(const struct rcd_lcore *lcore, const struct rcd_lport *lport);
 /** How long to sleep at most, if nothing else ends it. @return ns */
 uint64_t
 rcd_rx_wait_longest(const struct rcd_lcore *lcore);
-
-/** Whether one of its ports can't end a sleep, which has to be short then. */
-bool
-rcd_rx_wait_blind(const struct rcd_lcore *lcore);
 
 /** Before a sleep: have packets end it. @return false: there are some already */
 bool

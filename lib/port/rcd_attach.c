@@ -179,23 +179,10 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
 	int err = rcd_netlink_sync(dev);
 
-	/* By UDP, the driver's sockets have the port. */
-	if (err == 0)
-		return rcd_dev_is_udp(dev) ? 0 : rcd_hold_port(dev, error, error_len);
-	attach_say(error, error_len, "%s: the kernel does not tell of %s: %s", dev->conf.name,
-		rcd_dev_conf_netdev(&dev->conf), strerror(-err));
+	if (err != 0)
+		attach_say(error, error_len, "%s: the kernel does not tell of %s: %s",
+			dev->conf.name, rcd_dev_conf_netdev(&dev->conf), strerror(-err));
 	return err;
-}
-
-/* A virtual netdev has no driver that could do more for AF_XDP than others do without. */
-static bool
-attach_wants_xdp(const struct rcd_dev *dev)
-{
-	char path[320];
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device", dev->conf.target);
-	return dev->conf.mode == RCD_NETDEV_XDP ||
-		(dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0);
 }
 
 static int
@@ -209,15 +196,14 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 			err == -EINVAL ? "too few for the engine's lcores" : strerror(-err));
 		return err;
 	}
-	dev->auto_udp = dev->conf.mode == RCD_NETDEV_AUTO && !attach_wants_xdp(dev);
+	dev->mode = RCD_NETDEV_AUTO;
 	dev->ifindex = rcd_netlink_find(dev);
-	if (dev->ifindex == 0) {
-		attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
-			dev->conf.target,
-			rcd_dev_is_udp(dev) ? ", and none with this address" : "");
-		return -ENODEV;
-	}
-	return attach_follow_netdev(dev, error, error_len);
+	if (dev->ifindex != 0)
+		return attach_follow_netdev(dev, error, error_len);
+	attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
+		dev->conf.target,
+		rcd_dev_conf_by_address(&dev->conf) ? ", and none with this address" : "");
+	return -ENODEV;
 }
 
 /* Give the kernel its netdev on a port that is started. */
@@ -229,7 +215,9 @@ attach_kernel(struct rcd_dev *dev, char *error, size_t error_len)
 	/* What the kernel told of the netdev until now, such as its first MAC, is past. */
 	if (err == 0)
 		rcd_netlink_ready(dev->ports->netlink);
-	return err == 0 ? attach_follow_netdev(dev, error, error_len) : err;
+	if (err == 0)
+		err = attach_follow_netdev(dev, error, error_len);
+	return err == 0 ? rcd_hold_port(dev, error, error_len) : err;
 }
 
 /* Put net_impair before the port. */
@@ -322,65 +310,91 @@ attach_open_xdp(struct rcd_dev *dev, char *error, size_t error_len)
 	return err == 0 ? rcd_xdp_hold(dev) : err;
 }
 
-/* What a driver left that did not work, which may have had fewer queues and shorter packets. */
+static int
+attach_open_packet(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	int err = attach_packet(dev);
+
+	return err == 0 ? attach_start_port(dev, error, error_len) : err;
+}
+
+/* Ways to reach a netdev, the one that is tried first before others. */
+static const struct netdev_way {
+	enum rcd_netdev_mode mode;
+	const char *name;
+	int (*open)(struct rcd_dev *dev, char *error, size_t error_len);
+} netdev_ways[] = {
+	{ RCD_NETDEV_XDP, "AF_XDP", attach_open_xdp },
+	{ RCD_NETDEV_UDP, "UDP sockets", attach_open_udp },
+	{ RCD_NETDEV_PACKET, "AF_PACKET", attach_open_packet },
+};
+
+/* A virtual netdev has no driver that could do more for AF_XDP than others do without. */
+static bool
+attach_may_go(const struct rcd_dev *dev, enum rcd_netdev_mode mode)
+{
+	char path[320];
+
+	if (mode == dev->conf.mode)
+		return true;
+	if (mode != RCD_NETDEV_XDP)
+		return dev->conf.mode == RCD_NETDEV_AUTO ||
+			(dev->conf.mode == RCD_NETDEV_XDP && mode == RCD_NETDEV_PACKET);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device", dev->conf.target);
+	return dev->conf.mode == RCD_NETDEV_AUTO && access(path, F_OK) == 0;
+}
+
+/* By UDP, the driver's sockets have the port. */
+static int
+attach_go(struct rcd_dev *dev, const struct netdev_way *way, char *error, size_t error_len)
+{
+	int err = 0;
+
+	dev->mode = way->mode;
+	error[0] = '\0';
+	if (way->mode != RCD_NETDEV_UDP)
+		err = rcd_hold_port(dev, error, error_len);
+	if (err == 0)
+		err = way->open(dev, error, error_len);
+	if (err != 0 && error[0] == '\0')
+		attach_say(error, error_len, "%s: %s on %s: %s", dev->conf.name, way->name,
+			dev->conf.target, strerror(-err));
+	return err;
+}
+
+/* What did not work leaves nothing, and may have had fewer queues and shorter packets. */
 static void
 attach_clear(struct rcd_dev *dev, uint32_t mtu)
 {
 	attach_close_port(dev);
+	rcd_hold_release(dev);
 	dev->mtu = mtu;
 	dev->mtu_max = 0;
 	dev->lport.queues = (uint16_t)dev->ports->conf.lcores->count;
-}
-
-/* UDP sockets, where they were not asked for. The port is theirs meanwhile. */
-static int
-attach_try_udp(struct rcd_dev *dev, char *error, size_t error_len)
-{
-	uint32_t mtu = dev->mtu;
-	int err;
-
-	rcd_hold_release(dev);
-	dev->auto_udp = true;
-	err = attach_open_udp(dev, error, error_len);
-	if (err == 0)
-		return 0;
-	RCD_LOG(NOTICE, "%s: no UDP sockets on %s (%s); using AF_PACKET", dev->conf.name,
-		dev->conf.target, strerror(-err));
-	attach_clear(dev, mtu);
-	dev->auto_udp = false;
-	return err;
 }
 
 /* A port on the netdev by the first driver that works. */
 static int
 attach_open_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	bool automatic = dev->conf.mode == RCD_NETDEV_AUTO;
+	const struct netdev_way *tried = NULL;
 	uint32_t mtu = dev->mtu;
-	int err;
+	int err = -EINVAL;
 
-	if (dev->conf.mode == RCD_NETDEV_UDP)
-		return attach_open_udp(dev, error, error_len);
-	if (attach_wants_xdp(dev)) {
-		err = attach_open_xdp(dev, error, error_len);
+	for (const struct netdev_way *way = netdev_ways; way < netdev_ways + RTE_DIM(netdev_ways);
+		way++) {
+		if (!attach_may_go(dev, way->mode))
+			continue;
+		if (tried != NULL) {
+			RCD_LOG(NOTICE, "%s: no %s on %s (%s); trying %s", dev->conf.name,
+				tried->name, dev->conf.target, error, way->name);
+			attach_clear(dev, mtu);
+		}
+		err = attach_go(dev, way, error, error_len);
 		if (err == 0)
 			return 0;
-		RCD_LOG(NOTICE, "%s: no AF_XDP on %s (%s); using %s", dev->conf.name,
-			dev->conf.target, strerror(-err), automatic ? "UDP sockets" : "AF_PACKET");
-		attach_clear(dev, mtu);
+		tried = way;
 	}
-	if (automatic) {
-		if (attach_try_udp(dev, error, error_len) == 0)
-			return 0;
-		err = rcd_hold_port(dev, error, error_len);
-		if (err != 0)
-			return err;
-	}
-	err = attach_packet(dev);
-	if (err == 0)
-		return attach_start_port(dev, error, error_len);
-	attach_say(error, error_len, "%s: no driver takes %s: %s", dev->conf.name, dev->conf.target,
-		strerror(-err));
 	return err;
 }
 
@@ -440,51 +454,6 @@ attach_port(struct rcd_dev *dev, char *error, size_t error_len)
 	return err != 0 ? err : -ENODEV;
 }
 
-/* Two ends of a wire need different addresses, the same ones at each start. */
-static void
-attach_make_mac(struct rcd_dev *dev)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-
-	for (const char *at = dev->conf.name; *at != '\0'; at++)
-		hash = (hash ^ (uint8_t)*at) * 16777619u;
-	dev->mac[0] = 0x02;
-	dev->mac[1] = 0x52;
-	memcpy(dev->mac + 2, &hash, 4);
-}
-
-/* Its own, or the one that it is to have. A port that knows none takes any. */
-static int
-attach_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
-{
-	static const uint8_t none[RCD_MAC_LEN];
-	struct rte_ether_addr own = { .addr_bytes = { 0 } }, wanted;
-	int err;
-
-	memcpy(wanted.addr_bytes, dev->conf.mac, RCD_MAC_LEN);
-	if (dev->conf.attach == RCD_ATTACH_PORT &&
-		rte_eth_macaddr_get(dev->lport.port_id, &own) == 0)
-		memcpy(dev->mac, own.addr_bytes, RCD_MAC_LEN);
-	/* Of rings: those of a wire, and those that a program feeds. */
-	if (dev->conf.attach != RCD_ATTACH_NETDEV && rte_is_zero_ether_addr(&own))
-		attach_make_mac(dev);
-	/* Tunnels, which sockets reach: the port is to know which. */
-	if (rcd_dev_is_udp(dev) && memcmp(dev->mac, none, RCD_MAC_LEN) == 0) {
-		attach_make_mac(dev);
-		memcpy(wanted.addr_bytes, dev->mac, RCD_MAC_LEN);
-	}
-	if (rte_is_zero_ether_addr(&wanted))
-		return 0;
-	err = dev->lport.wire ? 0 : rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &wanted);
-	if (err != 0 && !(err == -ENOTSUP && rte_is_zero_ether_addr(&own))) {
-		attach_say(error, error_len, "%s: mac: the driver refuses: %s", dev->conf.name,
-			strerror(-err));
-		return err;
-	}
-	memcpy(dev->mac, wanted.addr_bytes, RCD_MAC_LEN);
-	return 0;
-}
-
 int
 rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 {
@@ -522,7 +491,7 @@ rcd_attach(struct rcd_dev *dev, char *error, size_t error_len)
 		return err;
 	rcd_dev_wait_set(dev, &sockets);
 	rcd_unplug_watch(dev);
-	err = attach_take_mac(dev, error, error_len);
+	err = rcd_ethdev_take_mac(dev, error, error_len);
 	if (err != 0)
 		return err;
 	return dev->conf.kernel[0] != '\0' ? attach_kernel(dev, error, error_len) : 0;

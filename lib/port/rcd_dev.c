@@ -56,8 +56,7 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
 bool
 rcd_dev_is_udp(const struct rcd_dev *dev)
 {
-	return dev->conf.attach == RCD_ATTACH_NETDEV &&
-		(dev->conf.mode == RCD_NETDEV_UDP || dev->auto_udp);
+	return dev->mode == RCD_NETDEV_UDP;
 }
 
 struct rcd_hop_key

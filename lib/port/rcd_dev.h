@@ -47,7 +47,9 @@ struct rcd_dev {
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
 	struct rcd_away *away;     /**< of one in another network namespace; NULL: it is in ours */
 	uint32_t ifindex;          /**< of the netdev, in its namespace; 0: none */
-	struct rcd_groups groups;  /**< that its port hears */
+	enum rcd_netdev_mode
+		mode; /**< by which it is reached, or tried; RCD_NETDEV_AUTO: none yet */
+	struct rcd_groups groups; /**< that its port hears */
 	struct rcd_vlans vlans;
 	struct rcd_steer steer; /**< which of the port's queues gets what */
 	/** Sockets that hold port 4791; by UDP, those that are in groups. -1: none */
@@ -67,7 +69,6 @@ struct rcd_dev {
 	bool reset_asked;  /**< its port is to be set up anew; atomic, as unplug_asked */
 	uint64_t reset_ns; /**< when that began; 0: it has not, or is over */
 	bool admin_down;   /**< taken down by a command */
-	bool auto_udp;     /**< RCD_NETDEV_AUTO chose the kernel's UDP sockets */
 	bool interrupts;   /**< its port was configured for those of receive queues */
 	bool started;
 	bool shown; /**< to lcores: it has a view */

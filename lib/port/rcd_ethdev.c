@@ -340,6 +340,51 @@ rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu)
 	return started != 0 ? started : err;
 }
 
+/* Two ends of a wire need different addresses, the same ones at each start. */
+static void
+ethdev_make_mac(struct rcd_dev *dev)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (const char *at = dev->conf.name; *at != '\0'; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619u;
+	dev->mac[0] = 0x02;
+	dev->mac[1] = 0x52;
+	memcpy(dev->mac + 2, &hash, 4);
+}
+
+int
+rcd_ethdev_take_mac(struct rcd_dev *dev, char *error, size_t error_len)
+{
+	static const uint8_t none[RCD_MAC_LEN];
+	struct rte_ether_addr own = { .addr_bytes = { 0 } }, wanted;
+	int err;
+
+	RCD_ON_CONTROL();
+	memcpy(wanted.addr_bytes, dev->conf.mac, RCD_MAC_LEN);
+	if (dev->conf.attach == RCD_ATTACH_PORT &&
+		rte_eth_macaddr_get(dev->lport.port_id, &own) == 0)
+		memcpy(dev->mac, own.addr_bytes, RCD_MAC_LEN);
+	/* Of rings: those of a wire, and those that a program feeds. */
+	if (dev->conf.attach != RCD_ATTACH_NETDEV && rte_is_zero_ether_addr(&own))
+		ethdev_make_mac(dev);
+	/* Tunnels, which sockets reach: the port is to know which. */
+	if (rcd_dev_is_udp(dev) && memcmp(dev->mac, none, RCD_MAC_LEN) == 0) {
+		ethdev_make_mac(dev);
+		memcpy(wanted.addr_bytes, dev->mac, RCD_MAC_LEN);
+	}
+	if (rte_is_zero_ether_addr(&wanted))
+		return 0;
+	err = dev->lport.wire ? 0 : rte_eth_dev_default_mac_addr_set(dev->lport.port_id, &wanted);
+	if (err != 0 && !(err == -ENOTSUP && rte_is_zero_ether_addr(&own))) {
+		snprintf(error, error_len, "%s: mac: the driver refuses: %s", dev->conf.name,
+			strerror(-err));
+		return err;
+	}
+	memcpy(dev->mac, wanted.addr_bytes, RCD_MAC_LEN);
+	return 0;
+}
+
 void
 rcd_ethdev_follow_mac(const struct rcd_dev *dev, const uint8_t *mac)
 {

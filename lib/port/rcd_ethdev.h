@@ -45,6 +45,16 @@ rcd_ethdev_start(struct rcd_dev *dev, char *error, size_t error_len);
 int
 rcd_ethdev_change_mtu(struct rcd_dev *dev, uint16_t mtu);
 
+/**
+ * The MAC of a device whose port is started: the one that it is to have, that of its port, or one
+ * that is made of its name where the port knows none.
+ *
+ * @param error  of error_len bytes: a sentence, if it fails
+ * @return 0, or what the driver said: -errno
+ */
+int
+rcd_ethdev_take_mac(struct rcd_dev *dev, char *error, size_t error_len);
+
 /** Another MAC of a netdev: give it to the port of a started device, which is to have the same. */
 void
 rcd_ethdev_follow_mac(const struct rcd_dev *dev, const uint8_t *mac);

@@ -33,8 +33,8 @@ void
 rcd_netlink_close(struct rcd_netlink *netlink);
 
 /**
- * The netdev that a device is to be on. By UDP (rcd_dev_is_udp()), its configuration may say an
- * address instead: then it says the netdev that has it from now on.
+ * The netdev that a device is to be on. Its configuration may say an address instead, where
+ * rcd_dev_conf_by_address(): then it says the netdev that has it from now on.
  *
  * @return its number; 0: there is none
  */

@@ -35,10 +35,12 @@
 #define RCD_REQ_WINDOW 512
 
 /**
- * No further READ begins when more would be outstanding: its answers, behind a hole that a network
- * made, can all be kept. Of those that can't each READ is asked for again, one in a round trip.
+ * No further READ begins when more packets would be outstanding, requests of other kinds among
+ * them: answers behind a hole that a network made can all be kept. Of those that can't each READ is
+ * asked for again, one in a round trip. A larger READ counts as half of it, so that the next one is
+ * asked for before it ends.
  */
-#define RCD_READ_WINDOW RCD_REORDER_WINDOW
+#define RCD_READ_WINDOW_PKTS RCD_REORDER_WINDOW
 
 /**
  * Most send work requests begun and not complete. The window above bounds those with packets; this

@@ -189,6 +189,7 @@ req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	const struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
 	uint32_t packets = rcd_packets(qp, slot->len);
+	uint32_t counted = packets < RCD_READ_WINDOW_PKTS / 2 ? packets : RCD_READ_WINDOW_PKTS / 2;
 
 	if (hot->type != RCD_QP_RC)
 		return false;
@@ -196,7 +197,7 @@ req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 		return true;
 	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) && hot->reads_out > 0 &&
 		(hot->reads_out >= qp->attr.max_rd_atomic ||
-			outstanding + packets > RCD_READ_WINDOW))
+			outstanding + counted > RCD_READ_WINDOW_PKTS))
 		return true;
 	return outstanding > 0 && outstanding + packets > PSN_SPAN_MAX;
 }

@@ -331,7 +331,8 @@ def veth_ends(stack, more):
         socket = f'{FOLDER}/run/{space}.sock'
         config = pathlib.Path(FOLDER) / f'{space}.conf'
         config.write_text(f'[engine]\nsocket = {socket}\n[device rxe_{dev}]\n'
-                          f'type = {"udp" if UDP else "netdev"}\nnetdev = {dev}\n{more}')
+                          f'type = netdev\nmode = {"udp" if UDP else "packet"}\n'
+                          f'netdev = {dev}\n{more}')
         env = {**ENV, 'ROCADE_SOCKET': socket}
         command = ['ip', 'netns', 'exec', space, *(AS_NOBODY if UDP else []), ROCADED,
                    '--file-prefix', space, '--no-huge', '-m', '256', '--no-telemetry', *LCORES,

@@ -167,12 +167,12 @@ by_udp(void)
 	driver = (struct driver){ .room = 64 };
 	dev = (struct rcd_dev){ .started = true };
 	dev.conf.attach = RCD_ATTACH_NETDEV;
-	dev.conf.mode = RCD_NETDEV_UDP;
+	dev.mode = RCD_NETDEV_UDP;
 	rcd_groups_tell(&dev);
 	look(LOOKS);
 	CU_ASSERT_EQUAL(driver.all + driver.asked, 0);
 	CU_ASSERT_EQUAL(dev.groups.kind, RCD_GROUPS_UNTOLD);
-	dev.conf.mode = RCD_NETDEV_PACKET;
+	dev.mode = RCD_NETDEV_PACKET;
 	rcd_groups_tell(&dev);
 	CU_ASSERT_EQUAL(driver.all, 1);
 }

@@ -329,7 +329,7 @@ by_udp_the_kernel_finds_who(void)
 	devs[0].lport.answers = false;
 	devs[0].ifindex = 6;
 	devs[0].conf.attach = RCD_ATTACH_NETDEV;
-	devs[0].conf.mode = RCD_NETDEV_UDP;
+	devs[0].mode = RCD_NETDEV_UDP;
 	CU_ASSERT(rcd_dev_is_udp(&devs[0]));
 	kernel.route = (struct kernel_route){ RTN_UNICAST, "10.0.0.7" };
 	memcpy(devs[0].mac, "\2\0\0\0\0\3", RCD_MAC_LEN);
@@ -354,7 +354,7 @@ by_udp_the_kernel_finds_who(void)
 	CU_ASSERT_EQUAL(asked, 0);
 	/* By any other driver it is the engine's to find out. */
 	kernel.route = (struct kernel_route){ RTN_UNICAST };
-	devs[0].conf.mode = RCD_NETDEV_PACKET;
+	devs[0].mode = RCD_NETDEV_PACKET;
 	CU_ASSERT(!rcd_dev_is_udp(&devs[0]));
 	CU_ASSERT(!rcd_route_known(&devs[0], PLAIN, &far, mac));
 	CU_ASSERT_EQUAL(resolve(PLAIN, &far, mac, &hop), -EAGAIN);

@@ -75,7 +75,7 @@ begin(void)
 	lcore.txqs[0] = &txq;
 	lcore.txq_count = 1;
 	rcd_rx_wait_join(&lcore, &lport);
-	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), lcores.rests ? TRIAL : WHOLE);
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), lcores.sleeps_late ? TRIAL : WHOLE);
 	CU_ASSERT(rcd_rx_wait_arm(&lcore));
 }
 
@@ -134,19 +134,36 @@ interrupts_that_come(void)
 	end();
 }
 
+/* Sleeps that another port keeps short are none of its own. */
+static void
+sleeps_of_another_port(void)
+{
+	struct rcd_lport other = { .queues = 1 };
+	struct rcd_txq blind = { .lport = &other, .blind = true };
+
+	begin();
+	lcore.txqs[1] = &blind;
+	lcore.txq_count = 2;
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), SHORT);
+	sleeps(100, 1, SHORT);
+	CU_ASSERT_FALSE(txq.blind);
+	lcore.txq_count = 1;
+	end();
+}
+
 /* Who need not sleep does so for a moment, until one has come. */
 static void
 interrupts_of_who_need_not_sleep(void)
 {
 	struct epoll_event ours;
 
-	lcores.rests = true;
+	lcores.sleeps_late = true;
 	begin();
 	ours = (struct epoll_event){ .events = EPOLLIN, .data.fd = fd };
-	CU_ASSERT_FALSE(rcd_rx_wait_blind(&lcore));
+	CU_ASSERT(rcd_rx_wait_longest(&lcore) > RCD_RX_WAIT_BLIND_NS);
 	sleeps(7, 1, TRIAL);
 	sleeps(100, 1, TRIAL - 1);
-	CU_ASSERT_FALSE(rcd_rx_wait_blind(&lcore));
+	CU_ASSERT(rcd_rx_wait_longest(&lcore) > RCD_RX_WAIT_BLIND_NS);
 	rcd_rx_wait_woken(&lcore, &ours, 1, TRIAL);
 	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
 	sleeps(100, 1, WHOLE - 1);
@@ -154,14 +171,14 @@ interrupts_of_who_need_not_sleep(void)
 	end();
 	begin();
 	sleeps(8, 1, TRIAL);
-	CU_ASSERT(rcd_rx_wait_blind(&lcore));
+	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), RCD_RX_WAIT_BLIND_NS);
 	end();
 	/* What is known to wake it is not tried. */
 	lport.rx_waits[0].sure = true;
 	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), SHORT);
 	txq.blind = false;
 	CU_ASSERT_EQUAL(rcd_rx_wait_longest(&lcore), WHOLE);
-	lcores.rests = false;
+	lcores.sleeps_late = false;
 }
 
 int
@@ -170,6 +187,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(interrupts_that_do_not_come),
 		RCD_TEST(interrupts_that_come),
+		RCD_TEST(sleeps_of_another_port),
 		RCD_TEST(interrupts_of_who_need_not_sleep),
 	};
 	struct rcd_thread_place place = rcd_thread_enter(&lcore, 0);
