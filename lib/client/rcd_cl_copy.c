@@ -68,7 +68,7 @@ static ssize_t
 cl_copy_through_file(struct rcd_cl_copy *copy, uint8_t *here, uint64_t addr, size_t len, bool to)
 {
 	if (copy->mem_fd < 0)
-		copy->mem_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		copy->mem_fd = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
 	if (copy->mem_fd < 0)
 		return -1;
 	return to ? pwrite(copy->mem_fd, here, len, (off_t)addr)

@@ -214,7 +214,7 @@ cl_mem_try_open(const char *path, const struct rcd_cl_vma *vma)
 static int
 cl_mem_find_fd(const struct rcd_cl_vma *vma)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	DIR *dir = opendir("/proc/thread-self/fd");
 	struct dirent *entry;
 	char path[64];
 	int found = -1;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rcd_cl_stop.h"
@@ -28,7 +29,13 @@
 /** Size of the memfd: sparse, so addresses in it are free. */
 #define POOL_BYTES (INT64_C(1) << 45)
 
-#define STOP_FAILURES 3 /**< until threads are not stopped any more, and memory is copied */
+/* Of this thread: in /proc/self the memory is gone when the first thread has ended. */
+#define MAPS    "/proc/thread-self/maps"
+#define PAGEMAP "/proc/thread-self/pagemap"
+
+#define STOP_PATIENCE_NS 100000000  /**< how long the first threads stand for the last ones */
+#define STOP_PAUSE_NS    1000000000 /**< behind a failure; twice that behind the next one, ... */
+#define STOP_PAUSES_LOG2 6          /**< ... and so many times */
 
 #define POOL_HOLES 16 /**< in it that the list has room for at first */
 
@@ -124,7 +131,7 @@ cl_span_parse_vma(const char *line, struct rcd_cl_vma *vma)
 int
 rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
+	FILE *maps = fopen(MAPS, "re");
 	uintptr_t covered = start;
 	char line[512];
 	int count = 0;
@@ -242,17 +249,20 @@ struct exchange {
 	uint64_t offset;
 	void *mapping;
 	int pagemap;
+	bool begun;
 };
 
 /* While nobody writes. */
 static int
 cl_span_exchange(void *arg)
 {
-	const struct exchange *exchange = arg;
+	struct exchange *exchange = arg;
 	size_t len = exchange->end - exchange->start;
-	int err = cl_span_copy_pages(
-		exchange->pagemap, exchange->start, exchange->end, exchange->offset);
+	int err;
 
+	exchange->begun = true;
+	err = cl_span_copy_pages(
+		exchange->pagemap, exchange->start, exchange->end, exchange->offset);
 	if (err == 0 &&
 		syscall(SYS_mremap, exchange->mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
 			exchange->start) == -1)
@@ -260,16 +270,54 @@ cl_span_exchange(void *arg)
 	return err;
 }
 
-/* All other threads stand still. Where that does not go, it is not tried for ever. */
+static int64_t
+cl_span_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Once for each reason: what the program notices is that it is slower. */
+static void
+cl_span_tell(int err)
+{
+	static int told;
+
+	if (told == err || getenv("ROCADE_DEBUG") == NULL)
+		return;
+	told = err;
+	fprintf(stderr, "rocade: memory is copied%s: other threads can't be stopped: %s\n",
+		err == -ETIMEDOUT || err == -EAGAIN ? " for now" : "", strerror(-err));
+}
+
+/*
+ * All other threads stand still. What will not change is not tried again; what may have been the
+ * moment's is, the later the more often it failed in a row.
+ */
 static int
 cl_span_exchange_stopped(struct exchange *exchange)
 {
-	static uint32_t failures;
-	int err =
-		failures < STOP_FAILURES ? rcd_cl_stop_others(cl_span_exchange, exchange) : -EPERM;
+	static struct {
+		int err; /* of the last attempt; 0: it went */
+		uint32_t in_row;
+		int64_t again_ns;
+	} last;
+	bool passes = last.err == -ETIMEDOUT || last.err == -EAGAIN;
+	int err;
 
-	if (err != 0 && failures < STOP_FAILURES)
-		failures++;
+	if (last.err != 0 && (!passes || cl_span_now() < last.again_ns))
+		return last.err;
+	err = rcd_cl_stop_others(cl_span_exchange, exchange, STOP_PATIENCE_NS);
+	last.err = exchange->begun ? 0 : err;
+	if (last.err == 0) {
+		last.in_row = 0;
+		return err;
+	}
+	last.again_ns = cl_span_now() + (STOP_PAUSE_NS << last.in_row);
+	last.in_row += last.in_row < STOP_PAUSES_LOG2;
+	cl_span_tell(err);
 	return err;
 }
 
@@ -284,7 +332,7 @@ cl_span_replace(uintptr_t start, uintptr_t end, uint64_t offset)
 
 	exchange.mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		pool.fd, (off_t)offset);
-	exchange.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	exchange.pagemap = open(PAGEMAP, O_RDONLY | O_CLOEXEC);
 	if (exchange.mapping == MAP_FAILED || exchange.pagemap < 0)
 		err = exchange.mapping == MAP_FAILED ? -ENOMEM : -EPERM;
 	sigfillset(&all);
@@ -430,7 +478,7 @@ cl_span_in_place(const struct rcd_cl_span *span, const struct rcd_cl_vma *vma)
 void
 rcd_cl_span_check(void)
 {
-	FILE *maps = pool.count > 0 ? fopen("/proc/self/maps", "re") : NULL;
+	FILE *maps = pool.count > 0 ? fopen(MAPS, "re") : NULL;
 	char line[512];
 
 	if (maps == NULL)

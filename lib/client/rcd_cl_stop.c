@@ -28,8 +28,8 @@
 #define THREADS_MAX 4096
 #define STACK_BYTES (64u << 10)
 #define LIST_BYTES  4096
-#define PATIENCE_NS 100000000 /**< for all threads together */
-#define REFUSALS    3         /**< a thread that ends can't be traced, and is not listed again */
+#define STAT_BYTES  256 /**< of a thread's line: its number, its name, its state */
+#define NAME_BYTES  16
 
 /* The kernel's own: begin the call again, unless a handler runs (include/linux/errno.h). */
 #define ERESTARTNOHAND 514
@@ -44,7 +44,7 @@ struct stop {
 	int caller;
 	int result;
 	uint32_t count;
-	uint32_t refusals;
+	int64_t patience_ns;
 	int64_t deadline_ns;
 	int threads[THREADS_MAX];
 	char list[LIST_BYTES];
@@ -70,6 +70,7 @@ cl_stop_now(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+/* With a part done they tell of that part; sockets without a time limit restart by themselves. */
 static bool
 cl_stop_restarts(uint64_t call)
 {
@@ -81,11 +82,20 @@ cl_stop_restarts(uint64_t call)
 	case SYS_semtimedop:
 	case SYS_rt_sigtimedwait:
 	case SYS_io_getevents:
+	case SYS_io_uring_enter:
 	case SYS_read:
+	case SYS_readv:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
+	case SYS_recvmmsg:
 	case SYS_accept:
 	case SYS_accept4:
+	case SYS_connect:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
 		return true;
 	}
 	return false;
@@ -132,9 +142,38 @@ cl_stop_wait(const struct stop *stop, int thread)
 	}
 }
 
+/*
+ * A thread that can't be traced. A first thread that has ended is listed for as long as the others
+ * live. @return 0: it has ended, and touches no memory any more; 1: it is not there; -EPERM
+ */
+static int
+cl_stop_refused(const struct stop *stop, const char *name)
+{
+	char text[STAT_BYTES] = "";
+	long at = 0, bytes;
+	int file;
+
+	while (name[at] != '\0' && at < NAME_BYTES) {
+		text[at] = name[at];
+		at++;
+	}
+	for (const char *end = "/stat"; *end != '\0'; end++)
+		text[at++] = *end;
+	file = (int)syscall(SYS_openat, stop->tasks, text, O_RDONLY);
+	bytes = file < 0 ? -1 : syscall(SYS_read, file, text, sizeof(text));
+	if (bytes < 0)
+		return errno == ENOENT || errno == ESRCH ? 1 : -EPERM;
+	syscall(SYS_close, file);
+	/* Before the state is its name, which may have any brackets. */
+	for (at = bytes - 3; at >= 0; at--)
+		if (text[at] == ')')
+			return text[at + 2] == 'Z' || text[at + 2] == 'X' ? 0 : -EPERM;
+	return -EPERM;
+}
+
 /* @return 0; 1: it was not known; -errno */
 static int
-cl_stop_thread(struct stop *stop, int thread)
+cl_stop_thread(struct stop *stop, int thread, const char *name)
 {
 	int err;
 
@@ -144,7 +183,7 @@ cl_stop_thread(struct stop *stop, int thread)
 	if (stop->count == THREADS_MAX)
 		return -E2BIG;
 	if (syscall(SYS_ptrace, PTRACE_SEIZE, thread, 0, 0) != 0)
-		return errno == ESRCH || stop->refusals++ < REFUSALS ? 1 : -EPERM;
+		return errno == ESRCH ? 1 : cl_stop_refused(stop, name);
 	syscall(SYS_ptrace, PTRACE_INTERRUPT, thread, 0, 0);
 	err = cl_stop_wait(stop, thread);
 	if (err == 0)
@@ -173,7 +212,7 @@ cl_stop_pass(struct stop *stop)
 				thread = thread * 10 + (*digit - '0');
 			if (thread == 0 || thread == stop->caller)
 				continue;
-			err = cl_stop_thread(stop, thread);
+			err = cl_stop_thread(stop, thread, entry->name);
 			if (err < 0)
 				return err;
 			others |= err;
@@ -189,7 +228,7 @@ cl_stop_child(void *arg)
 	struct stop *stop = arg;
 	int err;
 
-	stop->deadline_ns = cl_stop_now() + PATIENCE_NS;
+	stop->deadline_ns = cl_stop_now() + stop->patience_ns;
 	do
 		err = cl_stop_pass(stop);
 	while (err > 0 && cl_stop_now() < stop->deadline_ns);
@@ -205,7 +244,7 @@ cl_stop_run(struct stop *stop)
 {
 	pid_t child;
 
-	stop->count = stop->refusals = 0;
+	stop->count = 0;
 	stop->result = -EPERM;
 	/*
 	 * This thread waits for its end, of which no signal tells; no debugger follows it. Who
@@ -221,7 +260,7 @@ cl_stop_run(struct stop *stop)
 }
 
 int
-rcd_cl_stop_others(int (*fn)(void *arg), void *arg)
+rcd_cl_stop_others(int (*fn)(void *arg), void *arg, int64_t patience_ns)
 {
 	struct stop *stop = mmap(
 		NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -232,6 +271,7 @@ rcd_cl_stop_others(int (*fn)(void *arg), void *arg)
 		return -EAGAIN;
 	stop->fn = fn;
 	stop->arg = arg;
+	stop->patience_ns = patience_ns;
 	stop->caller = (int)syscall(SYS_gettid);
 	stop->tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	sigfillset(&all);
@@ -253,10 +293,11 @@ rcd_cl_stop_others(int (*fn)(void *arg), void *arg)
 #else
 
 int
-rcd_cl_stop_others(int (*fn)(void *arg), void *arg)
+rcd_cl_stop_others(int (*fn)(void *arg), void *arg, int64_t patience_ns)
 {
 	(void)fn;
 	(void)arg;
+	(void)patience_ns;
 	return -ENOSYS;
 }
 
