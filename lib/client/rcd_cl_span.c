@@ -33,9 +33,9 @@
 #define MAPS    "/proc/thread-self/maps"
 #define PAGEMAP "/proc/thread-self/pagemap"
 
-#define STOP_PATIENCE_NS 100000000  /**< how long the first threads stand for the last ones */
-#define STOP_PAUSE_NS    1000000000 /**< behind a failure; twice that behind the next one, ... */
-#define STOP_PAUSES_LOG2 6          /**< ... and so many times */
+#define STOP_PATIENCE_NS 100000000 /**< how long the first threads stand for the last ones */
+#define STOP_PAUSE_NS    INT64_C(1000000000) /**< behind a failure; the next: twice ... */
+#define STOP_PAUSES_LOG2 6                   /**< ... that, so many times */
 
 #define POOL_HOLES 16 /**< in it that the list has room for at first */
 
