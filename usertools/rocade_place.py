@@ -69,14 +69,20 @@ def make_own():
     return path
 
 
-def tidy(eal):
-    """EAL leaves the folder above its own; it goes with the user's last engine."""
+def tidy(eal, path):
+    """EAL leaves the folder above its own; it goes with the last engine of the user's place, or of
+    the folder in which an engine had its socket."""
     above = runtime_dir()
-    if above and eal.parent == above / 'dpdk':
+    places = [above] if above else []
+    if eal.parent in [place / 'dpdk' for place in [*places, socket_folder(path)]]:
         try:
             eal.parent.rmdir()
         except OSError:
             pass
+
+
+def socket_folder(path):
+    return pathlib.Path(path).absolute().parent
 
 
 def find_socket():
@@ -92,17 +98,15 @@ def settle(args):
     """The socket and the log of a command that may name neither."""
     named = args.socket or os.environ.get('ROCADE_SOCKET')
     args.named = bool(named)
-    folder = everybodys()
-    if args.name == 'up':
-        if folder is None and not (named and args.log):
-            folder = make_own()
-            # EAL would take root of a user namespace for one who may write to /run.
-            args.environment = {'RUNTIME_DIRECTORY': str(folder.parent)}
-        args.socket = named or str(folder / NAME)
+    if args.name == 'up' and everybodys() is None:
+        # EAL would take root of a user namespace for one who may write to /run.
+        where = socket_folder(named) if named else make_own().parent
+        args.environment = {'RUNTIME_DIRECTORY': str(where)}
+        args.socket = named or str(where / 'rocade' / NAME)
+    elif args.name == 'up':
+        args.socket = named or SOCKET
     else:
         args.socket = named or find_socket()
-        if not named:
-            folder = pathlib.Path(args.socket).parent
-    # Who names the socket alone has the log where theirs would be.
-    folder = folder or own() or pathlib.Path(SOCKET).parent
-    args.log = args.log or str(folder / LOG)
+    path = pathlib.Path(args.socket)
+    args.log_named = bool(args.log)
+    args.log = args.log or str(path.with_name(LOG if path.name == NAME else f'{path.name}.log'))

@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import rocade_enable
+import rocade_place
 from rocade_engine import Engine, Failure
 
 # Begins and ends are waited for so long. One second is usual; a busy machine may give a thread no
@@ -64,13 +65,7 @@ def with_engine_there(args, here):
 
 def make_folder():
     """For all that the engine has in files: the user's own place, if there is one."""
-    place = os.environ.get('XDG_RUNTIME_DIR', '')
-    try:
-        own = os.path.isabs(place) and os.path.isdir(place) and \
-            os.stat(place).st_uid == os.geteuid()
-    except OSError:
-        own = False
-    folder = tempfile.mkdtemp(prefix='rocade', dir=place if own else None)
+    folder = tempfile.mkdtemp(prefix='rocade', dir=rocade_place.runtime_dir())
     # Names of sockets are short.
     if len(os.fsencode(folder)) > FOLDER_BYTES:
         os.rmdir(folder)
@@ -188,7 +183,7 @@ def with_engine_of_its_own(args, here, start, down):
     try:
         try:
             args.config = configure(args.engine, folder)
-        except Failure:
+        except BaseException:
             # Or it waits for one that may yet come.
             tell_keeper(0)
             raise

@@ -10,54 +10,28 @@ Method: commands of a user that no account has, with no capability, in folders t
 import json
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
-import leash  # noqa: E402
+import nobody  # noqa: E402
 import tap  # noqa: E402
 
 ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
 ROCADE = pathlib.Path(__file__).resolve().parents[2] / 'usertools/rocade'
-USER = 64327
 PYTHON = '/usr/bin/python3'
-WHO = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', '--inh-caps=-all',
-       '--bounding-set=-all', '--no-new-privs']
 EAL = ('--', '--no-huge', '-m', '256', '--file-prefix', f'rcdnoroot{os.getpid()}')
-PINGPONG = '''
-ibv_rc_pingpong -p 18620 -d roce0 -g 1 & server=$!
-until ibv_rc_pingpong -p 18620 -d roce1 -g 1 127.0.0.1; do
-    kill -0 $server || exit 9
-    sleep 0.1
-done
-wait $server
-'''
+PINGPONG = nobody.pingpong(18620)
 
 
-class Home:
-    """A user's folder, as a session has it."""
+class Home(nobody.Home):
+    """With commands of rocade."""
 
-    def __enter__(self):
-        if os.geteuid() != 0:
-            raise tap.Skip('needs root')
-        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix='rcdown'))
-        os.chown(self.runtime, USER, USER)
-        self.env = {'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'XDG_RUNTIME_DIR': str(self.runtime),
-                    'ROCADE_ROCADED': ROCADED,
-                    'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1])}
-        for path in (ROCADED, LIBRARY, ROCADE, PYTHON):
-            if self.run('test', '-r', path).returncode:
-                raise tap.Skip(f'user {USER} can not read {path}')
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.runtime)
-
-    def run(self, *command, **more):
-        return subprocess.run([*WHO, *map(str, command)], capture_output=True, text=True, cwd='/',
-                              timeout=120, check=False, env={**self.env, **more})
+    def __init__(self):
+        super().__init__(64327, {'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'ROCADE_ROCADED': ROCADED,
+                                 'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1])},
+                         [ROCADED, LIBRARY, ROCADE, PYTHON])
 
     def rocade(self, *words, status=0, **more):
         done = self.run(PYTHON, ROCADE, *words, **more)
@@ -67,7 +41,7 @@ class Home:
 
     def up(self):
         out = self.rocade('up', *EAL)
-        leash.leash(int(out.split('process ')[1].split(',')[0]))
+        self.keep(out)
         return out
 
     def left(self):
@@ -91,8 +65,8 @@ def without_any_right():
             tap.true('roce0' in home.rocade('link'), 'links')
             # Programs that are told nothing of an engine, and those of "rocade run".
             path = {'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
-            for done in (home.run('sh', '-c', PINGPONG, **path),
-                         home.run(PYTHON, ROCADE, 'run', '--', 'sh', '-c', PINGPONG)):
+            for done in (home.run('sh', '-c', PINGPONG, 'roce1', **path),
+                         home.run(PYTHON, ROCADE, 'run', '--', 'sh', '-c', PINGPONG, 'roce1')):
                 tap.equal((done.returncode, done.stdout.count('1000 iters')), (0, 2),
                           done.stdout + done.stderr)
             home.rocade('link', 'add', 'n', 'type', 'udp', 'lo')
@@ -109,7 +83,7 @@ def without_any_right():
 def where_it_is_looked_for():
     """The order: what is named, the user's own one, that of all."""
     with Home() as home, tempfile.TemporaryDirectory() as place:
-        os.chown(place, USER, USER)
+        os.chown(place, home.user, home.user)
         named = f'{place}/named.sock'
         tap.true('/run/rocade/rocade.sock' in home.rocade('link', status=1, ROCADE_SOCKET='')
                  or os.path.exists('/run/rocade/rocade.sock'), 'without one')
@@ -124,7 +98,7 @@ def where_it_is_looked_for():
                 change()
                 tap.true(str(home.runtime) not in home.run(PYTHON, ROCADE, 'link').stderr, 'looked')
                 tap.true('roce0' not in home.run(PYTHON, ROCADE, 'link').stdout, 'found')
-                os.chown(home.runtime, USER, USER)
+                os.chown(home.runtime, home.user, home.user)
                 home.runtime.chmod(0o700)
                 (home.runtime / 'rocade').chmod(0o700)
         finally:
@@ -144,7 +118,7 @@ def where_it_can_not_be():
         tap.equal(home.left(), [deep.name], 'what is left')
         (home.runtime / 'rocade').mkdir(mode=0o700)
         tap.true('alone' in home.rocade('up', *EAL, status=1), 'of root')
-        os.chown(home.runtime / 'rocade', USER, USER)
+        os.chown(home.runtime / 'rocade', home.user, home.user)
         (home.runtime / 'rocade').chmod(0o750)
         tap.true('alone' in home.rocade('up', *EAL, status=1), 'readable')
 
@@ -160,6 +134,11 @@ with Context(name='roce0') as context, PD(context) as pd, MR(pd, 1 << 20, 1) as 
 '''
 
 
+def memories(home, how):
+    out = home.rocade('run', '--', PYTHON, '-c', THREADED, PYTHON, ROCADE, ROCADE_MR=how)
+    return [region['memory'] for region in json.loads(out)]
+
+
 @tap.test
 def memory_of_a_program_with_threads():
     """It is shared, too, though nobody may stop its writers by userfaultfd."""
@@ -169,9 +148,8 @@ def memory_of_a_program_with_threads():
         home.up()
         try:
             for kind, how in (('shared', 'auto'), ('copied', 'copy')):
-                out = home.rocade('run', '--', PYTHON, '-c', THREADED, PYTHON, ROCADE,
-                                  ROCADE_MR=how)
-                tap.equal([region['memory'] for region in json.loads(out)], [kind], out)
+                # Where a thread stalls for longer than it is waited for, memory is copied.
+                tap.wait_until(f'memory that is {kind}', lambda: memories(home, how) == [kind], 60)
         finally:
             home.rocade('down')
 
@@ -180,7 +158,6 @@ def memory_of_a_program_with_threads():
 def root_of_a_namespace():
     """Root there is nobody here: its engine is where its own folder is."""
     with Home() as home:
-        apart = ('unshare', '-Urn', PYTHON, ROCADE)
         if home.run('unshare', '-Urn', 'true').returncode:
             raise tap.Skip('no namespaces for an ordinary user')
         script = 'set -e; "$0" up -- --no-huge -m 256; "$0" link; "$0" down'
@@ -188,8 +165,41 @@ def root_of_a_namespace():
         tap.equal((done.returncode, 'roce0' in done.stdout), (0, True), done.stdout + done.stderr)
         tap.true(str(home.runtime) in done.stdout, done.stdout)
         tap.equal(home.left(), [], 'what is left')
-        out = home.run(*apart, 'run', '--engine', '--', 'ibv_devices')
+        # In a folder of theirs, which has all that is made then.
+        place = home.folder / 'place'
+        for words in (f'--socket {place}/a.sock --log {place}/log', f'--socket {place}/a.sock'):
+            script = (f'set -e; "$0" {words} up -- --no-huge -m 256; ls -R {home.folder}; '
+                      f'"$0" {words} link; "$0" {words} down')
+            done = home.run('unshare', '-Urn', 'sh', '-c', script, ROCADE)
+            tap.equal((done.returncode, 'roce0' in done.stdout), (0, True),
+                      done.stdout + done.stderr)
+            tap.true(f'{place}/dpdk' in done.stdout, done.stdout)
+            tap.equal((home.left(), place.exists()), ([], False), 'what is left')
+        # In the folder of others, who keep it.
+        home.run('mkdir', place, status=0)
+        home.run('touch', place / 'theirs', status=0)
+        done = home.run('unshare', '-Urn', 'sh', '-c', script, ROCADE, status=0)
+        tap.true(f'log {place}/a.sock.log' in done.stdout, done.stdout)
+        tap.equal([path.name for path in place.iterdir()], ['theirs'], 'what is left')
+        out = home.run('unshare', '-Urn', PYTHON, ROCADE, 'run', '--engine', '--', 'ibv_devices')
         tap.true('roce1' in out.stdout, out.stdout + out.stderr)
+        tap.equal(home.left(), [], 'what is left')
+
+
+@tap.test
+def an_engine_of_a_command():
+    """Its folder is in the user's own, if that is theirs alone."""
+    with Home() as home:
+        asks = ('run', '--engine', '--', 'sh', '-c', 'echo $ROCADE_SOCKET')
+        tap.true(home.rocade(*asks).startswith(f'{home.runtime}/'), 'their own')
+        home.runtime.chmod(0o777)
+        tap.true(str(home.runtime) not in home.rocade(*asks), 'one that others may write to')
+        home.runtime.chmod(0o700)
+        # What keeps it from being configured is told at once: nobody waits for an engine.
+        begun = time.monotonic()
+        done = home.run('sh', '-c', f'ulimit -f 0; exec {PYTHON} {ROCADE} run --engine udp:lo -- :')
+        tap.true(done.returncode == 1 and time.monotonic() - begun < 100, done.stderr)
+        tap.true('Traceback' not in done.stderr and 'File too large' in done.stderr, done.stderr)
         tap.equal(home.left(), [], 'what is left')
 
 

@@ -24,9 +24,9 @@ ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
 FOLDER = tempfile.mkdtemp(prefix='rcdrun')
 # Libraries of this build; those that meson names are of no use to DPDK's programs.
 ENV = {key: val for key, val in os.environ.items()
-       if key not in ('LD_LIBRARY_PATH', 'XDG_RUNTIME_DIR')}
+       if key != 'LD_LIBRARY_PATH'}
 ENV |= {'ROCADE_ROCADED': ROCADED, 'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1]),
-        'TMPDIR': FOLDER}
+        'TMPDIR': FOLDER, 'XDG_RUNTIME_DIR': '/nowhere'}
 NOBODY = 65534
 PINGPONG = '''
 ibv_rc_pingpong -p $0 -d roce0 -g 1 & server=$!
@@ -191,7 +191,6 @@ def an_engine_that_does_not_answer():
 def odd_folders_and_descriptors():
     fd = os.memfd_create('passed')
     os.write(fd, b'through')
-    ENV['XDG_RUNTIME_DIR'] = '/nowhere'
     tmp, ENV['TMPDIR'] = ENV['TMPDIR'], f'{FOLDER}/{"x" * 80}'
     os.mkdir(ENV['TMPDIR'])
     try:
@@ -201,7 +200,6 @@ def odd_folders_and_descriptors():
     finally:
         os.rmdir(ENV['TMPDIR'])
         ENV['TMPDIR'] = tmp
-        del ENV['XDG_RUNTIME_DIR']
         os.close(fd)
     nothing_left()
 
