@@ -8,6 +8,7 @@ them for the two containers of a pod, with the restrictions that the pod asks fo
 
     test_ci.py ROCADED LIBIBVERBS
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -19,32 +20,25 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import nobody  # noqa: E402
 import tap  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROCADED, LIBRARY = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 EXAMPLES = ROOT / 'examples/ci'
 BUILD = LIBRARY.parents[1]
-FOLDER = pathlib.Path(tempfile.mkdtemp(prefix='rcdci'))
+FOLDER = pathlib.Path(tempfile.gettempdir(), f'rcdci{os.getpid()}')
 USER = 64329
 # Python of the system: modules come from packages, and every user may read it.
 PATH = f'{ROOT}/usertools:{ROCADED.parent}:/usr/sbin:/usr/bin:/sbin:/bin'
 ENV = {'PATH': PATH, 'ROCADE_BUILD_DIR': str(BUILD), 'ROCADE_ROCADED': str(ROCADED),
        'HOME': str(FOLDER), 'TMPDIR': str(FOLDER), 'LC_ALL': 'C.UTF-8'}
-NO_RIGHTS = ['--clear-groups', '--inh-caps=-all', '--bounding-set=-all', '--no-new-privs']
-PINGPONG = '''
-ibv_rc_pingpong -p 18640 -d roce0 -g 1 & server=$!
-until ibv_rc_pingpong -p 18640 -d $0 -g 1 127.0.0.1; do
-    kill -0 $server || exit 9
-    sleep 0.1
-done
-wait $server
-'''
+PINGPONG = nobody.pingpong(18640)
 
 
 def run(*command, status=0, cwd=FOLDER, **env):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=cwd,
-                          env={**ENV, **env}, timeout=200, check=False)
+                          env={**ENV, **env}, timeout=nobody.WAIT_SECONDS, check=False)
     if status is not None:
         tap.equal(done.returncode, status, f'{command}: {done.stdout}{done.stderr}')
     return done
@@ -102,46 +96,22 @@ def with_pytest():
     nothing_left()
 
 
-def need_user():
-    if os.geteuid() != 0:
-        raise tap.Skip('needs root')
-    os.chmod(FOLDER, 0o711)
-    for path in (ROCADED, LIBRARY, ROOT / 'usertools/rocade'):
-        if as_user('test', '-r', path, status=None).returncode:
-            raise tap.Skip(f'user {USER} can not read {path}')
+NEEDED = [ROCADED, LIBRARY, ROOT / 'usertools/rocade']
 
 
-def as_user(*command, **how):
-    return run('setpriv', f'--reuid={USER}', f'--regid={USER}', *NO_RIGHTS, *command, **how)
+class Home(nobody.Home):
+    """With engines."""
 
+    def __init__(self):
+        super().__init__(USER, {**ENV, 'TMPDIR': '/tmp'}, NEEDED)
 
-class Home:
-    """A user's folders."""
-
-    def __enter__(self):
-        need_user()
-        self.folder = FOLDER / 'home'
-        self.runtime = self.folder / 'run'
-        self.folder.mkdir()
-        self.runtime.mkdir(mode=0o700)
-        for path in (self.folder, self.runtime):
-            os.chown(path, USER, USER)
-        self.env = {'HOME': str(self.folder), 'XDG_RUNTIME_DIR': str(self.runtime),
-                    'TMPDIR': '/tmp'}
-        return self
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.folder)
-
-    def run(self, *command, **how):
-        return as_user(*command, **{**self.env, **how})
-
-    def with_engine(self, function):
-        self.run('rocade', 'up', '--', '--no-huge', '-m', '256')
+    @contextlib.contextmanager
+    def engine(self):
+        self.keep(self.run('rocade', 'up', '--', '--no-huge', '-m', '256', status=0).stdout)
         try:
-            function()
+            yield
         finally:
-            self.run('rocade', 'down')
+            self.run('rocade', 'down', status=0)
         tap.true(not (self.runtime / 'rocade').exists(), 'what is left')
 
 
@@ -233,14 +203,12 @@ def rootless_podman():
         podman.run(*command[:command.index('--') + 1], 'sh', '-c', 'exit 7', status=7)
         options, command = words_of_container(commands[2])
         options = [word.replace('$XDG_RUNTIME_DIR', str(home.runtime)) for word in options]
-
-        def outside():
+        with home.engine():
             out = podman.run(*command, options=options).stdout
             tap.true('roce0' in out and 'roce1' in out, out)
             out = podman.run(*command[:command.index('--') + 1], 'sh', '-c', PINGPONG, 'roce1',
                              options=options).stdout
             tap.equal(out.count('1000 iters'), 2, out)
-        home.with_engine(outside)
 
 
 @tap.test
@@ -248,18 +216,16 @@ def rootless_namespaces():
     """What podman does, by hand: namespaces of all kinds, of a user without any right."""
     with Home() as home:
         apart = ['unshare', '-Urnmpf', '--kill-child', '--mount-proc']
-        if home.run(*apart, 'true', status=None).returncode:
+        if home.run(*apart, 'true').returncode:
             raise tap.Skip('no namespaces for an ordinary user')
         lo = 'ip link set lo up && exec "$@"'
         out = home.run(*apart, 'sh', '-c', lo, 'sh', 'rocade', 'run', '--engine', '--', 'sh', '-c',
-                       PINGPONG, 'roce1').stdout
+                       PINGPONG, 'roce1', status=0).stdout
         tap.equal(out.count('1000 iters'), 2, out)
-
-        def outside():
+        with home.engine():
             out = home.run(*apart, 'sh', '-c', lo, 'sh', 'rocade', 'run', '--', 'sh', '-c',
-                           PINGPONG, 'roce1').stdout
+                           PINGPONG, 'roce1', status=0).stdout
             tap.equal(out.count('1000 iters'), 2, out)
-        home.with_engine(outside)
 
 
 def restricted(pod, container):
@@ -272,7 +238,7 @@ def restricted(pod, container):
     tap.true(not {'hostNetwork', 'hostPID', 'hostIPC'} & set(pod), 'of the host')
     tap.true('resources' not in container, 'devices or hugepages')
     return ['setpriv', f'--reuid={of_pod["runAsUser"]}', f'--regid={of_pod["runAsGroup"]}',
-            *NO_RIGHTS]
+            *nobody.NO_RIGHTS]
 
 
 CONTAINER = '''
@@ -313,7 +279,7 @@ def sidecar():
     mounts = {mount['name']: mount for mount in engine['volumeMounts']}
     tap.equal(program['volumeMounts'], engine['volumeMounts'], 'what they have in common')
     tap.equal({mounts[name]['mountPath'] for name in shared}, {'/run/rocade'}, 'folders')
-    need_user()
+    nobody.need(USER, NEEDED)
     (FOLDER / 'pod').mkdir()
     for name, text in config['data'].items():
         (FOLDER / 'pod' / name).write_text(text)
@@ -345,6 +311,9 @@ def sidecar():
     nothing_left()
 
 
-status = tap.run()
-shutil.rmtree(FOLDER, ignore_errors=True)
-sys.exit(status)
+if __name__ == '__main__':
+    FOLDER.mkdir(mode=0o711)
+    try:
+        sys.exit(tap.run())
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)
