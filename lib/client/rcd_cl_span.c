@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "rcd_cl_stop.h"
+#include "rcd_cl_watch.h"
 #include "rcd_ranges.h"
 
 #define PAGE 4096u
@@ -249,6 +250,7 @@ struct exchange {
 	uint64_t offset;
 	void *mapping;
 	int pagemap;
+	int probe; /* -1: nothing to be asked */
 	bool begun;
 };
 
@@ -258,11 +260,14 @@ cl_span_exchange(void *arg)
 {
 	struct exchange *exchange = arg;
 	size_t len = exchange->end - exchange->start;
-	int err;
+	int err = 0;
 
 	exchange->begun = true;
-	err = cl_span_copy_pages(
-		exchange->pagemap, exchange->start, exchange->end, exchange->offset);
+	if (exchange->probe >= 0)
+		err = rcd_cl_watch_probe(exchange->probe, exchange->start, exchange->end);
+	if (err == 0)
+		err = cl_span_copy_pages(
+			exchange->pagemap, exchange->start, exchange->end, exchange->offset);
 	if (err == 0 &&
 		syscall(SYS_mremap, exchange->mapping, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
 			exchange->start) == -1)
@@ -332,9 +337,13 @@ cl_span_replace(uintptr_t start, uintptr_t end, uint64_t offset)
 
 	exchange.mapping = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		pool.fd, (off_t)offset);
+	/* With the right, registering tells. */
+	exchange.probe = uffd < 0 ? rcd_cl_watch_open() : -1;
 	exchange.pagemap = open(PAGEMAP, O_RDONLY | O_CLOEXEC);
 	if (exchange.mapping == MAP_FAILED || exchange.pagemap < 0)
 		err = exchange.mapping == MAP_FAILED ? -ENOMEM : -EPERM;
+	else if (uffd < 0 && exchange.probe < 0)
+		err = rcd_cl_watch_read(start, end);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (err == 0 && uffd >= 0)
@@ -346,6 +355,8 @@ cl_span_replace(uintptr_t start, uintptr_t end, uint64_t offset)
 	/* Who waits goes on: at the new mapping, or at the old one as if nothing had been. */
 	if (uffd >= 0)
 		syscall(SYS_close, uffd);
+	if (exchange.probe >= 0)
+		syscall(SYS_close, exchange.probe);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (exchange.pagemap >= 0)
 		close(exchange.pagemap);

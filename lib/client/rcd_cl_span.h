@@ -54,7 +54,11 @@ struct rcd_cl_vma {
 int
 rcd_cl_vmas(uintptr_t start, uintptr_t end, struct rcd_cl_vma **vmas);
 
-/** Replace private anonymous memory. @return 0; -EPERM and the like when it can't be */
+/**
+ * Replace private anonymous memory.
+ *
+ * @return 0; -EBUSY: the program has a userfaultfd for it; -EPERM and the like when it can't be
+ */
 int
 rcd_cl_span_make(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);
 
