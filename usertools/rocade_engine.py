@@ -20,6 +20,17 @@ class Failure(Exception):
     """Something to say to the user, without a trace."""
 
 
+class Own(str):
+    """The place of the user's own engine, found and not named: nobody else may answer there."""
+
+
+def is_ours(sock):
+    """Whether a connection leads to this user's engine or to root's: names may lead elsewhere."""
+    size = struct.calcsize('3i')
+    uid = struct.unpack('3i', sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[1]
+    return uid in (os.geteuid(), 0)
+
+
 # Of what was asked for, only the answer can be of another form than we know.
 STRANGE = (json.JSONDecodeError, UnicodeDecodeError, KeyError, AttributeError, TypeError,
            struct.error)
@@ -48,6 +59,8 @@ class Engine:
             raise Failure(f'not allowed to use {path}: are you in its group?') from None
         except OSError:
             raise Failure(f'no engine answers on {path}: start one with "rocade up"') from None
+        if isinstance(path, Own) and not is_ours(self.sock):
+            raise Failure(f'{path} is of another user')
         self.call(OP_HELLO, struct.pack('=4I', MAGIC, VERSION, ABI, 0))
 
     def close(self):

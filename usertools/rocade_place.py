@@ -6,7 +6,7 @@ import os
 import pathlib
 import socket
 
-from rocade_engine import SOCKET, Failure
+from rocade_engine import SOCKET, Failure, Own, is_ours
 
 NAME, LOG = 'rocade.sock', 'rocaded.log'
 # What a socket's name may have, with its end.
@@ -39,10 +39,10 @@ def listens(path):
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
             sock.settimeout(5)
-            sock.connect(str(path))
+            sock.connect(path)
+            return not isinstance(path, Own) or is_ours(sock)
     except OSError:
         return False
-    return True
 
 
 def everybodys():
@@ -91,7 +91,8 @@ def find_socket():
     if named:
         return named
     folder = own()
-    return str(folder / NAME) if folder and listens(folder / NAME) else SOCKET
+    path = Own(folder / NAME) if folder else ''
+    return path if path and listens(path) else SOCKET
 
 
 def settle(args):
@@ -102,7 +103,7 @@ def settle(args):
         # EAL would take root of a user namespace for one who may write to /run.
         where = socket_folder(named) if named else make_own().parent
         args.environment = {'RUNTIME_DIRECTORY': str(where)}
-        args.socket = named or str(where / 'rocade' / NAME)
+        args.socket = named or Own(where / 'rocade' / NAME)
     elif args.name == 'up':
         args.socket = named or SOCKET
     else:

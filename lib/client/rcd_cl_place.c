@@ -6,6 +6,8 @@
 #include "rcd_cl_place.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +80,35 @@ cl_place_try(int sock, const char *path)
 	return err;
 }
 
+/* Whether a connection leads to this user's engine or to root's: names lead elsewhere by now. */
+static bool
+cl_place_is_ours(int sock)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+		(peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* On a socket of its own, as one that has met a stranger meets nobody else any more. */
+static int
+cl_place_try_own(int sock, const char *path)
+{
+	int fresh = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fresh < 0)
+		return -errno;
+	err = cl_place_try(fresh, path);
+	if (err == 0 && !cl_place_is_ours(fresh))
+		err = -EACCES;
+	if (err == 0 && dup3(fresh, sock, O_CLOEXEC) < 0)
+		err = -errno;
+	close(fresh);
+	return err;
+}
+
 int
 rcd_cl_place_connect(int sock, const char *path)
 {
@@ -87,7 +118,7 @@ rcd_cl_place_connect(int sock, const char *path)
 		path = secure_getenv(RCD_CTRL_SOCKET_ENV);
 	if (path != NULL && path[0] != '\0')
 		return cl_place_try(sock, path);
-	if (rcd_cl_place_own(own, sizeof(own)) == 0 && cl_place_try(sock, own) == 0)
+	if (rcd_cl_place_own(own, sizeof(own)) == 0 && cl_place_try_own(sock, own) == 0)
 		return 0;
 	return cl_place_try(sock, RCD_CTRL_SOCKET);
 }

@@ -25,9 +25,10 @@ rcd_cl_place_own(char *path, size_t size);
 
 /**
  * Connect to an engine: to the one that ROCADE_SOCKET names and to no other; else to the user's
- * own, if it answers; else to that at RCD_CTRL_SOCKET. Any thread.
+ * own, if it answers and is this user's or root's; else to that at RCD_CTRL_SOCKET. Any thread.
  *
- * @param sock  of AF_UNIX, not connected
+ * @param sock  of AF_UNIX and SOCK_SEQPACKET, fresh, to be closed on exec: another may take its
+ *              number
  * @param path  of the one and only; NULL: look
  * @return 0; -ENAMETOOLONG; -errno of connect()
  */

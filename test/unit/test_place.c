@@ -116,6 +116,46 @@ order(void)
 	removed();
 }
 
+/* A socket that somebody else listens at, where this user's may be. */
+static void
+of_somebody_else(void)
+{
+	static const uid_t users[] = { 0, OWNER, STRANGER };
+
+	if (geteuid() != 0) {
+		rcd_tap_skip("needs root");
+		return;
+	}
+	made();
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+		char sub[128];
+		int listening;
+
+		snprintf(sub, sizeof(sub), "%s/rocade", folder);
+		CU_ASSERT_EQUAL(chown(folder, users[i], users[i]), 0);
+		CU_ASSERT_EQUAL(chown(sub, users[i], users[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(seteuid(users[i]), 0);
+		listening = listen_at(place);
+		CU_ASSERT(meets(NULL, place));
+		CU_ASSERT(meets(place, place));
+		CU_ASSERT_EQUAL_FATAL(seteuid(0), 0);
+		chmod(place, 0777);
+		/* The folder is another's from now on; nobody but that one and root is met. */
+		for (size_t k = 0; k < sizeof(users) / sizeof(users[0]); k++) {
+			CU_ASSERT_EQUAL(chown(folder, users[k], users[k]), 0);
+			CU_ASSERT_EQUAL(chown(sub, users[k], users[k]), 0);
+			CU_ASSERT_EQUAL_FATAL(seteuid(users[k]), 0);
+			CU_ASSERT_EQUAL(meets(NULL, place), users[i] == 0 || i == k);
+			CU_ASSERT(meets(place, place));
+			CU_ASSERT_EQUAL_FATAL(seteuid(0), 0);
+		}
+		close(listening);
+		unlink(place);
+	}
+	CU_ASSERT_EQUAL(chown(folder, 0, 0), 0);
+	removed();
+}
+
 static void
 rights_of_folders(void)
 {
@@ -239,6 +279,7 @@ main(int argc, char **argv)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(order),
+		RCD_TEST(of_somebody_else),
 		RCD_TEST(rights_of_folders),
 		RCD_TEST(names),
 		RCD_TEST(lent_rights),
