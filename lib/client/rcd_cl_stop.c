@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -259,14 +260,30 @@ cl_stop_run(struct stop *stop)
 	return stop->result;
 }
 
+/* Else /proc is of another PID namespace, where our threads' numbers are other processes'. */
+static bool
+cl_stop_proc_is_ours(int caller)
+{
+	char link[64] = "";
+	const char *number;
+
+	if (readlink("/proc/thread-self", link, sizeof(link) - 1) < 0)
+		return false;
+	number = strrchr(link, '/');
+	return number != NULL && strtol(number + 1, NULL, 10) == caller;
+}
+
 int
 rcd_cl_stop_others(int (*fn)(void *arg), void *arg, int64_t patience_ns)
 {
-	struct stop *stop = mmap(
-		NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stop *stop;
 	sigset_t all, old;
 	int err;
 
+	if (!cl_stop_proc_is_ours((int)syscall(SYS_gettid)))
+		return -EPERM;
+	stop = mmap(
+		NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stop == MAP_FAILED)
 		return -EAGAIN;
 	stop->fn = fn;

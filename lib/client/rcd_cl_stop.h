@@ -23,10 +23,10 @@
  * that have ended stand still. x86-64 alone.
  *
  * @param patience_ns  for all threads together to stop
- * @return what the function returns; -EPERM: nobody may trace this process, somebody does, or the
- *         child was killed, as a sandbox may; -ETIMEDOUT: a thread does not stop; -E2BIG: too many
- *         threads; -EAGAIN: no memory, process or descriptor; -ENOSYS: not on this architecture.
- *         With these nothing was called.
+ * @return what the function returns; -EPERM: nobody may trace this process, somebody does, /proc is
+ *         of another PID namespace, or the child was killed, as a sandbox may; -ETIMEDOUT: a thread
+ *         does not stop; -E2BIG: too many threads; -EAGAIN: no memory, process or descriptor;
+ *         -ENOSYS: not on this architecture. With these nothing was called.
  */
 int
 rcd_cl_stop_others(int (*fn)(void *arg), void *arg, int64_t patience_ns);
