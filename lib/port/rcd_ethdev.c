@@ -203,6 +203,13 @@ ethdev_start(struct rcd_dev *dev, const struct rte_eth_dev_info *info, const cha
 	return err;
 }
 
+/* A driver knows at its start that its device has too few interrupts, or none. */
+static bool
+ethdev_lacks_interrupts(int err)
+{
+	return err != 0 && err != -EADDRINUSE && err != -EACCES && err != -ENODEV;
+}
+
 /* An ethdev that is not configured, to one that runs. */
 static int
 ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **what)
@@ -216,8 +223,7 @@ ethdev_begin(struct rcd_dev *dev, struct rte_eth_dev_info *info, const char **wh
 	do {
 		dev->interrupts = !dev->lport.wire && rcd_lcores_sleep(dev->ports->conf.lcores);
 		err = ethdev_start(dev, info, what);
-		/* A driver knows by then that its device has too few interrupts, or none. */
-		if (err != 0 && dev->interrupts) {
+		if (dev->interrupts && ethdev_lacks_interrupts(err)) {
 			dev->interrupts = false;
 			err = ethdev_start(dev, info, what);
 		}

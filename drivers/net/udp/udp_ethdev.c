@@ -169,12 +169,16 @@ udp_ethdev_set_interrupts(struct rte_eth_dev *eth)
 	return err != 0 ? -ENOMEM : 0;
 }
 
-/* A socket of the netdev's network namespace: one that was given, or one of our own, in ours. */
+/*
+ * A socket of the netdev's network namespace: one that was given, or one of our own, in ours.
+ * @return -errno: there is none
+ */
 static int
 udp_ethdev_asker(const struct udp_dev *dev)
 {
 	int fd = -1;
 
+	errno = EAFNOSUPPORT; /* all that were given may have been left out */
 	for (int i = 0; fd < 0 && dev->args.given_count > 0 && i < UDP_SOCKETS; i++)
 		if (dev->sockets[0].fds[i] >= 0)
 			fd = fcntl(dev->sockets[0].fds[i], F_DUPFD_CLOEXEC, 0);
@@ -182,7 +186,7 @@ udp_ethdev_asker(const struct udp_dev *dev)
 		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 && dev->args.given_count == 0)
 		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return fd;
+	return fd >= 0 ? fd : -errno;
 }
 
 /* An ioctl of the netdev. @return 0 or -errno; -ENODEV: there is none */
@@ -195,7 +199,7 @@ udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
 		return -ENODEV;
 	fd = udp_ethdev_asker(dev);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	memset(ifr, 0, sizeof(*ifr));
 	memcpy(ifr->ifr_name, dev->args.iface, sizeof(ifr->ifr_name));
 	err = ioctl(fd, what, ifr) == 0 ? 0 : -errno;
@@ -431,7 +435,8 @@ udp_ethdev_init(struct udp_dev *dev, const struct udp_args *args, const char *na
 		err = args->iface[0] != '\0' && dev->ifindex == 0 ? -ENODEV : 0;
 	}
 	if (err != 0) {
-		UDP_LOG(ERR, "%s: %s: %s", name, args->iface, error);
+		UDP_LOG(ERR, "%s: %s%s%s", name, args->iface, args->iface[0] != '\0' ? ": " : "",
+			error);
 		udp_ethdev_fini(dev);
 	}
 	return err;

@@ -163,6 +163,7 @@ static int
 udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queue, bool shared,
 	char *error, size_t error_len)
 {
+	static const char several[] = "a port for several queues";
 	enum udp_family family = (enum udp_family)(index % UDP_FAMILIES);
 	bool strangers = index >= UDP_STRANGERS;
 	bool given = args->given_count > 0;
@@ -177,7 +178,7 @@ udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queu
 	if (joined && !claims)
 		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (err != 0)
-		return udp_socket_fail(error, error_len, err, "a port for several queues");
+		return udp_socket_fail(error, error_len, err, several);
 	/* What comes to a group goes to all sockets of a port: once is enough. */
 	if (queue > 0 && family == UDP_V4)
 		udp_socket_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
@@ -188,9 +189,10 @@ udp_socket_prepare(int fd, int index, const struct udp_args *args, uint16_t queu
 	if (strangers)
 		udp_socket_set(fd, SOL_SOCKET, SO_RCVBUF, 0);
 	err = udp_socket_bind(fd, family, args, strangers ? 0 : args->port, error, error_len);
-	if (err == 0 && claims)
-		err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	return err;
+	if (err != 0 || !claims)
+		return err;
+	err = udp_socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	return err == 0 ? 0 : udp_socket_fail(error, error_len, err, several);
 }
 
 static int
@@ -223,7 +225,6 @@ udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_arg
 
 	if (fd < 0)
 		return err;
-	sockets->fds[index] = -1;
 	/* One that stayed has its port. */
 	if (!sockets->given || sockets->ports[index] == 0)
 		err = udp_socket_prepare(fd, index, args, queue, shared, error, error_len);
@@ -232,11 +233,14 @@ udp_socket_open_one(struct udp_sockets *sockets, int index, const struct udp_arg
 		if (err != 0)
 			udp_socket_fail(error, error_len, err, "epoll");
 	}
-	if (err != 0) {
+	/* One that was given can't be made again: who tries another time is to have it still. */
+	if (err != 0 && (!sockets->given || err == -EADDRNOTAVAIL)) {
 		close(fd);
-		/* A kernel may have IPv6 and be told not to use it. */
-		return err == -EADDRNOTAVAIL ? 0 : err;
+		sockets->fds[index] = -1;
 	}
+	/* A kernel may have IPv6 and be told not to use it. */
+	if (err != 0)
+		return err == -EADDRNOTAVAIL ? 0 : err;
 	sockets->fds[index] = fd;
 	sockets->ports[index] = udp_socket_port(fd);
 	sockets->runs &= udp_socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, 0) == 0;
