@@ -188,12 +188,18 @@ attach_follow_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 static int
 attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 {
-	int err = dev->away != NULL ? rcd_away_begin(dev) : 0;
+	int err;
 
+	if (dev->away != NULL && dev->away->queue_count < dev->lport.queues) {
+		attach_say(error, error_len,
+			"%s: too few sockets of its network namespace for the engine's lcores",
+			dev->conf.name);
+		return -EINVAL;
+	}
+	err = dev->away != NULL ? rcd_away_begin(dev) : 0;
 	if (err != 0) {
 		attach_say(error, error_len, "%s: the sockets of its network namespace: %s",
-			dev->conf.name,
-			err == -EINVAL ? "too few for the engine's lcores" : strerror(-err));
+			dev->conf.name, strerror(-err));
 		return err;
 	}
 	dev->mode = RCD_NETDEV_AUTO;

@@ -5,7 +5,9 @@
  */
 #include "rcd_dev.h"
 
+#include <net/if.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "rcd_away.h"
 #include "rcd_limits.h"
@@ -100,4 +102,31 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + RCD_PATH_MTU_ROOM_BYTES > mtu)
 		path_mtu /= 2;
 	dev->path_mtu = path_mtu;
+}
+
+uint32_t
+rcd_dev_netdev_index(const struct rcd_dev *dev, const char *name)
+{
+	struct ifreq ifr = { .ifr_ifindex = 0 };
+
+	RCD_ON_CONTROL();
+	if (dev->away == NULL)
+		return if_nametoindex(name);
+	if (strlen(name) < sizeof(ifr.ifr_name))
+		memcpy(ifr.ifr_name, name, strlen(name));
+	return ioctl(dev->hold[0], SIOCGIFINDEX, &ifr) == 0 ? (uint32_t)ifr.ifr_ifindex : 0;
+}
+
+bool
+rcd_dev_netdev_name(const struct rcd_dev *dev, uint32_t ifindex, char *name)
+{
+	struct ifreq ifr = { .ifr_ifindex = (int)ifindex };
+
+	RCD_ON_CONTROL();
+	if (dev->away == NULL)
+		return if_indextoname(ifindex, name) != NULL;
+	if (ioctl(dev->hold[0], SIOCGIFNAME, &ifr) != 0)
+		return false;
+	memcpy(name, ifr.ifr_name, IF_NAMESIZE);
+	return true;
 }

@@ -116,6 +116,14 @@ rcd_dev_rtnl(const struct rcd_dev *dev);
 struct rcd_netlink *
 rcd_dev_netlink(const struct rcd_dev *dev);
 
+/** The number of a netdev, in the network namespace of the device. @return 0: there is none */
+uint32_t
+rcd_dev_netdev_index(const struct rcd_dev *dev, const char *name);
+
+/** Its name, there. @param name  IF_NAMESIZE bytes. @return false: there is none */
+bool
+rcd_dev_netdev_name(const struct rcd_dev *dev, uint32_t ifindex, char *name);
+
 /** Tell all clients of a device. @param type  enum rcd_event */
 void
 rcd_dev_event(struct rcd_dev *dev, uint32_t type);

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "rcd_dev.h"
@@ -56,18 +55,20 @@ rcd_netlink_open(struct rcd_ports *ports, int *fd)
 	struct rcd_netlink *netlink = calloc(1, sizeof(*netlink));
 	struct epoll_event event = { .events = EPOLLIN };
 	unsigned int groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_NEIGH;
+	int err;
 
 	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return NULL;
 	netlink->ports = ports;
 	netlink->changes = rcd_rtnl_socket(fd, groups);
-	event.data.ptr = netlink;
 	if (netlink->changes != NULL &&
 		epoll_ctl(ports->watch_fd, EPOLL_CTL_ADD, mnl_socket_get_fd(netlink->changes),
 			&event) == 0)
 		return netlink;
+	err = errno;
 	rcd_netlink_close(netlink);
+	errno = err;
 	return NULL;
 }
 
@@ -77,42 +78,19 @@ rcd_netlink_close(struct rcd_netlink *netlink)
 	RCD_ON_CONTROL();
 	if (netlink == NULL)
 		return;
-	if (netlink->changes != NULL)
+	if (netlink->changes != NULL) {
+		/* Closing it is not enough while whoever made it has it, too. */
+		epoll_ctl(netlink->ports->watch_fd, EPOLL_CTL_DEL,
+			mnl_socket_get_fd(netlink->changes), NULL);
 		mnl_socket_close(netlink->changes);
+	}
 	free(netlink);
-}
-
-/* The number of a netdev, in the network namespace of the device. @return 0: there is none */
-static uint32_t
-netlink_index(const struct rcd_dev *dev, const char *name)
-{
-	struct ifreq ifr = { .ifr_ifindex = 0 };
-
-	if (dev->away == NULL)
-		return if_nametoindex(name);
-	if (strlen(name) < sizeof(ifr.ifr_name))
-		memcpy(ifr.ifr_name, name, strlen(name));
-	return ioctl(dev->hold[0], SIOCGIFINDEX, &ifr) == 0 ? (uint32_t)ifr.ifr_ifindex : 0;
-}
-
-/* Its name, there. @param name  IF_NAMESIZE bytes. @return false: there is none */
-static bool
-netlink_name(const struct rcd_dev *dev, uint32_t ifindex, char *name)
-{
-	struct ifreq ifr = { .ifr_ifindex = (int)ifindex };
-
-	if (dev->away == NULL)
-		return if_indextoname(ifindex, name) != NULL;
-	if (ioctl(dev->hold[0], SIOCGIFNAME, &ifr) != 0)
-		return false;
-	memcpy(name, ifr.ifr_name, IF_NAMESIZE);
-	return true;
 }
 
 uint32_t
 rcd_netlink_find(struct rcd_dev *dev)
 {
-	uint32_t ifindex = netlink_index(dev, dev->conf.target);
+	uint32_t ifindex = rcd_dev_netdev_index(dev, dev->conf.target);
 	struct rcd_addr addr = { .vlan_id = 0 };
 	char name[IF_NAMESIZE];
 
@@ -121,7 +99,7 @@ rcd_netlink_find(struct rcd_dev *dev)
 		strpbrk(dev->conf.target, "/@") != NULL ||
 		rcd_addr_parse(dev->conf.target, &addr) != 0 ||
 		rcd_rtnl_owner(rcd_dev_rtnl(dev), &addr.gid, &ifindex) != 0 ||
-		!netlink_name(dev, ifindex, name))
+		!rcd_dev_netdev_name(dev, ifindex, name))
 		return ifindex;
 	snprintf(dev->conf.target, sizeof(dev->conf.target), "%s", name);
 	return ifindex;
@@ -440,12 +418,12 @@ rcd_netlink_ready(struct rcd_netlink *netlink)
 
 	RCD_ON_CONTROL();
 	for (int i = 0; i < READS_AT_ONCE && more; i++) {
-		ssize_t got = mnl_socket_recvfrom(
+		ssize_t got = rcd_rtnl_receive(
 			netlink->changes, netlink->buffer, sizeof(netlink->buffer));
 
 		if (got > 0)
 			mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
-		more = got > 0 || errno == ENOBUFS || errno == EINTR;
+		more = got >= 0 || errno == ENOBUFS || errno == EINTR;
 		netlink->unsure |= got < 0 && errno == ENOBUFS;
 	}
 	/* What is there yet is older than what would be asked for; the socket stays ready. */

@@ -16,6 +16,9 @@
 
 #define BUFFER_BYTES 32768
 
+/** Messages that are read for one question: who made the socket may ask by it, too, for ever. */
+#define ANSWERS_MAX 65536
+
 struct rcd_rtnl {
 	const struct rcd_rtnl_ops *ops;
 	void *arg;
@@ -40,13 +43,37 @@ struct owner {
 static ssize_t
 rtnl_send(void *arg, const void *message, size_t len)
 {
-	return mnl_socket_sendto(arg, message, len);
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+
+	return sendto(mnl_socket_get_fd(arg), message, len, MSG_DONTWAIT,
+		(const struct sockaddr *)&kernel, sizeof(kernel));
+}
+
+ssize_t
+rcd_rtnl_receive(struct mnl_socket *sock, void *buffer, size_t room)
+{
+	struct sockaddr_nl from = { .nl_pid = 0 };
+	struct iovec iov = { .iov_base = buffer, .iov_len = room };
+	struct msghdr msg = {
+		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1
+	};
+	ssize_t got = recvmsg(mnl_socket_get_fd(sock), &msg, MSG_DONTWAIT);
+
+	RCD_ON_CONTROL();
+	if (got < 0)
+		return -1;
+	if ((msg.msg_flags & MSG_TRUNC) != 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	/* Only the kernel's are known to be well formed. */
+	return msg.msg_namelen == sizeof(from) && from.nl_pid == 0 ? got : 0;
 }
 
 static ssize_t
 rtnl_receive(void *arg, void *buffer, size_t room)
 {
-	return mnl_socket_recvfrom(arg, buffer, room);
+	return rcd_rtnl_receive(arg, buffer, room);
 }
 
 static void
@@ -131,31 +158,36 @@ rcd_rtnl_begin(struct rcd_rtnl_message *message, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-/* What is left of a question that ended before its answers did is not taken for the next one's. */
-static void
+/*
+ * What is left of a question that ended before its answers did is not taken for the next one's.
+ * @return 0; -EBUSY: somebody else asks by the same socket, and does not stop
+ */
+static int
 rtnl_drain(struct rcd_rtnl *rtnl)
 {
-	while (rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer)) >= 0 ||
-		errno == ENOBUFS || errno == ENOSPC) {
-		/* More of it. */
-	}
+	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
+		if (rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer)) < 0 &&
+			errno != ENOBUFS && errno != ENOSPC)
+			return 0;
+	return -EBUSY;
 }
 
 static int
 rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
 {
-	int run = MNL_CB_OK;
+	int run = MNL_CB_OK, err = rtnl_drain(rtnl);
 
-	rtnl_drain(rtnl);
+	if (err != 0)
+		return err;
 	nlh->nlmsg_seq = ++rtnl->sequence;
 	if (rtnl->ops->send(rtnl->arg, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
-	while (run > MNL_CB_STOP) {
+	for (uint32_t i = 0; run > MNL_CB_STOP; i++) {
 		/* The kernel answers while we send: nothing to wait for. */
 		ssize_t got = rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer));
 
-		if (got < 0)
-			return -errno;
+		if (got < 0 || i == ANSWERS_MAX)
+			return got < 0 ? -errno : -EBUSY;
 		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, rtnl->port, each, arg);
 	}
 	return run < 0 ? -errno : 0;

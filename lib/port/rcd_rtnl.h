@@ -27,15 +27,16 @@ struct rcd_rtnl_message {
 struct rcd_rtnl_ops {
 	/** Send a message to the kernel. @return bytes, or -1 and errno */
 	ssize_t (*send)(void *arg, const void *message, size_t len);
-	/** Receive one or more of its messages; never waits. @return bytes, or -1 and errno */
+	/** Receive its messages, or none; never waits. @return bytes, or -1 and errno */
 	ssize_t (*receive)(void *arg, void *buffer, size_t room);
 	/** It is not needed any more. */
 	void (*close)(void *arg);
 };
 
 /**
- * @param fd  a socket of rtnetlink that is to be used, which is set to -1 when it is the
- *            library's; NULL: one is made
+ * @param fd  a socket of rtnetlink that is to be used; NULL: one is made. It is set to -1 when it
+ *            is taken: then it is closed with the result, or has been when NULL is returned. Else
+ *            it is the caller's still
  * @return NULL: the kernel has none, or there is no memory; errno
  */
 struct rcd_rtnl *
@@ -50,6 +51,16 @@ rcd_rtnl_open(int *fd);
  */
 struct mnl_socket *
 rcd_rtnl_socket(int *fd, unsigned int groups);
+
+/**
+ * Receive from the kernel by a socket that somebody else may have, who can change what calls do
+ * that do not say it themselves. Never waits.
+ *
+ * @return bytes; 0: of a message that is not the kernel's; -1 and errno, ENOSPC: longer than the
+ *         room, and gone
+ */
+ssize_t
+rcd_rtnl_receive(struct mnl_socket *sock, void *buffer, size_t room);
 
 /**
  * Instead: ask by way of somebody.
