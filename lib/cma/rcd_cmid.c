@@ -269,8 +269,7 @@ rcd_cmid_resolve_addr(
 	}
 	if (!rcd_cmid_may(id, RCD_CM_STEP_ADDR_ASKED))
 		return -EINVAL;
-	err = rcd_cma_route(
-		cma, rcd_cma_client_netns(id->client), &id->src, &dst, &dev, &sgid_index);
+	err = rcd_cma_route(cma, id->netns, &id->src, &dst, &dev, &sgid_index);
 	if (err != 0)
 		return err;
 	id->dev = dev.serial;

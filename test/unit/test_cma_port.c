@@ -135,6 +135,24 @@ namespaces(void)
 	teardown();
 }
 
+/* What is bound goes its way by the devices of the namespace that it has its port in. */
+static void
+another_namespace(void)
+{
+	struct rcd_ctrl_cm_resolve_req req = { .dst = cma_host_addr("10.0.0.1", PORT) };
+	struct rcd_ctrl_cm_addr any = cma_host_addr("0.0.0.0", PORT);
+	struct rcd_cmid *id;
+
+	setup();
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	id = cma_host_id(&bob, RCD_CMA_SPACE_TCP, RCD_QP_RC);
+	CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &any), 0);
+	host.devs[1].netns = bob.netns = 7;
+	CU_ASSERT_EQUAL(rcd_cmid_resolve_addr(id, id->client->owner, &req), 0);
+	CU_ASSERT_EQUAL(id->dev, host.devs[0].serial);
+	teardown();
+}
+
 static void
 comes_back(void)
 {
@@ -316,6 +334,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(two_on_a_port),
 		RCD_TEST(namespaces),
+		RCD_TEST(another_namespace),
 		RCD_TEST(comes_back),
 		RCD_TEST(spaces),
 		RCD_TEST(privileged_ports),
