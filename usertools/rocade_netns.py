@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import socket
+import sys
 
 from rocade_engine import Failure
 
@@ -16,7 +17,7 @@ NS_GET_USERNS = 0xb701
 NETLINK_ROUTE = 0
 SO_NETNS_COOKIE, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 71, 32, 33
 ROOM = 8 << 20   # of a socket and direction, as the driver wants it
-FOUR = 4
+AWAY_FDS = 4   # of each message (lib/port/rcd_away.h)
 
 
 def path_of(name):
@@ -33,7 +34,7 @@ def enter(name):
     def join(fd, kind):
         if libc.setns(fd, kind):
             err = ctypes.get_errno()
-            if err == errno.EINVAL:
+            if err == errno.EINVAL and kind == CLONE_NEWNET:
                 raise Failure(f'netns: {name} is no network namespace')
             raise OSError(err, os.strerror(err))
 
@@ -44,7 +45,11 @@ def enter(name):
         try:
             join(target, CLONE_NEWNET)
         except PermissionError:
-            join(fcntl.ioctl(target, NS_GET_USERNS), CLONE_NEWUSER)
+            try:
+                join(fcntl.ioctl(target, NS_GET_USERNS), CLONE_NEWUSER)
+            except OSError:
+                raise Failure(f'netns: {name}: needs root, or the owner of its user '
+                              'namespace') from None
             join(target, CLONE_NEWNET)
     except OSError as err:
         raise Failure(f'netns: {name}: {err.strerror}') from None
@@ -55,17 +60,19 @@ def apart(name, work):
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     child = os.fork()
     if child == 0:
+        # Whatever happens here, the program goes on in its parent alone.
         try:
             ours.close()
             enter(name)
             work(theirs)
-        except (Failure, OSError) as failure:
-            theirs.send(str(failure).encode())
-        os._exit(0)
+        except BaseException as failure:
+            theirs.send((str(failure) or type(failure).__name__).encode())
+        finally:
+            os._exit(0)
     theirs.close()
     try:
         while True:
-            said, fds, _, _ = socket.recv_fds(ours, 4096, FOUR)
+            said, fds, _, _ = socket.recv_fds(ours, 4096, AWAY_FDS)
             if said != b'four':
                 if said:
                     raise Failure(said.decode())
@@ -117,7 +124,8 @@ def cookie(name):
 
     for fds in apart(name, work):
         with socket.socket(fileno=fds[0]) as sock:
-            return int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8), 'little')
+            return int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8),
+                                  sys.byteorder)
     return 0
 
 
