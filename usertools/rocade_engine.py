@@ -79,7 +79,8 @@ class Engine:
                               f'command speaks version {VERSION}, ABI {ABI}')
         if op == OP_ADMIN and status == -errno.EPERM:
             raise Failure('not allowed: root administers the engine, who started it, and whom its '
-                          'configuration names (admin_user, admin_group)')
+                          'configuration names (admin_user, admin_group), from its own network '
+                          'namespace')
         if status:
             raise Failure(os.strerror(-status))
         return fds

@@ -479,9 +479,10 @@ struct rcd_ctrl_cm_event_rep {
 /*
  * SOCKETS: a device in another network namespace takes sockets of that namespace, which come by
  * fours before the ADMIN that adds it: two of rtnetlink and two of UDP for groups, then four of UDP
- * for each lcore (lib/port/rcd_away.h). The next ADMIN of the connection takes them: one that has
- * no use for them closes them. -EINVAL: not such sockets, or not all of one namespace; -EOPNOTSUPP:
- * the kernel does not tell namespaces (before Linux 5.14); -ENOSPC: more than any device takes.
+ * for each lcore (lib/port/rcd_away.h). The next ADMIN of the connection that is allowed takes
+ * them: one that has no use for them closes them. -EINVAL: not such sockets, or not all of one
+ * namespace; -EOPNOTSUPP: the kernel does not tell namespaces (before Linux 5.14); -ENOSPC: more
+ * than any device takes.
  */
 
 /**

@@ -185,11 +185,11 @@ admin_add_wire(
 	peer.addr_count = 0;
 	peer.gateway4 = peer.gateway6 = (struct rcd_gid){ .raw = { 0 } };
 	peer.down = false;
-	err = rcd_ports_add(&engine->ports, conf, text, text_len);
+	err = rcd_ports_add(&engine->ports, conf, NULL, text, text_len);
 	/* It is there at once when its other end was waiting for it. */
 	if (err != 0 || rcd_dev_find(&engine->ports, conf->name) != NULL)
 		return err;
-	err = rcd_ports_add(&engine->ports, &peer, text, text_len);
+	err = rcd_ports_add(&engine->ports, &peer, NULL, text, text_len);
 	if (err != 0)
 		rcd_ports_del(&engine->ports, conf->name);
 	return err;
@@ -216,7 +216,7 @@ admin_link_add(struct rcd_engine *engine, struct rcd_admin_req *req)
 	if (err == 0 && conf.attach == RCD_ATTACH_WIRE)
 		err = admin_add_wire(engine, &conf, text, sizeof(text));
 	else if (err == 0) {
-		err = rcd_ports_add_away(&engine->ports, &conf, req->away, text, sizeof(text));
+		err = rcd_ports_add(&engine->ports, &conf, req->away, text, sizeof(text));
 		req->away = NULL;
 	}
 	return admin_done(err, text);

@@ -73,19 +73,19 @@ rcd_conn_sees(const struct rcd_conn *conn, const struct rcd_dev *dev)
 }
 
 int
-rcd_conn_away_take(struct rcd_conn *conn, int fds[RCD_AWAY_FOUR])
+rcd_conn_away_take(struct rcd_conn *conn, int fds[RCD_AWAY_FDS])
 {
 	int err;
 
 	RCD_ON_CONTROL();
-	err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FOUR);
+	err = rcd_quota_charge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FDS);
 	if (err != 0)
 		return err;
 	err = rcd_away_take(&conn->away, fds);
 	if (err != 0)
-		rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FOUR);
+		rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, RCD_AWAY_FDS);
 	else
-		conn->away_count += RCD_AWAY_FOUR;
+		conn->away_fds += RCD_AWAY_FDS;
 	return err;
 }
 
@@ -95,8 +95,8 @@ rcd_conn_away_give(struct rcd_conn *conn)
 	struct rcd_away *away = conn->away;
 
 	RCD_ON_CONTROL();
-	rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, conn->away_count);
-	conn->away_count = 0;
+	rcd_quota_uncharge(&conn->quota, RCD_RESOURCE_DESCRIPTORS, conn->away_fds);
+	conn->away_fds = 0;
 	conn->away = NULL;
 	return away;
 }

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "rcd_alarm.h"
+#include "rcd_away.h"
 #include "rcd_cm_host.h"
 #include "rcd_ctrl.h"
 #include "rcd_quota.h"
@@ -59,7 +60,7 @@ struct rcd_conn {
 	uint64_t caps;  /**< capabilities that it had when it connected, in our user namespace */
 	char comm[32];  /**< printable ASCII */
 	struct rcd_away *away; /**< sockets for the device that it adds next; NULL: none */
-	uint32_t away_count;   /**< of them, which are charged */
+	uint32_t away_fds;     /**< descriptors of them, which are charged */
 	bool greeted;
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */
@@ -81,7 +82,7 @@ LIST_HEAD(rcd_conn_list, rcd_conn);
 static inline uint64_t
 rcd_conn_descriptors(const struct rcd_conn *conn)
 {
-	return (uint64_t)(conn->sock >= 0) + (conn->events >= 0) + conn->away_count;
+	return (uint64_t)(conn->sock >= 0) + (conn->events >= 0) + conn->away_fds;
 }
 
 /** What an epoll event is of: the high half of its data. The low half is a connection's serial. */
@@ -111,7 +112,7 @@ rcd_conn_events_close(struct rcd_conn *conn);
  * @return also -EMFILE
  */
 int
-rcd_conn_away_take(struct rcd_conn *conn, int fds[4]);
+rcd_conn_away_take(struct rcd_conn *conn, int fds[RCD_AWAY_FDS]);
 
 /** Whose they are from now on is the caller. @return NULL: there are none */
 struct rcd_away *

@@ -59,7 +59,7 @@ rcd_engine_dev_add_place(struct rcd_engine *engine, const struct rcd_dev_conf *c
 	int err;
 
 	rcd_engine_take_over();
-	err = rcd_ports_add(&engine->ports, conf, error, error_len);
+	err = rcd_ports_add(&engine->ports, conf, NULL, error, error_len);
 	/* The first end of a wire has no place before the second one comes. */
 	dev = err == 0 ? rcd_dev_find(&engine->ports, conf->name) : NULL;
 	*index = dev != NULL ? dev->lport.index : 0;

@@ -364,8 +364,8 @@ serve_may_administer(const struct rcd_conn *conn)
 	const struct rcd_engine *engine = conn->all->conf.engine;
 	const struct rcd_engine_conf *conf = &engine->conf;
 
-	/* Root of a container has root's number, and is to have its own devices alone. */
-	if (rcd_ports_netns(&engine->ports, conn->netns) != 0)
+	/* Root of a container has root's number, whether or not it has devices of its own yet. */
+	if (conn->netns != 0 && conn->netns != engine->ports.netns)
 		return false;
 	return conn->uid == 0 || conn->uid == engine->creator ||
 		(conf->admin_uid >= 0 && conn->uid == (uid_t)conf->admin_uid) ||

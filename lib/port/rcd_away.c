@@ -84,16 +84,16 @@ away_is_rtnl(int fd)
 
 /* Whether they are what belongs there, and have the namespace in common. */
 static int
-away_check(const struct rcd_away *away, const int fds[RCD_AWAY_FOUR])
+away_check(const struct rcd_away *away, const int fds[RCD_AWAY_FDS])
 {
 	uint64_t netns = away != NULL ? away->netns : rcd_away_netns(fds[0]);
 
-	for (int i = 0; i < RCD_AWAY_FOUR; i++)
+	for (int i = 0; i < RCD_AWAY_FDS; i++)
 		if (!(away == NULL && i < 2 ? away_is_rtnl(fds[i]) : away_is_udp(fds[i])))
 			return -EINVAL;
 	if (netns == 0)
 		return -EOPNOTSUPP;
-	for (int i = 0; i < RCD_AWAY_FOUR; i++)
+	for (int i = 0; i < RCD_AWAY_FDS; i++)
 		if (rcd_away_netns(fds[i]) != netns)
 			return -EINVAL;
 	return 0;
@@ -101,7 +101,7 @@ away_check(const struct rcd_away *away, const int fds[RCD_AWAY_FOUR])
 
 /* The thread that asks the kernel never waits. Drivers say so with each call. */
 static int
-away_take_first(struct rcd_away **away, const int fds[RCD_AWAY_FOUR])
+away_take_first(struct rcd_away **away, const int fds[RCD_AWAY_FDS])
 {
 	struct rcd_away *made = calloc(1, sizeof(*made));
 
@@ -123,11 +123,12 @@ away_take_first(struct rcd_away **away, const int fds[RCD_AWAY_FOUR])
 }
 
 int
-rcd_away_take(struct rcd_away **away, int fds[RCD_AWAY_FOUR])
+rcd_away_take(struct rcd_away **away, int fds[RCD_AWAY_FDS])
 {
-	int err = away_check(*away, fds);
+	int err;
 
 	RCD_ON_CONTROL();
+	err = away_check(*away, fds);
 	if (err != 0)
 		return err;
 	if (*away == NULL)
@@ -136,7 +137,7 @@ rcd_away_take(struct rcd_away **away, int fds[RCD_AWAY_FOUR])
 		err = -ENOSPC;
 	else
 		memcpy((*away)->queues[(*away)->queue_count++], fds, sizeof((*away)->queues[0]));
-	for (int i = 0; err == 0 && i < RCD_AWAY_FOUR; i++)
+	for (int i = 0; err == 0 && i < RCD_AWAY_FDS; i++)
 		fds[i] = -1;
 	return err;
 }
@@ -154,7 +155,7 @@ rcd_away_queued(struct rcd_away *away)
 {
 	RCD_ON_CONTROL();
 	for (; away->queue_count > 0; away->queue_count--)
-		for (int i = 0; i < RCD_AWAY_FOUR; i++)
+		for (int i = 0; i < RCD_AWAY_FDS; i++)
 			away_close(&away->queues[away->queue_count - 1][i]);
 }
 
@@ -180,8 +181,6 @@ rcd_away_begin(struct rcd_dev *dev)
 	struct rcd_away *away = dev->away;
 
 	RCD_ON_CONTROL();
-	if (away->queue_count < dev->lport.queues)
-		return -EINVAL;
 	away->rtnl = rcd_rtnl_open(&away->rtnl_fds[0]);
 	if (away->rtnl != NULL)
 		away->netlink = rcd_netlink_open(dev->ports, &away->rtnl_fds[1]);
@@ -195,7 +194,7 @@ rcd_away_args(const struct rcd_away *away, uint32_t queues, char *text, size_t l
 
 	RCD_ON_CONTROL();
 	for (uint32_t i = 0; i < queues; i++)
-		for (int k = 0; k < RCD_AWAY_FOUR; k++) {
+		for (int k = 0; k < RCD_AWAY_FDS; k++) {
 			int added = snprintf(text + at, len - at, "%s%d",
 				i == 0 && k == 0 ? "" : "+", away->queues[i][k]);
 

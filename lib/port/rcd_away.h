@@ -23,7 +23,8 @@
 
 #include "rcd_lcores.h"
 
-#define RCD_AWAY_FOUR 4
+/** Descriptors that are handed over at once. */
+#define RCD_AWAY_FDS 4
 
 struct rcd_dev;
 struct rcd_netlink;
@@ -35,7 +36,7 @@ struct rcd_away {
 	int rtnl_fds[2]; /**< -1: taken, or not there */
 	int groups[2];   /**< likewise; for dev->hold */
 	uint32_t queue_count; /**< fours that follow */
-	int queues[RCD_LCORES_MAX][RCD_AWAY_FOUR];
+	int queues[RCD_LCORES_MAX][RCD_AWAY_FDS];
 	struct rcd_rtnl *rtnl;       /**< NULL: not yet */
 	struct rcd_netlink *netlink; /**< likewise */
 };
@@ -59,7 +60,7 @@ rcd_away_netns(int sock);
  *         them; -ENOMEM
  */
 int
-rcd_away_take(struct rcd_away **away, int fds[RCD_AWAY_FOUR]);
+rcd_away_take(struct rcd_away **away, int fds[RCD_AWAY_FDS]);
 
 /** Close all, and forget it. NULL is allowed. */
 void
@@ -68,7 +69,7 @@ rcd_away_free(struct rcd_away *away);
 /**
  * Have the kernel tell of the device's netdev there, by its own sockets.
  *
- * @return 0; -EINVAL: too few sockets for its queues; what else the kernel says
+ * @return 0 or -errno, as the kernel says
  */
 int
 rcd_away_begin(struct rcd_dev *dev);

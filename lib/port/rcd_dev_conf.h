@@ -23,6 +23,7 @@
 RCD_API_BEGIN
 
 #define RCD_NAME_LEN      64    /**< of a device's name, with the 0 at its end */
+#define RCD_NETNS_LEN     64    /**< of what a network namespace is called, likewise */
 #define RCD_DEV_ADDRS_MAX 16    /**< addresses that a device can be given */
 #define RCD_DEV_MTU_MIN   576   /**< of IP, bytes, that a device can have, and... */
 #define RCD_DEV_MTU_MAX   65535 /**< ...the longest */
@@ -92,7 +93,7 @@ struct rcd_dev_conf {
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
 	uint8_t mac[6]; /**< all zero: that of the port, or one that is made of the name */
 	/** Network namespace of a netdev, for people; "": the engine's. Its sockets come apart. */
-	char netns[RCD_NAME_LEN];
+	char netns[RCD_NETNS_LEN];
 	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t
 		given; /**< keys that rcd_dev_conf_set() took, a bit each: 1 << enum rcd_link_key */

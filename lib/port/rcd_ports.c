@@ -239,9 +239,6 @@ ports_check_away(const struct rcd_ports *ports, const struct rcd_dev_conf *conf,
 
 	if (away != NULL && away->netns == ports->netns)
 		what = "that is the engine's own network namespace: leave it out";
-	else if (away != NULL &&
-		(conf->attach != RCD_ATTACH_NETDEV || conf->mode != RCD_NETDEV_UDP))
-		what = "a link of type udp alone can have one";
 	else if ((away != NULL) != (conf->netns[0] != '\0'))
 		what = "its sockets come with it, as \"rocade link add\" hands them over";
 	if (what == NULL)
@@ -302,7 +299,7 @@ ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_a
 }
 
 int
-rcd_ports_add_away(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
+rcd_ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
 	char *error, size_t error_len)
 {
 	int err;
@@ -311,14 +308,6 @@ rcd_ports_add_away(struct rcd_ports *ports, const struct rcd_dev_conf *conf, str
 	err = ports_add(ports, conf, &away, error, error_len);
 	rcd_away_free(away);
 	return err;
-}
-
-int
-rcd_ports_add(
-	struct rcd_ports *ports, const struct rcd_dev_conf *conf, char *error, size_t error_len)
-{
-	RCD_ON_CONTROL();
-	return rcd_ports_add_away(ports, conf, NULL, error, error_len);
 }
 
 int

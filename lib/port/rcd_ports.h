@@ -122,21 +122,13 @@ rcd_ports_rtnl(const struct rcd_ports *ports, uint64_t netns);
 /**
  * Add a device.
  *
+ * @param away   sockets of the network namespace that its netdev is in, the device's from now on,
+ *               whatever is returned; NULL: it is in ours
  * @param error  set to a sentence on failure
  * @return 0; -EEXIST, -EINVAL, -ENODEV, -ENOSPC, -ENOMEM
  */
 int
-rcd_ports_add(
-	struct rcd_ports *ports, const struct rcd_dev_conf *conf, char *error, size_t error_len);
-
-/**
- * Add a device whose netdev is in another network namespace.
- *
- * @param away  the device's from now on, whatever is returned; NULL: it is in ours
- * @return as rcd_ports_add()
- */
-int
-rcd_ports_add_away(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
+rcd_ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_away *away,
 	char *error, size_t error_len);
 
 /** Remove a device, or an end of a wire that waits. @return 0 or -ENOENT */
