@@ -6,8 +6,8 @@
 #include "rcd_netlink.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <libmnl/libmnl.h>
-#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "rcd_clock.h"
 #include "rcd_dev.h"
 #include "rcd_dev_view.h"
 #include "rcd_ethdev.h"
@@ -26,6 +27,8 @@
 #include "rcd_hop.h"
 #include "rcd_log.h"
 #include "rcd_neigh.h"
+#include "rcd_nl_link.h"
+#include "rcd_nl_recv.h"
 #include "rcd_thread.h"
 #include "rcd_wr.h"
 #include "rcd_ports.h"
@@ -35,14 +38,16 @@
 
 #define BUFFER_BYTES  32768
 #define READS_AT_ONCE 64
-#define ALLMULTI      61 /**< IFLA_ALLMULTI, of Linux 6.0 */
 #define DUMPS_MAX     3  /**< attempts at a list that changes while it is read */
+#define PAUSE_TIMES   10 /**< as long as all was asked for, nothing is, after that */
 
 struct rcd_netlink {
 	struct mnl_socket *changes;
 	struct rcd_ports *ports;
 	bool unsure;     /**< something is missing here: all has to be asked for */
 	bool complained; /**< that it could not be; until it can */
+	uint64_t due_ns; /**< until when it is not, by rcd_clock_ns() */
+	uint64_t told;   /**< messages of others that were told of */
 	/** Whose addresses are being listed, NULL: nobody's; and those that were, by place. */
 	const struct rcd_dev *listing;
 	bool listed[RCD_GIDS_MAX];
@@ -119,19 +124,6 @@ netlink_dev_of(const struct rcd_netlink *netlink, uint32_t ifindex)
 	return NULL;
 }
 
-/* Whether a netdev has a program of XDP, in any mode. */
-static bool
-netlink_has_program(const struct nlattr *nest)
-{
-	struct nlattr *attr;
-
-	mnl_attr_for_each_nested(attr, nest) {
-		if (mnl_attr_get_type(attr) == IFLA_XDP_ATTACHED)
-			return mnl_attr_get_u8(attr) != XDP_ATTACHED_NONE;
-	}
-	return false;
-}
-
 static void
 netlink_take_mac(struct rcd_dev *dev, const uint8_t *mac)
 {
@@ -158,52 +150,9 @@ netlink_take_mtu(struct rcd_dev *dev, uint32_t mtu)
 		rcd_dev_set_mtu(dev, mtu);
 }
 
-/* What a message says of a netdev, as far as a device has use for it. */
-struct netlink_link {
-	bool up;
-	uint32_t mtu; /**< 0: not said */
-	bool has_mac;
-	uint8_t mac[RCD_MAC_LEN];
-	bool has_promiscuity, promiscuous;
-	bool has_groups, all_groups;
-	bool has_xdp, xdp;
-};
-
-static void
-netlink_read_link(const struct nlmsghdr *nlh, struct netlink_link *link)
-{
-	const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
-	struct nlattr *attr;
-
-	*link = (struct netlink_link){ 0 };
-	if (nlh->nlmsg_type == RTM_DELLINK)
-		return;
-	link->up = (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING);
-	/* What others than its owner want is counted by kernels that tell. */
-	link->has_groups = true;
-	link->all_groups = (info->ifi_flags & IFF_ALLMULTI) != 0;
-	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
-		if (mnl_attr_get_type(attr) == IFLA_MTU) {
-			link->mtu = mnl_attr_get_u32(attr);
-		} else if (mnl_attr_get_type(attr) == IFLA_PROMISCUITY) {
-			link->has_promiscuity = true;
-			link->promiscuous = mnl_attr_get_u32(attr) > 0;
-		} else if (mnl_attr_get_type(attr) == ALLMULTI) {
-			link->all_groups |= mnl_attr_get_u32(attr) > 0;
-		} else if (mnl_attr_get_type(attr) == IFLA_ADDRESS &&
-			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN) {
-			link->has_mac = true;
-			memcpy(link->mac, mnl_attr_get_payload(attr), RCD_MAC_LEN);
-		} else if (mnl_attr_get_type(attr) == IFLA_XDP) {
-			link->has_xdp = true;
-			link->xdp = netlink_has_program(attr);
-		}
-	}
-}
-
 /* It may ask the kernel for something: never while an answer is read. */
 static void
-netlink_take_link(struct rcd_dev *dev, const struct netlink_link *link)
+netlink_take_link(struct rcd_dev *dev, const struct rcd_nl_link *link)
 {
 	dev->link_up = link->up;
 	if (link->mtu != 0)
@@ -221,40 +170,10 @@ netlink_take_link(struct rcd_dev *dev, const struct netlink_link *link)
 static void
 netlink_on_link(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 {
-	struct netlink_link link;
+	struct rcd_nl_link link;
 
-	netlink_read_link(nlh, &link);
+	rcd_nl_link_read(nlh, &link);
 	netlink_take_link(dev, &link);
-}
-
-/* The tag that netdevs of a VLAN put on. @return -1: it is no such netdev */
-static int
-netlink_read_vlan(const struct nlattr *info)
-{
-	const struct nlattr *data = NULL;
-	struct nlattr *attr;
-	bool vlan = false;
-	int id = -1;
-
-	mnl_attr_for_each_nested(attr, info) {
-		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
-			vlan = mnl_attr_get_payload_len(attr) >= 4 &&
-				memcmp(mnl_attr_get_payload(attr), "vlan", 4) == 0;
-		else if (mnl_attr_get_type(attr) == IFLA_INFO_DATA)
-			data = attr;
-	}
-	if (!vlan || data == NULL)
-		return -1;
-	mnl_attr_for_each_nested(attr, data) {
-		if (mnl_attr_get_type(attr) == IFLA_VLAN_ID && mnl_attr_get_payload_len(attr) == 2)
-			id = mnl_attr_get_u16(attr);
-		/* NICs look at the usual tags alone. */
-		else if (mnl_attr_get_type(attr) == IFLA_VLAN_PROTOCOL &&
-			mnl_attr_get_payload_len(attr) == 2 &&
-			mnl_attr_get_u16(attr) != htons(ETH_P_8021Q))
-			return -1;
-	}
-	return id;
 }
 
 /*
@@ -264,25 +183,15 @@ netlink_read_vlan(const struct nlattr *info)
 static struct rcd_dev *
 netlink_take_vlan(const struct rcd_netlink *netlink, const struct nlmsghdr *nlh)
 {
-	bool there = nlh->nlmsg_type == RTM_NEWLINK;
-	struct rcd_dev *dev = NULL;
-	struct nlattr *attr;
-	bool elsewhere = false;
-	int id = -1;
+	struct rcd_nl_vlan vlan;
+	struct rcd_dev *dev;
 
-	mnl_attr_for_each(attr, nlh, sizeof(struct ifinfomsg)) {
-		if (mnl_attr_get_type(attr) == IFLA_LINK && mnl_attr_get_payload_len(attr) == 4)
-			dev = netlink_dev_of(netlink, mnl_attr_get_u32(attr));
-		else if (mnl_attr_get_type(attr) == IFLA_LINKINFO)
-			id = netlink_read_vlan(attr);
-		/* Of its link, or of itself from now on. */
-		else if (mnl_attr_get_type(attr) == IFLA_LINK_NETNSID ||
-			mnl_attr_get_type(attr) == IFLA_NEW_NETNSID)
-			elsewhere = true;
-	}
-	if (dev == NULL || dev->tuntap == NULL || id < 0 || elsewhere)
+	if (!rcd_nl_link_read_vlan(nlh, &vlan))
 		return NULL;
-	rcd_vlans_set_kernels(dev, (uint16_t)id, there);
+	dev = netlink_dev_of(netlink, vlan.lower);
+	if (dev == NULL || dev->tuntap == NULL)
+		return NULL;
+	rcd_vlans_set_kernels(dev, vlan.vlan_id, nlh->nlmsg_type == RTM_NEWLINK);
 	return dev;
 }
 
@@ -291,7 +200,8 @@ netlink_on_listed_link(const struct nlmsghdr *nlh, void *arg)
 {
 	struct rcd_netlink *netlink = arg;
 
-	netlink_take_vlan(netlink, nlh);
+	if (rcd_nl_has(nlh, sizeof(struct ifinfomsg)))
+		netlink_take_vlan(netlink, nlh);
 	return MNL_CB_OK;
 }
 
@@ -328,8 +238,7 @@ netlink_on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == NDA_DST)
 			found = rcd_rtnl_take_addr(attr, info->ndm_family, &gid);
-		else if (mnl_attr_get_type(attr) == NDA_LLADDR &&
-			mnl_attr_get_payload_len(attr) == RCD_MAC_LEN)
+		else if (rcd_nl_is(attr, NDA_LLADDR, RCD_MAC_LEN))
 			mac = mnl_attr_get_payload(attr);
 	}
 	if (!found)
@@ -341,49 +250,57 @@ netlink_on_neigh(struct rcd_dev *dev, const struct nlmsghdr *nlh)
 		rcd_neigh_learn(dev->ports->neighs, &key, mac);
 }
 
+static void
+netlink_on_any_link(const struct rcd_netlink *netlink, const struct nlmsghdr *nlh)
+{
+	const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
+	struct rcd_dev *dev;
+
+	/* A bridge tells of its ports by messages of the same kind. */
+	if (info->ifi_family != AF_UNSPEC)
+		return;
+	dev = netlink_dev_of(netlink, (uint32_t)info->ifi_index);
+	if (dev != NULL) {
+		netlink_on_link(dev, nlh);
+		if (dev->started)
+			rcd_dev_check_link(dev);
+	}
+	dev = netlink_take_vlan(netlink, nlh);
+	if (dev != NULL)
+		rcd_vlans_follow(dev);
+}
+
+/* What is shorter than its header is passed over. */
 static int
 netlink_on_message(const struct nlmsghdr *nlh, void *arg)
 {
-	struct rcd_netlink *netlink = arg;
-	struct rcd_dev *dev;
+	const struct rcd_netlink *netlink = arg;
+	const union {
+		struct ifaddrmsg addr;
+		struct ndmsg neigh;
+	} *info = mnl_nlmsg_get_payload(nlh);
+	struct rcd_dev *dev = NULL;
 
 	switch (nlh->nlmsg_type) {
 	case RTM_NEWLINK:
-	case RTM_DELLINK: {
-		const struct ifinfomsg *info = mnl_nlmsg_get_payload(nlh);
-
-		dev = netlink_dev_of(netlink, (uint32_t)info->ifi_index);
-		/* A bridge tells of its ports by messages of the same kind. */
-		if (info->ifi_family != AF_UNSPEC)
-			break;
-		if (dev != NULL) {
-			netlink_on_link(dev, nlh);
-			if (dev->started)
-				rcd_dev_check_link(dev);
-		}
-		dev = netlink_take_vlan(netlink, nlh);
-		if (dev != NULL)
-			rcd_vlans_follow(dev);
+	case RTM_DELLINK:
+		if (rcd_nl_has(nlh, sizeof(struct ifinfomsg)))
+			netlink_on_any_link(netlink, nlh);
 		break;
-	}
 	case RTM_NEWADDR:
-	case RTM_DELADDR: {
-		const struct ifaddrmsg *info = mnl_nlmsg_get_payload(nlh);
-
-		dev = netlink_dev_of(netlink, info->ifa_index);
+	case RTM_DELADDR:
+		if (rcd_nl_has(nlh, sizeof(info->addr)))
+			dev = netlink_dev_of(netlink, info->addr.ifa_index);
 		if (dev != NULL)
 			netlink_on_addr(dev, nlh);
 		break;
-	}
 	case RTM_NEWNEIGH:
-	case RTM_DELNEIGH: {
-		const struct ndmsg *info = mnl_nlmsg_get_payload(nlh);
-
-		dev = netlink_dev_of(netlink, (uint32_t)info->ndm_ifindex);
+	case RTM_DELNEIGH:
+		if (rcd_nl_has(nlh, sizeof(info->neigh)))
+			dev = netlink_dev_of(netlink, (uint32_t)info->neigh.ndm_ifindex);
 		if (dev != NULL)
 			netlink_on_neigh(dev, nlh);
 		break;
-	}
 	default:
 		break;
 	}
@@ -411,40 +328,77 @@ netlink_sync_all(const struct rcd_netlink *netlink)
 	return err;
 }
 
+/* Whoever makes it ask again and again gets a small part of the thread's time. */
+static void
+netlink_recover(struct rcd_netlink *netlink)
+{
+	uint64_t begin_ns = rcd_clock_ns();
+	uint64_t end_ns;
+
+	if (begin_ns < netlink->due_ns)
+		return;
+	netlink->unsure = false;
+	netlink->complained &= netlink_sync_all(netlink) != 0;
+	end_ns = rcd_clock_ns();
+	netlink->due_ns = end_ns + PAUSE_TIMES * (end_ns - begin_ns);
+}
+
+/* Each time that there are twice as many: who sends can't fill the log. */
+static void
+netlink_tell_dropped(struct rcd_netlink *netlink)
+{
+	uint64_t dropped = rcd_nl_dropped();
+
+	if (dropped <= 2 * netlink->told)
+		return;
+	RCD_LOG(WARNING, "netlink: %" PRIu64 " messages were not the kernel's, and are dropped",
+		dropped);
+	netlink->told = dropped;
+}
+
 void
 rcd_netlink_ready(struct rcd_netlink *netlink)
 {
+	int fd = mnl_socket_get_fd(netlink->changes);
 	bool more = true;
 
 	RCD_ON_CONTROL();
 	for (int i = 0; i < READS_AT_ONCE && more; i++) {
-		ssize_t got = rcd_rtnl_receive(
-			netlink->changes, netlink->buffer, sizeof(netlink->buffer));
+		ssize_t got = rcd_nl_recv(fd, netlink->buffer, sizeof(netlink->buffer));
 
 		if (got > 0)
 			mnl_cb_run(netlink->buffer, (size_t)got, 0, 0, netlink_on_message, netlink);
 		more = got >= 0 || errno == ENOBUFS || errno == EINTR;
 		netlink->unsure |= got < 0 && errno == ENOBUFS;
 	}
+	netlink_tell_dropped(netlink);
 	/* What is there yet is older than what would be asked for; the socket stays ready. */
-	if (!netlink->unsure || more)
-		return;
-	netlink->unsure = false;
-	netlink->complained &= netlink_sync_all(netlink) != 0;
+	if (netlink->unsure && !more)
+		netlink_recover(netlink);
 }
 
-/* A list of one kind; entries of other netdevs are passed over. */
+/*
+ * A list of one kind, of the device's netdev alone where the kernel can tell them apart; entries of
+ * others are passed over.
+ */
 static int
 netlink_dump(struct rcd_dev *dev, uint16_t type, mnl_cb_t each)
 {
 	struct rcd_rtnl_message message;
 	struct nlmsghdr *nlh = rcd_rtnl_begin(&message, type, NLM_F_DUMP);
-	struct rtgenmsg *gen;
 	int err = -EINTR;
 
-	gen = mnl_nlmsg_put_extra_header(
-		nlh, type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct ndmsg));
-	gen->rtgen_family = AF_UNSPEC;
+	/* rcd_rtnl_socket() has the kernel read the first of these; the second it always does. */
+	if (type == RTM_GETADDR) {
+		struct ifaddrmsg *info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
+
+		info->ifa_index = dev->ifindex;
+	} else if (type == RTM_GETNEIGH) {
+		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ndmsg));
+		mnl_attr_put_u32(nlh, NDA_IFINDEX, dev->ifindex);
+	} else {
+		mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
+	}
 	/* The kernel says so of a list that changed meanwhile, and may lack something. */
 	for (int i = 0; i < DUMPS_MAX && err == -EINTR; i++)
 		err = rcd_rtnl_ask(rcd_dev_rtnl(dev), nlh, each, rcd_dev_netlink(dev));
@@ -478,7 +432,8 @@ netlink_sync_addrs(struct rcd_dev *dev)
 static int
 netlink_on_first_link(const struct nlmsghdr *nlh, void *arg)
 {
-	netlink_read_link(nlh, arg);
+	if (rcd_nl_has(nlh, sizeof(struct ifinfomsg)))
+		rcd_nl_link_read(nlh, arg);
 	return MNL_CB_OK;
 }
 
@@ -486,7 +441,7 @@ int
 rcd_netlink_sync_link(struct rcd_dev *dev)
 {
 	struct rcd_rtnl_message message;
-	struct netlink_link link = { .up = dev->link_up };
+	struct rcd_nl_link link = { .up = dev->link_up };
 	struct ifinfomsg *info;
 	struct nlmsghdr *nlh;
 	int err;
@@ -509,7 +464,8 @@ netlink_sync(struct rcd_dev *dev)
 	/* Addresses find the device by its place, which it has not yet the first time. */
 	if (err == 0 && dev->shown)
 		err = netlink_sync_addrs(dev);
-	if (err == 0 && dev->shown)
+	/* By UDP the kernel finds neighbours itself. */
+	if (err == 0 && dev->shown && !rcd_dev_is_udp(dev))
 		err = netlink_dump(dev, RTM_GETNEIGH, netlink_on_message);
 	/* One too many lets in what nobody takes: those that went meanwhile are let be. */
 	if (err == 0 && dev->shown && dev->tuntap != NULL) {

@@ -12,12 +12,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "rcd_nl_recv.h"
 #include "rcd_thread.h"
 
 #define BUFFER_BYTES 32768
-
-/** Messages that are read for one question: who made the socket may ask by it, too, for ever. */
-#define ANSWERS_MAX 65536
 
 struct rcd_rtnl {
 	const struct rcd_rtnl_ops *ops;
@@ -43,37 +41,13 @@ struct owner {
 static ssize_t
 rtnl_send(void *arg, const void *message, size_t len)
 {
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-
-	return sendto(mnl_socket_get_fd(arg), message, len, MSG_DONTWAIT,
-		(const struct sockaddr *)&kernel, sizeof(kernel));
-}
-
-ssize_t
-rcd_rtnl_receive(struct mnl_socket *sock, void *buffer, size_t room)
-{
-	struct sockaddr_nl from = { .nl_pid = 0 };
-	struct iovec iov = { .iov_base = buffer, .iov_len = room };
-	struct msghdr msg = {
-		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov, .msg_iovlen = 1
-	};
-	ssize_t got = recvmsg(mnl_socket_get_fd(sock), &msg, MSG_DONTWAIT);
-
-	RCD_ON_CONTROL();
-	if (got < 0)
-		return -1;
-	if ((msg.msg_flags & MSG_TRUNC) != 0) {
-		errno = ENOSPC;
-		return -1;
-	}
-	/* Only the kernel's are known to be well formed. */
-	return msg.msg_namelen == sizeof(from) && from.nl_pid == 0 ? got : 0;
+	return rcd_nl_send(mnl_socket_get_fd(arg), message, len);
 }
 
 static ssize_t
 rtnl_receive(void *arg, void *buffer, size_t room)
 {
-	return rcd_rtnl_receive(arg, buffer, room);
+	return rcd_nl_recv(mnl_socket_get_fd(arg), buffer, room);
 }
 
 static void
@@ -102,12 +76,15 @@ rcd_rtnl_socket(int *fd, unsigned int groups)
 	struct mnl_socket *sock = fd != NULL
 		? mnl_socket_fdopen(*fd)
 		: mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int on = 1;
 
 	RCD_ON_CONTROL();
 	if (sock == NULL)
 		return NULL;
 	if (fd != NULL)
 		*fd = -1;
+	/* Lists of one netdev alone; older kernels pass over what they do not know. */
+	mnl_socket_setsockopt(sock, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
 	if (mnl_socket_bind(sock, groups, MNL_SOCKET_AUTOPID) == 0)
 		return sock;
 	mnl_socket_close(sock);
@@ -158,37 +135,51 @@ rcd_rtnl_begin(struct rcd_rtnl_message *message, uint16_t type, uint16_t flags)
 	return nlh;
 }
 
-/*
- * What is left of a question that ended before its answers did is not taken for the next one's.
- * @return 0; -EBUSY: somebody else asks by the same socket, and does not stop
- */
+/* What is left of a question that ended before its answers did is not taken for the next one's. */
 static int
 rtnl_drain(struct rcd_rtnl *rtnl)
 {
-	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
+	for (int i = 0; i < RCD_RTNL_READS_MAX; i++)
 		if (rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer)) < 0 &&
-			errno != ENOBUFS && errno != ENOSPC)
+			errno != ENOBUFS)
 			return 0;
+	/* Somebody fills it as fast as it is read: another time. */
 	return -EBUSY;
+}
+
+/* Whether a datagram answers the question that was asked last. */
+static bool
+rtnl_is_answer(const struct rcd_rtnl *rtnl, size_t got)
+{
+	const struct nlmsghdr *nlh = (const struct nlmsghdr *)rtnl->buffer;
+
+	return got >= sizeof(*nlh) && nlh->nlmsg_seq == rtnl->sequence &&
+		nlh->nlmsg_pid == rtnl->port;
 }
 
 static int
 rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg)
 {
-	int run = MNL_CB_OK, err = rtnl_drain(rtnl);
+	int run = MNL_CB_OK;
+	int err = rtnl_drain(rtnl);
 
 	if (err != 0)
 		return err;
 	nlh->nlmsg_seq = ++rtnl->sequence;
 	if (rtnl->ops->send(rtnl->arg, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
-	for (uint32_t i = 0; run > MNL_CB_STOP; i++) {
-		/* The kernel answers while we send: nothing to wait for. */
-		ssize_t got = rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer));
+	for (int i = 0; run > MNL_CB_STOP; i++) {
+		ssize_t got;
 
-		if (got < 0 || i == ANSWERS_MAX)
-			return got < 0 ? -errno : -EBUSY;
-		run = mnl_cb_run(rtnl->buffer, (size_t)got, rtnl->sequence, rtnl->port, each, arg);
+		if (i == RCD_RTNL_READS_MAX)
+			return -EMSGSIZE;
+		/* The kernel answers while we send: nothing to wait for. */
+		got = rtnl->ops->receive(rtnl->arg, rtnl->buffer, sizeof(rtnl->buffer));
+		if (got < 0)
+			return -errno;
+		if (rtnl_is_answer(rtnl, (size_t)got))
+			run = mnl_cb_run(
+				rtnl->buffer, (size_t)got, rtnl->sequence, rtnl->port, each, arg);
 	}
 	return run < 0 ? -errno : 0;
 }
@@ -235,6 +226,8 @@ rcd_rtnl_read_addr(const struct nlmsghdr *nlh, struct rcd_gid *gid)
 	bool local = false;
 
 	RCD_ON_CONTROL();
+	if (!rcd_nl_has(nlh, sizeof(*info)))
+		return false;
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {
 		/* On a point-to-point link IFA_ADDRESS is the peer, and IFA_LOCAL ours. */
 		if (mnl_attr_get_type(attr) == IFA_LOCAL)
@@ -252,7 +245,7 @@ rtnl_on_route(const struct nlmsghdr *nlh, void *arg)
 	struct answer *answer = arg;
 	struct nlattr *attr;
 
-	if (nlh->nlmsg_type != RTM_NEWROUTE)
+	if (nlh->nlmsg_type != RTM_NEWROUTE || !rcd_nl_has(nlh, sizeof(*info)))
 		return MNL_CB_OK;
 	answer->found = info->rtm_type == RTN_UNICAST || info->rtm_type == RTN_MULTICAST;
 	mnl_attr_for_each(attr, nlh, sizeof(*info)) {

@@ -18,6 +18,9 @@
 
 struct rcd_rtnl;
 
+/** Datagrams that are read for a question, and before it: a list is 16 MiB at most. */
+#define RCD_RTNL_READS_MAX 512
+
 /** Room for a question. */
 struct rcd_rtnl_message {
 	_Alignas(struct nlmsghdr) char bytes[256];
@@ -27,7 +30,11 @@ struct rcd_rtnl_message {
 struct rcd_rtnl_ops {
 	/** Send a message to the kernel. @return bytes, or -1 and errno */
 	ssize_t (*send)(void *arg, const void *message, size_t len);
-	/** Receive its messages, or none; never waits. @return bytes, or -1 and errno */
+	/**
+	 * Receive one or more of its messages; never waits.
+	 *
+	 * @return bytes; 0: what came is to be passed over; or -1 and errno
+	 */
 	ssize_t (*receive)(void *arg, void *buffer, size_t room);
 	/** It is not needed any more. */
 	void (*close)(void *arg);
@@ -51,16 +58,6 @@ rcd_rtnl_open(int *fd);
  */
 struct mnl_socket *
 rcd_rtnl_socket(int *fd, unsigned int groups);
-
-/**
- * Receive from the kernel by a socket that somebody else may have, who can change what calls do
- * that do not say it themselves. Never waits.
- *
- * @return bytes; 0: of a message that is not the kernel's; -1 and errno, ENOSPC: longer than the
- *         room, and gone
- */
-ssize_t
-rcd_rtnl_receive(struct mnl_socket *sock, void *buffer, size_t room);
 
 /**
  * Instead: ask by way of somebody.
@@ -93,7 +90,9 @@ rcd_rtnl_begin(struct rcd_rtnl_message *message, uint16_t type, uint16_t flags);
  * @param nlh   with NLM_F_ACK or NLM_F_DUMP, so that there is an end; its sequence is set
  * @param each  of each message but the last, which it does not keep; it asks nothing itself. NULL:
  *              nothing but the acknowledgement is awaited
- * @return 0 or -errno, which may be the kernel's own; -ENOTCONN: there is none; -EBUSY: each() asks
+ * @return 0 or -errno, which may be the kernel's own; -ENOTCONN: there is none; -EBUSY: each()
+ *         asks, or what came before does not end; -EMSGSIZE: nor does the answer; -EAGAIN: there is
+ *         none. What answers something else is passed over
  */
 int
 rcd_rtnl_ask(struct rcd_rtnl *rtnl, struct nlmsghdr *nlh, mnl_cb_t each, void *arg);

@@ -59,6 +59,11 @@ kernel_tell_route(struct kernel *kernel, const struct nlmsghdr *question)
 	struct rtmsg *info = mnl_nlmsg_put_extra_header(nlh, sizeof(*info));
 	uint32_t ifindex = kernel->route.ifindex;
 
+	if (kernel->fault == KERNEL_SHORT) {
+		nlh->nlmsg_len = MNL_NLMSG_HDRLEN;
+		kernel_post(kernel, nlh);
+		return;
+	}
 	info->rtm_family = asked->rtm_family;
 	info->rtm_type = kernel->route.type;
 	kernel_put_addr(kernel, nlh, RTA_GATEWAY, kernel->route.gateway);
@@ -69,6 +74,22 @@ kernel_tell_route(struct kernel *kernel, const struct nlmsghdr *question)
 	kernel_post(kernel, nlh);
 	if (kernel->fault == KERNEL_CUT)
 		kernel->mail[kernel->mail_count - 1].len -= 4;
+}
+
+/* What is there before the answer: of somebody else, and of an earlier question that failed. */
+static void
+kernel_tell_strays(struct kernel *kernel, const struct nlmsghdr *question)
+{
+	struct nlmsghdr earlier = *question;
+	struct nlmsghdr *nlh;
+	struct nlmsgerr *end;
+
+	kernel->mail[kernel->mail_count++].len = 0;
+	earlier.nlmsg_seq--;
+	nlh = kernel_write(kernel, &earlier, NLMSG_ERROR);
+	end = mnl_nlmsg_put_extra_header(nlh, sizeof(*end));
+	end->error = -EPERM;
+	kernel_post(kernel, nlh);
 }
 
 static void
@@ -147,6 +168,9 @@ kernel_send(void *arg, const void *message, size_t len)
 		errno = ENOBUFS;
 		return -1;
 	}
+	kernel->flooded = kernel->fault == KERNEL_ENDLESS;
+	if (kernel->fault == KERNEL_STRAYS)
+		kernel_tell_strays(kernel, question);
 	if (question->nlmsg_type == RTM_GETADDR && kernel->fault != KERNEL_MUTE) {
 		kernel_list_addrs(kernel, question);
 		return (ssize_t)len;
@@ -173,6 +197,8 @@ kernel_receive(void *arg, void *buffer, size_t room)
 		errno = ENOBUFS;
 		return -1;
 	}
+	if (kernel->flooded)
+		return 0;
 	if (kernel->mail_count == 0) {
 		errno = EAGAIN;
 		return -1;

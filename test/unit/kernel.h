@@ -39,6 +39,9 @@ enum kernel_fault {
 	KERNEL_PORT,     /**< to somebody else */
 	KERNEL_CUT,      /**< shorter than it says, and no end of it */
 	KERNEL_LENGTHS,  /**< its addresses and numbers are a byte short */
+	KERNEL_SHORT,    /**< nothing behind its general header */
+	KERNEL_STRAYS,   /**< something of others, and to another question, comes first */
+	KERNEL_ENDLESS,  /**< something of others comes, and comes */
 };
 
 /** What waits to be received. */
@@ -57,6 +60,7 @@ struct kernel {
 	bool by_netdev;      /**< likewise: it named one */
 	uint32_t ifindex;    /**< which; else 0 */
 	bool overrun;        /**< to be told next: something was lost */
+	bool flooded;        /**< what others send does not end */
 	bool closed;
 	uint32_t mail_count;
 	struct kernel_mail mail[8];

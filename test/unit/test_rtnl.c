@@ -93,7 +93,7 @@ static void
 what_is_no_answer_gives_no_way(void)
 {
 	static const enum kernel_fault faults[] = { KERNEL_DEAF, KERNEL_MUTE, KERNEL_SEQUENCE,
-		KERNEL_PORT, KERNEL_CUT };
+		KERNEL_PORT, KERNEL_CUT, KERNEL_SHORT };
 	struct rcd_gid dgid = gid_text("192.0.2.1");
 	struct rcd_gid gateway = gid_text("10.0.0.254");
 	struct rcd_rtnl_way way;
@@ -169,8 +169,9 @@ the_kernels_error_is_the_callers(void)
 		{ { RTN_UNICAST, .err = EEXIST }, KERNEL_WELL, -EEXIST, 0 },
 		{ { RTN_UNICAST }, KERNEL_DEAF, -ENOBUFS, 0 },
 		{ { RTN_UNICAST }, KERNEL_MUTE, -EAGAIN, 0 },
-		{ { RTN_UNICAST }, KERNEL_SEQUENCE, -EPROTO, 0 },
-		{ { RTN_UNICAST }, KERNEL_PORT, -ESRCH, 0 },
+		{ { RTN_UNICAST }, KERNEL_SEQUENCE, -EAGAIN, 0 },
+		{ { RTN_UNICAST }, KERNEL_PORT, -EAGAIN, 0 },
+		{ { RTN_UNICAST }, KERNEL_STRAYS, 0, 1 },
 	};
 	struct rcd_gid dgid = gid_text("10.0.0.9");
 
@@ -192,6 +193,26 @@ the_kernels_error_is_the_callers(void)
 		CU_ASSERT_EQUAL(seen, rows[i].seen);
 		CU_ASSERT_EQUAL(rcd_rtnl_ask(NULL, nlh, count, &seen), -ENOTCONN);
 		CU_ASSERT_EQUAL(seen, rows[i].seen);
+	}
+	teardown();
+}
+
+/* Who sends without an end makes a question fail, and nobody wait; then there are answers again. */
+static void
+what_does_not_end_is_left(void)
+{
+	struct rcd_gid dgid = gid_text("192.0.2.1");
+	uint32_t ifindex;
+
+	setup();
+	for (int i = 0; i < 2; i++) {
+		kernel.fault = KERNEL_ENDLESS;
+		CU_ASSERT_EQUAL(rcd_rtnl_owner(rtnl, &dgid, &ifindex), -EMSGSIZE);
+		CU_ASSERT_EQUAL(rcd_rtnl_owner(rtnl, &dgid, &ifindex), -EBUSY);
+		kernel.flooded = false;
+		kernel.mail_count = 0;
+		kernel.fault = KERNEL_STRAYS;
+		CU_ASSERT_EQUAL(rcd_rtnl_owner(rtnl, &dgid, &ifindex), -EADDRNOTAVAIL);
 	}
 	teardown();
 }
@@ -289,6 +310,7 @@ main(void)
 		RCD_TEST(what_is_no_answer_gives_no_way),
 		RCD_TEST(attributes_of_other_lengths_say_nothing),
 		RCD_TEST(the_kernels_error_is_the_callers),
+		RCD_TEST(what_does_not_end_is_left),
 		RCD_TEST(nobody_asks_within_an_answer),
 		RCD_TEST(who_has_an_address),
 	};
