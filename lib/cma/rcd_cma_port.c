@@ -76,6 +76,27 @@ cma_port_of(const struct rcd_cma *cma, uint32_t space, uint16_t port)
 	return &cma->spaces[cma_port_space_index(space)].ports[port];
 }
 
+/* @return NULL: nobody there has it */
+static struct rcd_cma_port_part *
+cma_port_part(const struct rcd_cma *cma, uint32_t space, uint16_t port, uint64_t netns)
+{
+	struct rcd_cma_port_part *part;
+
+	LIST_FOREACH(part, &cma_port_of(cma, space, port)->parts, link)
+		if (part->netns == netns)
+			return part;
+	return NULL;
+}
+
+/* The first of those who have a port in a namespace. @return NULL: nobody does */
+static struct rcd_cmid *
+cma_port_first(const struct rcd_cma *cma, uint32_t space, uint16_t port, uint64_t netns)
+{
+	const struct rcd_cma_port_part *part = cma_port_part(cma, space, port, netns);
+
+	return part != NULL ? LIST_FIRST(&part->ids) : NULL;
+}
+
 /* A port has its first identifier, or has lost its last. */
 static void
 cma_port_mark(struct rcd_cma *cma, uint32_t space, uint16_t port, bool taken)
@@ -114,13 +135,10 @@ cma_port_overlap(const struct rcd_cmid *a, const struct rcd_cmid *b)
 static bool
 cma_port_is_free(const struct rcd_cmid *id, uint16_t port)
 {
-	const struct rcd_cma_port *at = cma_port_of(id->client->cma, id->space, port);
-	const struct rcd_cmid *other;
+	const struct rcd_cmid *other = cma_port_first(id->client->cma, id->space, port, id->netns);
 	uint32_t count = 0;
 
-	LIST_FOREACH(other, &at->ids, port_link) {
-		if (other->netns != id->netns)
-			continue;
+	for (; other != NULL; other = LIST_NEXT(other, port_link)) {
 		if (++count >= RCD_CMA_PORT_SHARE)
 			return false;
 		if (cma_port_overlap(id, other) &&
@@ -169,16 +187,46 @@ cma_port_choose(struct rcd_cmid *id)
 	return -EADDRNOTAVAIL;
 }
 
+/* Who has no device there could reach nobody, and anybody can make namespaces. */
+static bool
+cma_port_has_dev(const struct rcd_cma *cma, uint64_t netns)
+{
+	struct rcd_cma_dev dev;
+	uint32_t place = 0;
+
+	return netns == 0 || rcd_cma_dev_next(cma, netns, &place, &dev);
+}
+
+static int
+cma_port_put(struct rcd_cmid *id)
+{
+	struct rcd_cma *cma = id->client->cma;
+	struct rcd_cma_port_part *part = cma_port_part(cma, id->space, id->src.port, id->netns);
+
+	if (part == NULL) {
+		part = calloc(1, sizeof(*part));
+		if (part == NULL)
+			return -ENOMEM;
+		part->netns = id->netns;
+		LIST_INSERT_HEAD(&cma_port_of(cma, id->space, id->src.port)->parts, part, link);
+	}
+	LIST_INSERT_HEAD(&part->ids, id, port_link);
+	id->port_part = part;
+	cma_port_mark(cma, id->space, id->src.port, true);
+	return 0;
+}
+
 int
 rcd_cma_port_take(struct rcd_cmid *id, const void *asker)
 {
 	struct rcd_cma *cma = id->client->cma;
-	struct rcd_cma_port *port;
 	int err = 0;
 
 	RCD_ON_CONTROL();
 	id->netns = rcd_cma_client_netns(id->client);
-	if (id->src.port == 0)
+	if (!cma_port_has_dev(cma, id->netns))
+		err = -ENODEV;
+	else if (id->src.port == 0)
 		err = cma_port_choose(id);
 	else if (id->src.port < 1024 && id->src.port < cma_port_unprivileged_start() &&
 		!cma->ops->may_bind(asker))
@@ -189,39 +237,41 @@ rcd_cma_port_take(struct rcd_cmid *id, const void *asker)
 		err = rcd_quota_charge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
 	if (err != 0)
 		return err;
-	port = cma_port_of(cma, id->space, id->src.port);
-	LIST_INSERT_HEAD(&port->ids, id, port_link);
-	port->count++;
-	cma_port_mark(cma, id->space, id->src.port, true);
-	id->on_port = true;
-	return 0;
+	err = cma_port_put(id);
+	if (err != 0)
+		rcd_quota_uncharge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
+	return err;
 }
 
 void
 rcd_cma_port_release(struct rcd_cmid *id)
 {
 	struct rcd_cma *cma = id->client->cma;
-	struct rcd_cma_port *port = cma_port_of(cma, id->space, id->src.port);
+	struct rcd_cma_port_part *part = id->port_part;
 
 	RCD_ON_CONTROL();
-	if (!id->on_port)
+	if (part == NULL)
 		return;
 	LIST_REMOVE(id, port_link);
-	port->count--;
-	if (port->count == 0)
+	if (LIST_EMPTY(&part->ids)) {
+		LIST_REMOVE(part, link);
+		free(part);
+	}
+	if (LIST_EMPTY(&cma_port_of(cma, id->space, id->src.port)->parts))
 		cma_port_mark(cma, id->space, id->src.port, false);
 	rcd_quota_uncharge(id->client->quota, RCD_RESOURCE_CM_PORTS, 1);
-	id->on_port = false;
+	id->port_part = NULL;
 }
 
 int
 rcd_cma_port_listen(const struct rcd_cmid *id)
 {
-	const struct rcd_cmid *other;
+	const struct rcd_cmid *other =
+		cma_port_first(id->client->cma, id->space, id->src.port, id->netns);
 
 	RCD_ON_CONTROL();
-	LIST_FOREACH(other, &cma_port_of(id->client->cma, id->space, id->src.port)->ids, port_link)
-		if (other != id && other->netns == id->netns && cma_port_overlap(id, other))
+	for (; other != NULL; other = LIST_NEXT(other, port_link))
+		if (other != id && cma_port_overlap(id, other))
 			return -EADDRINUSE;
 	return 0;
 }
@@ -232,16 +282,16 @@ rcd_cma_port_find(struct rcd_cma *cma, const struct rcd_cma_dev *dev, enum rcd_c
 {
 	uint8_t family = rcd_gid_is_ipv4(dst) ? 4 : 6;
 	struct rcd_cmid *best = NULL;
-	struct rcd_cmid *id;
+	struct rcd_cmid *id = cma_port_first(cma, space, port, dev->netns);
 
 	RCD_ON_CONTROL();
-	LIST_FOREACH(id, &cma_port_of(cma, space, port)->ids, port_link) {
+	for (; id != NULL; id = LIST_NEXT(id, port_link)) {
 		struct rcd_gid bound = rcd_cma_gid(&id->src);
 
 		if (id->state != RCD_CMA_LISTEN)
 			continue;
 		if (rcd_cma_addr_any(&id->src)) {
-			if (best == NULL && id->netns == dev->netns &&
+			if (best == NULL &&
 				(id->src.family == family || (family == 4 && !id->afonly)))
 				best = id;
 		} else if (rcd_gid_eq(&bound, dst) && id->dev == dev->serial) {

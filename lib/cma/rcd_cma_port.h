@@ -24,15 +24,21 @@ struct rcd_cma_dev;
 #define RCD_CMA_EPHEMERAL_COUNT 28232u
 
 /**
- * Identifiers of a network namespace that may share a port: all of them, and those of others, are
- * looked at by who comes, requests too.
+ * Identifiers of a network namespace that may share a port: all of them are looked at by who comes,
+ * requests too; those of other namespaces are not.
  */
 #define RCD_CMA_PORT_SHARE 1024
 
-/** Who has a port. */
+/** Who has a port in one network namespace. It is there as long as somebody has. */
+struct rcd_cma_port_part {
+	LIST_ENTRY(rcd_cma_port_part) link;
+	uint64_t netns;
+	struct rcd_cmid_list ids; /**< not empty */
+};
+
+/** Who has a port: a part for each namespace, and those are few, as each has a device. */
 struct rcd_cma_port {
-	struct rcd_cmid_list ids;
-	uint32_t count;
+	LIST_HEAD(, rcd_cma_port_part) parts;
 };
 
 /** A port space. */
@@ -57,7 +63,8 @@ rcd_cma_space_valid(uint32_t space);
  * Take the port of id->src; a free one when that is 0, which is put in. Its client is charged.
  *
  * @param asker  as of rcd_cmid_bind()
- * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free, or a quota is reached
+ * @return 0; -EADDRINUSE; -EACCES: privileged; -EADDRNOTAVAIL: none is free, or a quota is reached;
+ *         -ENODEV: its client's network namespace is not the engine's, and has no device; -ENOMEM
  */
 int
 rcd_cma_port_take(struct rcd_cmid *id, const void *asker);

@@ -67,8 +67,8 @@ struct rcd_cmid {
 	uint8_t state;   /**< enum rcd_cma_state */
 	struct rcd_ctrl_cm_addr src;
 	struct rcd_ctrl_cm_addr dst;
-	uint64_t netns; /**< network namespace that it has the port in */
-	bool on_port;   /**< in the chain of src.port */
+	uint64_t netns;                      /**< network namespace that it has the port in */
+	struct rcd_cma_port_part *port_part; /**< NULL: it has no port */
 	bool reuse;
 	bool afonly;
 	uint8_t tos;

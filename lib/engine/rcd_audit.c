@@ -237,7 +237,7 @@ audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_
 		if (id == NULL)
 			continue;
 		found++;
-		ports += id->on_port;
+		ports += id->port_part != NULL;
 		if (id->client != cma ||
 			!audit_has(&cma->channels, id->channel->handle, id->channel) ||
 			(id->listener != NULL && id->listener->client != cma))

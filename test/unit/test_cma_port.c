@@ -132,6 +132,42 @@ namespaces(void)
 		CU_ASSERT_EQUAL(take(&alice, &share, PORT + 2), 0);
 	}
 	CU_ASSERT_EQUAL(take(&bob, &one, PORT + 2), 0);
+	/* Namespaces are made by anybody: one without a device has no ports. */
+	bob.netns = 8;
+	CU_ASSERT_EQUAL(take(&bob, &any, PORT + 3), -ENODEV);
+	CU_ASSERT_EQUAL(take(&bob, &any, 0), -ENODEV);
+	CU_ASSERT_EQUAL(take(&bob, &one, PORT + 3), -ENODEV);
+	host.devs[1].netns = 8;
+	CU_ASSERT_EQUAL(take(&bob, &any, PORT), 0);
+	teardown();
+}
+
+/* Who goes from one namespace leaves who has the port in another. */
+static void
+namespaces_go(void)
+{
+	static const struct want one = { "10.0.0.1" };
+	struct rcd_ctrl_cm_addr addr = cma_host_addr("10.0.0.1", PORT);
+	struct rcd_cmid *id;
+
+	setup();
+	cma_host_address(&host, "10.0.0.1", 24, 0);
+	host.devs[1].netns = bob.netns = 7;
+	for (int i = 0; i < 2; i++) {
+		struct cma_host_client *goes = i == 0 ? &alice : &bob;
+		struct cma_host_client *stays = i == 0 ? &bob : &alice;
+
+		addr.port = (uint16_t)(PORT + i);
+		id = cma_host_id(goes, RCD_CMA_SPACE_TCP, RCD_QP_RC);
+		CU_ASSERT_EQUAL(rcd_cmid_bind(id, id->client->owner, &addr), 0);
+		CU_ASSERT_EQUAL(take(stays, &one, addr.port), 0);
+		/* Wherever its client is by then. */
+		goes->netns = 9;
+		rcd_cmid_destroy(id);
+		goes->netns = goes == &bob ? 7 : 0;
+		CU_ASSERT_EQUAL(take(stays, &one, addr.port), -EADDRINUSE);
+		CU_ASSERT_EQUAL(take(goes, &one, addr.port), 0);
+	}
 	teardown();
 }
 
@@ -335,6 +371,7 @@ main(void)
 		RCD_TEST(two_on_a_port),
 		RCD_TEST(namespaces),
 		RCD_TEST(another_namespace),
+		RCD_TEST(namespaces_go),
 		RCD_TEST(comes_back),
 		RCD_TEST(spaces),
 		RCD_TEST(privileged_ports),
