@@ -7,17 +7,21 @@ import fcntl
 import os
 import pathlib
 import re
+import select
+import signal
 import socket
 import sys
 
 from rocade_engine import Failure
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-NS_GET_USERNS = 0xb701
+NS_GET_USERNS, NS_GET_NSTYPE = 0xb701, 0xb703
+PR_SET_DUMPABLE = 4
 NETLINK_ROUTE = 0
 SO_NETNS_COOKIE, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 71, 32, 33
 ROOM = 8 << 20   # of a socket and direction, as the driver wants it
 AWAY_FDS = 4   # of each message (lib/port/rcd_away.h)
+SECONDS = 30     # until a namespace has handed over its next sockets
 
 
 def path_of(name):
@@ -25,6 +29,22 @@ def path_of(name):
     if re.fullmatch('[0-9]+', name):
         return f'/proc/{name}/ns/net'
     return name if '/' in name else f'/run/netns/{name}'
+
+
+def open_file(name):
+    """Of a namespace, and of nothing else that has such a name."""
+    process = os.pidfd_open(int(name)) if re.fullmatch('[0-9]+', name) else -1
+    target = os.open(path_of(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        kind = fcntl.ioctl(target, NS_GET_NSTYPE)
+    except OSError:
+        kind = None
+    if kind != CLONE_NEWNET:
+        raise Failure(f'netns: {name} is no network namespace')
+    # Its number may have become another process' meanwhile.
+    if process >= 0 and select.select([process], [], [], 0)[0]:
+        raise Failure(f'netns: {name}: {os.strerror(errno.ESRCH)}')
+    return target
 
 
 def enter(name):
@@ -38,8 +58,11 @@ def enter(name):
                 raise Failure(f'netns: {name} is no network namespace')
             raise OSError(err, os.strerror(err))
 
+    # Who has rights in the user namespace could trace this process there, and take what it has.
+    if libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise Failure(f'prctl: {os.strerror(ctypes.get_errno())}')
     try:
-        target = os.open(path_of(name), os.O_RDONLY | os.O_CLOEXEC)
+        target = open_file(name)
         if os.path.samestat(os.fstat(target), os.stat('/proc/self/ns/net')):
             return
         try:
@@ -70,9 +93,14 @@ def apart(name, work):
         finally:
             os._exit(0)
     theirs.close()
+    ours.settimeout(SECONDS)
     try:
         while True:
-            said, fds, _, _ = socket.recv_fds(ours, 4096, AWAY_FDS)
+            try:
+                said, fds, _, _ = socket.recv_fds(ours, 4096, AWAY_FDS)
+            except TimeoutError:
+                os.kill(child, signal.SIGKILL)
+                raise Failure(f'netns: {name} does not answer for {SECONDS} s') from None
             if said != b'four':
                 if said:
                     raise Failure(said.decode())
