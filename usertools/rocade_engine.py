@@ -79,8 +79,8 @@ class Engine:
                               f'command speaks version {VERSION}, ABI {ABI}')
         if op == OP_ADMIN and status == -errno.EPERM:
             raise Failure('not allowed: root administers the engine, who started it, and whom its '
-                          'configuration names (admin_user, admin_group), from its own network '
-                          'namespace')
+                          'configuration names (admin_user, admin_group); if it serves other '
+                          'network namespaces, from its own alone')
         if status:
             raise Failure(os.strerror(-status))
         return fds

@@ -364,8 +364,12 @@ serve_may_administer(const struct rcd_conn *conn)
 	const struct rcd_engine *engine = conn->all->conf.engine;
 	const struct rcd_engine_conf *conf = &engine->conf;
 
-	/* Root of a container has root's number, whether or not it has devices of its own yet. */
-	if (conn->netns != 0 && conn->netns != engine->ports.netns)
+	/*
+	 * Root of a container has root's number, and may make itself a namespace without devices.
+	 * Engines that serve their own alone are administered from anywhere, as ever.
+	 */
+	if (conn->netns != 0 && conn->netns != engine->ports.netns &&
+		rcd_ports_serve_others(&engine->ports))
 		return false;
 	return conn->uid == 0 || conn->uid == engine->creator ||
 		(conf->admin_uid >= 0 && conn->uid == (uid_t)conf->admin_uid) ||

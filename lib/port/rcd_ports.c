@@ -287,8 +287,10 @@ ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_a
 			ports_free_one(dev != NULL ? dev : peer);
 		return -ENOMEM;
 	}
-	if (*away != NULL)
+	if (*away != NULL) {
+		ports->served_others = true;
 		ports_set_away(dev, *away);
+	}
 	*away = NULL;
 	err = peer != NULL ? ports_add_wire(dev, peer, error, error_len) : 0;
 	if (err == 0)
@@ -484,6 +486,13 @@ rcd_ports_netns(const struct rcd_ports *ports, uint64_t netns)
 		if (ports->devs[i] != NULL && ports->devs[i]->lport.netns == netns)
 			return netns;
 	return ports->conf.exclusive ? netns : 0;
+}
+
+bool
+rcd_ports_serve_others(const struct rcd_ports *ports)
+{
+	RCD_ON_CONTROL();
+	return ports->conf.exclusive || ports->served_others;
 }
 
 void

@@ -55,8 +55,9 @@ struct rcd_ports {
 	struct rcd_dev *devs[RCD_DEVS_MAX]; /**< by index */
 	struct rcd_wire_ends wire_ends;     /**< not devices yet */
 	uint32_t next_serial;
-	uint64_t netns; /**< of this process (rcd_away.h); 0: the kernel does not tell */
-	int watch_fd;   /**< readable while the kernel tells something */
+	uint64_t netns;     /**< of this process (rcd_away.h); 0: the kernel does not tell */
+	bool served_others; /**< it has, or had, devices of another network namespace */
+	int watch_fd;       /**< readable while the kernel tells something */
 	struct rcd_neighs *neighs;
 	struct rcd_hops *hops;
 	struct rcd_rtnl *rtnl;       /**< NULL: the kernel can't be asked */
@@ -105,6 +106,10 @@ rcd_ports_unsure(const struct rcd_ports *ports);
  */
 uint64_t
 rcd_ports_netns(const struct rcd_ports *ports, uint64_t netns);
+
+/** Whether it keeps clients of other network namespaces apart: it has, or had, devices in one. */
+bool
+rcd_ports_serve_others(const struct rcd_ports *ports);
 
 /** An lcore saw a neighbour. @param note  of RCD_NOTE_NEIGH */
 void

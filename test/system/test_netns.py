@@ -323,6 +323,9 @@ def modes():
     for mode, outside in (('shared', WIRE), ('exclusive', set())):
         with Place(mode=mode) as place:
             tap.equal(place.devices('a'), outside, f'{mode}: without one of its own')
+            # As ever, where nobody is kept apart.
+            told = answers(place, 'a')['admin']
+            tap.equal(told.startswith('not allowed'), mode == 'exclusive', f'{mode}: {told}')
             place.add('a')
             tap.equal(place.devices('a'), {'a'}, f'{mode}: with one')
             tap.equal(place.devices('b'), outside, f'{mode}: others')
