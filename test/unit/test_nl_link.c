@@ -7,6 +7,8 @@
  */
 #include "rcd_nl_link.h"
 
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -111,17 +113,21 @@ vlans(void)
 	static const struct {
 		size_t lower_len, id_len;
 		uint16_t elsewhere; /**< type of an attribute that says so; 0: none */
+		const char *kind;
+		uint16_t protocol;
 		bool is;
 	} rows[] = {
-		{ 4, 2, 0, true },
-		{ 3, 2, 0, false },
-		{ 0, 2, 0, false },
-		{ 8, 2, 0, false },
-		{ 4, 1, 0, false },
-		{ 4, 0, 0, false },
-		{ 4, 4, 0, false },
-		{ 4, 2, IFLA_LINK_NETNSID, false },
-		{ 4, 2, IFLA_NEW_NETNSID, false },
+		{ 4, 2, 0, "vlan", ETH_P_8021Q, true },
+		{ 3, 2, 0, "vlan", ETH_P_8021Q, false },
+		{ 0, 2, 0, "vlan", ETH_P_8021Q, false },
+		{ 8, 2, 0, "vlan", ETH_P_8021Q, false },
+		{ 4, 1, 0, "vlan", ETH_P_8021Q, false },
+		{ 4, 0, 0, "vlan", ETH_P_8021Q, false },
+		{ 4, 4, 0, "vlan", ETH_P_8021Q, false },
+		{ 4, 2, IFLA_LINK_NETNSID, "vlan", ETH_P_8021Q, false },
+		{ 4, 2, IFLA_NEW_NETNSID, "vlan", ETH_P_8021Q, false },
+		{ 4, 2, 0, "vlan", ETH_P_8021AD, false },
+		{ 4, 2, 0, "vxlan", ETH_P_8021Q, false },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -135,9 +141,10 @@ vlans(void)
 		if (rows[i].elsewhere != 0)
 			mnl_attr_put_u32(message.nlh, rows[i].elsewhere, 1);
 		info = mnl_attr_nest_start(message.nlh, IFLA_LINKINFO);
-		mnl_attr_put_strz(message.nlh, IFLA_INFO_KIND, "vlan");
+		mnl_attr_put_strz(message.nlh, IFLA_INFO_KIND, rows[i].kind);
 		data = mnl_attr_nest_start(message.nlh, IFLA_INFO_DATA);
 		mnl_attr_put(message.nlh, IFLA_VLAN_ID, rows[i].id_len, ones);
+		mnl_attr_put_u16(message.nlh, IFLA_VLAN_PROTOCOL, htons(rows[i].protocol));
 		mnl_attr_nest_end(message.nlh, data);
 		mnl_attr_nest_end(message.nlh, info);
 		nlh = exact(&message);
