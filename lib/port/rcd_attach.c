@@ -207,8 +207,7 @@ attach_netdev(struct rcd_dev *dev, char *error, size_t error_len)
 	if (dev->ifindex != 0)
 		return attach_follow_netdev(dev, error, error_len);
 	attach_say(error, error_len, "%s: there is no netdev %s%s", dev->conf.name,
-		dev->conf.target,
-		rcd_dev_conf_by_address(&dev->conf) ? ", and none with this address" : "");
+		dev->conf.target, rcd_dev_by_address(dev) ? ", and none with this address" : "");
 	return -ENODEV;
 }
 

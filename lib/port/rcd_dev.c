@@ -56,6 +56,14 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other)
 }
 
 bool
+rcd_dev_by_address(const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return dev->conf.attach == RCD_ATTACH_NETDEV &&
+		(dev->conf.mode == RCD_NETDEV_UDP || dev->conf.mode == RCD_NETDEV_AUTO);
+}
+
+bool
 rcd_dev_is_udp(const struct rcd_dev *dev)
 {
 	return dev->mode == RCD_NETDEV_UDP;

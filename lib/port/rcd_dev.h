@@ -101,6 +101,10 @@ rcd_dev_reaches(const struct rcd_dev *dev, const struct rcd_dev *other);
 struct rcd_hop_key
 rcd_dev_hop_key(const struct rcd_lport *lport, uint16_t vlan_id, const struct rcd_gid *gid);
 
+/** Whether its netdev may be named by an address that it has: where UDP sockets may reach it. */
+bool
+rcd_dev_by_address(const struct rcd_dev *dev);
+
 /**
  * Whether the kernel sends and receives its packets, by UDP sockets: it finds the way and the
  * neighbour by itself. Any thread that knows the device.

@@ -337,13 +337,6 @@ rcd_dev_conf_netdev(const struct rcd_dev_conf *conf)
 	return conf->kernel[0] != '\0' ? conf->kernel : NULL;
 }
 
-bool
-rcd_dev_conf_by_address(const struct rcd_dev_conf *conf)
-{
-	return conf->attach == RCD_ATTACH_NETDEV &&
-		(conf->mode == RCD_NETDEV_UDP || conf->mode == RCD_NETDEV_AUTO);
-}
-
 int
 rcd_link_key_find(const char *name)
 {

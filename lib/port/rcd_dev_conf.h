@@ -125,10 +125,6 @@ rcd_pause_name(enum rcd_pause pause);
 const char *
 rcd_dev_conf_netdev(const struct rcd_dev_conf *conf);
 
-/** Whether its netdev may be named by an address that it has: where UDP sockets may reach it. */
-bool
-rcd_dev_conf_by_address(const struct rcd_dev_conf *conf);
-
 /** The key of this name. @return its number, or -ENOENT */
 int
 rcd_link_key_find(const char *name);

@@ -100,8 +100,7 @@ rcd_netlink_find(struct rcd_dev *dev)
 	char name[IF_NAMESIZE];
 
 	RCD_ON_CONTROL();
-	if (ifindex != 0 || !rcd_dev_conf_by_address(&dev->conf) ||
-		strpbrk(dev->conf.target, "/@") != NULL ||
+	if (ifindex != 0 || !rcd_dev_by_address(dev) || strpbrk(dev->conf.target, "/@") != NULL ||
 		rcd_addr_parse(dev->conf.target, &addr) != 0 ||
 		rcd_rtnl_owner(rcd_dev_rtnl(dev), &addr.gid, &ifindex) != 0 ||
 		!rcd_dev_netdev_name(dev, ifindex, name))

@@ -34,7 +34,7 @@ rcd_netlink_close(struct rcd_netlink *netlink);
 
 /**
  * The netdev that a device is to be on. Its configuration may say an address instead, where
- * rcd_dev_conf_by_address(): then it says the netdev that has it from now on.
+ * rcd_dev_by_address(): then it says the netdev that has it from now on.
  *
  * @return its number; 0: there is none
  */
