@@ -23,7 +23,6 @@
 #include "rcd_quota.h"
 #include "rcd_waiter.h"
 
-struct rcd_away;
 struct rcd_conns;
 struct rcd_context;
 struct rcd_dev;

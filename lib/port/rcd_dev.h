@@ -47,8 +47,8 @@ struct rcd_dev {
 	struct rcd_tuntap *tuntap; /**< of a port that the kernel has a part in; NULL: none */
 	struct rcd_away *away;     /**< of one in another network namespace; NULL: it is in ours */
 	uint32_t ifindex;          /**< of the netdev, in its namespace; 0: none */
-	enum rcd_netdev_mode
-		mode; /**< by which it is reached, or tried; RCD_NETDEV_AUTO: none yet */
+	/** By which the netdev is reached, or tried; RCD_NETDEV_AUTO: none yet. */
+	enum rcd_netdev_mode mode;
 	struct rcd_groups groups; /**< that its port hears */
 	struct rcd_vlans vlans;
 	struct rcd_steer steer; /**< which of the port's queues gets what */
