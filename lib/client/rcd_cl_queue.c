@@ -58,6 +58,17 @@ rcd_cl_cq_resize(struct rcd_cl_cq *cq, uint32_t depth)
 	return err;
 }
 
+static struct rcd_cl_wq
+cl_queue_srq_ring(const struct rcd_client *client, const struct rcd_ctrl_srq_rep *rep)
+{
+	return (struct rcd_cl_wq){
+		.shm = cl_queue_at(client, rep->indices),
+		.slots = cl_queue_at(client, rep->slots),
+		.mask = rep->depth - 1,
+		.stride = rep->stride,
+	};
+}
+
 int
 rcd_cl_srq_create(
 	struct rcd_client *client, const struct rcd_ctrl_srq_req *req, struct rcd_cl_srq *srq)
@@ -71,12 +82,36 @@ rcd_cl_srq_create(
 		.client = client,
 		.handle = rep.handle,
 		.max_sge = rep.max_sge,
-		.wq = { .shm = cl_queue_at(client, rep.indices),
-			.slots = cl_queue_at(client, rep.slots),
-			.mask = rep.depth - 1,
-			.stride = rep.stride },
+		.wq = cl_queue_srq_ring(client, &rep),
 	};
 	return 0;
+}
+
+int
+rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth)
+{
+	struct rcd_ctrl_srq_resize_req req = { .handle = srq->handle, .depth = depth };
+	struct rcd_ctrl_handle taken = { .handle = srq->handle };
+	struct rcd_ctrl_srq_rep rep;
+	struct rcd_cl_wq to;
+	int err = rcd_client_call(srq->client, RCD_CTRL_SRQ_RESIZE, &req, &rep, NULL, NULL);
+
+	if (err != 0)
+		return err;
+	to = cl_queue_srq_ring(srq->client, &rep);
+	to.producer = srq->wq.producer;
+	/* The engine takes some of them meanwhile: those are copied for nothing. */
+	for (uint32_t i = rcd_shm_load(&srq->wq.shm->consumer); i != to.producer; i++) {
+		if (to.producer - i > rep.depth)
+			return -EINVAL;
+		memcpy(to.slots + (size_t)(i & to.mask) * to.stride,
+			srq->wq.slots + (size_t)(i & srq->wq.mask) * to.stride, to.stride);
+	}
+	rcd_shm_store(&to.shm->producer, to.producer);
+	err = rcd_client_call(srq->client, RCD_CTRL_SRQ_SWITCH, &taken, NULL, NULL, NULL);
+	if (err == 0)
+		srq->wq = to;
+	return err;
 }
 
 int

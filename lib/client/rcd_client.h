@@ -168,6 +168,15 @@ int
 rcd_cl_srq_create(
 	struct rcd_client *client, const struct rcd_ctrl_srq_req *req, struct rcd_cl_srq *srq);
 
+/**
+ * Move a shared receive queue to a ring of at least this depth, with what is posted. Nobody posts
+ * meanwhile.
+ *
+ * @return 0 or -errno; -EINVAL also when more is posted than that
+ */
+int
+rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth);
+
 /** Make a queue pair. @return 0 or -errno */
 int
 rcd_cl_qp_create(

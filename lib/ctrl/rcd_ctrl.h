@@ -255,6 +255,16 @@ struct rcd_ctrl_srq_req {
 	uint64_t cookie;
 };
 
+/**
+ * Another depth for it. The client copies what it has posted to the new ring, each request to the
+ * place of its number, sets the producer there, and says SRQ_SWITCH; until then the old one is
+ * used.
+ */
+struct rcd_ctrl_srq_resize_req {
+	uint32_t handle;
+	uint32_t depth;
+};
+
 /** Where it lies in the segment. */
 struct rcd_ctrl_srq_rep {
 	uint32_t handle;

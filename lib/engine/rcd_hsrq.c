@@ -25,6 +25,44 @@
 #include "rcd_thread.h"
 #include "rcd_wqe.h"
 
+/* A ring in the segment. @return 0 or as rcd_segment_alloc() */
+static int
+hsrq_ring(struct rcd_context *context, const struct rcd_conn *conn, uint32_t depth, uint32_t stride,
+	uint64_t *offset, uint64_t *bytes)
+{
+	*bytes = sizeof(struct rcd_shm_wq) + (uint64_t)depth * stride;
+	return rcd_segment_alloc(&context->segment, conn->serial, *bytes, offset);
+}
+
+static struct rcd_shm_wq *
+hsrq_shm_at(const struct rcd_context *context, uint64_t offset)
+{
+	return (struct rcd_shm_wq *)(void *)((uint8_t *)context->client.shm + offset);
+}
+
+static void
+hsrq_describe(
+	const struct rcd_hsrq *srq, uint64_t offset, uint32_t depth, struct rcd_ctrl_srq_rep *rep)
+{
+	*rep = (struct rcd_ctrl_srq_rep){
+		.handle = srq->handle,
+		.depth = depth,
+		.max_sge = srq->max_sge,
+		.stride = srq->stride,
+		.indices = offset,
+		.slots = offset + sizeof(struct rcd_shm_wq),
+	};
+}
+
+/* The one that it was to have. */
+static void
+hsrq_next_free(struct rcd_context *context, struct rcd_hsrq *srq)
+{
+	if (srq->next_bytes > 0)
+		rcd_segment_free(&context->segment, srq->next_offset, srq->next_bytes);
+	srq->next_bytes = 0;
+}
+
 static void
 hsrq_free(struct rcd_context *context, struct rcd_hsrq *srq)
 {
@@ -63,13 +101,12 @@ rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	srq->pd = req->pd;
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
-	srq->bytes = sizeof(*srq->shm) + (uint64_t)depth * srq->stride;
-	err = rcd_segment_alloc(&context->segment, conn->serial, srq->bytes, &srq->offset);
+	err = hsrq_ring(context, conn, depth, srq->stride, &srq->offset, &srq->bytes);
 	if (err != 0) {
 		hsrq_free(context, srq);
 		return err;
 	}
-	srq->shm = (struct rcd_shm_wq *)(void *)((uint8_t *)context->client.shm + srq->offset);
+	srq->shm = hsrq_shm_at(context, srq->offset);
 	srq->slots = (uint8_t *)(srq->shm + 1);
 	rcd_srq_init(&srq->srq, depth, (uint8_t)srq->max_sge, &rcd_host_srq_ops, srq);
 	rcd_srq_set_limit(&srq->srq, req->limit);
@@ -79,14 +116,80 @@ rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 		return -ENOMEM;
 	}
 	pd->users++;
-	*rep = (struct rcd_ctrl_srq_rep){
-		.handle = srq->handle,
-		.depth = depth,
-		.max_sge = srq->max_sge,
-		.stride = srq->stride,
-		.indices = srq->offset,
-		.slots = srq->offset + sizeof(*srq->shm),
-	};
+	hsrq_describe(srq, srq->offset, depth, rep);
+	return 0;
+}
+
+int
+rcd_hsrq_resize(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_srq_resize_req *req, struct rcd_ctrl_srq_rep *rep)
+{
+	struct rcd_hsrq *srq = rcd_table_get(&context->srqs, req->handle);
+	uint64_t offset, bytes;
+	uint32_t depth;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (srq == NULL)
+		return -ENOENT;
+	if (req->depth == 0 || req->depth > RCD_WQ_DEPTH_MAX ||
+		req->depth < __atomic_load_n(&srq->srq.limit, __ATOMIC_RELAXED))
+		return -EINVAL;
+	hsrq_next_free(context, srq);
+	depth = rcd_power_up(req->depth);
+	err = hsrq_ring(context, conn, depth, srq->stride, &offset, &bytes);
+	if (err != 0)
+		return err;
+	srq->next_offset = offset;
+	srq->next_bytes = bytes;
+	hsrq_describe(srq, offset, depth, rep);
+	return 0;
+}
+
+struct srq_ring {
+	struct rcd_hsrq *srq;
+	struct rcd_shm_wq *shm;
+	uint32_t depth;
+};
+
+static int
+hsrq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct srq_ring *ring = arg;
+	struct rcd_hsrq *srq = ring->srq;
+
+	rcd_host_publish(lcore);
+	if (rcd_shm_load(&ring->shm->producer) - srq->srq.next > ring->depth ||
+		rcd_srq_set_depth(&srq->srq, ring->depth) != 0)
+		return -EINVAL;
+	srq->shm = ring->shm;
+	srq->slots = (uint8_t *)(srq->shm + 1);
+	srq->mask = ring->depth - 1;
+	rcd_shm_store(&srq->shm->consumer, srq->srq.next);
+	return 0;
+}
+
+int
+rcd_hsrq_switch(struct rcd_context *context, uint32_t handle)
+{
+	struct srq_ring ring = { .srq = rcd_table_get(&context->srqs, handle) };
+	struct rcd_hsrq *srq = ring.srq;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (srq == NULL)
+		return -ENOENT;
+	if (srq->next_bytes == 0)
+		return -EINVAL;
+	ring.shm = hsrq_shm_at(context, srq->next_offset);
+	ring.depth = (uint32_t)((srq->next_bytes - sizeof(*ring.shm)) / srq->stride);
+	err = rcd_lcore_call(context->client.lcore, hsrq_switch_on_lcore, &ring);
+	if (err != 0)
+		return err;
+	rcd_segment_free(&context->segment, srq->offset, srq->bytes);
+	srq->offset = srq->next_offset;
+	srq->bytes = srq->next_bytes;
+	srq->next_bytes = 0;
 	return 0;
 }
 
@@ -153,6 +256,7 @@ rcd_hsrq_destroy(struct rcd_context *context, uint32_t handle)
 	pd = rcd_table_get(&context->pds, srq->pd);
 	pd->users--;
 	rcd_table_del(&context->srqs, handle);
+	hsrq_next_free(context, srq);
 	rcd_segment_free(&context->segment, srq->offset, srq->bytes);
 	hsrq_free(context, srq);
 	return 0;

@@ -24,6 +24,25 @@ rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 int
 rcd_hsrq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_req *req);
 
+/**
+ * A ring in place of the one that it has, which stays in use. A client that did not take the last
+ * one gets another in its place.
+ *
+ * @return 0; -EINPROGRESS: call again; -ENOENT; -EINVAL: out of range, or below its limit
+ */
+int
+rcd_hsrq_resize(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_srq_resize_req *req, struct rcd_ctrl_srq_rep *rep);
+
+/**
+ * Take receives from that ring.
+ *
+ * @return 0; -ENOENT: no such queue; -EINVAL: it has no such ring, its limit exceeds that, or more
+ *         is posted there than it holds: all stays as it is
+ */
+int
+rcd_hsrq_switch(struct rcd_context *context, uint32_t handle);
+
 /** -ENOENT */
 int
 rcd_hsrq_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq_query_rep *rep);

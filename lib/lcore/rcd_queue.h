@@ -101,6 +101,7 @@ struct rcd_hsrq {
 	/* The control thread's. */
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
+	uint64_t next_offset, next_bytes; /**< ring that it is to have; 0 bytes: none */
 };
 
 /** A queue pair, the engine's side. */

@@ -42,6 +42,15 @@ rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit)
 	return 0;
 }
 
+int
+rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth)
+{
+	if (srq->limit > depth)
+		return -EINVAL;
+	srq->depth = depth;
+	return 0;
+}
+
 void
 rcd_srq_fail(struct rcd_srq *srq)
 {

@@ -50,6 +50,10 @@ rcd_srq_fetch(struct rcd_srq *srq, struct rcd_recv_wr *wr);
 int
 rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit);
 
+/** The host's queue holds so many now. @return 0, or -EINVAL when the limit exceeds that */
+int
+rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth);
+
 /** The host's queue is broken: raise RCD_EVENT_SRQ_ERR and fetch nothing any more. */
 void
 rcd_srq_fail(struct rcd_srq *srq);

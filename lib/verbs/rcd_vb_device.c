@@ -151,8 +151,9 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->max_qp_wr = (int)rep->max_qp_wr;
 	attr->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_UD_AV_PORT_ENFORCE |
 		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_MEM_WINDOW |
-		IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_N_NOTIFY_CQ |
+		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+		IBV_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->max_sge = attr->max_sge_rd = (int)rep->max_sge;
 	attr->max_cq = (int)rep->max_cq;
 	attr->max_cqe = (int)rep->max_cqe;

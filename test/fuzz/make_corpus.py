@@ -68,7 +68,8 @@ def clients():
     for kind in range(3):
         yield queue_pair(0, kind) + [
             req(0, 'QP_QUERY'), req(0, 'SRQ_CREATE'), req(0, 'SRQ_MODIFY'),
-            req(0, 'QP_CREATE', 0x40 + kind), req(0, 'CQ_RESIZE'), req(0, 'CQ_MODIFY'),
+            req(0, 'QP_CREATE', 0x40 + kind), req(0, 'SRQ_SWITCH'), req(0, 'SRQ_RESIZE'),
+            req(0, 'SRQ_RESIZE'), req(0, 'SRQ_SWITCH'), req(0, 'CQ_RESIZE'), req(0, 'CQ_MODIFY'),
             req(0, 'MCAST_ATTACH'), step(0, SCRIBBLE), req(0, 'QP_DESTROY')]
     yield queue_pair(0) + queue_pair(1) + [step(0, CLOSE), step(1, CLOSE)]
     # A guest, and what happens when its host goes.

@@ -24,6 +24,8 @@ static const uint8_t maker[RCD_CTRL_OP_COUNT] = {
 	[RCD_CTRL_CQ_DESTROY] = RCD_CTRL_CQ_CREATE,
 	[RCD_CTRL_SRQ_MODIFY] = RCD_CTRL_SRQ_CREATE,
 	[RCD_CTRL_SRQ_QUERY] = RCD_CTRL_SRQ_CREATE,
+	[RCD_CTRL_SRQ_RESIZE] = RCD_CTRL_SRQ_CREATE,
+	[RCD_CTRL_SRQ_SWITCH] = RCD_CTRL_SRQ_CREATE,
 	[RCD_CTRL_SRQ_DESTROY] = RCD_CTRL_SRQ_CREATE,
 	[RCD_CTRL_QP_MODIFY] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_QP_QUERY] = RCD_CTRL_QP_CREATE,
@@ -274,6 +276,9 @@ fill_queue(const struct client *client, uint32_t op, uint32_t which, union rcd_c
 		break;
 	case RCD_CTRL_SRQ_MODIFY:
 		body->srq_modify_req.limit = 4;
+		break;
+	case RCD_CTRL_SRQ_RESIZE:
+		body->srq_resize_req.depth = 64;
 		break;
 	case RCD_CTRL_QP_CREATE:
 		fill_qp(client, which, &body->qp_create_req);
