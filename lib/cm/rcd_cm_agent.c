@@ -103,6 +103,7 @@ rcd_cm_rx(struct rcd_cm_agent *agent, const uint8_t *mad, const struct rcd_cm_wa
 		agent->counts.dropped_class++;
 		return;
 	}
+	rcd_cm_set_attr_mod(&msg, hdr.attr_mod);
 	agent->counts.received[msg.attr]++;
 	switch (msg.attr) {
 	case RCD_CM_REQ:

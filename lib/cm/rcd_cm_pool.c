@@ -186,6 +186,7 @@ cm_pool_build_mad(uint8_t *mad, const struct rcd_cm *msg, uint64_t tid)
 		.method = RCD_CM_METHOD_SEND,
 		.tid = tid,
 		.attr_id = (uint16_t)msg->attr,
+		.attr_mod = rcd_cm_attr_mod(msg),
 	};
 
 	rcd_mad_build(mad, &hdr);

@@ -128,6 +128,8 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 		.primary_traffic_class = id->tos,
 		.primary_hop_limit = RCD_HOP_LIMIT,
 		.primary_local_ack_timeout = id->timeout,
+		.vendor_id = asked->param.ece_vendor_id & 0xffffff,
+		.vendor_options = asked->param.ece_options,
 	};
 	int err = cma_conn_put_private(id, asked, req.private_data, sizeof(req.private_data));
 
@@ -206,6 +208,10 @@ rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm
 		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7),
 		.srq = asked->param.srq != 0,
+		.vendor_id_high = asked->param.ece_vendor_id >> 16 & 0xff,
+		.vendor_id_middle = asked->param.ece_vendor_id >> 8 & 0xff,
+		.vendor_id_low = asked->param.ece_vendor_id & 0xff,
+		.vendor_options = asked->param.ece_options,
 	};
 	enum rcd_cm_step step =
 		id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_REP_SENT : RCD_CM_STEP_REP_SENT;

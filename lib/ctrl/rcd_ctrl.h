@@ -33,7 +33,7 @@
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 3
+#define RCD_CTRL_VERSION 4
 
 /**
  * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in
@@ -422,6 +422,8 @@ struct rcd_ctrl_cm_param {
 	uint8_t srq;
 	uint8_t private_len;
 	uint8_t reserved;
+	uint32_t ece_vendor_id; /**< 24 bits, whose options; 0: none. Passed on and not looked at */
+	uint32_t ece_options;
 	uint8_t private_data[RCD_CTRL_CM_PRIVATE_MAX];
 };
 

@@ -84,7 +84,8 @@ struct rcd_rm_id {
 	uint32_t in_vain;      /**< waits for that to be looked at, one after the other */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
-	uint8_t connect_len; /**< private data of rdma_create_ep() */
+	struct ibv_ece local_ece, remote_ece; /**< of vendors, passed on; 0: none */
+	uint8_t connect_len;                  /**< private data of rdma_create_ep() */
 	uint8_t connect_data[UINT8_MAX];
 	struct ibv_qp_init_attr *qp_init_attr; /**< of an endpoint: for those that it accepts */
 	struct ibv_pd *ep_pd;

@@ -43,7 +43,9 @@ rm_conn_fill(const struct rcd_rm_id *id, const struct rdma_conn_param *param,
 		.param = { .responder_resources = id->responder_resources,
 			.initiator_depth = id->initiator_depth,
 			.retry_count = RETRIES_MOST,
-			.rnr_retry_count = RETRIES_MOST },
+			.rnr_retry_count = RETRIES_MOST,
+			.ece_vendor_id = id->local_ece.vendor_id,
+			.ece_options = id->local_ece.options },
 	};
 	if (base->qp != NULL) {
 		req->qpn = base->qp->qp_num;
@@ -182,7 +184,7 @@ rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 	if (base == NULL || base->qp != NULL || ece == NULL || ece->vendor_id == 0 ||
 		ece->comp_mask != 0)
 		return rcd_rm_ret(-EINVAL);
-	/* A vendor's options say nothing to peers of other vendors: they are not sent. */
+	rcd_rm_id(base)->local_ece = *ece;
 	return 0;
 }
 
@@ -191,7 +193,6 @@ rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 {
 	if (base == NULL || base->qp != NULL || ece == NULL)
 		return rcd_rm_ret(-EINVAL);
-	/* These options are a vendor's, and there is none. */
-	memset(ece, 0, sizeof(*ece));
+	*ece = rcd_rm_id(base)->remote_ece;
 	return 0;
 }

@@ -71,6 +71,16 @@ rm_event_conn_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_r
 	conn->qp_num = rep->qpn;
 }
 
+/* What the peer said of itself in a REQ or REP. */
+static void
+rm_event_take_agreed(struct rcd_rm_id *id, const struct rcd_ctrl_cm_event_rep *rep)
+{
+	id->responder_resources = rep->param.responder_resources;
+	id->initiator_depth = rep->param.initiator_depth;
+	id->remote_ece = (struct ibv_ece){ .vendor_id = rep->param.ece_vendor_id,
+		.options = rep->param.ece_options };
+}
+
 static void
 rm_event_ud_param(struct rcd_rm_event *event, const struct rcd_ctrl_cm_event_rep *rep)
 {
@@ -165,8 +175,7 @@ rm_event_new_request(struct rcd_rm_event *event, struct rcd_rm_id *listener,
 		return err;
 	}
 	listener->last_request = id->handle;
-	id->responder_resources = rep->param.responder_resources;
-	id->initiator_depth = rep->param.initiator_depth;
+	rm_event_take_agreed(id, rep);
 	event->base.listen_id = &listener->base;
 	event->base.id = &id->base;
 	rm_event_any_param(event, id, rep);
@@ -180,8 +189,7 @@ rm_event_on_response(
 	int err;
 
 	rm_event_conn_param(event, rep);
-	id->responder_resources = rep->param.responder_resources;
-	id->initiator_depth = rep->param.initiator_depth;
+	rm_event_take_agreed(id, rep);
 	/* Without a queue pair of its own the application confirms: rdma_establish(). */
 	if (id->base.qp == NULL)
 		return;

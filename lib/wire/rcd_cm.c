@@ -72,6 +72,29 @@ rcd_cm_build(uint8_t *body, const struct rcd_cm *cm)
 	}
 }
 
+uint32_t
+rcd_cm_attr_mod(const struct rcd_cm *cm)
+{
+	switch (cm->attr) {
+#define RCD_CM_BEGIN(symbol, name, attr_id, private_at) case RCD_CM_##symbol:
+#define RCD_CM_MOD(name, field)                         return cm->name.field;
+#define RCD_CM_END(symbol, name)                        break;
+#include "rcd_cm.def"
+	}
+	return 0;
+}
+
+void
+rcd_cm_set_attr_mod(struct rcd_cm *cm, uint32_t attr_mod)
+{
+	switch (cm->attr) {
+#define RCD_CM_BEGIN(symbol, name, attr_id, private_at) case RCD_CM_##symbol:
+#define RCD_CM_MOD(name, field)                         cm->name.field = attr_mod;
+#define RCD_CM_END(symbol, name)                        break;
+#include "rcd_cm.def"
+	}
+}
+
 #define RCD_CM_BEGIN(symbol, name, attr_id, private_at)                                            \
 	static const struct rcd_cm_field fields_##name[] = {
 #define RCD_CM_NUM(name, field, at, bits)  { #field, RCD_CM_KIND_NUM, at, bits },

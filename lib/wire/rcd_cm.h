@@ -32,6 +32,7 @@ enum rcd_cm_attr {
 #define RCD_CM_NUM(name, field, at, bits)  uint64_t field : bits;
 #define RCD_CM_GID(name, field, at)        struct rcd_gid field;
 #define RCD_CM_BYTES(name, field, at, len) uint8_t field[len];
+#define RCD_CM_MOD(name, field)            uint32_t field;
 #define RCD_CM_END(symbol, name)                                                                   \
 	uint8_t private_data[RCD_CM_##symbol##_PRIVATE_LEN];                                       \
 	}                                                                                          \
@@ -60,6 +61,14 @@ rcd_cm_parse(const uint8_t *body, uint16_t attr_id, struct rcd_cm *cm);
 /** Write the body of a message: all of it. @param body RCD_CM_BODY_LEN writable bytes */
 void
 rcd_cm_build(uint8_t *body, const struct rcd_cm *cm);
+
+/** What is in the MAD header of a message: its attribute modifier; 0 for most. */
+uint32_t
+rcd_cm_attr_mod(const struct rcd_cm *cm);
+
+/** Take that from the MAD header: rcd_cm_parse() sees the body alone. */
+void
+rcd_cm_set_attr_mod(struct rcd_cm *cm, uint32_t attr_mod);
 
 /** What a walk over the fields of a message sees. */
 enum rcd_cm_kind {

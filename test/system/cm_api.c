@@ -252,6 +252,64 @@ forked(void)
 	rdma_destroy_id(id);
 }
 
+/* The next event is this one. @return whose */
+static struct rdma_cm_id *
+comes(enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	MUST(rdma_get_cm_event(channel, &event) == 0);
+	MUST(event->event == type);
+	id = event->id;
+	MUST(rdma_ack_cm_event(event) == 0);
+	return id;
+}
+
+static bool
+heard(struct rdma_cm_id *id, uint32_t vendor_id, uint32_t options)
+{
+	struct ibv_ece ece = { .comp_mask = 1 };
+
+	return rdma_get_remote_ece(id, &ece) == 0 && ece.vendor_id == vendor_id &&
+		ece.options == options && ece.comp_mask == 0;
+}
+
+/* Of queue pairs that a program has itself: both hear what the other said, and nobody looks. */
+static void
+options_of_vendors(void)
+{
+	struct rdma_cm_id *listener = new_id(), *active = new_id(), *passive;
+	struct rdma_conn_param param = { .retry_count = 1 };
+	struct ibv_ece ece = { 0 };
+
+	MUST(bind_to(listener, &there, 8006) == 0 && rdma_listen(listener, 1) == 0);
+	there.sin_port = htons(8006);
+	here.sin_port = 0;
+	MUST(rdma_resolve_addr(active, (struct sockaddr *)&here, (struct sockaddr *)&there, 2000) ==
+		0);
+	MUST(comes(RDMA_CM_EVENT_ADDR_RESOLVED) == active);
+	MUST(rdma_resolve_route(active, 2000) == 0);
+	MUST(comes(RDMA_CM_EVENT_ROUTE_RESOLVED) == active);
+	REFUSED(rdma_set_local_ece(active, &ece), EINVAL);
+	ece = (struct ibv_ece){ .vendor_id = 0xa1b2c3, .options = 0x89abcdef };
+	MUST(rdma_set_local_ece(active, &ece) == 0 && heard(active, 0, 0));
+	MUST(rdma_connect(active, &param) == 0);
+	passive = comes(RDMA_CM_EVENT_CONNECT_REQUEST);
+	MUST(heard(passive, 0xa1b2c3, 0x89abcdef));
+	ece = (struct ibv_ece){ .vendor_id = 0x0d0e0f, .options = 0x01234567 };
+	MUST(rdma_set_local_ece(passive, &ece) == 0);
+	MUST(rdma_accept(passive, &param) == 0);
+	MUST(comes(RDMA_CM_EVENT_CONNECT_RESPONSE) == active);
+	MUST(heard(active, 0x0d0e0f, 0x01234567));
+	MUST(rdma_establish(active) == 0);
+	MUST(comes(RDMA_CM_EVENT_ESTABLISHED) == passive);
+	rdma_destroy_id(active);
+	MUST(comes(RDMA_CM_EVENT_DISCONNECTED) == passive);
+	rdma_destroy_id(passive);
+	rdma_destroy_id(listener);
+}
+
 static void
 devices(void)
 {
@@ -286,6 +344,7 @@ main(int argc, char **argv)
 	what_is_refused();
 	private_data_that_is_too_long();
 	forked();
+	options_of_vendors();
 	devices();
 	MUST(!readable(channel));
 	rdma_destroy_event_channel(channel);
