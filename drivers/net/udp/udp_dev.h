@@ -89,6 +89,7 @@ struct udp_txq {
 struct udp_dev {
 	struct udp_args args;
 	unsigned int ifindex; /**< 0: any */
+	bool cuts; /**< a NIC cuts runs before anybody sees them; others may give them on whole */
 	uint64_t mac; /**< that received frames go to, as it lies in memory; any thread, relaxed */
 	uint64_t any_id; /**< flag of received IPv4 packets */
 	uint16_t sockets_count;

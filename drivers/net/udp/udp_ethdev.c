@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <rte_interrupts.h>
@@ -189,7 +191,7 @@ udp_ethdev_asker(const struct udp_dev *dev)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* An ioctl of the netdev. @return 0 or -errno; -ENODEV: there is none */
+/* An ioctl of the netdev, with what else is in ifr. @return 0 or -errno; -ENODEV: there is none */
 static int
 udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
 {
@@ -200,7 +202,6 @@ udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
 	fd = udp_ethdev_asker(dev);
 	if (fd < 0)
 		return fd;
-	memset(ifr, 0, sizeof(*ifr));
 	memcpy(ifr->ifr_name, dev->args.iface, sizeof(ifr->ifr_name));
 	err = ioctl(fd, what, ifr) == 0 ? 0 : -errno;
 	close(fd);
@@ -211,9 +212,19 @@ udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
 static unsigned int
 udp_ethdev_index(const struct udp_dev *dev)
 {
-	struct ifreq ifr;
+	struct ifreq ifr = { .ifr_flags = 0 };
 
 	return udp_ethdev_ask(dev, SIOCGIFINDEX, &ifr) == 0 ? (unsigned int)ifr.ifr_ifindex : 0;
+}
+
+/* Whether the netdev is of a device on a bus. In other namespaces, no file tells. */
+static bool
+udp_ethdev_is_nic(const struct udp_dev *dev)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq ifr = { .ifr_data = (char *)&info };
+
+	return udp_ethdev_ask(dev, SIOCETHTOOL, &ifr) == 0 && info.bus_info[0] != '\0';
 }
 
 static int
@@ -316,7 +327,7 @@ static int
 udp_ethdev_link_update(struct rte_eth_dev *eth, int wait)
 {
 	const struct udp_dev *dev = eth->data->dev_private;
-	struct ifreq ifr;
+	struct ifreq ifr = { .ifr_flags = 0 };
 	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN,
 		.link_duplex = RTE_ETH_LINK_FULL_DUPLEX,
 		.link_status = dev->sockets_count > 0 };
@@ -398,7 +409,7 @@ udp_ethdev_take_mac(struct rte_eth_dev *eth)
 {
 	struct rte_ether_addr *mac = &eth->data->mac_addrs[0];
 	struct udp_dev *dev = eth->data->dev_private;
-	struct ifreq ifr;
+	struct ifreq ifr = { .ifr_flags = 0 };
 
 	rte_eth_random_addr(mac->addr_bytes);
 	if (udp_ethdev_ask(dev, SIOCGIFHWADDR, &ifr) == 0 &&
@@ -432,6 +443,7 @@ udp_ethdev_init(struct udp_dev *dev, const struct udp_args *args, const char *na
 		err = udp_socket_take(&dev->sockets[i], args->given[i], error, sizeof(error));
 	if (err == 0) {
 		dev->ifindex = udp_ethdev_index(dev);
+		dev->cuts = udp_ethdev_is_nic(dev);
 		err = args->iface[0] != '\0' && dev->ifindex == 0 ? -ENODEV : 0;
 	}
 	if (err != 0) {

@@ -124,7 +124,9 @@ udp_tx_plan(const struct udp_txq *txq, struct call *call)
 	if (peer == UDP_PEER_STRANGER && txq->sockets->fds[call->socket + UDP_STRANGERS] >= 0)
 		call->socket += UDP_STRANGERS;
 	call->runs = txq->apart == 0 && txq->sockets->runs && dev->args.runs != UDP_RUNS_NONE &&
-		(flow->v6 || dev->args.runs == UDP_RUNS_ALL || peer == UDP_PEER_SOCKET);
+		(dev->args.runs == UDP_RUNS_ALL || peer == UDP_PEER_SOCKET ||
+			/* No NIC: a packet socket at the other end would get all as one packet. */
+			(flow->v6 && dev->cuts));
 }
 
 /* Whether a datagram goes into the last call. */
