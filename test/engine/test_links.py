@@ -4,7 +4,7 @@
 
 Method: two engines, each of its own, on
 
-  veth   namespace A [rocade va]==veth==[vb rocade] namespace B     AF_PACKET, AF_XDP
+  veth   namespace A [rocade va]==veth==[vb rocade] namespace B     AF_PACKET, AF_XDP, UDP sockets
   memif  engine A [memif server]==shared memory==[memif client] engine B
   tap    engine [net_tap]--tap device--kernel, which pings it
 
@@ -231,12 +231,16 @@ def xdp_falls_back():
     on_veth('xdp', 9000, test)
 
 
-def holds_roce_port(space):
-    """A program that has the port for all netdevs, and ends with its input."""
+def holds_ports(space, *ports):
+    """A program that has ports for all netdevs, and ends with its input."""
     program = subprocess.Popen(
         ['ip', 'netns', 'exec', space, sys.executable, '-c',
-         'import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); '
-         's.bind(("", 4791)); print(flush=True); sys.stdin.read()'],
+         'import socket, sys\n'
+         'held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in sys.argv[1:]]\n'
+         'for sock, port in zip(held, sys.argv[1:]):\n'
+         '    sock.bind(("", int(port)))\n'
+         'print(flush=True)\n'
+         'sys.stdin.read()', *map(str, ports)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     program.stdout.readline()
     return program
@@ -249,13 +253,36 @@ def auto_takes_sockets_of_udp():
         packet_traffic(veth, a, b)
         tap.true('net_udp' in a.admin('-d', 'link'), a.log.read_text())
         a.admin('link', 'del', 'roce_va')
-        with holds_roce_port(veth.a):
+        with holds_ports(veth.a, 4791):
             try:
                 a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
                 raise RuntimeError('a port of somebody else was taken')
             except AssertionError as err:
                 tap.true('UDP port 4791 of va is taken' in str(err), str(err))
         a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
+        packet_traffic(veth, a, b)
+    on_veth('auto', 1500, test)
+
+
+@tap.test
+def auto_falls_back_to_packets():
+    """The port is free, but none is left to send by to who was not heard: no sockets of UDP."""
+    def test(veth, a, b):
+        a.admin('link', 'del', 'roce_va')
+        run('ip', 'netns', 'exec', veth.a, 'sysctl', '-qw',
+            'net.ipv4.ip_local_port_range=40000 40001')
+        with holds_ports(veth.a, 40000, 40001):
+            a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
+            tap.true('net_af_packet' in a.admin('-d', 'link'), a.log.read_text())
+            said = re.findall('roce_va: no UDP sockets on va [(](.*)[)]; trying AF_PACKET',
+                              a.log.read_text())
+            tap.true(len(said) == 1 and said[0], a.log.read_text())
+            # Whoever has no socket gets no runs.
+            packet_traffic(veth, a, b)
+        # It is not for good.
+        a.admin('link', 'del', 'roce_va')
+        a.admin('link', 'add', 'roce_va', 'type', 'netdev', 'va')
+        tap.true('net_udp' in a.admin('-d', 'link'), a.log.read_text())
         packet_traffic(veth, a, b)
     on_veth('auto', 1500, test)
 
