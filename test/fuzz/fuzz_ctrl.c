@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "handed.h"
 #include "inside.h"
 #include "rcd_check.h"
 #include "requests.h"
@@ -133,6 +134,10 @@ request(struct client *client, const struct step *step)
 	struct rcd_ctrl_fds fds = { .count = 0 };
 	size_t len = rcd_ctrl_req_len(op);
 
+	if (op == RCD_CTRL_SOCKETS) {
+		handed_step(client, step);
+		return;
+	}
 	request_fill(client, op, step->how, &msg.body);
 	poke_all(step, &client->learnt, (uint8_t *)&msg.body, len - sizeof(msg.hdr));
 	if (step->who & 0x80)
@@ -245,10 +250,13 @@ step_of(struct client *client, const struct step *step)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct rcd_engine *engine = inside_engine();
+	struct rcd_engine *engine;
 	struct rcd_holdings before;
-	unsigned int fds = inside_fds();
+	unsigned int fds;
 
+	handed_begin();
+	engine = inside_engine();
+	fds = inside_fds();
 	rcd_engine_holdings(engine, &before);
 	memory = -1;
 	for (int i = 0; i < CLIENTS; i++)
@@ -275,6 +283,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		client_close(&clients[i]);
 	if (memory >= 0)
 		close(memory);
+	handed_forget();
 	inside_check_left(&before, fds);
 	return 0;
 }

@@ -40,6 +40,19 @@ def req(who, name, how=0, aux=0):
     return step(who, 0, REQUESTS.index(name), how, aux)
 
 
+# Bits of a SOCKETS step, as in handed.h; what makes of 4 descriptors 0, 1, 2, 3, 5, 6, 7, 8.
+QUEUE, OTHER, ADD, CHANGE = 1, 2, 0x40, 0x80
+COUNTS = [4 * index for index in range(8, 16)]
+
+
+def sockets(who, how, *pokes):
+    """@param pokes  (place, wrong kind or change, True: a right one of the other namespace)"""
+    changes = [(*poke, False)[:3] for poke in pokes]
+    return struct.pack('<4B', who, 0, REQUESTS.index('SOCKETS'), how) + b''.join(
+        struct.pack('<BBH', place, 0x84 if elsewhere else 0x80, kind)
+        for place, kind, elsewhere in changes) + bytes(4 * (3 - len(changes)))
+
+
 def queue_pair(who, kind=0):
     """@param kind 0: RC, 1: UC, 2: UD"""
     states = [req(who, 'QP_MODIFY', state) for state in (1, 2, 3)]
@@ -97,6 +110,34 @@ def clients():
         yield listener(0) + [req(1, 'PD_CREATE'), req(1, 'ADMIN', line)]
 
 
+def handed():
+    """Sockets of another network namespace, right and wrong, and what happens to them later."""
+    hello = step(0, CONNECT, 0, 3)
+    first, queue = sockets(0, OTHER), sockets(0, OTHER | QUEUE)
+    yield [hello, first, queue, queue, req(0, 'ADMIN')]
+    yield [hello, first, queue, step(0, CLOSE)]
+    for text in range(4):
+        yield [hello, first, queue, sockets(0x10 * text, OTHER | QUEUE | ADD)]
+        yield [hello, first, sockets(0x10 * text, QUEUE | ADD)]
+        yield [hello, sockets(0, 0), sockets(0x10 * text, QUEUE | ADD)]
+    yield [hello, *[sockets(0, QUEUE * queued | how) for queued in range(2) for how in COUNTS]]
+    for kind in range(32):
+        yield [hello, *[sockets(0, OTHER, (place, kind)) for place in range(4)], first,
+               *[sockets(0, OTHER | QUEUE, (place, kind)) for place in range(4)], queue]
+    for place in range(4):
+        yield [hello, sockets(0, OTHER, (place, 0, True)), first,
+               sockets(0, OTHER | QUEUE, (place, 0, True)), sockets(0, QUEUE), queue]
+    for what in range(10):
+        yield [hello, first, sockets(0, CHANGE, *[(place, what) for place in range(3)]), queue,
+               sockets(0, CHANGE, *[(place, what) for place in range(3)]),
+               sockets(0, OTHER | QUEUE | ADD)]
+        yield [hello, first, sockets(0, CHANGE, (0, what), (1, what)),
+               sockets(0, CHANGE, (2, what)), sockets(0x10, OTHER | ADD),
+               sockets(0, OTHER | QUEUE | ADD)]
+    # More than any device takes, and than one may have.
+    yield [hello, first, *[queue] * 60]
+
+
 def findings():
     """What two reviews found with this engine, and what fuzz_ctrl found itself."""
     # S1: a copied region of 2^64 bytes less 511 pages.
@@ -122,7 +163,7 @@ def segments():
 def main():
     makers = {
         'pkt': packets,
-        'ctrl': lambda: (b''.join(steps) for steps in [*clients(), *findings()]),
+        'ctrl': lambda: (b''.join(steps) for steps in [*clients(), *handed(), *findings()]),
         'segment': lambda: (b''.join(steps) for steps in segments()),
     }
     folder = pathlib.Path(sys.argv[2])
