@@ -5,6 +5,7 @@
     make_corpus.py pkt FOLDER    packets of the kept captures
     make_corpus.py ctrl FOLDER   what honest clients say, as steps of fuzz_ctrl
     make_corpus.py segment FOLDER   likewise for fuzz_segment
+    make_corpus.py udp FOLDER    what a kernel gives net_udp, and frames to be sent
 
 Afterwards let libFuzzer minimise: fuzz_pkt -merge=1 test/fuzz/corpus/pkt FOLDER
 """
@@ -160,10 +161,93 @@ def segments():
         yield [step(who, kind, op, 3) for who in range(2) for op in range(6)]
 
 
+# Control messages, as in kernel_udp.c.
+PKTINFO4, PKTINFO6, TOS, TCLASS, TTL, HOPLIMIT, GRO = range(7)
+OTHER_LENGTH = 0xc0
+
+
+def control(kind, seed=0, length=None):
+    """@param length  of a value that is not of its right one"""
+    return struct.pack('>B', kind) + struct.pack('>H', seed) if length is None else \
+        struct.pack('>BBH', kind | OTHER_LENGTH, length, seed)
+
+
+def datagram(length, *controls, flags=0, sport=4791):
+    return struct.pack('>BHBHB', 4, length, 1, sport, len(controls)) + b''.join(controls) + \
+        struct.pack('>B', flags)
+
+
+def queue(family, *bursts, gro=True, room=0, guess=4096):
+    """@param bursts  (how many are asked for, what the kernel does)"""
+    how = gro | (4 if family == 4 else 2) | room << 3
+    return struct.pack('>BBHH', 1, how, guess - 1, guess - 1) + b''.join(
+        struct.pack('>B', 0x20 | count) + b''.join(calls) for count, *calls in bursts)
+
+
+NOTHING, ERROR = b'\0', b'\2'
+
+
+def kernels():
+    for family, pktinfo, tclass, hops in ((4, PKTINFO4, TOS, TTL), (6, PKTINFO6, TCLASS, HOPLIMIT)):
+        whole = [control(pktinfo, 7), control(tclass, 3), control(hops, 64)]
+
+        def run(length, size, *more, **how):
+            return datagram(length, *whole, control(GRO, size), *more, **how)
+        # Sizes that were expected and others; runs that end in a short one, or in none.
+        for size in (1, 255, 1000, 1024, 4096, 4100):
+            for count in (1, 2, 5, 14):
+                for last in (0, 1, size):
+                    length = size * count + last
+                    if length < 65536:
+                        yield queue(family, (31, run(length, size), run(length, size), NOTHING),
+                                    (31, run(length, size), NOTHING), guess=1024)
+        # More datagrams than there may be, sizes of 0, of all and of more than is there.
+        for size in (0, 1, 2, 64, 511, 512, 65535, 9000):
+            for room in range(4):
+                yield queue(family, (31, run(65000, size), NOTHING), (3, run(60, size), NOTHING),
+                            room=room)
+        # Of mixed sizes, taken a few at a time.
+        yield queue(family, *[(3, run(13 * size, size)) for size in (4096, 100, 1024, 4096)],
+                    *[(5, NOTHING)] * 30)
+        yield queue(family, (31, *[run(9 * size, size) for size in (4096, 1000, 256, 4096, 255)],
+                             datagram(0, *whole), datagram(4391, *whole), NOTHING), guess=4096)
+        # All that there can be, without buffers for it.
+        yield queue(family, *[(0x1f & ~0x20, run(65024, 512), NOTHING)] * 12)
+        # Cut, of other lengths, for nobody, with options, fragments, of the other version.
+        for flags in (0xf0, 0xff):
+            yield queue(family, (9, run(100, 10, flags=flags), run(100, 10), NOTHING))
+        for length in (0, 1, 3, 4, 11, 12, 19, 20, 63):
+            yield queue(family, (9, *[datagram(900, *whole[:at], control(kind, 9, length),
+                                               *whole[at + 1:], control(GRO, 300, length))
+                                      for at, kind in enumerate((pktinfo, tclass, hops))], NOTHING))
+        for kind in range(7, 16):
+            yield queue(family, (9, run(100, 10, control(kind)), run(100, 10), NOTHING))
+        yield queue(family, (9, datagram(100), datagram(100, control(1 - pktinfo), *whole[1:]),
+                             datagram(100, *[control(pktinfo, n) for n in range(15)]), NOTHING))
+        # Errors, and what is kept of them, between datagrams.
+        for kept in (b'\0', b'\x37\0', b'\x2b\x25\0', b'\x35\x03\x31\x0f\0'):
+            yield queue(family, (9, run(5000, 1000), ERROR, kept, run(5000, 1000), NOTHING))
+        yield queue(family, (31, run(40000, 4000), NOTHING), gro=False)
+    # What is longer than a datagram can be.
+    yield queue(4, (9, datagram(0xffff, control(PKTINFO4), control(GRO, 4096)), NOTHING))
+    for frame in packets():
+        for split in (54, 100, 65535):
+            yield struct.pack('>BHI', 0, split, 0x1234567) + frame
+        # Lengths of IP and UDP that are not the frame's, of one alone and of both.
+        for places in ((16,), (18,), (38,), (58,), (16, 38), (18, 58)):
+            for more in (0x8000, 64, -64):
+                wrong = bytearray(frame)
+                for at in places:
+                    length, = struct.unpack_from('>H', wrong, at)
+                    struct.pack_into('>H', wrong, at, (length + more) & 0xffff)
+                yield struct.pack('>BHI', 0, 65535, 1) + wrong
+
+
 def main():
     makers = {
         'pkt': packets,
         'ctrl': lambda: (b''.join(steps) for steps in [*clients(), *handed(), *findings()]),
+        'udp': kernels,
         'segment': lambda: (b''.join(steps) for steps in segments()),
     }
     folder = pathlib.Path(sys.argv[2])

@@ -27,6 +27,8 @@ udp_errors_origin(struct msghdr *msg)
 		if (!(cmsg->cmsg_level == IPPROTO_IP && cmsg->cmsg_type == IP_RECVERR) &&
 			!(cmsg->cmsg_level == IPPROTO_IPV6 && cmsg->cmsg_type == IPV6_RECVERR))
 			continue;
+		if (cmsg->cmsg_len < CMSG_LEN(sizeof(err)))
+			continue;
 		memcpy(&err, CMSG_DATA(cmsg), sizeof(err));
 		return err.ee_origin;
 	}

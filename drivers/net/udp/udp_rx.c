@@ -49,13 +49,23 @@ struct arrival {
 	struct udp_info info;
 };
 
-static int
-udp_rx_int(const struct cmsghdr *cmsg)
+/* @return whether all of it is there */
+static bool
+udp_rx_value(const struct cmsghdr *cmsg, void *val, size_t len)
 {
-	int val = 0;
+	if (cmsg->cmsg_len < CMSG_LEN(len))
+		return false;
+	memcpy(val, CMSG_DATA(cmsg), len);
+	return true;
+}
 
-	memcpy(&val, CMSG_DATA(cmsg), RTE_MIN(sizeof(val), cmsg->cmsg_len - CMSG_LEN(0)));
-	return val;
+static void
+udp_rx_byte(const struct cmsghdr *cmsg, uint8_t *val)
+{
+	int number;
+
+	if (udp_rx_value(cmsg, &number, sizeof(number)))
+		*val = (uint8_t)number;
 }
 
 static void
@@ -65,15 +75,16 @@ udp_rx_info4(const struct cmsghdr *cmsg, struct udp_info *info)
 
 	switch (cmsg->cmsg_type) {
 	case IP_PKTINFO:
-		memcpy(&to, CMSG_DATA(cmsg), sizeof(to));
+		if (!udp_rx_value(cmsg, &to, sizeof(to)))
+			break;
 		memcpy(&info->flow.dst, &to.ipi_addr, sizeof(to.ipi_addr));
 		info->aimed = true;
 		break;
 	case IP_TOS:
-		info->flow.tclass = *CMSG_DATA(cmsg);
+		udp_rx_value(cmsg, &info->flow.tclass, sizeof(info->flow.tclass));
 		break;
 	case IP_TTL:
-		info->flow.hop_limit = (uint8_t)udp_rx_int(cmsg);
+		udp_rx_byte(cmsg, &info->flow.hop_limit);
 		break;
 	case IP_RECVOPTS:
 		info->options = true;
@@ -93,15 +104,16 @@ udp_rx_info6(const struct cmsghdr *cmsg, struct udp_info *info)
 
 	switch (cmsg->cmsg_type) {
 	case IPV6_PKTINFO:
-		memcpy(&to, CMSG_DATA(cmsg), sizeof(to));
+		if (!udp_rx_value(cmsg, &to, sizeof(to)))
+			break;
 		info->flow.dst = to.ipi6_addr;
 		info->aimed = true;
 		break;
 	case IPV6_TCLASS:
-		info->flow.tclass = (uint8_t)udp_rx_int(cmsg);
+		udp_rx_byte(cmsg, &info->flow.tclass);
 		break;
 	case IPV6_HOPLIMIT:
-		info->flow.hop_limit = (uint8_t)udp_rx_int(cmsg);
+		udp_rx_byte(cmsg, &info->flow.hop_limit);
 		break;
 	case IPV6_HOPOPTS:
 	case IPV6_DSTOPTS:
@@ -117,20 +129,24 @@ udp_rx_info6(const struct cmsghdr *cmsg, struct udp_info *info)
 }
 
 static void
-udp_rx_info(struct msghdr *msg, struct udp_info *info)
+udp_rx_info(struct msghdr *msg, enum udp_family family, struct udp_info *info)
 {
+	int size;
+
 	*info = (struct udp_info){ .size = 0 };
 	/* Such a one is not taken. */
 	if ((msg->msg_flags & MSG_CTRUNC) != 0)
 		return;
 	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg != NULL;
 		cmsg = CMSG_NXTHDR(msg, cmsg)) {
-		if (cmsg->cmsg_level == IPPROTO_IP)
+		/* Those of the other version have addresses of another length. */
+		if (cmsg->cmsg_level == IPPROTO_IP && family == UDP_V4)
 			udp_rx_info4(cmsg, info);
-		else if (cmsg->cmsg_level == IPPROTO_IPV6)
+		else if (cmsg->cmsg_level == IPPROTO_IPV6 && family == UDP_V6)
 			udp_rx_info6(cmsg, info);
-		else if (cmsg->cmsg_level == IPPROTO_UDP && cmsg->cmsg_type == UDP_GRO)
-			info->size = (uint32_t)udp_rx_int(cmsg) & UINT16_MAX;
+		else if (cmsg->cmsg_level == IPPROTO_UDP && cmsg->cmsg_type == UDP_GRO &&
+			udp_rx_value(cmsg, &size, sizeof(size)))
+			info->size = (uint32_t)size & UINT16_MAX;
 	}
 }
 
@@ -354,7 +370,7 @@ udp_rx_receive(struct udp_rxq *rxq, enum udp_family family)
 		return errno != EAGAIN && errno != EINTR &&
 			udp_errors_clear(rxq->sockets->fds[family], &rxq->counts);
 	arrival.len = (uint32_t)len;
-	udp_rx_info(&msg, &arrival.info);
+	udp_rx_info(&msg, family, &arrival.info);
 	arrival.info.flow.v6 = family == UDP_V6;
 	arrival.info.flow.dport = htons(rxq->dev->args.port);
 	if (family == UDP_V4) {
