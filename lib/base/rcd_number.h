@@ -21,9 +21,11 @@ enum rcd_access {
 	RCD_ACCESS_NULL = 1 << 6,
 };
 
-/** All rights of peers. */
+/** All rights of peers that regions can give. None gives RCD_ACCESS_FLUSH_PERSISTENT: no memory
+ * that there is here outlives a loss of power. */
 #define RCD_ACCESS_REMOTE                                                                          \
-	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC)
+	(RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC |             \
+		RCD_ACCESS_FLUSH_GLOBAL)
 
 /** Those that need memory that can be written. */
 #define RCD_ACCESS_WRITES                                                                          \

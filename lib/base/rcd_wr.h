@@ -29,13 +29,28 @@ enum rcd_wr_opcode {
 #include "rcd_number.def"
 };
 
-/** Numbers of opcodes: one more than the largest. */
-#define RCD_WR_OPCODE_COUNT 10
+/** Numbers of opcodes: one more than the largest. Not all of them are opcodes. */
+#define RCD_WR_OPCODE_COUNT 16
 
 /** Flags of a send work request. */
 enum rcd_send_flags {
 #define RCD_SEND_FLAG(symbol, bit) RCD_SEND_##symbol = 1 << (bit),
 #include "rcd_number.def"
+};
+
+/** What a FLUSH asks for, as bits: the placement types of the wire (IBTA Vol. 1, Annex A19). */
+enum rcd_placement {
+	RCD_PLACEMENT_GLOBAL = 1 << 0,     /**< seen by all of the peer's processors and devices */
+	RCD_PLACEMENT_PERSISTENT = 1 << 1, /**< kept when the peer loses power */
+};
+
+/** All placement types that there are. */
+#define RCD_PLACEMENT_ALL (RCD_PLACEMENT_GLOBAL | RCD_PLACEMENT_PERSISTENT)
+
+/** What a FLUSH is about. */
+enum rcd_selectivity {
+	RCD_SELECTIVITY_RANGE,  /**< the bytes that it names */
+	RCD_SELECTIVITY_REGION, /**< all of their region */
 };
 
 /** A piece of local memory. */
@@ -50,6 +65,8 @@ struct rcd_sge {
  *
  * Of one that is read the reader has pointed both to its own memory, and says how much fits there:
  * at most that much is copied. A count above the room is told as it is, and refused.
+ *
+ * FLUSH and ATOMIC WRITE have no elements and no inline data.
  */
 struct rcd_send_wr {
 	uint64_t wr_id;       /**< given back with its completion */
@@ -69,6 +86,18 @@ struct rcd_send_wr {
 			uint64_t compare_or_add; /**< of the atomics */
 			uint64_t swap;           /**< of a compare and swap */
 		} remote;                        /**< WRITE, READ, atomics */
+		struct {
+			uint64_t va;         /**< address in the peer's region, of 8 bytes */
+			struct rcd_key rkey; /**< of that */
+			uint8_t bytes[8];    /**< to be there, in the order of memory */
+		} atomic_write;
+		struct {
+			uint64_t va;         /**< address in the peer's region */
+			struct rcd_key rkey; /**< of that */
+			uint8_t placement;   /**< RCD_PLACEMENT_*, one at least */
+			uint8_t selectivity; /**< enum rcd_selectivity */
+			uint64_t len;        /**< bytes, of a range */
+		} flush;
 		struct {
 			uint32_t ah;          /**< number of the address handle */
 			struct rcd_qpn qpn;   /**< the peer's */

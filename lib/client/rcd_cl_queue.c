@@ -163,14 +163,6 @@ rcd_cl_destroy(struct rcd_client *client, enum rcd_ctrl_op op, uint32_t handle)
 	return rcd_client_call(client, op, &req, NULL, NULL, NULL);
 }
 
-static enum rcd_wqe_form
-cl_queue_form_of(const struct rcd_cl_qp *qp, uint8_t opcode)
-{
-	if (qp->datagram)
-		return RCD_WQE_DATAGRAM;
-	return opcode == RCD_WR_BIND_MW ? RCD_WQE_BIND : RCD_WQE_REMOTE;
-}
-
 int
 rcd_cl_post_send(struct rcd_cl_qp *qp, const struct rcd_send_wr *wr)
 {
@@ -184,7 +176,7 @@ rcd_cl_post_send(struct rcd_cl_qp *qp, const struct rcd_send_wr *wr)
 	if (rcd_cl_room(sq) == 0)
 		return -ENOMEM;
 	rcd_sq_wqe_put(sq->slots + (size_t)(sq->producer & sq->mask) * sq->stride, wr,
-		cl_queue_form_of(qp, wr->opcode));
+		rcd_wqe_form_of(qp->datagram, wr->opcode));
 	sq->producer++;
 	return 0;
 }

@@ -315,7 +315,8 @@ cma_conn_attr_init(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 		return;
 	rep->attr.access = RCD_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources > 0)
-		rep->attr.access |= RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC;
+		rep->attr.access |= RCD_ACCESS_REMOTE_READ | RCD_ACCESS_REMOTE_ATOMIC |
+			RCD_ACCESS_FLUSH_GLOBAL | RCD_ACCESS_FLUSH_PERSISTENT;
 }
 
 static void

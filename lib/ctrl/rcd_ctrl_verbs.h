@@ -17,6 +17,17 @@
 #include "rcd_ctrl.h"
 #include "rcd_wr.h"
 
+#ifndef RCD_VERBS_FLUSH
+/** What headers of before rdma-core 46 have no names for. */
+enum {
+	IBV_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	IBV_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	IBV_QP_EX_WITH_FLUSH = 1 << 11,
+	IBV_WC_FLUSH = 8,
+	IBV_WR_FLUSH = 14,
+};
+#endif
+
 #define RCD_CTRL_SAME(ours, theirs)                                                                \
 	static_assert((uint32_t)(ours) == (uint32_t)(theirs), #ours " is " #theirs);
 
@@ -37,18 +48,19 @@
 #include "rcd_number.def"
 
 /* From the verbs' field to the message's, by kind. */
-#define RCD_CTRL_OF_access(to, from) (to) = (from)&RCD_ACCESS_REMOTE
-#define RCD_CTRL_OF_av(to, from)     err = rcd_ctrl_av_of_verbs(&(from), &(to))
-#define RCD_CTRL_OF_flag(to, from)   (to) = (from)
-#define RCD_CTRL_OF_flow(to, from)   (to) = (from)
-#define RCD_CTRL_OF_gid(to, from)    memcpy((to), (from).raw, sizeof(to))
-#define RCD_CTRL_OF_mtu(to, from)    (to) = rcd_mtu_bytes(from)
-#define RCD_CTRL_OF_psn(to, from)    (to) = (from)
-#define RCD_CTRL_OF_qkey(to, from)   (to) = (from)
-#define RCD_CTRL_OF_qpn(to, from)    (to) = (from)
-#define RCD_CTRL_OF_state(to, from)  (to) = (uint8_t)(from)
-#define RCD_CTRL_OF_u16(to, from)    (to) = (from)
-#define RCD_CTRL_OF_u8(to, from)     (to) = (from)
+#define RCD_CTRL_OF_access(to, from)                                                               \
+	(to) = (from) & (RCD_ACCESS_REMOTE | RCD_ACCESS_FLUSH_PERSISTENT)
+#define RCD_CTRL_OF_av(to, from)    err = rcd_ctrl_av_of_verbs(&(from), &(to))
+#define RCD_CTRL_OF_flag(to, from)  (to) = (from)
+#define RCD_CTRL_OF_flow(to, from)  (to) = (from)
+#define RCD_CTRL_OF_gid(to, from)   memcpy((to), (from).raw, sizeof(to))
+#define RCD_CTRL_OF_mtu(to, from)   (to) = rcd_mtu_bytes(from)
+#define RCD_CTRL_OF_psn(to, from)   (to) = (from)
+#define RCD_CTRL_OF_qkey(to, from)  (to) = (from)
+#define RCD_CTRL_OF_qpn(to, from)   (to) = (from)
+#define RCD_CTRL_OF_state(to, from) (to) = (uint8_t)(from)
+#define RCD_CTRL_OF_u16(to, from)   (to) = (from)
+#define RCD_CTRL_OF_u8(to, from)    (to) = (from)
 
 /* And back. */
 #define RCD_CTRL_TO_access(to, from) (to) = (from)

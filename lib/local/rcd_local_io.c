@@ -177,8 +177,7 @@ rcd_local_post_send(struct rcd_local_qp *qp, const struct rcd_send_wr *wr, struc
 		return err;
 	if (local_io_sends(qp) > qp->sq.mask)
 		return -ENOMEM;
-	rcd_sq_wqe_put(
-		local_io_slot(&qp->sq), wr, qp->datagram ? RCD_WQE_DATAGRAM : RCD_WQE_REMOTE);
+	rcd_sq_wqe_put(local_io_slot(&qp->sq), wr, rcd_wqe_form_of(qp->datagram, wr->opcode));
 	qp->mbufs[qp->sq.producer & qp->sq.mask] = mbuf;
 	qp->mbuf_count += mbuf != NULL;
 	qp->sq.producer++;

@@ -55,11 +55,61 @@ rcd_sq_wqe_put(void *slot, const struct rcd_send_wr *wr, enum rcd_wqe_form form)
 		wqe->arg[0] = wr->bind.len;
 		wqe->arg[1] = wr->bind.mr.val | (uint64_t)wr->bind.access << 32;
 		break;
+	case RCD_WQE_FLUSH:
+		wqe->key = wr->flush.rkey.val;
+		wqe->va = wr->flush.va;
+		wqe->arg[0] = wr->flush.len;
+		wqe->arg[1] = wr->flush.placement | (uint64_t)wr->flush.selectivity << 8;
+		break;
+	case RCD_WQE_ATOMIC_WRITE:
+		wqe->key = wr->atomic_write.rkey.val;
+		wqe->va = wr->atomic_write.va;
+		memcpy(&wqe->arg[0], wr->atomic_write.bytes, sizeof(wr->atomic_write.bytes));
+		break;
 	}
 	if (wr->flags & RCD_SEND_INLINE)
 		memcpy(wqe + 1, wr->inline_data, wr->inline_len);
 	else
 		wqe_put_sges((struct rcd_wqe_sge *)(void *)(wqe + 1), wr->sges, wr->sge_count);
+}
+
+/* What a private copy of a slot says of the remote side. */
+static void
+wqe_get_form(const struct rcd_sq_wqe *wqe, enum rcd_wqe_form form, struct rcd_send_wr *wr)
+{
+	switch (form) {
+	case RCD_WQE_REMOTE:
+		wr->remote.rkey.val = wqe->key;
+		wr->remote.va = wqe->va;
+		wr->remote.compare_or_add = wqe->arg[0];
+		wr->remote.swap = wqe->arg[1];
+		break;
+	case RCD_WQE_DATAGRAM:
+		wr->ud.ah = wqe->key;
+		wr->ud.qpn.val = (uint32_t)wqe->va & 0xffffff;
+		wr->ud.qkey.val = (uint32_t)(wqe->va >> 32);
+		break;
+	case RCD_WQE_BIND:
+		wr->bind.mw.val = wqe->key;
+		wr->bind.new_rkey.val = wqe->imm;
+		wr->bind.addr = wqe->va;
+		wr->bind.len = wqe->arg[0];
+		wr->bind.mr.val = (uint32_t)wqe->arg[1];
+		wr->bind.access = (uint32_t)(wqe->arg[1] >> 32);
+		break;
+	case RCD_WQE_FLUSH:
+		wr->flush.rkey.val = wqe->key;
+		wr->flush.va = wqe->va;
+		wr->flush.len = wqe->arg[0];
+		wr->flush.placement = (uint8_t)wqe->arg[1];
+		wr->flush.selectivity = (uint8_t)(wqe->arg[1] >> 8);
+		break;
+	case RCD_WQE_ATOMIC_WRITE:
+		wr->atomic_write.rkey.val = wqe->key;
+		wr->atomic_write.va = wqe->va;
+		memcpy(wr->atomic_write.bytes, &wqe->arg[0], sizeof(wr->atomic_write.bytes));
+		break;
+	}
 }
 
 void
@@ -77,23 +127,7 @@ rcd_sq_wqe_get(const void *slot, bool datagram, struct rcd_send_wr *wr)
 	wr->sge_count = wqe.sge_count;
 	wr->inline_len = wqe.inline_len;
 	wr->imm = wqe.imm;
-	if (datagram) {
-		wr->ud.ah = wqe.key;
-		wr->ud.qpn.val = (uint32_t)wqe.va & 0xffffff;
-		wr->ud.qkey.val = (uint32_t)(wqe.va >> 32);
-	} else if (wqe.opcode == RCD_WR_BIND_MW) {
-		wr->bind.mw.val = wqe.key;
-		wr->bind.new_rkey.val = wqe.imm;
-		wr->bind.addr = wqe.va;
-		wr->bind.len = wqe.arg[0];
-		wr->bind.mr.val = (uint32_t)wqe.arg[1];
-		wr->bind.access = (uint32_t)(wqe.arg[1] >> 32);
-	} else {
-		wr->remote.rkey.val = wqe.key;
-		wr->remote.va = wqe.va;
-		wr->remote.compare_or_add = wqe.arg[0];
-		wr->remote.swap = wqe.arg[1];
-	}
+	wqe_get_form(&wqe, rcd_wqe_form_of(datagram, wqe.opcode), wr);
 	if (wqe.flags & RCD_SEND_INLINE)
 		memcpy(wr->inline_data, tail,
 			wqe.inline_len < wr->inline_max ? wqe.inline_len : wr->inline_max);

@@ -30,6 +30,8 @@ struct rcd_wqe_sge {
  * atomics    rkey     remote address     compare/add  swap
  * datagram   AH       QPN | Q_Key << 32
  * bind       window   address            length    region key | access << 32; imm: new key
+ * FLUSH      rkey     remote address     length    placement | selectivity << 8
+ * ATOMIC WR. rkey     remote address     the bytes, in the order of memory
  */
 struct rcd_sq_wqe {
 	uint64_t wr_id;
@@ -76,12 +78,27 @@ rcd_rq_stride(uint32_t max_sge)
 		~UINT32_C(31);
 }
 
-/** What a work request of this opcode says of a remote side. */
+/** What a work request says of a remote side. */
 enum rcd_wqe_form {
 	RCD_WQE_REMOTE,
 	RCD_WQE_DATAGRAM,
 	RCD_WQE_BIND,
+	RCD_WQE_FLUSH,
+	RCD_WQE_ATOMIC_WRITE,
 };
+
+/** Which it is, from who it is of and what it asks for. @param opcode enum rcd_wr_opcode, or any */
+static inline enum rcd_wqe_form
+rcd_wqe_form_of(bool datagram, uint8_t opcode)
+{
+	if (datagram)
+		return RCD_WQE_DATAGRAM;
+	if (opcode == RCD_WR_BIND_MW)
+		return RCD_WQE_BIND;
+	if (opcode == RCD_WR_FLUSH)
+		return RCD_WQE_FLUSH;
+	return opcode == RCD_WR_ATOMIC_WRITE ? RCD_WQE_ATOMIC_WRITE : RCD_WQE_REMOTE;
+}
 
 /**
  * Write a send work request into a slot. Client.

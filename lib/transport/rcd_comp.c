@@ -315,6 +315,22 @@ comp_response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t e
 		pkt->payload_len == expected_len;
 }
 
+/* A READ or atomic has what it asked for, or a part of it. @return false when it can't be stored */
+static bool
+comp_store_response(
+	struct rcd_qp *qp, const struct rcd_pkt *pkt, bool atomic, uint32_t offset, uint32_t len)
+{
+	const uint8_t *src = pkt->payload;
+	uint8_t original[RCD_ATOMIC_LEN];
+
+	if (atomic) {
+		/* The result lies in the application's memory as a number of its own. */
+		memcpy(original, &pkt->roce.atomicacketh.original, sizeof(original));
+		src = original;
+	}
+	return rcd_sg_scatter(qp, qp->read.wr.sges, qp->read.wr.sge_count, offset, src, len) == 0;
+}
+
 /* The response for psn_una. */
 static enum rcd_rx_verdict
 comp_take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
@@ -324,22 +340,16 @@ comp_take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns
 	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
 	uint32_t packet = (uint32_t)rcd_psn_diff(hot->psn_una, rcd_rec_psn(rec));
 	bool atomic = rcd_wr_is_atomic(rcd_rec_opcode(rec));
+	bool empty = rcd_wr_is_empty_read(rcd_rec_opcode(rec));
 	bool last = packet + 1 == rcd_rec_packets(qp, number);
 	uint32_t offset = packet << hot->mtu_shift;
-	uint32_t expected = last ? rec->len - offset : hot->mtu;
-	const uint8_t *src = pkt->payload;
-	uint8_t original[RCD_ATOMIC_LEN];
+	uint32_t expected = empty ? 0 : last ? rec->len - offset : hot->mtu;
 
 	if (!comp_response_fits(pkt, atomic, last, expected))
 		return comp_fail_head(qp, RCD_WC_BAD_RESP_ERR);
-	if (!rcd_req_load(qp, &qp->read, number))
+	if (!empty && !rcd_req_load(qp, &qp->read, number))
 		return RCD_RX_EXECUTED;
-	if (atomic) {
-		/* The result lies in the application's memory as a number of its own. */
-		memcpy(original, &pkt->roce.atomicacketh.original, sizeof(original));
-		src = original;
-	}
-	if (rcd_sg_scatter(qp, qp->read.wr.sges, qp->read.wr.sge_count, offset, src, expected) != 0)
+	if (!empty && !comp_store_response(qp, pkt, atomic, offset, expected))
 		return comp_fail_head(qp, RCD_WC_LOC_PROT_ERR);
 	comp_note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
 	if (last) {

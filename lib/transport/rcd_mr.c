@@ -200,6 +200,9 @@ mr_check_attr(const struct rcd_mr_attr *attr)
 {
 	uint32_t writers = RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC;
 
+	/* Registered memory is RAM: memfd, hugepages, or what the client copies for us. */
+	if (attr->access & RCD_ACCESS_FLUSH_PERSISTENT)
+		return -EOPNOTSUPP;
 	if (attr->access & ~(uint32_t)ACCESS_ALL)
 		return -EINVAL;
 	/* Spec: IBTA 10.6.3 remote write or atomic without local write is refused */
@@ -214,7 +217,7 @@ static void
 mr_set_attr(struct rcd_mr *mr, const struct rcd_mr_attr *attr)
 {
 	mr->pd = attr->pd;
-	mr->access = (uint8_t)attr->access;
+	mr->access = (uint16_t)attr->access;
 	mr->start = attr->access & RCD_ACCESS_ZERO_BASED ? 0 : attr->start;
 	mr->len = attr->len;
 	mr->base = attr->base;
@@ -370,6 +373,8 @@ mr_check_bind(const struct rcd_mr *mw, const struct rcd_mr *mr, const struct rcd
 	if ((bind->access & (RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)) &&
 		!(mr->access & RCD_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
+	if (bind->access & ~mr->access & RCD_ACCESS_FLUSH_GLOBAL)
+		return -EINVAL;
 	return mr_within(bind->addr, bind->len, mr->start, mr->len) ? 0 : -EINVAL;
 }
 
@@ -393,7 +398,7 @@ rcd_mw_bind(struct rcd_mr_table *table, const struct rcd_mw_bind *bind, struct r
 	mr_unbind(table, mw);
 	if (!unbinds) {
 		mw->bound = true;
-		mw->access = (uint8_t)bind->access;
+		mw->access = (uint16_t)bind->access;
 		mw->qpn = bind->qpn;
 		mw->region = (uint32_t)(mr - table->slots);
 		mw->start = bind->access & RCD_ACCESS_ZERO_BASED ? 0 : bind->addr;
@@ -435,7 +440,7 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 {
 	const struct rcd_mr *mr;
 
-	if (len == 0)
+	if (len == 0 && !use->whole)
 		return nothing;
 	mr = mr_find(table, key);
 	if (mr == NULL || mr->pd != use->pd || (mr->access & use->access) != use->access)
@@ -449,6 +454,8 @@ rcd_mr_translate(struct rcd_mr_table *table, struct rcd_key key, uint64_t addr, 
 		if (table->slots[mr->region].len == 0)
 			return NULL;
 	}
+	if (use->whole)
+		return mr->base;
 	if (!mr_within(addr, len, mr->start, mr->len))
 		return NULL;
 	if (mr->access & RCD_ACCESS_NULL)

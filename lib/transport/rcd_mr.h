@@ -39,9 +39,9 @@ struct rcd_mw_list {
 /** A region or a window. Read it; change it only through the functions below. */
 struct rcd_mr {
 	uint32_t key;             /**< the valid key; 0 when there is none */
-	uint8_t kind;             /**< enum rcd_mr_kind */
-	uint8_t access;           /**< RCD_ACCESS_* */
-	bool bound;               /**< window: refers to a region */
+	uint16_t access;          /**< RCD_ACCESS_* */
+	uint8_t kind : 4;         /**< enum rcd_mr_kind */
+	bool bound : 1;           /**< window: refers to a region */
 	uint8_t generation;       /**< of the slot: differs from one use to the next */
 	uint32_t pd;              /**< number of the protection domain */
 	uint32_t qpn;             /**< type 2 window: the queue pair that bound it */
@@ -145,7 +145,8 @@ int
 rcd_mr_read(const struct rcd_mr_table *table, uint8_t *dst, const uint8_t *base, size_t len);
 
 /**
- * Copy into translated memory, whichever it is; foreign memory perhaps later.
+ * Copy into translated memory, whichever it is; foreign memory perhaps later. Eight bytes to where
+ * they are aligned are one store, but for foreign memory.
  *
  * @param user  whose queue pair writes, for struct rcd_mr_foreign
  * @return 0 or -EFAULT
@@ -182,6 +183,7 @@ struct rcd_mr_attr {
  *
  * @param key  set to its key, which is L_Key and R_Key in one
  * @return 0; -EINVAL for rights that contradict each other, unknown bits or a range that wraps;
+ *         -EOPNOTSUPP for RCD_ACCESS_FLUSH_PERSISTENT, which no memory here can hold to;
  *         -ENOMEM when the table is full
  */
 int
@@ -267,13 +269,15 @@ struct rcd_mr_use {
 	uint32_t qpn;
 	uint32_t access; /**< all of these are needed; 0 for a local read */
 	bool remote;     /**< by a peer: windows count. Not set: as an L_Key, regions only */
+	bool whole;      /**< all of the region is meant, whatever the range is */
 };
 
 /**
  * From a key and a range to engine memory.
  *
  * A range of no bytes needs no valid key (IBTA Vol. 1, 9.7.4.1): the result is then a pointer
- * that must not be dereferenced.
+ * that must not be dereferenced. Where the whole is meant it does need one, and the result is the
+ * first byte of that, of which there may be none.
  *
  * @return first byte of @p len bytes of engine memory; NULL when key, protection domain, rights
  *         or range forbid it

@@ -54,8 +54,8 @@ qp_modify_check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, 
 		return -EINVAL;
 	if ((mask & ACCESS) &&
 		(attr->access &
-			~(uint32_t)(RCD_ACCESS_REMOTE | RCD_ACCESS_LOCAL_WRITE |
-				RCD_ACCESS_MW_BIND)))
+			~(uint32_t)(RCD_ACCESS_REMOTE | RCD_ACCESS_FLUSH_PERSISTENT |
+				RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_MW_BIND)))
 		return -EINVAL;
 	if (((mask & PKEY_INDEX) && attr->pkey_index != 0) || ((mask & PORT) && attr->port != 1))
 		return -EINVAL;

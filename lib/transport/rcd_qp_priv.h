@@ -8,6 +8,7 @@
  *   rcd_flush.c        what is left in the queues after an error, piece by piece
  *   rcd_qp_modify.c    states and attributes
  *   rcd_req.c          requester: work requests to packets
+ *   rcd_req_read.c     requester: those that have an answer of their own
  *   rcd_rto.c          requester: how long it waits
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: checks and execution of requests
@@ -95,15 +96,18 @@ struct rcd_sq_rec {
 #define RCD_REC_OPCODE_SHIFT 24
 #define RCD_REC_OPCODE_MASK  (UINT32_C(0xf) << RCD_REC_OPCODE_SHIFT)
 #define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
-#define RCD_REC_SENT         (UINT32_C(1) << 29) /**< READ or atomic: counted as outstanding */
+#define RCD_REC_SENT         (UINT32_C(1) << 29) /**< answered one by one: counted as outstanding */
 
-/** A READ or atomic that a peer asked for: to be answered, or kept to answer a duplicate. */
+/**
+ * A READ, atomic, FLUSH or ATOMIC WRITE that a peer asked for: to be answered, or kept to answer a
+ * duplicate.
+ */
 struct rcd_resp_resource {
 	uint32_t psn;
 	uint32_t count; /**< PSNs that it takes */
 	uint64_t va;
 	uint32_t rkey;
-	uint32_t len; /**< bytes of a READ */
+	uint32_t len; /**< bytes of a READ or FLUSH */
 	union {
 		uint64_t original; /**< result of an atomic */
 		struct {
@@ -168,7 +172,7 @@ struct rcd_qp_hot {
 	uint8_t state; /**< enum rcd_qp_state */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t reads_out;    /**< READs and atomics sent and not complete */
+	uint8_t reads_out;    /**< READs and what else is answered so: sent, not complete */
 	uint8_t in_progress;  /**< enum rcd_in_progress */
 	uint8_t nak_state;    /**< enum rcd_nak_state */
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
@@ -304,11 +308,19 @@ rcd_wr_is_atomic(enum rcd_wr_opcode opcode)
 	return opcode == RCD_WR_COMPARE_SWAP || opcode == RCD_WR_FETCH_ADD;
 }
 
-/** Whether the request is answered by data: READ and atomics. */
+/** Whether it is answered by a READ response of no bytes. */
+static inline bool
+rcd_wr_is_empty_read(enum rcd_wr_opcode opcode)
+{
+	return opcode == RCD_WR_FLUSH || opcode == RCD_WR_ATOMIC_WRITE;
+}
+
+/** Whether the request has an answer of its own, as READs do, which no acknowledge replaces. */
 static inline bool
 rcd_wr_is_read(enum rcd_wr_opcode opcode)
 {
-	return opcode == RCD_WR_RDMA_READ || rcd_wr_is_atomic(opcode);
+	return opcode == RCD_WR_RDMA_READ || rcd_wr_is_atomic(opcode) ||
+		rcd_wr_is_empty_read(opcode);
 }
 
 /** Packets that a message of this many bytes takes. */
@@ -435,6 +447,17 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
 void
 rcd_req_drain(struct rcd_qp *qp);
 
+/* rcd_req_read.c */
+
+/** What is wrong with a request that has an answer of its own. */
+enum rcd_wc_status
+rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot);
+
+/** The packet of such a request, for psn_tx. @param opcode  of the packet */
+void
+rcd_req_build_read(
+	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt);
+
 /* rcd_rto.c */
 
 /** Begin to wait for an answer: set the deadlines of probe and timeout. */
@@ -471,11 +494,11 @@ rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
 bool
 rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt);
 
-/** Queue the answer to a READ or atomic. */
+/** Queue the answer to a READ, atomic, FLUSH or ATOMIC WRITE. */
 void
 rcd_reply_add(struct rcd_qp *qp, struct rcd_resp_resource *resource);
 
-/** Take the answer to a READ or atomic out of the queue again. */
+/** Take such an answer out of the queue again. */
 void
 rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource);
 

@@ -2,7 +2,7 @@
 /**
  * @file
  * Responder of RC, the sending half: acknowledges, NAKs, and responses to READs and atomics, in the
- * order of the requests.
+ * order of the requests. FLUSH and ATOMIC WRITE are answered as READs of no bytes are.
  *
  * Responses are made when they are sent, from the resource that keeps the request; nothing is
  * copied in between. An acknowledge waits until the responses before it are out, since it would
@@ -116,8 +116,13 @@ reply_build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 
 	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
 		return reply_build_read_response(qp, resource, pkt);
-	reply_start(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
-	pkt->roce.atomicacketh.original = resource->original;
+	if (resource->opcode == RCD_OPCODE_RC_FLUSH ||
+		resource->opcode == RCD_OPCODE_RC_ATOMIC_WRITE) {
+		reply_start(qp, pkt, RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, rcd_psn(resource->psn));
+	} else {
+		reply_start(qp, pkt, RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, rcd_psn(resource->psn));
+		pkt->roce.atomicacketh.original = resource->original;
+	}
 	reply_remove_first(qp);
 	return true;
 }
@@ -237,6 +242,7 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 	struct rcd_qp_hot *hot = &qp->hot;
 	enum rcd_op op = (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
 	struct rcd_resp_resource *resource;
+	bool reth;
 
 	if (op == RCD_OP_SEND || op == RCD_OP_RDMA_WRITE) {
 		/* Spec: IBTA 9.7.5.1 acknowledged with the newest PSN, not executed */
@@ -251,9 +257,14 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 		return RCD_RX_STALE;
 	if (op == RCD_OP_RDMA_READ)
 		return reply_repeat_read(qp, resource, roce);
-	/* Spec: IBTA 9.4.5 the result was saved; executing it twice is what must never happen */
-	if (resource->opcode != roce->bth.opcode || resource->va != roce->atomiceth.va ||
-		resource->rkey != roce->atomiceth.rkey.val)
+	/*
+	 * Spec: IBTA 9.4.5 the result was saved; executing it twice is what must never happen
+	 * Spec: Annex A19 a duplicate FLUSH or ATOMIC WRITE is answered again, not executed
+	 */
+	reth = rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH);
+	if (resource->opcode != roce->bth.opcode ||
+		resource->va != (reth ? roce->reth.va : roce->atomiceth.va) ||
+		resource->rkey != (reth ? roce->reth.rkey.val : roce->atomiceth.rkey.val))
 		return RCD_RX_STALE;
 	resource->repeated |= !resource->pending;
 	rcd_reply_add(qp, resource);

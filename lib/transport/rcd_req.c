@@ -43,6 +43,8 @@ static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 	[RCD_WR_SEND_WITH_INV] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
 		RCD_OPCODE_RC_SEND_LAST_WITH_INVALIDATE, RCD_OPCODE_RC_SEND_ONLY_WITH_INVALIDATE,
 		false, RC_ONLY },
+	[RCD_WR_FLUSH] = { .only = RCD_OPCODE_RC_FLUSH, .types = RC_ONLY },
+	[RCD_WR_ATOMIC_WRITE] = { .only = RCD_OPCODE_RC_ATOMIC_WRITE, .types = RC_ONLY },
 };
 
 /* Asks the host for a work request and measures it. @return 0, or -EAGAIN */
@@ -57,7 +59,9 @@ req_fetch(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 	err = qp->hot.ops->fetch_send(qp->hot.arg, number, wr);
 	if (err != 0)
 		return err;
-	if (wr->flags & RCD_SEND_INLINE)
+	if (rcd_wr_is_empty_read((enum rcd_wr_opcode)wr->opcode))
+		len = wr->opcode == RCD_WR_ATOMIC_WRITE ? RCD_ATOMIC_LEN : 0;
+	else if (wr->flags & RCD_SEND_INLINE)
 		len = wr->inline_len;
 	else if (wr->sge_count <= qp->init.max_send_sge)
 		len = rcd_sg_len(wr->sges, wr->sge_count);
@@ -124,13 +128,8 @@ req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 		if (rcd_ah_get(qp->init.ahs, qp->init.pd, wr->ud.ah) == NULL)
 			return RCD_WC_LOC_QP_OP_ERR;
 	}
-	if (rcd_wr_is_atomic((enum rcd_wr_opcode)wr->opcode) && slot->len != RCD_ATOMIC_LEN)
-		return RCD_WC_LOC_LEN_ERR;
-	if (rcd_wr_is_atomic((enum rcd_wr_opcode)wr->opcode) && wr->remote.va % RCD_ATOMIC_LEN != 0)
-		return RCD_WC_LOC_QP_OP_ERR;
-	if (rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode) && qp->attr.max_rd_atomic == 0)
-		return RCD_WC_LOC_QP_OP_ERR;
-	return RCD_WC_SUCCESS;
+	return rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode) ? rcd_req_check_read(qp, slot)
+							      : RCD_WC_SUCCESS;
 }
 
 /* Spec: IBTA 10.6.7, 10.8.3 local operations are done when their turn comes */
@@ -348,30 +347,6 @@ req_build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pk
 	return req_set_payload(qp, slot, 0, slot->len, pkt);
 }
 
-/* READ: from the first response that is missing. Atomics. */
-static void
-req_build_read(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
-{
-	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
-	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
-	const struct rcd_send_wr *wr = &slot->wr;
-
-	rcd_qp_start_pkt(qp, pkt, wire_forms[wr->opcode].only, qp->hot.psn_tx);
-	pkt->roce.reth = (struct rcd_reth){
-		.va = wr->remote.va + offset,
-		.rkey = wr->remote.rkey,
-		.dma_len = slot->len - offset,
-	};
-	pkt->roce.atomiceth = (struct rcd_atomiceth){
-		.va = wr->remote.va,
-		.rkey = wr->remote.rkey,
-		.swap_or_add = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.swap
-								 : wr->remote.compare_or_add,
-		.compare = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.compare_or_add : 0,
-	};
-	pkt->roce.bth.ack_req = true;
-}
-
 /* Moves on behind the packet that was just built. */
 static void
 req_advance(struct rcd_qp *qp, bool read)
@@ -438,7 +413,7 @@ static bool
 req_build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
 {
 	if (read) {
-		req_build_read(qp, slot, pkt);
+		rcd_req_build_read(qp, slot, wire_forms[slot->wr.opcode].only, pkt);
 	} else if (!req_build_data(qp, slot, pkt)) {
 		rcd_req_fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
 		return false;

@@ -16,6 +16,7 @@
 enum check {
 	CHECK_OK,
 	CHECK_RNR,             /* no receive work request, or no resource yet */
+	CHECK_AGAIN,           /* no resource for what its peer may not have counted */
 	CHECK_INVALID_REQUEST, /* NAK codes, and what becomes of a receive work request */
 	CHECK_TOO_LONG,
 	CHECK_REMOTE_ACCESS,
@@ -46,6 +47,25 @@ resp_check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
 	return CHECK_INVALID_REQUEST;
 }
 
+/* Rights that a FLUSH needs, of the queue pair and of the region. */
+static uint32_t
+resp_flush_rights(const struct rcd_feth *feth)
+{
+	return (feth->placement & RCD_PLACEMENT_GLOBAL ? RCD_ACCESS_FLUSH_GLOBAL : 0) |
+		(feth->placement & RCD_PLACEMENT_PERSISTENT ? RCD_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* Spec: Annex A19 placement types that the queue pair offers; what nobody knows is not promised */
+static bool
+resp_offers_flush(const struct rcd_qp *qp, const struct rcd_feth *feth)
+{
+	uint32_t rights = resp_flush_rights(feth);
+
+	return rights != 0 && (qp->attr.access & rights) == rights &&
+		(feth->placement & ~RCD_PLACEMENT_ALL) == 0 &&
+		feth->selectivity <= RCD_SELECTIVITY_REGION && qp->attr.max_dest_rd_atomic > 0;
+}
+
 /* Spec: IBTA 9.7.4.1 operations that this queue pair does not offer to its peer */
 static enum check
 resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
@@ -68,7 +88,11 @@ resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 		offered = (access & RCD_ACCESS_REMOTE_ATOMIC) && qp->attr.max_dest_rd_atomic > 0;
 		break;
 	case RCD_OP_FLUSH:
+		offered = resp_offers_flush(qp, &roce->feth);
+		break;
 	case RCD_OP_ATOMIC_WRITE:
+		offered = (access & RCD_ACCESS_REMOTE_WRITE) && qp->attr.max_dest_rd_atomic > 0;
+		break;
 	case RCD_OP_READ_RESPONSE:
 	case RCD_OP_ACKNOWLEDGE:
 	case RCD_OP_ATOMIC_RESPONSE:
@@ -93,8 +117,14 @@ resp_check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 		return CHECK_INVALID_REQUEST;
 	if (resp_op_of(roce) == RCD_OP_COMPARE_SWAP || resp_op_of(roce) == RCD_OP_FETCH_ADD)
 		return roce->atomiceth.va % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_INVALID_REQUEST;
-	if (resp_op_of(roce) == RCD_OP_RDMA_READ)
+	if (resp_op_of(roce) == RCD_OP_RDMA_READ || resp_op_of(roce) == RCD_OP_FLUSH)
 		return CHECK_OK;
+	/* Spec: Annex A19 an ATOMIC WRITE is of eight bytes, to where they are aligned */
+	if (resp_op_of(roce) == RCD_OP_ATOMIC_WRITE)
+		return len == RCD_ATOMIC_LEN && total == RCD_ATOMIC_LEN &&
+				roce->reth.va % RCD_ATOMIC_LEN == 0
+			? CHECK_OK
+			: CHECK_INVALID_REQUEST;
 	if (whole ? len != hot->mtu : len > hot->mtu)
 		return CHECK_INVALID_REQUEST;
 	if (info->position == RCD_POS_LAST && len == 0)
@@ -105,6 +135,13 @@ resp_check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 		(whole ? before + len >= total : before + len != total))
 		return CHECK_INVALID_REQUEST;
 	return CHECK_OK;
+}
+
+/* Aligned for the peer, but perhaps not where it lies here. */
+static enum check
+resp_check_aligned(const uint8_t *at)
+{
+	return at != NULL && (uintptr_t)at % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_REMOTE_ACCESS;
 }
 
 /* Spec: IBTA 9.7.4.1 R_Key, range, rights and protection domain */
@@ -137,12 +174,20 @@ resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 		use.access = RCD_ACCESS_REMOTE_ATOMIC;
 		*at = rcd_mr_translate(
 			mrs, roce->atomiceth.rkey, roce->atomiceth.va, RCD_ATOMIC_LEN, &use);
-		/* Aligned for the peer, but perhaps not where it lies here. */
-		return *at != NULL && (uintptr_t)*at % RCD_ATOMIC_LEN == 0 ? CHECK_OK
-									   : CHECK_REMOTE_ACCESS;
-	case RCD_OP_SEND:
+		return resp_check_aligned(*at);
 	case RCD_OP_FLUSH:
+		use.access = resp_flush_rights(&roce->feth);
+		/* A range of no bytes needs its rights as well. */
+		use.whole =
+			roce->feth.selectivity == RCD_SELECTIVITY_REGION || roce->reth.dma_len == 0;
+		*at = rcd_mr_translate(
+			mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
+		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
 	case RCD_OP_ATOMIC_WRITE:
+		use.access = RCD_ACCESS_REMOTE_WRITE;
+		*at = rcd_mr_translate(mrs, roce->reth.rkey, roce->reth.va, RCD_ATOMIC_LEN, &use);
+		return resp_check_aligned(*at);
+	case RCD_OP_SEND:
 	case RCD_OP_READ_RESPONSE:
 	case RCD_OP_ACKNOWLEDGE:
 	case RCD_OP_ATOMIC_RESPONSE:
@@ -152,20 +197,35 @@ resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 	return CHECK_OK;
 }
 
-/* Spec: IBTA 9.7.4.1, 9.7.5.2.8 a receive work request, or room for a READ or atomic */
+/*
+ * Room to answer a READ, or what is answered as one. The peer agreed not to have more outstanding.
+ * Repeated answers don't count: a peer that asks for something new has what it asked for before.
+ *
+ * Requesters that don't count FLUSHes, as the kernel's rxe, are to send again what was one too many
+ * because of those: nothing was done for it.
+ */
+static enum check
+resp_check_resource(const struct rcd_qp *qp, enum rcd_op op)
+{
+	const struct rcd_resp_resource *oldest = &qp->resources[qp->resource_next];
+	bool flush = op == RCD_OP_FLUSH;
+
+	if (!oldest->pending || oldest->repeated)
+		return CHECK_OK;
+	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++)
+		flush |= qp->resources[i].opcode == RCD_OPCODE_RC_FLUSH && qp->resources[i].pending;
+	return flush ? CHECK_AGAIN : CHECK_INVALID_REQUEST;
+}
+
+/* Spec: IBTA 9.7.4.1, 9.7.5.2.8 a receive work request, or room for an answer */
 static enum check
 resp_check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
 {
 	enum rcd_op op = resp_op_of(roce);
 	bool send = op == RCD_OP_SEND;
 
-	if (op == RCD_OP_RDMA_READ || op == RCD_OP_COMPARE_SWAP || op == RCD_OP_FETCH_ADD) {
-		const struct rcd_resp_resource *oldest = &qp->resources[qp->resource_next];
-
-		/* The peer agreed not to have more outstanding. Repeated answers don't count: a
-		 * peer that asks for something new has what it asked for before. */
-		return oldest->pending && !oldest->repeated ? CHECK_INVALID_REQUEST : CHECK_OK;
-	}
+	if (!send && op != RCD_OP_RDMA_WRITE)
+		return resp_check_resource(qp, op);
 	if (!send && !rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
 		return CHECK_OK;
 	if (rcd_qp_need_recv(qp) != 0)
@@ -272,15 +332,58 @@ resp_execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at,
 	return CHECK_OK;
 }
 
-/* READ: to be answered. Atomic: done, and to be answered. */
+/*
+ * What was written before is in memory that all processors and devices see alike: it is seen when
+ * no store waits any more. Foreign memory is written later, but before the answer leaves
+ * (rcd_mr.h).
+ *
+ * Spec: Annex A19 the answer to a FLUSH follows the placement of what was written before it
+ */
+static void
+resp_flush(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* What is done at once of a request with an answer of its own: all but a READ. */
 static enum check
-resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint32_t *psns)
+resp_execute_at_once(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload,
+	uint8_t *at, uint64_t *original)
+{
+	switch (resp_op_of(roce)) {
+	case RCD_OP_COMPARE_SWAP:
+	case RCD_OP_FETCH_ADD:
+		return resp_execute_atomic(qp, roce, at, original);
+	case RCD_OP_FLUSH:
+		resp_flush();
+		return CHECK_OK;
+	case RCD_OP_ATOMIC_WRITE:
+		return rcd_mr_write(qp->hot.mrs, qp->hot.arg, at, payload, RCD_ATOMIC_LEN) == 0
+			? CHECK_OK
+			: CHECK_REMOTE_ACCESS;
+	case RCD_OP_SEND:
+	case RCD_OP_RDMA_WRITE:
+	case RCD_OP_RDMA_READ:
+	case RCD_OP_READ_RESPONSE:
+	case RCD_OP_ACKNOWLEDGE:
+	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_CNP:
+		break;
+	}
+	return CHECK_OK;
+}
+
+/* READ: to be answered. The others: done, and to be answered. */
+static enum check
+resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload,
+	uint8_t *at, uint32_t *psns)
 {
 	struct rcd_resp_resource *resource = &qp->resources[qp->resource_next];
 	bool read = resp_op_of(roce) == RCD_OP_RDMA_READ;
+	bool reth = rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH);
 	uint64_t original = 0;
 
-	if (!read && resp_execute_atomic(qp, roce, at, &original) != CHECK_OK)
+	if (resp_execute_at_once(qp, roce, payload, at, &original) != CHECK_OK)
 		return CHECK_REMOTE_ACCESS;
 	if (resource->pending)
 		rcd_reply_cancel(qp, resource);
@@ -288,9 +391,9 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, u
 	*resource = (struct rcd_resp_resource){
 		.psn = roce->bth.psn.val,
 		.count = read ? rcd_packets(qp, roce->reth.dma_len) : 1,
-		.va = read ? roce->reth.va : roce->atomiceth.va,
-		.rkey = read ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
-		.len = read ? roce->reth.dma_len : RCD_ATOMIC_LEN,
+		.va = reth ? roce->reth.va : roce->atomiceth.va,
+		.rkey = reth ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
+		.len = reth ? roce->reth.dma_len : RCD_ATOMIC_LEN,
 		.opcode = roce->bth.opcode,
 		.first = true,
 	};
@@ -304,6 +407,18 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, u
 	rcd_reply_add(qp, resource);
 	*psns = resource->count;
 	return CHECK_OK;
+}
+
+static void
+resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	hot->nak_state = RCD_NAK_STATE_SENT;
+	hot->nak_pending = true;
+	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
+	qp->nak_high = seen;
+	qp->nak_seen = 0;
 }
 
 /* Something was wrong with the request for the expected PSN. */
@@ -325,6 +440,9 @@ resp_refuse(struct rcd_qp *qp, enum check check)
 		/* What was kept behind it comes again after the wait. */
 		rcd_qp_drop_kept(qp);
 		return RCD_RX_RNR;
+	case CHECK_AGAIN:
+		resp_ask_for_missing(qp, hot->epsn);
+		return RCD_RX_OUT_OF_SEQUENCE;
 	case CHECK_INVALID_REQUEST:
 		event = RCD_EVENT_QP_REQ_ERR;
 		break;
@@ -384,7 +502,7 @@ resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 	else if (resp_op_of(roce) == RCD_OP_RDMA_WRITE)
 		check = resp_execute_write(qp, roce, payload, len, at);
 	else
-		check = resp_execute_read(qp, roce, at, &psns);
+		check = resp_execute_read(qp, roce, payload, at, &psns);
 	if (check != CHECK_OK)
 		return resp_refuse(qp, check);
 	if (psns == 1 && resp_op_of(roce) <= RCD_OP_RDMA_WRITE) {
@@ -406,18 +524,6 @@ resp_keep(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	return rcd_psn_in(pkt->roce.bth.psn, qp->hot.epsn, RCD_REORDER_SPAN) &&
 		rcd_reorder_keep(qp->init.reorder, &qp->kept, pkt);
-}
-
-static void
-resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
-{
-	struct rcd_qp_hot *hot = &qp->hot;
-
-	hot->nak_state = RCD_NAK_STATE_SENT;
-	hot->nak_pending = true;
-	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
-	qp->nak_high = seen;
-	qp->nak_seen = 0;
 }
 
 /*

@@ -15,7 +15,8 @@ static int
 fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 {
 	static const uint8_t opcodes[] = { RCD_WR_SEND, RCD_WR_RDMA_WRITE, RCD_WR_RDMA_READ,
-		RCD_WR_COMPARE_SWAP, RCD_WR_RDMA_WRITE_WITH_IMM, RCD_WR_RDMA_READ };
+		RCD_WR_COMPARE_SWAP, RCD_WR_RDMA_WRITE_WITH_IMM, RCD_WR_RDMA_READ, RCD_WR_FLUSH,
+		RCD_WR_ATOMIC_WRITE };
 	struct rig *rig = arg;
 
 	if (number >= rig->sends)
@@ -27,6 +28,11 @@ fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 	wr->sges[0] = (struct rcd_sge){ 64, wr->opcode == RCD_WR_COMPARE_SWAP ? 8 : 600, rig->key };
 	wr->remote.va = 1024;
 	wr->remote.rkey = rig->key;
+	if (wr->opcode == RCD_WR_FLUSH) {
+		wr->flush.placement = RCD_PLACEMENT_GLOBAL;
+		wr->flush.selectivity = RCD_SELECTIVITY_RANGE;
+		wr->flush.len = 600;
+	}
 	if (rig->qp != NULL && rcd_qp_qpn(rig->qp).val == 17 && number % 7 == 6) {
 		wr->flags |= RCD_SEND_INLINE;
 		wr->opcode = RCD_WR_SEND;
@@ -95,6 +101,10 @@ feed_packet(struct rig *rig, struct rig_input *in)
 	pkt.roce.atomiceth.va = pkt.roce.reth.va;
 	pkt.roce.atomiceth.rkey = pkt.roce.reth.rkey;
 	pkt.roce.ieth.rkey = pkt.roce.reth.rkey;
+	if (rcd_opcode_has(pkt.roce.bth.opcode, RCD_EXT_FETH)) {
+		pkt.roce.feth.placement = (uint8_t)(rig_take(in, 1) & 0xf);
+		pkt.roce.feth.selectivity = (uint8_t)(rig_take(in, 1) & 3);
+	}
 	/* As the parser would have it. */
 	switch ((enum rcd_payload)rcd_opcode_info(pkt.roce.bth.opcode)->payload) {
 	case RCD_PAYLOAD_NONE:

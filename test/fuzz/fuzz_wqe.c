@@ -36,7 +36,7 @@ fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 	if (number >= rig->sends)
 		return -EAGAIN;
 	wr->wr_id = number;
-	wr->opcode = (uint8_t)(rig_take(&input, 1) % 12);
+	wr->opcode = (uint8_t)(rig_take(&input, 1) % (RCD_WR_OPCODE_COUNT + 2));
 	wr->flags = (uint8_t)(rig_take(&input, 1) | RCD_SEND_SIGNALED);
 	wr->sge_count = (uint8_t)(rig_take(&input, 1) % (RIG_SGES + 2));
 	wr->inline_len = (uint16_t)(rig_take(&input, 1) % (RIG_INLINE + 2));
@@ -47,7 +47,17 @@ fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 		wr->bind.mr = rig->key;
 		wr->bind.addr = rig_take(&input, 2);
 		wr->bind.len = rig_take(&input, 2);
-		wr->bind.access = rig_take(&input, 1);
+		wr->bind.access = rig_take(&input, 2);
+	} else if (wr->opcode == RCD_WR_FLUSH) {
+		wr->flush.va = rig_take(&input, 2);
+		wr->flush.rkey = rig->key;
+		wr->flush.placement = (uint8_t)(rig_take(&input, 1) % 6);
+		wr->flush.selectivity = (uint8_t)(rig_take(&input, 1) % 4);
+		wr->flush.len = (uint64_t)rig_take(&input, 4) << (rig_take(&input, 1) % 40);
+	} else if (wr->opcode == RCD_WR_ATOMIC_WRITE) {
+		wr->atomic_write.va = rig_take(&input, 2);
+		wr->atomic_write.rkey = rig->key;
+		memset(wr->atomic_write.bytes, (int)rig_take(&input, 1), 8);
 	} else {
 		wr->remote.va = rig_take(&input, 2);
 		wr->remote.rkey = rig->key;
@@ -92,6 +102,8 @@ answer(struct rig *rig, const struct rcd_tx_pkt *asked)
 	pkt.roce.aeth.syndrome = 0x1f;
 	if (bth->opcode == RCD_OPCODE_RC_COMPARE_SWAP || bth->opcode == RCD_OPCODE_RC_FETCH_ADD)
 		pkt.roce.bth.opcode = RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE;
+	if (bth->opcode == RCD_OPCODE_RC_FLUSH || bth->opcode == RCD_OPCODE_RC_ATOMIC_WRITE)
+		pkt.roce.bth.opcode = RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY;
 	if (bth->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST) {
 		if (bth->ack_req)
 			rcd_qp_rx(rig->qp, &pkt, rig->now_ns);

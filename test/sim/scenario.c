@@ -286,6 +286,38 @@ add_atomic(struct scenario *s, uint32_t node, struct plan *plan)
 	return true;
 }
 
+static bool
+add_atomic_write(struct scenario *s, uint32_t node, struct plan *plan)
+{
+	uint64_t at = take(s, 1 - node, 8, 8);
+	uint64_t bytes = rcd_sequence_next(&s->rng);
+	struct rcd_send_wr *wr;
+
+	if (at == UINT64_MAX)
+		return false;
+	wr = new_wr(plan, RCD_WR_ATOMIC_WRITE, sim_chance(&s->rng, 0.7));
+	wr->atomic_write.va = at;
+	wr->atomic_write.rkey = s->rkey[1 - node];
+	memcpy(wr->atomic_write.bytes, &bytes, 8);
+	memcpy(s->expect[1 - node] + at, &bytes, 8);
+	return true;
+}
+
+static void
+add_flush(struct scenario *s, uint32_t node, struct plan *plan)
+{
+	struct rcd_send_wr *wr = new_wr(plan, RCD_WR_FLUSH, sim_chance(&s->rng, 0.7));
+
+	wr->flush.va = sim_below(&s->rng, MEMORY / 2);
+	wr->flush.rkey = s->rkey[1 - node];
+	wr->flush.placement = RCD_PLACEMENT_GLOBAL;
+	wr->flush.selectivity =
+		sim_chance(&s->rng, 0.3) ? RCD_SELECTIVITY_REGION : RCD_SELECTIVITY_RANGE;
+	wr->flush.len = sim_below(&s->rng, MEMORY / 2);
+	if (sim_chance(&s->rng, 0.3))
+		wr->flags |= RCD_SEND_FENCE;
+}
+
 /* A window is bound, and mostly invalidated again, by the same send queue. */
 static void
 add_window(struct scenario *s, uint32_t node, struct plan *plan)
@@ -312,7 +344,7 @@ add_window(struct scenario *s, uint32_t node, struct plan *plan)
 static bool
 add_operation(struct scenario *s, uint32_t node, struct plan *plan, struct plan *to)
 {
-	uint32_t kind = sim_below(&s->rng, 10);
+	uint32_t kind = sim_below(&s->rng, 12);
 
 	if (s->type == RCD_QP_UD)
 		return add_data(s, node, plan, to, false);
@@ -326,7 +358,11 @@ add_operation(struct scenario *s, uint32_t node, struct plan *plan, struct plan 
 		return add_read(s, node, plan);
 	if (kind < 9)
 		return add_atomic(s, node, plan);
-	if (rcd_mr_table_used(s->sim.nodes[node].mrs) < 40)
+	if (kind < 10)
+		return add_atomic_write(s, node, plan);
+	if (kind < 11)
+		add_flush(s, node, plan);
+	else if (rcd_mr_table_used(s->sim.nodes[node].mrs) < 40)
 		add_window(s, node, plan);
 	return true;
 }

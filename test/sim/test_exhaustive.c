@@ -2,10 +2,11 @@
 /**
  * @file
  * Goal: no loss at the start of an exchange breaks it. Method: for a SEND, a WRITE, a READ and a
- * COMPARE_SWAP of a few packets each, and for the four in a row, every subset of the first 12
- * packets is lost: of both directions together, of the requester's and of the responder's alone;
- * with and without a pool for packets out of order. The retry count is 7, so up to seven losses
- * must be survived; with more the request may fail, cleanly and without having been done twice.
+ * COMPARE_SWAP of a few packets each, for the four in a row, and for ATOMIC WRITE and FLUSH with a
+ * WRITE between them, every subset of the first 12 packets is lost: of both directions together,
+ * of the requester's and of the responder's alone; with and without a pool for packets out of
+ * order. The retry count is 7, so up to seven losses must be survived; with more the request may
+ * fail, cleanly and without having been done twice.
  */
 #include <stdio.h>
 
@@ -21,6 +22,7 @@ enum {
 	RECV = 2048,
 	COUNTER = 3072,
 	RESULT = 3080,
+	FLAG = 3088,
 	PD = 1,
 	RETRIES = 7,
 };
@@ -31,6 +33,7 @@ enum exchange {
 	EXCHANGE_READ = 1 << 2,
 	EXCHANGE_ATOMIC = 1 << 3,
 	EXCHANGE_ALL = 15,
+	EXCHANGE_PLACEMENT = 1 << 4,
 };
 
 enum direction {
@@ -77,6 +80,29 @@ add(struct sim_qp *qp, enum rcd_wr_opcode opcode, uint64_t local, uint32_t len, 
 	};
 }
 
+/*
+ * An ATOMIC WRITE, a WRITE over it, a FLUSH of both, and another one elsewhere: what is done a
+ * second time shows, as the WRITE is gone.
+ */
+static void
+add_placement(struct sim_qp *qp, struct rcd_key lkey, struct rcd_key rkey)
+{
+	struct rcd_send_wr *wrs = &qp->sq.wrs[qp->sq.posted];
+
+	add(qp, RCD_WR_ATOMIC_WRITE, 0, 0, 0, lkey, rkey);
+	wrs[0].atomic_write.va = FLAG;
+	memset(wrs[0].atomic_write.bytes, 0x77, 8);
+	add(qp, RCD_WR_RDMA_WRITE, SOURCE, 8, FLAG, lkey, rkey);
+	add(qp, RCD_WR_FLUSH, 0, 0, 0, lkey, rkey);
+	wrs[2].flush.va = FLAG;
+	wrs[2].flush.placement = RCD_PLACEMENT_GLOBAL;
+	wrs[2].flush.selectivity = RCD_SELECTIVITY_RANGE;
+	wrs[2].flush.len = 8;
+	add(qp, RCD_WR_ATOMIC_WRITE, 0, 0, 0, lkey, rkey);
+	wrs[3].atomic_write.va = FLAG + 8;
+	memset(wrs[3].atomic_write.bytes, 0x55, 8);
+}
+
 /* The counter goes from 0 to 77 once; a second time the comparison would fail and return 77. */
 static bool
 done_right(const struct sim *sim, enum exchange exchange)
@@ -98,6 +124,8 @@ done_right(const struct sim *sim, enum exchange exchange)
 	memcpy(&result, a + RESULT, 8);
 	if (exchange & EXCHANGE_ATOMIC)
 		right &= counter == 77 && result == 0;
+	for (uint32_t i = 0; i < 8 && (exchange & EXCHANGE_PLACEMENT); i++)
+		right &= b[FLAG + i] == pattern(0, i) && b[FLAG + 8 + i] == 0x55;
 	return right;
 }
 
@@ -180,6 +208,8 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 		add(a, RCD_WR_RDMA_READ, TARGET, LEN, SOURCE, key[0], key[1]);
 	if (exchange & EXCHANGE_ATOMIC)
 		add(a, RCD_WR_COMPARE_SWAP, RESULT, 8, COUNTER, key[0], key[1]);
+	if (exchange & EXCHANGE_PLACEMENT)
+		add_placement(a, key[0], key[1]);
 	b->rq.sges[0][0] = (struct rcd_sge){ RECV, LEN, key[1] };
 	b->rq.wrs[0].sge_count = 1;
 	b->rq.posted = 1;
@@ -231,6 +261,13 @@ all_in_a_row(void)
 	run_all(EXCHANGE_ALL);
 }
 
+/* Covers: Annex A19 rcd_reply_duplicate() */
+static void
+placement(void)
+{
+	run_all(EXCHANGE_PLACEMENT);
+}
+
 int
 main(void)
 {
@@ -240,6 +277,7 @@ main(void)
 		RCD_TEST(exchange_read),
 		RCD_TEST(compare_swap),
 		RCD_TEST(all_in_a_row),
+		RCD_TEST(placement),
 	};
 
 	return rcd_tap_run("exhaustive", tests, RCD_ARRAY_COUNT(tests));

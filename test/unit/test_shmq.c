@@ -91,6 +91,34 @@ datagram_and_bind_round_trips(void)
 	CU_ASSERT_EQUAL(out.bind.access, 6);
 }
 
+static void
+flush_and_atomic_write_round_trips(void)
+{
+	struct rcd_send_wr flush = { .opcode = RCD_WR_FLUSH,
+		.flush = { .va = UINT64_MAX,
+			.rkey = { 0xabcdef01 },
+			.placement = 0xfe,
+			.selectivity = 0xfd,
+			.len = UINT64_MAX - 1 } };
+	struct rcd_send_wr write = { .opcode = RCD_WR_ATOMIC_WRITE,
+		.atomic_write = {
+			.va = 8, .rkey = { 0xabcdef02 }, .bytes = { 1, 2, 3, 4, 5, 6, 7, 8 } } };
+	struct rcd_send_wr out = room();
+
+	rcd_sq_wqe_put(slot, &flush, rcd_wqe_form_of(false, flush.opcode));
+	rcd_sq_wqe_get(slot, false, &out);
+	CU_ASSERT_EQUAL(out.flush.va, UINT64_MAX);
+	CU_ASSERT_EQUAL(out.flush.rkey.val, 0xabcdef01);
+	CU_ASSERT_EQUAL(out.flush.placement, 0xfe);
+	CU_ASSERT_EQUAL(out.flush.selectivity, 0xfd);
+	CU_ASSERT_EQUAL(out.flush.len, UINT64_MAX - 1);
+	rcd_sq_wqe_put(slot, &write, rcd_wqe_form_of(false, write.opcode));
+	rcd_sq_wqe_get(slot, false, &out);
+	CU_ASSERT_EQUAL(out.atomic_write.va, 8);
+	CU_ASSERT_EQUAL(out.atomic_write.rkey.val, 0xabcdef02);
+	CU_ASSERT_EQUAL(memcmp(out.atomic_write.bytes, write.atomic_write.bytes, 8), 0);
+}
+
 /* Whatever a client writes, no more is copied than there is room for. */
 static void
 hostile_slots(void)
@@ -201,6 +229,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(remote_round_trip),
 		RCD_TEST(datagram_and_bind_round_trips),
+		RCD_TEST(flush_and_atomic_write_round_trips),
 		RCD_TEST(hostile_slots),
 		RCD_TEST(strides),
 		RCD_TEST(doorbells_are_not_lost),

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Requester: the requests of RC that have an answer of their own. READs and atomics bring data
+ * back; FLUSH and ATOMIC WRITE are answered by READ responses of no bytes, and count as READs in
+ * all else: how many may be outstanding, fences, what is done about a missing answer.
+ */
+#include "rcd_qp_priv.h"
+
+/* What is asked for that there is not, or more of it than a RETH may name. */
+static enum rcd_wc_status
+req_read_check_flush(const struct rcd_send_wr *wr)
+{
+	if (wr->flush.placement == 0 || (wr->flush.placement & ~RCD_PLACEMENT_ALL) ||
+		wr->flush.selectivity > RCD_SELECTIVITY_REGION)
+		return RCD_WC_LOC_QP_OP_ERR;
+	return wr->flush.len > RCD_MSG_MAX_BYTES ? RCD_WC_LOC_LEN_ERR : RCD_WC_SUCCESS;
+}
+
+enum rcd_wc_status
+rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
+{
+	const struct rcd_send_wr *wr = &slot->wr;
+
+	if (rcd_wr_is_atomic((enum rcd_wr_opcode)wr->opcode)) {
+		if (slot->len != RCD_ATOMIC_LEN)
+			return RCD_WC_LOC_LEN_ERR;
+		if (wr->remote.va % RCD_ATOMIC_LEN != 0)
+			return RCD_WC_LOC_QP_OP_ERR;
+	}
+	if (wr->opcode == RCD_WR_ATOMIC_WRITE && wr->atomic_write.va % RCD_ATOMIC_LEN != 0)
+		return RCD_WC_LOC_QP_OP_ERR;
+	if (qp->attr.max_rd_atomic == 0)
+		return RCD_WC_LOC_QP_OP_ERR;
+	return wr->opcode == RCD_WR_FLUSH ? req_read_check_flush(wr) : RCD_WC_SUCCESS;
+}
+
+/* READ: from the first response that is missing. Atomics. */
+static void
+req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce *roce)
+{
+	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
+	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
+	const struct rcd_send_wr *wr = &slot->wr;
+
+	roce->reth = (struct rcd_reth){
+		.va = wr->remote.va + offset,
+		.rkey = wr->remote.rkey,
+		.dma_len = slot->len - offset,
+	};
+	roce->atomiceth = (struct rcd_atomiceth){
+		.va = wr->remote.va,
+		.rkey = wr->remote.rkey,
+		.swap_or_add = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.swap
+								 : wr->remote.compare_or_add,
+		.compare = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.compare_or_add : 0,
+	};
+}
+
+static void
+req_read_fill_flush(const struct rcd_send_wr *wr, struct rcd_roce *roce)
+{
+	roce->feth = (struct rcd_feth){
+		.placement = wr->flush.placement,
+		.selectivity = wr->flush.selectivity,
+	};
+	roce->reth = (struct rcd_reth){
+		.va = wr->flush.va,
+		.rkey = wr->flush.rkey,
+		.dma_len = (uint32_t)wr->flush.len,
+	};
+}
+
+/* Its bytes lie in the slot, as inline data does. */
+static void
+req_read_fill_atomic_write(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_send_wr *wr = &slot->wr;
+
+	pkt->roce.reth = (struct rcd_reth){
+		.va = wr->atomic_write.va,
+		.rkey = wr->atomic_write.rkey,
+		.dma_len = RCD_ATOMIC_LEN,
+	};
+	qp->hot.tx_built = slot == &qp->tx[1];
+	pkt->pieces[0] = (struct rcd_piece){ wr->atomic_write.bytes, RCD_ATOMIC_LEN };
+	pkt->piece_count = 1;
+	pkt->payload_len = RCD_ATOMIC_LEN;
+}
+
+void
+rcd_req_build_read(
+	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt)
+{
+	rcd_qp_start_pkt(qp, pkt, opcode, qp->hot.psn_tx);
+	pkt->roce.bth.ack_req = true;
+	if (slot->wr.opcode == RCD_WR_FLUSH)
+		req_read_fill_flush(&slot->wr, &pkt->roce);
+	else if (slot->wr.opcode == RCD_WR_ATOMIC_WRITE)
+		req_read_fill_atomic_write(qp, slot, pkt);
+	else
+		req_read_fill(qp, slot, &pkt->roce);
+}
