@@ -202,6 +202,20 @@ ucopy_post_write(
 	return 0;
 }
 
+/* In a shared part of such a region. An ATOMIC WRITE is one store, as in any shared memory. */
+static void
+ucopy_write_here(uint8_t *at, const uint8_t *src, size_t len)
+{
+	uint64_t word;
+
+	if (len != sizeof(word) || (uintptr_t)at % sizeof(word) != 0) {
+		memcpy(at, src, len);
+		return;
+	}
+	memcpy(&word, src, sizeof(word));
+	__atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELEASE);
+}
+
 static int
 ucopy_write_copied(void *arg, void *user, uint8_t *base, const uint8_t *src, size_t len)
 {
@@ -216,7 +230,7 @@ ucopy_write_copied(void *arg, void *user, uint8_t *base, const uint8_t *src, siz
 		return 0;
 	for (; ucopy_walk_next(&walk, &part); src += part.len) {
 		if (part.local != NULL)
-			memcpy(part.local, src, part.len);
+			ucopy_write_here(part.local, src, part.len);
 		else if (hqp->ucopy == NULL || hqp->ucopy->broken ||
 			ucopy_post_write(hqp, walk.umr, &part, src) != 0)
 			return -EFAULT;

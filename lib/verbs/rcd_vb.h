@@ -115,6 +115,11 @@ struct rcd_vb_srq {
 /** A queue pair. */
 struct rcd_vb_qp {
 	struct ibv_qp_ex qp;
+#ifndef RCD_VERBS_FLUSH
+	/* Of newer headers the last member of that, for programs that were built with them. */
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t va, size_t len,
+		uint8_t placement, uint8_t selectivity);
+#endif
 	struct rcd_cl_qp cl;
 	struct rcd_vb_lock sq_lock;
 	struct rcd_vb_lock rq_lock;
@@ -130,6 +135,10 @@ struct rcd_vb_qp {
 	struct rcd_sge sges[RCD_SGE_MAX];
 	uint8_t inline_data[RCD_INLINE_MAX];
 };
+
+#ifndef RCD_VERBS_FLUSH
+static_assert(offsetof(struct rcd_vb_qp, wr_flush) == sizeof(struct ibv_qp_ex), "no gap");
+#endif
 
 /** Our context of the one that applications have. */
 static inline struct rcd_vb_context *
@@ -189,7 +198,7 @@ rcd_vb_unlock(struct rcd_vb_lock *lock)
 /** Rights of a window: what it has of itself. Local rights in the mask mean nothing. */
 #define RCD_VB_MW_ACCESS                                                                           \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
-		IBV_ACCESS_ZERO_BASED)
+		IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL)
 
 /** A negative errno value as the verbs return it. */
 static inline int

@@ -16,6 +16,10 @@
 
 #undef ibv_query_port
 
+/** Of IB_UVERBS_DEVICE_*, which headers name or not: FLUSH of global visibility, ATOMIC WRITE. */
+#define CAP_FLUSH_GLOBAL (UINT64_C(1) << 38)
+#define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
+
 /** Bytes of struct _compat_ibv_port_attr: up to where flags begin in struct ibv_port_attr. */
 #define COMPAT_PORT_ATTR_BYTES 48
 
@@ -192,6 +196,8 @@ vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex
 	/* CLOCK_MONOTONIC in nanoseconds: kHz, and all bits. */
 	full.completion_timestamp_mask = UINT64_MAX;
 	full.hca_core_clock = 1000000;
+	full.device_cap_flags_ex =
+		full.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 	full.phys_port_cnt_ex = 1;
 	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
 	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;

@@ -13,7 +13,11 @@
 /** Rights that the transport knows; those that only ask for speed are passed over. */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED)
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
+		IBV_ACCESS_FLUSH_GLOBAL)
+
+/** Those that there are, and that no memory of ours has. */
+#define ACCESS_NONE_HAS (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_PERSISTENT)
 
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
@@ -113,7 +117,7 @@ vb_mem_reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 	int err;
 
 	if (access & ~(ACCESS_KNOWN | (int)IBV_ACCESS_OPTIONAL_RANGE)) {
-		errno = access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP : EINVAL;
+		errno = access & ACCESS_NONE_HAS ? EOPNOTSUPP : EINVAL;
 		return NULL;
 	}
 	mr = rcd_vb_new(pd->context, sizeof(*mr));

@@ -130,6 +130,29 @@ vb_qp_ex_wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 }
 
 static void
+vb_qp_ex_wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, const void *bytes)
+{
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_ATOMIC_WRITE);
+
+	wr->atomic_write.va = va;
+	wr->atomic_write.rkey.val = rkey;
+	memcpy(wr->atomic_write.bytes, bytes, sizeof(wr->atomic_write.bytes));
+}
+
+static void
+vb_qp_ex_wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, size_t len, uint8_t placement,
+	uint8_t selectivity)
+{
+	struct rcd_send_wr *wr = vb_qp_ex_begin(ibv, IBV_WR_FLUSH);
+
+	wr->flush.va = va;
+	wr->flush.rkey.val = rkey;
+	wr->flush.placement = placement;
+	wr->flush.selectivity = selectivity;
+	wr->flush.len = len;
+}
+
+static void
 vb_qp_ex_wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	struct rcd_send_wr *wr = &vb_qp_ex_of(ibv)->wr;
@@ -249,4 +272,10 @@ rcd_vb_wr_functions(struct rcd_vb_qp *qp)
 	ex->wr_start = vb_qp_ex_wr_start;
 	ex->wr_complete = vb_qp_ex_wr_complete;
 	ex->wr_abort = vb_qp_ex_wr_abort;
+	ex->wr_atomic_write = vb_qp_ex_wr_atomic_write;
+#ifdef RCD_VERBS_FLUSH
+	ex->wr_flush = vb_qp_ex_wr_flush;
+#else
+	qp->wr_flush = vb_qp_ex_wr_flush;
+#endif
 }

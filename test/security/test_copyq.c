@@ -43,17 +43,26 @@ no_queue_no_copies(void)
 static void
 write_waits(void)
 {
+	struct rcd_send_wr flush = { .opcode = RCD_WR_FLUSH,
+		.flags = RCD_SEND_SIGNALED,
+		.flush = { .placement = RCD_PLACEMENT_GLOBAL, .len = 4096 } };
 	struct rcd_cq_slot slot;
 
 	setup();
+	flush.flush.va = (uintptr_t)memory;
+	flush.flush.rkey.val = key;
 	fill(peer.memory, 4096, 1);
 	memset(memory, 0, 4096);
 	CU_ASSERT_EQUAL(post(&peer.qp, RCD_WR_RDMA_WRITE, peers(4096), (uintptr_t)memory, key), 0);
+	CU_ASSERT_EQUAL(rcd_cl_post_send(&peer.qp, &flush), 0);
+	rcd_cl_ring(&peer.qp);
 	CU_ASSERT(jobs(1));
-	/* Nothing is acknowledged before it is there. */
+	/* Nothing is acknowledged before it is there, nor is a FLUSH of it answered. */
 	CU_ASSERT_EQUAL(node_wait(&peer, &slot, QUIET_MS), -ETIMEDOUT);
 	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
 	CU_ASSERT(filled(memory, 4096, 1));
+	CU_ASSERT_EQUAL(make_until(&peer, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.opcode, RCD_WC_FLUSH);
 	teardown();
 }
 
