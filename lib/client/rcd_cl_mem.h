@@ -44,7 +44,8 @@ struct rcd_cl_mr_attr {
  *
  * @return 0; -EFAULT: not all of it is mapped, or not writable though the rights need it;
  *         -EINVAL: rights that contradict each other; -ENOMEM: memory or a quota; -EOPNOTSUPP:
- *         ROCADE_MR=share and it can't be shared; -EIO: the engine is gone
+ *         ROCADE_MR=share and it can't be shared, or RCD_ACCESS_FLUSH_PERSISTENT; -EIO: the engine
+ *         is gone
  */
 int
 rcd_cl_mr_reg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, struct rcd_cl_mr *mr);

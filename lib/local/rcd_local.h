@@ -119,7 +119,7 @@ rcd_local_pd_destroy(struct rcd_local *local, uint32_t pd);
  * @param access  RCD_ACCESS_*; 0: local reads alone, as for what is only sent
  * @param key     set: L_Key and R_Key in one
  * @return 0; -ENOENT: no such domain; -EINVAL: rights that contradict each other, a range that
- *         wraps or is too long; -ENODEV, -ENOMEM
+ *         wraps or is too long; -EOPNOTSUPP: RCD_ACCESS_FLUSH_PERSISTENT; -ENODEV, -ENOMEM
  */
 int
 rcd_local_mr_reg(struct rcd_local *local, uint32_t pd, void *addr, uint64_t len, uint32_t access,

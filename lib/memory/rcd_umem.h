@@ -118,7 +118,8 @@ rcd_umem_fini(struct rcd_umem *umem);
  * @param copies  0: bytes may be reached by copies; else the error where some are to be
  * @param key     set
  * @return 0; -ENOENT: no such domain or memory; -EINVAL; -EACCES: it is to be written and may not;
- *         -EFAULT: the memory went away; -ENOMEM, and what a quota says; what `copies` says
+ *         -EFAULT: the memory went away; -EOPNOTSUPP: RCD_ACCESS_FLUSH_PERSISTENT; -ENOMEM, and
+ *         what a quota says; what `copies` says
  */
 int
 rcd_umem_reg(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, int copies, uint32_t *key);
@@ -136,7 +137,8 @@ struct rcd_umem_own {
  * nobody guards it, as it is no client's.
  *
  * @param key  set
- * @return 0; -ENOENT: no such domain; -EINVAL: rights or range; -ENOMEM, and what a quota says
+ * @return 0; -ENOENT: no such domain; -EINVAL: rights or range; -EOPNOTSUPP as rcd_umem_reg();
+ *         -ENOMEM, and what a quota says
  */
 int
 rcd_umem_reg_own(struct rcd_umem *umem, const struct rcd_umem_own *own, uint32_t *key);

@@ -455,6 +455,38 @@ parts_have_keys(void)
 	rte_mempool_free(parts);
 }
 
+/* Once a FLUSH behind it is answered an mbuf's data is placed, and an ATOMIC WRITE can say so. */
+static void
+flush_and_atomic_write(void)
+{
+	struct rcd_send_wr wr = { .opcode = RCD_WR_FLUSH,
+		.flags = RCD_SEND_SIGNALED,
+		.flush = { .placement = RCD_PLACEMENT_GLOBAL } };
+	struct rcd_cq_slot slot;
+
+	begin(RCD_QP_RC);
+	CU_ASSERT_EQUAL(write_mbuf(0, 0), 0);
+	wr.flush.va = (uintptr_t)b.memory;
+	wr.flush.rkey = b.key;
+	wr.flush.len = LEN;
+	CU_ASSERT_EQUAL(rcd_local_post_send(a.qp, &wr, NULL), 0);
+	rcd_local_ring(a.qp);
+	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.opcode, RCD_WC_FLUSH);
+	CU_ASSERT_EQUAL(out(), 0);
+	CU_ASSERT(bytes_filled(b.memory, LEN, 0));
+	wr.opcode = RCD_WR_ATOMIC_WRITE;
+	wr.atomic_write.va = (uintptr_t)b.memory + LEN / 8 * 8;
+	wr.atomic_write.rkey = b.key;
+	bytes_fill(wr.atomic_write.bytes, 8, 5);
+	CU_ASSERT_EQUAL(rcd_local_post_send(a.qp, &wr, NULL), 0);
+	rcd_local_ring(a.qp);
+	CU_ASSERT_EQUAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(slot.opcode, RCD_WC_ATOMIC_WRITE);
+	CU_ASSERT(bytes_filled(b.memory + LEN / 8 * 8, 8, 5));
+	end();
+}
+
 static const struct rcd_test tests[] = {
 	RCD_TEST(freed_by_the_acknowledge),
 	RCD_TEST(freed_unsignaled),
@@ -468,6 +500,7 @@ static const struct rcd_test tests[] = {
 	RCD_TEST(freed_by_an_overflow),
 	RCD_TEST(pools_are_registered),
 	RCD_TEST(parts_have_keys),
+	RCD_TEST(flush_and_atomic_write),
 };
 
 int
