@@ -85,7 +85,8 @@ struct rcd_send_wr {
 			struct rcd_key rkey;     /**< of that */
 			uint64_t compare_or_add; /**< of the atomics */
 			uint64_t swap;           /**< of a compare and swap */
-		} remote;                        /**< WRITE, READ, atomics */
+			uint32_t srqn;           /**< of XRC: the peer's queue, 24 bits */
+		} remote;                        /**< WRITE, READ, atomics; of XRC SEND too */
 		struct {
 			uint64_t va;         /**< address in the peer's region, of 8 bytes */
 			struct rcd_key rkey; /**< of that */

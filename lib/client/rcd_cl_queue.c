@@ -69,6 +69,18 @@ cl_queue_srq_ring(const struct rcd_client *client, const struct rcd_ctrl_srq_rep
 	};
 }
 
+static void
+cl_queue_take_srq(
+	struct rcd_client *client, const struct rcd_ctrl_srq_rep *rep, struct rcd_cl_srq *srq)
+{
+	*srq = (struct rcd_cl_srq){
+		.client = client,
+		.handle = rep->handle,
+		.max_sge = rep->max_sge,
+		.wq = cl_queue_srq_ring(client, rep),
+	};
+}
+
 int
 rcd_cl_srq_create(
 	struct rcd_client *client, const struct rcd_ctrl_srq_req *req, struct rcd_cl_srq *srq)
@@ -76,14 +88,22 @@ rcd_cl_srq_create(
 	struct rcd_ctrl_srq_rep rep;
 	int err = rcd_client_call(client, RCD_CTRL_SRQ_CREATE, req, &rep, NULL, NULL);
 
+	if (err == 0)
+		cl_queue_take_srq(client, &rep, srq);
+	return err;
+}
+
+int
+rcd_cl_xsrq_create(struct rcd_client *client, const struct rcd_ctrl_xsrq_req *req,
+	struct rcd_cl_srq *srq, uint32_t *number)
+{
+	struct rcd_ctrl_xsrq_rep rep;
+	int err = rcd_client_call(client, RCD_CTRL_XSRQ_CREATE, req, &rep, NULL, NULL);
+
 	if (err != 0)
 		return err;
-	*srq = (struct rcd_cl_srq){
-		.client = client,
-		.handle = rep.handle,
-		.max_sge = rep.max_sge,
-		.wq = cl_queue_srq_ring(client, &rep),
-	};
+	cl_queue_take_srq(client, &rep.srq, srq);
+	*number = rep.number;
 	return 0;
 }
 
@@ -147,7 +167,8 @@ int
 rcd_cl_qp_modify(struct rcd_cl_qp *qp, const struct rcd_ctrl_qp_attr *attr, uint32_t mask)
 {
 	struct rcd_ctrl_qp_modify_req req = { .handle = qp->handle, .mask = mask, .attr = *attr };
-	int err = rcd_client_call(qp->client, RCD_CTRL_QP_MODIFY, &req, NULL, NULL, NULL);
+	int err = rcd_client_call(qp->client, qp->target ? RCD_CTRL_XQP_MODIFY : RCD_CTRL_QP_MODIFY,
+		&req, NULL, NULL, NULL);
 
 	/* The engine has set all indices to 0. */
 	if (err == 0 && (mask & RCD_QP_ATTR_STATE) && attr->state == RCD_QP_RESET)

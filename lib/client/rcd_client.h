@@ -142,6 +142,7 @@ struct rcd_cl_qp {
 	uint32_t max_inline;
 	bool datagram;
 	bool has_rq;
+	bool target; /**< of XRC: it has no queues, and its handle is one of targets */
 };
 
 /** A shared receive queue, the client's side. */
@@ -176,6 +177,11 @@ rcd_cl_srq_create(
  */
 int
 rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth);
+
+/** The same of an XRC domain. @param number  set: peers name it by that */
+int
+rcd_cl_xsrq_create(struct rcd_client *client, const struct rcd_ctrl_xsrq_req *req,
+	struct rcd_cl_srq *srq, uint32_t *number);
 
 /** Make a queue pair. @return 0 or -errno */
 int

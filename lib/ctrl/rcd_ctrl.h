@@ -287,10 +287,47 @@ struct rcd_ctrl_srq_query_rep {
 	uint32_t depth;
 };
 
+/** Whether an XRC domain is to be made: as O_CREAT and O_EXCL. */
+#define RCD_CTRL_O_CREAT 1u
+#define RCD_CTRL_O_EXCL  2u
+
+/** The XRC domain of the file that goes along. */
+struct rcd_ctrl_xrcd_req {
+	uint32_t flags; /**< RCD_CTRL_O_* */
+	uint32_t reserved;
+};
+
+/** A shared receive queue of a domain. */
+struct rcd_ctrl_xsrq_req {
+	struct rcd_ctrl_srq_req srq;
+	uint32_t xrcd;
+	uint32_t cq; /**< that takes its completions */
+};
+
+/** Likewise. */
+struct rcd_ctrl_xsrq_rep {
+	struct rcd_ctrl_srq_rep srq;
+	uint32_t number; /**< by which peers name it, 24 bits */
+	uint32_t reserved;
+};
+
+/** A target of a domain: to be made, or to be opened as well. */
+struct rcd_ctrl_xqp_req {
+	uint32_t xrcd;
+	uint32_t qpn;    /**< of the one to open */
+	uint64_t cookie; /**< given back with every event */
+};
+
+/** Likewise. */
+struct rcd_ctrl_xqp_rep {
+	uint32_t handle; /**< of targets: another one's may be the same as a queue pair's */
+	uint32_t qpn;
+};
+
 /** A queue pair to make. Depths are work requests. */
 struct rcd_ctrl_qp_req {
 	uint32_t pd;
-	uint32_t type; /**< enum rcd_qp_type, but GSI */
+	uint32_t type; /**< enum rcd_qp_type, but GSI and XRC_RECV */
 	uint32_t send_cq;
 	uint32_t recv_cq;
 	uint32_t srq; /**< RCD_CTRL_NO_HANDLE: none */

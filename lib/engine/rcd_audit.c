@@ -34,6 +34,8 @@
 #include "rcd_ufile.h"
 #include "rcd_umem.h"
 #include "rcd_ushare.h"
+#include "rcd_xqp.h"
+#include "rcd_xrcd.h"
 
 #define HUGE ((uint64_t)2 << 20)
 
@@ -215,6 +217,49 @@ audit_check_queues(struct audit *audit, const struct rcd_context *context)
 	audit->qps += found;
 }
 
+/* Domains have as many members as contexts say, and what is in them is of members. */
+static void
+audit_check_domains(struct audit *audit)
+{
+	const struct rcd_contexts *contexts = &audit->engine->contexts;
+	const struct rcd_xrcd *xrcd;
+	const struct rcd_xqp *target;
+	const struct rcd_xopen *open;
+
+	LIST_FOREACH(xrcd, &contexts->xrcds, link) {
+		const struct rcd_context *context;
+		uint32_t members = 0, srqs = 0;
+
+		LIST_FOREACH(context, &contexts->list, link) {
+			for (uint32_t i = 0; i < context->xrcds.fresh; i++) {
+				const struct rcd_xmember *member = context->xrcds.slots[i];
+
+				members += member != NULL && member->xrcd == xrcd;
+			}
+			for (uint32_t i = 0; i < context->srqs.fresh; i++) {
+				const struct rcd_hsrq *srq = context->srqs.slots[i];
+
+				srqs += srq != NULL && srq->member != NULL &&
+					srq->member->xrcd == xrcd &&
+					rcd_xrc_find(&xrcd->srqs, srq->srq.number) == &srq->srq;
+			}
+		}
+		if (members != xrcd->members || srqs != xrcd->srqs.count)
+			audit_wrong(audit, "an XRC domain has other members than it counts");
+		LIST_FOREACH(target, &xrcd->targets, link) {
+			audit->qps++;
+			LIST_FOREACH(open, &target->opens, link)
+				if (!audit_has(&open->context->xqps, open->handle, open) ||
+					open->member->xrcd != xrcd ||
+					open->context->client.lcore != xrcd->lcore)
+					audit_wrong(audit, "target %u is open where it is not",
+						target->hqp.qpn);
+			if (LIST_EMPTY(&target->opens))
+				audit_wrong(audit, "target %u is nobody's", target->hqp.qpn);
+		}
+	}
+}
+
 static void
 audit_check_cm(struct audit *audit, const struct owner *owner, const struct rcd_cm_user *user)
 {
@@ -265,6 +310,8 @@ audit_check_context(struct audit *audit, const struct rcd_context *context)
 	audit_add_table(audit, &owner, &context->cqs, "completion queues");
 	audit_add_table(audit, &owner, &context->srqs, "shared receive queues");
 	audit_add_table(audit, &owner, &context->hqps, "queue pairs");
+	audit_add_table(audit, &owner, &context->xrcds, "memberships of XRC domains");
+	audit_add_table(audit, &owner, &context->xqps, "open XRC targets");
 	audit_check_memory(audit, &owner, context);
 	audit_check_queues(audit, context);
 	if (audit->err == 0)
@@ -331,6 +378,7 @@ audit_check_lists(struct audit *audit)
 	const struct rcd_engine *engine = audit->engine;
 	const struct rcd_cmid *id;
 
+	audit_check_domains(audit);
 	LIST_FOREACH(id, &engine->cm.cma->ids, all_link)
 		if (!audit_is_client(engine, id->client) ||
 			!audit_has(&id->client->ids, id->handle, id)) {
@@ -369,9 +417,10 @@ audit_check_accounts(struct audit *audit)
 			audit_wrong(audit, "the context of client %u is charged to another user",
 				first->serial);
 		if (used[RCD_RESOURCE_CLIENTS] != 0 ||
-			used[RCD_RESOURCE_QPS] != context->hqps.used ||
+			used[RCD_RESOURCE_QPS] != context->hqps.used + context->xqps.used ||
 			used[RCD_RESOURCE_SRQS] != context->srqs.used ||
 			used[RCD_RESOURCE_PDS] != context->pds.used ||
+			used[RCD_RESOURCE_XRCDS] != context->xrcds.used ||
 			used[RCD_RESOURCE_AHS] != context->ah_count ||
 			used[RCD_RESOURCE_SHARED] != rcd_ufile_charged(&context->umem.files))
 			audit_wrong(audit,

@@ -167,6 +167,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 		.cqs = 1u << 18,
 		.cq_slots = 1u << 28,
 		.srqs = 1u << 16,
+		.xrcds = 1024,
 		.mrs = 1u << 20,
 		.pds = 1u << 16,
 		.ahs = RCD_AHS_MAX,

@@ -32,6 +32,7 @@
 #include "rcd_thread.h"
 #include "rcd_ufile.h"
 #include "rcd_ushare.h"
+#include "rcd_xrcd.h"
 
 /** What the engine holds for a context; heap included. */
 #define CONTEXT_DESCRIPTORS 3
@@ -65,6 +66,7 @@ context_destroy(struct rcd_context *context)
 	}
 	rcd_neigh_leave(conf->ports->neighs, &context->quota);
 	if (context->dev != NULL) {
+		rcd_xrcd_leave(context);
 		rcd_context_objects_leave(context);
 		rcd_lcore_context_del(client->lcore);
 		LIST_REMOVE(context, link);
@@ -82,6 +84,8 @@ context_destroy(struct rcd_context *context)
 	rcd_table_fini(&context->cqs);
 	rcd_table_fini(&context->srqs);
 	rcd_table_fini(&context->hqps);
+	rcd_table_fini(&context->xrcds);
+	rcd_table_fini(&context->xqps);
 	rcd_mr_table_destroy(client->mrs);
 	rcd_ah_table_destroy(client->ahs);
 	free(client->qps);
@@ -127,7 +131,9 @@ context_make_tables(struct rcd_context *context)
 		rcd_table_init(&context->channels, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&context->cqs, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&context->srqs, (uint32_t)quota->srqs) != 0 ||
-		rcd_table_init(&context->hqps, client->qp_places) != 0)
+		rcd_table_init(&context->hqps, client->qp_places) != 0 ||
+		rcd_table_init(&context->xrcds, (uint32_t)quota->xrcds) != 0 ||
+		rcd_table_init(&context->xqps, client->qp_places) != 0)
 		return -ENOMEM;
 	return rcd_context_mem_open(context);
 }

@@ -53,6 +53,8 @@ struct rcd_context {
 	struct rcd_table cqs;
 	struct rcd_table srqs;
 	struct rcd_table hqps;
+	struct rcd_table xrcds; /**< memberships */
+	struct rcd_table xqps;  /**< targets that it has open */
 	uint32_t ah_count;
 };
 
@@ -124,6 +126,15 @@ void
 rcd_context_follow(
 	struct rcd_context *context, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn);
 
+/**
+ * Take a context to an lcore where others of its XRC domain are, if it is not there and as far as
+ * rcd_context_follow() could.
+ *
+ * @return whether it is there now
+ */
+bool
+rcd_context_bring(struct rcd_context *context, struct rcd_lcore *lcore);
+
 /* rcd_context_objects.c */
 
 /** Take it and all its queue pairs from its lcore; their memory stays. */
@@ -152,7 +163,8 @@ rcd_context_mem_open(struct rcd_context *context);
  * Make its queue of copies.
  *
  * @param conn  that asks
- * @return 0; -EOPNOTSUPP: it is not the first; -EBUSY: there is one; -EPERM: its maker is gone;
+ * @return 0; -EOPNOTSUPP: it is not the first, or its context is of an XRC domain; -EBUSY: there
+ *         is one; -EPERM: its maker is gone;
  *         -ENOMEM; -EINPROGRESS: as rcd_segment_alloc()
  */
 int

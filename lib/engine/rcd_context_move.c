@@ -149,6 +149,16 @@ context_move_go(struct rcd_context *context, struct rcd_lcore *to)
 	*context->all->conf.work += (context->hqps.fresh + context->cqs.fresh) / UNIT_PLACES;
 }
 
+bool
+rcd_context_bring(struct rcd_context *context, struct rcd_lcore *lcore)
+{
+	RCD_ON_CONTROL();
+	if (context->client.lcore != lcore && context->client.ops == NULL &&
+		context->xrcds.used == 0 && context_move_is_easy(context))
+		context_move_go(context, lcore);
+	return context->client.lcore == lcore;
+}
+
 void
 rcd_context_follow(
 	struct rcd_context *context, const struct rcd_av *av, uint32_t qpn, uint32_t dest_qpn)

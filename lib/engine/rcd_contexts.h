@@ -11,7 +11,9 @@
 #include <stdint.h>
 
 #include "rcd_context.h"
+#include "rcd_xrcd.h"
 
+struct rcd_closer;
 struct rcd_cm_host;
 struct rcd_counters;
 struct rcd_dev;
@@ -26,6 +28,7 @@ struct rcd_contexts_conf {
 	struct rcd_ports *ports;
 	struct rcd_qpns *qpns;
 	struct rcd_cm_host *cm;
+	struct rcd_closer *closer;     /**< of descriptors that clients sent */
 	struct rcd_counters *counters; /**< that have what a context counted, when it ends */
 	const struct rcd_quota *quota; /**< limits of each: as large are its tables */
 	uint64_t generation;           /**< of the engine */
@@ -36,6 +39,7 @@ struct rcd_contexts_conf {
 struct rcd_contexts {
 	struct rcd_contexts_conf conf;
 	struct rcd_context_list list;
+	struct rcd_xrcd_list xrcds;
 };
 
 /** There are none. */

@@ -44,6 +44,7 @@
 #include "rcd_stage.h"
 #include "rcd_telemetry.h"
 #include "rcd_thread.h"
+#include "rcd_xqp.h"
 #include "rcd_wr.h"
 
 #define EVENTS_AT_ONCE  32
@@ -124,6 +125,7 @@ engine_make_clients(struct rcd_engine *engine)
 		.ports = &engine->ports,
 		.qpns = &engine->qpns,
 		.cm = &engine->cm,
+		.closer = engine->closer,
 		.counters = &engine->counters,
 		.quota = &engine->conf.quota,
 		.generation = engine->generation,
@@ -354,6 +356,9 @@ engine_take_notes(struct rcd_engine *engine)
 
 			if (conn != NULL)
 				rcd_conn_event(conn, note.type, note.of, note.cookie);
+			else if (note.whom == 0)
+				rcd_xqp_event(
+					&engine->contexts, &engine->conns, note.cookie, note.type);
 			break;
 		}
 		case RCD_NOTE_NEIGH:

@@ -38,13 +38,16 @@
 #include "rcd_ucopy.h"
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
+#include "rcd_xqp.h"
 
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
 static int
 hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
-	if (req->type > RCD_QP_UD || req->sq_depth > RCD_WQ_DEPTH_MAX ||
+	bool xrc = req->type == RCD_QP_XRC_SEND;
+
+	if ((req->type > RCD_QP_UD && !xrc) || req->sq_depth > RCD_WQ_DEPTH_MAX ||
 		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
 		req->max_recv_sge > RCD_SGE_MAX || req->max_inline > RCD_INLINE_MAX)
 		return -EINVAL;
@@ -53,7 +56,8 @@ hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 		rcd_table_get(&context->cqs, req->recv_cq) == NULL ||
 		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&context->srqs, req->srq) == NULL))
 		return -ENOENT;
-	return 0;
+	/* An initiator receives nothing. */
+	return xrc && (req->srq != RCD_CTRL_NO_HANDLE || req->rq_depth > 0) ? -EINVAL : 0;
 }
 
 /* Its rings in the segment: indices of both, then the slots of both. */
@@ -179,7 +183,7 @@ hqp_begin(
 	hqp->lcore = context->client.lcore;
 	hqp->lport = &context->dev->lport;
 	hqp->datagram = req->type == RCD_QP_UD;
-	hqp->reliable = req->type == RCD_QP_RC;
+	hqp->reliable = req->type == RCD_QP_RC || req->type == RCD_QP_XRC_SEND;
 	hqp->cookie = req->cookie;
 	hqp->conn_serial = conn->serial;
 	hqp->pd = req->pd;
@@ -314,8 +318,16 @@ rcd_hqp_is_of(const struct rcd_lcores *lcores, const struct rcd_conn *conn, uint
 	uint8_t owner = lcores->qp_owner[qpn % RCD_QP_SLOTS];
 	const struct rcd_hqp *hqp =
 		owner != 0 ? lcores->lcore[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
+	const struct rcd_xopen *open;
 
 	RCD_ON_CONTROL();
-	return hqp != NULL && hqp->qpn == qpn &&
-		rcd_cred_same_process(conn, rcd_context_of(hqp->client));
+	if (hqp == NULL || hqp->qpn != qpn)
+		return false;
+	if (hqp->target == NULL)
+		return rcd_cred_same_process(conn, rcd_context_of(hqp->client));
+	/* Of a target's: whoever has it open. */
+	LIST_FOREACH(open, &hqp->target->opens, link)
+		if (rcd_cred_same_process(conn, open->context))
+			return true;
+	return false;
 }

@@ -60,6 +60,15 @@ int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req);
 
+/** The same of a queue pair on the lcore of the context that asks. */
+int
+rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd_hqp *hqp,
+	const struct rcd_ctrl_qp_modify_req *req);
+
+/** What it is now. @return 0 */
+int
+rcd_hqp_query_it(struct rcd_hqp *hqp, struct rcd_ctrl_qp_attr *attr);
+
 /** What a queue pair is now. -ENOENT */
 int
 rcd_hqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr);

@@ -119,15 +119,22 @@ int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req)
 {
+	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, req->handle);
+
+	RCD_ON_CONTROL();
+	return hqp != NULL ? rcd_hqp_modify_it(context, conn, hqp, req) : -ENOENT;
+}
+
+int
+rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd_hqp *hqp,
+	const struct rcd_ctrl_qp_modify_req *req)
+{
 	const struct rcd_ctrl_qp_attr *from = &req->attr;
-	struct modify modify = { .hqp = rcd_table_get(&context->hqps, req->handle),
-		.mask = req->mask };
+	struct modify modify = { .hqp = hqp, .mask = req->mask };
 	struct rcd_hops *hops = context->all->conf.ports->hops;
 	int err;
 
 	RCD_ON_CONTROL();
-	if (modify.hqp == NULL)
-		return -ENOENT;
 	if (((req->mask & RCD_QP_ATTR_PORT) && from->port != 1) ||
 		((req->mask & RCD_QP_ATTR_PKEY_INDEX) && from->pkey_index != 0) ||
 		((req->mask & RCD_QP_ATTR_PATH_MTU) &&
@@ -190,12 +197,19 @@ hqp_modify_query_on_lcore(struct rcd_lcore *lcore, void *arg)
 int
 rcd_hqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
 {
-	struct modify query = { .hqp = rcd_table_get(&context->hqps, handle) };
+	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, handle);
 
 	RCD_ON_CONTROL();
-	if (query.hqp == NULL)
-		return -ENOENT;
-	rcd_lcore_call(context->client.lcore, hqp_modify_query_on_lcore, &query);
+	return hqp != NULL ? rcd_hqp_query_it(hqp, attr) : -ENOENT;
+}
+
+int
+rcd_hqp_query_it(struct rcd_hqp *hqp, struct rcd_ctrl_qp_attr *attr)
+{
+	struct modify query = { .hqp = hqp };
+
+	RCD_ON_CONTROL();
+	rcd_lcore_call(hqp->lcore, hqp_modify_query_on_lcore, &query);
 	rcd_attr_show(&query.attr, attr);
 	return 0;
 }

@@ -12,18 +12,25 @@
 #include "rcd_bits.h"
 #include "rcd_conn.h"
 #include "rcd_context.h"
+#include "rcd_contexts.h"
 #include "rcd_ctrl.h"
 #include "rcd_host.h"
 #include "rcd_lcore_ctl.h"
 #include "rcd_limits.h"
 #include "rcd_near.h"
+#include "rcd_qpns.h"
+#include "rcd_queue.h"
 #include "rcd_quota.h"
+#include "rcd_random.h"
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_srq.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
 #include "rcd_wqe.h"
+#include "rcd_xrcd.h"
+
+#define NUMBER_TRIES 64 /**< for a number that no queue of the device has */
 
 /* A ring in the segment. @return 0 or as rcd_segment_alloc() */
 static int
@@ -193,6 +200,104 @@ rcd_hsrq_switch(struct rcd_context *context, uint32_t handle)
 	return 0;
 }
 
+struct srq_place {
+	struct rcd_xrcd *xrcd;
+	struct rcd_hsrq *srq;
+	uint32_t number;
+};
+
+static int
+hsrq_show_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	const struct srq_place *place = arg;
+
+	(void)lcore;
+	rcd_xrc_add(&place->xrcd->srqs, &place->srq->srq, place->number, place->srq->client->mrs,
+		place->srq->pd);
+	return 0;
+}
+
+static int
+hsrq_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct srq_place *place = arg;
+
+	rcd_xrc_remove(&place->xrcd->srqs, &place->srq->srq);
+	rcd_host_publish(lcore);
+	return 0;
+}
+
+/* Peers name a queue by its number alone: no other one of the device has it. */
+static bool
+hsrq_number_is_new(const struct rcd_context *context, const struct rcd_xrcd *own, uint32_t number)
+{
+	const struct rcd_xrcd *xrcd;
+
+	LIST_FOREACH(xrcd, &context->all->xrcds, link)
+		if (xrcd != own && xrcd->dev == own->dev &&
+			rcd_xrc_find(&xrcd->srqs, number) != NULL)
+			return false;
+	return true;
+}
+
+static uint32_t
+hsrq_number(const struct rcd_context *context, const struct rcd_xrcd *xrcd)
+{
+	/* The chance of one in 16 million each, with few queues. */
+	for (int i = 0; i < NUMBER_TRIES; i++) {
+		uint32_t random = rcd_random_u32(context->all->conf.qpns->random);
+		uint32_t number = rcd_xrc_number(&xrcd->srqs, random);
+
+		if (number == 0 || hsrq_number_is_new(context, xrcd, number))
+			return number;
+	}
+	return 0;
+}
+
+int
+rcd_hsrq_create_xrc(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_xsrq_req *req, struct rcd_ctrl_xsrq_rep *rep)
+{
+	struct rcd_xmember *member = rcd_table_get(&context->xrcds, req->xrcd);
+	struct rcd_hcq *cq = rcd_table_get(&context->cqs, req->cq);
+	struct srq_place place;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (member == NULL || cq == NULL)
+		return -ENOENT;
+	place.xrcd = member->xrcd;
+	place.number = hsrq_number(context, member->xrcd);
+	if (place.number == 0)
+		return -ENOMEM;
+	err = rcd_hsrq_create(context, conn, &req->srq, &rep->srq);
+	if (err != 0)
+		return err;
+	place.srq = rcd_table_get(&context->srqs, rep->srq.handle);
+	place.srq->member = member;
+	place.srq->cq = cq;
+	member->users++;
+	cq->users++;
+	rcd_lcore_call(context->client.lcore, hsrq_show_on_lcore, &place);
+	rep->number = place.number;
+	return 0;
+}
+
+void
+rcd_hsrq_hide(struct rcd_context *context, struct rcd_hsrq *srq)
+{
+	struct srq_place place = { .srq = srq };
+
+	RCD_ON_CONTROL();
+	if (srq->member == NULL)
+		return;
+	place.xrcd = srq->member->xrcd;
+	rcd_lcore_call(context->client.lcore, hsrq_hide_on_lcore, &place);
+	srq->member->users--;
+	srq->cq->users--;
+	srq->member = NULL;
+}
+
 struct srq_limit {
 	struct rcd_hsrq *srq;
 	uint32_t limit;
@@ -252,6 +357,7 @@ rcd_hsrq_destroy(struct rcd_context *context, uint32_t handle)
 		return -ENOENT;
 	if (srq->users > 0)
 		return -EBUSY;
+	rcd_hsrq_hide(context, srq);
 	rcd_lcore_call(context->client.lcore, hsrq_publish_on_lcore, NULL);
 	pd = rcd_table_get(&context->pds, srq->pd);
 	pd->users--;

@@ -14,11 +14,24 @@
 
 struct rcd_conn;
 struct rcd_context;
+struct rcd_hsrq;
 
 /** A queue in the segment. -ENOENT: no such domain; -EINVAL: out of range. */
 int
 rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep);
+
+/**
+ * A queue of an XRC domain. -ENOENT: no such protection domain, membership or completion queue;
+ * -EINVAL: out of range; -ENOMEM.
+ */
+int
+rcd_hsrq_create_xrc(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_xsrq_req *req, struct rcd_ctrl_xsrq_rep *rep);
+
+/** Take one from its XRC domain, if it is of one: no target reaches it any more. */
+void
+rcd_hsrq_hide(struct rcd_context *context, struct rcd_hsrq *srq);
 
 /** Arm its limit. -ENOENT; -EINVAL: more than its depth. */
 int

@@ -44,6 +44,8 @@
 #include "rcd_ushare.h"
 #include "rcd_version.h"
 #include "rcd_wr.h"
+#include "rcd_xqp.h"
+#include "rcd_xrcd.h"
 
 #define ADMIN_GROUPS_MAX 1024 /**< of a process that administers by a group */
 
@@ -292,6 +294,18 @@ serve_mem_add(struct rcd_request *r)
 
 	if (err == 0 || err == -EINPROGRESS)
 		r->fds_in->fds[0] = -1; /* kept */
+	return err;
+}
+
+static int
+serve_xrcd_open(struct rcd_request *r)
+{
+	bool kept;
+	int err = rcd_xrcd_open(r->context, r->conn, &r->in->xrcd_open_req, r->fds_in->fds[0],
+		&kept, &r->out->xrcd_open_rep.handle);
+
+	if (kept)
+		r->fds_in->fds[0] = -1;
 	return err;
 }
 

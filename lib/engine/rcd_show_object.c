@@ -21,6 +21,8 @@
 #include "rcd_thread.h"
 #include "rcd_turn.h"
 #include "rcd_umem.h"
+#include "rcd_xqp.h"
+#include "rcd_xrcd.h"
 
 static void
 show_object_text(const struct rcd_show *show, const char *name, const char *val)
@@ -71,29 +73,56 @@ show_object_traffic(const struct rcd_show *show, const struct rcd_hqp *hqp)
 	show_object_number(show, "rx_bytes", __atomic_load_n(&hqp->rx_bytes, __ATOMIC_RELAXED));
 }
 
-static const char *
-show_object_qp_type_name(const struct rcd_hqp *hqp)
+/* As rdma(8) names them. */
+static const char *const qp_types[RCD_QP_TYPE_COUNT] = {
+	[RCD_QP_RC] = "RC",
+	[RCD_QP_UC] = "UC",
+	[RCD_QP_UD] = "UD",
+	[RCD_QP_GSI] = "GSI",
+	[RCD_QP_XRC_SEND] = "XRC_INI",
+	[RCD_QP_XRC_RECV] = "XRC_TGT",
+};
+
+static const char *const qp_states[RCD_QP_STATE_COUNT] = {
+#define RCD_QP_STATE(symbol, number) [number] = #symbol,
+#include "rcd_number.def"
+};
+
+static void
+show_object_qp_begin(
+	const struct rcd_show *show, const struct rcd_context *context, const struct rcd_hqp *hqp)
 {
-	return hqp->datagram ? "UD" : hqp->reliable ? "RC" : "UC";
+	show_object_begin(show, context, "lqpn", hqp->qpn);
+	show_object_number(show, "ctxn", rcd_context_first(context)->serial);
+	show_object_text(show, "type", qp_types[rcd_qp_type(hqp->qp)]);
+	show_object_text(show, "state", qp_states[rcd_qp_state(hqp->qp)]);
+}
+
+/* Targets of XRC: once for each context that has one open. */
+static void
+show_object_targets(const struct rcd_show *show, const struct rcd_context *context)
+{
+	for (uint32_t i = 0; i < context->xqps.fresh; i++) {
+		const struct rcd_xopen *open = context->xqps.slots[i];
+
+		if (open == NULL)
+			continue;
+		show_object_qp_begin(show, context, &open->target->hqp);
+		show_object_number(show, "xrcdn", open->member->handle);
+		show_object_traffic(show, &open->target->hqp);
+		show->ops->end(show->out);
+	}
 }
 
 static void
 show_object_qps(const struct rcd_show *show, const struct rcd_context *context)
 {
-	static const char *const states[] = {
-#define RCD_QP_STATE(symbol, number) [number] = #symbol,
-#include "rcd_number.def"
-	};
-
 	for (uint32_t i = 0; i < context->hqps.capacity; i++) {
 		const struct rcd_hqp *hqp = context->hqps.slots[i];
 
 		if (hqp == NULL)
 			continue;
-		show_object_begin(show, context, "lqpn", hqp->qpn);
-		show_object_number(show, "ctxn", rcd_context_first(context)->serial);
-		show_object_text(show, "type", show_object_qp_type_name(hqp));
-		show_object_text(show, "state", states[rcd_qp_state(hqp->qp)]);
+		show_object_qp_begin(show, context, hqp);
 		show_object_number(show, "pdn", hqp->pd);
 		show_object_number(show, "sq_depth", hqp->sq_depth);
 		show_object_number(show, "rq_depth", hqp->rq_depth);
@@ -102,6 +131,7 @@ show_object_qps(const struct rcd_show *show, const struct rcd_context *context)
 		show_object_traffic(show, hqp);
 		show->ops->end(show->out);
 	}
+	show_object_targets(show, context);
 }
 
 static void
@@ -137,9 +167,16 @@ static void
 show_object_srqs(const struct rcd_show *show, const struct rcd_context *context)
 {
 	for (uint32_t i = 0; i < context->srqs.capacity; i++) {
-		if (context->srqs.slots[i] == NULL)
+		const struct rcd_hsrq *srq = context->srqs.slots[i];
+
+		if (srq == NULL)
 			continue;
 		show_object_begin(show, context, "srqn", i);
+		show_object_text(show, "type", srq->member != NULL ? "XRC" : "BASIC");
+		if (srq->member != NULL) {
+			show_object_number(show, "xrcdn", srq->member->handle);
+			show_object_number(show, "xsrqn", srq->srq.number);
+		}
 		show->ops->end(show->out);
 	}
 }

@@ -124,6 +124,41 @@ host_note(struct rcd_lclient *client, uint32_t conn_serial, uint32_t type,
 	rcd_note_send(client->lcore, &what);
 }
 
+/* Room for one completion more. @return the slot, or NULL: there is none, and the queue failed */
+static struct rcd_cq_slot *
+host_cq_slot(struct rcd_hcq *cq)
+{
+	if (likely(cq->producer - cq->consumer <= cq->mask))
+		return &cq->slots[cq->producer++ & cq->mask];
+	/* Full, or the consumer was not looked at for long. */
+	cq->consumer = rcd_shm_load(&cq->shm->consumer);
+	if (cq->producer - cq->consumer <= cq->mask)
+		return &cq->slots[cq->producer++ & cq->mask];
+	if (cq->producer - cq->consumer > cq->mask + 1)
+		rcd_counter_add(&cq->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
+	rcd_counter_add(&cq->client->counters, RCD_COUNTER_CQ_OVERRUN, 1);
+	cq->failed = true;
+	host_note(cq->client, cq->conn_serial, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ, cq->cookie);
+	return NULL;
+}
+
+static inline void
+host_fill_slot(const struct rcd_lcore *lcore, struct rcd_cq_slot *slot, const struct rcd_cqe *cqe)
+{
+	*slot = (struct rcd_cq_slot){
+		.wr_id = cqe->wr_id,
+		.timestamp_ns = lcore->now_ns,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.flags = cqe->flags,
+		.byte_len = cqe->byte_len,
+		.imm = cqe->imm,
+		.qpn = cqe->qpn.val,
+		.src_qpn = cqe->src_qpn.val,
+		.sl = cqe->sl,
+	};
+}
+
 static void
 host_complete(void *arg, const struct rcd_cqe *cqe)
 {
@@ -138,34 +173,12 @@ host_complete(void *arg, const struct rcd_cqe *cqe)
 		hqp->faulty |= rcd_qp_state(hqp->qp) != RCD_QP_ERR;
 		return;
 	}
-	if (cq->producer - cq->consumer > cq->mask) {
-		/* Full, or the consumer was not looked at for long. */
-		cq->consumer = rcd_shm_load(&cq->shm->consumer);
-		if (cq->producer - cq->consumer > cq->mask) {
-			if (cq->producer - cq->consumer > cq->mask + 1)
-				rcd_counter_add(
-					&hqp->client->counters, RCD_COUNTER_CLIENT_BAD_INDEX, 1);
-			rcd_counter_add(&hqp->client->counters, RCD_COUNTER_CQ_OVERRUN, 1);
-			cq->failed = true;
-			hqp->faulty = true;
-			host_note(hqp->client, cq->conn_serial, RCD_EVENT_CQ_ERR, RCD_CTRL_EVENT_CQ,
-				cq->cookie);
-			return;
-		}
+	slot = host_cq_slot(cq);
+	if (slot == NULL) {
+		hqp->faulty = true;
+		return;
 	}
-	slot = &cq->slots[cq->producer++ & cq->mask];
-	*slot = (struct rcd_cq_slot){
-		.wr_id = cqe->wr_id,
-		.timestamp_ns = lcore->now_ns,
-		.status = cqe->status,
-		.opcode = cqe->opcode,
-		.flags = cqe->flags,
-		.byte_len = cqe->byte_len,
-		.imm = cqe->imm,
-		.qpn = cqe->qpn.val,
-		.src_qpn = cqe->src_qpn.val,
-		.sl = cqe->sl,
-	};
+	host_fill_slot(lcore, slot, cqe);
 	if (unlikely(hqp->copies > 0))
 		rcd_ucopy_hold(hqp, cq, cqe);
 	if (unlikely(cq->gated))
@@ -231,10 +244,37 @@ host_srq_event(void *arg, enum rcd_event event)
 	host_note(srq->client, srq->conn_serial, (uint32_t)event, RCD_CTRL_EVENT_SRQ, srq->cookie);
 }
 
+/*
+ * Of XRC. When the completion queue is full, its owner's queue fails, and no target: others have
+ * them as well.
+ */
+static void
+host_srq_complete(void *arg, const struct rcd_cqe *cqe)
+{
+	struct rcd_hsrq *srq = arg;
+	struct rcd_lcore *lcore = srq->client->lcore;
+	struct rcd_cq_slot *slot = NULL;
+
+	lcore->work++;
+	if (!srq->cq->failed)
+		slot = host_cq_slot(srq->cq);
+	if (slot == NULL) {
+		rcd_srq_fail(&srq->srq);
+		return;
+	}
+	host_fill_slot(lcore, slot, cqe);
+	if (unlikely(srq->cq->gated))
+		srq->cq->held_solicited |= cqe->solicited;
+	else
+		srq->cq->solicited |= cqe->solicited;
+	rcd_host_dirty(lcore, srq->cq);
+}
+
 const struct rcd_srq_ops rcd_host_srq_ops = {
 	.fetch = host_srq_fetch,
 	.available = host_srq_available,
 	.event = host_srq_event,
+	.complete = host_srq_complete,
 };
 
 /* @return units of work done: doorbells, those of no queue pair included */

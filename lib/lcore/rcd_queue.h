@@ -31,6 +31,8 @@ struct rcd_lport;
 struct rcd_lclient;
 struct rcd_mcast_membership;
 struct rcd_ucopy;
+struct rcd_xmember;
+struct rcd_xqp;
 
 /** A completion queue, the engine's side. */
 struct rcd_hcq {
@@ -97,11 +99,13 @@ struct rcd_hsrq {
 	struct rcd_lclient *client;
 	uint64_t cookie;
 	uint32_t conn_serial; /**< connection that made it */
+	struct rcd_hcq *cq;   /**< of XRC: that takes its completions; NULL: it is none */
 
 	/* The control thread's. */
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
 	uint64_t next_offset, next_bytes; /**< ring that it is to have; 0 bytes: none */
+	struct rcd_xmember *member;       /**< of XRC: by which it is in its domain */
 };
 
 /** A queue pair, the engine's side. */
@@ -151,7 +155,8 @@ struct rcd_hqp {
 	uint16_t vlan_id;           /**< of that way; 0: untagged */
 	uint32_t hop_held;          /**< the control thread's: the place that it is counted for */
 
-	void *local; /**< as the operations of its client know it; NULL: they don't */
+	void *local;            /**< as the operations of its client know it; NULL: they don't */
+	struct rcd_xqp *target; /**< of XRC that it is; NULL: it is a context's */
 
 	uint32_t copy_last; /**< number behind its last job */
 	uint32_t staged;    /**< packets that wait for their payload */
@@ -159,7 +164,7 @@ struct rcd_hqp {
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */
 	uint64_t cookie;
-	uint32_t conn_serial; /**< connection that made it, which is told of its events */
+	uint32_t conn_serial; /**< connection that made it, which is told; 0: a target's are many */
 
 	/* The control thread's. */
 	uint32_t pd, sq_depth, rq_depth;

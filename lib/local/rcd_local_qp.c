@@ -77,7 +77,7 @@ rcd_local_qp_create(
 	int err;
 
 	if (conf->send_cq == NULL || conf->send_cq->local != local || conf->recv_cq == NULL ||
-		conf->recv_cq->local != local)
+		conf->recv_cq->local != local || conf->type > RCD_QP_UD)
 		return -EINVAL;
 	req.send_cq = conf->send_cq->handle;
 	req.recv_cq = conf->recv_cq->handle;

@@ -43,6 +43,8 @@ rcd_sq_wqe_put(void *slot, const struct rcd_send_wr *wr, enum rcd_wqe_form form)
 		wqe->va = wr->remote.va;
 		wqe->arg[0] = wr->remote.compare_or_add;
 		wqe->arg[1] = wr->remote.swap;
+		wqe->srqn_high = (uint8_t)(wr->remote.srqn >> 16);
+		wqe->srqn_low = (uint16_t)wr->remote.srqn;
 		break;
 	case RCD_WQE_DATAGRAM:
 		wqe->key = wr->ud.ah;
@@ -83,6 +85,7 @@ wqe_get_form(const struct rcd_sq_wqe *wqe, enum rcd_wqe_form form, struct rcd_se
 		wr->remote.va = wqe->va;
 		wr->remote.compare_or_add = wqe->arg[0];
 		wr->remote.swap = wqe->arg[1];
+		wr->remote.srqn = (uint32_t)wqe->srqn_high << 16 | wqe->srqn_low;
 		break;
 	case RCD_WQE_DATAGRAM:
 		wr->ud.ah = wqe->key;

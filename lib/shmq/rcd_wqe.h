@@ -38,9 +38,9 @@ struct rcd_sq_wqe {
 	uint8_t opcode; /**< enum rcd_wr_opcode */
 	uint8_t flags;  /**< RCD_SEND_* */
 	uint8_t sge_count;
-	uint8_t reserved0;
+	uint8_t srqn_high; /**< of XRC: bits 16 to 23 of the peer's queue, and the others behind */
 	uint16_t inline_len;
-	uint16_t reserved1;
+	uint16_t srqn_low;
 	uint32_t imm; /**< immediate data, host order; key to invalidate; new key of a window */
 	uint32_t key;
 	uint64_t va;

@@ -308,10 +308,11 @@ static bool
 comp_response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expected_len)
 {
 	uint8_t opcode = pkt->roce.bth.opcode;
+	enum rcd_op op = (enum rcd_op)rcd_opcode_info(opcode)->op;
 
 	if (atomic)
-		return opcode == RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE;
-	return opcode != RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE && rcd_opcode_ends(opcode) == last &&
+		return op == RCD_OP_ATOMIC_RESPONSE;
+	return op != RCD_OP_ATOMIC_RESPONSE && rcd_opcode_ends(opcode) == last &&
 		pkt->payload_len == expected_len;
 }
 
@@ -429,18 +430,18 @@ rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
+	bool acknowledge = rcd_opcode_info(pkt->roce.bth.opcode)->op == RCD_OP_ACKNOWLEDGE;
 
 	/*
 	 * Outside what is outstanding: late, or from nowhere. A NAK may name what comes next, when
 	 * what it was made for arrived before it left: it acknowledges everything.
 	 */
-	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) &&
-		pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE &&
+	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) && acknowledge &&
 		pkt->roce.aeth.syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
 		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);
 	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
 		return RCD_RX_STALE;
-	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
+	if (acknowledge)
 		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);
 	return comp_rx_response(qp, pkt, now_ns);
 }

@@ -33,7 +33,7 @@ flush_recv(struct rcd_qp *qp)
 {
 	struct rcd_cqe cqe = { .status = RCD_WC_WR_FLUSH_ERR };
 
-	if (!qp->recv_valid && qp->init.srq != NULL) {
+	if (!qp->recv_valid && (qp->init.srq != NULL || qp->init.xrc != NULL)) {
 		/* Spec: IBTA 11.6.3 nothing more will be taken from the shared queue */
 		if (!qp->gone)
 			rcd_qp_raise(qp, RCD_EVENT_QP_LAST_WQE_REACHED);

@@ -47,7 +47,8 @@ qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 	if (init->sq_depth < 1 || init->sq_depth > SQ_DEPTH_MAX ||
 		init->max_send_sge > RCD_SGE_MAX || init->max_recv_sge > RCD_SGE_MAX ||
 		init->max_inline > RCD_INLINE_MAX || init->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX ||
-		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK)
+		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK ||
+		(init->type == RCD_QP_XRC_RECV) != (init->xrc != NULL))
 		return -EINVAL;
 	if (!rcd_mtu_valid(init->port_mtu_bytes, RCD_PATH_MTU_MAX_BYTES))
 		return -EINVAL;
@@ -198,6 +199,13 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 	case RCD_QP_UD:
 	case RCD_QP_GSI:
 		return service == RCD_SERVICE_UD;
+	case RCD_QP_XRC_SEND:
+	case RCD_QP_XRC_RECV:
+		/* Spec: Annex A14 an initiator takes answers, a target requests */
+		return service == RCD_SERVICE_CNP ||
+			(service == RCD_SERVICE_XRC &&
+				rcd_opcode_is_response(opcode) ==
+					(qp->hot.type == RCD_QP_XRC_SEND));
 	}
 	return false;
 }
@@ -208,7 +216,7 @@ qp_check_common(const struct rcd_qp *qp, const struct rcd_pkt *pkt)
 {
 	uint8_t state = qp->hot.state;
 	uint8_t opcode = pkt->roce.bth.opcode;
-	bool connected = qp->hot.type == RCD_QP_RC || qp->hot.type == RCD_QP_UC;
+	bool connected = !rcd_qp_is_datagram(qp);
 
 	if (!qp_service_matches(qp, opcode))
 		return RCD_RX_SERVICE;
@@ -250,7 +258,7 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		qp->init.cc->on_cnp(&qp->cc, now_ns);
 		return RCD_RX_CNP;
 	}
-	if (qp->hot.type == RCD_QP_UD || qp->hot.type == RCD_QP_GSI)
+	if (rcd_qp_is_datagram(qp))
 		return rcd_ud_rx(qp, pkt);
 	qp_note_congestion(qp, pkt, now_ns);
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode))
@@ -260,7 +268,7 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		qp->comm_est = true;
 		rcd_qp_raise(qp, RCD_EVENT_COMM_EST);
 	}
-	return qp->hot.type == RCD_QP_RC ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
+	return rcd_qp_is_reliable(qp) ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
 }
 
 enum rcd_rx_verdict
@@ -328,6 +336,12 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
 }
 
+enum rcd_qp_type
+rcd_qp_type(const struct rcd_qp *qp)
+{
+	return qp->init.type;
+}
+
 struct rcd_qpn
 rcd_qp_qpn(const struct rcd_qp *qp)
 {
@@ -371,7 +385,7 @@ rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn)
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp)
 {
-	return qp->rq_next - (qp->recv_valid && qp->init.srq == NULL);
+	return qp->rq_next - (qp->recv_valid && qp->init.srq == NULL && qp->init.xrc == NULL);
 }
 
 void

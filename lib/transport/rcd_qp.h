@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Queue pairs: the RC, UC and UD protocol machines.
+ * Queue pairs: the RC, XRC, UC and UD protocol machines.
  *
  * A queue pair does no I/O, reads no clock, and allocates nothing after creation. Packets go in
  * with rcd_qp_rx(), packets to send come out of rcd_qp_tx_next(), time is a parameter. Work
@@ -25,6 +25,7 @@ struct rcd_qp;
 struct rcd_srq;
 struct rcd_ah_table;
 struct rcd_reorder_pool;
+struct rcd_xrc_domain;
 
 /* How the transport holds what rcd_qp_attr.def lists. */
 #define RCD_QP_AS_av(field)     struct rcd_av field
@@ -91,9 +92,10 @@ struct rcd_qp_init {
 	bool signal_all;         /**< every send work request completes as if signalled */
 	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
 	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
-	struct rcd_mr_table *mrs;
-	struct rcd_mw_list *windows;    /**< those it binds; the host unbinds; NULL: nobody does */
-	const struct rcd_ah_table *ahs; /**< for UD and GSI; NULL otherwise */
+	struct rcd_xrc_domain *xrc;  /**< of an XRC target, whose shared queues have the memory */
+	struct rcd_mr_table *mrs;    /**< NULL for an XRC target */
+	struct rcd_mw_list *windows; /**< those it binds; the host unbinds; NULL: nobody does */
+	const struct rcd_ah_table *ahs;   /**< for UD and GSI; NULL otherwise */
 	struct rcd_reorder_pool *reorder; /**< NULL: packets out of order are not kept */
 	const struct rcd_cc_ops *cc;      /**< NULL: rcd_cc_none */
 	struct rcd_counters *counters;
@@ -304,6 +306,10 @@ rcd_qp_atomic_done(struct rcd_qp *qp, struct rcd_psn psn, uint64_t original);
 void
 rcd_qp_fail(struct rcd_qp *qp);
 
+/** Service of the queue pair. Any thread. */
+enum rcd_qp_type
+rcd_qp_type(const struct rcd_qp *qp);
+
 /** Number of the queue pair. */
 struct rcd_qpn
 rcd_qp_qpn(const struct rcd_qp *qp);
@@ -347,7 +353,7 @@ rcd_qp_messages(const struct rcd_qp *qp);
 bool
 rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn);
 
-/** Receive work requests that are complete, as a free-running number. 0 with a shared queue. */
+/** Receive work requests that are complete, as a free-running number. 0 with shared queues. */
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp);
 

@@ -4,6 +4,8 @@
  * What ends a work request: completions of both queues, and the error of a queue pair, with which
  * flushing begins. When either is due the other files decide.
  */
+#include <errno.h>
+
 #include "rcd_qp_priv.h"
 
 static const uint8_t wc_opcodes[RCD_WR_OPCODE_COUNT] = {
@@ -98,12 +100,27 @@ rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status)
 		return;
 	}
 	/* Spec: IBTA 10.3.1 unreliable services go on receiving after an error of the send queue */
-	if (hot->type == RCD_QP_RC) {
+	if (rcd_qp_is_reliable(qp)) {
 		rcd_qp_error(qp, 0);
 	} else {
 		rcd_qp_set_state(hot, RCD_QP_SQE);
 		rcd_qp_flush_begin(qp);
 	}
+}
+
+/* From the queue that the message is for. */
+static int
+qp_complete_fetch_xrc(struct rcd_qp *qp)
+{
+	struct rcd_srq *srq = rcd_xrc_find(qp->init.xrc, qp->srqn);
+
+	if (srq == NULL)
+		return -EAGAIN;
+	/* Its slots have no more, and what lies behind them is others'. */
+	qp->recv.sge_max =
+		srq->max_sge < qp->init.max_recv_sge ? srq->max_sge : qp->init.max_recv_sge;
+	qp->srq_serial = srq->serial;
+	return rcd_srq_fetch(srq, &qp->recv);
 }
 
 int
@@ -115,6 +132,8 @@ rcd_qp_need_recv(struct rcd_qp *qp)
 		return 0;
 	if (qp->init.srq != NULL) {
 		err = rcd_srq_fetch(qp->init.srq, &qp->recv);
+	} else if (qp->init.xrc != NULL) {
+		err = qp_complete_fetch_xrc(qp);
 	} else {
 		err = qp->hot.ops->fetch_recv(qp->hot.arg, qp->rq_next, &qp->recv);
 		if (err == 0)
@@ -127,6 +146,8 @@ rcd_qp_need_recv(struct rcd_qp *qp)
 void
 rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe)
 {
+	const struct rcd_srq *srq;
+
 	cqe->wr_id = qp->recv.wr_id;
 	cqe->recv = true;
 	cqe->qpn = qp->init.qpn;
@@ -137,7 +158,13 @@ rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe)
 	qp->recv_valid = false;
 	if (cqe->status == RCD_WC_SUCCESS)
 		rcd_qp_count(qp, RCD_COUNTER_RDMA_RECVS, 1);
-	qp->hot.ops->complete(qp->hot.arg, cqe);
+	if (qp->init.xrc == NULL) {
+		qp->hot.ops->complete(qp->hot.arg, cqe);
+		return;
+	}
+	srq = rcd_xrc_find(qp->init.xrc, qp->srqn);
+	if (srq != NULL && srq->serial == qp->srq_serial)
+		srq->ops->complete(srq->arg, cqe);
 }
 
 void

@@ -20,7 +20,7 @@ qp_copy_refuse_request(struct rcd_qp *qp, const struct rcd_qp_copy *late)
 {
 	struct rcd_cqe cqe = { .status = RCD_WC_LOC_PROT_ERR };
 
-	if (qp->hot.type == RCD_QP_RC) {
+	if (rcd_qp_is_reliable(qp)) {
 		rcd_reply_refuse(qp, late->psn,
 			late->send ? RCD_NAK_REMOTE_OPERATION : RCD_NAK_REMOTE_ACCESS);
 		rcd_qp_count(qp, RCD_COUNTER_SEND_ERR, 1);
@@ -64,7 +64,8 @@ rcd_qp_atomic_done(struct rcd_qp *qp, struct rcd_psn psn, uint64_t original)
 	for (uint32_t i = 0; i < qp->init.max_rd_atomic; i++) {
 		struct rcd_resp_resource *resource = &qp->resources[i];
 
-		if (resource->opcode != 0 && resource->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST &&
+		if (resource->opcode != 0 &&
+			rcd_opcode_info(resource->opcode)->op != RCD_OP_RDMA_READ &&
 			rcd_psn_eq(rcd_psn(resource->psn), psn))
 			resource->original = original;
 	}

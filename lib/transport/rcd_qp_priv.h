@@ -14,6 +14,7 @@
  *   rcd_resp.c         responder of RC: checks and execution of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
  *   rcd_unrel.c        receivers of UC and UD
+ *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
  *   rcd_qp_copy.c      what comes later than its packet: copies into foreign memory
  *   rcd_sg.c           scatter and gather
  */
@@ -27,6 +28,7 @@
 #include "rcd_reorder.h"
 #include "rcd_srq.h"
 #include "rcd_timer.h"
+#include "rcd_xrc.h"
 
 /**
  * Most request packets in flight: 100 Gb/s over 20 us with 1 KiB packets are 244. It counts from
@@ -103,8 +105,9 @@ struct rcd_sq_rec {
  * duplicate.
  */
 struct rcd_resp_resource {
-	uint32_t psn;
-	uint32_t count; /**< PSNs that it takes */
+	uint32_t psn : 24;
+	uint32_t opcode : 8; /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
+	uint32_t count;      /**< PSNs that it takes */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t len; /**< bytes of a READ or FLUSH */
@@ -115,11 +118,11 @@ struct rcd_resp_resource {
 			uint32_t end;  /**< one past the last to send */
 		};
 	};
-	uint32_t stop;  /**< bytes of the READ at which this answer to it ends */
-	uint8_t opcode; /**< of the request; 0 (RC_SEND_FIRST) marks an unused one */
-	bool pending;   /**< in the queue of replies */
-	bool first;     /**< the next packet begins a run of responses */
-	bool repeated;  /**< what is pending answers a duplicate */
+	uint32_t stop;         /**< bytes of the READ at which this answer to it ends */
+	uint32_t srqn : 24;    /**< of XRC: the queue whose memory it is of */
+	uint32_t pending : 1;  /**< in the queue of replies */
+	uint32_t first : 1;    /**< the next packet begins a run of responses */
+	uint32_t repeated : 1; /**< what is pending answers a duplicate */
 };
 
 /** A send work request in private memory. */
@@ -234,6 +237,8 @@ struct rcd_qp {
 	bool skip_message;       /**< UC: drop to the next message */
 	struct rcd_recv_wr recv; /**< receive work request in use, when recv_valid */
 	uint32_t rq_next;
+	uint32_t srqn;       /**< XRC target: queue that the message in progress is for */
+	uint64_t srq_serial; /**< of that which `recv` is from */
 	struct rcd_key write_key;
 	uint64_t write_va;
 	struct rcd_psn nak_high;   /**< last PSN that came out of order */
@@ -271,6 +276,29 @@ static inline void
 rcd_qp_note_message(struct rcd_qp_hot *hot)
 {
 	__atomic_store_n(&hot->messages, hot->messages + 1, __ATOMIC_RELAXED);
+}
+
+/** Whether requests are acknowledged: RC, and both ends of XRC. */
+static inline bool
+rcd_qp_is_reliable(const struct rcd_qp *qp)
+{
+	return qp->hot.type == RCD_QP_RC || qp->hot.type >= RCD_QP_XRC_SEND;
+}
+
+/** Whether it sends datagrams. */
+static inline bool
+rcd_qp_is_datagram(const struct rcd_qp *qp)
+{
+	return qp->hot.type == RCD_QP_UD || qp->hot.type == RCD_QP_GSI;
+}
+
+/** An opcode of RC as the queue pair's connected service has it. */
+static inline uint8_t
+rcd_qp_opcode(const struct rcd_qp *qp, uint8_t rc)
+{
+	if (qp->hot.type == RCD_QP_RC)
+		return rc;
+	return rc | (qp->hot.type == RCD_QP_UC ? 0x20 : 0xa0);
 }
 
 /** Record of a work request that has begun. */
@@ -389,7 +417,10 @@ rcd_qp_complete_send(
 void
 rcd_qp_complete_head(struct rcd_qp *qp, enum rcd_wc_status status);
 
-/** Hand over a receive completion and forget the receive work request. */
+/**
+ * Hand over a receive completion and forget the receive work request. Of XRC it goes to the shared
+ * queue that it is from, and nowhere if that is no more.
+ */
 void
 rcd_qp_complete_recv(struct rcd_qp *qp, struct rcd_cqe *cqe);
 
@@ -519,6 +550,21 @@ rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
 /** Likewise for UD, QP1 included. */
 enum rcd_rx_verdict
 rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+
+/* rcd_xrc.c */
+
+/**
+ * Whose memory the packet at hand is for: the keys that are looked at from now on are those of the
+ * queue with this number.
+ *
+ * @return the queue; NULL: the domain has none, and no key is valid
+ */
+struct rcd_srq *
+rcd_xrc_enter(struct rcd_qp *qp, uint32_t srqn);
+
+/** The same for a request, if that may be for the queue that it names. @return whether it may */
+bool
+rcd_xrc_check(struct rcd_qp *qp, const struct rcd_roce *roce);
 
 /* rcd_sg.c */
 

@@ -11,10 +11,11 @@
  */
 #include "rcd_qp_priv.h"
 
+/* @param opcode  as RC has it */
 static void
 reply_start(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, struct rcd_psn psn)
 {
-	rcd_qp_start_pkt(qp, pkt, opcode, psn);
+	rcd_qp_start_pkt(qp, pkt, rcd_qp_opcode(qp, opcode), psn);
 	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
 	pkt->roce.aeth.msn = rcd_psn(qp->hot.messages);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
@@ -86,9 +87,15 @@ reply_build_read_response(
 	uint32_t len = rest > qp->hot.mtu ? qp->hot.mtu : rest;
 	bool last = resource->next + 1 == resource->end;
 	struct rcd_key rkey = { resource->rkey };
-	uint8_t *base = rcd_mr_translate(qp->hot.mrs, rkey, resource->va + offset, len, &use);
+	uint8_t *base;
 	uint8_t opcode;
 
+	if (qp->init.xrc != NULL) {
+		if (rcd_xrc_enter(qp, resource->srqn) == NULL)
+			return false;
+		use.pd = qp->init.pd;
+	}
+	base = rcd_mr_translate(qp->hot.mrs, rkey, resource->va + offset, len, &use);
 	if (base == NULL)
 		return false;
 	if (resource->first)
@@ -114,7 +121,7 @@ reply_build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_resp_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
-	if (resource->opcode == RCD_OPCODE_RC_RDMA_READ_REQUEST)
+	if (rcd_opcode_info(resource->opcode)->op == RCD_OP_RDMA_READ)
 		return reply_build_read_response(qp, resource, pkt);
 	if (resource->opcode == RCD_OPCODE_RC_FLUSH ||
 		resource->opcode == RCD_OPCODE_RC_ATOMIC_WRITE) {
@@ -216,7 +223,7 @@ reply_repeat_read(
 	uint32_t len = roce->reth.dma_len;
 	uint32_t end, stop;
 
-	if (resource->opcode != RCD_OPCODE_RC_RDMA_READ_REQUEST ||
+	if (rcd_opcode_info(resource->opcode)->op != RCD_OP_RDMA_READ ||
 		roce->reth.va != resource->va + offset || roce->reth.rkey.val != resource->rkey ||
 		len > resource->len - offset)
 		return RCD_RX_STALE;

@@ -12,16 +12,17 @@
 /* PSNs outstanding at most: with 2^23 an old packet could pass for a new one (IBTA 9.7.1). */
 #define PSN_SPAN_MAX ((UINT32_C(1) << (RCD_PSN_BITS - 1)) - 1)
 
-/* What each work request is on the wire: opcodes of RC; UC's are 0x20 above, UD has one. */
+/* What each work request is on the wire: opcodes of RC (rcd_qp_opcode()); UD has one. */
 struct wire_form {
 	uint8_t first, middle, last, only;
 	bool remote;   /**< has a RETH in its first packet */
 	uint8_t types; /**< services that offer it, as 1 << enum rcd_qp_type */
 };
 
-#define ALL_TYPES ((1 << RCD_QP_RC) | (1 << RCD_QP_UC) | (1 << RCD_QP_UD) | (1 << RCD_QP_GSI))
-#define CONNECTED ((1 << RCD_QP_RC) | (1 << RCD_QP_UC))
 #define RC_ONLY   (1 << RCD_QP_RC)
+#define RELIABLE  (RC_ONLY | (1 << RCD_QP_XRC_SEND))
+#define CONNECTED (RELIABLE | (1 << RCD_QP_UC))
+#define ALL_TYPES (CONNECTED | (1 << RCD_QP_UD) | (1 << RCD_QP_GSI))
 
 /* Which operations each service offers, and how they look on the wire. */
 static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
@@ -35,14 +36,14 @@ static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 	[RCD_WR_SEND_WITH_IMM] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
 		RCD_OPCODE_RC_SEND_LAST_WITH_IMMEDIATE, RCD_OPCODE_RC_SEND_ONLY_WITH_IMMEDIATE,
 		false, ALL_TYPES },
-	[RCD_WR_RDMA_READ] = { .only = RCD_OPCODE_RC_RDMA_READ_REQUEST, .types = RC_ONLY },
-	[RCD_WR_COMPARE_SWAP] = { .only = RCD_OPCODE_RC_COMPARE_SWAP, .types = RC_ONLY },
-	[RCD_WR_FETCH_ADD] = { .only = RCD_OPCODE_RC_FETCH_ADD, .types = RC_ONLY },
+	[RCD_WR_RDMA_READ] = { .only = RCD_OPCODE_RC_RDMA_READ_REQUEST, .types = RELIABLE },
+	[RCD_WR_COMPARE_SWAP] = { .only = RCD_OPCODE_RC_COMPARE_SWAP, .types = RELIABLE },
+	[RCD_WR_FETCH_ADD] = { .only = RCD_OPCODE_RC_FETCH_ADD, .types = RELIABLE },
 	[RCD_WR_LOCAL_INV] = { .types = CONNECTED },
 	[RCD_WR_BIND_MW] = { .types = CONNECTED },
 	[RCD_WR_SEND_WITH_INV] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
 		RCD_OPCODE_RC_SEND_LAST_WITH_INVALIDATE, RCD_OPCODE_RC_SEND_ONLY_WITH_INVALIDATE,
-		false, RC_ONLY },
+		false, RELIABLE },
 	[RCD_WR_FLUSH] = { .only = RCD_OPCODE_RC_FLUSH, .types = RC_ONLY },
 	[RCD_WR_ATOMIC_WRITE] = { .only = RCD_OPCODE_RC_ATOMIC_WRITE, .types = RC_ONLY },
 };
@@ -122,7 +123,7 @@ req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	}
 	if (slot->len > RCD_MSG_MAX_BYTES)
 		return RCD_WC_LOC_LEN_ERR;
-	if (qp->hot.type >= RCD_QP_UD) {
+	if (rcd_qp_is_datagram(qp)) {
 		if (slot->len > qp->init.port_mtu_bytes)
 			return RCD_WC_LOC_LEN_ERR;
 		if (rcd_ah_get(qp->init.ahs, qp->init.pd, wr->ud.ah) == NULL)
@@ -163,7 +164,7 @@ req_do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
 static void
 req_ask_again(struct rcd_qp *qp, struct rcd_psn end)
 {
-	if (qp->hot.type == RCD_QP_RC && qp->hot.since_ack_req > 0 &&
+	if (rcd_qp_is_reliable(qp) && qp->hot.since_ack_req > 0 &&
 		rcd_psn_before(qp->hot.psn_una, end))
 		rcd_req_go_back(qp, rcd_psn_sub(end, 1));
 }
@@ -190,7 +191,7 @@ req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	uint32_t packets = rcd_packets(qp, slot->len);
 	uint32_t counted = packets < RCD_READ_WINDOW_PKTS / 2 ? packets : RCD_READ_WINDOW_PKTS / 2;
 
-	if (hot->type != RCD_QP_RC)
+	if (!rcd_qp_is_reliable(qp))
 		return false;
 	if ((slot->wr.flags & RCD_SEND_FENCE) && hot->reads_out > 0)
 		return true;
@@ -271,7 +272,7 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	if (hot->type != RCD_QP_RC)
+	if (!rcd_qp_is_reliable(qp))
 		return true;
 	if (rcd_psn_before(from, hot->psn_read) && !rcd_psn_before(hot->psn_tx, hot->psn_read))
 		from = hot->psn_read;
@@ -312,8 +313,8 @@ req_build_data(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *p
 	uint8_t opcode =
 		first ? (last ? form->only : form->first) : (last ? form->last : form->middle);
 
-	rcd_qp_start_pkt(
-		qp, pkt, qp->hot.type == RCD_QP_UC ? opcode | 0x20 : opcode, qp->hot.psn_tx);
+	rcd_qp_start_pkt(qp, pkt, rcd_qp_opcode(qp, opcode), qp->hot.psn_tx);
+	pkt->roce.xrceth.srqn = slot->wr.remote.srqn;
 	if (last)
 		pkt->roce.bth.solicited = slot->wr.flags & RCD_SEND_SOLICITED;
 	pkt->roce.reth = (struct rcd_reth){
@@ -413,7 +414,8 @@ static bool
 req_build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
 {
 	if (read) {
-		rcd_req_build_read(qp, slot, wire_forms[slot->wr.opcode].only, pkt);
+		rcd_req_build_read(
+			qp, slot, rcd_qp_opcode(qp, wire_forms[slot->wr.opcode].only), pkt);
 	} else if (!req_build_data(qp, slot, pkt)) {
 		rcd_req_fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
 		return false;
@@ -520,7 +522,7 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	if (hot->wait_until > now_ns)
 		return false;
 	hot->wait_until = 0;
-	return hot->type == RCD_QP_RC ? req_next_reliable(qp, slot, now_ns, pkt)
+	return rcd_qp_is_reliable(qp) ? req_next_reliable(qp, slot, now_ns, pkt)
 				      : req_next_unreliable(qp, slot, pkt);
 }
 

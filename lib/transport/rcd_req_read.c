@@ -94,6 +94,7 @@ rcd_req_build_read(
 {
 	rcd_qp_start_pkt(qp, pkt, opcode, qp->hot.psn_tx);
 	pkt->roce.bth.ack_req = true;
+	pkt->roce.xrceth.srqn = slot->wr.remote.srqn;
 	if (slot->wr.opcode == RCD_WR_FLUSH)
 		req_read_fill_flush(&slot->wr, &pkt->roce);
 	else if (slot->wr.opcode == RCD_WR_ATOMIC_WRITE)

@@ -8,8 +8,6 @@
  * ahead of the expected PSN are kept, if there is a pool, and go through the same checks when
  * their turn comes.
  */
-#include <errno.h>
-
 #include "rcd_qp_priv.h"
 
 /* What a check says. */
@@ -230,7 +228,7 @@ resp_check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t le
 		return CHECK_OK;
 	if (rcd_qp_need_recv(qp) != 0)
 		return CHECK_RNR;
-	if (qp->recv.sge_count > qp->init.max_recv_sge)
+	if (qp->recv.sge_count > qp->recv.sge_max)
 		return CHECK_LOCAL;
 	if (send) {
 		uint32_t before = rcd_opcode_begins(roce->bth.opcode) ? 0 : qp->hot.in_len;
@@ -394,6 +392,7 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 		.va = reth ? roce->reth.va : roce->atomiceth.va,
 		.rkey = reth ? roce->reth.rkey.val : roce->atomiceth.rkey.val,
 		.len = reth ? roce->reth.dma_len : RCD_ATOMIC_LEN,
+		.srqn = qp->srqn,
 		.opcode = roce->bth.opcode,
 		.first = true,
 	};
@@ -481,6 +480,8 @@ resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 	uint8_t *at = NULL;
 	enum check check = resp_check_sequence(qp, roce);
 
+	if (qp->init.xrc != NULL && !rcd_xrc_check(qp, roce))
+		check = CHECK_INVALID_REQUEST;
 	if (check == CHECK_OK)
 		check = resp_check_offered(qp, roce);
 	if (check == CHECK_OK)

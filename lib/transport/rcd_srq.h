@@ -9,6 +9,8 @@
 
 #include "rcd_wr.h"
 
+struct rcd_mr_table;
+
 /** What the host does for a shared receive queue. */
 struct rcd_srq_ops {
 	/** Fetch the request with this free-running number. @return 0, or -EAGAIN if not posted */
@@ -19,6 +21,9 @@ struct rcd_srq_ops {
 
 	/** Take an event: limit reached, or error. */
 	void (*event)(void *arg, enum rcd_event event);
+
+	/** Take a receive completion. Of XRC alone: others go to the queue pair's host. */
+	void (*complete)(void *arg, const struct rcd_cqe *cqe);
 };
 
 /** A shared receive queue. Initialise with rcd_srq_init(); members are private. */
@@ -30,6 +35,12 @@ struct rcd_srq {
 	uint32_t limit; /**< 0: not armed */
 	uint8_t max_sge;
 	bool failed; /**< nothing is fetched any more */
+
+	/* Of XRC (rcd_xrc.h): whose memory messages to it are for, and its place in its domain. */
+	struct rcd_mr_table *mrs;
+	uint32_t pd;
+	uint32_t number;
+	uint64_t serial; /**< differs from that of all that were in the domain before */
 };
 
 /** Begin an empty queue. @param depth requests that the host's queue holds */

@@ -84,6 +84,12 @@ struct rcd_vb_ah {
 	struct ibv_ah ah;
 };
 
+/** An XRC domain. */
+struct rcd_vb_xrcd {
+	struct ibv_xrcd xrcd;
+	uint32_t handle;
+};
+
 /** A channel of completion events. */
 struct rcd_vb_channel {
 	struct ibv_comp_channel channel;
@@ -110,6 +116,7 @@ struct rcd_vb_srq {
 	uint32_t delivered;
 	uint32_t depth;
 	uint32_t max_sge;
+	uint32_t number; /**< of XRC; 0: it is none */
 };
 
 /** A queue pair. */
@@ -225,6 +232,18 @@ rcd_vb_free(struct ibv_context *context, void *object);
 void
 rcd_vb_leave(struct rcd_vb_context *context);
 
+/** Whether what is made of it is used by one thread at a time, as its owner says. */
+bool
+rcd_vb_single_threaded(const struct ibv_pd *pd);
+
+/** Applications have the shared receive queue from now on. */
+void
+rcd_vb_srq_enter(struct rcd_vb_srq *srq, struct ibv_pd *pd, void *srq_context);
+
+/** Likewise a queue pair, of which all is filled in but its lock. */
+void
+rcd_vb_qp_enter(struct rcd_vb_qp *qp);
+
 /* rcd_vb_device.c */
 
 /** Say something on stderr, when ROCADE_DEBUG is set. */
@@ -276,6 +295,25 @@ struct ibv_qp *
 rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_srq *
 rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+
+/* rcd_vb_xrc.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
+
+struct ibv_xrcd *
+rcd_vb_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int
+rcd_vb_close_xrcd(struct ibv_xrcd *xrcd);
+int
+rcd_vb_get_srq_num(struct ibv_srq *srq, uint32_t *number);
+struct ibv_qp *
+rcd_vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+
+/** ibv_create_srq_ex() of type XRC. */
+struct ibv_srq *
+rcd_vb_create_xrc_srq(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+
+/** ibv_create_qp_ex() of a target. */
+struct ibv_qp *
+rcd_vb_create_target(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
 /* rcd_vb_wr.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 

@@ -157,7 +157,7 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_N_NOTIFY_CQ |
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-		IBV_DEVICE_MEM_MGT_EXTENSIONS;
+		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC;
 	attr->max_sge = attr->max_sge_rd = (int)rep->max_sge;
 	attr->max_cq = (int)rep->max_cq;
 	attr->max_cqe = (int)rep->max_cqe;
@@ -342,6 +342,10 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->alloc_parent_domain = rcd_vb_alloc_parent_domain;
 	base->modify_cq = rcd_vb_modify_cq;
 	base->alloc_null_mr = rcd_vb_alloc_null_mr;
+	base->open_xrcd = rcd_vb_open_xrcd;
+	base->close_xrcd = rcd_vb_close_xrcd;
+	base->get_srq_num = rcd_vb_get_srq_num;
+	base->open_qp = rcd_vb_open_qp;
 	base->context.abi_compat = (void *)UINTPTR_MAX;
 }
 

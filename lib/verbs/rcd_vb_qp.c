@@ -8,25 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool
-vb_qp_single_threaded(const struct ibv_pd *pd)
-{
-	return ((const struct rcd_vb_pd *)(const void *)pd)->td != NULL ||
-		rcd_vb_context(pd->context)->single;
-}
-
 static struct rcd_vb_qp *
 vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
 	struct rcd_vb_qp *qp = rcd_vb_new(pd->context, sizeof(*qp));
-	struct rcd_ctrl_qp_req req = { .pd = pd->handle, .cookie = (uintptr_t)qp };
+	bool initiator = attr->qp_type == IBV_QPT_XRC_SEND;
+	struct rcd_ctrl_qp_req req = {
+		.pd = pd->handle, .type = RCD_QP_XRC_SEND, .cookie = (uintptr_t)qp
+	};
 	int err;
 
 	if (qp == NULL)
 		return NULL;
-	err = rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
-	if (err == 0 && (attr->send_cq == NULL || attr->recv_cq == NULL))
+	err = initiator ? 0 : rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
+	if (err == 0 &&
+		(attr->send_cq == NULL || (initiator ? attr->srq != NULL : attr->recv_cq == NULL)))
 		err = EINVAL;
 	if (err == 0 &&
 		(attr->cap.max_send_wr > vb->rep.max_qp_wr ||
@@ -37,10 +34,10 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		err = EINVAL;
 	if (err == 0) {
 		req.send_cq = attr->send_cq->handle;
-		req.recv_cq = attr->recv_cq->handle;
+		req.recv_cq = (initiator ? attr->send_cq : attr->recv_cq)->handle;
 		req.srq = attr->srq != NULL ? attr->srq->handle : RCD_CTRL_NO_HANDLE;
 		req.sq_depth = attr->cap.max_send_wr;
-		req.rq_depth = attr->cap.max_recv_wr;
+		req.rq_depth = initiator ? 0 : attr->cap.max_recv_wr;
 		req.max_send_sge = attr->cap.max_send_sge;
 		req.max_recv_sge = attr->cap.max_recv_sge;
 		req.max_inline = attr->cap.max_inline_data;
@@ -52,28 +49,24 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		errno = err;
 		return NULL;
 	}
-	qp->sq_lock.off = qp->rq_lock.off = vb_qp_single_threaded(pd);
+	qp->sq_lock.off = qp->rq_lock.off = rcd_vb_single_threaded(pd);
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->cap = (struct ibv_qp_cap){ .max_send_wr = qp->cl.sq.mask + 1,
 		.max_recv_wr = qp->cl.has_rq ? qp->cl.rq.mask + 1 : 0,
 		.max_send_sge = qp->cl.max_send_sge,
-		.max_recv_sge = attr->srq != NULL ? 0 : qp->cl.max_recv_sge,
+		.max_recv_sge = attr->srq != NULL || initiator ? 0 : qp->cl.max_recv_sge,
 		.max_inline_data = qp->cl.max_inline };
 	qp->qp.qp_base = (struct ibv_qp){ .context = pd->context,
 		.qp_context = attr->qp_context,
 		.pd = pd,
 		.send_cq = attr->send_cq,
-		.recv_cq = attr->recv_cq,
+		.recv_cq = initiator ? NULL : attr->recv_cq,
 		.srq = attr->srq,
 		.handle = qp->cl.handle,
 		.qp_num = qp->cl.qpn,
 		.state = IBV_QPS_RESET,
 		.qp_type = attr->qp_type };
-	pthread_mutex_init(&qp->qp.qp_base.mutex, NULL);
-	pthread_cond_init(&qp->qp.qp_base.cond, NULL);
-	pthread_mutex_lock(&vb->lock);
-	LIST_INSERT_HEAD(&vb->qps, qp, link);
-	pthread_mutex_unlock(&vb->lock);
+	rcd_vb_qp_enter(qp);
 	return qp;
 }
 
@@ -98,7 +91,7 @@ vb_qp_operations(enum ibv_qp_type type)
 		return ops;
 	ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 		IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
-	if (type == IBV_QPT_RC)
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
 		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
 			IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE;
@@ -118,7 +111,8 @@ rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *att
 	bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	struct rcd_vb_qp *qp;
 
-	(void)context;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return rcd_vb_create_target(context, attr);
 	if ((attr->comp_mask &
 		    ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 			    IBV_QP_INIT_ATTR_CREATE_FLAGS)) ||
@@ -156,13 +150,26 @@ vb_qp_clean(struct ibv_cq *ibv, uint32_t qpn)
 	rcd_vb_unlock(&cq->lock);
 }
 
+/* What programs set at both ends of XRC, and one does not have: the kernel looks over it too. */
+static int
+vb_qp_not_had(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	if (type == IBV_QPT_XRC_RECV)
+		return IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+	return 0;
+}
+
 int
 ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
 	struct rcd_ctrl_qp_attr to;
-	int err = rcd_ctrl_qp_attr_of_verbs(attr, (uint32_t)mask, &to);
+	int err;
 
+	mask &= ~vb_qp_not_had(ibv->qp_type);
+	err = rcd_ctrl_qp_attr_of_verbs(attr, (uint32_t)mask, &to);
 	if (err != 0)
 		return err;
 	/* Requests are being posted, or they are not: the indices begin anew with RESET. */
@@ -174,8 +181,9 @@ ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	rcd_vb_unlock(&qp->rq_lock);
 	rcd_vb_unlock(&qp->sq_lock);
 	if (err == 0 && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
-		vb_qp_clean(ibv->send_cq, ibv->qp_num);
-		if (ibv->recv_cq != ibv->send_cq)
+		if (ibv->send_cq != NULL)
+			vb_qp_clean(ibv->send_cq, ibv->qp_num);
+		if (ibv->recv_cq != NULL && ibv->recv_cq != ibv->send_cq)
 			vb_qp_clean(ibv->recv_cq, ibv->qp_num);
 	}
 	return rcd_vb_ret(err);
@@ -187,8 +195,8 @@ ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
 	struct rcd_ctrl_handle req = { .handle = qp->cl.handle };
 	struct rcd_ctrl_qp_attr from;
-	int err = rcd_client_call(
-		rcd_vb_client(ibv->context), RCD_CTRL_QP_QUERY, &req, &from, NULL, NULL);
+	int err = rcd_client_call(rcd_vb_client(ibv->context),
+		qp->cl.target ? RCD_CTRL_XQP_QUERY : RCD_CTRL_QP_QUERY, &req, &from, NULL, NULL);
 
 	if (err != 0)
 		return -err;
@@ -223,7 +231,8 @@ ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
 	struct rcd_vb_context *vb = rcd_vb_context(ibv->context);
-	int err = rcd_cl_destroy(&vb->client, RCD_CTRL_QP_DESTROY, qp->cl.handle);
+	int err = rcd_cl_destroy(&vb->client,
+		qp->cl.target ? RCD_CTRL_XQP_CLOSE : RCD_CTRL_QP_DESTROY, qp->cl.handle);
 
 	if (err != 0 && err != -EIO)
 		return -err;
@@ -259,18 +268,9 @@ ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 		errno = -err;
 		return NULL;
 	}
-	srq->lock.off = vb_qp_single_threaded(pd);
-	srq->depth = attr->attr.max_wr = srq->cl.wq.mask + 1;
-	srq->max_sge = attr->attr.max_sge = srq->cl.max_sge;
-	srq->srq = (struct ibv_srq){ .context = pd->context,
-		.srq_context = attr->srq_context,
-		.pd = pd,
-		.handle = srq->cl.handle };
-	pthread_mutex_init(&srq->srq.mutex, NULL);
-	pthread_cond_init(&srq->srq.cond, NULL);
-	pthread_mutex_lock(&vb->lock);
-	LIST_INSERT_HEAD(&vb->srqs, srq, link);
-	pthread_mutex_unlock(&vb->lock);
+	rcd_vb_srq_enter(srq, pd, attr->srq_context);
+	attr->attr.max_wr = srq->depth;
+	attr->attr.max_sge = srq->max_sge;
 	return &srq->srq;
 }
 
@@ -280,7 +280,8 @@ rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *a
 	struct ibv_srq_init_attr plain = { .srq_context = attr->srq_context, .attr = attr->attr };
 	struct ibv_srq *srq;
 
-	(void)context;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC)
+		return rcd_vb_create_xrc_srq(context, attr);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) ||
 		((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC) ||
 		(attr->comp_mask & ~(uint32_t)(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE))) {

@@ -163,6 +163,12 @@ vb_qp_ex_wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, 
 }
 
 static void
+vb_qp_ex_wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t srqn)
+{
+	vb_qp_ex_of(ibv)->wr.remote.srqn = srqn;
+}
+
+static void
 vb_qp_ex_wr_set_inline_data_list(
 	struct ibv_qp_ex *ibv, size_t count, const struct ibv_data_buf *bufs)
 {
@@ -265,6 +271,7 @@ rcd_vb_wr_functions(struct rcd_vb_qp *qp)
 	ex->wr_send_imm = vb_qp_ex_wr_send_imm;
 	ex->wr_send_inv = vb_qp_ex_wr_send_inv;
 	ex->wr_set_ud_addr = vb_qp_ex_wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = vb_qp_ex_wr_set_xrc_srqn;
 	ex->wr_set_inline_data = vb_qp_ex_wr_set_inline_data;
 	ex->wr_set_inline_data_list = vb_qp_ex_wr_set_inline_data_list;
 	ex->wr_set_sge = vb_qp_ex_wr_set_sge;

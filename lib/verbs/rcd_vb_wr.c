@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const bool allowed[][3] = {
-	/* RC, UC, UD */
+	/* RC and XRC, UC, UD */
 	[IBV_WR_RDMA_WRITE] = { true, true, false },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { true, true, false },
 	[IBV_WR_SEND] = { true, true, true },
@@ -26,7 +26,7 @@ static const bool allowed[][3] = {
 static int
 vb_wr_type_index(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_RC ? 0 : type == IBV_QPT_UC ? 1 : 2;
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND ? 0 : type == IBV_QPT_UC ? 1 : 2;
 }
 
 /* What the request says of the remote side. */
@@ -37,7 +37,9 @@ vb_wr_take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct 
 		wr->ud.ah = from->wr.ud.ah != NULL ? from->wr.ud.ah->handle : UINT32_MAX;
 		wr->ud.qpn.val = from->wr.ud.remote_qpn;
 		wr->ud.qkey.val = from->wr.ud.remote_qkey;
-	} else if (from->opcode == IBV_WR_BIND_MW) {
+		return;
+	}
+	if (from->opcode == IBV_WR_BIND_MW) {
 		wr->bind.mw.val = from->bind_mw.mw->rkey;
 		wr->bind.new_rkey.val = from->bind_mw.rkey;
 		wr->bind.mr.val =
@@ -45,7 +47,10 @@ vb_wr_take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct 
 		wr->bind.addr = from->bind_mw.bind_info.addr;
 		wr->bind.len = from->bind_mw.bind_info.length;
 		wr->bind.access = from->bind_mw.bind_info.mw_access_flags & RCD_VB_MW_ACCESS;
-	} else if (from->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		return;
+	}
+	wr->remote.srqn = type == IBV_QPT_XRC_SEND ? from->qp_type.xrc.remote_srqn : 0;
+	if (from->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 		from->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr->remote.va = from->wr.atomic.remote_addr;
 		wr->remote.rkey.val = from->wr.atomic.rkey;
@@ -126,7 +131,7 @@ rcd_vb_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 	int err = 0;
 	bool any = false;
 
-	if (ibv->state < IBV_QPS_RTS) {
+	if (ibv->state < IBV_QPS_RTS || qp->cl.target) {
 		*bad = wr;
 		return EINVAL;
 	}

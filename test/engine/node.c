@@ -58,7 +58,7 @@ node_qp(struct node *node, uint32_t type, struct rcd_cl_qp *qp)
 		.recv_cq = node->cq.handle,
 		.srq = RCD_CTRL_NO_HANDLE,
 		.sq_depth = NODE_DEPTH,
-		.rq_depth = NODE_DEPTH,
+		.rq_depth = type != RCD_QP_XRC_SEND ? NODE_DEPTH : 0,
 		.max_send_sge = 1,
 		.max_recv_sge = 1,
 		.max_inline = 64,
@@ -168,7 +168,8 @@ int
 node_connect(struct rcd_cl_qp *qp, uint32_t type, struct rcd_ctrl_qp_attr attr)
 {
 	bool ud = type == RCD_QP_UD;
-	bool rc = type == RCD_QP_RC;
+	bool requester = type == RCD_QP_RC || type == RCD_QP_XRC_SEND;
+	bool responder = type == RCD_QP_RC || type == RCD_QP_XRC_RECV;
 	uint32_t init = RCD_QP_ATTR_STATE | RCD_QP_ATTR_PKEY_INDEX | RCD_QP_ATTR_PORT |
 		(ud ? RCD_QP_ATTR_QKEY : RCD_QP_ATTR_ACCESS);
 	uint32_t rtr = RCD_QP_ATTR_STATE;
@@ -178,11 +179,12 @@ node_connect(struct rcd_cl_qp *qp, uint32_t type, struct rcd_ctrl_qp_attr attr)
 	if (!ud)
 		rtr |= RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
 			RCD_QP_ATTR_RQ_PSN;
-	if (rc) {
+	if (requester || responder)
+		rts |= RCD_QP_ATTR_TIMEOUT;
+	if (responder)
 		rtr |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
-		rts |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
-			RCD_QP_ATTR_MAX_RD_ATOMIC;
-	}
+	if (requester)
+		rts |= RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC;
 	attr.state = RCD_QP_INIT;
 	err = rcd_cl_qp_modify(qp, &attr, init);
 	attr.state = RCD_QP_RTR;

@@ -7,6 +7,8 @@
  */
 #include "fuzz_rig.h"
 
+#define FIRST_XRC 0xf8 /* of the input's first byte */
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -105,6 +107,9 @@ feed_packet(struct rig *rig, struct rig_input *in)
 		pkt.roce.feth.placement = (uint8_t)(rig_take(in, 1) & 0xf);
 		pkt.roce.feth.selectivity = (uint8_t)(rig_take(in, 1) & 3);
 	}
+	/* One that is there, or may be, or not. */
+	if (rig->xrc != NULL)
+		pkt.roce.xrceth.srqn = RCD_XRC_SRQS + rig_take(in, 1) % (RIG_XSRQS + 1);
 	/* As the parser would have it. */
 	switch ((enum rcd_payload)rcd_opcode_info(pkt.roce.bth.opcode)->payload) {
 	case RCD_PAYLOAD_NONE:
@@ -124,11 +129,15 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum rcd_qp_type types[] = { RCD_QP_RC, RCD_QP_RC, RCD_QP_UC, RCD_QP_UD };
+	static const enum rcd_qp_type xrc[] = { RCD_QP_XRC_SEND, RCD_QP_XRC_RECV };
 	static _Alignas(64) uint8_t mem[RIG_QP_BYTES];
 	struct rig_input in = { data, size };
 	struct rig rig = { .sends = 0 };
 
-	rig_init(&rig, types[rig_take(&in, 1) % 4], &ops, mem);
+	uint32_t type = rig_take(&in, 1);
+
+	/* The last numbers, so that older inputs stay what they are. */
+	rig_init(&rig, type < FIRST_XRC ? types[type % 4] : xrc[type % 2], &ops, mem);
 	while (in.len > 0) {
 		switch (rig_take(&in, 1) % 8) {
 		case 0:
@@ -147,6 +156,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 3:
 			rig.now_ns += rig_take(&in, 3);
 			rcd_qp_expire(rig.qp, rig.now_ns);
+			break;
+		case 4:
+			if (rig.xrc != NULL)
+				rig_turn_xsrq(&rig, rig_take(&in, 1) % RIG_XSRQS);
+			else
+				feed_packet(&rig, &in);
 			break;
 		default:
 			feed_packet(&rig, &in);
@@ -167,7 +182,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	rcd_qp_fail(rig.qp);
 	rig_flush(&rig);
-	RCD_CHECK(rig.send_cqes == rig.sends && rig.recv_cqes == rig.recvs);
+	/* A target has no requests of its own, and what it has not taken of others' stays. */
+	if (rig.xrc == NULL)
+		RCD_CHECK(rig.send_cqes == rig.sends && rig.recv_cqes == rig.recvs);
+	else
+		RCD_CHECK(rig.recv_cqes <= rig.fetched);
 	rig_fini(&rig);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "rcd_check.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
+#include "rcd_xrc.h"
 
 enum {
 	RIG_MEMORY = 4096,
@@ -22,6 +23,7 @@ enum {
 	RIG_SGES = 4,
 	RIG_INLINE = 32,
 	RIG_DEPTH = 8,
+	RIG_XSRQS = 3,
 };
 
 /** Input, read front to back; zeros when it is used up. */
@@ -50,7 +52,10 @@ struct rig {
 	uint8_t *memory;
 	struct rcd_key key;
 	uint32_t ah;
-	uint32_t sends, recvs; /**< posted */
+	struct rcd_xrc_domain *xrc;     /**< of a target of XRC; NULL otherwise */
+	struct rcd_srq srqs[RIG_XSRQS]; /**< in it; the last one has no keys */
+	uint32_t sends, recvs;          /**< posted */
+	uint32_t fetched;               /**< of the latter, by shared queues */
 	uint32_t send_cqes, recv_cqes;
 	uint64_t now_ns;
 };
@@ -81,6 +86,52 @@ rig_complete(void *arg, const struct rcd_cqe *cqe)
 	RCD_CHECK(rig->recv_cqes <= rig->recvs && rig->send_cqes <= rig->sends);
 }
 
+static int
+rig_srq_fetch(void *arg, uint32_t number, struct rcd_recv_wr *wr)
+{
+	struct rig *rig = arg;
+
+	(void)number;
+	if (rig->fetched == rig->recvs)
+		return -EAGAIN;
+	rig->fetched++;
+	wr->wr_id = number;
+	wr->sge_count = 1;
+	wr->sges[0] = (struct rcd_sge){ RIG_MEMORY - 1000, 1000, rig->key };
+	return 0;
+}
+
+static uint32_t
+rig_srq_available(void *arg, uint32_t number)
+{
+	const struct rig *rig = arg;
+
+	(void)number;
+	return rig->recvs - rig->fetched;
+}
+
+/** Add a shared receive queue to the domain, or remove the one that is there. */
+static inline void
+rig_turn_xsrq(struct rig *rig, uint32_t index)
+{
+	static const struct rcd_srq_ops ops = {
+		.fetch = rig_srq_fetch,
+		.available = rig_srq_available,
+		.event = rig_event,
+		.complete = rig_complete,
+	};
+	struct rcd_srq *srq = &rig->srqs[index];
+
+	if (rcd_xrc_find(rig->xrc, RCD_XRC_SRQS + index) == srq) {
+		rcd_xrc_remove(rig->xrc, srq);
+		memset(srq, 0xa5, sizeof(*srq));
+		return;
+	}
+	rcd_srq_init(srq, RIG_DEPTH, 1, &ops, rig);
+	rcd_xrc_add(rig->xrc, srq, RCD_XRC_SRQS + index, rig->mrs,
+		index + 1 < RIG_XSRQS ? RIG_PD : RIG_PD + 1);
+}
+
 static inline void
 rig_init(struct rig *rig, enum rcd_qp_type type, const struct rcd_qp_ops *ops, void *mem)
 {
@@ -98,6 +149,13 @@ rig_init(struct rig *rig, enum rcd_qp_type type, const struct rcd_qp_ops *ops, v
 	RCD_CHECK(rcd_ah_create(rig->ahs, RIG_PD, &av, &rig->ah) == 0);
 	rig->now_ns = 1;
 
+	if (type == RCD_QP_XRC_RECV) {
+		rig->xrc = calloc(1, sizeof(*rig->xrc));
+		RCD_CHECK(rig->xrc != NULL);
+		for (uint32_t i = 0; i < RIG_XSRQS; i++)
+			rig_turn_xsrq(rig, i);
+	}
+
 	struct rcd_qp_init init = { .type = type,
 		.qpn = { 17 },
 		.pd = RIG_PD,
@@ -107,6 +165,7 @@ rig_init(struct rig *rig, enum rcd_qp_type type, const struct rcd_qp_ops *ops, v
 		.max_inline = RIG_INLINE,
 		.max_rd_atomic = 2,
 		.port_mtu_bytes = 256,
+		.xrc = rig->xrc,
 		.mrs = rig->mrs,
 		.ahs = rig->ahs,
 		.reorder = rig->reorder,
@@ -137,6 +196,7 @@ rig_fini(struct rig *rig)
 	rcd_reorder_pool_destroy(rig->reorder);
 	rcd_ah_table_destroy(rig->ahs);
 	rcd_mr_table_destroy(rig->mrs);
+	free(rig->xrc);
 	free(rig->memory);
 }
 

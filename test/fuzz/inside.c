@@ -83,6 +83,7 @@ start(void)
 	conf.quota.cqs = 32;
 	conf.quota.mrs = 64;
 	conf.quota.srqs = 8;
+	conf.quota.xrcds = 4;
 	conf.quota.pds = 8;
 	conf.quota.ahs = 16;
 	/* Room for a queue of copies of about 4 MiB, and for all else. */

@@ -30,6 +30,13 @@ static const uint8_t maker[RCD_CTRL_OP_COUNT] = {
 	[RCD_CTRL_QP_MODIFY] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_QP_QUERY] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_QP_DESTROY] = RCD_CTRL_QP_CREATE,
+	[RCD_CTRL_XRCD_CLOSE] = RCD_CTRL_XRCD_CREATE,
+	[RCD_CTRL_XSRQ_CREATE] = RCD_CTRL_PD_CREATE,
+	[RCD_CTRL_XQP_CREATE] = RCD_CTRL_XRCD_CREATE,
+	[RCD_CTRL_XQP_OPEN] = RCD_CTRL_XRCD_CREATE,
+	[RCD_CTRL_XQP_MODIFY] = RCD_CTRL_XQP_CREATE,
+	[RCD_CTRL_XQP_QUERY] = RCD_CTRL_XQP_CREATE,
+	[RCD_CTRL_XQP_CLOSE] = RCD_CTRL_XQP_CREATE,
 	[RCD_CTRL_MCAST_ATTACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_MCAST_DETACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_CM_CHANNEL_DESTROY] = RCD_CTRL_CM_CHANNEL_CREATE,
@@ -283,6 +290,13 @@ fill_queue(const struct client *client, uint32_t op, uint32_t which, union rcd_c
 	case RCD_CTRL_QP_CREATE:
 		fill_qp(client, which, &body->qp_create_req);
 		break;
+	case RCD_CTRL_XSRQ_CREATE:
+		body->xsrq_create_req.srq.depth = 16;
+		body->xsrq_create_req.srq.max_sge = 1;
+		body->xsrq_create_req.xrcd = client_pick(client, RCD_CTRL_XRCD_CREATE, which);
+		body->xsrq_create_req.cq = client_pick(client, RCD_CTRL_CQ_CREATE, which >> 2);
+		break;
+	case RCD_CTRL_XQP_MODIFY:
 	case RCD_CTRL_QP_MODIFY:
 		fill_modify(client, which, &body->qp_modify_req);
 		break;

@@ -19,8 +19,9 @@ static inline void
 rcd_bring_up(
 	struct rcd_qp *qp, enum rcd_qp_type type, struct rcd_qp_attr attr, enum rcd_qp_state to)
 {
-	bool rc = type == RCD_QP_RC;
-	bool connected = rc || type == RCD_QP_UC;
+	bool requester = type == RCD_QP_RC || type == RCD_QP_XRC_SEND;
+	bool responder = type == RCD_QP_RC || type == RCD_QP_XRC_RECV;
+	bool connected = type != RCD_QP_UD && type != RCD_QP_GSI;
 	uint32_t init = RCD_QP_ATTR_PKEY_INDEX;
 	uint32_t rtr = 0;
 	uint32_t rts = RCD_QP_ATTR_SQ_PSN;
@@ -30,11 +31,12 @@ rcd_bring_up(
 	if (connected)
 		rtr = RCD_QP_ATTR_AV | RCD_QP_ATTR_PATH_MTU | RCD_QP_ATTR_DEST_QPN |
 			RCD_QP_ATTR_RQ_PSN;
-	if (rc) {
+	if (requester || responder)
+		rts |= RCD_QP_ATTR_TIMEOUT;
+	if (responder)
 		rtr |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
-		rts |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
-			RCD_QP_ATTR_MAX_RD_ATOMIC;
-	}
+	if (requester)
+		rts |= RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC;
 	attr.state = RCD_QP_INIT;
 	RCD_CHECK(rcd_qp_modify(qp, &attr, RCD_QP_ATTR_STATE | init) == 0);
 	attr.state = RCD_QP_RTR;

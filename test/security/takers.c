@@ -193,6 +193,14 @@ take_srq(struct taker *taker)
 }
 
 int
+take_xrcd(struct taker *taker)
+{
+	struct rcd_ctrl_handle rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_XRCD_CREATE, NULL, &rep, NULL, NULL);
+}
+
+int
 take_bytes(struct taker *taker)
 {
 	return take_srq_of(taker, 1u << 15);

@@ -70,6 +70,8 @@ take_slots(struct taker *taker);
 int
 take_srq(struct taker *taker);
 int
+take_xrcd(struct taker *taker);
+int
 take_bytes(struct taker *taker);
 int
 take_qp(struct taker *taker);

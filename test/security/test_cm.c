@@ -306,7 +306,7 @@ take_gsi_key(uint32_t arg)
 	return -err;
 }
 
-/* Covers: IBTA 10.2.5 rcd_hqp_modify() */
+/* Covers: IBTA 10.2.5 rcd_hqp_modify_it() */
 static void
 key_of_managers(void)
 {

@@ -33,7 +33,7 @@ static struct rig rig;
 /* Of each resource a session has less than a user, and two sessions have more. */
 static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]\n"
 			    "uid_descriptors = 34\ndescriptors = 20\n"
-			    "uid_mappings = 1000\nmappings = 600\n"
+			    "uid_mappings = 1000\nmappings = 600\nuid_xrcds = 20\nxrcds = 12\n"
 			    "uid_window_bytes = 5G\nwindow_bytes = 3G\n"
 			    "uid_shared_bytes = 2500M\nshared_bytes = 1G\n"
 			    "uid_queue_bytes = 24M\nqueue_bytes = 16M\n"
@@ -41,9 +41,8 @@ static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]
 			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
 			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
 			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n"
-			    "uid_cm_ports = 40\ncm_ports = 24\n"
-			    "uid_cm_connections = 18\ncm_connections = 12\n"
-			    "uid_groups = 50\ngroups = 32\n";
+			    "uid_cm_ports = 40\ncm_ports = 24\nuid_groups = 50\ngroups = 32\n"
+			    "uid_cm_connections = 18\ncm_connections = 12\n";
 
 static void
 start(const char *text)
@@ -67,6 +66,7 @@ static const struct exhaustion {
 	{ "cqs", take_cq, -ENOMEM, 1 },
 	{ "cq_slots", take_slots, -ENOMEM, 4096 },
 	{ "srqs", take_srq, -ENOMEM, 1 },
+	{ "xrcds", take_xrcd, -ENOMEM, 1 },
 	{ "mrs", take_null_mr, -ENOMEM, 1 },
 	{ "mrs", take_mw, -ENOMEM, 1 },
 	{ "pds", take_pd, -ENOMEM, 1 },

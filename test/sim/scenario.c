@@ -2,7 +2,8 @@
 /**
  * @file
  * Random scenarios: one to three pairs of queue pairs, random operations of random sizes from both
- * sides, receive requests that come late, links that lose, repeat, reorder, damage and delay.
+ * sides (of XRC from one, to either of two shared receive queues, each with keys of its own),
+ * receive requests that come late, links that lose, repeat, reorder, damage and delay.
  *
  * The model: every operation has memory of its own, so what both nodes' memory must hold in the
  * end is known when the operations are made up; receive buffers are filled in the model when
@@ -20,7 +21,7 @@
 enum {
 	MEMORY = 192 * 1024,
 	MESSAGES_MAX = 64,
-	PD = 7,
+	PD = 7, /**< and the one above, of the second XRC queue */
 	LIMIT_S = 200,
 };
 
@@ -33,6 +34,7 @@ struct message {
 	bool write;
 	bool inv;
 	bool solicited;
+	uint32_t xsrq; /**< of XRC: which of the receiver's queues */
 };
 
 /** What is known of one queue pair. */
@@ -57,7 +59,8 @@ struct scenario {
 	uint8_t *expect[2];
 	uint64_t used[2];     /**< memory given out */
 	uint64_t reserved[2]; /**< for receive buffers, which come last */
-	struct rcd_key lkey[2], rkey[2];
+	struct rcd_key lkey[2][SIM_XSRQS], rkey[2][SIM_XSRQS]; /**< of node and domain */
+	uint32_t srqn[2][SIM_XSRQS];                           /**< of XRC */
 	struct plan plans[2][SIM_QPS_MAX];
 	uint32_t pairs;
 	enum rcd_qp_type type;
@@ -72,6 +75,12 @@ struct scenario {
 		if ((s)->error[0] == '\0')                                                         \
 			snprintf((s)->error, sizeof((s)->error), __VA_ARGS__);                     \
 	} while (0)
+
+static bool
+is_xrc(const struct scenario *s)
+{
+	return s->type == RCD_QP_XRC_SEND;
+}
 
 /* Memory on a node; UINT64_MAX when it is used up. Objects don't touch. */
 static uint64_t
@@ -112,7 +121,7 @@ random_size(struct scenario *s, uint32_t most)
 
 /* Cuts a range into pieces that follow each other in memory. @return their number */
 static uint8_t
-random_sges(struct scenario *s, uint32_t node, uint64_t at, uint32_t len, struct rcd_sge *sges)
+random_sges(struct scenario *s, struct rcd_key key, uint64_t at, uint32_t len, struct rcd_sge *sges)
 {
 	uint8_t count = 0;
 
@@ -121,7 +130,7 @@ random_sges(struct scenario *s, uint32_t node, uint64_t at, uint32_t len, struct
 			? len
 			: sim_below(&s->rng, len + 1);
 
-		sges[count++] = (struct rcd_sge){ at, part, s->lkey[node] };
+		sges[count++] = (struct rcd_sge){ at, part, key };
 		at += part;
 		len -= part;
 	}
@@ -164,18 +173,48 @@ reserve_recv(struct scenario *s, uint32_t node)
 	return true;
 }
 
+/* Which of the peer's queues and domains an operation names. */
+static uint32_t
+random_xsrq(struct scenario *s)
+{
+	return is_xrc(s) ? sim_below(&s->rng, SIM_XSRQS) : 0;
+}
+
+/* A window of the receiver, bound before the run. */
+static struct rcd_key
+bound_window(struct scenario *s, uint32_t node, const struct sim_qp *qp, uint32_t xsrq)
+{
+	struct rcd_mr_table *mrs = s->sim.nodes[node].mrs;
+	struct rcd_key key, mw;
+
+	RCD_CHECK(rcd_mw_alloc(mrs, RCD_MR_WINDOW_2, PD + xsrq, &mw) == 0);
+
+	struct rcd_mw_bind bind = {
+		.pd = PD + xsrq,
+		.qpn = qp->init.qpn.val,
+		.mw = mw,
+		.mr = s->rkey[node][xsrq],
+		.len = 64,
+		.access = RCD_ACCESS_REMOTE_READ,
+	};
+
+	RCD_CHECK(rcd_mw_bind(mrs, &bind, &key) == 0);
+	return key;
+}
+
 /* SEND or WRITE, of any kind. @return false when memory is used up */
 static bool
 add_data(struct scenario *s, uint32_t node, struct plan *plan, struct plan *to, bool write)
 {
 	bool imm = s->lossy ? true : sim_chance(&s->rng, 0.3);
-	bool inv = !write && !imm && s->type == RCD_QP_RC && sim_chance(&s->rng, 0.15);
+	bool inv = !write && !imm && !s->lossy && sim_chance(&s->rng, 0.15);
 	bool inline_data = sim_chance(&s->rng, 0.2);
 	uint32_t most = write ? 12 * s->mtu : s->max_send;
 	uint32_t len = random_size(s, inline_data ? SIM_INLINE_MAX : most);
 	uint64_t from = take(s, node, len, 1);
 	uint64_t at = write ? take(s, 1 - node, len, 1) : 0;
 	uint32_t number = plan->send_room;
+	uint32_t xsrq = random_xsrq(s);
 	struct rcd_send_wr *wr;
 
 	if (from == UINT64_MAX || at == UINT64_MAX || to->message_count == MESSAGES_MAX)
@@ -196,26 +235,16 @@ add_data(struct scenario *s, uint32_t node, struct plan *plan, struct plan *to, 
 		wr->inline_len = (uint16_t)len;
 		memcpy(plan->qp->sq.inlines[number], s->sim.nodes[node].memory + from, len);
 	} else {
-		wr->sge_count = random_sges(s, node, from, len, plan->qp->sq.sges[number]);
+		wr->sge_count =
+			random_sges(s, s->lkey[node][0], from, len, plan->qp->sq.sges[number]);
 	}
-	if (inv) {
-		/* A window of the receiver, bound before the run. */
-		struct rcd_key key, mw;
-		struct rcd_mr_table *mrs = s->sim.nodes[1 - node].mrs;
-
-		RCD_CHECK(rcd_mw_alloc(mrs, RCD_MR_WINDOW_2, PD, &mw) == 0);
-		struct rcd_mw_bind bind = { .pd = PD,
-			.qpn = to->qp->init.qpn.val,
-			.mw = mw,
-			.mr = s->rkey[1 - node],
-			.len = 64,
-			.access = RCD_ACCESS_REMOTE_READ };
-		RCD_CHECK(rcd_mw_bind(mrs, &bind, &key) == 0);
-		wr->imm = key.val;
-	}
+	if (inv)
+		wr->imm = bound_window(s, 1 - node, to->qp, xsrq).val;
+	if (s->type != RCD_QP_UD)
+		wr->remote.srqn = s->srqn[1 - node][xsrq];
 	if (write) {
 		wr->remote.va = at;
-		wr->remote.rkey = s->rkey[1 - node];
+		wr->remote.rkey = s->rkey[1 - node][xsrq];
 		if (!s->lossy)
 			memcpy(s->expect[1 - node] + at, s->expect[node] + from, len);
 	} else if (s->type == RCD_QP_UD) {
@@ -232,6 +261,7 @@ add_data(struct scenario *s, uint32_t node, struct plan *plan, struct plan *to, 
 			.write = write,
 			.inv = inv,
 			.solicited = wr->flags & RCD_SEND_SOLICITED,
+			.xsrq = xsrq,
 		};
 	return true;
 }
@@ -243,14 +273,16 @@ add_read(struct scenario *s, uint32_t node, struct plan *plan)
 	uint64_t at = take(s, node, len, 1);
 	uint64_t from = take(s, 1 - node, len, 1);
 	uint32_t number = plan->send_room;
+	uint32_t xsrq = random_xsrq(s);
 	struct rcd_send_wr *wr;
 
 	if (at == UINT64_MAX || from == UINT64_MAX)
 		return false;
 	wr = new_wr(plan, RCD_WR_RDMA_READ, sim_chance(&s->rng, 0.7));
-	wr->sge_count = random_sges(s, node, at, len, plan->qp->sq.sges[number]);
+	wr->sge_count = random_sges(s, s->lkey[node][0], at, len, plan->qp->sq.sges[number]);
 	wr->remote.va = from;
-	wr->remote.rkey = s->rkey[1 - node];
+	wr->remote.rkey = s->rkey[1 - node][xsrq];
+	wr->remote.srqn = s->srqn[1 - node][xsrq];
 	memcpy(s->expect[node] + at, s->expect[1 - node] + from, len);
 	return true;
 }
@@ -261,15 +293,17 @@ add_atomic(struct scenario *s, uint32_t node, struct plan *plan)
 	uint64_t at = take(s, node, 8, 8);
 	uint32_t number = plan->send_room;
 	bool swap = sim_chance(&s->rng, 0.5);
+	uint32_t xsrq = random_xsrq(s);
 	struct rcd_send_wr *wr;
 
 	if (at == UINT64_MAX)
 		return false;
 	wr = new_wr(plan, swap ? RCD_WR_COMPARE_SWAP : RCD_WR_FETCH_ADD, sim_chance(&s->rng, 0.7));
 	wr->sge_count = 1;
-	plan->qp->sq.sges[number][0] = (struct rcd_sge){ at, 8, s->lkey[node] };
+	plan->qp->sq.sges[number][0] = (struct rcd_sge){ at, 8, s->lkey[node][0] };
 	wr->remote.va = plan->counter_at;
-	wr->remote.rkey = s->rkey[1 - node];
+	wr->remote.rkey = s->rkey[1 - node][xsrq];
+	wr->remote.srqn = s->srqn[1 - node][xsrq];
 	memcpy(s->expect[node] + at, &plan->counter, 8);
 	if (swap) {
 		bool matches = sim_chance(&s->rng, 0.7);
@@ -297,7 +331,7 @@ add_atomic_write(struct scenario *s, uint32_t node, struct plan *plan)
 		return false;
 	wr = new_wr(plan, RCD_WR_ATOMIC_WRITE, sim_chance(&s->rng, 0.7));
 	wr->atomic_write.va = at;
-	wr->atomic_write.rkey = s->rkey[1 - node];
+	wr->atomic_write.rkey = s->rkey[1 - node][0];
 	memcpy(wr->atomic_write.bytes, &bytes, 8);
 	memcpy(s->expect[1 - node] + at, &bytes, 8);
 	return true;
@@ -309,7 +343,7 @@ add_flush(struct scenario *s, uint32_t node, struct plan *plan)
 	struct rcd_send_wr *wr = new_wr(plan, RCD_WR_FLUSH, sim_chance(&s->rng, 0.7));
 
 	wr->flush.va = sim_below(&s->rng, MEMORY / 2);
-	wr->flush.rkey = s->rkey[1 - node];
+	wr->flush.rkey = s->rkey[1 - node][0];
 	wr->flush.placement = RCD_PLACEMENT_GLOBAL;
 	wr->flush.selectivity =
 		sim_chance(&s->rng, 0.3) ? RCD_SELECTIVITY_REGION : RCD_SELECTIVITY_RANGE;
@@ -329,7 +363,7 @@ add_window(struct scenario *s, uint32_t node, struct plan *plan)
 	wr = new_wr(plan, RCD_WR_BIND_MW, sim_chance(&s->rng, 0.7));
 	wr->bind.mw = mw;
 	wr->bind.new_rkey.val = 0x5a;
-	wr->bind.mr = s->rkey[node];
+	wr->bind.mr = s->rkey[node][0];
 	wr->bind.len = 100;
 	wr->bind.access = RCD_ACCESS_REMOTE_WRITE;
 	/* An odd number of operations that send nothing, and an even one. */
@@ -358,6 +392,9 @@ add_operation(struct scenario *s, uint32_t node, struct plan *plan, struct plan 
 		return add_read(s, node, plan);
 	if (kind < 9)
 		return add_atomic(s, node, plan);
+	/* Of RC alone. */
+	if (is_xrc(s) && kind < 11)
+		return add_atomic(s, node, plan);
 	if (kind < 10)
 		return add_atomic_write(s, node, plan);
 	if (kind < 11)
@@ -367,9 +404,22 @@ add_operation(struct scenario *s, uint32_t node, struct plan *plan, struct plan 
 	return true;
 }
 
-static void
-add_recv(struct scenario *s, uint32_t node, struct sim_recv_queue *queue)
+/* The queue that a message's receive work request comes from. */
+static struct sim_recv_queue *
+queue_for(struct scenario *s, uint32_t node, struct plan *plan, uint32_t xsrq)
 {
+	if (is_xrc(s))
+		return &s->sim.nodes[node].xsrqs[xsrq].queue;
+	return s->srq ? &s->sim.nodes[node].srq_queue : &plan->qp->rq;
+}
+
+/** Bit of a receive request's number from which on it tells the queue, of XRC. */
+#define WR_ID_XSRQ 16
+
+static void
+add_recv(struct scenario *s, uint32_t node, struct plan *plan, uint32_t xsrq)
+{
+	struct sim_recv_queue *queue = queue_for(s, node, plan, xsrq);
 	uint32_t room = recv_room(s);
 	uint32_t number = queue->filled;
 	uint64_t at;
@@ -377,8 +427,9 @@ add_recv(struct scenario *s, uint32_t node, struct sim_recv_queue *queue)
 	s->reserved[node] -= room + 1;
 	at = take(s, node, room, 1);
 	RCD_CHECK(at != UINT64_MAX && number < SIM_QUEUE_MAX);
-	queue->wrs[number].wr_id = number;
-	queue->wrs[number].sge_count = random_sges(s, node, at, room, queue->sges[number]);
+	queue->wrs[number].wr_id = number | xsrq << WR_ID_XSRQ;
+	queue->wrs[number].sge_count =
+		random_sges(s, s->lkey[node][xsrq], at, room, queue->sges[number]);
 	queue->filled++;
 }
 
@@ -386,16 +437,17 @@ static void
 check_message(struct scenario *s, uint32_t node, struct plan *plan, const struct rcd_cqe *cqe,
 	const struct message *message)
 {
-	struct sim_recv_queue *queue = s->srq ? &s->sim.nodes[node].srq_queue : &plan->qp->rq;
+	uint32_t xsrq = (uint32_t)(cqe->wr_id >> WR_ID_XSRQ);
+	const struct sim_recv_queue *queue = queue_for(s, node, plan, xsrq);
 	uint32_t skip = s->type == RCD_QP_UD ? RCD_GRH_LEN : 0;
 	uint8_t flags = (uint8_t)((message->with_imm ? RCD_WC_WITH_IMM : 0) |
 		(message->inv ? RCD_WC_WITH_INV : 0) | (skip ? RCD_WC_GRH : 0));
 	/* Pieces follow each other, so the first says where the buffer begins. */
-	uint64_t at = queue->sges[cqe->wr_id][0].addr;
+	uint64_t at = queue->sges[cqe->wr_id % SIM_QUEUE_MAX][0].addr;
 
 	if (cqe->byte_len != message->len + skip || cqe->flags != flags ||
 		(flags & (RCD_WC_WITH_IMM | RCD_WC_WITH_INV) && cqe->imm != message->imm) ||
-		cqe->solicited != message->solicited ||
+		cqe->solicited != message->solicited || xsrq != message->xsrq ||
 		cqe->opcode != (message->write ? RCD_WC_RECV_RDMA_WITH_IMM : RCD_WC_RECV))
 		FAIL(s, "node %u: receive completion %u has wrong fields", node, plan->received);
 	if (message->write)
@@ -477,13 +529,16 @@ post_some(void *arg)
 	for (uint32_t node = 0; node < 2; node++) {
 		for (uint32_t i = 0; i < s->pairs; i++) {
 			struct plan *plan = &s->plans[node][i];
-			struct sim_recv_queue *rq =
-				s->srq ? &s->sim.nodes[node].srq_queue : &plan->qp->rq;
 			uint32_t left = plan->send_room - plan->qp->sq.posted;
 
 			plan->qp->sq.posted += sim_below(&s->rng, left + 1);
-			rq->posted += sim_below(&s->rng, rq->filled - rq->posted + 1);
-			more |= plan->qp->sq.posted < plan->send_room || rq->posted < rq->filled;
+			more |= plan->qp->sq.posted < plan->send_room;
+			for (uint32_t k = 0; k < (is_xrc(s) ? SIM_XSRQS : 1); k++) {
+				struct sim_recv_queue *rq = queue_for(s, node, plan, k);
+
+				rq->posted += sim_below(&s->rng, rq->filled - rq->posted + 1);
+				more |= rq->posted < rq->filled;
+			}
 		}
 	}
 	if (more)
@@ -506,14 +561,30 @@ random_link(struct scenario *s, struct sim_link *link, double worst)
 	link->gbps = sim_chance(rng, 0.5) ? 1 + sim_below(rng, 100) : 0;
 }
 
+/* All memory of a node, for one protection domain, and of XRC the queue that is of that one. */
+static void
+make_keys(struct scenario *s, uint32_t node, uint32_t xsrq)
+{
+	struct rcd_mr_table *mrs = s->sim.nodes[node].mrs;
+	struct rcd_mr_attr attr = {
+		.pd = PD + xsrq,
+		.access = RCD_ACCESS_LOCAL_WRITE,
+		.len = MEMORY,
+		.base = s->sim.nodes[node].memory,
+	};
+
+	RCD_CHECK(rcd_mr_register(mrs, &attr, &s->lkey[node][xsrq]) == 0);
+	attr.access |= RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND;
+	RCD_CHECK(rcd_mr_register(mrs, &attr, &s->rkey[node][xsrq]) == 0);
+	if (is_xrc(s))
+		s->srqn[node][xsrq] = sim_xsrq_add(&s->sim.nodes[node], xsrq, PD + xsrq);
+}
+
 static void
 make_memory(struct scenario *s)
 {
 	for (uint32_t node = 0; node < 2; node++) {
 		uint8_t *memory = s->sim.nodes[node].memory;
-		struct rcd_mr_attr attr = {
-			.pd = PD, .access = RCD_ACCESS_LOCAL_WRITE, .len = MEMORY, .base = memory
-		};
 		struct rcd_av av = sim_av(&s->sim.nodes[node]);
 
 		for (uint32_t i = 0; i < MEMORY; i += 8) {
@@ -523,9 +594,8 @@ make_memory(struct scenario *s)
 		}
 		s->expect[node] = malloc(MEMORY);
 		memcpy(s->expect[node], memory, MEMORY);
-		RCD_CHECK(rcd_mr_register(s->sim.nodes[node].mrs, &attr, &s->lkey[node]) == 0);
-		attr.access |= RCD_ACCESS_REMOTE | RCD_ACCESS_MW_BIND;
-		RCD_CHECK(rcd_mr_register(s->sim.nodes[node].mrs, &attr, &s->rkey[node]) == 0);
+		for (uint32_t k = 0; k < (is_xrc(s) ? SIM_XSRQS : 1); k++)
+			make_keys(s, node, k);
 		RCD_CHECK(rcd_ah_create(s->sim.nodes[node].ahs, PD, &av, &s->ah[node]) == 0);
 		s->sim.nodes[node].on_cqe = on_cqe;
 		s->sim.nodes[node].on_cqe_arg = s;
@@ -547,6 +617,13 @@ timeout_code(struct scenario *s)
 	return (uint8_t)(slowest + sim_below(&s->rng, 5));
 }
 
+/* Whether a queue pair sends requests: of XRC one of the two does, in turn. */
+static bool
+sends(const struct scenario *s, uint32_t node, uint32_t pair)
+{
+	return !is_xrc(s) || node == pair % 2;
+}
+
 static void
 make_pairs(struct scenario *s)
 {
@@ -565,7 +642,9 @@ make_pairs(struct scenario *s)
 		struct rcd_qp_attr attr[2] = { sim_attr(&s->sim), sim_attr(&s->sim) };
 
 		for (uint32_t node = 0; node < 2; node++) {
-			init.srq = s->srq ? &s->sim.nodes[node].srq : NULL;
+			init.srq = s->srq && !is_xrc(s) ? &s->sim.nodes[node].srq : NULL;
+			if (is_xrc(s))
+				init.type = sends(s, node, i) ? RCD_QP_XRC_SEND : RCD_QP_XRC_RECV;
 			s->plans[node][i].qp = sim_qp_create(&s->sim.nodes[node], &init);
 			attr[node].path_mtu_bytes = (uint16_t)s->mtu;
 			attr[node].max_rd_atomic = init.max_rd_atomic;
@@ -594,18 +673,17 @@ make_operations(struct scenario *s)
 			struct plan *plan = &s->plans[node][i];
 			uint32_t count = sim_below(&s->rng, 14);
 
-			while (count-- > 0 && add_operation(s, node, plan, &s->plans[1 - node][i]))
+			while (count-- > 0 && sends(s, node, i) &&
+				add_operation(s, node, plan, &s->plans[1 - node][i]))
 				continue;
 		}
 	}
 	for (uint32_t node = 0; node < 2; node++) {
 		for (uint32_t i = 0; i < s->pairs; i++) {
 			struct plan *plan = &s->plans[node][i];
-			struct sim_recv_queue *queue =
-				s->srq ? &s->sim.nodes[node].srq_queue : &plan->qp->rq;
 
 			for (uint32_t k = 0; k < plan->message_count; k++)
-				add_recv(s, node, queue);
+				add_recv(s, node, plan, plan->messages[k].xsrq);
 		}
 	}
 }
@@ -690,17 +768,20 @@ scenario_run(uint64_t seed, struct scenario_stats *stats)
 	s->type = (enum rcd_qp_type)(sim_chance(&s->rng, 0.75) ? RCD_QP_RC
 			: sim_chance(&s->rng, 0.5)             ? RCD_QP_UC
 							       : RCD_QP_UD);
+	/* Decided apart, so that what a seed stands for stays what it was. */
+	if (s->type == RCD_QP_RC && seed % 4 == 2)
+		s->type = RCD_QP_XRC_SEND;
 	s->mtu = mtus[sim_below(&s->rng, sim_chance(&s->rng, 0.8) ? 3 : 5)];
 	s->max_send = s->type == RCD_QP_UD ? s->mtu : (1 + sim_below(&s->rng, 4)) * s->mtu;
 	s->pairs = 1 + sim_below(&s->rng, 3);
-	s->srq = sim_chance(&s->rng, 0.25);
+	s->srq = sim_chance(&s->rng, 0.25) || is_xrc(s);
 	/* Beyond some 5 % the same packet is lost eight times in a row now and then. */
 	worst = sim_chance(&s->rng, 0.5) ? 0 : sim_chance(&s->rng, 0.5) ? 0.01 : 0.05;
-	s->lossy = s->type != RCD_QP_RC;
+	s->lossy = s->type == RCD_QP_UC || s->type == RCD_QP_UD;
 	sim_init(&s->sim, seed, MEMORY, pools[sim_below(&s->rng, 3)]);
 	for (uint32_t node = 0; node < 2; node++)
 		random_link(s, &s->sim.nodes[node].out, worst);
-	if (s->type == RCD_QP_RC && sim_chance(&s->rng, 0.05)) {
+	if (!s->lossy && sim_chance(&s->rng, 0.05)) {
 		s->cut = true;
 		s->sim.nodes[0].out.cut_ns = s->sim.nodes[1].out.cut_ns =
 			1000 + sim_below(&s->rng, 200000);

@@ -142,16 +142,45 @@ available_srq(void *arg, uint32_t number)
 	return node->srq_queue.posted - number;
 }
 
-static void
-complete(void *arg, const struct rcd_cqe *cqe)
+static int
+fetch_xsrq(void *arg, uint32_t number, struct rcd_recv_wr *wr)
 {
-	struct sim_qp *qp = arg;
-	struct sim_node *node = qp->node;
+	struct sim_xsrq *xsrq = arg;
 
+	return fetch_from(&xsrq->queue, number, wr);
+}
+
+static uint32_t
+available_xsrq(void *arg, uint32_t number)
+{
+	struct sim_xsrq *xsrq = arg;
+
+	return xsrq->queue.posted - number;
+}
+
+static void
+complete_on(struct sim_node *node, const struct rcd_cqe *cqe)
+{
 	RCD_CHECK(node->cqe_count < SIM_CQES_MAX);
 	node->cqes[node->cqe_count++] = *cqe;
 	if (node->on_cqe != NULL)
 		node->on_cqe(node->on_cqe_arg, node, cqe);
+}
+
+static void
+complete(void *arg, const struct rcd_cqe *cqe)
+{
+	struct sim_qp *qp = arg;
+
+	complete_on(qp->node, cqe);
+}
+
+static void
+complete_xsrq(void *arg, const struct rcd_cqe *cqe)
+{
+	struct sim_xsrq *xsrq = arg;
+
+	complete_on(xsrq->node, cqe);
 }
 
 static void
@@ -177,6 +206,14 @@ srq_event(void *arg, enum rcd_event event)
 	note_event(arg, event, UINT32_MAX);
 }
 
+static void
+xsrq_event(void *arg, enum rcd_event event)
+{
+	struct sim_xsrq *xsrq = arg;
+
+	note_event(xsrq->node, event, UINT32_MAX);
+}
+
 static const struct rcd_qp_ops qp_ops = {
 	.fetch_send = fetch_send,
 	.fetch_recv = fetch_recv,
@@ -189,6 +226,25 @@ static const struct rcd_srq_ops srq_ops = {
 	.available = available_srq,
 	.event = srq_event,
 };
+
+static const struct rcd_srq_ops xsrq_ops = {
+	.fetch = fetch_xsrq,
+	.available = available_xsrq,
+	.event = xsrq_event,
+	.complete = complete_xsrq,
+};
+
+uint32_t
+sim_xsrq_add(struct sim_node *node, uint32_t index, uint32_t pd)
+{
+	struct sim_xsrq *xsrq = &node->xsrqs[index];
+	uint32_t number = rcd_xrc_number(&node->xrc, (uint32_t)rcd_sequence_next(&node->sim->rng));
+
+	xsrq->node = node;
+	rcd_srq_init(&xsrq->srq, SIM_QUEUE_MAX, SIM_SGE_MAX, &xsrq_ops, xsrq);
+	rcd_xrc_add(&node->xrc, &xsrq->srq, number, node->mrs, pd);
+	return number;
+}
 
 void
 sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept)
@@ -242,7 +298,8 @@ sim_qp_create(struct sim_node *node, const struct rcd_qp_init *init)
 	qp->node = node;
 	qp->init = *init;
 	qp->init.qpn.val = 0x100 * (node->number + 1) + node->qp_count;
-	qp->init.mrs = node->mrs;
+	qp->init.mrs = init->type == RCD_QP_XRC_RECV ? NULL : node->mrs;
+	qp->init.xrc = init->type == RCD_QP_XRC_RECV ? &node->xrc : NULL;
 	qp->init.ahs = node->ahs;
 	qp->init.reorder = node->reorder;
 	qp->init.counters = &node->counters;

@@ -17,6 +17,7 @@
 #include "rcd_reorder.h"
 #include "rcd_sequence.h"
 #include "rcd_srq.h"
+#include "rcd_xrc.h"
 
 enum {
 	SIM_QPS_MAX = 4,     /**< queue pairs of a node */
@@ -25,6 +26,7 @@ enum {
 	SIM_EVENTS_MAX = 32,
 	SIM_SGE_MAX = 8,
 	SIM_INLINE_MAX = 64,
+	SIM_XSRQS = 2, /**< shared receive queues of a node's XRC domain */
 };
 
 /** A number below @p limit. */
@@ -75,6 +77,13 @@ struct sim_qp {
 	bool waits_to_flush; /**< an event is queued for the next piece of a flush */
 };
 
+/** A shared receive queue of XRC; in the domain from sim_xsrq_add() on. */
+struct sim_xsrq {
+	struct sim_node *node;
+	struct rcd_srq srq;
+	struct sim_recv_queue queue;
+};
+
 /** A node. */
 struct sim_node {
 	struct sim *sim;
@@ -88,6 +97,8 @@ struct sim_node {
 	struct rcd_counters counters;
 	struct rcd_srq srq;
 	struct sim_recv_queue srq_queue;
+	struct rcd_xrc_domain xrc; /**< that its XRC targets are of */
+	struct sim_xsrq xsrqs[SIM_XSRQS];
 	struct sim_qp qps[SIM_QPS_MAX];
 	uint32_t qp_count;
 	struct rcd_cqe cqes[SIM_CQES_MAX];
@@ -127,6 +138,14 @@ sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept);
 /** End and release. */
 void
 sim_fini(struct sim *sim);
+
+/**
+ * Add a shared receive queue to a node's XRC domain, with the node's keys.
+ *
+ * @return its number
+ */
+uint32_t
+sim_xsrq_add(struct sim_node *node, uint32_t index, uint32_t pd);
 
 /** Make a queue pair on a node in RESET; ops, tables and counters are filled in. */
 struct sim_qp *

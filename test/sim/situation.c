@@ -19,7 +19,7 @@ watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pk
 {
 	(void)lost;
 	sent[from->number][pkt->roce.bth.opcode]++;
-	if (pkt->roce.bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE)
+	if (rcd_opcode_info(pkt->roce.bth.opcode)->op == RCD_OP_ACKNOWLEDGE)
 		naks[pkt->roce.aeth.syndrome]++;
 	ack_reqs += pkt->roce.bth.ack_req;
 	if (from->number == 0) {
@@ -46,6 +46,7 @@ default_init(enum rcd_qp_type type)
 void
 begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change)
 {
+	struct rcd_qp_init target = *init;
 	struct rcd_qp_attr attr;
 
 	memset(sent, 0, sizeof(sent));
@@ -68,7 +69,11 @@ begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change)
 			rcd_ah_create(p.sim.nodes[node].ahs, SITUATION_PD, &av, &p.ah[node]), 0);
 	}
 	p.a = sim_qp_create(&p.sim.nodes[0], init);
-	p.b = sim_qp_create(&p.sim.nodes[1], init);
+	if (init->type == RCD_QP_XRC_SEND) {
+		target.type = RCD_QP_XRC_RECV;
+		p.srqn = sim_xsrq_add(&p.sim.nodes[1], 0, SITUATION_PD);
+	}
+	p.b = sim_qp_create(&p.sim.nodes[1], &target);
 	attr = change != NULL ? *change : sim_attr(&p.sim);
 	sim_connect(p.a, p.b, &attr, &attr);
 }
@@ -86,7 +91,7 @@ post(struct sim_qp *qp, enum rcd_wr_opcode opcode, uint64_t at, uint32_t len, ui
 		.opcode = (uint8_t)opcode,
 		.flags = RCD_SEND_SIGNALED,
 		.sge_count = len > 0,
-		.remote = { .va = remote, .rkey = p.key[1 - node] },
+		.remote = { .va = remote, .rkey = p.key[1 - node], .srqn = p.srqn },
 	};
 	return wr;
 }
@@ -159,6 +164,7 @@ by_hand(uint8_t opcode, uint32_t psns)
 	pkt.roce.bth = (struct rcd_bth){
 		.opcode = opcode, .pkey = { 0xffff }, .psn = rcd_psn_add(attr.rq_psn, psns)
 	};
+	pkt.roce.xrceth.srqn = p.srqn;
 	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 8 };
 	return pkt;
 }

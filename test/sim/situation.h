@@ -20,6 +20,7 @@ struct situation {
 	struct sim_qp *a, *b;
 	struct rcd_key key[2]; /**< of each node's memory */
 	uint32_t ah[2];        /**< address handle of each node to the other */
+	uint32_t srqn;         /**< of XRC: b's shared receive queue, of SITUATION_PD */
 };
 
 extern struct situation p;
@@ -40,7 +41,11 @@ watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pk
 struct rcd_qp_init
 default_init(enum rcd_qp_type type);
 
-/** Begin a situation: both queue pairs in RTS. @param change attributes; NULL: sim_attr() */
+/**
+ * Begin a situation: both queue pairs in RTS; of XRC a is the initiator and b the target.
+ *
+ * @param change  attributes; NULL: sim_attr()
+ */
 void
 begin(const struct rcd_qp_init *init, const struct rcd_qp_attr *change);
 

@@ -99,6 +99,14 @@ def ways_to_post():
 
 
 @tap.test
+def extended_reliable_connections():
+    several(perftest, [(program, '-c', 'XRC', '-n', '100') for program in BANDWIDTH] +
+            [('ib_send_bw', '-c', 'XRC', '-q', '4', '-b', '-n', '50')])
+    for program in LATENCY:
+        perftest(program, '-c', 'XRC', '-n', '100')
+
+
+@tap.test
 def unreliable_connection():
     # A receiver that is too slow loses messages, and perftest waits for them: no more than a port
     # keeps.

@@ -83,6 +83,13 @@ def other_services():
         both('ibv_srq_pingpong', '-g', '1', *more)
 
 
+@tap.test
+def extended_reliable_connections():
+    for more in ([], ['-e'], ['-m', '256', '-s', '100000'], ['-c', '1']):
+        both('ibv_xsrq_pingpong', '-g', '1', *more)
+    both('ibv_xsrq_pingpong', '-g', '1', ends=(ENDS[0], ENDS[0]))
+
+
 def set_link(end, state):
     """Up or down, as its owner does it: the engine for its own, or the kernel for its netdev."""
     if VETH:

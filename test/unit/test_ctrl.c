@@ -17,7 +17,7 @@ descriptors(uint32_t op)
 {
 	if (op == RCD_CTRL_SOCKETS)
 		return 4;
-	return op == RCD_CTRL_MEM_ADD || op == RCD_CTRL_IMPORT ? 1 : 0;
+	return op == RCD_CTRL_MEM_ADD || op == RCD_CTRL_IMPORT || op == RCD_CTRL_XRCD_OPEN ? 1 : 0;
 }
 
 static int

@@ -37,20 +37,20 @@ static const struct {
 	{ 'e', RCD_QP_ATTR_DEST_QPN },
 };
 
-/* Order of types: RC, UC, UD, GSI; "-" where the transition does not exist. */
+/* Order of types: RC, UC, UD, GSI, XRC initiator, target; "-" where there is no transition. */
 static const struct {
 	enum rcd_qp_state from, to;
 	const char *rules[RCD_QP_TYPE_COUNT];
 } rows[] = {
-	{ RCD_QP_RESET, RCD_QP_INIT, { "KPA", "KPA", "KPQ", "KQp" } },
-	{ RCD_QP_INIT, RCD_QP_INIT, { "kpa", "kpa", "kpq", "kq" } },
-	{ RCD_QP_INIT, RCD_QP_RTR, { "VMESDIka", "VMESka", "kq", "kq" } },
-	{ RCD_QP_RTR, RCD_QP_RTS, { "OTRWXcai", "Oca", "Ocq", "Ocq" } },
-	{ RCD_QP_RTS, RCD_QP_RTS, { "cai", "ca", "cq", "cq" } },
-	{ RCD_QP_RTS, RCD_QP_SQD, { "n", "n", "n", "n" } },
-	{ RCD_QP_SQD, RCD_QP_RTS, { "cai", "ca", "cq", "cq" } },
-	{ RCD_QP_SQD, RCD_QP_SQD, { "pvtrwxdaki", "vak", "kq", "kq" } },
-	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "ca", "cq", "cq" } },
+	{ RCD_QP_RESET, RCD_QP_INIT, { "KPA", "KPA", "KPQ", "KQp", "KPA", "KPA" } },
+	{ RCD_QP_INIT, RCD_QP_INIT, { "kpa", "kpa", "kpq", "kq", "kpa", "kpa" } },
+	{ RCD_QP_INIT, RCD_QP_RTR, { "VMESDIka", "VMESka", "kq", "kq", "VMESka", "VMESDIka" } },
+	{ RCD_QP_RTR, RCD_QP_RTS, { "OTRWXcai", "Oca", "Ocq", "Ocq", "OTRWXca", "OTcai" } },
+	{ RCD_QP_RTS, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "ca", "cai" } },
+	{ RCD_QP_RTS, RCD_QP_SQD, { "n", "n", "n", "n", "n", "n" } },
+	{ RCD_QP_SQD, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "ca", "cai" } },
+	{ RCD_QP_SQD, RCD_QP_SQD, { "pvtrwxdaki", "vak", "kq", "kq", "pvtrwxak", "pvtdaki" } },
+	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "ca", "cq", "cq", "-", "-" } },
 };
 
 static const char *
@@ -142,7 +142,7 @@ qp_in(struct sim *sim, enum rcd_qp_type type, enum rcd_qp_state state)
 
 		qp->sq.sges[0][0] = (struct rcd_sge){ 0, 8, { 0xdead } };
 		qp->sq.wrs[0] = (struct rcd_send_wr){ .opcode = RCD_WR_SEND, .sge_count = 1 };
-		if (type >= RCD_QP_UD)
+		if (type == RCD_QP_UD || type == RCD_QP_GSI)
 			CU_ASSERT_EQUAL(
 				rcd_ah_create(sim->nodes[0].ahs, 0, &attr.av, &qp->sq.wrs[0].ud.ah),
 				0);
@@ -166,7 +166,7 @@ drop(struct sim_qp *qp)
 static bool
 reachable(enum rcd_qp_type type, enum rcd_qp_state state)
 {
-	return type != RCD_QP_RC || state != RCD_QP_SQE;
+	return state != RCD_QP_SQE || type == RCD_QP_UC || type == RCD_QP_UD || type == RCD_QP_GSI;
 }
 
 static void
@@ -199,7 +199,7 @@ every_transition(void)
 	static struct sim sim;
 
 	sim_init(&sim, 1, 64, 0);
-	for (enum rcd_qp_type type = RCD_QP_RC; type <= RCD_QP_GSI; type++) {
+	for (enum rcd_qp_type type = RCD_QP_RC; type < RCD_QP_TYPE_COUNT; type++) {
 		for (enum rcd_qp_state from = RCD_QP_RESET; from <= RCD_QP_ERR; from++) {
 			if (!reachable(type, from))
 				continue;
@@ -304,7 +304,7 @@ sum(const struct rcd_counters *counters, enum rcd_counter first, enum rcd_counte
 }
 
 /*
- * Every opcode of RC, UC and UD meets every queue pair in every state: what the state or the
+ * Every opcode of RC, UC, UD and XRC meets every queue pair in every state: what the state or the
  * service forbids is dropped and counted as such, and nothing is answered.
  *
  * Covers: IBTA 9.6 qp_check_common()
@@ -321,16 +321,16 @@ every_opcode_in_every_state(void)
 		enum rcd_qp_state state = (enum rcd_qp_state)(cell / 256 / RCD_QP_TYPE_COUNT);
 		enum rcd_service service = (enum rcd_service)rcd_opcode_info(opcode)->service;
 		static const enum rcd_service own[] = { RCD_SERVICE_RC, RCD_SERVICE_UC,
-			RCD_SERVICE_UD, RCD_SERVICE_UD };
+			RCD_SERVICE_UD, RCD_SERVICE_UD, RCD_SERVICE_XRC, RCD_SERVICE_XRC };
 		static uint8_t ip[RCD_IPV6_LEN], payload[1024];
 		struct rcd_pkt pkt = { .ip = ip, .payload = payload };
 		enum rcd_rx_verdict verdict;
 		struct rcd_tx_pkt out;
 		struct sim_qp *qp;
-		bool answers;
+		bool answers, fits;
 
 		if ((service != RCD_SERVICE_RC && service != RCD_SERVICE_UC &&
-			    service != RCD_SERVICE_UD) ||
+			    service != RCD_SERVICE_UD && service != RCD_SERVICE_XRC) ||
 			!reachable(type, state))
 			continue;
 		rcd_ah_table_destroy(sim.nodes[0].ahs);
@@ -345,16 +345,21 @@ every_opcode_in_every_state(void)
 		memset(&sim.nodes[0].counters, 0, sizeof(sim.nodes[0].counters));
 		verdict = rcd_qp_rx(qp->qp, &pkt, 1000);
 		answers = rcd_qp_tx_next(qp->qp, 1000, &out);
-		if (service != own[type])
+		/* Requests are not for an XRC initiator, and answers not for a target. */
+		fits = service == own[type] &&
+			!(type == RCD_QP_XRC_SEND && rcd_opcode_is_request(opcode)) &&
+			!(type == RCD_QP_XRC_RECV && rcd_opcode_is_response(opcode));
+		if (!fits)
 			CU_ASSERT_EQUAL(verdict, RCD_RX_SERVICE);
-		if (service == own[type] &&
+		if (fits &&
 			(state < RCD_QP_RTR || state == RCD_QP_ERR ||
 				(state == RCD_QP_RTR && rcd_opcode_is_response(opcode))))
 			CU_ASSERT_EQUAL(verdict, RCD_RX_STATE);
-		if (verdict == RCD_RX_SERVICE || verdict == RCD_RX_STATE || type != RCD_QP_RC)
+		if (verdict == RCD_RX_SERVICE || verdict == RCD_RX_STATE ||
+			(type != RCD_QP_RC && type != RCD_QP_XRC_RECV))
 			CU_ASSERT_FALSE(answers);
-		if (service == own[type] && type == RCD_QP_RC && rcd_opcode_is_request(opcode) &&
-			state >= RCD_QP_RTR && state != RCD_QP_ERR)
+		if (fits && (type == RCD_QP_RC || type == RCD_QP_XRC_RECV) &&
+			rcd_opcode_is_request(opcode) && state >= RCD_QP_RTR && state != RCD_QP_ERR)
 			CU_ASSERT_TRUE(answers);
 		CU_ASSERT_EQUAL(rcd_counter_get(&sim.nodes[0].counters, RCD_COUNTER_RCVD_PKTS), 1);
 		CU_ASSERT_TRUE(sum(&sim.nodes[0].counters, RCD_COUNTER_OUT_OF_SEQ_KEPT,

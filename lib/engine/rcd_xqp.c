@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Targets of XRC domains: made, opened, changed and closed.
+ */
+#include "rcd_xqp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_conn.h"
+#include "rcd_conns.h"
+#include "rcd_context.h"
+#include "rcd_contexts.h"
+#include "rcd_dev.h"
+#include "rcd_host.h"
+#include "rcd_hqp.h"
+#include "rcd_late.h"
+#include "rcd_lcore.h"
+#include "rcd_lcore_ctl.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_near.h"
+#include "rcd_qp.h"
+#include "rcd_qpns.h"
+#include "rcd_quota.h"
+#include "rcd_table.h"
+#include "rcd_thread.h"
+#include "rcd_wr.h"
+#include "rcd_xrcd.h"
+
+static int
+xqp_make(struct rcd_xrcd *xrcd, struct rcd_xqp *target)
+{
+	struct rcd_hqp *hqp = &target->hqp;
+	struct rcd_qp_init init = {
+		.type = RCD_QP_XRC_RECV,
+		.qpn = { hqp->qpn },
+		.sq_depth = 1,
+		.max_recv_sge = RCD_SGE_MAX,
+		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
+		.port_mtu_bytes = (uint16_t)xrcd->dev->path_mtu,
+		.xrc = &xrcd->srqs,
+		.reorder = xrcd->lcore->reorder,
+		.counters = rcd_lcore_counters(xrcd->lcore, &xrcd->dev->lport),
+		.ops = &rcd_host_qp_ops,
+		.arg = hqp,
+	};
+	size_t bytes = rcd_qp_size(&init);
+	void *mem = bytes != 0 ? rcd_near_zalloc(rcd_lcore_socket_id(xrcd->lcore), bytes) : NULL;
+
+	if (mem == NULL)
+		return -ENOMEM;
+	hqp->qp = rcd_qp_init(mem, &init);
+	hqp->resource_count = init.max_rd_atomic;
+	return 0;
+}
+
+static int
+xqp_join_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = hqp;
+	return 0;
+}
+
+static int
+xqp_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hqp *hqp = arg;
+
+	rcd_host_publish(lcore);
+	rcd_late_forget(hqp);
+	rcd_lcore_drop(lcore, hqp);
+	rcd_qp_fini(hqp->qp);
+	return 0;
+}
+
+static struct rcd_xqp *
+xqp_begin(struct rcd_xrcd *xrcd)
+{
+	struct rcd_xqp *target = rcd_near_zalloc(rcd_lcore_socket_id(xrcd->lcore), sizeof(*target));
+
+	if (target == NULL)
+		return NULL;
+	target->xrcd = xrcd;
+	target->hqp.client = &xrcd->client;
+	target->hqp.lcore = xrcd->lcore;
+	target->hqp.lport = &xrcd->dev->lport;
+	target->hqp.reliable = true;
+	target->hqp.target = target;
+	target->hqp.sq_shm = &target->rings[0];
+	target->hqp.rq_shm = &target->rings[1];
+	LIST_INIT(&target->opens);
+	return target;
+}
+
+/* @return 0 or -errno: as if nothing had been asked */
+static int
+xqp_add_open(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_xqp *target,
+	struct rcd_xmember *member, uint64_t cookie, struct rcd_ctrl_xqp_rep *rep)
+{
+	struct rcd_xopen *open;
+	int err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
+
+	if (err != 0)
+		return err;
+	open = calloc(1, sizeof(*open));
+	if (open == NULL || rcd_table_add(&context->xqps, open, &open->handle) != 0) {
+		rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+		free(open);
+		return -ENOMEM;
+	}
+	open->target = target;
+	open->context = context;
+	open->member = member;
+	open->conn_serial = conn->serial;
+	open->cookie = cookie;
+	member->users++;
+	LIST_INSERT_HEAD(&target->opens, open, link);
+	*rep = (struct rcd_ctrl_xqp_rep){ .handle = open->handle, .qpn = target->hqp.qpn };
+	return 0;
+}
+
+int
+rcd_xqp_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_xqp_req *req, struct rcd_ctrl_xqp_rep *rep)
+{
+	struct rcd_xmember *member = rcd_table_get(&context->xrcds, req->xrcd);
+	struct rcd_xqp *target;
+	struct rcd_xrcd *xrcd;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (member == NULL)
+		return -ENOENT;
+	xrcd = member->xrcd;
+	target = xqp_begin(xrcd);
+	if (target == NULL)
+		return -ENOMEM;
+	err = rcd_qpns_take(
+		context->all->conf.qpns, rcd_lcore_index(xrcd->lcore), &target->hqp.qpn);
+	/* Events come back by it. */
+	target->hqp.cookie = target->hqp.qpn;
+	if (err == 0)
+		err = xqp_make(xrcd, target);
+	if (err == 0)
+		err = xqp_add_open(context, conn, target, member, req->cookie, rep);
+	if (err != 0) {
+		rcd_hqp_free(context, &target->hqp);
+		return err;
+	}
+	LIST_INSERT_HEAD(&xrcd->targets, target, link);
+	rcd_lcore_call(xrcd->lcore, xqp_join_on_lcore, &target->hqp);
+	return 0;
+}
+
+/* @return NULL: no target has this number */
+static struct rcd_xqp *
+xqp_find(const struct rcd_contexts *contexts, uint32_t qpn)
+{
+	const struct rcd_lcores *lcores = contexts->conf.lcores;
+	uint32_t slot = qpn % RCD_QP_SLOTS;
+	uint8_t owner = lcores->qp_owner[slot];
+	const struct rcd_hqp *hqp = owner != 0 ? lcores->lcore[owner - 1]->qps[slot] : NULL;
+
+	return hqp != NULL && hqp->qpn == qpn ? hqp->target : NULL;
+}
+
+int
+rcd_xqp_open(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_xqp_req *req, struct rcd_ctrl_xqp_rep *rep)
+{
+	struct rcd_xmember *member = rcd_table_get(&context->xrcds, req->xrcd);
+	struct rcd_xqp *target;
+
+	RCD_ON_CONTROL();
+	if (member == NULL)
+		return -ENOENT;
+	target = xqp_find(context->all, req->qpn);
+	if (target == NULL || target->xrcd != member->xrcd)
+		return -ENOENT;
+	return xqp_add_open(context, conn, target, member, req->cookie, rep);
+}
+
+int
+rcd_xqp_modify(struct rcd_context *context, struct rcd_conn *conn,
+	const struct rcd_ctrl_qp_modify_req *req)
+{
+	struct rcd_xopen *open = rcd_table_get(&context->xqps, req->handle);
+
+	RCD_ON_CONTROL();
+	return open != NULL ? rcd_hqp_modify_it(context, conn, &open->target->hqp, req) : -ENOENT;
+}
+
+int
+rcd_xqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_attr *attr)
+{
+	struct rcd_xopen *open = rcd_table_get(&context->xqps, handle);
+
+	RCD_ON_CONTROL();
+	return open != NULL ? rcd_hqp_query_it(&open->target->hqp, attr) : -ENOENT;
+}
+
+int
+rcd_xqp_close(struct rcd_context *context, uint32_t handle)
+{
+	struct rcd_xopen *open = rcd_table_get(&context->xqps, handle);
+	struct rcd_xqp *target;
+
+	RCD_ON_CONTROL();
+	if (open == NULL)
+		return -ENOENT;
+	target = open->target;
+	open->member->users--;
+	LIST_REMOVE(open, link);
+	rcd_table_del(&context->xqps, handle);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+	free(open);
+	if (!LIST_EMPTY(&target->opens))
+		return 0;
+	LIST_REMOVE(target, link);
+	rcd_lcore_call(target->xrcd->lcore, xqp_leave_on_lcore, &target->hqp);
+	rcd_hqp_free(context, &target->hqp);
+	return 0;
+}
+
+void
+rcd_xqp_event(
+	struct rcd_contexts *contexts, struct rcd_conns *conns, uint64_t cookie, uint32_t type)
+{
+	const struct rcd_xqp *target = xqp_find(contexts, (uint32_t)cookie);
+	const struct rcd_xopen *open;
+
+	RCD_ON_CONTROL();
+	if (target == NULL)
+		return;
+	LIST_FOREACH(open, &target->opens, link) {
+		struct rcd_conn *conn = rcd_conns_find(conns, open->conn_serial);
+
+		if (conn != NULL)
+			rcd_conn_event(conn, type, RCD_CTRL_EVENT_QP, open->cookie);
+	}
+}
