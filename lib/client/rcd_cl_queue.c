@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "rcd_bits.h"
+
 /** Empty polls between two looks at the engine: some milliseconds at most. */
 #define CHECK_EVERY 16384
 
@@ -108,25 +110,28 @@ rcd_cl_xsrq_create(struct rcd_client *client, const struct rcd_ctrl_xsrq_req *re
 }
 
 int
-rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth)
+rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth, const uint32_t *limit)
 {
 	struct rcd_ctrl_srq_resize_req req = { .handle = srq->handle, .depth = depth };
-	struct rcd_ctrl_handle taken = { .handle = srq->handle };
+	struct rcd_ctrl_srq_switch_req taken = { .handle = srq->handle,
+		.set_limit = limit != NULL,
+		.limit = limit != NULL ? *limit : 0 };
 	struct rcd_ctrl_srq_rep rep;
 	struct rcd_cl_wq to;
-	int err = rcd_client_call(srq->client, RCD_CTRL_SRQ_RESIZE, &req, &rep, NULL, NULL);
+	uint32_t at = rcd_shm_load(&srq->wq.shm->consumer);
+	int err;
 
+	if (depth < srq->wq.producer - at && rcd_power_up(depth) < srq->wq.producer - at)
+		return -EINVAL;
+	err = rcd_client_call(srq->client, RCD_CTRL_SRQ_RESIZE, &req, &rep, NULL, NULL);
 	if (err != 0)
 		return err;
 	to = cl_queue_srq_ring(srq->client, &rep);
 	to.producer = srq->wq.producer;
 	/* The engine takes some of them meanwhile: those are copied for nothing. */
-	for (uint32_t i = rcd_shm_load(&srq->wq.shm->consumer); i != to.producer; i++) {
-		if (to.producer - i > rep.depth)
-			return -EINVAL;
-		memcpy(to.slots + (size_t)(i & to.mask) * to.stride,
-			srq->wq.slots + (size_t)(i & srq->wq.mask) * to.stride, to.stride);
-	}
+	for (; at != to.producer; at++)
+		memcpy(to.slots + (size_t)(at & to.mask) * to.stride,
+			srq->wq.slots + (size_t)(at & srq->wq.mask) * to.stride, to.stride);
 	rcd_shm_store(&to.shm->producer, to.producer);
 	err = rcd_client_call(srq->client, RCD_CTRL_SRQ_SWITCH, &taken, NULL, NULL, NULL);
 	if (err == 0)

@@ -173,10 +173,12 @@ rcd_cl_srq_create(
  * Move a shared receive queue to a ring of at least this depth, with what is posted. Nobody posts
  * meanwhile.
  *
- * @return 0 or -errno; -EINVAL also when more is posted than that
+ * @param limit  to arm with it; NULL: that of the queue stays
+ * @return 0 or -errno, then all is as before; -EINVAL also when more is posted than that, or the
+ *         limit exceeds the ring
  */
 int
-rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth);
+rcd_cl_srq_resize(struct rcd_cl_srq *srq, uint32_t depth, const uint32_t *limit);
 
 /** The same of an XRC domain. @param number  set: peers name it by that */
 int

@@ -33,7 +33,7 @@
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 4
+#define RCD_CTRL_VERSION 6
 
 /**
  * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in
@@ -263,6 +263,14 @@ struct rcd_ctrl_srq_req {
 struct rcd_ctrl_srq_resize_req {
 	uint32_t handle;
 	uint32_t depth;
+};
+
+/** With its limit or without: both change, or neither. Refused, the new ring is gone. */
+struct rcd_ctrl_srq_switch_req {
+	uint32_t handle;
+	uint32_t set_limit; /**< 0: it stays as it is; 1 */
+	uint32_t limit;     /**< of requests, at most as many as the new ring holds */
+	uint32_t reserved;
 };
 
 /** Where it lies in the segment. */

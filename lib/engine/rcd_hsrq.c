@@ -34,8 +34,8 @@
 
 /* A ring in the segment. @return 0 or as rcd_segment_alloc() */
 static int
-hsrq_ring(struct rcd_context *context, const struct rcd_conn *conn, uint32_t depth, uint32_t stride,
-	uint64_t *offset, uint64_t *bytes)
+hsrq_ring_alloc(struct rcd_context *context, const struct rcd_conn *conn, uint32_t depth,
+	uint32_t stride, uint64_t *offset, uint64_t *bytes)
 {
 	*bytes = sizeof(struct rcd_shm_wq) + (uint64_t)depth * stride;
 	return rcd_segment_alloc(&context->segment, conn->serial, *bytes, offset);
@@ -108,7 +108,7 @@ rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	srq->pd = req->pd;
 	srq->mask = depth - 1;
 	srq->stride = rcd_rq_stride(srq->max_sge);
-	err = hsrq_ring(context, conn, depth, srq->stride, &srq->offset, &srq->bytes);
+	err = hsrq_ring_alloc(context, conn, depth, srq->stride, &srq->offset, &srq->bytes);
 	if (err != 0) {
 		hsrq_free(context, srq);
 		return err;
@@ -139,24 +139,28 @@ rcd_hsrq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 	RCD_ON_CONTROL();
 	if (srq == NULL)
 		return -ENOENT;
-	if (req->depth == 0 || req->depth > RCD_WQ_DEPTH_MAX ||
-		req->depth < __atomic_load_n(&srq->srq.limit, __ATOMIC_RELAXED))
+	/* Which limit it is to have is known when it is taken. */
+	if (req->depth == 0 || req->depth > RCD_WQ_DEPTH_MAX)
 		return -EINVAL;
 	hsrq_next_free(context, srq);
 	depth = rcd_power_up(req->depth);
-	err = hsrq_ring(context, conn, depth, srq->stride, &offset, &bytes);
+	err = hsrq_ring_alloc(context, conn, depth, srq->stride, &offset, &bytes);
 	if (err != 0)
 		return err;
 	srq->next_offset = offset;
 	srq->next_bytes = bytes;
+	srq->next_depth = depth;
 	hsrq_describe(srq, offset, depth, rep);
 	return 0;
 }
 
+/* A queue, what it gets, and whether its limit is part of that: for the lcore. */
 struct srq_ring {
 	struct rcd_hsrq *srq;
 	struct rcd_shm_wq *shm;
 	uint32_t depth;
+	uint32_t limit;
+	bool set_limit;
 };
 
 static int
@@ -164,10 +168,12 @@ hsrq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
 	const struct srq_ring *ring = arg;
 	struct rcd_hsrq *srq = ring->srq;
+	/* The event disarms it at any time: only here is it known. */
+	uint32_t limit = ring->set_limit ? ring->limit : srq->srq.limit;
 
 	rcd_host_publish(lcore);
 	if (rcd_shm_load(&ring->shm->producer) - srq->srq.next > ring->depth ||
-		rcd_srq_set_depth(&srq->srq, ring->depth) != 0)
+		rcd_srq_set_depth(&srq->srq, ring->depth, limit) != 0)
 		return -EINVAL;
 	srq->shm = ring->shm;
 	srq->slots = (uint8_t *)(srq->shm + 1);
@@ -177,9 +183,11 @@ hsrq_switch_on_lcore(struct rcd_lcore *lcore, void *arg)
 }
 
 int
-rcd_hsrq_switch(struct rcd_context *context, uint32_t handle)
+rcd_hsrq_switch(struct rcd_context *context, const struct rcd_ctrl_srq_switch_req *req)
 {
-	struct srq_ring ring = { .srq = rcd_table_get(&context->srqs, handle) };
+	struct srq_ring ring = { .srq = rcd_table_get(&context->srqs, req->handle),
+		.limit = req->limit,
+		.set_limit = req->set_limit != 0 };
 	struct rcd_hsrq *srq = ring.srq;
 	int err;
 
@@ -189,10 +197,14 @@ rcd_hsrq_switch(struct rcd_context *context, uint32_t handle)
 	if (srq->next_bytes == 0)
 		return -EINVAL;
 	ring.shm = hsrq_shm_at(context, srq->next_offset);
-	ring.depth = (uint32_t)((srq->next_bytes - sizeof(*ring.shm)) / srq->stride);
-	err = rcd_lcore_call(context->client.lcore, hsrq_switch_on_lcore, &ring);
-	if (err != 0)
+	ring.depth = srq->next_depth;
+	err = req->set_limit > 1 || req->reserved != 0
+		? -EINVAL
+		: rcd_lcore_call(context->client.lcore, hsrq_switch_on_lcore, &ring);
+	if (err != 0) {
+		hsrq_next_free(context, srq);
 		return err;
+	}
 	rcd_segment_free(&context->segment, srq->offset, srq->bytes);
 	srq->offset = srq->next_offset;
 	srq->bytes = srq->next_bytes;

@@ -16,7 +16,12 @@ struct rcd_conn;
 struct rcd_context;
 struct rcd_hsrq;
 
-/** A queue in the segment. -ENOENT: no such domain; -EINVAL: out of range. */
+/**
+ * A queue in the segment.
+ *
+ * @return 0; -EINPROGRESS: call again; -ENOENT: no such domain; -EINVAL: out of range; -ENOMEM and
+ *         what else a quota says: there is no room for it
+ */
 int
 rcd_hsrq_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_srq_req *req, struct rcd_ctrl_srq_rep *rep);
@@ -41,20 +46,22 @@ rcd_hsrq_modify(struct rcd_context *context, const struct rcd_ctrl_srq_modify_re
  * A ring in place of the one that it has, which stays in use. A client that did not take the last
  * one gets another in its place.
  *
- * @return 0; -EINPROGRESS: call again; -ENOENT; -EINVAL: out of range, or below its limit
+ * @return 0; -EINPROGRESS: call again; -ENOENT; -EINVAL: out of range; -ENOMEM and what else a
+ *         quota says: there is no room for it, and a ring that was not taken is gone
  */
 int
 rcd_hsrq_resize(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_srq_resize_req *req, struct rcd_ctrl_srq_rep *rep);
 
 /**
- * Take receives from that ring.
+ * Take receives from that ring, with another limit or the one that there is.
  *
- * @return 0; -ENOENT: no such queue; -EINVAL: it has no such ring, its limit exceeds that, or more
- *         is posted there than it holds: all stays as it is
+ * @return 0; -ENOENT: no such queue; -EINVAL: it has no such ring, the limit exceeds that, more is
+ *         posted there than it holds, or the request is none. Refused, the queue stays as it is,
+ *         and that ring is freed
  */
 int
-rcd_hsrq_switch(struct rcd_context *context, uint32_t handle);
+rcd_hsrq_switch(struct rcd_context *context, const struct rcd_ctrl_srq_switch_req *req);
 
 /** -ENOENT */
 int

@@ -105,6 +105,7 @@ struct rcd_hsrq {
 	uint32_t handle, users, pd, max_sge;
 	uint64_t offset, bytes;
 	uint64_t next_offset, next_bytes; /**< ring that it is to have; 0 bytes: none */
+	uint32_t next_depth;              /**< requests that it holds */
 	struct rcd_xmember *member;       /**< of XRC: by which it is in its domain */
 };
 

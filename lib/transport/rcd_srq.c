@@ -43,11 +43,12 @@ rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit)
 }
 
 int
-rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth)
+rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth, uint32_t limit)
 {
-	if (srq->limit > depth)
+	if (limit > depth)
 		return -EINVAL;
 	srq->depth = depth;
+	srq->limit = limit;
 	return 0;
 }
 

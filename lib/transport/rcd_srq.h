@@ -61,9 +61,14 @@ rcd_srq_fetch(struct rcd_srq *srq, struct rcd_recv_wr *wr);
 int
 rcd_srq_set_limit(struct rcd_srq *srq, uint32_t limit);
 
-/** The host's queue holds so many now. @return 0, or -EINVAL when the limit exceeds that */
+/**
+ * Change the depth that limits are checked against, for a host whose queue got another one, and arm
+ * the limit event anew. 0 as limit disarms it.
+ *
+ * @return 0, or -EINVAL when @p limit exceeds @p depth: both stay as they are
+ */
 int
-rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth);
+rcd_srq_set_depth(struct rcd_srq *srq, uint32_t depth, uint32_t limit);
 
 /** The host's queue is broken: raise RCD_EVENT_SRQ_ERR and fetch nothing any more. */
 void

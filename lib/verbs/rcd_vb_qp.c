@@ -293,13 +293,14 @@ rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *a
 	return srq;
 }
 
+/* Who posts meanwhile waits. @param limit  NULL: it stays */
 static int
-vb_qp_resize_srq(struct rcd_vb_srq *srq, uint32_t depth)
+vb_qp_resize_srq(struct rcd_vb_srq *srq, uint32_t depth, const uint32_t *limit)
 {
 	int err;
 
 	rcd_vb_lock(&srq->lock);
-	err = rcd_cl_srq_resize(&srq->cl, depth);
+	err = rcd_cl_srq_resize(&srq->cl, depth, limit);
 	srq->depth = srq->cl.wq.mask + 1;
 	rcd_vb_unlock(&srq->lock);
 	return rcd_vb_ret(err);
@@ -310,14 +311,14 @@ ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct rcd_ctrl_srq_modify_req req = { .handle = rcd_vb_srq(ibv)->cl.handle,
 		.limit = attr->srq_limit };
-	int err = 0;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
-		err = vb_qp_resize_srq(rcd_vb_srq(ibv), attr->max_wr);
-	if (err != 0 || !(mask & IBV_SRQ_LIMIT))
-		return err;
+		return vb_qp_resize_srq(
+			rcd_vb_srq(ibv), attr->max_wr, mask & IBV_SRQ_LIMIT ? &req.limit : NULL);
+	if (!(mask & IBV_SRQ_LIMIT))
+		return 0;
 	return rcd_vb_ret(rcd_client_call(
 		rcd_vb_client(ibv->context), RCD_CTRL_SRQ_MODIFY, &req, NULL, NULL, NULL));
 }

@@ -6,6 +6,8 @@
  * requests, on an embedded wire.
  */
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "rcd_limits.h"
@@ -62,22 +64,55 @@ post(uint32_t count)
 	return err;
 }
 
-/* Messages that find receives, in the order of these. */
+/* Messages are on their way. */
+static void
+send_some(uint32_t count)
+{
+	struct ibv_sge sge = { (uintptr_t)a.memory, 8, a.mr->lkey };
+	struct ibv_send_wr *bad;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ibv_send_wr wr = { .sg_list = &sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_SEND,
+			.send_flags = IBV_SEND_SIGNALED };
+
+		MUST(ibv_post_send(from, &wr, &bad) == 0);
+	}
+}
+
+static struct ibv_wc
+completes(struct ibv_cq *cq)
+{
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+	uint64_t end = now_ms() + FOREVER_MS;
+
+	while (ibv_poll_cq(cq, 1, &wc) == 0 && now_ms() < end)
+		;
+	return wc;
+}
+
+/* They find receives, in the order of these. */
+static void
+hear(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct ibv_wc wc = completes(to->recv_cq);
+
+		MUST(wc.status == IBV_WC_SUCCESS);
+		CU_ASSERT_EQUAL(wc.wr_id, next_taken);
+		next_taken++;
+		MUST(completes(from->send_cq).status == IBV_WC_SUCCESS);
+	}
+}
+
+/* One after the other. */
 static void
 take(uint32_t count)
 {
-	struct ibv_sge sge = { (uintptr_t)a.memory, 8, a.mr->lkey };
-
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t end = now_ms() + FOREVER_MS;
-		struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
-
-		MUST(side_operate(from, IBV_WR_SEND, sge, 0, 0) == IBV_WC_SUCCESS);
-		while (ibv_poll_cq(to->recv_cq, 1, &wc) == 0 && now_ms() < end)
-			;
-		CU_ASSERT_EQUAL(wc.status, IBV_WC_SUCCESS);
-		CU_ASSERT_EQUAL(wc.wr_id, next_taken);
-		next_taken++;
+		send_some(1);
+		hear(1);
 	}
 }
 
@@ -89,13 +124,29 @@ resize(uint32_t depth)
 	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-static uint32_t
-depth_now(void)
+static int
+limit_to(uint32_t limit)
+{
+	struct ibv_srq_attr attr = { .srq_limit = limit };
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);
+}
+
+static int
+change_both(uint32_t depth, uint32_t limit)
+{
+	struct ibv_srq_attr attr = { .max_wr = depth, .srq_limit = limit };
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+}
+
+static bool
+has(uint32_t depth, uint32_t limit)
 {
 	struct ibv_srq_attr attr;
 
 	MUST(ibv_query_srq(srq, &attr) == 0);
-	return attr.max_wr;
+	return attr.max_wr == depth && attr.srq_limit == limit;
 }
 
 static void
@@ -108,12 +159,12 @@ grows_and_shrinks(void)
 	CU_ASSERT_EQUAL(post(1), ENOMEM);
 	/* Four wait, of numbers that lie elsewhere in a ring of 16. */
 	CU_ASSERT_EQUAL(resize(9), 0);
-	CU_ASSERT_EQUAL(depth_now(), 16);
+	CU_ASSERT_TRUE(has(16, 0));
 	CU_ASSERT_EQUAL(post(12), 0);
 	CU_ASSERT_EQUAL(post(1), ENOMEM);
 	take(3);
 	CU_ASSERT_EQUAL(resize(8), EINVAL);
-	CU_ASSERT_EQUAL(depth_now(), 16);
+	CU_ASSERT_TRUE(has(16, 0));
 	take(7);
 	CU_ASSERT_EQUAL(resize(8), 0);
 	CU_ASSERT_EQUAL(post(2), 0);
@@ -128,19 +179,86 @@ grows_and_shrinks(void)
 	closes();
 }
 
+/* Nobody waits for messages before it gets another ring. */
+static void
+while_messages_come(void)
+{
+	opens(64);
+	CU_ASSERT_EQUAL(post(60), 0);
+	for (uint32_t round = 0; round < RIG_TIMES(100); round++) {
+		send_some(16);
+		CU_ASSERT_EQUAL(resize(128), 0);
+		CU_ASSERT_EQUAL(post(16), 0);
+		send_some(16);
+		CU_ASSERT_EQUAL(resize(256), 0);
+		hear(32);
+		send_some(16);
+		CU_ASSERT_EQUAL(resize(64), 0);
+		hear(16);
+		CU_ASSERT_EQUAL(post(32), 0);
+	}
+	closes();
+}
+
 static void
 its_limit(void)
 {
 	struct ibv_srq_attr attr = { .max_wr = 16, .srq_limit = 12 };
 
 	opens(4);
-	CU_ASSERT_EQUAL(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
-	CU_ASSERT_EQUAL(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	CU_ASSERT_EQUAL(limit_to(12), EINVAL);
+	CU_ASSERT_EQUAL(change_both(16, 99), EINVAL);
+	CU_ASSERT_TRUE(has(4, 0));
+	CU_ASSERT_EQUAL(change_both(16, 12), 0);
+	CU_ASSERT_TRUE(has(16, 12));
 	CU_ASSERT_EQUAL(resize(8), EINVAL);
 	CU_ASSERT_EQUAL(resize(0), EINVAL);
 	CU_ASSERT_EQUAL(resize(RCD_WQ_DEPTH_MAX + 1), EINVAL);
-	CU_ASSERT_EQUAL(depth_now(), 16);
+	CU_ASSERT_EQUAL(change_both(RCD_WQ_DEPTH_MAX + 1, 1), EINVAL);
 	CU_ASSERT_EQUAL(ibv_modify_srq(srq, &attr, 1 << 7), EINVAL);
+	CU_ASSERT_EQUAL(ibv_modify_srq(srq, &attr, 0), 0);
+	CU_ASSERT_TRUE(has(16, 12));
+	CU_ASSERT_EQUAL(change_both(8, 2), 0);
+	CU_ASSERT_TRUE(has(8, 2));
+	CU_ASSERT_EQUAL(change_both(2, 0), 0);
+	CU_ASSERT_TRUE(has(2, 0));
+	closes();
+}
+
+static bool
+event_came(int wait_ms)
+{
+	struct pollfd ready = { .fd = b.context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	if (poll(&ready, 1, wait_ms) != 1)
+		return false;
+	MUST(ibv_get_async_event(b.context, &event) == 0);
+	CU_ASSERT_EQUAL(event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	CU_ASSERT_PTR_EQUAL(event.element.srq, srq);
+	ibv_ack_async_event(&event);
+	return true;
+}
+
+/* Armed before another ring comes, or with it. */
+static void
+its_event(void)
+{
+	opens(4);
+	for (int with = 0; with < 2; with++) {
+		CU_ASSERT_EQUAL(post(4), 0);
+		CU_ASSERT_EQUAL(limit_to(with ? 4 : 3), 0);
+		CU_ASSERT_EQUAL(with ? change_both(16, 3) : resize(16), 0);
+		CU_ASSERT_EQUAL(post(4), 0);
+		take(5);
+		CU_ASSERT_TRUE(has(16, 3));
+		CU_ASSERT_FALSE(event_came(0));
+		take(1);
+		CU_ASSERT_TRUE(event_came(FOREVER_MS));
+		CU_ASSERT_TRUE(has(16, 0));
+		take(2);
+		CU_ASSERT_EQUAL(resize(4), 0);
+	}
 	closes();
 }
 
@@ -149,11 +267,25 @@ ask(struct node *node, enum rcd_ctrl_op op, uint32_t handle, uint32_t depth,
 	struct rcd_ctrl_srq_rep *rep)
 {
 	struct rcd_ctrl_srq_resize_req resize_req = { .handle = handle, .depth = depth };
-	struct rcd_ctrl_handle switch_req = { .handle = handle };
+	struct rcd_ctrl_srq_switch_req switch_req = { .handle = handle };
 
 	return op == RCD_CTRL_SRQ_RESIZE
 		? rcd_client_call(&node->client, op, &resize_req, rep, NULL, NULL)
 		: rcd_client_call(&node->client, op, &switch_req, NULL, NULL, NULL);
+}
+
+/* A ring with so many posted, of a queue that has taken none. @return what taking it says */
+static int
+offer(struct node *node, struct rcd_ctrl_srq_switch_req req, uint32_t depth, uint32_t posted)
+{
+	struct rcd_ctrl_srq_rep rep;
+	struct rcd_shm_wq *ring;
+
+	MUST(ask(node, RCD_CTRL_SRQ_RESIZE, req.handle, depth, &rep) == 0);
+	CU_ASSERT_EQUAL(rep.depth, depth);
+	ring = (struct rcd_shm_wq *)(void *)((uint8_t *)node->client.shm + rep.indices);
+	rcd_shm_store(&ring->producer, posted);
+	return rcd_client_call(&node->client, RCD_CTRL_SRQ_SWITCH, &req, NULL, NULL, NULL);
 }
 
 /* Rings that were never taken, are taken twice, or have more in them than they hold. */
@@ -161,9 +293,9 @@ static void
 what_a_client_says(void)
 {
 	struct rcd_ctrl_srq_req req = { .depth = 4, .max_sge = 1 };
+	struct rcd_ctrl_srq_switch_req offered = { .handle = 0 };
 	struct rcd_ctrl_srq_modify_req limit = { .limit = 64 };
 	struct rcd_ctrl_srq_rep rep, old;
-	struct rcd_shm_wq *ring;
 	struct node node;
 
 	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
@@ -175,16 +307,22 @@ what_a_client_says(void)
 	/* Of any number of rings one is kept: more than all of them would not fit. */
 	for (uint32_t i = 0; i < 500; i++)
 		MUST(ask(&node, RCD_CTRL_SRQ_RESIZE, old.handle, RCD_WQ_DEPTH_MAX, &rep) == 0);
-	MUST(ask(&node, RCD_CTRL_SRQ_RESIZE, old.handle, 64, &rep) == 0);
-	CU_ASSERT_EQUAL(rep.depth, 64);
-	ring = (struct rcd_shm_wq *)(void *)((uint8_t *)node.client.shm + rep.indices);
-	rcd_shm_store(&ring->producer, 65);
+	offered.handle = old.handle;
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 65), -EINVAL);
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 0u - 1), -EINVAL);
+	offered.limit = 65; /* not to be set */
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 64), 0);
 	CU_ASSERT_EQUAL(ask(&node, RCD_CTRL_SRQ_SWITCH, old.handle, 0, NULL), -EINVAL);
-	rcd_shm_store(&ring->producer, 0u - 1);
+	/* What was refused is not kept for later. */
+	offered.set_limit = 1;
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 64), -EINVAL);
 	CU_ASSERT_EQUAL(ask(&node, RCD_CTRL_SRQ_SWITCH, old.handle, 0, NULL), -EINVAL);
-	rcd_shm_store(&ring->producer, 64);
-	CU_ASSERT_EQUAL(ask(&node, RCD_CTRL_SRQ_SWITCH, old.handle, 0, NULL), 0);
-	CU_ASSERT_EQUAL(ask(&node, RCD_CTRL_SRQ_SWITCH, old.handle, 0, NULL), -EINVAL);
+	offered.limit = UINT32_MAX;
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 64), -EINVAL);
+	offered = (struct rcd_ctrl_srq_switch_req){ .handle = old.handle, .set_limit = 2 };
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 64), -EINVAL);
+	offered = (struct rcd_ctrl_srq_switch_req){ .handle = old.handle, .reserved = 1 };
+	CU_ASSERT_EQUAL(offer(&node, offered, 64, 64), -EINVAL);
 	/* The limit was set behind the request for a ring, which is too small for it now. */
 	MUST(ask(&node, RCD_CTRL_SRQ_RESIZE, old.handle, 32, &rep) == 0);
 	limit.handle = old.handle;
@@ -204,7 +342,9 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(grows_and_shrinks),
+		RCD_TEST(while_messages_come),
 		RCD_TEST(its_limit),
+		RCD_TEST(its_event),
 		RCD_TEST(what_a_client_says),
 	};
 	int err;

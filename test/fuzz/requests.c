@@ -287,6 +287,10 @@ fill_queue(const struct client *client, uint32_t op, uint32_t which, union rcd_c
 	case RCD_CTRL_SRQ_RESIZE:
 		body->srq_resize_req.depth = 64;
 		break;
+	case RCD_CTRL_SRQ_SWITCH:
+		body->srq_switch_req.set_limit = which & 1;
+		body->srq_switch_req.limit = 8;
+		break;
 	case RCD_CTRL_QP_CREATE:
 		fill_qp(client, which, &body->qp_create_req);
 		break;
