@@ -208,9 +208,6 @@ rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm
 		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7),
 		.srq = asked->param.srq != 0,
-		.vendor_id_high = asked->param.ece_vendor_id >> 16 & 0xff,
-		.vendor_id_middle = asked->param.ece_vendor_id >> 8 & 0xff,
-		.vendor_id_low = asked->param.ece_vendor_id & 0xff,
 		.vendor_options = asked->param.ece_options,
 	};
 	enum rcd_cm_step step =
@@ -227,6 +224,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm
 		return -EINVAL;
 	memcpy(rep.private_data, asked->param.private_data, asked->param.private_len);
 	rep.starting_psn = id->psn;
+	rcd_cm_rep_set_vendor_id(&rep, asked->param.ece_vendor_id);
 	return rcd_cm_reply(id->conn, &rep, rcd_cma_now_ns(cma_conn_cma_of(id)));
 }
 

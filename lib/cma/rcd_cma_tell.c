@@ -220,8 +220,7 @@ cma_tell_on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 	event->rep.param.flow_control = (uint8_t)rep->end_to_end_flow_control;
 	event->rep.param.rnr_retry_count = id->rnr_retry_count;
 	event->rep.param.srq = (uint8_t)rep->srq;
-	event->rep.param.ece_vendor_id = (uint32_t)(rep->vendor_id_high << 16 |
-		rep->vendor_id_middle << 8 | rep->vendor_id_low);
+	event->rep.param.ece_vendor_id = rcd_cm_rep_vendor_id(rep);
 	event->rep.param.ece_options = rep->vendor_options;
 	cma_tell_post_private(event, rep->private_data, sizeof(rep->private_data));
 }

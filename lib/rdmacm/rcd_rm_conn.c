@@ -182,7 +182,7 @@ int
 rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 {
 	if (base == NULL || base->qp != NULL || ece == NULL || ece->vendor_id == 0 ||
-		ece->comp_mask != 0)
+		ece->vendor_id > 0xffffff || ece->comp_mask != 0)
 		return rcd_rm_ret(-EINVAL);
 	rcd_rm_id(base)->local_ece = *ece;
 	return 0;

@@ -95,6 +95,21 @@ rcd_cm_set_attr_mod(struct rcd_cm *cm, uint32_t attr_mod)
 	}
 }
 
+uint32_t
+rcd_cm_rep_vendor_id(const struct rcd_cm_rep *rep)
+{
+	return (uint32_t)(rep->vendor_id_high << 16 | rep->vendor_id_middle << 8 |
+		rep->vendor_id_low);
+}
+
+void
+rcd_cm_rep_set_vendor_id(struct rcd_cm_rep *rep, uint32_t vendor_id)
+{
+	rep->vendor_id_high = vendor_id >> 16 & 0xff;
+	rep->vendor_id_middle = vendor_id >> 8 & 0xff;
+	rep->vendor_id_low = vendor_id & 0xff;
+}
+
 #define RCD_CM_BEGIN(symbol, name, attr_id, private_at)                                            \
 	static const struct rcd_cm_field fields_##name[] = {
 #define RCD_CM_NUM(name, field, at, bits)  { #field, RCD_CM_KIND_NUM, at, bits },

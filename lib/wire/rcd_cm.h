@@ -70,6 +70,14 @@ rcd_cm_attr_mod(const struct rcd_cm *cm);
 void
 rcd_cm_set_attr_mod(struct rcd_cm *cm, uint32_t attr_mod);
 
+/** The 24 bits that a REP has in three places (IBTA 12.6.8): whose options it brings. */
+uint32_t
+rcd_cm_rep_vendor_id(const struct rcd_cm_rep *rep);
+
+/** Write them. @param vendor_id  more than 24 bits are cut */
+void
+rcd_cm_rep_set_vendor_id(struct rcd_cm_rep *rep, uint32_t vendor_id);
+
 /** What a walk over the fields of a message sees. */
 enum rcd_cm_kind {
 	RCD_CM_KIND_NUM,

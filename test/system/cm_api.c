@@ -292,6 +292,8 @@ options_of_vendors(void)
 	MUST(rdma_resolve_route(active, 2000) == 0);
 	MUST(comes(RDMA_CM_EVENT_ROUTE_RESOLVED) == active);
 	REFUSED(rdma_set_local_ece(active, &ece), EINVAL);
+	ece.vendor_id = 0x1000000;
+	REFUSED(rdma_set_local_ece(active, &ece), EINVAL);
 	ece = (struct ibv_ece){ .vendor_id = 0xa1b2c3, .options = 0x89abcdef };
 	MUST(rdma_set_local_ece(active, &ece) == 0 && heard(active, 0, 0));
 	MUST(rdma_connect(active, &param) == 0);

@@ -137,6 +137,52 @@ a_req_by_hand(void)
 	CU_ASSERT_EQUAL(cm.req.private_data[0], 0x77);
 }
 
+/*
+ * Whose options, and which: of REQ bytes 5..7, of REP bytes 15, 19 and 23, which nothing else has;
+ * and the attribute modifier, bytes 20..23 of the MAD.
+ */
+static void
+options_of_vendors_by_hand(void)
+{
+	static const uint8_t modifier[] = { 0x89, 0xab, 0xcd, 0xef };
+	uint8_t mad[RCD_MAD_LEN] = { 1, 0x07, 2, 0x03 }, back[RCD_MAD_LEN] = { 0 };
+	uint8_t *body = mad + RCD_MAD_HDR_LEN;
+	struct rcd_mad hdr;
+	struct rcd_cm cm;
+
+	memcpy(mad + 20, modifier, sizeof(modifier));
+	CU_ASSERT_EQUAL_FATAL(rcd_mad_parse(mad, sizeof(mad), &hdr), RCD_VERDICT_OK);
+	memcpy(body + 5, "\xa1\xb2\xc3", 3);
+	CU_ASSERT_TRUE_FATAL(rcd_cm_parse(body, RCD_CM_REQ, &cm));
+	rcd_cm_set_attr_mod(&cm, hdr.attr_mod);
+	CU_ASSERT_EQUAL(cm.req.vendor_id, 0xa1b2c3);
+	CU_ASSERT_EQUAL(cm.req.vendor_options, 0x89abcdef);
+	CU_ASSERT_EQUAL(rcd_cm_attr_mod(&cm), 0x89abcdef);
+	rcd_cm_build(back + RCD_MAD_HDR_LEN, &cm);
+	CU_ASSERT_EQUAL(memcmp(back + RCD_MAD_HDR_LEN, body, RCD_CM_BODY_LEN), 0);
+
+	memset(body, 0, RCD_CM_BODY_LEN);
+	body[15] = 0xa1;
+	body[19] = 0xb2;
+	body[23] = 0xc3;
+	CU_ASSERT_TRUE_FATAL(rcd_cm_parse(body, RCD_CM_REP, &cm));
+	rcd_cm_set_attr_mod(&cm, hdr.attr_mod);
+	CU_ASSERT_EQUAL(rcd_cm_rep_vendor_id(&cm.rep), 0xa1b2c3);
+	CU_ASSERT_EQUAL(cm.rep.vendor_options, 0x89abcdef);
+	cm = (struct rcd_cm){ .attr = RCD_CM_REP, .rep.vendor_options = 0x89abcdef };
+	rcd_cm_rep_set_vendor_id(&cm.rep, 0xffa1b2c3);
+	rcd_cm_build(back + RCD_MAD_HDR_LEN, &cm);
+	CU_ASSERT_EQUAL(memcmp(back + RCD_MAD_HDR_LEN, body, RCD_CM_BODY_LEN), 0);
+	hdr.attr_mod = rcd_cm_attr_mod(&cm);
+	rcd_mad_build(back, &hdr);
+	CU_ASSERT_EQUAL(memcmp(back + 20, modifier, sizeof(modifier)), 0);
+
+	/* Of no other message is it anything. */
+	CU_ASSERT_TRUE_FATAL(rcd_cm_parse(body, RCD_CM_RTU, &cm));
+	rcd_cm_set_attr_mod(&cm, 0x89abcdef);
+	CU_ASSERT_EQUAL(rcd_cm_attr_mod(&cm), 0);
+}
+
 /* Covers: IBTA 12.6.7.2 rcd_cm_rej_text() */
 static void
 header_of_rdma_cm(void)
@@ -184,6 +230,7 @@ main(void)
 		RCD_TEST(there_and_back),
 		RCD_TEST(private_data),
 		RCD_TEST(a_req_by_hand),
+		RCD_TEST(options_of_vendors_by_hand),
 		RCD_TEST(header_of_rdma_cm),
 	};
 
