@@ -2,11 +2,12 @@
 /**
  * @file
  * Goal: net_udp carries frames as they are, alone and in runs, with an ICRC that is right for what
- * the kernel writes, and loses no buffer. Method: two ports on the loopback interface.
+ * the kernel writes, and loses no buffer; and it knows by which netdevs to send runs to strangers.
+ * Method: two ports on the loopback interface; one on netdevs of several kinds.
  */
 #include <netinet/in.h>
-#include <fcntl.h>
-#include <linux/if_tun.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
@@ -110,26 +111,30 @@ runs_are_few_calls(void)
 	rig_close_two();
 }
 
-/* A netdev that cuts runs itself: that of a TAP, whose reader asked for whole packets. */
-static void
-runs_over_ipv6_to_a_nic(void)
-{
-	static const char set_up[] = "ip addr add fd09::1/64 dev rig2 nodad && "
-				     "ip link set rig2 mtu 9000 up && "
-				     "ip neigh replace fd09::2 lladdr 02:00:00:00:00:09 dev rig2";
-	struct ifreq ifr = { .ifr_name = "rig2", .ifr_flags = IFF_TAP | IFF_NO_PI };
-	struct rte_mbuf *mbufs[8];
-	int tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-	int port;
+/* What the kernel is to have said of a netdev. NULL: what it says itself. */
+static const struct ethtool_drvinfo *said;
 
-	if (rig_families < 2 || tap < 0 || ioctl(tap, TUNSETIFF, &ifr) != 0) {
-		if (tap >= 0)
-			close(tap);
-		rcd_tap_skip("no IPv6, or no TAP device");
-		return;
-	}
-	CU_ASSERT_EQUAL_FATAL(system(set_up), 0);
-	port = rig_open("iface=rig2", 1);
+int
+__real_ioctl(int fd, unsigned long request, void *arg);
+int
+__wrap_ioctl(int fd, unsigned long request, void *arg);
+
+int
+__wrap_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (request == SIOCETHTOOL && said != NULL)
+		memcpy(((struct ifreq *)arg)->ifr_data, said, sizeof(*said));
+	return request == SIOCETHTOOL && said != NULL ? 0 : __real_ioctl(fd, request, arg);
+}
+
+/* By rig2, which has a neighbour that was never heard: eight datagrams. @return in how many runs */
+static uint64_t
+runs_by_rig2(void)
+{
+	struct rte_mbuf *mbufs[8];
+	int port = rig_open("iface=rig2", 1);
+	uint64_t runs;
+
 	CU_ASSERT_FATAL(port >= 0);
 	for (uint32_t i = 0; i < RTE_DIM(mbufs); i++) {
 		uint8_t *ip;
@@ -144,10 +149,79 @@ runs_over_ipv6_to_a_nic(void)
 		}
 	}
 	CU_ASSERT_TRUE(rig_send(port, mbufs, RTE_DIM(mbufs)));
-	CU_ASSERT_EQUAL(rig_count(port, "tx_udp_runs"), 1);
-	CU_ASSERT_EQUAL(rig_count(port, "tx_udp_calls"), 1);
+	runs = rig_count(port, "tx_udp_runs");
+	CU_ASSERT_EQUAL(rig_count(port, "tx_udp_calls"), runs > 0 ? runs : RTE_DIM(mbufs));
 	rig_close(port);
-	close(tap);
+	return runs;
+}
+
+/* @param add  what is said to ip(8) to have it. @return whether there is such a netdev now */
+static bool
+make_rig2(const char *add)
+{
+	static const char set_up[] = "ip addr add fd09::1/64 dev rig2 nodad && "
+				     "ip link set rig2 mtu 9000 up && "
+				     "ip neigh replace fd09::2 lladdr 02:00:00:00:00:09 dev rig2";
+	char line[64];
+
+	snprintf(line, sizeof(line), "ip %s 2>/dev/null", add);
+	if (rig_families < 2 || system(line) != 0)
+		return false;
+	CU_ASSERT_EQUAL_FATAL(system(set_up), 0);
+	return true;
+}
+
+static void
+no_runs_over_ipv6_by_netdevs_of_no_device(void)
+{
+	static const char *const kinds[] = { "link add rig2 type bridge",
+		"link add rig2 type veth peer name rig3", "link add rig2 type bond",
+		"link add rig2 type dummy", "tuntap add rig2 mode tap" };
+	int count = 0;
+
+	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
+		if (!make_rig2(kinds[i]))
+			continue;
+		count++;
+		CU_ASSERT_EQUAL(runs_by_rig2(), 0);
+		CU_ASSERT_EQUAL(system("ip link del rig2"), 0);
+	}
+	if (count == 0)
+		rcd_tap_skip("no IPv6, or none of these netdevs");
+}
+
+/* There is no NIC here: what the kernel says of one is put in the place of what it says of rig2. */
+static void
+runs_over_ipv6_by_what_the_kernel_says(void)
+{
+	static const struct {
+		struct ethtool_drvinfo info;
+		uint64_t runs;
+	} cases[] = {
+		{ { .driver = "mlx5_core", .bus_info = "0000:01:00.0" }, 1 },
+		{ { .driver = "mlx5_core", .bus_info = "10000:e1:1f.7" }, 1 },
+		{ { .driver = "r8152", .bus_info = "usb-0000:00:14.0-1" }, 1 },
+		{ { .driver = "virtio_net", .bus_info = "0000:01:00.0" }, 0 },
+		{ { .driver = "vmxnet3", .bus_info = "0000:03:00.0" }, 0 },
+		{ { .driver = "vif", .bus_info = "vif-0" }, 0 },
+		{ { .driver = "hv_netvsc", .bus_info = "000d3a3e-a2e7-000d-3a3e-a2e7000" }, 0 },
+		{ { .driver = "bridge", .bus_info = "N/A" }, 0 },
+		{ { .driver = "tun", .bus_info = "tap" }, 0 },
+		{ { .driver = "other", .bus_info = "0000:01:00" }, 0 },
+		{ { .driver = "other", .bus_info = "0000:01:00.0 or so" }, 0 },
+		{ { .driver = "other", .bus_info = "" }, 0 },
+	};
+
+	if (!make_rig2("link add rig2 type bridge")) {
+		rcd_tap_skip("no IPv6, or no bridge");
+		return;
+	}
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
+		said = &cases[i].info;
+		CU_ASSERT_EQUAL(runs_by_rig2(), cases[i].runs);
+	}
+	said = NULL;
+	CU_ASSERT_EQUAL(system("ip link del rig2"), 0);
 }
 
 static void
@@ -424,7 +498,8 @@ main(void)
 		RCD_TEST(all_sizes),
 		RCD_TEST(headers_go_along),
 		RCD_TEST(runs_are_few_calls),
-		RCD_TEST(runs_over_ipv6_to_a_nic),
+		RCD_TEST(no_runs_over_ipv6_by_netdevs_of_no_device),
+		RCD_TEST(runs_over_ipv6_by_what_the_kernel_says),
 		RCD_TEST(peers_are_forgotten),
 		RCD_TEST(sizes_change),
 		RCD_TEST(most_are_expected),

@@ -25,7 +25,9 @@
  *   port=NUMBER        that the sockets are bound to; 4791
  *   runs=learn|all|none  to whom runs go: to who sends from the port that it is sent to, and so has
  *                      a socket, too, which minds no identification and takes runs that no NIC cut,
- *                      and by a NIC over IPv6 to anybody (learn); to all; to nobody
+ *                      and by a NIC over IPv6 to anybody (learn); to all; to nobody. A NIC is a
+ *                      device of PCI or USB, but no hypervisor's (virtio-net, vmxnet3): others may
+ *                      hand a run on as it is
  *   gro=0|1            whether to receive runs; 1
  *   icrc=0|1           1
  *   buffer=BYTES       of each socket and direction, as far as the kernel lets; 8388608

@@ -212,19 +212,46 @@ udp_ethdev_ask(const struct udp_dev *dev, unsigned long what, struct ifreq *ifr)
 static unsigned int
 udp_ethdev_index(const struct udp_dev *dev)
 {
-	struct ifreq ifr = { .ifr_flags = 0 };
+	struct ifreq ifr;
 
+	memset(&ifr, 0, sizeof(ifr));
 	return udp_ethdev_ask(dev, SIOCGIFINDEX, &ifr) == 0 ? (unsigned int)ifr.ifr_ifindex : 0;
 }
 
-/* Whether the netdev is of a device on a bus. In other namespaces, no file tells. */
+/* Of PCI or USB. Netdevs of no device have words here, as "N/A" and "tap", or nothing. */
+static bool
+udp_ethdev_is_bus_address(const char *info)
+{
+	unsigned int part[4];
+	int len, count;
+
+	if (strncmp(info, "usb-", 4) == 0)
+		return true;
+	count = sscanf(info, "%8x:%2x:%2x.%1x%n", &part[0], &part[1], &part[2], &part[3], &len);
+	return count == 4 && info[len] == '\0';
+}
+
+/*
+ * Whether the netdev is of a device that cuts runs, or has the kernel cut them: what isn't known
+ * to be one is none. In other namespaces no file and no netlink tells, but ioctls of our sockets.
+ */
 static bool
 udp_ethdev_is_nic(const struct udp_dev *dev)
 {
+	/* They give a run as it is to their host, which may give it to another guest. */
+	static const char *const guests[] = { "virtio_net", "vmxnet3" };
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
-	struct ifreq ifr = { .ifr_data = (char *)&info };
+	struct ifreq ifr;
 
-	return udp_ethdev_ask(dev, SIOCETHTOOL, &ifr) == 0 && info.bus_info[0] != '\0';
+	memset(&ifr, 0, sizeof(ifr));
+	ifr.ifr_data = (char *)&info;
+	if (udp_ethdev_ask(dev, SIOCETHTOOL, &ifr) != 0 ||
+		!udp_ethdev_is_bus_address(info.bus_info))
+		return false;
+	for (size_t i = 0; i < RTE_DIM(guests); i++)
+		if (strcmp(info.driver, guests[i]) == 0)
+			return false;
+	return true;
 }
 
 static int
@@ -327,13 +354,15 @@ static int
 udp_ethdev_link_update(struct rte_eth_dev *eth, int wait)
 {
 	const struct udp_dev *dev = eth->data->dev_private;
-	struct ifreq ifr = { .ifr_flags = 0 };
 	struct rte_eth_link link = { .link_speed = RTE_ETH_SPEED_NUM_UNKNOWN,
 		.link_duplex = RTE_ETH_LINK_FULL_DUPLEX,
 		.link_status = dev->sockets_count > 0 };
-	int err = udp_ethdev_ask(dev, SIOCGIFFLAGS, &ifr);
+	struct ifreq ifr;
+	int err;
 
 	(void)wait;
+	memset(&ifr, 0, sizeof(ifr));
+	err = udp_ethdev_ask(dev, SIOCGIFFLAGS, &ifr);
 	if (dev->args.iface[0] != '\0')
 		link.link_status &= err == 0 && (ifr.ifr_flags & IFF_RUNNING) != 0;
 	return rte_eth_linkstatus_set(eth, &link);
@@ -409,8 +438,9 @@ udp_ethdev_take_mac(struct rte_eth_dev *eth)
 {
 	struct rte_ether_addr *mac = &eth->data->mac_addrs[0];
 	struct udp_dev *dev = eth->data->dev_private;
-	struct ifreq ifr = { .ifr_flags = 0 };
+	struct ifreq ifr;
 
+	memset(&ifr, 0, sizeof(ifr));
 	rte_eth_random_addr(mac->addr_bytes);
 	if (udp_ethdev_ask(dev, SIOCGIFHWADDR, &ifr) == 0 &&
 		ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER)
