@@ -25,7 +25,7 @@ handed_forget(void);
  * descriptor of kind `val` in place `at`, or one of another namespace, or, with HANDED_CHANGE, does
  * `val` to the kept one of place `at`.
  *
- * Ends the program when sockets are taken, but none of what was sent is to be.
+ * Ends the program when its sockets are taken, but are not to be.
  */
 void
 handed_step(struct client *client, const struct step *step);

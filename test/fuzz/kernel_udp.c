@@ -5,6 +5,7 @@
  */
 #include "kernel_udp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/udp.h>
@@ -79,6 +80,9 @@ static const struct control {
 	{ IPPROTO_TCP, IP_PKTINFO, sizeof(struct in_pktinfo), { NOTHING, NOTHING } },
 };
 
+/* Each is as likely, and an input means the same as long as there are so many. */
+static_assert(RTE_DIM(controls) == 16, "a number of bits chooses one");
+
 /* What is known of a message while it is made. */
 struct making {
 	struct kernel_arrival arrival;
@@ -130,7 +134,7 @@ kernel_control(struct msghdr *msg, struct making *making)
 
 	for (uint32_t i = 0; i < count && room - at >= CMSG_LEN(0); i++) {
 		uint32_t what = kernel_take(kernel.in, 1);
-		const struct control *kind = &controls[what % 16];
+		const struct control *kind = &controls[what % RTE_DIM(controls)];
 		/* Of four, one is of another length than it has. */
 		size_t len = what < 0xc0 ? kind->len : kernel_take(kernel.in, 1) % 64;
 		struct cmsghdr hdr = { .cmsg_level = kind->level, .cmsg_type = kind->type };
