@@ -247,13 +247,7 @@ compile_tsan() {
 
 # Of clang's build what is fuzzed; the rest is read, for clang's warnings.
 fuzz() {
-	targets=()
-	for source in "$root"/test/fuzz/fuzz_*.c; do
-		# That of a driver is there where drivers are.
-		[ "${source##*/}" != fuzz_udp.c ] ||
-			[ -e "$builds/dpdk-driver-sdk/ethdev_driver.h" ] || continue
-		targets+=("test/fuzz/$(basename "$source" .c)")
-	done
+	targets=(fuzz)
 	CC=clang compile fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
 		-Db_lundef=false -Dfuzz=true || return 1
 	local status=0
