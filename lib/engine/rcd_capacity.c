@@ -15,13 +15,21 @@
 #include "rcd_cma_port.h"
 #include "rcd_guard.h"
 #include "rcd_limits.h"
+#include "rcd_lport.h"
 #include "rcd_thread.h"
 
-/** Descriptors kept for devices, requests on their way, and administration. */
+/** Descriptors kept for requests on their way, and administration. */
 #define DESCRIPTORS_OWN 128
 
 /** And behind them what users may have above the total, with one message more. */
 #define DESCRIPTORS_KEPT (DESCRIPTORS_OWN + RCD_CLOSER_OVER + RCD_CLOSER_MESSAGE)
+
+/** Of a device in another network namespace, which has most; and of each of its lcores. */
+#define DESCRIPTORS_DEV   4
+#define DESCRIPTORS_LCORE 5
+
+/** For devices no more than this part is kept: clients need some, too. */
+#define DESCRIPTORS_PART 4
 
 /*
  * Of the machine's memory, without hugepages: the sixteenth of each total that is root's comes on
@@ -91,8 +99,17 @@ capacity_left(uint64_t all, uint64_t kept)
 	return all > kept ? all - kept : 1;
 }
 
+/* What devices may come to have, as far as a small limit has room for that. */
 static uint64_t
-capacity_descriptors(void)
+capacity_of_devices(uint64_t limit, uint32_t lcores)
+{
+	uint64_t most = RCD_DEVS_MAX * (DESCRIPTORS_DEV + (uint64_t)DESCRIPTORS_LCORE * lcores);
+
+	return most < limit / DESCRIPTORS_PART ? most : limit / DESCRIPTORS_PART;
+}
+
+static uint64_t
+capacity_descriptors(uint32_t lcores)
 {
 	struct rlimit limit;
 
@@ -106,7 +123,9 @@ capacity_descriptors(void)
 	}
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return 0;
-	return capacity_left(limit.rlim_cur, capacity_count_descriptors() + DESCRIPTORS_KEPT);
+	return capacity_left(limit.rlim_cur,
+		capacity_count_descriptors() + DESCRIPTORS_KEPT +
+			capacity_of_devices(limit.rlim_cur, lcores));
 }
 
 /* The machine's memory, but what hugepages have of it. */
@@ -145,7 +164,8 @@ capacity_window(void)
 }
 
 void
-rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_quota *total)
+rcd_capacity_measure(
+	uint32_t clients, uint32_t lcores, const struct rcd_quota *user, struct rcd_quota *total)
 {
 	uint64_t huge = capacity_read_number(HUGEPAGES "free_hugepages");
 	uint64_t reserved = capacity_read_number(HUGEPAGES "resv_hugepages");
@@ -155,7 +175,7 @@ rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_
 	RCD_ON_CONTROL();
 	*total = (struct rcd_quota){
 		.clients = clients,
-		.descriptors = capacity_descriptors(),
+		.descriptors = capacity_descriptors(lcores),
 		.mappings = capacity_left(mappings > 0 ? mappings : MAPPINGS_UNKNOWN,
 			capacity_count_mappings() + MAPPINGS_KEPT),
 		.window_bytes = capacity_window(),

@@ -16,10 +16,12 @@
  * what it needs; what it takes later (devices, a mapping for a fault) comes from its reserve.
  *
  * @param clients  most connections, by configuration
+ * @param lcores   how many there are: devices have descriptors for each
  * @param user     limits of a user, by configuration
  * @param total    set
  */
 void
-rcd_capacity_measure(uint32_t clients, const struct rcd_quota *user, struct rcd_quota *total);
+rcd_capacity_measure(
+	uint32_t clients, uint32_t lcores, const struct rcd_quota *user, struct rcd_quota *total);
 
 #endif /* RCD_CAPACITY_H */

@@ -207,7 +207,8 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		return err;
 	}
 	engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
-	rcd_capacity_measure(engine->conf.clients, &engine->conf.user_quota, &total);
+	rcd_capacity_measure(
+		engine->conf.clients, engine->lcores.count, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
 	if (engine->conf.netns_exclusive && engine->ports.netns == 0) {
 		snprintf(error, error_len,
