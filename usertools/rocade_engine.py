@@ -6,18 +6,22 @@ import json
 import os
 import socket
 import struct
+import time
 
 SOCKET = '/run/rocade/rocade.sock'
 
 # The control protocol's greeting, and its one request for people (lib/ctrl/rcd_ctrl.h).
 MAGIC, VERSION, ABI = 0x6c746352, 6, 2
-OP_HELLO, OP_ADMIN, OP_SOCKETS = 0, 31, 59
+OP_HELLO, OP_ADMIN, OP_SOCKETS, OP_NETNS = 0, 31, 59, 71
 ADMIN_LEN = 1024
 MESSAGE_MAX = 4096
+COME_SECONDS = 30   # until a network namespace has sockets
 
 
 class Failure(Exception):
     """Something to say to the user, without a trace."""
+
+    status = 0   # of a request that the engine refuses: a number of errno
 
 
 class Own(str):
@@ -80,9 +84,12 @@ class Engine:
         if op == OP_ADMIN and status == -errno.EPERM:
             raise Failure('not allowed: root administers the engine, who started it, and whom its '
                           'configuration names (admin_user, admin_group); if it serves other '
-                          'network namespaces, from its own alone')
+                          'network namespaces, from its own alone; others make and delete links of '
+                          'type udp for theirs, where netns_links lets them')
         if status:
-            raise Failure(os.strerror(-status))
+            failure = Failure(os.strerror(-status))
+            failure.status = -status
+            raise failure
         return fds
 
     def give(self, fds):
@@ -91,6 +98,24 @@ class Engine:
             self.call(OP_SOCKETS, struct.pack('=2I', 0, 0), fds)
         except Failure as failure:
             raise Failure(f'netns: the engine does not take sockets of it: {failure}') from None
+
+    def come(self):
+        """Have it make sockets in this process's network namespace, for the link that is added
+        next; unless that is its own, or it leaves such links to those who administer."""
+        end = time.monotonic() + COME_SECONDS
+        with open('/proc/self/ns/net', 'rb') as namespace:
+            while True:
+                try:
+                    self.call(OP_NETNS, struct.pack('=2I', 0, 0), [namespace.fileno()])
+                    return
+                except Failure as failure:
+                    if failure.status in (errno.EALREADY, errno.EPERM):
+                        return
+                    later = failure.status in (errno.EAGAIN, errno.ETIMEDOUT)
+                    if not later or time.monotonic() > end:
+                        raise Failure('netns: the engine can not make sockets in this network '
+                                      f'namespace: {failure}') from None
+                time.sleep(0.05)
 
     def ask(self, op, **members):
         """The answer to a request; its members are texts."""

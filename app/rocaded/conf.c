@@ -6,6 +6,7 @@
  */
 #include "conf.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +15,15 @@
 #include "conf_file.h"
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
+#include "rcd_guest.h"
 #include "rcd_limits.h"
 #include "rcd_text.h"
 
+#define CONF_GUEST_LINKS     16 /**< as the engine has it */
 #define CONF_TEXT_OF(number) #number
 #define CONF_TEXT(number)    CONF_TEXT_OF(number)
+
+static_assert(CONF_GUEST_LINKS == RCD_GUEST_LINKS, "the engine takes as many");
 
 /* Where the lines that are read belong. */
 enum conf_place {
@@ -158,6 +163,13 @@ conf_engine_netns(struct conf *conf, const char *val)
 		return "one of shared, exclusive";
 	conf->engine.netns_exclusive = index == 1;
 	return NULL;
+}
+
+static const char *
+conf_engine_netns_links(struct conf *conf, const char *val)
+{
+	return conf_take_count(&conf->engine.netns_links, val, 0, CONF_GUEST_LINKS,
+		"a number from 0 to " CONF_TEXT(CONF_GUEST_LINKS));
 }
 
 static const char *
@@ -343,9 +355,6 @@ conf_check_device(struct conf_load *load, uint32_t index)
 		int line = load->lines[index].keys[key];
 
 		conf_complain(load, line != 0 ? line : section, NULL, error);
-	} else if (dev->netns[0] != '\0') {
-		conf_complain(load, load->lines[index].keys[RCD_LINK_KEY_NETNS], "netns",
-			"not here: \"rocade link add\" makes the sockets in that namespace");
 	} else if (dev->attach == RCD_ATTACH_WIRE && !conf_has_peer(conf, dev)) {
 		conf_complain(load, load->lines[index].keys[RCD_LINK_KEY_PEER], "peer",
 			"no wire device of this name names this one as its peer");

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <systemd/sd-daemon.h>
@@ -26,6 +27,7 @@
 
 #include "conf.h"
 #include "eal_start.h"
+#include "netns.h"
 #include "options.h"
 #include "rights.h"
 #include "version.h"
@@ -257,6 +259,27 @@ rocaded_main_confine(
 	return filter.err;
 }
 
+/* Who makes sockets of other network namespaces, where some are wanted. @return 0 or -errno */
+static int
+rocaded_main_begin_netns(struct conf *conf)
+{
+	bool wanted = conf->engine.netns_links > 0;
+	int sock;
+
+	for (uint32_t i = 0; i < conf->dev_count; i++)
+		wanted |= conf->devs[i].netns[0] != '\0';
+	if (!wanted)
+		return 0;
+	sock = netns_begin();
+	if (sock < 0) {
+		fprintf(stderr, "rocaded: no process for network namespaces: %s\n",
+			strerror(-sock));
+		return sock;
+	}
+	conf->engine.netns_fd = sock;
+	return 0;
+}
+
 static int
 rocaded_main_add_devices(struct rcd_engine *engine, const struct conf *conf)
 {
@@ -268,6 +291,11 @@ rocaded_main_add_devices(struct rcd_engine *engine, const struct conf *conf)
 			return -1;
 		}
 	}
+	/* For those alone it was there, and has rights that nobody needs any more. */
+	if (conf->engine.netns_fd >= 0 && conf->engine.netns_links == 0)
+		shutdown(conf->engine.netns_fd, SHUT_RDWR);
+	else if (conf->engine.netns_fd >= 0)
+		netns_settle(conf->engine.netns_fd);
 	return 0;
 }
 
@@ -383,6 +411,8 @@ main(int argc, char **argv)
 	if (rocaded_main_find_names(&conf, &user) != 0)
 		return 2;
 	rights_begin(conf.core_dumps);
+	if (rocaded_main_begin_netns(&conf) != 0)
+		return 1;
 	wish.owner = conf.user[0] != '\0' ? user.uid : 0;
 	if (eal_start(split == 0 ? 1 : split, argv, &wish) != 0)
 		return 1;

@@ -540,6 +540,14 @@ struct rcd_ctrl_cm_event_rep {
  * them: one that has no use for them closes them. -EINVAL: not such sockets, or not all of one
  * namespace; -EOPNOTSUPP: the kernel does not tell namespaces (before Linux 5.14); -ENOSPC: more
  * than any device takes.
+ *
+ * NETNS: instead, from who is in another network namespace and administers nothing (netns_links).
+ * The descriptor is its namespace's, as /proc/self/ns/net opens it. The answer comes when the
+ * sockets are there; ADMIN then takes link_add, of type udp without netns, and link_del of such a
+ * link. -EALREADY: the connection is of the engine's own namespace, and needs none; -EPERM: the
+ * engine does not do that; -EACCES: it may not go there; -EINVAL, -EXDEV: no network namespace, or
+ * not that of the connection; -EAGAIN, -ETIMEDOUT: ask again; -EMFILE; -EPIPE: nobody makes them
+ * any more.
  */
 
 /**

@@ -8,6 +8,8 @@
  *   link_del name
  *   addr_add name address; addr_del name address
  *
+ * Of these a guest has link_add and link_del (rcd_guest.h).
+ *
  * A request that can't be carried out is answered by {"error": "..."}.
  */
 #include "rcd_admin.h"
@@ -29,6 +31,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_gid.h"
 #include "rcd_groups.h"
+#include "rcd_guest.h"
 #include "rcd_lport.h"
 #include "rcd_ports.h"
 #include "rcd_show.h"
@@ -340,8 +343,22 @@ admin_carry_out(struct rcd_engine *engine, struct rcd_admin_req *req)
 	return admin_error("no such command: %.40s", req->op);
 }
 
+/* @return NULL: it is nothing for guests */
+static json_t *
+admin_carry_out_for(const struct rcd_conn *guest, struct rcd_admin_req *req)
+{
+	char text[512] = "";
+
+	if (strcmp(req->op, "link_add") == 0)
+		return admin_done(rcd_guest_link_add(guest, req, text, sizeof(text)), text);
+	if (strcmp(req->op, "link_del") == 0)
+		return admin_done(rcd_guest_link_del(guest, req, text, sizeof(text)), text);
+	return NULL;
+}
+
 int
-rcd_admin(struct rcd_engine *engine, struct rcd_away *away, const char *text)
+rcd_admin(struct rcd_engine *engine, const struct rcd_conn *guest, struct rcd_away *away,
+	const char *text)
 {
 	struct rcd_admin_req req;
 	char what[256] = "";
@@ -354,12 +371,13 @@ rcd_admin(struct rcd_engine *engine, struct rcd_away *away, const char *text)
 	if (err == -EINVAL)
 		answer = admin_error("%s", what);
 	else if (err == 0)
-		answer = admin_carry_out(engine, &req);
+		answer = guest != NULL ? admin_carry_out_for(guest, &req)
+				       : admin_carry_out(engine, &req);
 	if (err == 0)
 		rcd_admin_req_free(&req);
 	rcd_away_free(req.away);
 	if (answer == NULL)
-		return -ENOMEM;
+		return err == 0 && guest != NULL ? -EPERM : -ENOMEM;
 	fd = memfd_create("rocade-answer", MFD_CLOEXEC);
 	err = fd < 0 ? -errno : 0;
 	if (err == 0 && json_dumpfd(answer, fd, JSON_COMPACT) != 0)

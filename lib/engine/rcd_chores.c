@@ -6,6 +6,7 @@
  */
 #include "rcd_chores.h"
 
+#include "rcd_away.h"
 #include "rcd_cma.h"
 #include "rcd_conns.h"
 #include "rcd_contexts.h"
@@ -46,11 +47,26 @@ chores_has_ports(const struct rcd_engine *engine)
 	return found;
 }
 
+/* @return a guest's link whose netdev went, as with its namespace; NULL: there is none */
+static struct rcd_dev *
+chores_find_left(const struct rcd_engine *engine)
+{
+	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
+		struct rcd_dev *dev = engine->ports.devs[i];
+
+		if (dev != NULL && dev->netdev_gone && dev->away != NULL && dev->away->guest)
+			return dev;
+	}
+	return NULL;
+}
+
 static uint64_t
 chores_links_due(void *arg, uint64_t done_ns)
 {
 	const struct rcd_engine *engine = arg;
 
+	if (chores_find_left(engine) != NULL)
+		return 0;
 	if (!chores_has_ports(engine))
 		return RCD_NEVER;
 	return done_ns + (engine->conns.count > 0 ? LINKS_NS : LINKS_IDLE_NS);
@@ -60,8 +76,13 @@ static void
 chores_check_links(void *arg, uint64_t now_ns)
 {
 	struct rcd_engine *engine = arg;
+	struct rcd_dev *left;
 
 	(void)now_ns;
+	while ((left = chores_find_left(engine)) != NULL) {
+		RCD_LOG(NOTICE, "%s: its netdev is gone", left->conf.name);
+		rcd_ports_del(&engine->ports, left->conf.name);
+	}
 	for (uint32_t i = 0; i < RCD_DEVS_MAX; i++) {
 		struct rcd_dev *dev = engine->ports.devs[i];
 

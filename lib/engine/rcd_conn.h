@@ -60,6 +60,7 @@ struct rcd_conn {
 	char comm[32];  /**< printable ASCII */
 	struct rcd_away *away; /**< sockets for the device that it adds next; NULL: none */
 	uint32_t away_fds;     /**< descriptors of them, which are charged */
+	int asked; /**< of those that a guest had made: 0 or -errno; -EINPROGRESS: some come yet */
 	bool greeted;
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */
@@ -90,6 +91,7 @@ enum rcd_source {
 	RCD_SOURCE_LISTEN,
 	RCD_SOURCE_NOTES,
 	RCD_SOURCE_NETLINK,
+	RCD_SOURCE_NETNS,
 };
 
 /**

@@ -29,6 +29,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_gsi.h"
 #include "rcd_guard.h"
+#include "rcd_guest.h"
 #include "rcd_hop.h"
 #include "rcd_idle.h"
 #include "rcd_inbox.h"
@@ -147,6 +148,27 @@ engine_make_clients(struct rcd_engine *engine)
 	return rcd_cm_host_init(&engine->cm, &cm);
 }
 
+/* When all is there that the engine needs: what is left is theirs. */
+static int
+engine_hear_clients(struct rcd_engine *engine, char *error, size_t error_len)
+{
+	struct rcd_quota total;
+
+	if (engine->conf.netns_links > 0 && engine->conf.netns_fd >= 0)
+		engine_watch(engine, engine->conf.netns_fd, RCD_SOURCE_NETNS);
+	rcd_capacity_measure(
+		engine->conf.clients, engine->lcores.count, &engine->conf.user_quota, &total);
+	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
+	if ((engine->conf.netns_exclusive || engine->conf.netns_links > 0) &&
+		engine->ports.netns == 0) {
+		snprintf(error, error_len,
+			"%s: this kernel does not tell whose a socket is (Linux 5.14)",
+			engine->conf.netns_exclusive ? "netns = exclusive" : "netns_links");
+		return -EOPNOTSUPP;
+	}
+	return rcd_conns_listen(&engine->conns, error, error_len);
+}
+
 static int
 engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 {
@@ -160,7 +182,6 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		.kernel_addresses = engine->conf.kernel_addresses,
 		.exclusive = engine->conf.netns_exclusive,
 	};
-	struct rcd_quota total;
 	int err = rcd_guard_init();
 
 	if (err != 0) {
@@ -207,16 +228,7 @@ engine_setup(struct rcd_engine *engine, char *error, size_t error_len)
 		return err;
 	}
 	engine_watch(engine, rcd_ports_fd(&engine->ports), RCD_SOURCE_NETLINK);
-	rcd_capacity_measure(
-		engine->conf.clients, engine->lcores.count, &engine->conf.user_quota, &total);
-	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
-	if (engine->conf.netns_exclusive && engine->ports.netns == 0) {
-		snprintf(error, error_len,
-			"netns = exclusive: this kernel does not tell whose a socket is (Linux "
-			"5.14)");
-		return -EOPNOTSUPP;
-	}
-	return rcd_conns_listen(&engine->conns, error, error_len);
+	return engine_hear_clients(engine, error, error_len);
 }
 
 struct rcd_engine *
@@ -226,6 +238,10 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 
 	if (conf->clients == 0 || conf->clients > RCD_CLIENTS_MAX) {
 		snprintf(error, error_len, "clients: a number from 1 to %d", RCD_CLIENTS_MAX);
+		return NULL;
+	}
+	if (conf->netns_links > RCD_GUEST_LINKS) {
+		snprintf(error, error_len, "netns_links: a number up to %d", RCD_GUEST_LINKS);
 		return NULL;
 	}
 	if (__atomic_exchange_n(&engine_there, true, __ATOMIC_ACQ_REL)) {
@@ -461,6 +477,9 @@ rcd_engine_step(struct rcd_engine *engine, int timeout_ms)
 			break;
 		case RCD_SOURCE_NETLINK:
 			rcd_ports_ready(&engine->ports);
+			break;
+		case RCD_SOURCE_NETNS:
+			rcd_guest_ready(engine);
 			break;
 		}
 	}

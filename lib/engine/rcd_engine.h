@@ -56,6 +56,13 @@ struct rcd_engine_conf {
 	bool kernel_addresses;       /**< give addresses of embedded wires to the kernel */
 	/** Clients of network namespaces without devices get none, and administer nothing. */
 	bool netns_exclusive;
+	/** Links that clients of another network namespace may make for it: 16 at most. */
+	uint32_t netns_links;
+	/**
+	 * To a process that makes sockets of other network namespaces, as rocaded has one; -1:
+	 * none. The caller's, and open for as long as the engine is there.
+	 */
+	int netns_fd;
 	/** Change what a net_impair does; NULL where the driver is not there (rcd_pmd_impair.h). */
 	int (*impair_set)(uint16_t port_id, const char *args, char *error, size_t error_len);
 };
@@ -164,7 +171,7 @@ rcd_engine_wake(struct rcd_engine *engine);
  * Where the program polls the lcores itself, in one thread, that one.
  *
  * The first end of an embedded wire waits: it has neither port nor counters until its peer is
- * added.
+ * added. Sockets of another network namespace (netns) are waited for, 30 s at most: at start.
  *
  * @param conf   copied; rcd_dev_conf_check() finds it right
  * @param error  set to a sentence on failure

@@ -17,6 +17,7 @@ rcd_engine_conf_init(struct rcd_engine_conf *conf)
 		.admin_gid = -1,
 		.clients = 1024,
 		.idle = RCD_IDLE_AUTO,
+		.netns_fd = -1,
 	};
 	rcd_quota_init(&conf->quota);
 }

@@ -16,6 +16,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_gsi.h"
 #include "rcd_lport.h"
+#include "rcd_netns.h"
 #include "rcd_ports.h"
 #include "rcd_telemetry.h"
 #include "rcd_thread.h"
@@ -55,11 +56,16 @@ int
 rcd_engine_dev_add_place(struct rcd_engine *engine, const struct rcd_dev_conf *conf,
 	uint32_t *index, uint32_t *serial, char *error, size_t error_len)
 {
+	struct rcd_away *away = NULL;
 	const struct rcd_dev *dev;
-	int err;
+	int err = 0;
 
 	rcd_engine_take_over();
-	err = rcd_ports_add(&engine->ports, conf, NULL, error, error_len);
+	if (conf->netns[0] != '\0' && engine->conf.netns_fd >= 0)
+		err = rcd_netns_fetch(engine->conf.netns_fd, conf->netns, engine->lcores.count,
+			&away, error, error_len);
+	if (err == 0)
+		err = rcd_ports_add(&engine->ports, conf, away, error, error_len);
 	/* The first end of a wire has no place before the second one comes. */
 	dev = err == 0 ? rcd_dev_find(&engine->ports, conf->name) : NULL;
 	*index = dev != NULL ? dev->lport.index : 0;

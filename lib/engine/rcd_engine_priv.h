@@ -23,6 +23,7 @@
 #include "rcd_contexts.h"
 #include "rcd_counter.h"
 #include "rcd_engine.h"
+#include "rcd_guest.h"
 #include "rcd_lcores.h"
 #include "rcd_pace.h"
 #include "rcd_ports.h"
@@ -65,6 +66,7 @@ struct rcd_engine {
 	struct rcd_conns conns;
 	struct rcd_contexts contexts;
 	struct rcd_cm_host cm;
+	struct rcd_guests guests;
 	bool stopping;         /**< atomic: any thread asks */
 	bool yield;            /**< tell clients to yield */
 	struct rcd_pace pace;  /**< of the control thread, if it shares its core */

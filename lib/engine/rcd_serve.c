@@ -14,6 +14,7 @@
 
 #include "rcd_admin.h"
 #include "rcd_budget.h"
+#include "rcd_clock.h"
 #include "rcd_closer.h"
 #include "rcd_cm_host.h"
 #include "rcd_conn.h"
@@ -24,6 +25,7 @@
 #include "rcd_engine_priv.h"
 #include "rcd_eth.h"
 #include "rcd_gid.h"
+#include "rcd_guest.h"
 #include "rcd_hah.h"
 #include "rcd_hcq.h"
 #include "rcd_hmcast.h"
@@ -113,10 +115,12 @@ serve_device(struct rcd_request *r)
 		r->context != NULL ? &r->context->quota : &r->conn->quota;
 	struct rcd_dev *dev = serve_dev_at(r->conn, r->in->device_req.index);
 	struct rcd_ctrl_device_rep *rep = &r->out->device_rep;
+	char name[RCD_NAME_LEN];
 	const char *netdev;
 
 	if (dev == NULL)
 		return -ENOENT;
+	rcd_dev_plain_name(dev, name);
 	netdev = rcd_dev_conf_netdev(&dev->conf);
 	*rep = (struct rcd_ctrl_device_rep){
 		.node_guid = rcd_eui64(dev->mac),
@@ -140,7 +144,7 @@ serve_device(struct rcd_request *r)
 		.max_gids = RCD_GIDS_MAX,
 		.numa_node = dev->socket_id >= 0 ? (uint32_t)dev->socket_id : UINT32_MAX,
 	};
-	snprintf(rep->name, sizeof(rep->name), "%s", dev->conf.name);
+	snprintf(rep->name, sizeof(rep->name), "%s", name);
 	if (netdev != NULL)
 		snprintf(rep->netdev, sizeof(rep->netdev), "%.63s", netdev);
 	return 0;
@@ -383,7 +387,7 @@ serve_may_administer(const struct rcd_conn *conn)
 	 * Engines that serve their own alone are administered from anywhere, as ever.
 	 */
 	if (conn->netns != 0 && conn->netns != engine->ports.netns &&
-		rcd_ports_serve_others(&engine->ports))
+		(conf->netns_links > 0 || rcd_ports_serve_others(&engine->ports)))
 		return false;
 	return conn->uid == 0 || conn->uid == engine->creator ||
 		(conf->admin_uid >= 0 && conn->uid == (uid_t)conf->admin_uid) ||
@@ -393,11 +397,18 @@ serve_may_administer(const struct rcd_conn *conn)
 static int
 serve_admin(struct rcd_request *r)
 {
+	bool guest = !serve_may_administer(r->conn);
+	uint64_t began_ns = rcd_clock_ns();
 	int fd;
 
-	if (!serve_may_administer(r->conn))
+	if (guest && !rcd_guest_is(r->conn))
 		return -EPERM;
-	fd = rcd_admin(r->engine, rcd_conn_away_give(r->conn), r->in->admin_req.json);
+	if (guest && !rcd_guest_turn(r->conn))
+		return RCD_REQUEST_WAITS;
+	fd = rcd_admin(r->engine, guest ? r->conn : NULL, rcd_conn_away_give(r->conn),
+		r->in->admin_req.json);
+	if (guest)
+		rcd_guest_spent(r->conn, began_ns);
 	if (fd < 0)
 		return fd;
 	r->reply->fds.fds[0] = fd;
@@ -409,6 +420,24 @@ static int
 serve_sockets(struct rcd_request *r)
 {
 	return serve_may_administer(r->conn) ? rcd_conn_away_take(r->conn, r->fds_in->fds) : -EPERM;
+}
+
+/* Served again, it has no descriptor. */
+static int
+serve_netns(struct rcd_request *r)
+{
+	struct rcd_conn *conn = r->conn;
+	int err = 0;
+
+	if (conn->netns == 0 || conn->netns == r->engine->ports.netns)
+		return -EALREADY;
+	if (!rcd_guest_is(conn))
+		return -EPERM;
+	if (r->fds_in->count > 0 && conn->asked != -EINPROGRESS)
+		err = rcd_guest_ask(conn, r->fds_in->fds[0]);
+	if (err != 0)
+		return err;
+	return conn->asked == -EINPROGRESS ? RCD_REQUEST_WAITS : conn->asked;
 }
 
 static int

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "rcd_away.h"
 #include "rcd_clock.h"
 #include "rcd_closer.h"
 #include "rcd_cmid.h"
@@ -81,7 +82,7 @@ show_names(const struct rcd_show *show, const struct rcd_dev *dev)
 	show_text(show, "ifname", dev->conf.name);
 }
 
-/* Of a network namespace what the operator called it, and what the kernel does. */
+/* Of a network namespace what the operator called it, and what the kernel does; or whose it is. */
 static void
 show_netns(const struct rcd_show *show, const struct rcd_dev *dev)
 {
@@ -89,6 +90,8 @@ show_netns(const struct rcd_show *show, const struct rcd_dev *dev)
 		return;
 	show_text(show, "netns", dev->conf.netns);
 	show_number(show, "netns_cookie", dev->lport.netns);
+	if (dev->away->guest)
+		show_number(show, "uid", dev->away->uid);
 }
 
 /* What changes while the link is there, in more than one store. */

@@ -18,8 +18,10 @@
 #ifndef RCD_AWAY_H
 #define RCD_AWAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "rcd_lcores.h"
 
@@ -33,6 +35,8 @@ struct rcd_rtnl;
 /** All of a device. */
 struct rcd_away {
 	uint64_t netns;  /**< the kernel's cookie of their namespace: no other ever has it; not 0 */
+	bool guest;      /**< a client there wants the device, and not who administers */
+	uid_t uid;       /**< that client's user */
 	int rtnl_fds[2]; /**< -1: taken, or not there */
 	int groups[2];   /**< likewise; for dev->hold */
 	uint32_t queue_count; /**< fours that follow */

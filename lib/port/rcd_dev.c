@@ -6,6 +6,7 @@
 #include "rcd_dev.h"
 
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -21,6 +22,13 @@ rcd_dev_find(const struct rcd_ports *ports, const char *name)
 		if (ports->devs[i] != NULL && strcmp(ports->devs[i]->conf.name, name) == 0)
 			return ports->devs[i];
 	return NULL;
+}
+
+void
+rcd_dev_plain_name(const struct rcd_dev *dev, char *name)
+{
+	RCD_ON_CONTROL();
+	snprintf(name, RCD_NAME_LEN, "%.*s", (int)strcspn(dev->conf.name, "@"), dev->conf.name);
 }
 
 struct rcd_dev *

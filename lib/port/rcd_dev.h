@@ -63,6 +63,7 @@ struct rcd_dev {
 	enum rcd_pause pause; /**< as its port has it now; RCD_PAUSE_KEEP: it knows no such thing */
 	bool up;
 	bool link_up;      /**< of a netdev, as the kernel says */
+	bool netdev_gone;  /**< likewise: it is no more, or in another network namespace */
 	bool xdp_taken;    /**< likewise: it has an XDP program */
 	bool unplug_asked; /**< its NIC is to be given up; atomic, EAL's thread sets it, too */
 	bool port_watched; /**< its port's events are heard */
@@ -77,6 +78,15 @@ struct rcd_dev {
 /** A device by its name. Any thread, while none comes or goes. @return NULL: there is none */
 struct rcd_dev *
 rcd_dev_find(const struct rcd_ports *ports, const char *name);
+
+/**
+ * What clients of a device's network namespace know it by: its name up to an "@", which names alone
+ * have that guests gave.
+ *
+ * @param name  RCD_NAME_LEN bytes, set
+ */
+void
+rcd_dev_plain_name(const struct rcd_dev *dev, char *name);
 
 /** By its number, which no other ever has. @return NULL: it went */
 struct rcd_dev *

@@ -260,6 +260,7 @@ netlink_on_any_link(const struct rcd_netlink *netlink, const struct nlmsghdr *nl
 		return;
 	dev = netlink_dev_of(netlink, (uint32_t)info->ifi_index);
 	if (dev != NULL) {
+		dev->netdev_gone |= nlh->nlmsg_type == RTM_DELLINK;
 		netlink_on_link(dev, nlh);
 		if (dev->started)
 			rcd_dev_check_link(dev);
@@ -485,8 +486,10 @@ rcd_netlink_sync(struct rcd_dev *dev)
 		return -ENOTCONN;
 	err = netlink_sync(dev);
 	/* One that is gone is down, whether that was told or lost; no more can be known of it. */
-	if (err == -ENODEV)
+	if (err == -ENODEV) {
 		dev->link_up = false;
+		dev->netdev_gone = true;
+	}
 	if (err != 0 && err != -ENODEV && dev->shown) {
 		if (!netlink->complained)
 			RCD_LOG(WARNING, "%s: the kernel does not tell all of %s: %s",

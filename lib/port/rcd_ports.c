@@ -199,9 +199,19 @@ ports_find_end(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct 
 	return -EINVAL;
 }
 
+/* Names are of one device each, and what clients of a namespace know its devices by, too. */
 static bool
-ports_name_taken(struct rcd_ports *ports, const char *name)
+ports_name_taken(struct rcd_ports *ports, const char *name, const struct rcd_away *away)
 {
+	char plain[RCD_NAME_LEN];
+
+	for (uint32_t i = 0; away != NULL && i < RCD_DEVS_MAX; i++) {
+		if (ports->devs[i] == NULL || ports->devs[i]->lport.netns != away->netns)
+			continue;
+		rcd_dev_plain_name(ports->devs[i], plain);
+		if (strlen(plain) == strcspn(name, "@") && strncmp(plain, name, strlen(plain)) == 0)
+			return true;
+	}
 	return rcd_dev_find(ports, name) != NULL ||
 		rcd_wire_end_find(&ports->wire_ends, name) != NULL;
 }
@@ -216,12 +226,17 @@ ports_places(const struct rcd_ports *ports)
 	return places;
 }
 
+/* A guest's has an "@" and what makes it the only one behind it: no other has that. */
 static bool
-ports_name_valid(const char *name)
+ports_name_valid(const char *name, const struct rcd_away *away)
 {
 	size_t len = strnlen(name, RCD_NAME_LEN);
 
 	if (len == 0 || len == RCD_NAME_LEN)
+		return false;
+	if (away != NULL && away->guest)
+		len = strcspn(name, "@");
+	if (len == 0)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if (!(name[i] >= 'a' && name[i] <= 'z') && !(name[i] >= 'A' && name[i] <= 'Z') &&
@@ -258,11 +273,11 @@ ports_add(struct rcd_ports *ports, const struct rcd_dev_conf *conf, struct rcd_a
 
 	if (err != 0)
 		return err;
-	if (!ports_name_valid(conf->name)) {
+	if (!ports_name_valid(conf->name, *away)) {
 		snprintf(error, error_len, "a device's name has letters, digits and _-. only");
 		return -EINVAL;
 	}
-	if (ports_name_taken(ports, conf->name)) {
+	if (ports_name_taken(ports, conf->name, *away)) {
 		snprintf(error, error_len, "%s: there is a device of this name", conf->name);
 		return -EEXIST;
 	}

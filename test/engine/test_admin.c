@@ -40,7 +40,7 @@ static char answer[65536]; /**< to the last request */
 static const char *
 ask(const char *request)
 {
-	int fd = rcd_admin(engine, NULL, request);
+	int fd = rcd_admin(engine, NULL, NULL, request);
 	ssize_t len;
 
 	CU_ASSERT_FATAL(fd >= 0);

@@ -562,7 +562,7 @@ is_shown(void)
 	int fd;
 
 	begin(RCD_QP_RC);
-	fd = rcd_admin(engine, NULL, "{\"op\":\"resource\",\"kind\":\"qp\"}");
+	fd = rcd_admin(engine, NULL, NULL, "{\"op\":\"resource\",\"kind\":\"qp\"}");
 	CU_ASSERT_FATAL(fd >= 0);
 	len = pread(fd, answer, sizeof(answer) - 1, 0);
 	answer[len > 0 ? len : 0] = '\0';

@@ -3,13 +3,10 @@
 """Goal: one engine serves network namespaces that have equal addresses, each by devices of its own,
 and no client of one reaches, names or learns of a device of another.
 
-Method: an engine outside, and pods in which unmodified programs run,
-
-  pod a: 10.9.0.1 [eth0]==veth==[eth0] 10.9.0.2 :pod a'
-  pod b: 10.9.0.1 [eth0]==veth==[eth0] 10.9.0.2 :pod b'      and 10.9.7.7 in b alone
-
-whose sockets the command line hands over: as root, to an engine that became another user; and as
-an ordinary user, in user namespaces, with no right anywhere. Attacks speak the control protocol.
+Method: an engine outside, and pods (pods.py) in which unmodified programs run, whose sockets the
+command line hands over, or the daemon has made at its start, by its configuration: as root, for an
+engine that became another user; and as an ordinary user, in user namespaces, with no right
+anywhere. Attacks speak the control protocol.
 
     test_netns.py ROCADED LIBIBVERBS
 """
@@ -18,185 +15,20 @@ import errno
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
-import leash  # noqa: E402
 import tap  # noqa: E402
+from pods import DEVICES, NOT_ROOT, PINGPONG, PYTHON, ROCADE, WIRE, Place  # noqa: E402
 
-ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
-ROCADE = pathlib.Path(__file__).resolve().parents[2] / 'usertools/rocade'
 sys.dont_write_bytecode = True
 sys.path.insert(1, str(ROCADE.parent))
 from rocade_engine import OP_SOCKETS, Engine, Failure  # noqa: E402
-
-PYTHON = '/usr/bin/python3'   # root's own may be where nobody else comes
-NOBODY, USER = 65534, 64324
-NOT_ROOT = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
-OP_DEVICE, OP_OPEN = 1, 2
-DEVICES = ('a', 'a2', 'b', 'b2')
-LIMIT = tap.PATIENCE + 60   # of a command, seconds: more than the engine's own patience
-
-# Pods, by their processes: in one user namespace, where they can have a link with each other.
-PODS = '''
-for i in 1 2 3 4; do
-    unshare -n sleep 900 </dev/null >/dev/null &
-    pods="$pods $!"
-done
-mine=$(readlink /proc/self/ns/net)
-for pod in $pods; do
-    while [ "$(readlink /proc/$pod/ns/net)" = "$mine" ]; do sleep 0.01; done
-done
-set -- $pods
-ip link add eth0 netns $1 mtu 9000 type veth peer name eth0 netns $2 mtu 9000
-ip link add eth0 netns $3 mtu 9000 type veth peer name eth0 netns $4 mtu 9000
-last=1
-for pod in $pods; do
-    nsenter -t $pod -n ip addr add 10.9.0.$last/24 dev eth0
-    nsenter -t $pod -n ip link set lo up
-    nsenter -t $pod -n ip link set eth0 up
-    last=$((3 - last))
-done
-nsenter -t $3 -n ip addr add 10.9.7.7/32 dev eth0
-echo $pods
-read end
-kill $pods 2>/dev/null || :
-'''
-
-
-class Place:
-    """An engine, pods, and a device of it in each."""
-
-    def __init__(self, who=None, mode='shared', lcores=None):
-        self.who = who or {}
-        self.joins = ['-U', '--preserve-credentials'] if who else []
-        self.mode, self.lcores = mode, lcores
-
-    def __enter__(self):
-        if os.geteuid() != 0:
-            raise tap.Skip('needs root')
-        for path in (ROCADED, LIBRARY, ROCADE, PYTHON):
-            if subprocess.run(['test', '-r', path], check=False, **self.who, cwd='/').returncode:
-                raise tap.Skip(f'this user can not read {path}')
-        with contextlib.ExitStack() as stack:
-            self.begin_all(stack)
-            self.stack = stack.pop_all()
-        return self
-
-    def begin_all(self, stack):
-        self.folder = tempfile.mkdtemp(prefix='rcdns')
-        stack.callback(shutil.rmtree, self.folder)
-        os.chmod(self.folder, 0o777)
-        self.socket = f'{self.folder}/run/sock'
-        self.env = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
-        self.env |= {'ROCADE_ROCADED': ROCADED, 'ROCADE_SOCKET': self.socket,
-                     'ROCADE_BUILD_DIR': str(pathlib.Path(LIBRARY).parents[1]),
-                     'XDG_RUNTIME_DIR': self.folder}
-        self.holder = subprocess.Popen(
-            ['unshare', *(['-Urn'] if self.who else ['-n']), 'sh', '-ec', PODS], cwd='/',
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **self.who)
-        stack.callback(self.end_pods)
-        pods = self.holder.stdout.readline().split()
-        if len(pods) != len(DEVICES):
-            raise tap.Skip('no network namespaces for this user here')
-        self.pods = dict(zip(DEVICES, pods))
-        eal = ['--', '--file-prefix', f'rcdns{os.getpid()}', '--no-huge', '-m', '384']
-        options = [f'-onetns={self.mode}', '-oidle=sleep']
-        options += [] if self.who else [f'-ouser={USER}', '-osocket_mode=0666']
-        stack.callback(self.rocade, 'down', status=None)
-        self.rocade('up', '--no-kernel-addresses', *options, *eal,
-                    *(['--lcores', self.lcores] if self.lcores else []))
-        self.pid = json.loads(self.rocade('-j', 'engine'))['pid']
-        leash.leash(self.pid)
-
-    def end_pods(self):
-        with contextlib.suppress(BrokenPipeError):
-            self.holder.communicate('end\n', timeout=60)
-
-    def __exit__(self, *_):
-        with self.stack:
-            self.rocade('down')
-
-    def add(self, *names):
-        for name in names or DEVICES:
-            self.rocade('link', 'add', name, 'type', 'udp', 'eth0', 'netns', self.pods[name])
-
-    def begin(self, pod, *command):
-        """A process in a pod; None: outside."""
-        into = ['nsenter', '-t', self.pods[pod], *self.joins, '-n'] if pod else []
-        return subprocess.Popen([*into, *map(str, command)], env=self.env, text=True, cwd='/',
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **self.who)
-
-    def run(self, pod, *command, status=0):
-        process = self.begin(pod, *command)
-        try:
-            out = process.communicate(timeout=LIMIT)[0]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise AssertionError(f'{command}: {process.communicate()[0]}') from None
-        if status is not None:
-            tap.equal(process.returncode, status, f'{command}: {out}')
-        return out
-
-    def rocade(self, *words, pod=None, status=0):
-        return self.run(pod, PYTHON, ROCADE, '--log', f'{self.folder}/run/log', *words,
-                        status=status)
-
-    def program(self, pod, *command):
-        """One that uses the engine."""
-        return [pod, PYTHON, ROCADE, 'run', '--', *command]
-
-    @contextlib.contextmanager
-    def servers(self, words):
-        """One in each of these pods, by its words; they end with their clients, and well."""
-        begun = {}
-        try:
-            for pod, command in words.items():
-                begun[pod] = self.begin(*self.program(pod, *command))
-            yield
-            for pod, process in begun.items():
-                out = process.communicate(timeout=LIMIT)[0]
-                tap.true(RPING_END in out if words[pod][0] == 'rping' else
-                         process.returncode == 0, f'{words[pod]} in {pod}: {out}')
-        finally:
-            for process in begun.values():
-                process.kill()
-                process.communicate()
-
-    def reach(self, pod, *command):
-        """A client comes to its server, which may take a moment to listen."""
-        def done():
-            process = self.begin(*self.program(pod, *command))
-            try:
-                process.communicate(timeout=LIMIT)
-            finally:
-                process.kill()
-                process.wait()
-            return process.returncode == 0
-        tap.wait_until(f'{command} in {pod}', done)
-
-    def devices(self, pod):
-        lines = self.run(*self.program(pod, 'ibv_devices')).splitlines()
-        return {line.split()[0] for line in lines[2:] if line}
-
-    def counts(self, name):
-        return json.loads(self.rocade('-j', 'statistic', 'show', 'link', name))[0]['counters']
-
-    def descriptors(self):
-        return len(os.listdir(f'/proc/{self.pid}/fd'))
-
-
-WIRE = {'roce0', 'roce1'}
-PINGPONG = ('ibv_rc_pingpong', '-g', '1')
-# What a server of rping says at its end, when the client is done and its connection is gone.
-RPING_END = 'server DISCONNECT EVENT'
 
 
 def each_to_its_own(place):
@@ -240,6 +72,72 @@ def equal_addresses_without_a_right():
         # What is bound is what a program could get by its file, which it can't (no_new_privs).
         tap.equal({int(right, 16) for name, right in rights if name != 'CapBnd:'}, {0}, 'rights')
         each_to_its_own(place)
+
+
+LINK = 'type = udp\nnetdev = eth0\nnetns = {}'
+
+
+@tap.test
+def by_the_configuration():
+    """Whoever starts the engine may go there: root, before it became another user."""
+    for who, config in ((None, LINK), (NOT_ROOT, LINK.format('/proc/{}/ns/net'))):
+        with Place(who, config=config) as place:
+            each_to_its_own(place)
+            # Nobody is left who could.
+            tap.wait_until('the end of who made the sockets', lambda: children(place.pid) == [])
+            place.rocade('link', 'del', 'a')
+            place.add('a')
+
+
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
+        return file.read().split()
+
+
+def refused(who, netns, why):
+    """An engine does not start that is to have a link there."""
+    try:
+        with Place(who, config=LINK.format(netns)):
+            pass
+    except AssertionError as failure:
+        tap.true('rocaded: netns: ' in str(failure) and why in str(failure), f'{netns}: {failure}')
+    else:
+        tap.true(False, f'{netns} is taken')
+
+
+@tap.test
+def wrong_configurations():
+    for netns, why in (('rcd-none', 'rcd-none: No such file'),
+                       ('/etc/passwd', '/etc/passwd: no network namespace'),
+                       ('/proc/self/ns/user', '/proc/self/ns/user: no network namespace'),
+                       ('/proc/self/ns/net', "the engine's own")):
+        refused(None, netns, why)
+
+
+@tap.test
+def without_permission():
+    """Who may not go there adds nothing."""
+    name = f'rcdns{os.getpid()}'
+    with contextlib.ExitStack() as stack:
+        subprocess.run(['ip', 'netns', 'add', name], check=True)
+        stack.callback(subprocess.run, ['ip', 'netns', 'del', name], check=True)
+        root = subprocess.Popen(['unshare', '-n', 'sleep', '900'])
+        stack.callback(root.wait)
+        stack.callback(root.kill)
+        refusals = ((name, 'needs root, or the owner of its user namespace'),
+                    (str(root.pid), os.strerror(errno.EACCES)))
+        with Place(NOT_ROOT) as place:
+            before = place.descriptors()
+            for netns, why in refusals:
+                out = place.rocade('link', 'add', 'x', 'type', 'udp', 'lo', 'netns', netns,
+                                   status=1)
+                tap.equal(out, f'rocade: netns: {netns}: {why}\n', 'what it says')
+            links = json.loads(place.rocade('-j', 'link'))
+            tap.equal({link['ifname'] for link in links}, WIRE, 'links')
+            tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
+        # Nor does an engine of his, by its configuration.
+        for netns, why in refusals:
+            refused(NOT_ROOT, netns, f'netns: {netns}: {why}')
 
 
 @tap.test

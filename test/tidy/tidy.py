@@ -403,11 +403,11 @@ def versions_agree(root):
                                 ('shmq/rcd_shm.h', 'RCD_SHM_ABI'))]
     if list(spoken) != meant:
         yield f'usertools/rocade_engine.py: speaks version and ABI {spoken}, the headers {meant}'
-    asked = re.search(r'^OP_HELLO, OP_ADMIN, OP_SOCKETS = (\d+), (\d+), (\d+)$',
+    asked = re.search(r'^OP_HELLO, OP_ADMIN, OP_SOCKETS, OP_NETNS = (\d+), (\d+), (\d+), (\d+)$',
                       (root / 'usertools/rocade_engine.py').read_text(), re.M).groups()
     served = re.findall(r'^RCD_CTRL(?:_CM)?\((\w+),',
                         (root / 'lib/ctrl/rcd_ctrl.def').read_text(), re.M)
-    if [served[int(number)] for number in asked] != ['HELLO', 'ADMIN', 'SOCKETS']:
+    if [served[int(number)] for number in asked] != ['HELLO', 'ADMIN', 'SOCKETS', 'NETNS']:
         yield f'usertools/rocade_engine.py: greets and asks by {asked}: not rcd_ctrl.def\'s numbers'
     told = re.search(r"^RELEASE = '(.*)'$", (root / 'usertools/rocade').read_text(), re.M)[1]
     built = re.search(r"^    version: '(.*)',$", (root / 'meson.build').read_text(), re.M)[1]
@@ -417,11 +417,11 @@ def versions_agree(root):
 
 TABLE = '| finding | a | b | test |\n|---|---|---|---|\n| S1 | a | b | %s |\n'
 TESTS = {'test/a/meson.build': "'b'\n", 'test/a/test_b.c': '"S1 holds"\n'}
-AGREEING = 'MAGIC, VERSION, ABI = 3, 2, 2\nOP_HELLO, OP_ADMIN, OP_SOCKETS = 0, 1, 2\n'
+AGREEING = 'MAGIC, VERSION, ABI = 3, 2, 2\nOP_HELLO, OP_ADMIN, OP_SOCKETS, OP_NETNS = 0, 1, 2, 3\n'
 VERSIONS = {'lib/ctrl/rcd_ctrl.h': '#define RCD_CTRL_VERSION 2\n',
             'lib/shmq/rcd_shm.h': '#define RCD_SHM_ABI 2\n',
             'lib/ctrl/rcd_ctrl.def': 'RCD_CTRL(HELLO, a)\nRCD_CTRL_CM(ADMIN, b)\n'
-                                    'RCD_CTRL(SOCKETS, c)\n',
+                                    'RCD_CTRL(SOCKETS, c)\nRCD_CTRL(NETNS, d)\n',
             'usertools/rocade_engine.py': AGREEING.replace('2, 2', '2, 1'),
             'usertools/rocade': "RELEASE = '1'\n", 'meson.build': "    version: '1',\n"}
 RELEASES = {**VERSIONS, 'usertools/rocade_engine.py': AGREEING,

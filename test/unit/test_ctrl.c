@@ -17,7 +17,8 @@ descriptors(uint32_t op)
 {
 	if (op == RCD_CTRL_SOCKETS)
 		return 4;
-	return op == RCD_CTRL_MEM_ADD || op == RCD_CTRL_IMPORT || op == RCD_CTRL_XRCD_OPEN ? 1 : 0;
+	return op == RCD_CTRL_MEM_ADD || op == RCD_CTRL_IMPORT || op == RCD_CTRL_XRCD_OPEN ||
+		op == RCD_CTRL_NETNS;
 }
 
 static int
@@ -86,7 +87,7 @@ static enum rcd_ctrl_stage
 stage_of(uint32_t op)
 {
 	static const uint32_t greeted[] = { RCD_CTRL_DEVICE, RCD_CTRL_OPEN, RCD_CTRL_IMPORT,
-		RCD_CTRL_ADMIN, RCD_CTRL_SOCKETS };
+		RCD_CTRL_ADMIN, RCD_CTRL_SOCKETS, RCD_CTRL_NETNS };
 
 	if (op == RCD_CTRL_HELLO)
 		return RCD_CTRL_STAGE_NEW;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Sockets of other network namespaces. Each request has a process of its own, as who entered a user
+ * namespace can't leave it.
+ */
+#include "netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/netlink.h>
+#include <linux/nsfs.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rcd_away.h"
+#include "rcd_ctrl.h"
+#include "rcd_lcores.h"
+#include "rcd_netns.h"
+
+#define ROOM (8 << 20) /**< of a socket and direction, as the driver wants it */
+
+/** A message that is no request. */
+static const char SETTLE[] = "settle";
+
+/* To enter namespaces, and for large buffers; no more of what there is. */
+static void
+netns_keep_few(void)
+{
+	static const unsigned int keep[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 }, few[2] = { 0 };
+
+	if (syscall(SYS_capget, &header, data) != 0)
+		return;
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
+		few[0].permitted |= data[0].permitted & 1u << keep[i];
+	few[0].effective = few[0].permitted;
+	syscall(SYS_capset, &header, few);
+}
+
+/* As the command line takes it: of a process, a path, or as "ip netns" has it. */
+static int
+netns_open(const char *name)
+{
+	bool number = name[strspn(name, "0123456789")] == '\0';
+	char path[RCD_NETNS_LEN + 32];
+
+	if (number)
+		snprintf(path, sizeof(path), "/proc/%s/ns/net", name);
+	else
+		snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : "/run/netns/", name);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* By way of its user namespace if need be. @return 0 or -errno */
+static int
+netns_enter(int fd)
+{
+	int user;
+
+	if (setns(fd, CLONE_NEWNET) == 0)
+		return 0;
+	user = errno == EPERM ? ioctl(fd, NS_GET_USERNS) : -1;
+	if (user < 0 || setns(user, CLONE_NEWUSER) != 0 || setns(fd, CLONE_NEWNET) != 0)
+		return -EPERM;
+	return 0;
+}
+
+/* Of the other version of IP where the machine lacks this one. @return it, or -errno */
+static int
+netns_udp(int family)
+{
+	const int room = ROOM;
+	int sock = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 && errno == EAFNOSUPPORT)
+		sock = socket(family == AF_INET ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	/* Without the right it is as much as anybody may have: the driver asks for that. */
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	setsockopt(sock, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	return sock;
+}
+
+/* Four of them. @return 0 or -errno */
+static int
+netns_four(bool first, struct rcd_ctrl_fds *fds)
+{
+	for (fds->count = 0; fds->count < RCD_AWAY_FDS; fds->count++) {
+		int *sock = &fds->fds[fds->count];
+
+		if (first && fds->count < 2)
+			*sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+		else
+			*sock = netns_udp(fds->count % 2 == 0 ? AF_INET : AF_INET6);
+		if (*sock < 0)
+			return *sock == -1 ? -errno : *sock;
+	}
+	return 0;
+}
+
+/* All that is asked for. @return 0, when the last has been sent, or -errno */
+static int
+netns_make(int out, const struct rcd_netns_req *req, int fd)
+{
+	struct rcd_netns_rep rep = { .who = req->who };
+	int err = 0;
+
+	if (fd < 0)
+		fd = netns_open(req->name);
+	if (fd < 0)
+		return -errno;
+	/* One that a client sent has been looked at. */
+	err = ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET ? netns_enter(fd) : -EINVAL;
+	for (uint32_t i = 0; err == 0 && i <= req->queues; i++) {
+		struct rcd_ctrl_fds fds;
+
+		err = netns_four(i == 0, &fds);
+		rep.left = req->queues - i;
+		if (err == 0)
+			err = rcd_ctrl_send(out, &rep, sizeof(rep), &fds, 0);
+		rcd_ctrl_fds_close(&fds);
+	}
+	return err;
+}
+
+static void
+netns_answer(int out, const struct rcd_netns_req *req, int fd)
+{
+	struct rcd_netns_rep rep = { .who = req->who, .err = netns_make(out, req, fd) };
+
+	if (rep.err != 0)
+		rcd_ctrl_send(out, &rep, sizeof(rep), NULL, 0);
+}
+
+static void
+netns_run(int sock)
+{
+	bool settled = false;
+
+	for (;;) {
+		struct rcd_netns_req req;
+		struct rcd_ctrl_fds fds;
+		long len = rcd_ctrl_recv(sock, &req, sizeof(req), &fds, 0);
+		pid_t child;
+
+		if (len == sizeof(SETTLE)) {
+			netns_keep_few();
+			settled = true;
+			continue;
+		}
+		if (len != (long)sizeof(req) || (settled && fds.count == 0))
+			return;
+		req.name[sizeof(req.name) - 1] = '\0';
+		if (req.queues > RCD_LCORES_MAX)
+			return;
+		child = fork();
+		if (child == 0) {
+			netns_answer(sock, &req, fds.count > 0 ? fds.fds[0] : -1);
+			_exit(0);
+		}
+		if (child < 0) {
+			struct rcd_netns_rep rep = { .who = req.who, .err = -errno };
+
+			rcd_ctrl_send(sock, &rep, sizeof(rep), NULL, 0);
+		}
+		rcd_ctrl_fds_close(&fds);
+	}
+}
+
+void
+netns_settle(int sock)
+{
+	rcd_ctrl_send(sock, SETTLE, sizeof(SETTLE), NULL, 0);
+}
+
+int
+netns_begin(void)
+{
+	int ends[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	fflush(NULL);
+	/* Nobody waits for it, nor it for its own children. */
+	signal(SIGCHLD, SIG_IGN);
+	child = fork();
+	if (child < 0) {
+		int err = -errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	close(ends[child == 0 ? 0 : 1]);
+	if (child > 0)
+		return ends[0];
+	prctl(PR_SET_NAME, "rocaded-netns", 0, 0, 0);
+	/* Who has rights in a user namespace could trace it there, and take what it has. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	netns_run(ends[1]);
+	_exit(0);
+}

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: who is in a network namespace makes a device for it by himself, with no right and nobody's
+help, where the engine lets him; and does nothing else by that, to nobody, and not without end.
+
+Method: an engine and pods (pods.py), in which the command line runs as a user without a capability.
+Attacks speak the control protocol, and come from namespaces without end.
+
+    test_netns_guest.py ROCADED LIBIBVERBS
+"""
+import contextlib
+import errno
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
+import tap  # noqa: E402
+from pods import DEVICES, GUEST, NOT_ROOT, PINGPONG, PYTHON, ROCADE, WIRE, Place  # noqa: E402
+
+sys.dont_write_bytecode = True
+
+ADD = ('type', 'udp', 'eth0')
+NOT_ALLOWED = 'not allowed'
+
+
+def links(place):
+    """{name: link} of those that are no wire's."""
+    return {link['ifname']: link for link in json.loads(place.rocade('-j', 'link'))
+            if link['ifname'] not in WIRE}
+
+
+def plain(place):
+    return sorted(name.split('@')[0] for name in links(place))
+
+
+@tap.test
+def by_themselves():
+    """In all pods by the same name, and each has its own; root of a pod is a guest as any other."""
+    for who, mode in ((None, 'exclusive'), (None, 'shared'), (NOT_ROOT, 'exclusive')):
+        with Place(who, mode, links=1) as place:
+            before = place.descriptors()
+            for pod in DEVICES:
+                place.guest(pod, 'add', 'r0', *ADD, uid=0 if pod == 'b' else GUEST)
+                tap.equal(place.devices(pod), {'r0'}, f'devices in {pod}')
+            tap.equal(place.devices(None), WIRE, 'devices outside')
+            for pod in 'ab':
+                with place.servers({f'{pod}2': PINGPONG}):
+                    place.reach(pod, *PINGPONG, '10.9.0.2')
+            made = links(place)
+            cookies = {link['netns_cookie'] for link in made.values()}
+            tap.equal(len(cookies), 4, 'namespaces')
+            for name, link in made.items():
+                tap.equal(name, f'r0@{link["netns_cookie"]}', 'its name')
+                tap.equal(link['netns'], f'@{link["netns_cookie"]}', 'its namespace')
+            if not who:
+                tap.equal(sorted(link['uid'] for link in made.values()), [0] + 3 * [GUEST], 'users')
+            # Who made it, and who administers.
+            place.guest('a', 'del', 'r0')
+            place.rocade('link', 'del', next(name for name in made if name in links(place)))
+            tap.equal(len(links(place)), 2, 'links that are left')
+            place.guest('a', 'add', 'r0', *ADD)
+            for name in links(place):
+                place.rocade('link', 'del', name)
+            tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+@tap.test
+def who_may_not():
+    with Place() as place:
+        out = place.guest('a', 'add', 'r0', *ADD, status=1)
+        tap.true(NOT_ALLOWED in out and 'netns_links' in out, out)
+        tap.equal(links(place), {}, 'links')
+
+
+@tap.test
+def nothing_else():
+    """What administers is for nobody in a pod, before the first link and behind it."""
+    with Place(links=2) as place:
+        for done in (False, True):
+            for words in (('show',), ('set', 'roce0', 'down'), ('set', 'r0', 'down')):
+                tap.true(NOT_ALLOWED in (out := place.guest('a', *words, uid=0, status=1)), out)
+            for words in (('dev',), ('engine',), ('addr', 'add', '10.1.1.1/24', 'dev', 'roce0'),
+                          ('resource', 'show', 'quota'), ('down',)):
+                tap.true(NOT_ALLOWED in (out := place.rocade(*words, pod='a', status=1)), out)
+            for words in (('type', 'netdev', 'eth0'), ('type', 'netdev', 'eth0', 'mode', 'udp'),
+                          ('type', 'wire', 'y'), ('type', 'port', 'net_null0'),
+                          (*ADD, 'impair', 'drop=1%'), (*ADD, 'state', 'down'),
+                          (*ADD, 'mode', 'udp')):
+                out = place.guest('a', 'add', 'x', *words, status=1)
+                tap.true('links of type udp alone' in out or 'come before it' in out, out)
+            for name in ('x@1', 'x' * 41, 'a b', 'ä'):
+                tap.true('name' in (out := place.guest('a', 'add', name, *ADD, status=1)), out)
+            for name in ('roce0', 'x', f'r0@{1 << 63}'):
+                out = place.guest('a', 'del', name, status=1)
+                tap.true('there is no link' in out, out)
+            tap.equal(plain(place), ['r0'] if done else [], 'links')
+            if not done:
+                place.guest('a', 'add', 'r0', *ADD, 'mtu', '1500')
+        tap.equal(next(iter(links(place).values()))['mtu'], 1500, 'its MTU')
+
+
+@tap.test
+def others_links():
+    """Of the operator, of another user, of another namespace: their names are nothing to know."""
+    with Place(links=2) as place:
+        place.add('b')
+        place.guest('a', 'add', 'b', *ADD)
+        tap.equal(place.devices('a'), {'b'}, 'devices in a')
+        place.guest('b', 'del', 'b', status=1)
+        place.guest('a', 'del', 'b', uid=GUEST + 1, status=1)
+        place.guest('a2', 'del', 'b', status=1)
+        tap.equal(plain(place), ['b', 'b'], 'links')
+        for pod, name in (('b', 'b'), ('a', 'b')):
+            out = place.guest(pod, 'add', name, 'type', 'udp', 'lo', status=1)
+            tap.true('there is a device of this name' in out, out)
+        # Nor does the operator make two of one name in one namespace.
+        out = place.rocade('link', 'add', 'b', 'type', 'udp', 'lo', 'netns', place.pods['a'],
+                           status=1)
+        tap.true('there is a device of this name' in out, out)
+
+
+@tap.test
+def no_more_than_allowed():
+    with Place(links=1) as place:
+        place.guest('a', 'add', 'r0', *ADD)
+        before = place.descriptors()
+        out = place.guest('a', 'add', 'r1', 'type', 'udp', 'lo', uid=GUEST + 1, status=1)
+        tap.true('netns_links: this network namespace has' in out, out)
+        # The operator's do not count, nor does the namespace's limit hold him up.
+        place.rocade('link', 'add', 'op', 'type', 'udp', 'lo', 'netns', place.pods['a'])
+        place.rocade('link', 'del', 'op')
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.equal(plain(place), ['r0'], 'links')
+
+
+# A namespace after another, of one user: each wants a link, and lives on by its sockets.
+FLOOD = '''
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+    unshare -Urn sh -c 'ip link set lo up && exec "$0" "$@"' "$@" || :
+done
+'''
+
+
+@tap.test
+def namespaces_without_end():
+    """Of one user: others have a part all the same, and the operator half of the engine."""
+    with Place(links=1) as place:
+        before = place.descriptors()
+
+        def flood(uid):
+            return place.run(None, 'setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups',
+                             'sh', '-c', FLOOD, PYTHON, PYTHON, ROCADE, 'link', 'add', 'r0', 'udp',
+                             'lo')
+        out = flood(GUEST)
+        made = links(place)
+        if not made and 'unshare' in out:
+            raise tap.Skip('no user namespaces for users here')
+        tap.equal(len(made), 12, f'links of one user: {out}')
+        tap.true('netns_links: this user has' in out, out)
+        flood(GUEST + 1)
+        place.guest('a', 'add', 'r0', *ADD, uid=GUEST + 2)
+        tap.equal(sorted(link['uid'] for link in links(place).values()),
+                  12 * [GUEST] + 3 * [GUEST + 1] + [GUEST + 2], 'users')
+        place.guest('b', 'add', 'r0', *ADD, uid=GUEST + 3, status=1)
+        place.add('b')
+        for name in links(place):
+            place.rocade('link', 'del', name)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+# What a client may say is its namespace: prints one line for each, and then asks for a link.
+SAYS = '''
+import errno, os, socket, struct, sys
+sys.path.insert(1, sys.argv[1])
+from rocade_engine import OP_NETNS, OP_SOCKETS, Engine, Failure
+pods = [open(f'/proc/{pid}/ns/net', 'rb') for pid in sys.argv[3:]]
+own = open('/proc/self/ns/net', 'rb')
+def say(what, op, *files):
+    engine = Engine(sys.argv[2])
+    status = errno.EAGAIN
+    while status == errno.EAGAIN:
+        try:
+            engine.call(op, struct.pack('=2I', 0, 0), [file.fileno() for file in files])
+            status = 0
+        except Failure as failure:
+            status = failure.status
+    print(what, errno.errorcode.get(status, status), end=' ')
+    try:
+        engine.ask('link_add', name='x', type='udp', netdev='lo')
+        print('added')
+    except Failure as failure:
+        print(failure)
+for index, pod in enumerate(pods):
+    say(f'pod{index}', OP_NETNS, pod)
+say('user', OP_NETNS, open('/proc/self/ns/user', 'rb'))
+say('file', OP_NETNS, open('/etc/passwd', 'rb'))
+say('likely', OP_NETNS, os.fdopen(os.memfd_create('net:[1]'), 'rb'))
+say('socket', OP_NETNS, socket.socket())
+say('none', OP_NETNS)
+say('two', OP_NETNS, own, own)
+udp = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in '12']
+rtnl = [socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) for _ in '12']
+say('sockets', OP_SOCKETS, *rtnl, *udp)
+'''
+
+
+@tap.test
+def what_is_no_namespace_of_his():
+    with Place(links=2) as place:
+        before = place.descriptors()
+        out = place.run('a', PYTHON, '-c', SAYS, ROCADE.parent, place.socket, place.pods['b'],
+                        str(os.getpid()))
+        told = {line.split()[0]: line.split()[1] for line in out.splitlines()}
+        tap.equal(told, {'pod0': 'EXDEV', 'pod1': 'EXDEV', 'user': 'EINVAL', 'file': 'EINVAL',
+                         'likely': 'EINVAL', 'socket': 'EINVAL',
+                         'none': 'EPROTO', 'two': 'EPROTO', 'sockets': 'EPERM'}, 'answers')
+        tap.equal(out.count('come before it'), len(told), out)
+        tap.equal(links(place), {}, 'links')
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+# Asks for sockets and goes, again and again.
+PUSH = '''
+import socket, struct, sys
+sys.path.insert(1, sys.argv[1])
+from rocade_engine import OP_NETNS, Engine, Failure
+own = open('/proc/self/ns/net', 'rb')
+for _ in range(40):
+    engines = [Engine(sys.argv[2]) for _ in range(4)]
+    for engine in engines:
+        socket.send_fds(engine.sock, [struct.pack('=IIiIII', OP_NETNS, 0, 0, 0, 0, 0)],
+                        [own.fileno()])
+    for engine in engines:
+        engine.close()
+'''
+
+
+@tap.test
+def who_goes_before_they_come():
+    with Place(links=2) as place:
+        before = place.descriptors()
+        place.run('a', PYTHON, '-c', PUSH, ROCADE.parent, place.socket)
+        place.guest('b', 'add', 'r0', *ADD)
+        place.rocade('link', 'del', *links(place))
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+@tap.test
+def how_they_end():
+    """A netdev that goes takes its link along, but for the operator's."""
+    with Place(links=2) as place:
+        before = place.descriptors()
+        place.guest('a', 'add', 'r0', *ADD)
+        place.guest('b', 'add', 'r0', *ADD)
+        place.add('a2')
+        # One pair of veth has both ends of a pod and of its other.
+        subprocess.run(['nsenter', '-t', place.pods['a'], '-n', 'ip', 'link', 'del', 'eth0'],
+                       check=True)
+        tap.wait_until('the link to go', lambda: plain(place) == ['a2', 'r0'])
+        # A namespace without a process lives by its sockets.
+        os.kill(int(place.pods['b']), signal.SIGTERM)
+        tap.equal(plain(place), ['a2', 'r0'], 'without a process')
+        subprocess.run(['nsenter', '-t', place.pods['b2'], '-n', 'ip', 'link', 'del', 'eth0'],
+                       check=True)
+        tap.wait_until('the link to go', lambda: plain(place) == ['a2'])
+        place.rocade('link', 'del', 'a2')
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+
+
+@tap.test
+def without_who_makes_sockets():
+    """It ended: links can't be made, and the engine goes on."""
+    with Place(links=2) as place:
+        place.guest('a', 'add', 'r0', *ADD)
+        with open(f'/proc/{place.pid}/task/{place.pid}/children', encoding='utf-8') as file:
+            for child in file.read().split():
+                os.kill(int(child), signal.SIGKILL)
+        out = place.guest('b', 'add', 'r0', *ADD, status=1)
+        tap.true(os.strerror(errno.EPIPE) in out, out)
+        tap.equal(place.devices('a'), {'r0'}, 'devices in a')
+        place.guest('a', 'del', 'r0')
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(place.pid, 0)
+        tap.equal(place.devices(None), WIRE, 'devices outside')
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
