@@ -40,6 +40,8 @@ STRANGE = (json.JSONDecodeError, UnicodeDecodeError, KeyError, AttributeError, T
            struct.error)
 STRANGE_TEXT = 'the engine answers something else than this command knows: is it of another ' \
     'version?'
+FOREIGN = 'netns: the engine does not go into this network namespace: it is of a user namespace ' \
+    'that is neither its own nor of the user who started it'
 
 
 class Engine:
@@ -111,6 +113,8 @@ class Engine:
                 except Failure as failure:
                     if failure.status in (errno.EALREADY, errno.EPERM):
                         return
+                    if failure.status == errno.EACCES:
+                        raise Failure(FOREIGN) from None
                     later = failure.status in (errno.EAGAIN, errno.ETIMEDOUT)
                     if not later or time.monotonic() > end:
                         raise Failure('netns: the engine can not make sockets in this network '

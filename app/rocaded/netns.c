@@ -20,6 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -61,6 +62,32 @@ netns_open(const char *name)
 	else
 		snprintf(path, sizeof(path), "%s%s", strchr(name, '/') ? "" : "/run/netns/", name);
 	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/*
+ * Who has rights in a namespace can make rules there, which each packet goes through, and that in
+ * the lcore that sends it. So of clients' namespaces none will do but those of our own user
+ * namespace, where nobody has rights but by the operator, or of one that who started us has made.
+ *
+ * @return 0; -EACCES
+ */
+static int
+netns_check_owner(int fd)
+{
+	int user = ioctl(fd, NS_GET_USERNS);
+	uid_t owner = 0;
+	struct stat own, its;
+	bool fine;
+
+	/* It is told of our own user namespace, and what is in that. */
+	if (user < 0)
+		return -EACCES;
+	fine = stat("/proc/self/ns/user", &own) == 0 && fstat(user, &its) == 0 &&
+		own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+	if (!fine && geteuid() != 0 && ioctl(user, NS_GET_OWNER_UID, &owner) == 0)
+		fine = owner == geteuid();
+	close(user);
+	return fine ? 0 : -EACCES;
 }
 
 /* By way of its user namespace if need be. @return 0 or -errno */
@@ -116,14 +143,20 @@ static int
 netns_make(int out, const struct rcd_netns_req *req, int fd)
 {
 	struct rcd_netns_rep rep = { .who = req->who };
+	bool named = fd < 0;
 	int err = 0;
 
-	if (fd < 0)
+	if (named)
 		fd = netns_open(req->name);
 	if (fd < 0)
 		return -errno;
 	/* One that a client sent has been looked at. */
-	err = ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET ? netns_enter(fd) : -EINVAL;
+	if (ioctl(fd, NS_GET_NSTYPE) != CLONE_NEWNET)
+		return -EINVAL;
+	if (!named)
+		err = netns_check_owner(fd);
+	if (err == 0)
+		err = netns_enter(fd);
 	for (uint32_t i = 0; err == 0 && i <= req->queues; i++) {
 		struct rcd_ctrl_fds fds;
 

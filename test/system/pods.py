@@ -58,11 +58,11 @@ kill $pods 2>/dev/null || :
 class Place:
     """An engine, pods, and a device of it in each."""
 
-    def __init__(self, who=None, mode='shared', lcores=None, links=0, config=None):
+    def __init__(self, who=None, mode=None, lcores=None, links=0, config=None):
         """@param config  what the configuration says of each pod, for its number; None: none"""
         self.who, self.links, self.config = who or {}, links, config
         self.joins = ['-U', '--preserve-credentials'] if who else []
-        self.mode, self.lcores = mode, lcores
+        self.mode, self.lcores = mode or ('exclusive' if links else 'shared'), lcores
 
     def __enter__(self):
         if os.geteuid() != 0:
@@ -95,7 +95,7 @@ class Place:
         eal = ['--', '--file-prefix', f'rcdns{os.getpid()}', '--no-huge', '-m', '384']
         options = [f'-onetns={self.mode}', '-oidle=sleep', f'-onetns_links={self.links}']
         options += ['--config', self.write_config()] if self.config else []
-        options += [] if self.who else [f'-ouser={USER}', '-osocket_mode=0666']
+        options += ['-osocket_mode=0666', *([] if self.who else [f'-ouser={USER}'])]
         stack.callback(self.rocade, 'down', status=None)
         self.rocade('up', '--no-kernel-addresses', *options, *eal,
                     *(['--lcores', self.lcores] if self.lcores else []))
