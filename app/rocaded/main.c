@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <systemd/sd-daemon.h>
@@ -293,7 +292,7 @@ rocaded_main_add_devices(struct rcd_engine *engine, const struct conf *conf)
 	}
 	/* For those alone it was there, and has rights that nobody needs any more. */
 	if (conf->engine.netns_fd >= 0 && conf->engine.netns_links == 0)
-		shutdown(conf->engine.netns_fd, SHUT_RDWR);
+		netns_end(conf->engine.netns_fd);
 	else if (conf->engine.netns_fd >= 0)
 		netns_settle(conf->engine.netns_fd);
 	return 0;

@@ -22,6 +22,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rcd_away.h"
@@ -29,7 +31,11 @@
 #include "rcd_lcores.h"
 #include "rcd_netns.h"
 
-#define ROOM (8 << 20) /**< of a socket and direction, as the driver wants it */
+#define ROOM         (8 << 20) /**< of a socket and direction, as the driver wants it */
+#define CHILDREN_MAX 32        /**< requests at once */
+#define SEND_S       10        /**< an engine that takes no answer for so long gets none */
+
+static pid_t netns_pid; /**< of who makes sockets */
 
 /** A message that is no request. */
 static const char SETTLE[] = "settle";
@@ -69,7 +75,7 @@ netns_open(const char *name)
  * the lcore that sends it. So of clients' namespaces none will do but those of our own user
  * namespace, where nobody has rights but by the operator, or of one that who started us has made.
  *
- * @return 0; -EACCES
+ * @return 0; -EACCES; or -errno
  */
 static int
 netns_check_owner(int fd)
@@ -81,7 +87,7 @@ netns_check_owner(int fd)
 
 	/* It is told of our own user namespace, and what is in that. */
 	if (user < 0)
-		return -EACCES;
+		return errno == EPERM ? -EACCES : -errno;
 	fine = stat("/proc/self/ns/user", &own) == 0 && fstat(user, &its) == 0 &&
 		own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 	if (!fine && geteuid() != 0 && ioctl(user, NS_GET_OWNER_UID, &owner) == 0)
@@ -98,10 +104,24 @@ netns_enter(int fd)
 
 	if (setns(fd, CLONE_NEWNET) == 0)
 		return 0;
-	user = errno == EPERM ? ioctl(fd, NS_GET_USERNS) : -1;
-	if (user < 0 || setns(user, CLONE_NEWUSER) != 0 || setns(fd, CLONE_NEWNET) != 0)
-		return -EPERM;
-	return 0;
+	if (errno != EPERM)
+		return -errno;
+	user = ioctl(fd, NS_GET_USERNS);
+	if (user < 0)
+		return -errno;
+	/* In our own we are, and without the right. */
+	if (setns(user, CLONE_NEWUSER) != 0)
+		return errno == EINVAL ? -EPERM : -errno;
+	return setns(fd, CLONE_NEWNET) == 0 ? 0 : -errno;
+}
+
+/* @return it, or -errno */
+static int
+netns_socket(int family, int type, int protocol)
+{
+	int sock = socket(family, type | SOCK_CLOEXEC, protocol);
+
+	return sock < 0 ? -errno : sock;
 }
 
 /* Of the other version of IP where the machine lacks this one. @return it, or -errno */
@@ -109,12 +129,12 @@ static int
 netns_udp(int family)
 {
 	const int room = ROOM;
-	int sock = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int sock = netns_socket(family, SOCK_DGRAM, 0);
 
-	if (sock < 0 && errno == EAFNOSUPPORT)
-		sock = socket(family == AF_INET ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock == -EAFNOSUPPORT)
+		sock = netns_socket(family == AF_INET ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
 	if (sock < 0)
-		return -errno;
+		return sock;
 	/* Without the right it is as much as anybody may have: the driver asks for that. */
 	setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 	setsockopt(sock, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
@@ -129,11 +149,11 @@ netns_four(bool first, struct rcd_ctrl_fds *fds)
 		int *sock = &fds->fds[fds->count];
 
 		if (first && fds->count < 2)
-			*sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+			*sock = netns_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 		else
 			*sock = netns_udp(fds->count % 2 == 0 ? AF_INET : AF_INET6);
 		if (*sock < 0)
-			return *sock == -1 ? -errno : *sock;
+			return *sock;
 	}
 	return 0;
 }
@@ -170,45 +190,74 @@ netns_make(int out, const struct rcd_netns_req *req, int fd)
 }
 
 static void
-netns_answer(int out, const struct rcd_netns_req *req, int fd)
+netns_answer(int out, const struct rcd_netns_req *req, int err)
 {
-	struct rcd_netns_rep rep = { .who = req->who, .err = netns_make(out, req, fd) };
+	struct rcd_netns_rep rep = { .who = req->who, .err = err };
 
-	if (rep.err != 0)
+	if (err != 0)
 		rcd_ctrl_send(out, &rep, sizeof(rep), NULL, 0);
+}
+
+/* Requests that are carried out, of which those that are done go. */
+static unsigned int
+netns_count_children(unsigned int count)
+{
+	while (count > 0 && waitpid(-1, NULL, WNOHANG) > 0)
+		count--;
+	return count;
+}
+
+/* What there is to say against a request at once. @return 0 or -errno */
+static int
+netns_check(const struct rcd_netns_req *req, bool has_fd, bool settled)
+{
+	if (req->queues > RCD_LCORES_MAX)
+		return -EINVAL;
+	/* A descriptor that we have no room for is left out. */
+	if (!has_fd && req->name[0] == '\0')
+		return -EMFILE;
+	return !has_fd && settled ? -EPERM : 0;
 }
 
 static void
 netns_run(int sock)
 {
+	unsigned int children = 0;
 	bool settled = false;
 
 	for (;;) {
 		struct rcd_netns_req req;
 		struct rcd_ctrl_fds fds;
 		long len = rcd_ctrl_recv(sock, &req, sizeof(req), &fds, 0);
-		pid_t child;
+		bool has_fd = len > 0 && fds.count > 0;
+		pid_t child = -1;
+		int err;
 
+		if (len <= 0 && len != -EMSGSIZE)
+			return;
 		if (len == sizeof(SETTLE)) {
 			netns_keep_few();
 			settled = true;
+		}
+		if (len != (long)sizeof(req)) {
+			rcd_ctrl_fds_close(&fds);
 			continue;
 		}
-		if (len != (long)sizeof(req) || (settled && fds.count == 0))
-			return;
 		req.name[sizeof(req.name) - 1] = '\0';
-		if (req.queues > RCD_LCORES_MAX)
-			return;
-		child = fork();
+		children = netns_count_children(children);
+		err = netns_check(&req, has_fd, settled);
+		if (err == 0 && children == CHILDREN_MAX)
+			err = -EAGAIN;
+		if (err == 0)
+			child = fork();
 		if (child == 0) {
-			netns_answer(sock, &req, fds.count > 0 ? fds.fds[0] : -1);
+			netns_answer(sock, &req, netns_make(sock, &req, has_fd ? fds.fds[0] : -1));
 			_exit(0);
 		}
-		if (child < 0) {
-			struct rcd_netns_rep rep = { .who = req.who, .err = -errno };
-
-			rcd_ctrl_send(sock, &rep, sizeof(rep), NULL, 0);
-		}
+		if (child > 0)
+			children++;
+		else
+			netns_answer(sock, &req, err != 0 ? err : -errno);
 		rcd_ctrl_fds_close(&fds);
 	}
 }
@@ -219,17 +268,24 @@ netns_settle(int sock)
 	rcd_ctrl_send(sock, SETTLE, sizeof(SETTLE), NULL, 0);
 }
 
+void
+netns_end(int sock)
+{
+	shutdown(sock, SHUT_RDWR);
+	while (waitpid(netns_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 int
 netns_begin(void)
 {
+	const struct timeval send_time = { .tv_sec = SEND_S };
 	int ends[2];
 	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
 	fflush(NULL);
-	/* Nobody waits for it, nor it for its own children. */
-	signal(SIGCHLD, SIG_IGN);
 	child = fork();
 	if (child < 0) {
 		int err = -errno;
@@ -239,8 +295,11 @@ netns_begin(void)
 		return err;
 	}
 	close(ends[child == 0 ? 0 : 1]);
+	netns_pid = child;
 	if (child > 0)
 		return ends[0];
+	setsockopt(ends[1], SOL_SOCKET, SO_SNDTIMEO, &send_time, sizeof(send_time));
+	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_NAME, "rocaded-netns", 0, 0, 0);
 	/* Who has rights in a user namespace could trace it there, and take what it has. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

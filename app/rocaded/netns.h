@@ -24,4 +24,8 @@ netns_begin(void);
 void
 netns_settle(int sock);
 
+/** Nobody needs it any more: it ends, and is waited for. The socket stays the caller's. */
+void
+netns_end(int sock);
+
 #endif /* NETNS_H */

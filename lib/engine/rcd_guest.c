@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "rcd_admin_req.h"
 #include "rcd_away.h"
@@ -21,6 +22,7 @@
 #include "rcd_dev_conf.h"
 #include "rcd_engine_priv.h"
 #include "rcd_lcores.h"
+#include "rcd_log.h"
 #include "rcd_netns.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
@@ -95,6 +97,8 @@ rcd_guest_ask(struct rcd_conn *conn, int fd)
 	RCD_ON_CONTROL();
 	if (!rcd_netns_is_one(fd))
 		return -EINVAL;
+	if (engine->guests.ended)
+		return -EPIPE;
 	if (!rcd_guest_turn(conn))
 		return -EAGAIN;
 	rcd_away_free(rcd_conn_away_give(conn));
@@ -125,7 +129,11 @@ guest_end(struct rcd_engine *engine)
 {
 	struct rcd_conn *conn;
 
+	RCD_LOG(ERR, "netns_links: who makes sockets ended, and with it new links of pods");
+	engine->guests.ended = true;
 	epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, engine->conf.netns_fd, NULL);
+	/* Whoever still sends there is not to wait for us. */
+	shutdown(engine->conf.netns_fd, SHUT_RDWR);
 	LIST_FOREACH(conn, &engine->conns.list, link)
 		if (conn->asked == -EINPROGRESS)
 			conn->asked = -EPIPE;

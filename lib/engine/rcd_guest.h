@@ -29,6 +29,7 @@ struct rcd_engine;
 
 /** When users have their turns again. */
 struct rcd_guests {
+	bool ended; /**< nobody makes sockets any more */
 	struct {
 		uid_t uid;
 		uint64_t due_ns; /**< 0: at once */

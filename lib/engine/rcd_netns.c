@@ -50,12 +50,18 @@ rcd_netns_take(int sock, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
 
 	RCD_ON_CONTROL();
 	len = rcd_ctrl_recv(sock, rep, sizeof(*rep), fds, MSG_DONTWAIT);
-	if (len == -EAGAIN)
+	if (len == -EAGAIN || len == -ENOMEM || len == -ENOBUFS)
 		return -EAGAIN;
-	if (len == (long)sizeof(*rep) && fds->count == (rep->err == 0 ? RCD_AWAY_FDS : 0))
-		return 0;
-	rcd_ctrl_fds_close(fds);
-	return -EPIPE;
+	if (len == 0 || (len < 0 && len != -EMSGSIZE))
+		return -EPIPE;
+	if (len != (long)sizeof(*rep))
+		*rep = (struct rcd_netns_rep){ .err = -EPROTO };
+	/* The kernel leaves out those that we have no room for. */
+	else if (rep->err == 0 && fds->count != RCD_AWAY_FDS)
+		rep->err = -EMFILE;
+	if (rep->err != 0)
+		rcd_ctrl_fds_close(fds);
+	return 0;
 }
 
 /* @return 0; -ETIMEDOUT, or what rcd_netns_take() says */

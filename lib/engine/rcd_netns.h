@@ -56,8 +56,10 @@ rcd_netns_ask(int sock, uint32_t who, uint32_t queues, const char *name, int fd)
 /**
  * The next message, if one is there.
  *
- * @param fds  set: four, which are the caller's, or none
- * @return 0; -EAGAIN; -EPIPE: nobody is there
+ * @param rep  set if 0 is returned; its err is -EMFILE where not all four got here, and -EPROTO for
+ *             nobody (who is 0) where it is no such message
+ * @param fds  set: four, which are the caller's, or none, as where rep has an error
+ * @return 0; -EAGAIN; -EPIPE: nobody is there, nor will be
  */
 int
 rcd_netns_take(int sock, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds);

@@ -192,6 +192,10 @@ class Place:
     def counts(self, name):
         return json.loads(self.rocade('-j', 'statistic', 'show', 'link', name))[0]['counters']
 
+    def children(self):
+        with open(f'/proc/{self.pid}/task/{self.pid}/children', encoding='utf-8') as file:
+            return [int(child) for child in file.read().split()]
+
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 

@@ -84,14 +84,9 @@ def by_the_configuration():
         with Place(who, config=config) as place:
             each_to_its_own(place)
             # Nobody is left who could.
-            tap.wait_until('the end of who made the sockets', lambda: children(place.pid) == [])
+            tap.wait_until('the end of who made the sockets', lambda: not place.children())
             place.rocade('link', 'del', 'a')
             place.add('a')
-
-
-def children(pid):
-    with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
-        return file.read().split()
 
 
 def refused(who, netns, why):
