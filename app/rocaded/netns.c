@@ -162,7 +162,7 @@ netns_four(bool first, struct rcd_ctrl_fds *fds)
 static int
 netns_make(int out, const struct rcd_netns_req *req, int fd)
 {
-	struct rcd_netns_rep rep = { .who = req->who };
+	struct rcd_netns_rep rep = { .who = req->who, .number = req->number };
 	bool named = fd < 0;
 	int err = 0;
 
@@ -192,7 +192,7 @@ netns_make(int out, const struct rcd_netns_req *req, int fd)
 static void
 netns_answer(int out, const struct rcd_netns_req *req, int err)
 {
-	struct rcd_netns_rep rep = { .who = req->who, .err = err };
+	struct rcd_netns_rep rep = { .who = req->who, .number = req->number, .err = err };
 
 	if (err != 0)
 		rcd_ctrl_send(out, &rep, sizeof(rep), NULL, 0);

@@ -60,7 +60,8 @@ struct rcd_conn {
 	char comm[32];  /**< printable ASCII */
 	struct rcd_away *away; /**< sockets for the device that it adds next; NULL: none */
 	uint32_t away_fds;     /**< descriptors of them, which are charged */
-	int asked; /**< of those that a guest had made: 0 or -errno; -EINPROGRESS: some come yet */
+	uint32_t asked_number; /**< of the last NETNS */
+	int asked; /**< state of it: 0; -EINPROGRESS until all fours are there; else why not */
 	bool greeted;
 	bool ended; /**< nothing is served any more; it goes when its socket says so */
 	int events; /**< sending end of the event stream; -1: none */

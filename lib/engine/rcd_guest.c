@@ -92,35 +92,46 @@ int
 rcd_guest_ask(struct rcd_conn *conn, int fd)
 {
 	const struct rcd_engine *engine = guest_engine(conn);
-	int err;
+	int err = 0;
 
 	RCD_ON_CONTROL();
-	if (!rcd_netns_is_one(fd))
-		return -EINVAL;
-	if (engine->guests.ended)
-		return -EPIPE;
-	if (!rcd_guest_turn(conn))
-		return -EAGAIN;
+	/* Whatever comes of one before is not for this one. */
 	rcd_away_free(rcd_conn_away_give(conn));
-	err = rcd_netns_ask(engine->conf.netns_fd, conn->serial, engine->lcores.count, NULL, fd);
-	if (err != 0)
-		return err;
-	conn->asked = -EINPROGRESS;
-	rcd_guest_spent(conn, rcd_clock_ns() - SOCKETS_NS);
-	return 0;
+	conn->asked_number++;
+	if (!rcd_netns_is_one(fd))
+		err = -EINVAL;
+	else if (engine->guests.ended)
+		err = -EPIPE;
+	else if (!rcd_guest_turn(conn))
+		err = -EAGAIN;
+	if (err == 0)
+		err = rcd_netns_ask(engine->conf.netns_fd, conn->serial, conn->asked_number,
+			engine->lcores.count, NULL, fd);
+	if (err == 0)
+		rcd_guest_spent(conn, rcd_clock_ns() - SOCKETS_NS);
+	conn->asked = err == 0 ? -EINPROGRESS : err;
+	return err;
 }
 
 /* Four of a guest's sockets. What it has named may be another's namespace. */
-static int
-guest_take(struct rcd_conn *conn, int fds[RCD_AWAY_FDS])
+static void
+guest_take(struct rcd_conn *conn, const struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
 {
-	int err = rcd_conn_away_take(conn, fds);
+	/* Of the process's rights, not of the client's. */
+	int err = rep->err == -EPERM ? -EACCES : rep->err;
 
+	if (err == 0) {
+		err = rcd_conn_away_take(conn, fds->fds);
+		/* All are taken, or none. */
+		if (err == 0)
+			fds->count = 0;
+	}
 	if (err == 0 && conn->away->netns != conn->netns)
 		err = -EXDEV;
 	if (err != 0)
 		rcd_away_free(rcd_conn_away_give(conn));
-	return err;
+	if (err != 0 || rep->left == 0)
+		conn->asked = err;
 }
 
 /* Who made sockets is no more: nobody waits for some. */
@@ -135,8 +146,10 @@ guest_end(struct rcd_engine *engine)
 	/* Whoever still sends there is not to wait for us. */
 	shutdown(engine->conf.netns_fd, SHUT_RDWR);
 	LIST_FOREACH(conn, &engine->conns.list, link)
-		if (conn->asked == -EINPROGRESS)
+		if (conn->asked == -EINPROGRESS) {
+			rcd_away_free(rcd_conn_away_give(conn));
 			conn->asked = -EPIPE;
+		}
 }
 
 void
@@ -156,17 +169,8 @@ rcd_guest_ready(struct rcd_engine *engine)
 			return;
 		}
 		conn = rcd_conns_find(&engine->conns, rep.who);
-		if (conn != NULL && conn->asked == -EINPROGRESS) {
-			/* Of its own rights, not of the client's. */
-			err = rep.err == -EPERM ? -EACCES : rep.err;
-			if (err == 0)
-				err = guest_take(conn, fds.fds);
-			if (err != 0 || rep.left == 0)
-				conn->asked = err;
-			/* All are taken, or none. */
-			if (fds.count > 0 && fds.fds[0] < 0)
-				fds.count = 0;
-		}
+		if (conn != NULL && conn->asked == -EINPROGRESS && conn->asked_number == rep.number)
+			guest_take(conn, &rep, &fds);
 		rcd_ctrl_fds_close(&fds);
 	}
 }
@@ -256,11 +260,11 @@ rcd_guest_link_add(
 			NAME_MAX_LEN);
 		return -EINVAL;
 	}
-	if (away == NULL || away->netns != conn->netns) {
-		snprintf(error, error_len, "the sockets of its network namespace come before it");
-		return -EINVAL;
-	}
 	err = guest_configure(&conf, req, error, error_len);
+	if (err == 0 && (conn->asked != 0 || away == NULL || away->netns != conn->netns)) {
+		snprintf(error, error_len, "ask for sockets first (NETNS)");
+		err = -EINVAL;
+	}
 	if (err == 0)
 		err = guest_check_count(conn, error, error_len);
 	if (err != 0)

@@ -32,9 +32,9 @@ rcd_netns_is_one(int fd)
 }
 
 int
-rcd_netns_ask(int sock, uint32_t who, uint32_t queues, const char *name, int fd)
+rcd_netns_ask(int sock, uint32_t who, uint32_t number, uint32_t queues, const char *name, int fd)
 {
-	struct rcd_netns_req req = { .who = who, .queues = queues };
+	struct rcd_netns_req req = { .who = who, .number = number, .queues = queues };
 	struct rcd_ctrl_fds fds = { .fds = { fd }, .count = name == NULL };
 
 	RCD_ON_CONTROL();
@@ -66,9 +66,8 @@ rcd_netns_take(int sock, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
 
 /* @return 0; -ETIMEDOUT, or what rcd_netns_take() says */
 static int
-netns_wait(int sock, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
+netns_wait(int sock, uint64_t end_ns, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
 {
-	uint64_t end_ns = rcd_clock_ns() + PATIENCE_NS;
 	int err;
 
 	while ((err = rcd_netns_take(sock, rep, fds)) == -EAGAIN) {
@@ -85,13 +84,14 @@ netns_wait(int sock, struct rcd_netns_rep *rep, struct rcd_ctrl_fds *fds)
 static int
 netns_fetch(int sock, const char *name, uint32_t queues, struct rcd_away **away)
 {
+	uint64_t end_ns = rcd_clock_ns() + PATIENCE_NS;
 	struct rcd_netns_rep rep = { .left = 1 };
-	int err = rcd_netns_ask(sock, 0, queues, name, -1);
+	int err = rcd_netns_ask(sock, 0, 0, queues, name, -1);
 
 	while (err == 0 && rep.left > 0) {
 		struct rcd_ctrl_fds fds;
 
-		err = netns_wait(sock, &rep, &fds);
+		err = netns_wait(sock, end_ns, &rep, &fds);
 		if (err != 0)
 			return err;
 		/* What is not for us goes: a client is told that time is up. */

@@ -25,14 +25,16 @@
 /** Sockets are wanted. With a descriptor: of the namespace that it names, if it names one. */
 struct rcd_netns_req {
 	uint32_t who;    /**< in the answer, too */
+	uint32_t number; /**< likewise: of one's requests */
 	uint32_t queues; /**< fours behind the first */
-	char name
-		[RCD_NETNS_LEN]; /**< of the namespace, as "netns" has it, where none comes along */
+	/** Of the namespace, as "netns" has it, where none comes along. */
+	char name[RCD_NETNS_LEN];
 };
 
 /** Four of them come along, unless there is an error. */
 struct rcd_netns_rep {
 	uint32_t who;
+	uint32_t number;
 	uint32_t left; /**< fours that follow */
 	int32_t err;   /**< 0 or -errno; then nothing follows */
 };
@@ -45,13 +47,13 @@ bool
 rcd_netns_is_one(int fd);
 
 /**
- * Ask, and don't wait.
+ * Ask; the answers come to rcd_netns_take().
  *
  * @param name  NULL: fd is one of it, and stays the caller's
  * @return 0; -EAGAIN: too much is asked already; or -errno: nobody is there
  */
 int
-rcd_netns_ask(int sock, uint32_t who, uint32_t queues, const char *name, int fd);
+rcd_netns_ask(int sock, uint32_t who, uint32_t number, uint32_t queues, const char *name, int fd);
 
 /**
  * The next message, if one is there.

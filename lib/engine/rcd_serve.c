@@ -433,7 +433,7 @@ serve_netns(struct rcd_request *r)
 		return -EALREADY;
 	if (!rcd_guest_is(conn))
 		return -EPERM;
-	if (r->fds_in->count > 0 && conn->asked != -EINPROGRESS)
+	if (r->fds_in->count > 0)
 		err = rcd_guest_ask(conn, r->fds_in->fds[0]);
 	if (err != 0)
 		return err;

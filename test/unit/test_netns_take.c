@@ -136,7 +136,7 @@ the_end(void)
 	CU_ASSERT_EQUAL(rcd_netns_take(ends[0], &got, &fds), 0);
 	CU_ASSERT_EQUAL(rcd_netns_take(ends[0], &got, &fds), -EPIPE);
 	CU_ASSERT_EQUAL(fds.count, 0);
-	CU_ASSERT_EQUAL(rcd_netns_ask(ends[0], 7, 1, NULL, four.fds[0]), -EPIPE);
+	CU_ASSERT_EQUAL(rcd_netns_ask(ends[0], 7, 1, 1, NULL, four.fds[0]), -EPIPE);
 	teardown();
 }
 
