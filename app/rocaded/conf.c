@@ -40,6 +40,8 @@ struct conf_load {
 	int faults;
 	enum conf_place place;
 	struct rcd_dev_conf *dev; /* of CONF_DEVICE_KEYS */
+	const char *links_path;   /* where netns_links was */
+	int links_line;
 	struct {
 		const char *path;
 		int section;
@@ -302,6 +304,10 @@ conf_entry(void *arg, int line, const char *key, const char *val)
 
 		if (what != NULL)
 			conf_complain(load, line, key, what);
+		if (strcmp(key, "netns_links") == 0) {
+			load->links_path = load->path;
+			load->links_line = line;
+		}
 		return;
 	}
 	case CONF_DEVICE_KEYS:
@@ -470,6 +476,10 @@ conf_load(struct conf *conf, const char *path, FILE *out)
 		conf_read(&load, parts[i]);
 	for (uint32_t i = 0; i < conf->dev_count; i++)
 		conf_check_device(&load, i);
+	if (conf->engine.netns_links > 0 && !conf->engine.netns_exclusive) {
+		load.path = load.links_path != NULL ? load.links_path : path;
+		conf_complain(&load, load.links_line, "netns_links", "needs netns = exclusive");
+	}
 	for (int i = 0; i < count && parts != NULL; i++)
 		free(parts[i]);
 	free(parts);

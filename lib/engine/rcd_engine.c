@@ -154,16 +154,15 @@ engine_hear_clients(struct rcd_engine *engine, char *error, size_t error_len)
 {
 	struct rcd_quota total;
 
-	if (engine->conf.netns_links > 0 && engine->conf.netns_fd >= 0)
+	if (engine->conf.netns_links > 0)
 		engine_watch(engine, engine->conf.netns_fd, RCD_SOURCE_NETNS);
 	rcd_capacity_measure(
 		engine->conf.clients, engine->lcores.count, &engine->conf.user_quota, &total);
 	rcd_quota_open(&engine->book, &engine->conf.quota, &engine->conf.user_quota, &total);
-	if ((engine->conf.netns_exclusive || engine->conf.netns_links > 0) &&
-		engine->ports.netns == 0) {
+	if (engine->conf.netns_exclusive && engine->ports.netns == 0) {
 		snprintf(error, error_len,
-			"%s: this kernel does not tell whose a socket is (Linux 5.14)",
-			engine->conf.netns_exclusive ? "netns = exclusive" : "netns_links");
+			"netns = exclusive: this kernel does not tell whose a socket is (Linux "
+			"5.14)");
 		return -EOPNOTSUPP;
 	}
 	return rcd_conns_listen(&engine->conns, error, error_len);
@@ -242,6 +241,13 @@ rcd_engine_create(const struct rcd_engine_conf *conf, char *error, size_t error_
 	}
 	if (conf->netns_links > RCD_GUEST_LINKS) {
 		snprintf(error, error_len, "netns_links: a number up to %d", RCD_GUEST_LINKS);
+		return NULL;
+	}
+	/* With shared devices a link that anybody makes would take those away from others there. */
+	if (conf->netns_links > 0 && (!conf->netns_exclusive || conf->netns_fd < 0)) {
+		snprintf(error, error_len, "netns_links: needs %s",
+			conf->netns_exclusive ? "who makes sockets (netns_fd)"
+					      : "netns = exclusive");
 		return NULL;
 	}
 	if (__atomic_exchange_n(&engine_there, true, __ATOMIC_ACQ_REL)) {

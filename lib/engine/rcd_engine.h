@@ -56,7 +56,10 @@ struct rcd_engine_conf {
 	bool kernel_addresses;       /**< give addresses of embedded wires to the kernel */
 	/** Clients of network namespaces without devices get none, and administer nothing. */
 	bool netns_exclusive;
-	/** Links that clients of another network namespace may make for it: 16 at most. */
+	/**
+	 * Links that clients of another network namespace may make for it: RCD_GUEST_LINKS at
+	 * most. It needs netns_exclusive and netns_fd.
+	 */
 	uint32_t netns_links;
 	/**
 	 * To a process that makes sockets of other network namespaces, as rocaded has one; -1:

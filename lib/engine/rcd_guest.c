@@ -44,7 +44,7 @@ rcd_guest_is(const struct rcd_conn *conn)
 	const struct rcd_engine *engine = guest_engine(conn);
 
 	RCD_ON_CONTROL();
-	return engine->conf.netns_links > 0 && engine->conf.netns_fd >= 0 && conn->netns != 0 &&
+	return engine->conf.netns_links > 0 && conn->netns != 0 &&
 		conn->netns != engine->ports.netns;
 }
 
@@ -278,6 +278,13 @@ rcd_guest_link_add(
 	return rcd_ports_add(&guest_engine(conn)->ports, &conf, away, error, error_len);
 }
 
+/* Root, or who started the engine: his are the user namespaces of its guests. */
+static bool
+guest_keeps_order(const struct rcd_conn *conn)
+{
+	return conn->uid == 0 || conn->uid == guest_engine(conn)->creator;
+}
+
 int
 rcd_guest_link_del(
 	const struct rcd_conn *conn, const struct rcd_admin_req *req, char *error, size_t error_len)
@@ -291,7 +298,8 @@ rcd_guest_link_del(
 	if (name != NULL && strlen(name) <= NAME_MAX_LEN)
 		snprintf(full, sizeof(full), "%s@%" PRIu64, name, conn->netns);
 	dev = rcd_dev_find(ports, full);
-	if (dev == NULL || dev->away == NULL || !dev->away->guest || dev->away->uid != conn->uid) {
+	if (dev == NULL || dev->away == NULL || !dev->away->guest ||
+		(dev->away->uid != conn->uid && !guest_keeps_order(conn))) {
 		snprintf(error, error_len,
 			"there is no link %s that this user made in this network namespace",
 			name != NULL ? name : "without a name");

@@ -79,7 +79,10 @@ int
 rcd_guest_link_add(
 	const struct rcd_conn *conn, struct rcd_admin_req *req, char *error, size_t error_len);
 
-/** Remove one that it added, or another guest of its namespace and its user. @return likewise */
+/**
+ * Remove one that it added, or another guest of its namespace and its user; of any user, if it is
+ * root or who started the engine. @return likewise
+ */
 int
 rcd_guest_link_del(const struct rcd_conn *conn, const struct rcd_admin_req *req, char *error,
 	size_t error_len);

@@ -75,6 +75,13 @@ def who_may_not():
         out = place.guest('a', 'add', 'r0', *ADD, status=1)
         tap.true(NOT_ALLOWED in out and 'netns_links' in out, out)
         tap.equal(links(place), {}, 'links')
+    try:
+        with Place(mode='shared', links=1):
+            pass
+    except AssertionError as failure:
+        tap.true('netns_links: needs netns = exclusive' in str(failure), failure)
+    else:
+        tap.true(False, 'an engine that has both')
 
 
 @tap.test
@@ -114,6 +121,7 @@ def others_links():
         place.guest('b', 'del', 'b', status=1)
         place.guest('a', 'del', 'b', uid=GUEST + 1, status=1)
         place.guest('a2', 'del', 'b', status=1)
+        place.guest('a2', 'del', 'b', uid=0, status=1)
         tap.equal(plain(place), ['b', 'b'], 'links')
         for pod, name in (('b', 'b'), ('a', 'b')):
             out = place.guest(pod, 'add', name, 'type', 'udp', 'lo', status=1)
@@ -122,6 +130,10 @@ def others_links():
         out = place.rocade('link', 'add', 'b', 'type', 'udp', 'lo', 'netns', place.pods['a'],
                            status=1)
         tap.true('there is a device of this name' in out, out)
+        # Root keeps order in his namespace, but what the operator made is the operator's.
+        place.guest('b', 'del', 'b', uid=0, status=1)
+        place.guest('a', 'del', 'b', uid=0)
+        tap.equal(plain(place), ['b'], 'links')
 
 
 @tap.test
