@@ -15,7 +15,7 @@ MAGIC, VERSION, ABI = 0x6c746352, 6, 2
 OP_HELLO, OP_ADMIN, OP_SOCKETS, OP_NETNS = 0, 31, 59, 71
 ADMIN_LEN = 1024
 MESSAGE_MAX = 4096
-COME_SECONDS = 30   # until a network namespace has sockets
+TURN_SECONDS = 30   # until it is the turn of a client of another network namespace
 
 
 class Failure(Exception):
@@ -94,6 +94,18 @@ class Engine:
             raise failure
         return fds
 
+    def call_in_turn(self, op, body, given=()):
+        """As call(); again, where the engine says that it is others' turn."""
+        end = time.monotonic() + TURN_SECONDS
+        while True:
+            try:
+                return self.call(op, body, given)
+            except Failure as failure:
+                again = failure.status in (errno.EAGAIN, errno.ETIMEDOUT)
+                if not again or time.monotonic() > end:
+                    raise
+            time.sleep(0.05)
+
     def give(self, fds):
         """Sockets of another network namespace, for the link that is added next."""
         try:
@@ -101,32 +113,31 @@ class Engine:
         except Failure as failure:
             raise Failure(f'netns: the engine does not take sockets of it: {failure}') from None
 
-    def come(self):
+    def ask_for_sockets(self):
         """Have it make sockets in this process's network namespace, for the link that is added
         next; unless that is its own, or it leaves such links to those who administer."""
-        end = time.monotonic() + COME_SECONDS
-        with open('/proc/self/ns/net', 'rb') as namespace:
-            while True:
-                try:
-                    self.call(OP_NETNS, struct.pack('=2I', 0, 0), [namespace.fileno()])
-                    return
-                except Failure as failure:
-                    if failure.status in (errno.EALREADY, errno.EPERM):
-                        return
-                    if failure.status == errno.EACCES:
-                        raise Failure(FOREIGN) from None
-                    later = failure.status in (errno.EAGAIN, errno.ETIMEDOUT)
-                    if not later or time.monotonic() > end:
-                        raise Failure('netns: the engine can not make sockets in this network '
-                                      f'namespace: {failure}') from None
-                time.sleep(0.05)
+        try:
+            namespace = os.open('/proc/self/ns/net', os.O_RDONLY)
+        except OSError as error:
+            raise Failure(f'netns: {error.filename}: {error.strerror}') from None
+        try:
+            self.call_in_turn(OP_NETNS, struct.pack('=2I', 0, 0), [namespace])
+        except Failure as failure:
+            if failure.status in (errno.EALREADY, errno.EPERM):
+                return
+            if failure.status == errno.EACCES:
+                raise Failure(FOREIGN) from None
+            raise Failure('netns: the engine can not make sockets in this network namespace: '
+                          f'{failure}') from None
+        finally:
+            os.close(namespace)
 
     def ask(self, op, **members):
         """The answer to a request; its members are texts."""
         request = json.dumps({'op': op, **members}, ensure_ascii=False).encode()
         if len(request) >= ADMIN_LEN:
             raise Failure('too long a command')
-        fds = self.call(OP_ADMIN, request.ljust(ADMIN_LEN, b'\0'))
+        fds = self.call_in_turn(OP_ADMIN, request.ljust(ADMIN_LEN, b'\0'))
         if not fds:
             raise Failure(STRANGE_TEXT)
         with os.fdopen(fds[0], encoding='utf-8') as file:

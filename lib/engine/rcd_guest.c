@@ -24,11 +24,11 @@
 #include "rcd_lcores.h"
 #include "rcd_log.h"
 #include "rcd_netns.h"
+#include "rcd_pauses.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
 
 #define NAME_MAX_LEN     40                   /**< behind it are "@" and a number */
-#define PAUSE_TIMES      9                    /**< of what a turn took, until the next */
 #define SOCKETS_NS       UINT64_C(10000000)   /**< that making sockets takes, by another process */
 #define MESSAGES_AT_ONCE (2 * RCD_LCORES_MAX) /**< of what was made */
 
@@ -48,44 +48,18 @@ rcd_guest_is(const struct rcd_conn *conn)
 		conn->netns != engine->ports.netns;
 }
 
-/* @return the place of a user's turns; -1: those of others are all in use */
-static int
-guest_find_turn(const struct rcd_guests *guests, uid_t uid, uint64_t now_ns)
-{
-	int found = -1;
-
-	for (int i = 0; i < RCD_DEVS_MAX; i++) {
-		if (guests->turns[i].due_ns <= now_ns)
-			found = i;
-		else if (guests->turns[i].uid == uid)
-			return i;
-	}
-	return found;
-}
-
 bool
 rcd_guest_turn(const struct rcd_conn *conn)
 {
-	const struct rcd_guests *guests = &guest_engine(conn)->guests;
-	uint64_t now_ns = rcd_clock_ns();
-	int at = guest_find_turn(guests, conn->uid, now_ns);
-
 	RCD_ON_CONTROL();
-	return at >= 0 && guests->turns[at].due_ns <= now_ns;
+	return rcd_pauses_over(&guest_engine(conn)->guests.pauses, conn->uid, rcd_clock_ns());
 }
 
 void
 rcd_guest_spent(const struct rcd_conn *conn, uint64_t began_ns)
 {
-	struct rcd_guests *guests = &guest_engine(conn)->guests;
-	uint64_t now_ns = rcd_clock_ns();
-	int at = guest_find_turn(guests, conn->uid, now_ns);
-
 	RCD_ON_CONTROL();
-	if (at < 0)
-		return;
-	guests->turns[at].uid = conn->uid;
-	guests->turns[at].due_ns = now_ns + PAUSE_TIMES * (now_ns - began_ns);
+	rcd_pauses_begin(&guest_engine(conn)->guests.pauses, conn->uid, began_ns, rcd_clock_ns());
 }
 
 int

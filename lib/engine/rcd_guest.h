@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "rcd_lport.h"
+#include "rcd_pauses.h"
 
 struct rcd_admin_req;
 struct rcd_conn;
@@ -27,13 +27,10 @@ struct rcd_engine;
 /** Links of all guests together: the other half is of who administers. */
 #define RCD_GUEST_LINKS (RCD_DEVS_MAX / 2)
 
-/** When users have their turns again. */
+/** What an engine knows of its guests. */
 struct rcd_guests {
 	bool ended; /**< nobody makes sockets any more */
-	struct {
-		uid_t uid;
-		uint64_t due_ns; /**< 0: at once */
-	} turns[RCD_DEVS_MAX];
+	struct rcd_pauses pauses;
 };
 
 /** Whether a connection is a guest's. */
@@ -55,15 +52,11 @@ rcd_guest_ask(struct rcd_conn *conn, int fd);
 void
 rcd_guest_ready(struct rcd_engine *engine);
 
-/**
- * Whether it is a guest's turn: what one user's cost is a tenth of the time at most.
- *
- * @return false: later
- */
+/** Whether it is a guest's turn (rcd_pauses.h): who comes too early is told to ask again. */
 bool
 rcd_guest_turn(const struct rcd_conn *conn);
 
-/** It had it, and that began then. */
+/** A guest had its turn, which began then. */
 void
 rcd_guest_spent(const struct rcd_conn *conn, uint64_t began_ns);
 

@@ -404,7 +404,7 @@ serve_admin(struct rcd_request *r)
 	if (guest && !rcd_guest_is(r->conn))
 		return -EPERM;
 	if (guest && !rcd_guest_turn(r->conn))
-		return RCD_REQUEST_WAITS;
+		return -EAGAIN;
 	fd = rcd_admin(r->engine, guest ? r->conn : NULL, rcd_conn_away_give(r->conn),
 		r->in->admin_req.json);
 	if (guest)
