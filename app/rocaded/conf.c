@@ -6,7 +6,6 @@
  */
 #include "conf.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +14,11 @@
 #include "conf_file.h"
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
-#include "rcd_guest.h"
 #include "rcd_limits.h"
 #include "rcd_text.h"
 
-#define CONF_GUEST_LINKS     16 /**< as the engine has it */
 #define CONF_TEXT_OF(number) #number
 #define CONF_TEXT(number)    CONF_TEXT_OF(number)
-
-static_assert(CONF_GUEST_LINKS == RCD_GUEST_LINKS, "the engine takes as many");
 
 /* Where the lines that are read belong. */
 enum conf_place {
@@ -170,8 +165,8 @@ conf_engine_netns(struct conf *conf, const char *val)
 static const char *
 conf_engine_netns_links(struct conf *conf, const char *val)
 {
-	return conf_take_count(&conf->engine.netns_links, val, 0, CONF_GUEST_LINKS,
-		"a number from 0 to " CONF_TEXT(CONF_GUEST_LINKS));
+	return conf_take_count(&conf->engine.netns_links, val, 0, RCD_GUEST_LINKS,
+		"a number from 0 to " CONF_TEXT(RCD_GUEST_LINKS));
 }
 
 static const char *
@@ -304,7 +299,7 @@ conf_entry(void *arg, int line, const char *key, const char *val)
 
 		if (what != NULL)
 			conf_complain(load, line, key, what);
-		if (strcmp(key, "netns_links") == 0) {
+		else if (strcmp(key, "netns_links") == 0) {
 			load->links_path = load->path;
 			load->links_line = line;
 		}

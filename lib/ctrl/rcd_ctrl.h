@@ -546,8 +546,8 @@ struct rcd_ctrl_cm_event_rep {
  * sockets are there; ADMIN then takes link_add, of type udp without netns, and link_del of such a
  * link. -EALREADY: the connection is of the engine's own namespace, and needs none; -EPERM: the
  * engine does not do that; -EACCES: it may not go there; -EINVAL, -EXDEV: no network namespace, or
- * not that of the connection; -EAGAIN, -ETIMEDOUT: ask again (-EAGAIN from ADMIN, too); -EMFILE; -EPIPE: nobody makes them
- * any more.
+ * not that of the connection; -EAGAIN, -ETIMEDOUT: ask again (-EAGAIN from ADMIN, too); -EMFILE;
+ * -EPIPE: nobody makes them any more.
  */
 
 /**

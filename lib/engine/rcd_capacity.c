@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rcd_closer.h"
+#include "rcd_away.h"
 #include "rcd_cma_port.h"
 #include "rcd_guard.h"
 #include "rcd_limits.h"
@@ -24,9 +25,12 @@
 /** And behind them what users may have above the total, with one message more. */
 #define DESCRIPTORS_KEPT (DESCRIPTORS_OWN + RCD_CLOSER_OVER + RCD_CLOSER_MESSAGE)
 
-/** Of a device in another network namespace, which has most; and of each of its lcores. */
-#define DESCRIPTORS_DEV   4
-#define DESCRIPTORS_LCORE 5
+/**
+ * Of a device in another network namespace, which has most: its first sockets; and for each lcore a
+ * queue's, and the epoll of that queue, which lcores sleep by (drivers/net/udp).
+ */
+#define DESCRIPTORS_DEV   RCD_AWAY_FDS
+#define DESCRIPTORS_LCORE (RCD_AWAY_FDS + 1)
 
 /** For devices no more than this part is kept: clients need some, too. */
 #define DESCRIPTORS_PART 4

@@ -39,6 +39,9 @@
 
 RCD_API_BEGIN
 
+/** Links of all guests together (netns_links): the other half is of who administers. */
+#define RCD_GUEST_LINKS 16
+
 /** What an engine is to be. rcd_engine_conf_init() first: members may come to be more. */
 struct rcd_engine_conf {
 	char socket[108];     /**< path where clients come; "": by rcd_engine_adopt() alone */

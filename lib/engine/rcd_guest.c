@@ -5,6 +5,7 @@
  */
 #include "rcd_guest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@
 #define NAME_MAX_LEN     40                   /**< behind it are "@" and a number */
 #define SOCKETS_NS       UINT64_C(10000000)   /**< that making sockets takes, by another process */
 #define MESSAGES_AT_ONCE (2 * RCD_LCORES_MAX) /**< of what was made */
+
+static_assert(RCD_GUEST_LINKS == RCD_DEVS_MAX / 2, "half of all links");
 
 static struct rcd_engine *
 guest_engine(const struct rcd_conn *conn)
@@ -180,7 +183,9 @@ guest_check_count(const struct rcd_conn *conn, char *error, size_t error_len)
 	uint32_t left = RCD_GUEST_LINKS - (links.all - links.of_user);
 	const char *whose = NULL;
 
-	if (links.of_netns >= guest_engine(conn)->conf.netns_links)
+	if (left == 0)
+		whose = "clients of other network namespaces have";
+	else if (links.of_netns >= guest_engine(conn)->conf.netns_links)
 		whose = "this network namespace has";
 	else if (links.of_user >= left - left / 4)
 		whose = "this user has";

@@ -2,8 +2,8 @@
 /**
  * @file
  * Guests: clients of other network namespaces, who may make a few links for their own one where
- * netns_links lets them, without any right. What one asks for is its namespace's and its user's
- * business alone: it names, sees and ends no others'.
+ * netns_links lets them, without any right. One names, sees and ends links of its own namespace and
+ * user, and no others.
  *
  * Such a link ends when a guest of the same namespace and user deletes it, when who administers
  * does, when its netdev goes, and with the engine; not with the connection that made it.
@@ -17,15 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rcd_lport.h"
 #include "rcd_pauses.h"
 
 struct rcd_admin_req;
 struct rcd_conn;
 struct rcd_engine;
-
-/** Links of all guests together: the other half is of who administers. */
-#define RCD_GUEST_LINKS (RCD_DEVS_MAX / 2)
 
 /** What an engine knows of its guests. */
 struct rcd_guests {
@@ -61,8 +57,8 @@ void
 rcd_guest_spent(const struct rcd_conn *conn, uint64_t began_ns);
 
 /**
- * Add a link for a guest, by the members name, type, netdev and mtu of its request, whose sockets
- * are taken.
+ * Add a link for a guest, by the members name, type, netdev and mtu of its request. The sockets
+ * that the request has become the link's.
  *
  * @param error  set to a sentence unless 0 is returned
  * @return 0; -EDQUOT: the namespace, its user, or all guests have as many as they may; else as

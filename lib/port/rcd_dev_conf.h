@@ -74,7 +74,7 @@ struct rcd_addr {
 
 /** What a device is to be. All zero: an end of an embedded wire, without name, peer, addresses. */
 struct rcd_dev_conf {
-	char name[RCD_NAME_LEN];     /**< letters, digits and _-. */
+	char name[RCD_NAME_LEN];     /**< letters, digits and _-.; behind a guest's "@COOKIE" */
 	enum rcd_attach_type attach; /**< what target is */
 	char target
 		[256]; /**< wire: name of the peer; netdev: its name; port: EAL device arguments */
@@ -92,7 +92,7 @@ struct rcd_dev_conf {
 	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
 	uint8_t mac[6]; /**< all zero: that of the port, or one that is made of the name */
-	/** Network namespace of a netdev, for people; "": the engine's. Its sockets come apart. */
+	/** Network namespace of a netdev, for people: a guest's is "@COOKIE"; "": the engine's. */
 	char netns[RCD_NETNS_LEN];
 	char kernel[16]; /**< of a port: its netdev in the kernel; "": the kernel has none */
 	uint32_t

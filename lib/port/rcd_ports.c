@@ -255,7 +255,8 @@ ports_check_away(const struct rcd_ports *ports, const struct rcd_dev_conf *conf,
 	if (away != NULL && away->netns == ports->netns)
 		what = "that is the engine's own network namespace: leave it out";
 	else if ((away != NULL) != (conf->netns[0] != '\0'))
-		what = "its sockets come with it, as \"rocade link add\" hands them over";
+		what = "its sockets come with it: \"rocade link add\" hands them over, or rocaded "
+		       "makes them at start";
 	if (what == NULL)
 		return 0;
 	snprintf(error, error_len, "netns: %s", what);
