@@ -40,8 +40,8 @@ static pid_t netns_pid; /**< of who makes sockets */
 /** A message that is no request. */
 static const char SETTLE[] = "settle";
 
-/* To enter namespaces, and for large buffers; no more of what there is. */
-static void
+/* To enter namespaces, and for large buffers; no more of what there is. @return false: all stay */
+static bool
 netns_keep_few(void)
 {
 	static const unsigned int keep[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN };
@@ -49,11 +49,11 @@ netns_keep_few(void)
 	struct __user_cap_data_struct data[2] = { 0 }, few[2] = { 0 };
 
 	if (syscall(SYS_capget, &header, data) != 0)
-		return;
+		return false;
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
 		few[0].permitted |= data[0].permitted & 1u << keep[i];
 	few[0].effective = few[0].permitted;
-	syscall(SYS_capset, &header, few);
+	return syscall(SYS_capset, &header, few) == 0;
 }
 
 /* As the command line takes it: of a process, a path, or as "ip netns" has it. */
@@ -236,7 +236,8 @@ netns_run(int sock)
 		if (len <= 0 && len != -EMSGSIZE)
 			return;
 		if (len == sizeof(SETTLE)) {
-			netns_keep_few();
+			if (!netns_keep_few())
+				return;
 			settled = true;
 		}
 		if (len != (long)sizeof(req)) {

@@ -26,6 +26,7 @@ sys.dont_write_bytecode = True
 
 ADD = ('type', 'udp', 'eth0')
 NOT_ALLOWED = 'not allowed'
+NET_ADMIN, SYS_ADMIN = 12, 21   # capabilities
 
 
 def links(place):
@@ -51,6 +52,13 @@ def by_themselves():
             for pod in 'ab':
                 with place.servers({f'{pod}2': PINGPONG}):
                     place.reach(pod, *PINGPONG, '10.9.0.2')
+            # Who makes sockets has given up what that does not take.
+            [maker] = place.children()
+            with open(f'/proc/{maker}/status', encoding='utf-8') as file:
+                rights = dict(line.split(':', 1) for line in file)
+            for kind in ('CapPrm', 'CapEff'):
+                tap.equal(int(rights[kind], 16), 0 if who else 1 << NET_ADMIN | 1 << SYS_ADMIN,
+                          f'{kind} of who makes sockets')
             made = links(place)
             cookies = {link['netns_cookie'] for link in made.values()}
             tap.equal(len(cookies), 4, 'namespaces')
@@ -66,7 +74,7 @@ def by_themselves():
             place.guest('a', 'add', 'r0', *ADD)
             for name in links(place):
                 place.rocade('link', 'del', name)
-            tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+            tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
 
 
 @tap.test
@@ -146,7 +154,7 @@ def no_more_than_allowed():
         # The operator's do not count, nor does the namespace's limit hold him up.
         place.rocade('link', 'add', 'op', 'type', 'udp', 'lo', 'netns', place.pods['a'])
         place.rocade('link', 'del', 'op')
-        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
         tap.equal(plain(place), ['r0'], 'links')
 
 
@@ -204,7 +212,7 @@ def namespaces_without_end():
         place.add('b')
         for name in links(place):
             place.rocade('link', 'del', name)
-        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
 
 
 # What a client may say is its namespace: prints one line for each, and then asks for a link.
@@ -255,7 +263,7 @@ def what_is_no_namespace_of_his():
                          'none': 'EPROTO', 'two': 'EPROTO', 'sockets': 'EPERM'}, 'answers')
         tap.equal(out.count('ask for sockets first'), len(told), out)
         tap.equal(links(place), {}, 'links')
-        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
 
 
 # Asks for sockets of its namespace, and when that took too long of another's.
@@ -300,19 +308,23 @@ def answers_that_come_late():
         tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
 
 
-# Asks for sockets and goes, again and again.
+# Users ask for sockets, each once, who makes them does not answer, and they go.
 PUSH = '''
-import socket, struct, sys
+import errno, os, socket, struct, sys
 sys.path.insert(1, sys.argv[1])
-from rocade_engine import OP_NETNS, Engine, Failure
+from rocade_engine import OP_NETNS, Engine
 own = open('/proc/self/ns/net', 'rb')
-for _ in range(40):
-    engines = [Engine(sys.argv[2]) for _ in range(4)]
-    for engine in engines:
-        socket.send_fds(engine.sock, [struct.pack('=IIiIII', OP_NETNS, 0, 0, 0, 0, 0)],
-                        [own.fileno()])
-    for engine in engines:
-        engine.close()
+engines = []
+for uid in range(65001, 65021):
+    os.seteuid(uid)
+    engines.append(Engine(sys.argv[2], 300))
+    os.seteuid(0)
+for engine in engines:
+    socket.send_fds(engine.sock, [struct.pack('=IIiIII', OP_NETNS, 0, 0, 0, 0, 0)],
+                    [own.fileno()])
+for engine in engines:
+    status = -struct.unpack_from('=IIi', engine.sock.recv(4096))[2]
+    print(errno.errorcode.get(status, status))
 '''
 
 
@@ -320,10 +332,24 @@ for _ in range(40):
 def who_goes_before_they_come():
     with Place(links=2) as place:
         before = place.descriptors()
-        place.run('a', PYTHON, '-c', PUSH, ROCADE.parent, place.socket)
+        [maker] = place.children()
+        os.kill(maker, signal.SIGSTOP)
+        try:
+            out = place.run('a', PYTHON, '-c', PUSH, ROCADE.parent, place.socket)
+        finally:
+            os.kill(maker, signal.SIGCONT)
+        tap.equal(out.split(), 20 * ['ETIMEDOUT'], 'requests that were begun')
         place.guest('b', 'add', 'r0', *ADD)
         place.rocade('link', 'del', *links(place))
-        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
+
+
+def has_ended(pid):
+    try:
+        with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+            return file.read().rpartition(')')[2].split()[0] == 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 @tap.test
@@ -340,12 +366,13 @@ def how_they_end():
         tap.wait_until('the link to go', lambda: plain(place) == ['a2', 'r0'])
         # A namespace without a process lives by its sockets.
         os.kill(int(place.pods['b']), signal.SIGTERM)
+        tap.wait_until('its end', lambda: has_ended(place.pods['b']))
         tap.equal(plain(place), ['a2', 'r0'], 'without a process')
         subprocess.run(['nsenter', '-t', place.pods['b2'], '-n', 'ip', 'link', 'del', 'eth0'],
                        check=True)
         tap.wait_until('the link to go', lambda: plain(place) == ['a2'])
         place.rocade('link', 'del', 'a2')
-        tap.wait_until('descriptors closed', lambda: place.descriptors() == before, 60)
+        tap.wait_until('descriptors closed', lambda: place.descriptors() == before)
 
 
 @tap.test
