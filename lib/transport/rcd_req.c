@@ -85,24 +85,6 @@ req_slot_of(struct rcd_qp *qp, uint32_t number)
 	return built->loaded && built->number == number ? built : &qp->tx[qp->hot.tx_built ^ 1];
 }
 
-bool
-rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
-{
-	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
-
-	if (slot->loaded && slot->number == number)
-		return true;
-	/* The client may have written over a request that is outstanding. */
-	if (req_fetch(qp, slot, number) == 0 && slot->wr.opcode == rcd_rec_opcode(rec) &&
-		slot->len == rec->len &&
-		((slot->wr.flags & RCD_SEND_INLINE) ? slot->wr.inline_len <= qp->init.max_inline
-						    : slot->wr.sge_count <= qp->init.max_send_sge))
-		return true;
-	slot->loaded = false;
-	rcd_qp_error(qp, RCD_EVENT_QP_FATAL);
-	return false;
-}
-
 /* Spec: IBTA 10.8.2 what makes a send work request invalid, for its service or altogether */
 static enum rcd_wc_status
 req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
@@ -131,6 +113,22 @@ req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	}
 	return rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode) ? rcd_req_check_read(qp, slot)
 							      : RCD_WC_SUCCESS;
+}
+
+bool
+rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
+{
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+
+	if (slot->loaded && slot->number == number)
+		return true;
+	/* The client may have written over a request that is outstanding: all is checked again. */
+	if (req_fetch(qp, slot, number) == 0 && slot->wr.opcode == rcd_rec_opcode(rec) &&
+		slot->len == rec->len && req_check_wr(qp, slot) == RCD_WC_SUCCESS)
+		return true;
+	slot->loaded = false;
+	rcd_qp_error(qp, RCD_EVENT_QP_FATAL);
+	return false;
 }
 
 /* Spec: IBTA 10.6.7, 10.8.3 local operations are done when their turn comes */

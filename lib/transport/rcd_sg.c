@@ -36,6 +36,8 @@ rcd_sg_pieces(struct rcd_qp *qp, const struct rcd_sge *sges, uint32_t count, uin
 		part = sges[i].len - offset;
 		if (part > len)
 			part = len;
+		if (used == RCD_TX_PIECES_MAX)
+			return -EFAULT;
 		base = rcd_mr_translate(
 			qp->hot.mrs, sges[i].lkey, sges[i].addr + offset, part, &use);
 		if (base == NULL)

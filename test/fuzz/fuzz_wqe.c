@@ -28,6 +28,15 @@ hostile_sges(struct rig *rig, uint8_t count, uint8_t room, struct rcd_sge *sges)
 	}
 }
 
+/* Mostly few, so that much of it is valid; but any count that a slot can say. */
+static uint8_t
+take_count(void)
+{
+	uint32_t val = rig_take(&input, 1);
+
+	return (uint8_t)(val < 0x80 ? val % (RIG_SGES + 2) : val);
+}
+
 static int
 fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 {
@@ -38,7 +47,7 @@ fetch_send(void *arg, uint32_t number, struct rcd_send_wr *wr)
 	wr->wr_id = number;
 	wr->opcode = (uint8_t)(rig_take(&input, 1) % (RCD_WR_OPCODE_COUNT + 2));
 	wr->flags = (uint8_t)(rig_take(&input, 1) | RCD_SEND_SIGNALED);
-	wr->sge_count = (uint8_t)(rig_take(&input, 1) % (RIG_SGES + 2));
+	wr->sge_count = take_count();
 	wr->inline_len = (uint16_t)(rig_take(&input, 1) % (RIG_INLINE + 2));
 	hostile_sges(rig, wr->sge_count, wr->sge_max, wr->sges);
 	wr->imm = rig_take(&input, 4);
@@ -74,7 +83,7 @@ fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
 	if (number >= rig->recvs)
 		return -EAGAIN;
 	wr->wr_id = number;
-	wr->sge_count = (uint8_t)(rig_take(&input, 1) % (RIG_SGES + 2));
+	wr->sge_count = take_count();
 	hostile_sges(rig, wr->sge_count, wr->sge_max, wr->sges);
 	return 0;
 }

@@ -534,6 +534,35 @@ memory_of_a_read_that_went(void)
 	}
 }
 
+/* A client writes over a READ that is out, with a list that is longer than there is room for. */
+static void
+a_request_that_is_written_over(void)
+{
+	static const uint8_t payload[16] = { 0xee };
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_send_wr *wr;
+	struct rcd_tx_pkt out;
+	struct rcd_pkt pkt;
+
+	begin(&init, NULL);
+	wr = post(p.a, RCD_WR_RDMA_READ, 0, sizeof(payload), 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	/* Its length stays. */
+	wr->flags |= RCD_SEND_INLINE;
+	wr->inline_len = sizeof(payload);
+	wr->sge_count = UINT8_MAX;
+	pkt = nak_by_hand(out.roce.bth.psn);
+	pkt.roce.bth.opcode = RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY;
+	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	pkt.payload = payload;
+	pkt.payload_len = sizeof(payload);
+	rcd_qp_rx(p.a->qp, &pkt, 2);
+	CU_ASSERT_TRUE(raised(0, RCD_EVENT_QP_FATAL));
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_ERR);
+	CU_ASSERT_NOT_EQUAL(p.sim.nodes[0].memory[0], payload[0]);
+	end();
+}
+
 int
 main(void)
 {
@@ -554,6 +583,8 @@ main(void)
 		{ "T14 a datagram's kind of network header", kind_of_network_header },
 		{ "T11 NAKs are heard while paced", naks_are_heard_while_paced },
 		{ "T11 RNR NAKs are heard while paced", rnr_naks_are_heard_while_paced },
+		{ "R1 a request that is written over while it is out",
+			a_request_that_is_written_over },
 	};
 
 	return rcd_tap_run("qp_findings", tests, RCD_ARRAY_COUNT(tests));
