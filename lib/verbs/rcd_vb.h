@@ -202,10 +202,13 @@ rcd_vb_unlock(struct rcd_vb_lock *lock)
 		__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
 
-/** Rights of a window: what it has of itself. Local rights in the mask mean nothing. */
+/**
+ * Rights of a window: what it has of itself, also such as are refused. Local rights in the mask
+ * mean nothing.
+ */
 #define RCD_VB_MW_ACCESS                                                                           \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
-		IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL)
+		IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
 /** A negative errno value as the verbs return it. */
 static inline int

@@ -175,8 +175,11 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	};
 	int err;
 
+	errno = EINVAL;
 	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0)
 		return IBV_REREG_MR_ERR_INPUT;
+	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) && (access & ACCESS_NONE_HAS))
+		errno = EOPNOTSUPP;
 	if (((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (addr == NULL || len == 0)) ||
 		((flags & IBV_REREG_MR_CHANGE_PD) && pd == NULL) ||
 		((flags & IBV_REREG_MR_CHANGE_ACCESS) &&
