@@ -312,6 +312,33 @@ ucopy_atomic_copied(
 	return 0;
 }
 
+/*
+ * What changes at once here and now tells of what came before it, which may still be on its way to
+ * the client: a copy that fails ends the queue pair, and nobody must have been told otherwise.
+ */
+static int
+ucopy_order_copied(void *arg, void *user, const uint8_t *base)
+{
+	const struct rcd_lclient *client = arg;
+	const struct rcd_hqp *hqp = user;
+	bool here = !rcd_mr_is_foreign(client->mrs, base);
+	struct walk walk;
+	struct part part;
+
+	if (!here) {
+		if (!ucopy_walk_begin(client, base, RCD_ATOMIC_LEN, &walk) ||
+			!ucopy_walk_next(&walk, &part))
+			return -EFAULT;
+		if (walk.umr->null)
+			return 0;
+		/* It lies within a page, and so in one part: but a client may have cut it. */
+		if (part.len != RCD_ATOMIC_LEN)
+			return -EFAULT;
+		here = part.local != NULL;
+	}
+	return here && hqp->blocks > 0 ? -EAGAIN : 0;
+}
+
 bool
 rcd_ucopy_waits(struct rcd_hqp *hqp)
 {
@@ -472,7 +499,8 @@ rcd_ucopy_open(struct rcd_lclient *client)
 	struct rcd_mr_foreign foreign = { .arg = client,
 		.read = ucopy_read_copied,
 		.write = ucopy_write_copied,
-		.atomic = ucopy_atomic_copied };
+		.atomic = ucopy_atomic_copied,
+		.order = ucopy_order_copied };
 
 	RCD_ON_CONTROL();
 	rcd_guard_window(RCD_GUARD_COPIED, &foreign.start, &foreign.len);

@@ -42,6 +42,7 @@ struct rcd_mr {
 	uint16_t access;          /**< RCD_ACCESS_* */
 	uint8_t kind : 4;         /**< enum rcd_mr_kind */
 	bool bound : 1;           /**< window: refers to a region */
+	bool cut : 1;             /**< region: nobody reaches it any more */
 	uint8_t generation;       /**< of the slot: differs from one use to the next */
 	uint32_t pd;              /**< number of the protection domain */
 	uint32_t qpn;             /**< type 2 window: the queue pair that bound it */
@@ -122,7 +123,16 @@ struct rcd_mr_foreign {
 	 */
 	int (*atomic)(void *arg, void *user, uint8_t *base, const struct rcd_mr_atomic *what,
 		uint64_t *original);
+
+	/**
+	 * Whether eight bytes can be changed at once: of any memory, foreign or not.
+	 *
+	 * @return as rcd_mr_atomic_order()
+	 */
+	int (*order)(void *arg, void *user, const uint8_t *base);
 };
+
+/* rcd_mr_copy.c */
 
 /** Say how to reach foreign memory. @param foreign copied; NULL: there is none */
 void
@@ -155,10 +165,22 @@ int
 rcd_mr_write(const struct rcd_mr_table *table, void *user, uint8_t *base, const uint8_t *src,
 	size_t len);
 
+/**
+ * Whether an atomic or an ATOMIC WRITE of translated memory can be carried out now.
+ *
+ * @param user  as for rcd_mr_write()
+ * @return 0; -EAGAIN while it would overtake what its queue pair wrote to foreign memory; -EFAULT
+ *         where the eight bytes lie in two pieces of that
+ */
+int
+rcd_mr_atomic_order(const struct rcd_mr_table *table, void *user, const uint8_t *base);
+
 /** An atomic on foreign memory. @return as the operation of struct rcd_mr_foreign */
 int
 rcd_mr_atomic_foreign(const struct rcd_mr_table *table, void *user, uint8_t *base,
 	const struct rcd_mr_atomic *what, uint64_t *original);
+
+/* rcd_mr.c */
 
 /** Slots in use. */
 uint32_t

@@ -11,7 +11,8 @@
  *   rcd_req_read.c     requester: those that have an answer of their own
  *   rcd_rto.c          requester: how long it waits
  *   rcd_comp.c         completer: acknowledges and responses to completions
- *   rcd_resp.c         responder of RC: checks and execution of requests
+ *   rcd_resp.c         responder of RC: execution of requests
+ *   rcd_resp_check.c   responder of RC: checks of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
  *   rcd_unrel.c        receivers of UC and UD
  *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
@@ -20,6 +21,8 @@
  */
 #ifndef RCD_QP_PRIV_H
 #define RCD_QP_PRIV_H
+
+#include <assert.h>
 
 #include "rcd_ah.h"
 #include "rcd_aeth.h"
@@ -100,6 +103,8 @@ struct rcd_sq_rec {
 #define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
 #define RCD_REC_SENT         (UINT32_C(1) << 29) /**< answered one by one: counted as outstanding */
 
+static_assert(RCD_WR_OPCODE_COUNT <= 16, "a record keeps four bits of an opcode");
+
 /**
  * A READ, atomic, FLUSH or ATOMIC WRITE that a peer asked for: to be answered, or kept to answer a
  * duplicate.
@@ -112,7 +117,8 @@ struct rcd_resp_resource {
 	uint32_t rkey;
 	uint32_t len; /**< bytes of a READ or FLUSH */
 	union {
-		uint64_t original; /**< result of an atomic */
+		uint64_t original;    /**< result of an atomic */
+		struct rcd_feth feth; /**< what a FLUSH asked for */
 		struct {
 			uint32_t next; /**< response packet to send next, counted from psn */
 			uint32_t end;  /**< one past the last to send */
@@ -577,7 +583,7 @@ rcd_sg_len(const struct rcd_sge *sges, uint32_t count);
  *
  * @param access  RCD_ACCESS_LOCAL_WRITE, or 0 to read
  * @param pieces  room for RCD_TX_PIECES_MAX
- * @return number of pieces, or -EFAULT when a key or range does not allow it
+ * @return number of pieces; -EFAULT when a key or range does not allow it, or there are more
  */
 int
 rcd_sg_pieces(struct rcd_qp *qp, const struct rcd_sge *sges, uint32_t count, uint32_t offset,

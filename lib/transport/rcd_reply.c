@@ -273,6 +273,13 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce)
 		resource->va != (reth ? roce->reth.va : roce->atomiceth.va) ||
 		resource->rkey != (reth ? roce->reth.rkey.val : roce->atomiceth.rkey.val))
 		return RCD_RX_STALE;
+	/* Nothing was looked at of what asks for something else. */
+	if (reth && resource->len != roce->reth.dma_len)
+		return RCD_RX_STALE;
+	if (op == RCD_OP_FLUSH &&
+		(resource->feth.placement != roce->feth.placement ||
+			resource->feth.selectivity != roce->feth.selectivity))
+		return RCD_RX_STALE;
 	resource->repeated |= !resource->pending;
 	rcd_reply_add(qp, resource);
 	return RCD_RX_DUPLICATE;

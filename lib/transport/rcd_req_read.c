@@ -14,7 +14,9 @@ req_read_check_flush(const struct rcd_send_wr *wr)
 	if (wr->flush.placement == 0 || (wr->flush.placement & ~RCD_PLACEMENT_ALL) ||
 		wr->flush.selectivity > RCD_SELECTIVITY_REGION)
 		return RCD_WC_LOC_QP_OP_ERR;
-	return wr->flush.len > RCD_MSG_MAX_BYTES ? RCD_WC_LOC_LEN_ERR : RCD_WC_SUCCESS;
+	return wr->flush.selectivity == RCD_SELECTIVITY_RANGE && wr->flush.len > RCD_MSG_MAX_BYTES
+		? RCD_WC_LOC_LEN_ERR
+		: RCD_WC_SUCCESS;
 }
 
 enum rcd_wc_status
@@ -57,6 +59,7 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 	};
 }
 
+/* A region has its length by itself, and may be longer than a RETH can say. */
 static void
 req_read_fill_flush(const struct rcd_send_wr *wr, struct rcd_roce *roce)
 {
@@ -67,7 +70,8 @@ req_read_fill_flush(const struct rcd_send_wr *wr, struct rcd_roce *roce)
 	roce->reth = (struct rcd_reth){
 		.va = wr->flush.va,
 		.rkey = wr->flush.rkey,
-		.dma_len = (uint32_t)wr->flush.len,
+		.dma_len = wr->flush.selectivity == RCD_SELECTIVITY_RANGE ? (uint32_t)wr->flush.len
+									  : 0,
 	};
 }
 

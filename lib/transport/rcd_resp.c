@@ -1,243 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Responder of RC, the receiving half: checks a request in the order of the specification and
- * executes it.
+ * Responder of RC, the receiving half: executes requests that have been checked
+ * (rcd_resp_check.c), and refuses others.
  *
- * Each check looks and says what is wrong; only execution and refusal change anything. Packets
- * ahead of the expected PSN are kept, if there is a pool, and go through the same checks when
- * their turn comes.
+ * Packets ahead of the expected PSN are kept, if there is a pool, and go through the same checks
+ * when their turn comes.
  */
 #include "rcd_qp_priv.h"
-
-/* What a check says. */
-enum check {
-	CHECK_OK,
-	CHECK_RNR,             /* no receive work request, or no resource yet */
-	CHECK_AGAIN,           /* no resource for what its peer may not have counted */
-	CHECK_INVALID_REQUEST, /* NAK codes, and what becomes of a receive work request */
-	CHECK_TOO_LONG,
-	CHECK_REMOTE_ACCESS,
-	CHECK_LOCAL,
-};
-
-static enum rcd_op
-resp_op_of(const struct rcd_roce *roce)
-{
-	return (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
-}
-
-/* Spec: IBTA 9.7.4.1 what may follow what within messages */
-static enum check
-resp_check_sequence(const struct rcd_qp *qp, const struct rcd_roce *roce)
-{
-	enum rcd_op op = resp_op_of(roce);
-	bool begins = rcd_opcode_begins(roce->bth.opcode);
-
-	switch ((enum rcd_in_progress)qp->hot.in_progress) {
-	case RCD_IN_NOTHING:
-		return begins ? CHECK_OK : CHECK_INVALID_REQUEST;
-	case RCD_IN_SEND:
-		return !begins && op == RCD_OP_SEND ? CHECK_OK : CHECK_INVALID_REQUEST;
-	case RCD_IN_WRITE:
-		return !begins && op == RCD_OP_RDMA_WRITE ? CHECK_OK : CHECK_INVALID_REQUEST;
-	}
-	return CHECK_INVALID_REQUEST;
-}
-
-/* Rights that a FLUSH needs, of the queue pair and of the region. */
-static uint32_t
-resp_flush_rights(const struct rcd_feth *feth)
-{
-	return (feth->placement & RCD_PLACEMENT_GLOBAL ? RCD_ACCESS_FLUSH_GLOBAL : 0) |
-		(feth->placement & RCD_PLACEMENT_PERSISTENT ? RCD_ACCESS_FLUSH_PERSISTENT : 0);
-}
-
-/* Spec: Annex A19 placement types that the queue pair offers; what nobody knows is not promised */
-static bool
-resp_offers_flush(const struct rcd_qp *qp, const struct rcd_feth *feth)
-{
-	uint32_t rights = resp_flush_rights(feth);
-
-	return rights != 0 && (qp->attr.access & rights) == rights &&
-		(feth->placement & ~RCD_PLACEMENT_ALL) == 0 &&
-		feth->selectivity <= RCD_SELECTIVITY_REGION && qp->attr.max_dest_rd_atomic > 0;
-}
-
-/* Spec: IBTA 9.7.4.1 operations that this queue pair does not offer to its peer */
-static enum check
-resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
-{
-	uint32_t access = qp->attr.access;
-	bool offered = false;
-
-	switch (resp_op_of(roce)) {
-	case RCD_OP_SEND:
-		offered = true;
-		break;
-	case RCD_OP_RDMA_WRITE:
-		offered = access & RCD_ACCESS_REMOTE_WRITE;
-		break;
-	case RCD_OP_RDMA_READ:
-		offered = (access & RCD_ACCESS_REMOTE_READ) && qp->attr.max_dest_rd_atomic > 0;
-		break;
-	case RCD_OP_COMPARE_SWAP:
-	case RCD_OP_FETCH_ADD:
-		offered = (access & RCD_ACCESS_REMOTE_ATOMIC) && qp->attr.max_dest_rd_atomic > 0;
-		break;
-	case RCD_OP_FLUSH:
-		offered = resp_offers_flush(qp, &roce->feth);
-		break;
-	case RCD_OP_ATOMIC_WRITE:
-		offered = (access & RCD_ACCESS_REMOTE_WRITE) && qp->attr.max_dest_rd_atomic > 0;
-		break;
-	case RCD_OP_READ_RESPONSE:
-	case RCD_OP_ACKNOWLEDGE:
-	case RCD_OP_ATOMIC_RESPONSE:
-	case RCD_OP_CNP:
-		break;
-	}
-	return offered ? CHECK_OK : CHECK_INVALID_REQUEST;
-}
-
-/* Spec: IBTA 9.7.4.1 packet lengths within a message, and what a RETH may announce */
-static enum check
-resp_check_length(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
-{
-	const struct rcd_qp_hot *hot = &qp->hot;
-	const struct rcd_opcode_info *info = rcd_opcode_info(roce->bth.opcode);
-	bool whole = info->position == RCD_POS_FIRST || info->position == RCD_POS_MIDDLE;
-	uint32_t before = rcd_opcode_begins(roce->bth.opcode) ? 0 : hot->in_len;
-	uint32_t total =
-		rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH) ? roce->reth.dma_len : hot->in_total;
-
-	if (rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH) && total > RCD_MSG_MAX_BYTES)
-		return CHECK_INVALID_REQUEST;
-	if (resp_op_of(roce) == RCD_OP_COMPARE_SWAP || resp_op_of(roce) == RCD_OP_FETCH_ADD)
-		return roce->atomiceth.va % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_INVALID_REQUEST;
-	if (resp_op_of(roce) == RCD_OP_RDMA_READ || resp_op_of(roce) == RCD_OP_FLUSH)
-		return CHECK_OK;
-	/* Spec: Annex A19 an ATOMIC WRITE is of eight bytes, to where they are aligned */
-	if (resp_op_of(roce) == RCD_OP_ATOMIC_WRITE)
-		return len == RCD_ATOMIC_LEN && total == RCD_ATOMIC_LEN &&
-				roce->reth.va % RCD_ATOMIC_LEN == 0
-			? CHECK_OK
-			: CHECK_INVALID_REQUEST;
-	if (whole ? len != hot->mtu : len > hot->mtu)
-		return CHECK_INVALID_REQUEST;
-	if (info->position == RCD_POS_LAST && len == 0)
-		return CHECK_INVALID_REQUEST;
-	if (before + len > RCD_MSG_MAX_BYTES)
-		return CHECK_INVALID_REQUEST;
-	if (resp_op_of(roce) == RCD_OP_RDMA_WRITE &&
-		(whole ? before + len >= total : before + len != total))
-		return CHECK_INVALID_REQUEST;
-	return CHECK_OK;
-}
-
-/* Aligned for the peer, but perhaps not where it lies here. */
-static enum check
-resp_check_aligned(const uint8_t *at)
-{
-	return at != NULL && (uintptr_t)at % RCD_ATOMIC_LEN == 0 ? CHECK_OK : CHECK_REMOTE_ACCESS;
-}
-
-/* Spec: IBTA 9.7.4.1 R_Key, range, rights and protection domain */
-static enum check
-resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len, uint8_t **at)
-{
-	struct rcd_mr_use use = { .pd = qp->init.pd, .qpn = qp->init.qpn.val, .remote = true };
-	struct rcd_mr_table *mrs = qp->hot.mrs;
-
-	*at = NULL;
-	switch (resp_op_of(roce)) {
-	case RCD_OP_RDMA_WRITE:
-		use.access = RCD_ACCESS_REMOTE_WRITE;
-		if (rcd_opcode_begins(roce->bth.opcode)) {
-			/* The whole range at once, so that nothing is written of what must fail. */
-			*at = rcd_mr_translate(
-				mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
-		} else {
-			*at = rcd_mr_translate(
-				mrs, qp->write_key, qp->write_va + qp->hot.in_len, len, &use);
-		}
-		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
-	case RCD_OP_RDMA_READ:
-		use.access = RCD_ACCESS_REMOTE_READ;
-		*at = rcd_mr_translate(
-			mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
-		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
-	case RCD_OP_COMPARE_SWAP:
-	case RCD_OP_FETCH_ADD:
-		use.access = RCD_ACCESS_REMOTE_ATOMIC;
-		*at = rcd_mr_translate(
-			mrs, roce->atomiceth.rkey, roce->atomiceth.va, RCD_ATOMIC_LEN, &use);
-		return resp_check_aligned(*at);
-	case RCD_OP_FLUSH:
-		use.access = resp_flush_rights(&roce->feth);
-		/* A range of no bytes needs its rights as well. */
-		use.whole =
-			roce->feth.selectivity == RCD_SELECTIVITY_REGION || roce->reth.dma_len == 0;
-		*at = rcd_mr_translate(
-			mrs, roce->reth.rkey, roce->reth.va, roce->reth.dma_len, &use);
-		return *at != NULL ? CHECK_OK : CHECK_REMOTE_ACCESS;
-	case RCD_OP_ATOMIC_WRITE:
-		use.access = RCD_ACCESS_REMOTE_WRITE;
-		*at = rcd_mr_translate(mrs, roce->reth.rkey, roce->reth.va, RCD_ATOMIC_LEN, &use);
-		return resp_check_aligned(*at);
-	case RCD_OP_SEND:
-	case RCD_OP_READ_RESPONSE:
-	case RCD_OP_ACKNOWLEDGE:
-	case RCD_OP_ATOMIC_RESPONSE:
-	case RCD_OP_CNP:
-		break;
-	}
-	return CHECK_OK;
-}
-
-/*
- * Room to answer a READ, or what is answered as one. The peer agreed not to have more outstanding.
- * Repeated answers don't count: a peer that asks for something new has what it asked for before.
- *
- * Requesters that don't count FLUSHes, as the kernel's rxe, are to send again what was one too many
- * because of those: nothing was done for it.
- */
-static enum check
-resp_check_resource(const struct rcd_qp *qp, enum rcd_op op)
-{
-	const struct rcd_resp_resource *oldest = &qp->resources[qp->resource_next];
-	bool flush = op == RCD_OP_FLUSH;
-
-	if (!oldest->pending || oldest->repeated)
-		return CHECK_OK;
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++)
-		flush |= qp->resources[i].opcode == RCD_OPCODE_RC_FLUSH && qp->resources[i].pending;
-	return flush ? CHECK_AGAIN : CHECK_INVALID_REQUEST;
-}
-
-/* Spec: IBTA 9.7.4.1, 9.7.5.2.8 a receive work request, or room for an answer */
-static enum check
-resp_check_resources(struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t len)
-{
-	enum rcd_op op = resp_op_of(roce);
-	bool send = op == RCD_OP_SEND;
-
-	if (!send && op != RCD_OP_RDMA_WRITE)
-		return resp_check_resource(qp, op);
-	if (!send && !rcd_opcode_has(roce->bth.opcode, RCD_EXT_IMMDT))
-		return CHECK_OK;
-	if (rcd_qp_need_recv(qp) != 0)
-		return CHECK_RNR;
-	if (qp->recv.sge_count > qp->recv.sge_max)
-		return CHECK_LOCAL;
-	if (send) {
-		uint32_t before = rcd_opcode_begins(roce->bth.opcode) ? 0 : qp->hot.in_len;
-
-		if ((uint64_t)before + len > rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
-			return CHECK_TOO_LONG;
-	}
-	return CHECK_OK;
-}
+#include "rcd_resp.h"
 
 static enum check
 resp_execute_send(
@@ -299,7 +70,7 @@ static enum check
 resp_atomic_foreign(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at, uint64_t *original)
 {
 	struct rcd_mr_atomic what = {
-		.add = resp_op_of(roce) == RCD_OP_FETCH_ADD,
+		.add = rcd_resp_op(roce) == RCD_OP_FETCH_ADD,
 		.operand = roce->atomiceth.swap_or_add,
 		.compare = roce->atomiceth.compare,
 	};
@@ -318,7 +89,7 @@ resp_execute_atomic(struct rcd_qp *qp, const struct rcd_roce *roce, uint8_t *at,
 
 	if (rcd_mr_is_foreign(qp->hot.mrs, at))
 		return resp_atomic_foreign(qp, roce, at, original);
-	if (resp_op_of(roce) == RCD_OP_FETCH_ADD) {
+	if (rcd_resp_op(roce) == RCD_OP_FETCH_ADD) {
 		*original =
 			__atomic_fetch_add(target, roce->atomiceth.swap_or_add, __ATOMIC_SEQ_CST);
 		return CHECK_OK;
@@ -348,7 +119,7 @@ static enum check
 resp_execute_at_once(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload,
 	uint8_t *at, uint64_t *original)
 {
-	switch (resp_op_of(roce)) {
+	switch (rcd_resp_op(roce)) {
 	case RCD_OP_COMPARE_SWAP:
 	case RCD_OP_FETCH_ADD:
 		return resp_execute_atomic(qp, roce, at, original);
@@ -377,7 +148,7 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 	uint8_t *at, uint32_t *psns)
 {
 	struct rcd_resp_resource *resource = &qp->resources[qp->resource_next];
-	bool read = resp_op_of(roce) == RCD_OP_RDMA_READ;
+	bool read = rcd_resp_op(roce) == RCD_OP_RDMA_READ;
 	bool reth = rcd_opcode_has(roce->bth.opcode, RCD_EXT_RETH);
 	uint64_t original = 0;
 
@@ -399,6 +170,8 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 	if (read) {
 		resource->end = resource->count;
 		resource->stop = resource->len;
+	} else if (rcd_resp_op(roce) == RCD_OP_FLUSH) {
+		resource->feth = roce->feth;
 	} else {
 		resource->original = original;
 	}
@@ -467,29 +240,15 @@ resp_refuse(struct rcd_qp *qp, enum check check)
 	return RCD_RX_REFUSED;
 }
 
-/*
- * The request for the expected PSN.
- *
- * Spec: IBTA 9.7.4 order of the checks
- */
+/* The request for the expected PSN. */
 static enum rcd_rx_verdict
 resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t psns = 1;
 	uint8_t *at = NULL;
-	enum check check = resp_check_sequence(qp, roce);
+	enum check check = rcd_resp_check(qp, roce, len, &at);
 
-	if (qp->init.xrc != NULL && !rcd_xrc_check(qp, roce))
-		check = CHECK_INVALID_REQUEST;
-	if (check == CHECK_OK)
-		check = resp_check_offered(qp, roce);
-	if (check == CHECK_OK)
-		check = resp_check_length(qp, roce, len);
-	if (check == CHECK_OK)
-		check = resp_check_remote(qp, roce, len, &at);
-	if (check == CHECK_OK)
-		check = resp_check_resources(qp, roce, len);
 	if (check != CHECK_OK)
 		return resp_refuse(qp, check);
 	/* Before anything completes: who is told of the completion may already ask again. */
@@ -498,15 +257,15 @@ resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 		hot->nak_pending = false;
 	}
 	hot->nak_state = RCD_NAK_STATE_NONE;
-	if (resp_op_of(roce) == RCD_OP_SEND)
+	if (rcd_resp_op(roce) == RCD_OP_SEND)
 		check = resp_execute_send(qp, roce, payload, len);
-	else if (resp_op_of(roce) == RCD_OP_RDMA_WRITE)
+	else if (rcd_resp_op(roce) == RCD_OP_RDMA_WRITE)
 		check = resp_execute_write(qp, roce, payload, len, at);
 	else
 		check = resp_execute_read(qp, roce, payload, at, &psns);
 	if (check != CHECK_OK)
 		return resp_refuse(qp, check);
-	if (psns == 1 && resp_op_of(roce) <= RCD_OP_RDMA_WRITE) {
+	if (psns == 1 && rcd_resp_op(roce) <= RCD_OP_RDMA_WRITE) {
 		if (roce->bth.ack_req && hot->ack_pending)
 			rcd_qp_count(qp, RCD_COUNTER_ACK_DEFERRED, 1);
 		hot->ack_pending |= roce->bth.ack_req;

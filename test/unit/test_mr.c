@@ -311,6 +311,38 @@ zero_based(void)
 	rcd_mr_table_destroy(table);
 }
 
+/* Nothing is to be had of it any more, by any range or by none, until it is registered anew. */
+static void
+cut_off(void)
+{
+	struct rcd_mr_table *table = rcd_mr_table_create(2, 42);
+	struct rcd_mr_attr attr = { .pd = PD,
+		.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
+		.len = LEN,
+		.base = memory };
+	struct rcd_mr_use whole = {
+		.pd = PD, .access = RCD_ACCESS_FLUSH_GLOBAL, .remote = true, .whole = true
+	};
+	struct rcd_key key = region(table, attr.access, 0);
+
+	CU_ASSERT_PTR_EQUAL(rcd_mr_translate(table, key, 0, 8, &whole), memory);
+	rcd_mr_cut(table, key);
+	CU_ASSERT_PTR_NULL(translate(table, key, 0, 1, 0, true));
+	CU_ASSERT_PTR_NULL(rcd_mr_translate(table, key, 0, 8, &whole));
+	CU_ASSERT_PTR_NULL(rcd_mr_translate(table, key, 0, 0, &whole));
+	CU_ASSERT_EQUAL(rcd_mr_reregister(table, &attr, key), 0);
+	CU_ASSERT_PTR_EQUAL(rcd_mr_translate(table, key, 0, 8, &whole), memory);
+	rcd_mr_cut(table, key);
+	CU_ASSERT_EQUAL(rcd_mr_deregister(table, key), 0);
+	/* Whoever has the slot next is not cut off, nor is a region of no bytes. */
+	attr.len = 0;
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(rcd_mr_register(table, &attr, &key), 0);
+		CU_ASSERT_PTR_EQUAL(rcd_mr_translate(table, key, 0, 0, &whole), memory);
+	}
+	rcd_mr_table_destroy(table);
+}
+
 int
 main(void)
 {
@@ -324,6 +356,7 @@ main(void)
 		RCD_TEST(windows),
 		RCD_TEST(binds_that_are_refused),
 		RCD_TEST(zero_based),
+		RCD_TEST(cut_off),
 	};
 
 	return rcd_tap_run("mr", tests, RCD_ARRAY_COUNT(tests));

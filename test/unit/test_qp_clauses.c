@@ -49,7 +49,7 @@ begin_with(uint8_t opcode, uint32_t len)
 /*
  * A packet with two faults is answered for the first.
  *
- * Covers: IBTA 9.7.4 resp_execute()
+ * Covers: IBTA 9.7.4 rcd_resp_check()
  */
 static void
 the_first_fault_counts(void)

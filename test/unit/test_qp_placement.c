@@ -5,6 +5,7 @@
  * nodes in the simulator, one situation each; packets made by hand where a requester of ours would
  * not send them.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "rcd_aeth.h"
@@ -88,10 +89,24 @@ what_a_flush_can_name(void)
 	post_global(0, 0);
 	/* Of all of the region: the range is not looked at. */
 	post_flush(UINT64_MAX, RCD_MSG_MAX_BYTES, RCD_PLACEMENT_GLOBAL, RCD_SELECTIVITY_REGION);
+	/* Which may be longer than a request can say. */
+	post_flush(0, UINT64_C(3) << 30, RCD_PLACEMENT_GLOBAL, RCD_SELECTIVITY_REGION);
 	run();
-	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 3);
-	for (uint32_t i = 0; i < 3; i++)
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 4);
+	for (uint32_t i = 0; i < 4; i++)
 		CU_ASSERT_TRUE(completed(0, i, i, RCD_WC_SUCCESS));
+	end();
+}
+
+/* Of a region that nobody reaches any more there is nothing to promise. */
+static void
+a_region_that_was_cut(void)
+{
+	begin_rc();
+	rcd_mr_cut(p.sim.nodes[1].mrs, p.key[1]);
+	post_flush(0, 8, RCD_PLACEMENT_GLOBAL, RCD_SELECTIVITY_REGION);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_REM_ACCESS_ERR));
 	end();
 }
 
@@ -149,7 +164,7 @@ region(uint32_t access, uint64_t offset)
 	return key;
 }
 
-/* Covers: Annex A19 resp_offers_flush() */
+/* Covers: Annex A19 resp_check_offers_flush() */
 static void
 rights_of_a_flush(void)
 {
@@ -367,8 +382,72 @@ duplicates_are_answered_and_not_executed(void)
 	check_answer(&pkt);
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_DUPLICATE);
 	check_answer(&pkt);
+	/* One that asks for more than was looked at then is not promised it. */
+	other = pkt;
+	other.roce.reth.dma_len = 16;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &other, 1), RCD_RX_STALE);
+	other = pkt;
+	other.roce.feth.placement = RCD_PLACEMENT_ALL;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &other, 1), RCD_RX_STALE);
+	other = pkt;
+	other.roce.feth.selectivity = RCD_SELECTIVITY_REGION;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &other, 1), RCD_RX_STALE);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.b->qp, 1, &out));
 	end();
+}
+
+/* What the host says of atomics. */
+static int order;
+
+static int
+say_order(void *arg, void *user, const uint8_t *base)
+{
+	(void)arg;
+	CU_ASSERT_PTR_EQUAL(user, p.b->init.arg);
+	CU_ASSERT_PTR_EQUAL(base, p.sim.nodes[1].memory + 64);
+	return order;
+}
+
+/* What tells of data that is still on its way to its place waits until it is there. */
+static void
+what_must_not_overtake(void)
+{
+	static const uint8_t opcodes[] = { RCD_OPCODE_RC_ATOMIC_WRITE, RCD_OPCODE_RC_COMPARE_SWAP,
+		RCD_OPCODE_RC_FETCH_ADD };
+	/* Of a byte that nobody names. */
+	struct rcd_mr_foreign foreign = { .start = 1, .len = 1, .order = say_order };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(opcodes); i++) {
+		struct rcd_tx_pkt out;
+		struct rcd_pkt pkt;
+		uint8_t before[8];
+
+		begin_rc();
+		rcd_mr_table_set_foreign(p.sim.nodes[1].mrs, &foreign);
+		memcpy(before, p.sim.nodes[1].memory + 64, 8);
+		pkt = atomic_write_by_hand(64, 8, i == 0 ? 8 : 0);
+		pkt.roce.bth.opcode = opcodes[i];
+		pkt.roce.atomiceth =
+			(struct rcd_atomiceth){ .va = 64, .rkey = p.key[1], .swap_or_add = 1 };
+		memcpy(&pkt.roce.atomiceth.compare, before, 8);
+		order = -EAGAIN;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_OUT_OF_SEQUENCE);
+		CU_ASSERT_EQUAL(memcmp(p.sim.nodes[1].memory + 64, before, 8), 0);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+		CU_ASSERT_EQUAL(out.roce.aeth.syndrome,
+			rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE));
+		order = 0;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_EXECUTED);
+		CU_ASSERT_NOT_EQUAL(memcmp(p.sim.nodes[1].memory + 64, before, 8), 0);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+		order = -EFAULT;
+		pkt.roce.bth.psn = rcd_psn_add(pkt.roce.bth.psn, 1);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1), RCD_RX_REFUSED);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1, &out));
+		CU_ASSERT_EQUAL(out.roce.aeth.syndrome,
+			rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS));
+		end();
+	}
 }
 
 /* The kernel's rxe does not count FLUSHes: one too many is asked for again. */
@@ -495,12 +574,14 @@ main(void)
 	static const struct rcd_test tests[] = {
 		RCD_TEST(write_flush_atomic_write),
 		RCD_TEST(what_a_flush_can_name),
+		RCD_TEST(a_region_that_was_cut),
 		RCD_TEST(fence_waits_for_a_flush),
 		RCD_TEST(rights_of_a_flush),
 		RCD_TEST(rights_of_an_atomic_write),
 		RCD_TEST(invalid_requests),
 		RCD_TEST(local_errors),
 		RCD_TEST(duplicates_are_answered_and_not_executed),
+		RCD_TEST(what_must_not_overtake),
 		RCD_TEST(more_flushes_than_agreed),
 		RCD_TEST(answers_that_are_none),
 	};
