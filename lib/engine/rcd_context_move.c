@@ -109,6 +109,7 @@ context_move_hand(struct rcd_context *context, struct rcd_lcore *to)
 {
 	struct rcd_lclient *client = &context->client;
 
+	RCD_CHECK(context->xrcds.used == 0);
 	for (uint32_t i = 0; i < context->hqps.fresh; i++) {
 		struct rcd_hqp *hqp = context->hqps.slots[i];
 		int moved;
@@ -167,8 +168,8 @@ rcd_context_follow(
 	int queue;
 
 	RCD_ON_CONTROL();
-	/* Of the program's own it knows which lcore has them. */
-	if (context->followed || context->client.ops != NULL)
+	/* Of the program's own it knows which lcore has them; a member is where its domain is. */
+	if (context->followed || context->client.ops != NULL || context->xrcds.used > 0)
 		return;
 	/* Once, however it ends: who asks again and again moves nothing. */
 	context->followed = true;

@@ -98,21 +98,22 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 
 /* Memory for more responder resources than the usual number. */
 static void *
-hqp_modify_more_resources(const struct rcd_context *context, uint32_t count)
+hqp_modify_more_resources(const struct rcd_hqp *hqp, uint32_t count)
 {
 	if (count > RCD_QP_RD_ATOMIC_MAX)
 		return NULL;
 	return rcd_near_zalloc(
-		rcd_lcore_socket_id(context->client.lcore), rcd_qp_resources_size((uint8_t)count));
+		rcd_lcore_socket_id(hqp->lcore), rcd_qp_resources_size((uint8_t)count));
 }
 
-/* Whether it is to have a peer from now on. */
+/* Whether it is to have a peer from now on. A target is where its domain is. */
 static bool
 hqp_modify_connects(const struct rcd_hqp *hqp, const struct rcd_ctrl_qp_modify_req *req)
 {
 	const uint32_t needed = RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN;
 
-	return !hqp->datagram && (req->mask & needed) == needed && req->attr.state == RCD_QP_RTR;
+	return !hqp->datagram && hqp->target == NULL && (req->mask & needed) == needed &&
+		req->attr.state == RCD_QP_RTR;
 }
 
 int
@@ -152,7 +153,7 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 	}
 	if ((req->mask & RCD_QP_ATTR_MAX_DEST_RD_ATOMIC) &&
 		from->max_dest_rd_atomic > modify.hqp->resource_count) {
-		modify.resources = hqp_modify_more_resources(context, from->max_dest_rd_atomic);
+		modify.resources = hqp_modify_more_resources(hqp, from->max_dest_rd_atomic);
 		if (modify.resources == NULL) {
 			rcd_hop_put(hops, modify.attr.av.hop);
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
@@ -161,7 +162,7 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 	if (hqp_modify_connects(modify.hqp, req))
 		rcd_context_follow(
 			context, &modify.attr.av, modify.hqp->qpn, modify.attr.dest_qpn.val);
-	err = rcd_lcore_call(context->client.lcore, hqp_modify_on_lcore, &modify);
+	err = rcd_lcore_call(hqp->lcore, hqp_modify_on_lcore, &modify);
 	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);
 		rcd_hqp_unbind(modify.hqp);

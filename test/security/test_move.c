@@ -11,6 +11,7 @@
  * Where packets come to is worked out from the definition of the hash, and compared with the lcore
  * that the engine tells.
  */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,12 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "member.h"
 #include "rcd_bytes.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_sequence.h"
 #include "rcd_tap.h"
-#include "rig.h"
 
 #define MEMORY      65536
 #define CONNECTIONS 24
@@ -33,6 +34,7 @@
 #define ROCE        4791
 
 static struct rig rig, peer;
+static char path[] = "/tmp/rcdmove.XXXXXX";
 
 static const uint8_t key[] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25,
 	0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb,
@@ -381,6 +383,73 @@ hostile_while_it_moves(void)
 	goes_where_its_packets_come();
 }
 
+/* Unlike others, a member of an XRC domain stays when its last queue pair goes, and the next one's
+ * packets come elsewhere. */
+static void
+a_member_stays(void)
+{
+	struct rcd_cl_qp target;
+	long long before[2];
+	struct member a;
+	struct node sender;
+	int lcore;
+
+	contexts(before);
+	member_open(&a, &rig, "m0", path);
+	lcore = lcore_since(before);
+	member_sender_open(&sender, &peer, "m1");
+	MUST(member_target(&a, 0, &target) == 0);
+	member_connect(&a, &target, &sender);
+	MUST(rcd_cl_destroy(&a.node.client, RCD_CTRL_QP_DESTROY, a.node.qp.handle) == 0);
+	node_qp(&a.node, RCD_QP_RC, &a.node.qp);
+	connect_to(
+		&a.node, &sender, &a.node.qp, number_for(&a.node, &sender, a.node.qp.qpn, !lcore));
+	CU_ASSERT_EQUAL(lcore_since(before), lcore);
+	CU_ASSERT(member_receives(&a, &sender));
+	node_close(&a.node);
+	node_close(&sender);
+	MUST(rig_contexts(&rig, 0, FOREVER_MS));
+}
+
+/* Who joins comes to the domain's lcore, and does not when it has a peer already. */
+static void
+a_member_is_brought(void)
+{
+	struct hostile hostile = { .stop = false };
+	struct node node, other;
+	long long before[2];
+	struct member a;
+	pthread_t thread;
+	int lcore, first;
+	uint32_t xrcd;
+
+	contexts(before);
+	member_open(&a, &rig, "m0", path);
+	lcore = lcore_since(before);
+	/* The lcore with fewer contexts, which is the other one. */
+	for (int connected = 0; connected < 2; connected++) {
+		contexts(before);
+		node_open(&node, rig.socket, "m0", RCD_QP_RC);
+		first = lcore_since(before);
+		CU_ASSERT_NOT_EQUAL(first, lcore);
+		node_open(&other, peer.socket, "m1", RCD_QP_RC);
+		if (connected)
+			connect_to(&node, &other, &node.qp,
+				number_for(&node, &other, node.qp.qpn, first));
+		hostile = (struct hostile){ .node = &node };
+		MUST(pthread_create(&thread, NULL, ring_and_write, &hostile) == 0);
+		CU_ASSERT_EQUAL(member_join(&node.client, path, 0, &xrcd), connected ? -EBUSY : 0);
+		__atomic_store_n(&hostile.stop, true, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		CU_ASSERT_EQUAL(lcore_since(before), connected ? first : lcore);
+		node_close(&node);
+		node_close(&other);
+		MUST(rig_contexts(&rig, 1, FOREVER_MS));
+	}
+	node_close(&a.node);
+	MUST(rig_contexts(&rig, 0, FOREVER_MS));
+}
+
 static void
 engines_end_well(void)
 {
@@ -424,9 +493,16 @@ main(void)
 		RCD_TEST(what_stays),
 		RCD_TEST(decides_anew),
 		RCD_TEST(hostile_while_it_moves),
+		RCD_TEST(a_member_stays),
+		RCD_TEST(a_member_is_brought),
 		RCD_TEST(engines_end_well),
 	};
 
+	int failed;
+
+	member_file(path);
 	start();
-	return rcd_tap_run("move", tests, sizeof(tests) / sizeof(tests[0]));
+	failed = rcd_tap_run("move", tests, sizeof(tests) / sizeof(tests[0]));
+	unlink(path);
+	return failed;
 }
