@@ -159,6 +159,17 @@ host_fill_slot(const struct rcd_lcore *lcore, struct rcd_cq_slot *slot, const st
 	};
 }
 
+/* One more is in its queue. */
+static inline void
+host_filled(struct rcd_lcore *lcore, struct rcd_hcq *cq, bool solicited)
+{
+	if (unlikely(cq->gated))
+		cq->held_solicited |= solicited;
+	else
+		cq->solicited |= solicited;
+	rcd_host_dirty(lcore, cq);
+}
+
 static void
 host_complete(void *arg, const struct rcd_cqe *cqe)
 {
@@ -181,11 +192,7 @@ host_complete(void *arg, const struct rcd_cqe *cqe)
 	host_fill_slot(lcore, slot, cqe);
 	if (unlikely(hqp->copies > 0))
 		rcd_ucopy_hold(hqp, cq, cqe);
-	if (unlikely(cq->gated))
-		cq->held_solicited |= cqe->solicited;
-	else
-		cq->solicited |= cqe->solicited;
-	rcd_host_dirty(lcore, cq);
+	host_filled(lcore, cq, cqe->solicited);
 }
 
 static void
@@ -263,11 +270,7 @@ host_srq_complete(void *arg, const struct rcd_cqe *cqe)
 		return;
 	}
 	host_fill_slot(lcore, slot, cqe);
-	if (unlikely(srq->cq->gated))
-		srq->cq->held_solicited |= cqe->solicited;
-	else
-		srq->cq->solicited |= cqe->solicited;
-	rcd_host_dirty(lcore, srq->cq);
+	host_filled(lcore, srq->cq, cqe->solicited);
 }
 
 const struct rcd_srq_ops rcd_host_srq_ops = {
