@@ -141,7 +141,7 @@ rcd_context_bring(struct rcd_context *context, struct rcd_lcore *lcore);
 void
 rcd_context_objects_leave(struct rcd_context *context);
 
-/** Take all its queue pairs to ERR: its memory or its device went away. */
+/** Take all its queue pairs, and its queues of XRC domains, to ERR: its memory went away. */
 void
 rcd_context_objects_fail(struct rcd_context *context);
 

@@ -18,6 +18,7 @@
 #include "rcd_ports.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
+#include "rcd_srq.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
 #include "rcd_ucopy.h"
@@ -94,11 +95,26 @@ context_objects_fail_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+/* Of XRC: what is received into others fails with the queue pair. */
+static int
+context_objects_fail_srqs_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hsrq *srq;
+
+	while ((srq = rcd_context_walk_next(lcore, arg, RCD_WORK_LEAVE)) != NULL)
+		if (srq->cq != NULL)
+			rcd_srq_fail(&srq->srq);
+	return 0;
+}
+
 void
 rcd_context_objects_fail(struct rcd_context *context)
 {
+	struct rcd_lcore *lcore = context->client.lcore;
+
 	RCD_ON_CONTROL();
-	rcd_context_walk(context->client.lcore, &context->hqps, context_objects_fail_on_lcore);
+	rcd_context_walk(lcore, &context->hqps, context_objects_fail_on_lcore);
+	rcd_context_walk(lcore, &context->srqs, context_objects_fail_srqs_on_lcore);
 }
 
 void

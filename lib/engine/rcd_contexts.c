@@ -18,6 +18,7 @@ rcd_contexts_init(struct rcd_contexts *contexts, const struct rcd_contexts_conf 
 	RCD_ON_CONTROL();
 	contexts->conf = *conf;
 	LIST_INIT(&contexts->list);
+	LIST_INIT(&contexts->xrcds);
 }
 
 void

@@ -379,7 +379,7 @@ engine_take_notes(struct rcd_engine *engine)
 
 			if (conn != NULL)
 				rcd_conn_event(conn, note.type, note.of, note.cookie);
-			else if (note.whom == 0)
+			else if (note.whom == 0 && note.of == RCD_CTRL_EVENT_QP)
 				rcd_xqp_event(
 					&engine->contexts, &engine->conns, note.cookie, note.type);
 			break;

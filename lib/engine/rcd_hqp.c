@@ -45,6 +45,8 @@
 static int
 hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
+	const struct rcd_hsrq *srq =
+		req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&context->srqs, req->srq) : NULL;
 	bool xrc = req->type == RCD_QP_XRC_SEND;
 
 	if ((req->type > RCD_QP_UD && !xrc) || req->sq_depth > RCD_WQ_DEPTH_MAX ||
@@ -54,8 +56,11 @@ hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 	if (rcd_table_get(&context->pds, req->pd) == NULL ||
 		rcd_table_get(&context->cqs, req->send_cq) == NULL ||
 		rcd_table_get(&context->cqs, req->recv_cq) == NULL ||
-		(req->srq != RCD_CTRL_NO_HANDLE && rcd_table_get(&context->srqs, req->srq) == NULL))
+		(req->srq != RCD_CTRL_NO_HANDLE && srq == NULL))
 		return -ENOENT;
+	/* What it receives is told by another completion queue. */
+	if (srq != NULL && srq->member != NULL)
+		return -EINVAL;
 	/* An initiator receives nothing. */
 	return xrc && (req->srq != RCD_CTRL_NO_HANDLE || req->rq_depth > 0) ? -EINVAL : 0;
 }
@@ -312,16 +317,25 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 	return 0;
 }
 
+struct rcd_hqp *
+rcd_hqp_find(const struct rcd_lcores *lcores, uint32_t qpn)
+{
+	uint32_t slot = qpn % RCD_QP_SLOTS;
+	uint8_t owner = lcores->qp_owner[slot];
+	struct rcd_hqp *hqp = owner != 0 ? lcores->lcore[owner - 1]->qps[slot] : NULL;
+
+	RCD_ON_CONTROL();
+	return hqp != NULL && hqp->qpn == qpn ? hqp : NULL;
+}
+
 bool
 rcd_hqp_is_of(const struct rcd_lcores *lcores, const struct rcd_conn *conn, uint32_t qpn)
 {
-	uint8_t owner = lcores->qp_owner[qpn % RCD_QP_SLOTS];
-	const struct rcd_hqp *hqp =
-		owner != 0 ? lcores->lcore[owner - 1]->qps[qpn % RCD_QP_SLOTS] : NULL;
+	const struct rcd_hqp *hqp = rcd_hqp_find(lcores, qpn);
 	const struct rcd_xopen *open;
 
 	RCD_ON_CONTROL();
-	if (hqp == NULL || hqp->qpn != qpn)
+	if (hqp == NULL)
 		return false;
 	if (hqp->target == NULL)
 		return rcd_cred_same_process(conn, rcd_context_of(hqp->client));

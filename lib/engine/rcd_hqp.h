@@ -19,7 +19,10 @@ struct rcd_hqp;
 struct rcd_lcore;
 struct rcd_lcores;
 
-/** A queue pair in RESET. -ENOENT: an object that it names is not there; -EINVAL: out of range. */
+/**
+ * A queue pair in RESET. -ENOENT: an object that it names is not there; -EINVAL: out of range, or
+ * its shared receive queue is of an XRC domain.
+ */
 int
 rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep);
@@ -31,6 +34,10 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void
 rcd_hqp_unbind(struct rcd_hqp *hqp);
+
+/** The queue pair of any context, or the target, that has a number. @return NULL: none has it */
+struct rcd_hqp *
+rcd_hqp_find(const struct rcd_lcores *lcores, uint32_t qpn);
 
 /**
  * Whether a queue pair is of a connection's process: of its context, or of one that the process has
@@ -60,7 +67,7 @@ int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req);
 
-/** The same of a queue pair on the lcore of the context that asks. */
+/** The same of a queue pair, or of a target that the context that asks has open. */
 int
 rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd_hqp *hqp,
 	const struct rcd_ctrl_qp_modify_req *req);

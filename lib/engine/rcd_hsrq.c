@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 #include "rcd_bits.h"
+#include "rcd_budget.h"
 #include "rcd_conn.h"
 #include "rcd_context.h"
+#include "rcd_context_walk.h"
 #include "rcd_contexts.h"
 #include "rcd_ctrl.h"
 #include "rcd_host.h"
@@ -229,12 +231,28 @@ hsrq_show_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+static void
+hsrq_hide(struct rcd_hsrq *srq)
+{
+	if (srq->member != NULL)
+		rcd_xrc_remove(&srq->member->xrcd->srqs, &srq->srq);
+}
+
 static int
 hsrq_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct srq_place *place = arg;
+	hsrq_hide(arg);
+	rcd_host_publish(lcore);
+	return 0;
+}
 
-	rcd_xrc_remove(&place->xrcd->srqs, &place->srq->srq);
+static int
+hsrq_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_hsrq *srq;
+
+	while ((srq = rcd_context_walk_next(lcore, arg, RCD_WORK_LEAVE)) != NULL)
+		hsrq_hide(srq);
 	rcd_host_publish(lcore);
 	return 0;
 }
@@ -295,19 +313,26 @@ rcd_hsrq_create_xrc(struct rcd_context *context, const struct rcd_conn *conn,
 	return 0;
 }
 
-void
-rcd_hsrq_hide(struct rcd_context *context, struct rcd_hsrq *srq)
+static void
+hsrq_part(struct rcd_hsrq *srq)
 {
-	struct srq_place place = { .srq = srq };
-
-	RCD_ON_CONTROL();
-	if (srq->member == NULL)
-		return;
-	place.xrcd = srq->member->xrcd;
-	rcd_lcore_call(context->client.lcore, hsrq_hide_on_lcore, &place);
 	srq->member->users--;
 	srq->cq->users--;
 	srq->member = NULL;
+}
+
+void
+rcd_hsrq_leave(struct rcd_context *context)
+{
+	RCD_ON_CONTROL();
+	rcd_context_walk(context->client.lcore, &context->srqs, hsrq_leave_on_lcore);
+	for (uint32_t i = 0; i < context->srqs.fresh; i++) {
+		struct rcd_hsrq *srq = context->srqs.slots[i];
+
+		if (srq != NULL && srq->member != NULL)
+			hsrq_part(srq);
+	}
+	*context->all->conf.work += context->srqs.fresh / RCD_WORK_LEAVE;
 }
 
 struct srq_limit {
@@ -350,14 +375,6 @@ rcd_hsrq_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_srq
 	return 0;
 }
 
-static int
-hsrq_publish_on_lcore(struct rcd_lcore *lcore, void *arg)
-{
-	(void)arg;
-	rcd_host_publish(lcore);
-	return 0;
-}
-
 int
 rcd_hsrq_destroy(struct rcd_context *context, uint32_t handle)
 {
@@ -369,8 +386,9 @@ rcd_hsrq_destroy(struct rcd_context *context, uint32_t handle)
 		return -ENOENT;
 	if (srq->users > 0)
 		return -EBUSY;
-	rcd_hsrq_hide(context, srq);
-	rcd_lcore_call(context->client.lcore, hsrq_publish_on_lcore, NULL);
+	rcd_lcore_call(context->client.lcore, hsrq_hide_on_lcore, srq);
+	if (srq->member != NULL)
+		hsrq_part(srq);
 	pd = rcd_table_get(&context->pds, srq->pd);
 	pd->users--;
 	rcd_table_del(&context->srqs, handle);

@@ -14,7 +14,6 @@
 
 struct rcd_conn;
 struct rcd_context;
-struct rcd_hsrq;
 
 /**
  * A queue in the segment.
@@ -34,9 +33,9 @@ int
 rcd_hsrq_create_xrc(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_xsrq_req *req, struct rcd_ctrl_xsrq_rep *rep);
 
-/** Take one from its XRC domain, if it is of one: no target reaches it any more. */
+/** A context ends: no target reaches its queues any more, taken away some in each poll. */
 void
-rcd_hsrq_hide(struct rcd_context *context, struct rcd_hsrq *srq);
+rcd_hsrq_leave(struct rcd_context *context);
 
 /** Arm its limit. -ENOENT; -EINVAL: more than its depth. */
 int

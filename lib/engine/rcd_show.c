@@ -254,11 +254,14 @@ show_engine_counters(const struct rcd_show *show, struct rcd_engine *engine)
 		enum rcd_counter id = (enum rcd_counter)i;
 		uint64_t total = rcd_counter_get(&engine->counters, id);
 		struct rcd_context *context;
+		struct rcd_xrcd *xrcd;
 
 		for (uint32_t k = 0; k < engine->lcores.count; k++)
 			total += rcd_counter_get(&engine->lcores.lcore[k]->counters, id);
 		LIST_FOREACH(context, &engine->contexts.list, link)
 			total += rcd_counter_get(&context->client.counters, id);
+		LIST_FOREACH(xrcd, &engine->contexts.xrcds, link)
+			total += rcd_counter_get(&xrcd->client.counters, id);
 		if (total > 0)
 			show_number(show, rcd_counter_name(id), total);
 	}

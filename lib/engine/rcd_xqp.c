@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_budget.h"
 #include "rcd_conn.h"
 #include "rcd_conns.h"
 #include "rcd_context.h"
@@ -65,16 +66,39 @@ xqp_join_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+/* @param arg  the next one; @return whether there are more */
 static int
 xqp_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
-	struct rcd_hqp *hqp = arg;
+	struct rcd_xqp **next = arg;
 
 	rcd_host_publish(lcore);
-	rcd_late_forget(hqp);
-	rcd_lcore_drop(lcore, hqp);
-	rcd_qp_fini(hqp->qp);
-	return 0;
+	for (int done = 0; *next != NULL && done < RCD_WORK_LEAVE; done++) {
+		struct rcd_hqp *hqp = &(*next)->hqp;
+
+		rcd_late_forget(hqp);
+		rcd_lcore_drop(lcore, hqp);
+		rcd_qp_fini(hqp->qp);
+		lcore->work++;
+		*next = LIST_NEXT(*next, link);
+	}
+	return *next != NULL;
+}
+
+/* Those that nobody has open. */
+static void
+xqp_end(struct rcd_context *context, struct rcd_xqp_list *ended)
+{
+	struct rcd_xqp *next = LIST_FIRST(ended);
+
+	if (next == NULL)
+		return;
+	while (rcd_lcore_call(context->client.lcore, xqp_leave_on_lcore, &next)) {
+	}
+	while ((next = LIST_FIRST(ended)) != NULL) {
+		LIST_REMOVE(next, link);
+		rcd_hqp_free(context, &next->hqp);
+	}
 }
 
 static struct rcd_xqp *
@@ -102,8 +126,12 @@ xqp_add_open(struct rcd_context *context, const struct rcd_conn *conn, struct rc
 	struct rcd_xmember *member, uint64_t cookie, struct rcd_ctrl_xqp_rep *rep)
 {
 	struct rcd_xopen *open;
-	int err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
+	int err;
 
+	/* Each of its events walks all of them. */
+	if (target->open_count >= RCD_XQP_OPENS)
+		return -ENOMEM;
+	err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
 	if (err != 0)
 		return err;
 	open = calloc(1, sizeof(*open));
@@ -118,6 +146,7 @@ xqp_add_open(struct rcd_context *context, const struct rcd_conn *conn, struct rc
 	open->conn_serial = conn->serial;
 	open->cookie = cookie;
 	member->users++;
+	target->open_count++;
 	LIST_INSERT_HEAD(&target->opens, open, link);
 	*rep = (struct rcd_ctrl_xqp_rep){ .handle = open->handle, .qpn = target->hqp.qpn };
 	return 0;
@@ -160,12 +189,9 @@ rcd_xqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 static struct rcd_xqp *
 xqp_find(const struct rcd_contexts *contexts, uint32_t qpn)
 {
-	const struct rcd_lcores *lcores = contexts->conf.lcores;
-	uint32_t slot = qpn % RCD_QP_SLOTS;
-	uint8_t owner = lcores->qp_owner[slot];
-	const struct rcd_hqp *hqp = owner != 0 ? lcores->lcore[owner - 1]->qps[slot] : NULL;
+	const struct rcd_hqp *hqp = rcd_hqp_find(contexts->conf.lcores, qpn);
 
-	return hqp != NULL && hqp->qpn == qpn ? hqp->target : NULL;
+	return hqp != NULL ? hqp->target : NULL;
 }
 
 int
@@ -203,27 +229,49 @@ rcd_xqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_a
 	return open != NULL ? rcd_hqp_query_it(&open->target->hqp, attr) : -ENOENT;
 }
 
+/* @param ended  gets the target, if nobody else has it open */
+static void
+xqp_part(struct rcd_context *context, struct rcd_xopen *open, struct rcd_xqp_list *ended)
+{
+	struct rcd_xqp *target = open->target;
+
+	open->member->users--;
+	target->open_count--;
+	LIST_REMOVE(open, link);
+	rcd_table_del(&context->xqps, open->handle);
+	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
+	free(open);
+	if (target->open_count > 0)
+		return;
+	LIST_REMOVE(target, link);
+	LIST_INSERT_HEAD(ended, target, link);
+}
+
 int
 rcd_xqp_close(struct rcd_context *context, uint32_t handle)
 {
 	struct rcd_xopen *open = rcd_table_get(&context->xqps, handle);
-	struct rcd_xqp *target;
+	struct rcd_xqp_list ended = LIST_HEAD_INITIALIZER(ended);
 
 	RCD_ON_CONTROL();
 	if (open == NULL)
 		return -ENOENT;
-	target = open->target;
-	open->member->users--;
-	LIST_REMOVE(open, link);
-	rcd_table_del(&context->xqps, handle);
-	rcd_quota_uncharge(&context->quota, RCD_RESOURCE_QPS, 1);
-	free(open);
-	if (!LIST_EMPTY(&target->opens))
-		return 0;
-	LIST_REMOVE(target, link);
-	rcd_lcore_call(target->xrcd->lcore, xqp_leave_on_lcore, &target->hqp);
-	rcd_hqp_free(context, &target->hqp);
+	xqp_part(context, open, &ended);
+	xqp_end(context, &ended);
 	return 0;
+}
+
+void
+rcd_xqp_leave(struct rcd_context *context)
+{
+	struct rcd_xqp_list ended = LIST_HEAD_INITIALIZER(ended);
+
+	RCD_ON_CONTROL();
+	for (uint32_t i = 0; i < context->xqps.fresh; i++)
+		if (context->xqps.slots[i] != NULL)
+			xqp_part(context, context->xqps.slots[i], &ended);
+	xqp_end(context, &ended);
+	*context->all->conf.work += context->xqps.fresh / RCD_WORK_LEAVE;
 }
 
 void
@@ -239,7 +287,9 @@ rcd_xqp_event(
 	LIST_FOREACH(open, &target->opens, link) {
 		struct rcd_conn *conn = rcd_conns_find(conns, open->conn_serial);
 
-		if (conn != NULL)
-			rcd_conn_event(conn, type, RCD_CTRL_EVENT_QP, open->cookie);
+		if (conn == NULL)
+			continue;
+		rcd_conn_event(conn, type, RCD_CTRL_EVENT_QP, open->cookie);
+		++*contexts->conf.work;
 	}
 }

@@ -25,6 +25,9 @@ struct rcd_contexts;
 struct rcd_xmember;
 struct rcd_xrcd;
 
+/** Times that a target can be open: all of them are told of its events. */
+#define RCD_XQP_OPENS 256
+
 /** A context that has a target open. */
 struct rcd_xopen {
 	LIST_ENTRY(rcd_xopen) link;
@@ -43,14 +46,20 @@ struct rcd_xqp {
 	struct rcd_xrcd *xrcd;
 	LIST_ENTRY(rcd_xqp) link;
 	LIST_HEAD(, rcd_xopen) opens;
+	uint32_t open_count;
 };
+
+LIST_HEAD(rcd_xqp_list, rcd_xqp);
 
 /** Make a target in RESET, and have it open. -ENOENT: no such membership; -ENOMEM */
 int
 rcd_xqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_xqp_req *req, struct rcd_ctrl_xqp_rep *rep);
 
-/** Have one open that another context, or this one, made. -ENOENT: not in the domain; -ENOMEM */
+/**
+ * Have one open that another context, or this one, made. -ENOENT: not in the domain; -ENOMEM: also
+ * when it is open RCD_XQP_OPENS times.
+ */
 int
 rcd_xqp_open(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_xqp_req *req, struct rcd_ctrl_xqp_rep *rep);
@@ -67,6 +76,10 @@ rcd_xqp_query(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_qp_a
 /** -ENOENT; the last one ends it. */
 int
 rcd_xqp_close(struct rcd_context *context, uint32_t handle);
+
+/** A context ends: all that it has open is closed, some in each poll. */
+void
+rcd_xqp_leave(struct rcd_context *context);
 
 /** Tell those who have a target open of an event. @param cookie  of the note */
 void

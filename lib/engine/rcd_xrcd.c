@@ -34,6 +34,13 @@
 static int
 xrcd_identify(int fd, struct statx *file)
 {
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	/* It can be had without any right to the file. */
+	if (flags & O_PATH)
+		return -EBADF;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, file) != 0)
 		return -errno;
 	/* Numbers of pipes, sockets and the like say nothing of who has them. */
@@ -144,8 +151,6 @@ xrcd_join(struct rcd_context *context, struct rcd_xrcd *xrcd, bool filed, uint32
 	}
 	*member = (struct rcd_xmember){ .xrcd = xrcd, .handle = *handle, .filed = filed };
 	xrcd->members++;
-	/* It stays where the domain is. */
-	context->followed = true;
 	return 0;
 }
 
@@ -159,6 +164,8 @@ rcd_xrcd_open(struct rcd_context *context, struct rcd_conn *conn,
 
 	RCD_ON_CONTROL();
 	*kept = false;
+	if ((in->flags & ~(RCD_CTRL_O_CREAT | RCD_CTRL_O_EXCL)) != 0 || in->reserved != 0)
+		return -EINVAL;
 	err = xrcd_identify(fd, &file);
 	if (err != 0)
 		return err;
@@ -234,12 +241,8 @@ rcd_xrcd_leave(struct rcd_context *context)
 	RCD_ON_CONTROL();
 	if (context->xrcds.used == 0)
 		return;
-	for (uint32_t i = 0; i < context->xqps.fresh; i++)
-		if (context->xqps.slots[i] != NULL)
-			rcd_xqp_close(context, i);
-	for (uint32_t i = 0; i < context->srqs.fresh; i++)
-		if (context->srqs.slots[i] != NULL)
-			rcd_hsrq_hide(context, context->srqs.slots[i]);
+	rcd_xqp_leave(context);
+	rcd_hsrq_leave(context);
 	for (uint32_t i = 0; i < context->xrcds.fresh; i++)
 		if (context->xrcds.slots[i] != NULL)
 			xrcd_part(context, context->xrcds.slots[i]);

@@ -58,12 +58,14 @@ struct rcd_xmember {
 };
 
 /**
- * Become a member of the domain of a file.
+ * Become a member of the domain of a file. Who could not open the file does not: a descriptor with
+ * O_PATH, for which nobody is asked whether it may be read, is none.
  *
  * @param in  flags: RCD_CTRL_O_*
  * @param fd  the file; kept if @p kept is set, else the caller's
- * @return 0; -EINVAL: no regular file or directory, or there is a domain and it had to be new;
- *         -EAGAIN: there is none, and it was not to be made; -EBUSY: the domain is on another
+ * @return 0; -EINVAL: no regular file or directory, flags that are not known, or there is a
+ *         domain and it had to be new; -EBADF: a descriptor with O_PATH; -EAGAIN: there is none,
+ *         and it was not to be made; -EBUSY: the domain is on another
  *         lcore, and the context can't go there; -ENOMEM; -EMFILE; of statx(2), -errno
  */
 int
