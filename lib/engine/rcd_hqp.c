@@ -92,6 +92,23 @@ hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_h
 	return 0;
 }
 
+int
+rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_qp_init *init)
+{
+	size_t bytes = rcd_qp_size(init);
+	void *mem;
+
+	RCD_ON_CONTROL();
+	if (bytes == 0)
+		return -EINVAL;
+	mem = rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), bytes);
+	if (mem == NULL)
+		return -ENOMEM;
+	hqp->qp = rcd_qp_init(mem, init);
+	hqp->resource_count = init->max_rd_atomic;
+	return 0;
+}
+
 static int
 hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct rcd_hqp *hqp)
 {
@@ -116,17 +133,8 @@ hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct 
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,
 	};
-	size_t bytes = rcd_qp_size(&init);
-	void *mem;
 
-	if (bytes == 0)
-		return -EINVAL;
-	mem = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), bytes);
-	if (mem == NULL)
-		return -ENOMEM;
-	hqp->qp = rcd_qp_init(mem, &init);
-	hqp->resource_count = init.max_rd_atomic;
-	return 0;
+	return rcd_hqp_make(hqp, &init);
 }
 
 static int

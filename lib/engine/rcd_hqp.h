@@ -18,6 +18,7 @@ struct rcd_context;
 struct rcd_hqp;
 struct rcd_lcore;
 struct rcd_lcores;
+struct rcd_qp_init;
 
 /**
  * A queue pair in RESET. -ENOENT: an object that it names is not there; -EINVAL: out of range, or
@@ -30,6 +31,15 @@ rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 /** -ENOENT; its groups are left, its windows unbound. */
 int
 rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
+
+/**
+ * The transport's part of a queue pair or a target, in memory near its lcore; rcd_hqp_free() gives
+ * it back.
+ *
+ * @return 0, -EINVAL for what rcd_qp_size() refuses, or -ENOMEM
+ */
+int
+rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_qp_init *init);
 
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void

@@ -94,16 +94,16 @@ netns_fetch(int sock, const char *name, uint32_t queues, struct rcd_away **away)
 		err = netns_wait(sock, end_ns, &rep, &fds);
 		if (err != 0)
 			return err;
-		/* What is not for us goes: a client is told that time is up. */
-		err = rep.who == 0 ? rep.err : 0;
-		if (err == 0 && rep.who == 0 && fds.count > 0)
-			err = rcd_away_take(away, fds.fds);
-		for (unsigned int i = 0; i < fds.count; i++)
-			if (fds.fds[i] < 0)
-				fds.count = 0;
-		rcd_ctrl_fds_close(&fds);
-		if (rep.who != 0)
+		if (rep.who != 0) {
+			/* What is not for us goes: a client is told that time is up. */
 			rep.left = 1;
+		} else {
+			err = rep.err != 0 ? rep.err : rcd_away_take(away, fds.fds);
+			/* All are taken, or none. */
+			if (err == 0)
+				fds.count = 0;
+		}
+		rcd_ctrl_fds_close(&fds);
 	}
 	return err;
 }

@@ -47,14 +47,8 @@ xqp_make(struct rcd_xrcd *xrcd, struct rcd_xqp *target)
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,
 	};
-	size_t bytes = rcd_qp_size(&init);
-	void *mem = bytes != 0 ? rcd_near_zalloc(rcd_lcore_socket_id(xrcd->lcore), bytes) : NULL;
 
-	if (mem == NULL)
-		return -ENOMEM;
-	hqp->qp = rcd_qp_init(mem, &init);
-	hqp->resource_count = init.max_rd_atomic;
-	return 0;
+	return rcd_hqp_make(hqp, &init);
 }
 
 static int

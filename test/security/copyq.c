@@ -12,6 +12,7 @@
 
 #include "rcd_mr.h"
 #include "rcd_qp.h"
+#include "rcd_tap.h"
 
 #define MASK (RCD_COPYQ_JOBS - 1)
 
@@ -79,6 +80,13 @@ teardown(void)
 }
 
 /* Wait for jobs. @return whether so many are there */
+void
+copyq_ends(void)
+{
+	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));
+	CU_ASSERT_EQUAL(rig_stop(&rig, FOREVER_MS), 0);
+}
+
 bool
 jobs(uint32_t count)
 {

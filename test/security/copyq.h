@@ -30,6 +30,10 @@ setup(void);
 void
 teardown(void);
 
+/** Nothing is left of all clients, and the engine ends. */
+void
+copyq_ends(void);
+
 /** Wait for jobs. @return whether so many are there */
 bool
 jobs(uint32_t count);
