@@ -15,6 +15,7 @@ import confine  # noqa: E402
 import ending  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
+import veth  # noqa: E402
 
 ROCADED, PAIR = sys.argv[1:3]
 ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
@@ -156,6 +157,8 @@ class Veth:
             run('ip', '-n', space, 'link', 'set', dev, 'mtu', str(mtu), 'up')
             run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
             run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
+        for space, dev in ((self.a, 'va'), (self.b, 'vb')):
+            veth.wait(space, dev)
 
     def close(self):
         for space in (self.a, self.b):

@@ -8,6 +8,14 @@ its program printed, and last of all prints one line:
 Before that, how long the unit tests of each run took together.
 
     totals.py TESTLOG_JSON...
+    totals.py --doubtful TESTLOG_JSON
+
+A log whose name ends in -alone is that of programs that failed in the log of the same name without
+it, and ran once more with nothing beside them: what they say then is what counts. They are named,
+with what failed at first.
+
+--doubtful names the programs of a log for which that is fair: all that is wrong with them is what
+their own reports say. One that crashed, took too long or was stopped by a sanitizer is not.
 
 A program that reports its tests in the Test Anything Protocol counts as many as it reports, any
 other one as one. One that ended otherwise than its reports say (by a signal, out of time, with what
@@ -24,6 +32,8 @@ REPORT = re.compile(r'(not )?ok\b *\d* *(?:- *)?(.*?)(?: *# *((?i:skip|todo)\b).
 PLAN = re.compile(r'1\.\.(\d+)')
 GOOD = {'OK', 'SKIP', 'EXPECTEDFAIL'}
 SKIPPED_STATUS = 77
+ALONE = '-alone.json'
+SANITIZERS = re.compile(r'\w+Sanitizer\b|runtime error:')
 # Lines of a failed program's output that are shown again: a log that others shorten keeps its end.
 SHOWN = 30
 
@@ -55,12 +65,26 @@ def bad_end(program, lines, count, failed):
     return None
 
 
-def judge(program):
-    """Counts a program's tests by result; prints those that failed."""
+def output(program):
+    return f'{program.get("stdout") or ""}\n{program.get("stderr") or ""}'
+
+
+def look(program):
+    """(what a program told of its tests, names of those that failed, what is wrong with its end)"""
     lines = (program.get('stdout') or '').splitlines()
     told = list(reports(lines))
     failed = [name for name, result in told if result == 'failed']
-    end = bad_end(program, lines, len(told), len(failed))
+    return told, failed, bad_end(program, lines, len(told), len(failed))
+
+
+def is_doubtful(program):
+    _, failed, end = look(program)
+    return failed and not end and not SANITIZERS.search(output(program))
+
+
+def judge(program):
+    """Counts a program's tests by result; prints those that failed."""
+    told, failed, end = look(program)
     if end:
         failed.append(end)
     counts = {result: [each for _, each in told].count(result) for result in ('passed', 'skipped')}
@@ -69,10 +93,26 @@ def judge(program):
     for name in failed:
         print(f'FAILED: {program["name"]}: {name}')
     if failed:
-        said = f'{program.get("stdout") or ""}\n{program.get("stderr") or ""}'
-        for line in said.splitlines()[-SHOWN:]:
+        for line in output(program).splitlines()[-SHOWN:]:
             print(f'    {line}')
     return {**counts, 'failed': len(failed)}
+
+
+def read(path):
+    with open(path, encoding='utf-8', errors='replace') as log:
+        return [json.loads(line) for line in log]
+
+
+def without(programs, alone):
+    """Those of a log that did not run once more alone; says what of the others failed at first."""
+    again = {program['name'] for program in alone}
+    for program in programs:
+        if program['name'] in again:
+            print(f'FAILED BESIDE OTHERS, and ran again alone: {program["name"]}: '
+                  f'{", ".join(look(program)[1])}')
+            for line in output(program).splitlines()[-SHOWN:]:
+                print(f'    {line}')
+    return [program for program in programs if program['name'] not in again]
 
 
 def is_unit(program):
@@ -89,10 +129,17 @@ def unit_seconds(programs):
 
 def main():
     totals = {'passed': 0, 'failed': 0, 'skipped': 0}
-    for path in sys.argv[1:]:
+    paths = sys.argv[1:]
+    if paths[:1] == ['--doubtful']:
+        for program in filter(is_doubtful, read(paths[1])):
+            print(program['name'].split(' / ')[-1])
+        return 0
+    for path in paths:
         try:
-            with open(path, encoding='utf-8', errors='replace') as log:
-                programs = [json.loads(line) for line in log]
+            programs = read(path)
+            alone = path.removesuffix('.json') + ALONE
+            if alone in paths:
+                programs = without(programs, read(alone))
             counts = [judge(program) for program in programs]
             unit_seconds(programs)
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -23,7 +23,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
 from ends import (ENDS, End, ENV, FOLDER, LIMIT, ROCADED, all_gone, both,  # noqa: E402
-                  leash, pair, rocade_on, run, tap)
+                  leash, pair, rocade_on, run, tap, veth)
 
 ROUTER = os.path.abspath(sys.argv[3])
 BARE = {key: val for key, val in os.environ.items() if key != 'LD_LIBRARY_PATH'}
@@ -126,6 +126,8 @@ def make_hosts():
         for words in (f'link set host address {MAC.format(number)} up',
                       f'addr add {net}.2/24 dev host', f'route add default via {net}.1'):
             done('ip', '-n', space, *words.split())
+        veth.wait(None, f'gr{number}')
+        veth.wait(space, 'host')
 
 
 def start_engine():

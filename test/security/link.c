@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rcd_veth.h"
 #include "rig.h"
 
 #define ETH_P_EVERYTHING 0x0300 /* ETH_P_ALL in the network's order */
@@ -28,7 +29,8 @@ link_make(void)
 	if (unshare(CLONE_NEWNET) != 0)
 		return "no network namespace to be had here";
 	if (system("ip link set lo up && ip link add v0 type veth peer name v1 && "
-		   "ip link set v0 up && ip link set v1 up") != 0)
+		   "ip link set v0 up && ip link set v1 up") != 0 ||
+		rcd_veth_wait("v0") != 0 || rcd_veth_wait("v1") != 0)
 		return "no veth to be had here";
 	return NULL;
 }

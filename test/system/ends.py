@@ -22,6 +22,7 @@ import confine  # noqa: E402
 import ending  # noqa: E402
 import leash  # noqa: E402
 import tap  # noqa: E402
+import veth  # noqa: E402
 
 ROCADED, LIBRARY = map(os.path.abspath, sys.argv[1:3])
 ROCADE = pathlib.Path(__file__).parents[2] / 'usertools/rocade'
@@ -325,6 +326,8 @@ def veth_ends(stack, more):
         run('ip', '-n', space, 'link', 'set', dev, 'mtu', '9000', 'up')
         run('ip', '-n', space, 'addr', 'add', f'192.168.1.{number}/24', 'dev', dev)
         run('ip', '-n', space, 'addr', 'add', f'fd01::{number}/64', 'dev', dev, 'nodad')
+    for space, dev in zip(spaces, ('va', 'vb')):
+        veth.wait(space, dev)
     if UDP:
         yield_to_nobody()
     for number, (space, dev) in enumerate(zip(spaces, ('va', 'vb')), 1):

@@ -14,18 +14,19 @@ import tap  # noqa: E402  (the folder is added above)
 TOTALS = pathlib.Path(tap.__file__).with_name('totals.py')
 
 
-def totals(*logs):
+def totals(*logs, names=(), options=()):
     """(exit status, last line, all lines) for logs, each a list of programs, or None if missing."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for number, programs in enumerate(logs):
-            paths.append(pathlib.Path(folder) / f'{number}.json')
+            name = names[number] if names else number
+            paths.append(pathlib.Path(folder) / f'{name}.json')
             if programs is not None:
                 paths[-1].write_text('\n'.join(json.dumps(program) for program in programs))
-        run = subprocess.run([sys.executable, TOTALS, *paths], capture_output=True, text=True,
-                             check=False)
+        run = subprocess.run([sys.executable, TOTALS, *options, *paths], capture_output=True,
+                             text=True, check=False)
     lines = run.stdout.splitlines()
-    return run.returncode, lines[-1], lines
+    return run.returncode, lines[-1] if lines else '', lines
 
 
 def program(stdout, result='OK', status=0):
@@ -99,6 +100,39 @@ def unit_tests_are_timed():
     _, _, lines = totals(log, log[2:])
     tap.equal(lines, ['2 programs of unit tests took 3.8 s together',
                       '6 passed, 0 failed, 0 skipped'], 'lines')
+
+
+def named(name, stdout, result='OK', status=0, stderr=''):
+    return {**program(stdout, result, status), 'name': f'rocade:drivers+security / {name}',
+            'stderr': stderr}
+
+
+BAD = ('1..2\nok 1 - a\nnot ok 2 - b\n', 'FAIL', 1)
+
+
+@tap.test
+def what_ran_again_alone_counts():
+    for alone, wanted in ((('1..2\nok 1 - a\nok 2 - b\n',), (0, '3 passed, 0 failed, 0 skipped')),
+                          (BAD, (1, '2 passed, 1 failed, 0 skipped'))):
+        status, last, lines = totals([named('x', *BAD), named('y', '1..1\nok 1 - c\n')],
+                                     [named('x', *alone)], names=('t', 't-alone'))
+        tap.equal((status, last), wanted, alone)
+        tap.equal(lines[0], 'FAILED BESIDE OTHERS, and ran again alone: rocade:drivers+security / x'
+                  ': b', lines)
+    # Of another run, nothing.
+    status, last, _ = totals([named('x', *BAD)], [named('x', '1..1\nok 1 - a\n')],
+                             names=('t', 'u-alone'))
+    tap.equal((status, last), (1, '2 passed, 1 failed, 0 skipped'), 'another')
+
+
+@tap.test
+def who_may_run_again():
+    log = [named('x', *BAD), named('good', '1..1\nok 1 - a\n'),
+           named('ended', '1..2\nnot ok 1 - a\n', 'FAIL', 1), named('killed', BAD[0], 'ERROR', -11),
+           named('late', '1..1\nok 1 - a\n', 'TIMEOUT', -15), named('mute', '', 'FAIL', 1),
+           named('found', *BAD, stderr='==1==ERROR: AddressSanitizer: heap-use-after-free'),
+           named('undefined', *BAD, stderr='a.c:1:2: runtime error: left shift'), named('z', *BAD)]
+    tap.equal(totals(log, options=['--doubtful'])[2], ['x', 'z'], 'names')
 
 
 @tap.test
