@@ -26,6 +26,15 @@
 #define RCD_MR_MAX_BYTES (UINT64_C(1) << 40)
 
 /**
+ * Length of a region of all addresses of a process: no machine gives a process more of them (x86-64
+ * with five levels of page tables: 56 bits). It takes none of the engine's. 254 of them fit beside
+ * what a pointer can be, and into 64 bits.
+ */
+#define RCD_MR_ALL_BITS  56
+#define RCD_MR_ALL_BYTES (UINT64_C(1) << RCD_MR_ALL_BITS)
+#define RCD_MR_ALL_MAX   254
+
+/**
  * Most packets handled between two looks at anything else. 64 keeps a burst of parsed packets
  * within the first-level cache and is the burst size that DPDK drivers are tuned for.
  */

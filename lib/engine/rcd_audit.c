@@ -147,14 +147,15 @@ audit_check_memory(
 			context->umem.umr_count);
 }
 
-/* Whether these bytes are of a region of this process's own memory, which is no client's. */
+/* Whether these bytes are of a region of this process's own memory, which is no client's, or of one
+ * that has no addresses of the engine's. */
 static bool
-audit_is_own(const struct rcd_umem *umem, uintptr_t base, uint64_t len)
+audit_is_apart(const struct rcd_umem *umem, uintptr_t base, uint64_t len)
 {
 	const struct rcd_umr *umr;
 
 	TAILQ_FOREACH(umr, &umem->umrs, link)
-		if (umr->own && base >= (uintptr_t)umr->base &&
+		if ((umr->own || umr->far != 0) && base >= (uintptr_t)umr->base &&
 			base - (uintptr_t)umr->base <= umr->len &&
 			len <= umr->len - (base - (uintptr_t)umr->base))
 			return true;
@@ -180,7 +181,7 @@ audit_check_mr(void *arg, const struct rcd_mr *mr)
 			len <= item->len - (base - item->start))
 			return;
 	}
-	if (audit_is_own(audit->umem, base, len))
+	if (audit_is_apart(audit->umem, base, len))
 		return;
 	audit_wrong(audit, "key %08x: %llu bytes at %p are not all the client's", mr->key,
 		(unsigned long long)mr->len, (void *)mr->base);

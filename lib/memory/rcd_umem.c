@@ -189,7 +189,7 @@ rcd_umem_reg_own(struct rcd_umem *umem, const struct rcd_umem_own *own, uint32_t
 
 	RCD_ON_CONTROL();
 	if ((own->access & RCD_ACCESS_NULL) || own->len > RCD_MR_MAX_BYTES ||
-		(own->addr == NULL && own->len > 0))
+		(own->addr == NULL && own->len > 0) || (uintptr_t)own->addr >> RCD_MR_ALL_BITS != 0)
 		return -EINVAL;
 	err = umem_charge_key(umem, own->pd);
 	if (err != 0)

@@ -50,6 +50,8 @@ struct rcd_umr {
 	struct rcd_copy *copies;
 	bool null; /**< takes all bytes and gives zeros; base is foreign, and nothing */
 	bool own;  /**< of this process, where it is: none of it was shared or mapped */
+	/** Of all addresses: the upper bits of base, which is foreign; 0: it is not. */
+	uint8_t far;
 };
 
 TAILQ_HEAD(rcd_umr_list, rcd_umr);
@@ -84,6 +86,7 @@ struct rcd_umem {
 	struct rcd_ufiles files;
 	uint32_t umr_count;
 	uint32_t mw_count;
+	uint64_t fars[4];        /**< a bit for each that a region has */
 	struct rcd_mem *filling; /**< memory whose pages are being entered; NULL: none is */
 	uint32_t filling_conn;   /**< connection whose request it is */
 	bool lost;               /**< gave memory back that it had taken away: untold so far */
@@ -113,7 +116,8 @@ void
 rcd_umem_fini(struct rcd_umem *umem);
 
 /**
- * Register a region.
+ * Register a region. One of RCD_MR_ALL_BYTES, a single extent that is copied from address 0, is all
+ * that its process has mapped when it is reached; RCD_MR_ALL_MAX at a time.
  *
  * @param copies  0: bytes may be reached by copies; else the error where some are to be
  * @param key     set

@@ -19,12 +19,20 @@
 
 #define HUGE ((uint64_t)2 << 20)
 
+/* The upper bits of its addresses are given back. */
+static void
+uregion_free_far(struct rcd_umem *umem, const struct rcd_umr *umr)
+{
+	umem->fars[umr->far / 64] &= ~(UINT64_C(1) << umr->far % 64);
+}
+
 void
 rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 {
 	RCD_ON_CONTROL();
 	if (umr->reserved != NULL)
 		rcd_ulost_release(umem, umr->reserved, umr->reserved_len);
+	uregion_free_far(umem, umr);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
 		rcd_ushare_put(umem, umr->mems[i]);
 	rcd_quota_uncharge(umem->quota, RCD_RESOURCE_WINDOW, umr->window_charged);
@@ -171,11 +179,32 @@ uregion_make_pieces(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, st
 	return 0;
 }
 
+/*
+ * All addresses of its process: no room of the engine's. What would be an address here names the
+ * region by its upper bits and the process's address by the others; no pointer has such bits.
+ */
+static int
+uregion_make_all(struct rcd_umem *umem, const struct rcd_ctrl_mr_req *req, struct rcd_umr *umr)
+{
+	if (req->extent_count != 1 || umr->copies == NULL || req->extents[0].offset != 0 ||
+		req->addr != 0 || req->start != 0)
+		return -EINVAL;
+	for (uint32_t far = 1; far <= RCD_MR_ALL_MAX && umr->far == 0; far++)
+		if (!(umem->fars[far / 64] & UINT64_C(1) << far % 64))
+			umr->far = (uint8_t)far;
+	if (umr->far == 0)
+		return -ENOMEM;
+	umem->fars[umr->far / 64] |= UINT64_C(1) << umr->far % 64;
+	umr->base = (uint8_t *)((uintptr_t)umr->far << RCD_MR_ALL_BITS);
+	umr->copies[umr->copy_count++] = (struct rcd_copy){ .len = req->len };
+	return 0;
+}
+
 /* What keys are translated to lies in addresses that are the region's own. */
 static bool
 uregion_holds(const struct rcd_umr *umr)
 {
-	if (umr->len == 0)
+	if (umr->len == 0 || umr->far != 0)
 		return true;
 	if (umr->reserved != NULL)
 		return uregion_inside(umr->base, umr->len, umr->reserved, umr->reserved_len);
@@ -193,7 +222,7 @@ rcd_uregion_make(
 	int err = 0;
 
 	RCD_ON_CONTROL();
-	if (req->len > RCD_MR_MAX_BYTES)
+	if (req->len > RCD_MR_MAX_BYTES && req->len != RCD_MR_ALL_BYTES)
 		return -EINVAL;
 	umr = calloc(1, sizeof(*umr));
 	if (umr == NULL)
@@ -201,7 +230,7 @@ rcd_uregion_make(
 	for (uint32_t i = 0; i < req->extent_count && err == 0; i++) {
 		struct rcd_mem *mem;
 
-		/* At most RCD_CTRL_EXTENTS_MAX times RCD_MR_MAX_BYTES: it can't wrap. */
+		/* At most RCD_CTRL_EXTENTS_MAX times RCD_MR_ALL_BYTES: it can't wrap. */
 		err = uregion_check_extent(umem, req, &req->extents[i], copies, &mem);
 		if (err == 0)
 			sum += req->extents[i].len;
@@ -214,7 +243,9 @@ rcd_uregion_make(
 	umr->mems = calloc(req->extent_count + 1, sizeof(umr->mems[0]));
 	if (err == 0 && (umr->mems == NULL || (copied > 0 && umr->copies == NULL)))
 		err = -ENOMEM;
-	if (err == 0 && req->extent_count == 1 && copied == 0)
+	if (err == 0 && req->len == RCD_MR_ALL_BYTES)
+		err = uregion_make_all(umem, req, umr);
+	else if (err == 0 && req->extent_count == 1 && copied == 0)
 		err = uregion_make_single(
 			umr, rcd_table_get(&umem->mems, req->extents[0].mem), &req->extents[0]);
 	else if (err == 0 && req->extent_count > 0)

@@ -94,9 +94,9 @@ struct rcd_mr_atomic {
 
 /**
  * How to reach memory that the engine can't address: regions whose base lies in a window of
- * addresses that nobody dereferences. Such memory may be reached later than it is asked for: who
- * provides this sees to it that nothing leaves the queue pair, and nothing of it completes, before
- * what it wrote is in place.
+ * addresses that nobody dereferences, or above all that there are (RCD_MR_ALL_BYTES). Such memory
+ * may be reached later than it is asked for: who provides this sees to it that nothing leaves the
+ * queue pair, and nothing of it completes, before what it wrote is in place.
  */
 struct rcd_mr_foreign {
 	uintptr_t start; /**< first address of the window */

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "rcd_limits.h"
 #include "rcd_mr_priv.h"
 
 #define CACHE_LINE 64
@@ -26,7 +27,8 @@ rcd_mr_table_watch(struct rcd_mr_table *table, void (*watch)(void *arg, bool beg
 bool
 rcd_mr_is_foreign(const struct rcd_mr_table *table, const uint8_t *base)
 {
-	return (uintptr_t)base - table->foreign.start < table->foreign.len;
+	return (uintptr_t)base - table->foreign.start < table->foreign.len ||
+		(uintptr_t)base >> RCD_MR_ALL_BITS != 0;
 }
 
 int

@@ -78,6 +78,11 @@ def clients():
     yield memory + [req(0, 'MR_REREG'), req(0, 'MR_QUERY'), req(0, 'MR_DEREG'), req(0, 'MEM_DEL')]
     yield memory + [req(0, 'MR_REG', 8), req(0, 'MR_REG', 8 + 16), req(0, 'MR_NULL'),
                     req(0, 'MW_ALLOC', 1), req(0, 'MW_FREE')]
+    # Regions of all addresses, of a client that copies, and of one that does not.
+    for how in (4, 0):
+        yield [step(0, CONNECT, 0, how), req(0, 'PD_CREATE'), req(0, 'MEM_ADD'),
+               req(0, 'MR_REG', 0x40), req(0, 'MR_REG'), req(0, 'MR_REREG', 0x40),
+               req(0, 'MR_QUERY'), req(0, 'MR_DEREG'), *queue_pair(0), step(0, CLOSE)]
     yield memory + [step(0, MEMORY, 1, 0), step(0, MEMORY, 1, 1), step(0, PASS, 2, 2)]
     for kind in range(3):
         yield queue_pair(0, kind) + [

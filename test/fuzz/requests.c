@@ -5,6 +5,7 @@
  */
 #include "requests.h"
 
+#include "rcd_limits.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 
@@ -96,6 +97,13 @@ fill_mr(const struct client *client, uint32_t which, struct rcd_ctrl_mr_req *req
 			.mem = which >> (4 + i) & 1
 				? RCD_CTRL_MEM_COPIED
 				: client_pick(client, RCD_CTRL_MEM_ADD, which) };
+	if (!(which & 0x40))
+		return;
+	/* All addresses. */
+	req->start = req->addr = 0;
+	req->len = RCD_MR_ALL_BYTES;
+	req->extent_count = 1;
+	req->extents[0] = (struct rcd_ctrl_extent){ .len = req->len, .mem = RCD_CTRL_MEM_COPIED };
 }
 
 void

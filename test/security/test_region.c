@@ -59,6 +59,22 @@ static const struct edge edges[] = {
 		{ { ALL_BUT(PAGE), 2 * PAGE, true } }, -EINVAL },
 	{ "one byte above the limit", RCD_MR_MAX_BYTES + 1, 0, 0, 1,
 		{ { 0, RCD_MR_MAX_BYTES + 1, true } }, -EINVAL },
+	{ "all addresses of a process", RCD_MR_ALL_BYTES, 0, 0, 1,
+		{ { 0, RCD_MR_ALL_BYTES, true } }, 0 },
+	{ "one byte less", RCD_MR_ALL_BYTES - 1, 0, 0, 1, { { 0, RCD_MR_ALL_BYTES - 1, true } },
+		-EINVAL },
+	{ "one byte more", RCD_MR_ALL_BYTES + 1, 0, 0, 1, { { 0, RCD_MR_ALL_BYTES + 1, true } },
+		-EINVAL },
+	{ "all of them from the second on", RCD_MR_ALL_BYTES, 0, 0, 1,
+		{ { 1, RCD_MR_ALL_BYTES, true } }, -EINVAL },
+	{ "all of them, which peers name otherwise", RCD_MR_ALL_BYTES, 0, PAGE, 1,
+		{ { 0, RCD_MR_ALL_BYTES, true } }, -EINVAL },
+	{ "all of them, elsewhere in the application", RCD_MR_ALL_BYTES, PAGE, 0, 1,
+		{ { 0, RCD_MR_ALL_BYTES, true } }, -EINVAL },
+	{ "all of them in two pieces", RCD_MR_ALL_BYTES, 0, 0, 2,
+		{ { 0, PAGE, true }, { PAGE, RCD_MR_ALL_BYTES - PAGE, true } }, -EINVAL },
+	{ "all of them in the file", RCD_MR_ALL_BYTES, 0, 0, 1, { { 0, RCD_MR_ALL_BYTES } },
+		-EINVAL },
 	{ "addresses for peers that wrap", 2 * PAGE, 0, ALL_BUT(PAGE), 1, { { 0, 2 * PAGE } },
 		-EINVAL },
 	{ "an offset near the end of 64 bits", PAGE, 0, 0, 1, { { ALL_BUT(PAGE), PAGE } },
@@ -174,6 +190,7 @@ main(void)
 	struct rcd_ctrl_mem_req req = { .len = FILE_4, .writable = 1 };
 	struct rcd_ctrl_fds fds = { .fds = { memfd_create("t", 0) }, .count = 1 };
 	struct rcd_ctrl_handle handle;
+	struct rcd_ctrl_copy_rep copy;
 	int failed;
 
 	rig_start(&rig, NULL);
@@ -181,6 +198,8 @@ main(void)
 	MUST(ftruncate(fds.fds[0], FILE_4) == 0);
 	MUST(rcd_client_call(&node.client, RCD_CTRL_MEM_ADD, &req, &handle, &fds, NULL) == 0);
 	shared = handle.handle;
+	/* Nobody makes copies, but there may be regions of them. */
+	MUST(rcd_client_call(&node.client, RCD_CTRL_COPY_OPEN, NULL, &copy, NULL, NULL) == 0);
 	failed = rcd_tap_run("region", tests, RCD_ARRAY_COUNT(tests));
 	node_close(&node);
 	if (rig_stop(&rig, FOREVER_MS) != 0)

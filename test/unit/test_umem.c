@@ -37,6 +37,12 @@ static struct rcd_umem umem;
 static uint32_t work;
 static uint32_t calls; /**< of the lcore */
 
+static struct rcd_quota quota = { .mrs = 16,
+	.shared_bytes = 64 << 20,
+	.window_bytes = 256 << 20,
+	.mappings = 256,
+	.descriptors = 8 };
+
 static int
 on_lcore(void *owner, int (*fn)(void *arg), void *arg)
 {
@@ -50,11 +56,6 @@ static void
 make(unsigned int keys_log2)
 {
 	static const struct rcd_umem_ops ops = { .on_lcore = on_lcore };
-	static const struct rcd_quota quota = { .mrs = 16,
-		.shared_bytes = 64 << 20,
-		.window_bytes = 256 << 20,
-		.mappings = 256,
-		.descriptors = 8 };
 	static const struct rcd_quota none;
 	const struct rcd_umem_conf conf = { .ops = &ops,
 		.owner = &umem,
@@ -337,6 +338,48 @@ copied_list(void)
 	end();
 }
 
+/* A region of all addresses takes none of the engine's, and there are 254 at a time. */
+static void
+all_addresses(void)
+{
+	const struct rcd_ctrl_extent extent = { 0, RCD_MR_ALL_BYTES, RCD_CTRL_MEM_COPIED, 0 };
+	struct rcd_ctrl_mr_req req = region(READ, 1, &extent);
+	uint64_t last = RCD_MR_ALL_BYTES - 1;
+	uint32_t keys[RCD_MR_ALL_MAX], key = NONE;
+	size_t window;
+
+	quota.mrs = 2 * RCD_MR_ALL_MAX;
+	make(9);
+	window = rcd_guard_used();
+	CU_ASSERT_EQUAL(rcd_umem_reg(&umem, &req, 0, &key), -EINVAL);
+	req.start = 0;
+	CU_ASSERT_EQUAL(rcd_umem_reg(&umem, &req, -EPERM, &key), -EPERM);
+	for (uint32_t i = 0; i < RCD_MR_ALL_MAX; i++) {
+		CU_ASSERT_EQUAL_FATAL(rcd_umem_reg(&umem, &req, 0, &keys[i]), 0);
+		CU_ASSERT(rcd_mr_is_foreign(mrs, translate(keys[i], 0, 1)));
+		CU_ASSERT(rcd_mr_is_foreign(mrs, translate(keys[i], last, 1)));
+		CU_ASSERT_PTR_NULL(translate(keys[i], last, 2));
+		CU_ASSERT_PTR_NULL(translate(keys[i], UINT64_MAX, 1));
+	}
+	for (uint32_t i = 0; i < RCD_MR_ALL_MAX; i++) {
+		uintptr_t base = (uintptr_t)translate(keys[i], last, 1);
+
+		/* None of them is an address, and each is found again by it. */
+		CU_ASSERT(base > RCD_MR_ALL_BYTES && base < (uintptr_t)0 - RCD_MR_ALL_BYTES);
+		CU_ASSERT_EQUAL(
+			umem.copied.umrs[rcd_ucopied_place(&umem.copied, base) - 1]->key.val,
+			keys[i]);
+	}
+	CU_ASSERT_EQUAL(rcd_umem_reg(&umem, &req, 0, &key), -ENOMEM);
+	CU_ASSERT_EQUAL(rcd_guard_used(), window);
+	CU_ASSERT_EQUAL(entry.used[RCD_RESOURCE_WINDOW] + entry.used[RCD_RESOURCE_MAPPINGS], 0);
+	CU_ASSERT_EQUAL(rcd_umem_dereg(&umem, keys[100]), 0);
+	CU_ASSERT_EQUAL(rcd_umem_reg(&umem, &req, 0, &keys[100]), 0);
+	CU_ASSERT_EQUAL(rcd_umem_reg(&umem, &req, 0, &key), -ENOMEM);
+	quota.mrs = 16;
+	end();
+}
+
 /* Pages are entered a share in each round; a request that ends has nothing of it. */
 static void
 entered_in_rounds(void)
@@ -420,6 +463,7 @@ main(void)
 		RCD_TEST(pieces),
 		RCD_TEST(keys_run_out),
 		RCD_TEST(copied_list),
+		RCD_TEST(all_addresses),
 		RCD_TEST(entered_in_rounds),
 		RCD_TEST(taken_away),
 	};
