@@ -41,6 +41,19 @@ int
 rcd_cl_copy_forget(struct rcd_client *client, uint32_t key);
 
 /**
+ * Make no copy until rcd_cl_copy_go_on(): memory of the process is replaced meanwhile, and what the
+ * kernel had begun to write would be lost.
+ *
+ * @return whether none is made; false: one waits for a page, and rcd_cl_copy_go_on() is not due
+ */
+bool
+rcd_cl_copy_pause(struct rcd_client *client);
+
+/** Go on. */
+void
+rcd_cl_copy_go_on(struct rcd_client *client);
+
+/**
  * A region was changed at the engine: wait for what was asked of it before.
  *
  * @return 0; -ETIMEDOUT: a copy waits for a page

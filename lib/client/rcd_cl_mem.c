@@ -276,6 +276,31 @@ cl_mem_is_private(const struct rcd_cl_vma *vma)
 }
 
 /*
+ * Replace private memory. Copies may be on their way to it, of a region that follows what is
+ * mapped: the kernel would write them into pages that it has looked up before.
+ *
+ * @return as rcd_cl_span_make(); -EBUSY: a copy waits for a page
+ */
+static int
+cl_mem_make_span(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
+{
+	size_t paused = 0;
+	int err = 0;
+
+	while (paused < client_count && err == 0) {
+		if (rcd_cl_copy_pause(clients[paused]))
+			paused++;
+		else
+			err = -EBUSY;
+	}
+	if (err == 0)
+		err = rcd_cl_span_make(start, end, span);
+	while (paused > 0)
+		rcd_cl_copy_go_on(clients[--paused]);
+	return err;
+}
+
+/*
  * One piece of a range within one mapping. [from, to) are the bytes, which may lie inside pages.
  *
  * @return 0 or -errno
@@ -316,7 +341,7 @@ cl_mem_add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from
 		uintptr_t end = rcd_align_up(to, PAGE);
 		struct rcd_cl_span *span;
 
-		err = rcd_cl_span_make(start, end, &span);
+		err = cl_mem_make_span(start, end, &span);
 		if (err == 0)
 			return cl_mem_add_span(plan, span, from, to);
 		err = err == -ENOMEM ? err : 1;
@@ -326,6 +351,17 @@ cl_mem_add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from
 	if (mode == MODE_SHARE)
 		return -EOPNOTSUPP;
 	return cl_mem_add_extent(plan, RCD_CTRL_MEM_COPIED, from, to - from);
+}
+
+/* What is mapped there is looked at when it is reached. */
+static int
+cl_mem_plan_on_demand(const struct rcd_cl_mr_attr *attr, struct plan *plan)
+{
+	if (cl_mem_mode_now() == MODE_SHARE)
+		return -EOPNOTSUPP;
+	return attr->len > 0
+		? cl_mem_add_extent(plan, RCD_CTRL_MEM_COPIED, (uintptr_t)attr->addr, attr->len)
+		: 0;
 }
 
 static int
@@ -343,6 +379,8 @@ cl_mem_make_plan(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, s
 	plan->req.start = attr->start;
 	plan->req.len = attr->len;
 	plan->req.addr = start;
+	if (attr->on_demand)
+		return cl_mem_plan_on_demand(attr, plan);
 	if (end < start || attr->len > UINT64_C(1) << 46)
 		return -EFAULT;
 	if (attr->len == 0)

@@ -10,7 +10,8 @@
  *         is in its place; or, where that is not allowed, they stand still (rcd_cl_stop.h).
  *  fd     memory that is shared already (memfd, shm, hugetlbfs) is passed by its descriptor.
  *  copy   what is neither (file mappings, read-only memory, the stack) is copied for the engine by
- *         a thread of this process (rcd_cl_copy.h).
+ *         a thread of this process (rcd_cl_copy.h). So is all of a region that follows what the
+ *         process maps, whatever that is.
  *
  * The variable ROCADE_MR forces a way: auto (the default), share, copy.
  *
@@ -37,6 +38,9 @@ struct rcd_cl_mr_attr {
 	void *addr;
 	uint64_t len;   /**< bytes */
 	uint64_t start; /**< address that work requests and peers use; usually addr */
+	/** Nothing needs to be mapped: what is when it is reached. All addresses: len is
+	 * RCD_MR_ALL_BYTES, addr NULL and start 0. */
+	bool on_demand;
 };
 
 /**
