@@ -6,6 +6,7 @@
  *
  *   rcd_vb_device.c  devices and contexts, what they can
  *   rcd_vb_mem.c     protection domains, memory regions and windows
+ *   rcd_vb_demand.c  regions that follow what is mapped, and advice about them
  *   rcd_vb_cq.c      completion queues and channels, rcd_vb_cq_ex.c the extended way to poll them
  *   rcd_vb_qp.c      queue pairs and shared receive queues, rcd_vb_wr.c posting to them,
  *                    rcd_vb_qp_ex.c the ibv_wr_* way to post
@@ -43,6 +44,9 @@ LIST_HEAD(rcd_vb_qps, rcd_vb_qp);
 LIST_HEAD(rcd_vb_cqs, rcd_vb_cq);
 LIST_HEAD(rcd_vb_srqs, rcd_vb_srq);
 
+struct rcd_vb_mr;
+LIST_HEAD(rcd_vb_mrs, rcd_vb_mr);
+
 /** A context. */
 struct rcd_vb_context {
 	struct verbs_context base;
@@ -52,10 +56,11 @@ struct rcd_vb_context {
 	struct rcd_vb_qps qps;
 	struct rcd_vb_cqs cqs;
 	struct rcd_vb_srqs srqs;
-	bool single;    /**< ROCADE_SINGLE_THREADED: no locks */
-	bool fatal;     /**< the engine's end was told */
-	int cmd_fd;     /**< of an imported context, which it was imported by; -1 */
-	uint32_t users; /**< its objects, and who has it open */
+	struct rcd_vb_mrs demand; /**< regions that follow what is mapped */
+	bool single;              /**< ROCADE_SINGLE_THREADED: no locks */
+	bool fatal;               /**< the engine's end was told */
+	int cmd_fd;               /**< of an imported context, which it was imported by; -1 */
+	uint32_t users;           /**< its objects, and who has it open */
 };
 
 /** A lock of the data path: uncontended but for applications that share an object. */
@@ -77,6 +82,8 @@ struct rcd_vb_mr {
 	struct ibv_mr mr;
 	struct rcd_cl_mr cl;
 	uint32_t access;
+	LIST_ENTRY(rcd_vb_mr) link;   /**< of those that follow what is mapped */
+	struct rcd_cl_mr_attr demand; /**< what one of those is */
 };
 
 /** An address handle. */
@@ -291,6 +298,30 @@ int
 rcd_vb_dealloc_td(struct ibv_td *td);
 struct ibv_pd *
 rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+
+/* rcd_vb_demand.c */
+
+/**
+ * What the verbs ask of a region that follows what is mapped, as the client's library has it. Of
+ * others nothing is changed.
+ *
+ * @return 0; EINVAL: no such range
+ */
+int
+rcd_vb_demand_attr(struct rcd_cl_mr_attr *attr);
+
+/** A region is made, or changed, to be this. */
+void
+rcd_vb_demand_set(struct rcd_vb_mr *mr, const struct rcd_cl_mr_attr *attr);
+
+/** A region ends. */
+void
+rcd_vb_demand_end(struct rcd_vb_mr *mr);
+
+/** As ibv_advise_mr(). */
+int
+rcd_vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	struct ibv_sge *sges, uint32_t count);
 
 /* rcd_vb_qp.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 

@@ -20,6 +20,9 @@
 #define CAP_FLUSH_GLOBAL (UINT64_C(1) << 38)
 #define CAP_ATOMIC_WRITE (UINT64_C(1) << 40)
 
+/** Of enum ib_odp_transport_cap_bits, likewise. */
+#define ODP_SUPPORT_FLUSH (1u << 6)
+
 /** Bytes of struct _compat_ibv_port_attr: up to where flags begin in struct ibv_port_attr. */
 #define COMPAT_PORT_ATTR_BYTES 48
 
@@ -180,6 +183,23 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return rcd_client_check(rcd_vb_client(context)) ? EIO : 0;
 }
 
+/*
+ * What works with regions that follow what is mapped. Not XRC: a domain has no memory that is
+ * reached by copies. Nor ATOMIC WRITE, which is no single store there.
+ */
+static void
+vb_device_set_demand(struct ibv_device_attr_ex *attr)
+{
+	uint32_t messages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
+
+	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = messages | IBV_ODP_SUPPORT_WRITE |
+		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
+		ODP_SUPPORT_FLUSH;
+	attr->odp_caps.per_transport_caps.uc_odp_caps = messages | IBV_ODP_SUPPORT_WRITE;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = messages | IBV_ODP_SUPPORT_SRQ_RECV;
+}
+
 static int
 vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -199,6 +219,7 @@ vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex
 	full.device_cap_flags_ex =
 		full.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 	full.phys_port_cnt_ex = 1;
+	vb_device_set_demand(&full);
 	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
 	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;
 	memset(attr, 0, attr_size);
@@ -342,6 +363,7 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->alloc_parent_domain = rcd_vb_alloc_parent_domain;
 	base->modify_cq = rcd_vb_modify_cq;
 	base->alloc_null_mr = rcd_vb_alloc_null_mr;
+	base->advise_mr = rcd_vb_advise_mr;
 	base->open_xrcd = rcd_vb_open_xrcd;
 	base->close_xrcd = rcd_vb_close_xrcd;
 	base->get_srq_num = rcd_vb_get_srq_num;
@@ -362,6 +384,7 @@ vb_device_new_context(void)
 	LIST_INIT(&context->qps);
 	LIST_INIT(&context->cqs);
 	LIST_INIT(&context->srqs);
+	LIST_INIT(&context->demand);
 	context->single = single != NULL && strcmp(single, "1") == 0;
 	context->cmd_fd = -1;
 	context->users = 1;

@@ -10,14 +10,17 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/** Rights that the transport knows; those that only ask for speed are passed over. */
+/** Rights that the transport knows. */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
 		IBV_ACCESS_FLUSH_GLOBAL)
 
-/** Those that there are, and that no memory of ours has. */
-#define ACCESS_NONE_HAS (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_PERSISTENT)
+/** Those that are none of the transport's, and what only asks for speed and is passed over. */
+#define ACCESS_MORE (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | (int)IBV_ACCESS_OPTIONAL_RANGE)
+
+/** That there is, and that no memory of ours has. */
+#define ACCESS_NONE_HAS IBV_ACCESS_FLUSH_PERSISTENT
 
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
@@ -113,11 +116,14 @@ vb_mem_reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 		.addr = addr,
 		.len = len,
 		.start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+		.on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0,
 	};
-	int err;
+	int err = rcd_vb_demand_attr(&attr);
 
-	if (access & ~(ACCESS_KNOWN | (int)IBV_ACCESS_OPTIONAL_RANGE)) {
-		errno = access & ACCESS_NONE_HAS ? EOPNOTSUPP : EINVAL;
+	if (access & ~(ACCESS_KNOWN | ACCESS_MORE))
+		err = access & ACCESS_NONE_HAS ? EOPNOTSUPP : EINVAL;
+	if (err != 0) {
+		errno = err;
 		return NULL;
 	}
 	mr = rcd_vb_new(pd->context, sizeof(*mr));
@@ -137,6 +143,7 @@ vb_mem_reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 		.handle = mr->cl.key >> 8,
 		.lkey = mr->cl.key,
 		.rkey = mr->cl.key };
+	rcd_vb_demand_set(mr, &attr);
 	return &mr->mr;
 }
 
@@ -171,8 +178,13 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 {
 	struct rcd_vb_mr *mr = (struct rcd_vb_mr *)(void *)ibv;
 	struct rcd_cl_mr_attr attr = {
-		.pd = ibv->pd->handle, .access = mr->access, .addr = ibv->addr, .len = ibv->length
+		.pd = ibv->pd->handle,
+		.access = mr->access,
+		.addr = ibv->addr,
+		.len = ibv->length,
+		.on_demand = mr->demand.on_demand,
 	};
+	size_t length;
 	int err;
 
 	errno = EINVAL;
@@ -182,8 +194,7 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 		errno = EOPNOTSUPP;
 	if (((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (addr == NULL || len == 0)) ||
 		((flags & IBV_REREG_MR_CHANGE_PD) && pd == NULL) ||
-		((flags & IBV_REREG_MR_CHANGE_ACCESS) &&
-			(access & ~(ACCESS_KNOWN | (int)IBV_ACCESS_OPTIONAL_RANGE))))
+		((flags & IBV_REREG_MR_CHANGE_ACCESS) && (access & ~(ACCESS_KNOWN | ACCESS_MORE))))
 		return IBV_REREG_MR_ERR_INPUT;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		attr.addr = addr;
@@ -191,9 +202,14 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	}
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		attr.pd = pd->handle;
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		attr.access = (uint32_t)(access & ACCESS_KNOWN);
+		attr.on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
+	}
 	attr.start = attr.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)attr.addr;
+	length = attr.len;
+	if (rcd_vb_demand_attr(&attr) != 0)
+		return IBV_REREG_MR_ERR_INPUT;
 	err = rcd_cl_mr_rereg(rcd_vb_client(ibv->context), &attr, &mr->cl);
 	if (err != 0) {
 		errno = -err;
@@ -201,10 +217,11 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	}
 	mr->access = attr.access;
 	ibv->addr = attr.addr;
-	ibv->length = attr.len;
+	ibv->length = length;
 	ibv->lkey = ibv->rkey = mr->cl.key;
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		ibv->pd = pd;
+	rcd_vb_demand_set(mr, &attr);
 	return 0;
 }
 
@@ -216,6 +233,7 @@ ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (err != 0 && err != -EIO)
 		return -err;
+	rcd_vb_demand_end(mr);
 	rcd_vb_free(ibv->context, mr);
 	return 0;
 }

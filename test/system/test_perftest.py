@@ -79,6 +79,16 @@ def path_mtus():
 
 
 @tap.test
+def memory_on_demand():
+    several(perftest, [(program, '--odp', '-n', '100') for program in
+                       ('ib_send_bw', 'ib_write_bw', 'ib_read_bw')])
+    # Not with atomics, says perftest.
+    for program in LATENCY[:3]:
+        perftest(program, '--odp', '-n', '100')
+    perftest('ib_send_bw', '--odp', '-c', 'UD', '-n', '100', '-s', '1024')
+
+
+@tap.test
 def shared_receive_queue():
     several(perftest, [('ib_send_bw', '--use-srq', '-n', '200'),
                        ('ib_send_bw', '--use-srq', '-q', '8', '-n', '50')])

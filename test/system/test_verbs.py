@@ -70,9 +70,15 @@ def on_one_device():
 
 @tap.test
 def what_is_not_offered_fails_cleanly():
-    for option in ('-o', '-j'):
-        done = on(ENDS[0], 'ibv_rc_pingpong', '-d', ENDS[0].device, '-g', '1', option, '-n', '1')
-        tap.true(0 < done.returncode < 128, f'{option}: {done.returncode} {done.stderr}')
+    done = on(ENDS[0], 'ibv_rc_pingpong', '-d', ENDS[0].device, '-g', '1', '-j', '-n', '1')
+    tap.true(0 < done.returncode < 128, f'{done.returncode} {done.stderr}')
+
+
+@tap.test
+def memory_on_demand():
+    for more in (['-o'], ['-O'], ['-o', '-P'], ['-O', '-P'], ['-o', '-e'], ['-o', '-m', '256'],
+                 ['-o', '-s', '1'], ['-O', '-s', '1048576', '-n', '50']):
+        both('ibv_rc_pingpong', '-g', '1', '-c', '-n', '100', *more)
 
 
 @tap.test
