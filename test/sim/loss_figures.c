@@ -1,42 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Goal: what loss costs. Method: 64 KiB WRITEs, 16 outstanding, MTU 4096, over a link of 100 Gb/s
- * and 20 us round trip in virtual time; goodput at several loss rates, with a receiver that drops
- * what comes out of order (go-back-N) and with one that keeps it. Prints a table in Markdown; a
- * record, no gate.
+ * Goal: what loss costs. Method: a link of 100 Gb/s and 20 us round trip in virtual time, MTU 4096,
+ * with a receiver that drops what comes out of order (go-back-N) and with one that keeps it.
+ *
+ *   goodput of 64 KiB WRITEs, and of 1 MiB READs, 16 outstanding, at several loss rates
+ *   how long a SEND of 64 bytes takes, one at a time
+ *
+ * Prints tables in Markdown; a record, no gate.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rcd_check.h"
 #include "sim.h"
 
 enum {
-	MEMORY = 1 << 17,
-	MESSAGE = 64 * 1024,
+	MEMORY = 1 << 21,
 	OUTSTANDING = 16,
 	PD = 1,
+	ROUND_TRIP_NS = 20000,
+	MESSAGES_MAX = 50000,
 };
 
-static uint64_t done, wanted, last_ns;
+/* A run. */
+struct job {
+	enum rcd_wr_opcode opcode;
+	uint32_t size; /**< bytes of a message */
+	uint32_t outstanding;
+	uint64_t messages;
+	double loss;
+	uint32_t kept; /**< room for packets out of order; 0: go-back-N */
+};
+
+static struct {
+	const struct job *job;
+	struct sim sim;
+	struct rcd_key keys[2];
+	uint64_t done;
+	uint64_t last_ns;
+	uint64_t posted_ns[OUTSTANDING]; /**< of the last ones */
+	uint64_t took_ns[MESSAGES_MAX];
+	double gbps, again;
+} run;
 
 static void
-post_one(struct sim_qp *qp, struct rcd_key lkey, struct rcd_key rkey)
+post_recv(struct sim_qp *qp)
+{
+	uint32_t number = qp->rq.posted % SIM_QUEUE_MAX;
+
+	qp->rq.sges[number][0] = (struct rcd_sge){ 0, run.job->size, run.keys[1] };
+	qp->rq.wrs[number] = (struct rcd_recv_wr){ .sge_count = 1 };
+	qp->rq.filled = ++qp->rq.posted;
+}
+
+static void
+post_one(struct sim_qp *qp)
 {
 	uint32_t number = qp->sq.posted % SIM_QUEUE_MAX;
 
-	qp->sq.sges[number][0] = (struct rcd_sge){ 0, MESSAGE, lkey };
+	if (run.job->opcode == RCD_WR_SEND)
+		post_recv(&run.sim.nodes[1].qps[0]);
+	qp->sq.sges[number][0] = (struct rcd_sge){ 0, run.job->size, run.keys[0] };
 	qp->sq.wrs[number] = (struct rcd_send_wr){
 		.wr_id = qp->sq.posted,
-		.opcode = RCD_WR_RDMA_WRITE,
+		.opcode = (uint8_t)run.job->opcode,
 		.flags = RCD_SEND_SIGNALED,
 		.sge_count = 1,
-		.remote = { .va = 0, .rkey = rkey },
+		.remote = { .va = 0, .rkey = run.keys[1] },
 	};
+	run.posted_ns[qp->sq.posted % OUTSTANDING] = run.sim.now_ns;
 	qp->sq.posted++;
 }
-
-static struct rcd_key keys[2];
 
 static void
 on_cqe(void *arg, struct sim_node *node, const struct rcd_cqe *cqe)
@@ -44,77 +79,126 @@ on_cqe(void *arg, struct sim_node *node, const struct rcd_cqe *cqe)
 	(void)arg;
 	node->cqe_count = 0;
 	RCD_CHECK(cqe->status == RCD_WC_SUCCESS);
-	done++;
-	last_ns = node->sim->now_ns;
-	if (node->qps[0].sq.posted < wanted)
-		post_one(&node->qps[0], keys[0], keys[1]);
+	if (node != &run.sim.nodes[0])
+		return;
+	run.last_ns = run.sim.now_ns;
+	run.took_ns[run.done] = run.last_ns - run.posted_ns[run.done % OUTSTANDING];
+	run.done++;
+	if (node->qps[0].sq.posted < run.job->messages)
+		post_one(&node->qps[0]);
 }
 
-static double
-goodput_gbps(double loss, uint32_t kept, uint64_t messages, double *again)
+static void
+run_job(const struct job *job)
 {
-	static struct sim sim;
+	struct sim *sim = &run.sim;
 	struct rcd_qp_init init = { .type = RCD_QP_RC,
 		.pd = PD,
 		.sq_depth = 64,
 		.max_send_sge = 1,
-		.max_rd_atomic = 1,
+		.max_recv_sge = 1,
+		.max_rd_atomic = OUTSTANDING,
 		.port_mtu_bytes = 4096 };
 	struct rcd_qp_attr attr;
 	struct sim_qp *a, *b;
-	double gbps;
 
-	sim_init(&sim, 7, MEMORY, kept);
-	attr = sim_attr(&sim);
+	RCD_CHECK(job->messages <= MESSAGES_MAX && job->outstanding <= OUTSTANDING);
+	run.job = job;
+	run.done = 0;
+	sim_init(sim, 7, MEMORY, job->kept);
+	attr = sim_attr(sim);
 	attr.path_mtu_bytes = 4096;
 	attr.timeout = 10;
-	attr.max_rd_atomic = attr.max_dest_rd_atomic = 1;
+	attr.max_rd_atomic = attr.max_dest_rd_atomic = OUTSTANDING;
 	for (uint32_t node = 0; node < 2; node++) {
 		struct rcd_mr_attr region = { .pd = PD,
 			.access = RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE,
 			.len = MEMORY,
-			.base = sim.nodes[node].memory };
+			.base = sim->nodes[node].memory };
 
-		RCD_CHECK(rcd_mr_register(sim.nodes[node].mrs, &region, &keys[node]) == 0);
-		sim.nodes[node].out.delay_ns = 10000;
-		sim.nodes[node].out.gbps = 100;
-		sim.nodes[node].out.loss = loss;
+		RCD_CHECK(rcd_mr_register(sim->nodes[node].mrs, &region, &run.keys[node]) == 0);
+		sim->nodes[node].out.delay_ns = ROUND_TRIP_NS / 2;
+		sim->nodes[node].out.gbps = 100;
+		sim->nodes[node].out.loss = job->loss;
 	}
-	a = sim_qp_create(&sim.nodes[0], &init);
-	b = sim_qp_create(&sim.nodes[1], &init);
+	a = sim_qp_create(&sim->nodes[0], &init);
+	b = sim_qp_create(&sim->nodes[1], &init);
 	sim_connect(a, b, &attr, &attr);
-	sim.nodes[0].on_cqe = on_cqe;
-	done = 0;
-	wanted = messages;
-	for (uint32_t i = 0; i < OUTSTANDING; i++)
-		post_one(a, keys[0], keys[1]);
-	RCD_CHECK(sim_run(&sim, UINT64_MAX) && done == messages);
-	gbps = (double)messages * MESSAGE * 8 / (double)(last_ns - 1000);
-	*again = (double)rcd_counter_get(&sim.nodes[0].counters, RCD_COUNTER_RETRANSMITTED_PKTS) /
-		(double)rcd_counter_get(&sim.nodes[0].counters, RCD_COUNTER_SENT_PKTS);
-	sim_fini(&sim);
-	return gbps;
+	sim->nodes[0].on_cqe = sim->nodes[1].on_cqe = on_cqe;
+	for (uint32_t i = 0; i < job->outstanding; i++)
+		post_one(a);
+	RCD_CHECK(sim_run(sim, UINT64_MAX) && run.done == job->messages);
+	run.gbps = (double)job->messages * job->size * 8 / (double)(run.last_ns - 1000);
+	run.again =
+		(double)rcd_counter_get(&sim->nodes[0].counters, RCD_COUNTER_RETRANSMITTED_PKTS) /
+		(double)rcd_counter_get(&sim->nodes[0].counters, RCD_COUNTER_SENT_PKTS);
+	sim_fini(sim);
+}
+
+static void
+print_goodput(void)
+{
+	static const struct {
+		double loss;
+		uint64_t writes, reads;
+	} rows[] = { { 0, 5000, 300 }, { 1e-5, 40000, 1000 }, { 1e-4, 20000, 1000 },
+		{ 1e-3, 10000, 600 }, { 1e-2, 5000, 300 }, { 5e-2, 2000, 100 } };
+
+	printf("| loss, each way | go-back-N, Gb/s | sent again | out-of-order window, Gb/s | sent "
+	       "again | READ, Gb/s |\n|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
+		struct job job = { RCD_WR_RDMA_WRITE, 64 << 10, OUTSTANDING, rows[i].writes,
+			rows[i].loss, 0 };
+
+		run_job(&job);
+		printf("| %g | %.1f | %.2f %% |", job.loss, run.gbps, 100 * run.again);
+		job.kept = 512;
+		run_job(&job);
+		printf(" %.1f | %.2f %% |", run.gbps, 100 * run.again);
+		job.opcode = RCD_WR_RDMA_READ;
+		job.size = 1 << 20;
+		job.messages = rows[i].reads;
+		run_job(&job);
+		printf(" %.1f |\n", run.gbps);
+		fflush(stdout);
+	}
+}
+
+static int
+compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static double
+round_trips(double share)
+{
+	return (double)run.took_ns[(size_t)((double)(run.done - 1) * share)] / ROUND_TRIP_NS;
+}
+
+static void
+print_latency(void)
+{
+	static const double rows[] = { 0, 1e-3, 1e-2, 5e-2 };
+
+	printf("\n| loss, each way | median, round trips | p99 | p99.9 | longest |\n"
+	       "|---|---|---|---|---|\n");
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
+		struct job job = { RCD_WR_SEND, 64, 1, MESSAGES_MAX, rows[i], 512 };
+
+		run_job(&job);
+		qsort(run.took_ns, run.done, sizeof(run.took_ns[0]), compare);
+		printf("| %g | %.2f | %.2f | %.2f | %.2f |\n", rows[i], round_trips(0.5),
+			round_trips(0.99), round_trips(0.999), round_trips(1));
+	}
 }
 
 int
 main(void)
 {
-	static const struct {
-		double loss;
-		uint64_t messages;
-	} rows[] = { { 0, 5000 }, { 1e-5, 40000 }, { 1e-4, 20000 }, { 1e-3, 10000 },
-		{ 1e-2, 5000 } };
-
-	printf("| loss, each way | go-back-N, Gb/s | sent again | out-of-order window, Gb/s | sent "
-	       "again |\n|---|---|---|---|---|\n");
-	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
-		double again[2];
-		double plain = goodput_gbps(rows[i].loss, 0, rows[i].messages, &again[0]);
-		double kept = goodput_gbps(rows[i].loss, 256, rows[i].messages, &again[1]);
-
-		printf("| %g | %.1f | %.2f %% | %.1f | %.2f %% |\n", rows[i].loss, plain,
-			100 * again[0], kept, 100 * again[1]);
-		fflush(stdout);
-	}
+	print_goodput();
+	print_latency();
 	return 0;
 }
