@@ -20,15 +20,8 @@ comp_note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 
 	if (packets == 0)
 		return;
-	if (qp->rtt_begin_ns != 0 && rcd_psn_before(qp->rtt_psn, una)) {
-		rtt_ns = now_ns - qp->rtt_begin_ns;
-		/* Smoothed as in RFC 6298: one eighth of the new. */
-		if (rtt_ns < UINT32_MAX)
-			qp->rtt_ns = qp->rtt_ns == 0
-				? (uint32_t)rtt_ns
-				: qp->rtt_ns - qp->rtt_ns / 8 + (uint32_t)rtt_ns / 8;
-		qp->rtt_begin_ns = 0;
-	}
+	if (qp->rtt_begin_ns != 0 && rcd_psn_before(qp->rtt_psn, una))
+		rtt_ns = rcd_rto_measure(qp, now_ns);
 	hot->psn_una = una;
 	hot->retry_left = qp->attr.retry_cnt;
 	qp->gap_tries = 0;
@@ -122,6 +115,15 @@ comp_send_again(struct rcd_qp *qp, uint64_t now_ns)
 	rcd_req_go_back(qp, qp->hot.psn_una);
 }
 
+/* The packet at psn_una, alone; of a READ all that is missing. */
+static void
+comp_send_oldest(struct rcd_qp *qp, uint64_t now_ns)
+{
+	comp_note_again(qp, now_ns);
+	qp->hot.repair = true;
+	qp->repair_probe = false;
+}
+
 /*
  * Something is missing at psn_una. A peer that keeps what comes early needs that packet alone, one
  * that does not needs all behind it as well: which it is shows in what it acknowledges, and is
@@ -135,9 +137,7 @@ comp_repair(struct rcd_qp *qp, uint64_t now_ns)
 		comp_send_again(qp, now_ns);
 		return;
 	}
-	comp_note_again(qp, now_ns);
-	qp->hot.repair = true;
-	qp->repair_probe = false;
+	comp_send_oldest(qp, now_ns);
 }
 
 /* Whether what was sent again alone is acknowledged, and nothing of what went before behind it. */
@@ -303,7 +303,10 @@ comp_rx_acknowledge(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now
 	return RCD_RX_STALE;
 }
 
-/* Whether the opcode fits the place of the response: the last PSN of a READ ends it. */
+/*
+ * Whether the opcode fits the place of the response: the last PSN of a READ ends it, and so does
+ * that of a part that was asked for again.
+ */
 static bool
 comp_response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t expected_len)
 {
@@ -312,7 +315,7 @@ comp_response_fits(const struct rcd_pkt *pkt, bool atomic, bool last, uint32_t e
 
 	if (atomic)
 		return op == RCD_OP_ATOMIC_RESPONSE;
-	return op != RCD_OP_ATOMIC_RESPONSE && rcd_opcode_ends(opcode) == last &&
+	return op != RCD_OP_ATOMIC_RESPONSE && (rcd_opcode_ends(opcode) || !last) &&
 		pkt->payload_len == expected_len;
 }
 
@@ -381,9 +384,13 @@ comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 			comp_take_response(qp, &pkt, now_ns);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
-	/* The last of all is there, and the next one missing: nothing more comes to tell of it. */
+	/*
+	 * The next hole. The last of all is there, and nothing more comes to tell of it; or as much
+	 * as tells of one is behind it already.
+	 */
 	if (qp->answers.first != NULL &&
-		rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next))
+		(rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next) ||
+			qp->answers.count >= RCD_AHEAD_MAX))
 		comp_retry_gap(qp, now_ns);
 }
 
@@ -403,12 +410,28 @@ comp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return kept ? RCD_RX_KEPT : RCD_RX_STALE;
 }
 
+/* The response for psn_una, and what was kept behind it. */
+static enum rcd_rx_verdict
+comp_rx_in_turn(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t number = hot->sq_head;
+	bool probed = qp->probes > 0 && rcd_opcode_ends(pkt->roce.bth.opcode);
+	enum rcd_rx_verdict verdict = comp_take_response(qp, pkt, now_ns);
+
+	if (qp->answers.first != NULL)
+		comp_drain_answers(qp, now_ns);
+	/* A probe was answered, and nothing came before: the answer to the READ itself was lost. */
+	if (probed && hot->sq_head == number && hot->state != RCD_QP_ERR)
+		comp_send_oldest(qp, now_ns);
+	return verdict;
+}
+
 static enum rcd_rx_verdict
 comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
-	enum rcd_rx_verdict verdict;
 
 	/* Spec: IBTA 9.7.5.1 a response acknowledges what was asked before it */
 	if (!comp_acknowledge(qp, rcd_psn_add(psn, 1), now_ns)) {
@@ -419,10 +442,7 @@ comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		return RCD_RX_EXECUTED;
 	if (!rcd_psn_eq(psn, hot->psn_una))
 		return comp_rx_ahead(qp, pkt, now_ns);
-	verdict = comp_take_response(qp, pkt, now_ns);
-	if (qp->answers.first != NULL)
-		comp_drain_answers(qp, now_ns);
-	return verdict;
+	return comp_rx_in_turn(qp, pkt, now_ns);
 }
 
 enum rcd_rx_verdict

@@ -169,10 +169,12 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->ahead_count = 0;
 	qp->repaired = false;
 	qp->repair_steps = qp->peer_drops = 0;
-	qp->rtt_ns = 0;
+	qp->rtt_ns = qp->rtt_var_ns = 0;
+	qp->rtt_doubts = 0;
 	qp->rtt_begin_ns = 0;
 	qp->rto_ns = qp->rnr_until = 0;
 	qp->resource_next = qp->reply_first = 0;
+	qp->again = (struct rcd_reply_run){ .next = 0 };
 	qp->recv_valid = qp->comm_est = qp->skip_message = false;
 	qp->rq_next = 0;
 	qp->cnp_ns = 0;

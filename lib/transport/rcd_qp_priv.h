@@ -29,6 +29,7 @@
 #include "rcd_check.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
+#include "rcd_rto.h"
 #include "rcd_srq.h"
 #include "rcd_timer.h"
 #include "rcd_xrc.h"
@@ -64,20 +65,17 @@
 #define RCD_RTT_DEFAULT_NS 20000
 
 /** Responses behind a missing one after which it is taken for lost, and not for late. */
-#define RCD_AHEAD_MAX 96
+#define RCD_AHEAD_MAX 16
+
+/**
+ * Of so many responses up to the last one that was kept one may be missing, and three more: then
+ * the READ is asked for hole by hole. Of more, all that is left costs less than so many round
+ * trips.
+ */
+#define RCD_READ_SPARSE 32
 
 /** Times that a NAK or a gap makes us send the same packet again before it counts as a retry. */
 #define RCD_GAP_TRIES 64
-
-/**
- * Without an answer for this long, or for two round trips when that is longer, the oldest packet is
- * sent again to ask for one: the end of a burst may be lost, and nobody else would say so before
- * the timeout. Each further time it takes twice as long (after RFC 8985, tail loss probes).
- */
-#define RCD_PROBE_NS 1000000
-
-/** The same while no round trip is known. */
-#define RCD_PROBE_FIRST_NS 4000000
 
 /** Gaps that are repaired by sending all again after a peer kept nothing that came early. */
 #define RCD_PEER_DROPS 64
@@ -105,6 +103,12 @@ struct rcd_sq_rec {
 
 static_assert(RCD_WR_OPCODE_COUNT <= 16, "a record keeps four bits of an opcode");
 
+/** Responses to a READ that are still to be sent. */
+struct rcd_reply_run {
+	uint32_t next; /**< response packet to send next, counted from the READ's PSN */
+	uint32_t end;  /**< one past the last to send */
+};
+
 /**
  * A READ, atomic, FLUSH or ATOMIC WRITE that a peer asked for: to be answered, or kept to answer a
  * duplicate.
@@ -117,12 +121,9 @@ struct rcd_resp_resource {
 	uint32_t rkey;
 	uint32_t len; /**< bytes of a READ or FLUSH */
 	union {
-		uint64_t original;    /**< result of an atomic */
-		struct rcd_feth feth; /**< what a FLUSH asked for */
-		struct {
-			uint32_t next; /**< response packet to send next, counted from psn */
-			uint32_t end;  /**< one past the last to send */
-		};
+		uint64_t original;        /**< result of an atomic */
+		struct rcd_feth feth;     /**< what a FLUSH asked for */
+		struct rcd_reply_run run; /**< of a READ */
 	};
 	uint32_t stop;         /**< bytes of the READ at which this answer to it ends */
 	uint32_t srqn : 24;    /**< of XRC: the queue whose memory it is of */
@@ -217,16 +218,22 @@ struct rcd_qp {
 	bool gone;              /**< LAST_WQE_REACHED was raised */
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
+	uint32_t rtt_var_ns;    /**< how far round trips are off it, smoothed */
+	bool rtt_probed;        /**< there was a probe since what is timed was sent */
+	uint8_t rtt_doubts;     /**< round trips not taken for that, one after the other */
+	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
 	uint64_t rnr_until; /**< end of the RNR wait: until then NAKs say nothing new */
 	uint64_t rto_ns;    /**< length of the timeout; 0: off */
 	uint64_t rto_at;    /**< when it is; rto_deadline may be a probe before it */
+	uint64_t asked_ns;  /**< when a packet last asked for an acknowledge */
 	uint8_t probes;     /**< since progress */
 
 	/* What was sent again alone, and what came of it. */
 	bool repaired;              /**< not answered yet */
 	bool repair_probe;          /**< it was a probe: nothing is known to be missing */
+	bool repairing;             /**< it is being built */
 	uint8_t repair_steps;       /**< repairs of neighbours, one after the other */
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
 	struct rcd_psn repair_end;  /**< one past it */
@@ -238,6 +245,9 @@ struct rcd_qp {
 	uint8_t *replies;                    /**< numbers of pending resources, a ring */
 	uint8_t resource_next;               /**< resource to use next */
 	uint8_t reply_first;                 /**< place in replies of the first */
+	uint8_t again_resource;              /**< the READ of `again` */
+	bool again_first;                    /**< the next packet begins a run of responses */
+	struct rcd_reply_run again; /**< a part of a READ, sent before all else; none: next = end */
 	bool recv_valid;
 	bool comm_est;           /**< the event was raised */
 	bool skip_message;       /**< UC: drop to the next message */
@@ -494,16 +504,6 @@ rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot);
 void
 rcd_req_build_read(
 	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt);
-
-/* rcd_rto.c */
-
-/** Begin to wait for an answer: set the deadlines of probe and timeout. */
-void
-rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns);
-
-/** The retransmission timeout came, or the time for a probe. @return whether to send again */
-bool
-rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns);
 
 /* rcd_comp.c */
 

@@ -63,6 +63,10 @@ rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource)
 	uint8_t number = (uint8_t)(resource - qp->resources);
 	uint8_t kept = 0;
 
+	if (qp->again_resource == number)
+		qp->again.next = qp->again.end;
+	if (!resource->pending)
+		return;
 	for (uint8_t i = 0; i < qp->hot.reply_count; i++) {
 		uint8_t reply = qp->replies[(qp->reply_first + i) % room];
 
@@ -73,19 +77,22 @@ rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource)
 	resource->pending = false;
 }
 
-/* @return false when the memory may not be read any more */
+/*
+ * @param stop  bytes of the READ at which the last of the run ends
+ * @return false when the memory may not be read any more
+ */
 static bool
-reply_build_read_response(
-	struct rcd_qp *qp, struct rcd_resp_resource *resource, struct rcd_tx_pkt *pkt)
+reply_build_read_response(struct rcd_qp *qp, const struct rcd_resp_resource *resource,
+	struct rcd_reply_run *run, uint32_t stop, bool first, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_mr_use use = { .pd = qp->init.pd,
 		.qpn = qp->init.qpn.val,
 		.access = RCD_ACCESS_REMOTE_READ,
 		.remote = true };
-	uint32_t offset = resource->next << qp->hot.mtu_shift;
-	uint32_t rest = resource->stop - offset;
+	uint32_t offset = run->next << qp->hot.mtu_shift;
+	uint32_t rest = stop - offset;
 	uint32_t len = rest > qp->hot.mtu ? qp->hot.mtu : rest;
-	bool last = resource->next + 1 == resource->end;
+	bool last = run->next + 1 == run->end;
 	struct rcd_key rkey = { resource->rkey };
 	uint8_t *base;
 	uint8_t opcode;
@@ -98,22 +105,59 @@ reply_build_read_response(
 	base = rcd_mr_translate(qp->hot.mrs, rkey, resource->va + offset, len, &use);
 	if (base == NULL)
 		return false;
-	if (resource->first)
+	if (first)
 		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY
 			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST;
 	else
 		opcode = last ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST
 			      : RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
-	reply_start(qp, pkt, opcode, rcd_psn(resource->psn + resource->next));
+	reply_start(qp, pkt, opcode, rcd_psn(resource->psn + run->next));
 	pkt->payload_len = len;
 	pkt->pieces[0] = (struct rcd_piece){ base, len };
 	pkt->piece_count = len > 0;
 	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, len);
+	run->next++;
+	return true;
+}
+
+/* Of a READ, in the order of the requests. @return as above */
+static bool
+reply_build_read_run(struct rcd_qp *qp, struct rcd_resp_resource *resource, struct rcd_tx_pkt *pkt)
+{
+	if (!reply_build_read_response(
+		    qp, resource, &resource->run, resource->stop, resource->first, pkt))
+		return false;
 	resource->first = false;
-	resource->next++;
-	if (last)
+	if (resource->run.next == resource->run.end)
 		reply_remove_first(qp);
 	return true;
+}
+
+/* Bytes of a READ at which a response ends if it is as long as it may be. */
+static uint32_t
+reply_stop(const struct rcd_qp *qp, const struct rcd_resp_resource *resource, uint32_t packets)
+{
+	return packets < resource->count ? packets << qp->hot.mtu_shift : resource->len;
+}
+
+/*
+ * What the peer asked for again, ahead of the rest, which begins anew behind it. A duplicate that
+ * can't be answered any more is dropped.
+ */
+static bool
+reply_build_again(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+{
+	const struct rcd_resp_resource *resource = &qp->resources[qp->again_resource];
+	uint32_t stop = reply_stop(qp, resource, qp->again.end);
+	bool built =
+		reply_build_read_response(qp, resource, &qp->again, stop, qp->again_first, pkt);
+
+	qp->again_first = false;
+	if (!built)
+		qp->again.next = qp->again.end;
+	if (qp->again.next == qp->again.end && qp->hot.reply_count > 0)
+		qp->resources[qp->replies[qp->reply_first]].first = true;
+	return built;
 }
 
 static bool
@@ -122,7 +166,7 @@ reply_build_response(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	struct rcd_resp_resource *resource = &qp->resources[qp->replies[qp->reply_first]];
 
 	if (rcd_opcode_info(resource->opcode)->op == RCD_OP_RDMA_READ)
-		return reply_build_read_response(qp, resource, pkt);
+		return reply_build_read_run(qp, resource, pkt);
 	if (resource->opcode == RCD_OPCODE_RC_FLUSH ||
 		resource->opcode == RCD_OPCODE_RC_ATOMIC_WRITE) {
 		reply_start(qp, pkt, RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY, rcd_psn(resource->psn));
@@ -139,6 +183,7 @@ rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
 {
 	/* What is still to be answered is void; the NAK acknowledges what came before. */
 	qp->hot.epsn = psn;
+	qp->again.next = qp->again.end;
 	while (qp->hot.reply_count > 0)
 		reply_remove_first(qp);
 	qp->hot.nak_pending = true;
@@ -162,7 +207,7 @@ reply_refuse_response(struct rcd_qp *qp)
 		reply_remove_first(qp);
 		return;
 	}
-	rcd_reply_refuse(qp, rcd_psn(resource->psn + resource->next), RCD_NAK_REMOTE_ACCESS);
+	rcd_reply_refuse(qp, rcd_psn(resource->psn + resource->run.next), RCD_NAK_REMOTE_ACCESS);
 	rcd_qp_error(qp, RCD_EVENT_QP_ACCESS_ERR);
 }
 
@@ -171,6 +216,8 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
+	if (qp->again.next != qp->again.end && reply_build_again(qp, pkt))
+		return true;
 	while (hot->reply_count > 0) {
 		if (reply_build_response(qp, pkt))
 			return true;
@@ -221,24 +268,35 @@ reply_repeat_read(
 	uint32_t packet = (uint32_t)rcd_psn_diff(roce->bth.psn, rcd_psn(resource->psn));
 	uint32_t offset = packet << qp->hot.mtu_shift;
 	uint32_t len = roce->reth.dma_len;
-	uint32_t end, stop;
+	struct rcd_reply_run run;
+	uint32_t stop;
 
 	if (rcd_opcode_info(resource->opcode)->op != RCD_OP_RDMA_READ ||
 		roce->reth.va != resource->va + offset || roce->reth.rkey.val != resource->rkey ||
 		len > resource->len - offset)
 		return RCD_RX_STALE;
-	end = packet + rcd_packets(qp, len);
+	run = (struct rcd_reply_run){ packet, packet + rcd_packets(qp, len) };
 	stop = offset + len;
+	/* All of it went before: ahead of what is still to be answered, which goes on after it. */
+	if (qp->again.next == qp->again.end && stop == reply_stop(qp, resource, run.end) &&
+		(resource->pending ? run.end <= resource->run.next : qp->hot.reply_count > 0)) {
+		qp->again = run;
+		qp->again_resource = (uint8_t)(resource - qp->resources);
+		qp->again_first = true;
+		return RCD_RX_DUPLICATE;
+	}
 	if (!resource->pending) {
 		resource->repeated = true;
-		resource->end = resource->stop = 0;
+		resource->run.end = resource->stop = 0;
 	}
-	if (!resource->pending || packet <= resource->next) {
-		resource->next = packet;
+	if (!resource->pending || packet <= resource->run.next) {
+		resource->run.next = packet;
 		resource->first = true;
 	}
-	resource->end = end > resource->end ? end : resource->end;
-	resource->stop = stop > resource->stop ? stop : resource->stop;
+	if (run.end > resource->run.end)
+		resource->run.end = run.end;
+	if (stop > resource->stop)
+		resource->stop = stop;
 	rcd_reply_add(qp, resource);
 	return RCD_RX_DUPLICATE;
 }

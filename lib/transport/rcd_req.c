@@ -400,9 +400,11 @@ req_set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pk
 	if (!pkt->roce.bth.ack_req)
 		return;
 	hot->since_ack_req = 0;
+	qp->asked_ns = now_ns;
 	/* Karn: an answer to a packet that is sent again may be to its first copy. */
 	if (qp->rtt_begin_ns == 0 && !again) {
 		qp->rtt_psn = sent;
+		qp->rtt_probed = false;
 		qp->rtt_begin_ns = now_ns;
 	}
 }
@@ -440,8 +442,26 @@ req_next_reliable(
 }
 
 /*
- * The oldest packet that is not acknowledged, alone and out of turn; where sending stands does not
- * change by it.
+ * Whether a probe is the newest packet. Who keeps what comes early, or has said nothing of a hole
+ * yet, says at once what is missing before it. Who has said it, and is not heard, may not say it
+ * again before the oldest one comes: they take turns. A NAK is the end where nothing is to be sent
+ * again.
+ */
+static bool
+req_newest_asks(struct rcd_qp *qp)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t newest = rcd_req_find(qp, rcd_psn_sub(hot->psn_next, 1));
+
+	return qp->repair_probe && qp->probes % 2 == 1 && qp->attr.retry_cnt > 0 &&
+		rcd_psn_eq(hot->psn_tx, hot->psn_next) &&
+		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head))) &&
+		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, newest)));
+}
+
+/*
+ * One packet alone and out of turn: the oldest that is not acknowledged, or a probe that is the
+ * newest. Where sending stands does not change by it.
  */
 static bool
 req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
@@ -452,26 +472,30 @@ req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	uint32_t since_ack_req = hot->since_ack_req;
 	uint32_t sq_tx = hot->sq_tx;
 	struct rcd_wr_slot *slot;
-	bool read;
+	bool newest, read, built;
 
 	hot->repair = false;
 	/* Nothing is outstanding any more, or it comes next anyway. */
 	if (hot->state < RCD_QP_RTS || rcd_psn_eq(hot->psn_una, hot->psn_next) ||
 		rcd_psn_eq(hot->psn_una, hot->psn_tx))
 		return false;
-	rcd_req_go_back(qp, hot->psn_una);
+	newest = req_newest_asks(qp);
+	rcd_req_go_back(qp, newest ? rcd_psn_sub(hot->psn_next, 1) : hot->psn_una);
 	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
 		hot->sq_tx++;
 	slot = req_slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
 	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
-	if (!req_build_request(qp, slot, read, pkt))
+	qp->repairing = true;
+	built = req_build_request(qp, slot, read, pkt);
+	qp->repairing = false;
+	if (!built)
 		return false;
-	qp->repaired = true;
+	qp->repaired = !newest;
 	qp->repair_end = hot->psn_tx;
 	qp->repair_high = hot->psn_next;
-	if (rcd_psn_before(hot->psn_tx, psn_tx)) {
+	if (!rcd_psn_before(psn_tx, hot->psn_tx)) {
 		hot->psn_tx = psn_tx;
 		hot->sq_tx = sq_tx;
 	}

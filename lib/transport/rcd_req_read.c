@@ -37,6 +37,38 @@ rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	return wr->opcode == RCD_WR_FLUSH ? req_read_check_flush(wr) : RCD_WC_SUCCESS;
 }
 
+/* Whether so little is missing that it is asked for hole by hole, one in a round trip. */
+static bool
+req_read_is_sparse(const struct rcd_qp *qp)
+{
+	const struct rcd_kept_list *answers = &qp->answers;
+	uint32_t span, missing;
+
+	/* What is kept may be about to be taken. */
+	if (answers->first == NULL || !rcd_psn_before(qp->hot.psn_tx, answers->first->roce.bth.psn))
+		return false;
+	span = (uint32_t)rcd_psn_diff(answers->last->roce.bth.psn, qp->hot.psn_tx) + 1;
+	missing = span - answers->count;
+	return missing <= 3 + span / RCD_READ_SPARSE;
+}
+
+/*
+ * How much of a READ is asked for, of what is left of it: all; alone and out of turn, what is
+ * missing before the first response that was kept; by a probe, one packet.
+ */
+static uint32_t
+req_read_len(const struct rcd_qp *qp, uint32_t left)
+{
+	uint32_t packets;
+
+	if (!qp->repairing || (!qp->repair_probe && !req_read_is_sparse(qp)))
+		return left;
+	packets = qp->repair_probe
+		? 1
+		: (uint32_t)rcd_psn_diff(qp->answers.first->roce.bth.psn, qp->hot.psn_tx);
+	return packets < rcd_packets(qp, left) ? packets << qp->hot.mtu_shift : left;
+}
+
 /* READ: from the first response that is missing. Atomics. */
 static void
 req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce *roce)
@@ -44,11 +76,10 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
 	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
 	const struct rcd_send_wr *wr = &slot->wr;
-
 	roce->reth = (struct rcd_reth){
 		.va = wr->remote.va + offset,
 		.rkey = wr->remote.rkey,
-		.dma_len = slot->len - offset,
+		.dma_len = req_read_len(qp, slot->len - offset),
 	};
 	roce->atomiceth = (struct rcd_atomiceth){
 		.va = wr->remote.va,

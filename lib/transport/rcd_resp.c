@@ -154,8 +154,7 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 
 	if (resp_execute_at_once(qp, roce, payload, at, &original) != CHECK_OK)
 		return CHECK_REMOTE_ACCESS;
-	if (resource->pending)
-		rcd_reply_cancel(qp, resource);
+	rcd_reply_cancel(qp, resource);
 	qp->resource_next = (uint8_t)((qp->resource_next + 1) % qp->attr.max_dest_rd_atomic);
 	*resource = (struct rcd_resp_resource){
 		.psn = roce->bth.psn.val,
@@ -168,7 +167,7 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 		.first = true,
 	};
 	if (read) {
-		resource->end = resource->count;
+		resource->run = (struct rcd_reply_run){ .end = resource->count };
 		resource->stop = resource->len;
 	} else if (rcd_resp_op(roce) == RCD_OP_FLUSH) {
 		resource->feth = roce->feth;

@@ -5,13 +5,52 @@
  */
 #include "rcd_qp_priv.h"
 
+/* RFC 6298, 2.2 and 2.3: an eighth of the new, and a quarter of how far it is off. */
 static void
-rto_set_deadline(struct rcd_qp *qp, uint64_t now_ns)
+rto_take(struct rcd_qp *qp, uint32_t rtt)
 {
-	uint64_t probe_ns = qp->rtt_ns == 0     ? RCD_PROBE_FIRST_NS
-		: 2 * qp->rtt_ns > RCD_PROBE_NS ? 2 * (uint64_t)qp->rtt_ns
-						: RCD_PROBE_NS;
-	uint64_t at = now_ns + (probe_ns << qp->probes);
+	uint32_t off;
+
+	if (qp->rtt_ns == 0) {
+		qp->rtt_ns = rtt;
+		qp->rtt_var_ns = rtt / 2;
+	} else {
+		off = rtt > qp->rtt_ns ? rtt - qp->rtt_ns : qp->rtt_ns - rtt;
+		qp->rtt_var_ns = qp->rtt_var_ns - qp->rtt_var_ns / 4 + off / 4;
+		qp->rtt_ns = qp->rtt_ns - qp->rtt_ns / 8 + rtt / 8;
+	}
+	qp->probe_ns = 2 * qp->rtt_ns + 4 * qp->rtt_var_ns;
+	if (qp->probe_ns < RCD_PROBE_NS)
+		qp->probe_ns = RCD_PROBE_NS;
+}
+
+/*
+ * Karn: the answer to a packet that was probed for may be to the probe. But when nothing is
+ * answered without one any more, it is the way that has become longer, and no other measure will
+ * come.
+ */
+uint64_t
+rcd_rto_measure(struct rcd_qp *qp, uint64_t now_ns)
+{
+	uint64_t rtt_ns = now_ns - qp->rtt_begin_ns;
+
+	qp->rtt_begin_ns = 0;
+	if (!qp->rtt_probed)
+		qp->rtt_doubts = 0;
+	else if (qp->rtt_ns != 0 && ++qp->rtt_doubts < RCD_RTT_DOUBTS)
+		return 0;
+	if (rtt_ns > RCD_RTT_MAX_NS)
+		return 0;
+	rto_take(qp, (uint32_t)rtt_ns);
+	return rtt_ns;
+}
+
+/* @param from_ns  since when an answer is awaited */
+static void
+rto_set_deadline(struct rcd_qp *qp, uint64_t from_ns)
+{
+	uint64_t probe_ns = qp->rtt_ns == 0 ? RCD_PROBE_FIRST_NS : qp->probe_ns;
+	uint64_t at = qp->probes < RCD_PROBES_MAX ? from_ns + (probe_ns << qp->probes) : qp->rto_at;
 
 	qp->hot.rto_deadline = at < qp->rto_at ? at : qp->rto_at;
 }
@@ -27,29 +66,29 @@ rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns)
 	rto_set_deadline(qp, now_ns);
 }
 
-/* Ask for an answer. A READ is asked for once: it may be large, and on its way. */
+/* Ask for an answer: of a READ for one packet, since the rest may be large, and on its way. */
 static void
 rto_probe(struct rcd_qp *qp, uint64_t now_ns)
 {
-	struct rcd_qp_hot *hot = &qp->hot;
-	bool read = rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head)));
-
-	hot->repair = true;
+	qp->hot.repair = true;
 	qp->repair_probe = true;
-	qp->rtt_begin_ns = 0;
+	qp->rtt_probed = true;
 	qp->probes++;
 	rto_set_deadline(qp, now_ns);
-	if (read)
-		hot->rto_deadline = qp->rto_at;
 }
 
 bool
 rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
-	if (now_ns < qp->rto_at) {
-		rto_probe(qp, now_ns);
-		return false;
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (now_ns >= qp->rto_at) {
+		hot->rto_deadline = 0;
+		return true;
 	}
-	qp->hot.rto_deadline = 0;
-	return true;
+	/* More was sent since: what was last asked for has a time of its own. */
+	rto_set_deadline(qp, hot->since_ack_req > 0 ? now_ns : qp->asked_ns);
+	if (hot->rto_deadline <= now_ns)
+		rto_probe(qp, now_ns);
+	return false;
 }

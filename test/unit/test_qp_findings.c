@@ -103,109 +103,6 @@ inline_payload_sent_again(void)
 	}
 }
 
-/* Take packets of b until there is none. @return their number */
-static uint32_t
-take_all(struct rcd_tx_pkt *out, uint32_t room)
-{
-	uint32_t count = 0;
-
-	while (count < room && rcd_qp_tx_next(p.b->qp, 1, &out[count]))
-		count++;
-	return count;
-}
-
-/* A READ of part of another, as a peer that lost its answers asks for it. */
-static struct rcd_pkt
-part_of(const struct rcd_pkt *whole, uint32_t packet, uint32_t packets)
-{
-	struct rcd_pkt pkt = *whole;
-
-	pkt.roce.bth.psn = rcd_psn_add(whole->roce.bth.psn, packet);
-	pkt.roce.reth.va += packet * 1024;
-	pkt.roce.reth.dma_len = packets * 1024;
-	return pkt;
-}
-
-/* Two of eight are out when a duplicate asks for the sixth alone. */
-static void
-duplicate_read_during_the_answer(void)
-{
-	struct rcd_pkt first = begin_with_reads(4);
-	struct rcd_tx_pkt out[16];
-	struct rcd_pkt again;
-
-	first.roce.reth.dma_len = 8 * 1024;
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(take_all(out, 2), 2);
-	again = part_of(&first, 5, 1);
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &again, 1), RCD_RX_DUPLICATE);
-	CU_ASSERT_EQUAL_FATAL(take_all(out + 2, 14), 6);
-	for (uint32_t i = 0; i < 8; i++) {
-		CU_ASSERT_EQUAL(out[i].roce.bth.psn.val, rcd_psn_add(first.roce.bth.psn, i).val);
-		CU_ASSERT_EQUAL(out[i].pieces[0].base, p.sim.nodes[1].memory + 1024 * i);
-		CU_ASSERT_EQUAL(out[i].roce.bth.opcode,
-			i == 0          ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST
-				: i < 7 ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE
-					: RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST);
-	}
-	end();
-}
-
-/*
- * Duplicates at random against a model: what is owed is all of the first answer and all that was
- * asked for since, less what was sent. Runs of responses are whole, unless another begins.
- */
-static void
-duplicate_reads_at_random(void)
-{
-	enum {
-		PACKETS = 12
-	};
-	struct rcd_sequence rng = { 77 };
-
-	for (uint32_t round = 0; round < 300; round++) {
-		struct rcd_pkt first = begin_with_reads(4);
-		bool owed[PACKETS], open = false;
-		uint32_t before = 0, sent_count = 0, asked = PACKETS;
-		struct rcd_tx_pkt out;
-
-		first.roce.reth.dma_len = PACKETS * 1024 - sim_below(&rng, 1024);
-		memset(owed, true, sizeof(owed));
-		CU_ASSERT_EQUAL_FATAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
-		for (uint32_t step = 0; step < 60 || rcd_qp_tx_next(p.b->qp, 1, &out); step++) {
-			uint32_t packet = sim_below(&rng, PACKETS);
-			uint32_t packets = 1 + sim_below(&rng, PACKETS - packet);
-			struct rcd_pkt again = part_of(&first, packet, packets);
-
-			if (step < 60 && sim_chance(&rng, 0.15)) {
-				if (packet + packets == PACKETS)
-					again.roce.reth.dma_len =
-						first.roce.reth.dma_len - packet * 1024;
-				CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &again, 1), RCD_RX_DUPLICATE);
-				memset(owed + packet, true, packets);
-				asked += PACKETS;
-			}
-			if (step < 60 && !rcd_qp_tx_next(p.b->qp, 1, &out))
-				continue;
-			packet = (uint32_t)rcd_psn_diff(out.roce.bth.psn, first.roce.bth.psn);
-			CU_ASSERT_FATAL(packet < PACKETS);
-			CU_ASSERT_EQUAL(out.pieces[0].base,
-				p.sim.nodes[1].memory + 1024 * (uint64_t)packet);
-			owed[packet] = false;
-			CU_ASSERT(rcd_opcode_begins(out.roce.bth.opcode) ||
-				(open && packet == before + 1));
-			open = !rcd_opcode_ends(out.roce.bth.opcode);
-			before = packet;
-			sent_count++;
-		}
-		CU_ASSERT_FALSE(open);
-		for (uint32_t i = 0; i < PACKETS; i++)
-			CU_ASSERT_FALSE(owed[i]);
-		CU_ASSERT(sent_count <= asked);
-		end();
-	}
-}
-
 /* One that nobody hears is sent again after 64 packets, and not while it is still to leave. */
 static void
 a_lost_rnr_nak(void)
@@ -506,34 +403,6 @@ windows_of_a_queue_pair(void)
 	rcd_mr_table_destroy(table);
 }
 
-/*
- * A READ was answered and its memory given back; what comes late, or again, of the request is
- * dropped, and the queue pair goes on. A first answer that is cut short is an error.
- *
- * Covers: IBTA 9.7.5.1 reply_refuse_response()
- */
-static void
-memory_of_a_read_that_went(void)
-{
-	for (uint32_t out_before = 2; out_before <= 4; out_before += 2) {
-		struct rcd_pkt first = begin_with_reads(4);
-		struct rcd_tx_pkt out[16];
-		bool answered = out_before == 4;
-
-		first.roce.reth.dma_len = 4 * 1024;
-		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_EXECUTED);
-		CU_ASSERT_EQUAL(take_all(out, out_before), out_before);
-		CU_ASSERT_EQUAL(rcd_mr_deregister(p.sim.nodes[1].mrs, p.key[1]), 0);
-		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &first, 1), RCD_RX_DUPLICATE);
-		CU_ASSERT_EQUAL(take_all(out, 16), answered ? 0 : 1);
-		CU_ASSERT_EQUAL(rcd_qp_state(p.b->qp), answered ? RCD_QP_RTS : RCD_QP_ERR);
-		if (!answered)
-			CU_ASSERT_EQUAL(out[0].roce.aeth.syndrome,
-				rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS));
-		end();
-	}
-}
-
 /* A client writes over a READ that is out, with a list that is longer than there is room for. */
 static void
 a_request_that_is_written_over(void)
@@ -574,9 +443,6 @@ main(void)
 			an_oversized_datagram_and_a_shared_queue },
 		{ "T4 an oversized message of UC is dropped", an_oversized_unreliable_message },
 		{ "T4 errors of the own side stop the queue pair", errors_of_the_own_side },
-		{ "T5 a duplicate READ during the first answer", duplicate_read_during_the_answer },
-		{ "T5 duplicate READs at random", duplicate_reads_at_random },
-		{ "a duplicate READ of memory that went", memory_of_a_read_that_went },
 		{ "T7 an RNR NAK is repeated every 64 packets", a_lost_rnr_nak },
 		{ "T9 windows of a queue pair are unbound, some at a time",
 			windows_of_a_queue_pair },

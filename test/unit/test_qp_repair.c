@@ -93,9 +93,11 @@ transfer(enum rcd_wr_opcode opcode)
 	return done_ns - begin_ns;
 }
 
+/* Of what is sent from now on. */
 static void
 lose(uint64_t mask)
 {
+	sim.nodes[0].out_frames = 0;
 	sim.nodes[0].out.loss_mask = mask;
 	sim.nodes[0].out.loss_mask_frames = PACKETS;
 }
@@ -164,19 +166,84 @@ a_lost_acknowledge_is_probed(void)
 	sim_fini(&sim);
 }
 
-/* A READ is asked for once before the timeout: its answer may be long, and on its way. */
+/* What came before the lost end is not sent again: the newest packet has the peer ask. */
 static void
-a_read_is_probed_once(void)
+a_lost_end_of_many(void)
+{
+	for (int32_t hole = PACKETS - 3; hole < PACKETS; hole++) {
+		begin(64, 7);
+		lose(UINT64_C(1) << hole);
+		CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 2000000);
+		CU_ASSERT_EQUAL(sent_again(), 1);
+		sim_fini(&sim);
+	}
+	/* Of the last two the newest comes, and the peer asks for the other one. */
+	begin(64, 7);
+	lose(UINT64_C(3) << (PACKETS - 2));
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 2000000);
+	CU_ASSERT_EQUAL(sent_again(), 2);
+	sim_fini(&sim);
+	/* What is acknowledged need not be the oldest: the acknowledge before is lost as well. */
+	begin(64, 7);
+	lose(UINT64_C(1) << (PACKETS - 1));
+	sim.nodes[1].out.loss_mask = 1;
+	sim.nodes[1].out.loss_mask_frames = 1;
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) < 2000000);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	sim_fini(&sim);
+}
+
+/* Its answer may be long, and on its way: a probe asks for one packet, and goes on to. */
+static void
+a_read_is_probed(void)
 {
 	begin(64, 0);
 	lose(1);
+	CU_ASSERT(transfer(RCD_WR_RDMA_READ) < 2000000);
+	CU_ASSERT_EQUAL(sent_again(), 2);
+	sim_fini(&sim);
+	/* Two probes are lost as well, and no retry is spent. */
+	begin(64, 0);
+	lose(7);
 	CU_ASSERT(transfer(RCD_WR_RDMA_READ) < 10000000);
-	CU_ASSERT_EQUAL(sent_again(), 1);
+	CU_ASSERT_EQUAL(sent_again(), 4);
 	sim_fini(&sim);
+	/* The request came, and all of the answer is lost: what was read comes once more. */
+	begin(64, 0);
+	sim.nodes[1].out.loss_mask = UINT64_MAX >> (64 - PACKETS);
+	sim.nodes[1].out.loss_mask_frames = PACKETS;
+	CU_ASSERT(transfer(RCD_WR_RDMA_READ) < 2000000);
+	CU_ASSERT_EQUAL(sent_again(), 2);
+	sim_fini(&sim);
+}
+
+/* Probes wait for what round trips take and vary by; never longer than the timeout. */
+static void
+probes_know_the_way(void)
+{
+	uint64_t short_ns, long_ns, learnt;
+
 	begin(64, 7);
-	lose(3);
-	CU_ASSERT(transfer(RCD_WR_RDMA_READ) > 60000000);
+	transfer(RCD_WR_RDMA_WRITE);
+	lose(UINT64_C(1) << (PACKETS - 1));
+	short_ns = transfer(RCD_WR_RDMA_WRITE);
 	sim_fini(&sim);
+	/* It becomes longer: after some probes for nothing that is known, too. */
+	begin(64, 7);
+	transfer(RCD_WR_RDMA_WRITE);
+	sim.nodes[0].out.delay_ns = sim.nodes[1].out.delay_ns = 5000000;
+	for (int i = 0; i < 12; i++)
+		transfer(RCD_WR_RDMA_WRITE);
+	learnt = sent_again();
+	for (int i = 0; i < 4; i++)
+		transfer(RCD_WR_RDMA_WRITE);
+	CU_ASSERT_EQUAL(sent_again(), learnt);
+	lose(UINT64_C(1) << (PACKETS - 1));
+	long_ns = transfer(RCD_WR_RDMA_WRITE);
+	sim_fini(&sim);
+	CU_ASSERT(short_ns < 500000);
+	CU_ASSERT(long_ns > 25000000);
+	CU_ASSERT(long_ns < 60000000);
 }
 
 int
@@ -188,7 +255,9 @@ main(void)
 		RCD_TEST(a_peer_that_keeps_nothing),
 		RCD_TEST(a_lost_tail_is_probed),
 		RCD_TEST(a_lost_acknowledge_is_probed),
-		RCD_TEST(a_read_is_probed_once),
+		RCD_TEST(a_lost_end_of_many),
+		RCD_TEST(a_read_is_probed),
+		RCD_TEST(probes_know_the_way),
 	};
 
 	return rcd_tap_run("qp_repair", tests, sizeof(tests) / sizeof(tests[0]));
