@@ -53,6 +53,9 @@
 /** Address handles of an engine. */
 #define RCD_AHS_MAX (1u << 18)
 
+/** Pieces of device memory of a context: its segment may have as many holes behind them. */
+#define RCD_DMS_MAX 1024
+
 /** Addresses of a device: what a reply of the control protocol has room for. */
 #define RCD_GIDS_MAX 128
 

@@ -80,6 +80,10 @@ rcd_client_check(struct rcd_client *client)
 
 	if (rcd_client_dead(client))
 		return true;
+	if (rcd_client_forked(client)) {
+		rcd_client_lost(client);
+		return true;
+	}
 	if (client->shm != NULL &&
 		__atomic_load_n(&client->shm->state, __ATOMIC_RELAXED) == RCD_SHM_GONE) {
 		rcd_client_lost(client);

@@ -107,6 +107,7 @@ client_map_segment(struct rcd_client *client, const struct rcd_ctrl_open_rep *re
 		return err;
 	client->shm = (struct rcd_shm_hdr *)(void *)shm;
 	client->huge_bytes = rep->huge_bytes;
+	client->pid = getpid();
 	/* A child has no use for it, and must not write into its parent's queues. */
 	madvise(shm, bytes, MADV_DONTFORK);
 	madvise(shm, rep->segment_bytes, MADV_HUGEPAGE);

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "rcd_ctrl.h"
 #include "rcd_shm.h"
@@ -28,6 +30,7 @@ struct rcd_client {
 	uint64_t shm_bytes;      /**< of its part in small pages */
 	uint64_t huge_bytes;     /**< of that in hugepages, mapped behind it */
 	int wake_fd;
+	pid_t pid;     /**< of the process that has the segment mapped; 0: none has */
 	int seg_fd;    /**< readable: of the segment; who has it may import the session */
 	int events_fd; /**< readable: stream of struct rcd_ctrl_event; it ends with the engine */
 	bool yield;    /**< readable: cores are scarce */
@@ -83,6 +86,13 @@ rcd_client_open(struct rcd_client *client, uint32_t index);
  */
 int
 rcd_client_import(struct rcd_client *client, int seg_fd, uint32_t *index);
+
+/** Whether this is a forked child of who opened the session: nothing of it is mapped here. */
+static inline bool
+rcd_client_forked(const struct rcd_client *client)
+{
+	return client->pid != 0 && client->pid != getpid();
+}
 
 /** Whether the engine is gone. Cheap: what is known. */
 static inline bool

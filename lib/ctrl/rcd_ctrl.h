@@ -33,7 +33,7 @@
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 6
+#define RCD_CTRL_VERSION 7
 
 /**
  * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in
@@ -117,6 +117,7 @@ struct rcd_ctrl_device_rep {
 	char netdev[RCD_CTRL_NAME_LEN]; /**< empty: none */
 	uint64_t node_guid;             /**< host order */
 	uint64_t max_mr_size;           /**< bytes */
+	uint64_t max_dm_size;           /**< bytes of device memory */
 	uint32_t index;
 	uint32_t max_qp;
 	uint32_t max_qp_wr;
@@ -202,6 +203,29 @@ struct rcd_ctrl_mr_query_rep {
 	uint32_t key;
 	uint32_t access;
 	uint32_t reserved;
+};
+
+/** Device memory to allocate: a part of the segment, which begins at a page and is all 0. */
+struct rcd_ctrl_dm_req {
+	uint64_t len; /**< bytes */
+};
+
+/** Where it lies in the segment. */
+struct rcd_ctrl_dm_rep {
+	uint32_t handle;
+	uint32_t reserved;
+	uint64_t offset;
+	uint64_t len; /**< bytes */
+};
+
+/** A region of device memory to register. Its addresses begin at 0. */
+struct rcd_ctrl_dm_mr_req {
+	uint32_t pd;
+	uint32_t dm;
+	uint32_t access; /**< RCD_ACCESS_*, ZERO_BASED among them */
+	uint32_t reserved;
+	uint64_t offset; /**< in the device memory, bytes */
+	uint64_t len;    /**< bytes */
 };
 
 /** A window to allocate. */
@@ -332,6 +356,9 @@ struct rcd_ctrl_xqp_rep {
 	uint32_t qpn;
 };
 
+/** Of a queue pair of datagrams: what it sends to groups does not come back to its device. */
+#define RCD_CTRL_QP_BLOCK_LOOP (1u << 0)
+
 /** A queue pair to make. Depths are work requests. */
 struct rcd_ctrl_qp_req {
 	uint32_t pd;
@@ -345,7 +372,7 @@ struct rcd_ctrl_qp_req {
 	uint32_t max_recv_sge;
 	uint32_t max_inline; /**< bytes */
 	uint32_t signal_all;
-	uint32_t reserved;
+	uint32_t flags;  /**< RCD_CTRL_QP_* */
 	uint64_t cookie; /**< given back with every event */
 };
 

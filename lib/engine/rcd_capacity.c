@@ -185,6 +185,8 @@ rcd_capacity_measure(
 		.window_bytes = capacity_window(),
 		.shared_bytes = capacity_shared(ram, user->shared_bytes),
 		.queue_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES,
+		/* There is always something left for queues. */
+		.dm_bytes = ram / MEMORY_PARTS * MEMORY_QUEUES / 2,
 		/* Half of what is free: the next engine starts, and others have some. */
 		.hugepages = capacity_left((huge > reserved ? huge - reserved : 0) / 2, 0),
 		.qps = RCD_QP_SLOTS - RCD_QPNS_RESERVED,

@@ -22,6 +22,7 @@
 #include "rcd_host.h"
 #include "rcd_lcore_ctl.h"
 #include "rcd_lcores.h"
+#include "rcd_limits.h"
 #include "rcd_mr.h"
 #include "rcd_neigh.h"
 #include "rcd_ports.h"
@@ -80,6 +81,7 @@ context_destroy(struct rcd_context *context)
 	rcd_hcq_end(context);
 	rcd_context_objects_free(context);
 	rcd_table_fini(&context->pds);
+	rcd_table_fini(&context->dms);
 	rcd_table_fini(&context->channels);
 	rcd_table_fini(&context->cqs);
 	rcd_table_fini(&context->srqs);
@@ -128,6 +130,7 @@ context_make_tables(struct rcd_context *context)
 	client->qps = calloc(client->qp_places, sizeof(client->qps[0]));
 	if (client->mrs == NULL || client->ahs == NULL || client->qps == NULL ||
 		rcd_table_init(&context->pds, (uint32_t)quota->pds) != 0 ||
+		rcd_table_init(&context->dms, RCD_DMS_MAX) != 0 ||
 		rcd_table_init(&context->channels, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&context->cqs, (uint32_t)quota->cqs) != 0 ||
 		rcd_table_init(&context->srqs, (uint32_t)quota->srqs) != 0 ||

@@ -49,6 +49,7 @@ struct rcd_context {
 	struct rcd_umem umem;
 	struct rcd_cq_move *resizing; /**< a queue that is being resized; NULL: none is */
 	struct rcd_table pds;
+	struct rcd_table dms; /**< device memory */
 	struct rcd_table channels;
 	struct rcd_table cqs;
 	struct rcd_table srqs;

@@ -133,6 +133,8 @@ rcd_context_objects_free(struct rcd_context *context)
 		free(context->srqs.slots[i]);
 	for (uint32_t i = 0; i < context->pds.fresh; i++)
 		free(context->pds.slots[i]);
+	for (uint32_t i = 0; i < context->dms.fresh; i++)
+		free(context->dms.slots[i]);
 	for (uint32_t i = 0; i < context->channels.fresh; i++) {
 		struct rcd_channel *channel = context->channels.slots[i];
 

@@ -62,6 +62,9 @@ hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 	if (srq != NULL && srq->member != NULL)
 		return -EINVAL;
 	/* An initiator receives nothing. */
+	if ((req->flags & ~RCD_CTRL_QP_BLOCK_LOOP) != 0 ||
+		(req->flags != 0 && req->type != RCD_QP_UD))
+		return -EINVAL;
 	return xrc && (req->srq != RCD_CTRL_NO_HANDLE || req->rq_depth > 0) ? -EINVAL : 0;
 }
 
@@ -196,6 +199,7 @@ hqp_begin(
 	hqp->lcore = context->client.lcore;
 	hqp->lport = &context->dev->lport;
 	hqp->datagram = req->type == RCD_QP_UD;
+	hqp->block_loop = req->flags & RCD_CTRL_QP_BLOCK_LOOP;
 	hqp->reliable = req->type == RCD_QP_RC || req->type == RCD_QP_XRC_SEND;
 	hqp->cookie = req->cookie;
 	hqp->conn_serial = conn->serial;

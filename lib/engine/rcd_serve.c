@@ -28,6 +28,7 @@
 #include "rcd_guest.h"
 #include "rcd_hah.h"
 #include "rcd_hcq.h"
+#include "rcd_hdm.h"
 #include "rcd_hmcast.h"
 #include "rcd_hqp.h"
 #include "rcd_hsrq.h"
@@ -125,6 +126,7 @@ serve_device(struct rcd_request *r)
 	*rep = (struct rcd_ctrl_device_rep){
 		.node_guid = rcd_eui64(dev->mac),
 		.max_mr_size = RCD_MR_MAX_BYTES,
+		.max_dm_size = rcd_hdm_most(quota),
 		.index = dev->lport.serial,
 		.max_qp = serve_limit_of(quota, RCD_RESOURCE_QPS, RCD_DB_BITS),
 		.max_qp_wr = RCD_WQ_DEPTH_MAX,

@@ -120,6 +120,7 @@ struct rcd_hqp {
 	bool touched;
 	bool faulty; /**< goes to ERR at the end of this poll */
 	bool datagram;
+	bool block_loop; /**< what it sends to groups does not come back to its device */
 	bool reliable;
 	bool in_error;           /**< as the client was told */
 	bool flushing;           /**< in its client's list of those that are flushed */

@@ -304,7 +304,7 @@ tx_send_packet(
 	if (loop != NULL)
 		return rcd_tx_loop(lcore, lport, loop, mbuf) ? (uint32_t)len + RCD_FRAME_OVERHEAD
 							     : 0;
-	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
+	if (hqp->datagram && !hqp->block_loop && rcd_gid_is_multicast(&path.dgid))
 		tx_loop_multicast(lcore, lport, mbuf);
 	rcd_tx_frame(lcore, lport, mbuf);
 	return (uint32_t)len + RCD_FRAME_OVERHEAD;

@@ -18,6 +18,7 @@
 #include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_guard.h"
+#include "rcd_limits.h"
 #include "rcd_thread.h"
 
 #define PAGE      4096u
@@ -246,7 +247,7 @@ segment_map(struct rcd_segment *segment, uint8_t *addr, int socket_id)
 static int
 segment_make_lists(struct rcd_segment *segment, const struct rcd_quota *quota)
 {
-	uint32_t room = (uint32_t)(2 + quota->qps + quota->cqs + quota->srqs);
+	uint32_t room = (uint32_t)(2 + quota->qps + quota->cqs + quota->srqs + RCD_DMS_MAX);
 
 	if (rcd_ranges_init(&segment->small_free, room) != 0 ||
 		rcd_ranges_init(&segment->huge_free, room) != 0)

@@ -203,6 +203,9 @@ rcd_umem_reg_own(struct rcd_umem *umem, const struct rcd_umem_own *own, uint32_t
 	umr->len = own->len;
 	umr->access = own->access;
 	umr->own = true;
+	umr->users = own->users;
+	if (umr->users != NULL)
+		++*umr->users;
 	return umem_charged(umem, umem_enter(umem, umr, NULL, key));
 }
 

@@ -52,6 +52,7 @@ struct rcd_umr {
 	bool own;  /**< of this process, where it is: none of it was shared or mapped */
 	/** Of all addresses: the upper bits of base, which is foreign; 0: it is not. */
 	uint8_t far;
+	uint32_t *users; /**< of what it is a part of, itself among them; NULL: of nothing */
 };
 
 TAILQ_HEAD(rcd_umr_list, rcd_umr);
@@ -134,6 +135,7 @@ struct rcd_umem_own {
 	uint64_t len; /**< bytes */
 	uint32_t pd;
 	uint32_t access; /**< RCD_ACCESS_*; its addresses are those of this process, or from 0 */
+	uint32_t *users; /**< counts the region for as long as it is there; NULL: nobody does */
 };
 
 /**

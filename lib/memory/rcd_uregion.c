@@ -35,6 +35,8 @@ rcd_uregion_free(struct rcd_umem *umem, struct rcd_umr *umr)
 	uregion_free_far(umem, umr);
 	for (uint32_t i = 0; i < umr->mem_count; i++)
 		rcd_ushare_put(umem, umr->mems[i]);
+	if (umr->users != NULL)
+		--*umr->users;
 	rcd_quota_uncharge(umem->quota, RCD_RESOURCE_WINDOW, umr->window_charged);
 	rcd_quota_uncharge(umem->quota, RCD_RESOURCE_MAPPINGS, umr->mappings_charged);
 	free(umr->mems);

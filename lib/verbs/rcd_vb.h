@@ -5,7 +5,7 @@
  * applications see.
  *
  *   rcd_vb_device.c  devices and contexts, what they can
- *   rcd_vb_mem.c     protection domains, memory regions and windows
+ *   rcd_vb_mem.c     protection domains, memory regions and windows, rcd_vb_dm.c device memory
  *   rcd_vb_demand.c  regions that follow what is mapped, and advice about them
  *   rcd_vb_cq.c      completion queues and channels, rcd_vb_cq_ex.c the extended way to poll them
  *   rcd_vb_qp.c      queue pairs and shared receive queues, rcd_vb_wr.c posting to them,
@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "rcd_cl_dmabuf.h"
 #include "rcd_cl_mem.h"
 #include "rcd_client.h"
 #include "rcd_ctrl_verbs.h"
@@ -80,8 +81,9 @@ struct rcd_vb_pd {
 /** A region. */
 struct rcd_vb_mr {
 	struct ibv_mr mr;
-	struct rcd_cl_mr cl;
+	struct rcd_cl_dmabuf cl; /**< of memory by its address, nothing of that is mapped */
 	uint32_t access;
+	bool fixed;                   /**< it can not be registered anew */
 	LIST_ENTRY(rcd_vb_mr) link;   /**< of those that follow what is mapped */
 	struct rcd_cl_mr_attr demand; /**< what one of those is */
 };
@@ -209,6 +211,12 @@ rcd_vb_unlock(struct rcd_vb_lock *lock)
 		__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
 }
 
+/** Rights that the transport knows. */
+#define RCD_VB_ACCESS_KNOWN                                                                        \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
+		IBV_ACCESS_FLUSH_GLOBAL)
+
 /**
  * Rights of a window: what it has of itself, also such as are refused. Local rights in the mask
  * mean nothing.
@@ -286,6 +294,10 @@ rcd_vb_cq_make(struct ibv_context *context, uint32_t cqe, void *cq_context,
 
 /* rcd_vb_mem.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 
+/** Whether there are these rights. @return 0; -EOPNOTSUPP: no memory here has them; -EINVAL */
+int
+rcd_vb_access_check(int access);
+
 struct ibv_mw *
 rcd_vb_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int
@@ -298,6 +310,16 @@ int
 rcd_vb_dealloc_td(struct ibv_td *td);
 struct ibv_pd *
 rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+
+/* rcd_vb_dm.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
+
+struct ibv_dm *
+rcd_vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int
+rcd_vb_free_dm(struct ibv_dm *dm);
+struct ibv_mr *
+rcd_vb_reg_dm_mr(
+	struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t len, unsigned int access);
 
 /* rcd_vb_demand.c */
 

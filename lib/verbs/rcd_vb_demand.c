@@ -63,7 +63,7 @@ vb_demand_find(struct ibv_context *ibv, uint32_t key, struct rcd_cl_mr_attr *att
 
 	pthread_mutex_lock(&context->lock);
 	LIST_FOREACH(mr, &context->demand, link)
-		if (mr->cl.key == key)
+		if (mr->cl.mr.key == key)
 			break;
 	if (mr != NULL)
 		*attr = mr->demand;

@@ -180,6 +180,9 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = 15;
 	attr->phys_port_cnt = 1;
+	/* A forked child may know as much, to allocate device memory. */
+	if (rcd_client_forked(rcd_vb_client(context)))
+		return 0;
 	return rcd_client_check(rcd_vb_client(context)) ? EIO : 0;
 }
 
@@ -219,6 +222,7 @@ vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex
 	full.device_cap_flags_ex =
 		full.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE;
 	full.phys_port_cnt_ex = 1;
+	full.max_dm_size = rcd_vb_context(context)->rep.max_dm_size;
 	vb_device_set_demand(&full);
 	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
 	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;
@@ -363,6 +367,9 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->alloc_parent_domain = rcd_vb_alloc_parent_domain;
 	base->modify_cq = rcd_vb_modify_cq;
 	base->alloc_null_mr = rcd_vb_alloc_null_mr;
+	base->alloc_dm = rcd_vb_alloc_dm;
+	base->free_dm = rcd_vb_free_dm;
+	base->reg_dm_mr = rcd_vb_reg_dm_mr;
 	base->advise_mr = rcd_vb_advise_mr;
 	base->open_xrcd = rcd_vb_open_xrcd;
 	base->close_xrcd = rcd_vb_close_xrcd;

@@ -10,17 +10,14 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/** Rights that the transport knows. */
-#define ACCESS_KNOWN                                                                               \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
-		IBV_ACCESS_FLUSH_GLOBAL)
-
 /** Those that are none of the transport's, and what only asks for speed and is passed over. */
 #define ACCESS_MORE (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | (int)IBV_ACCESS_OPTIONAL_RANGE)
 
 /** That there is, and that no memory of ours has. */
 #define ACCESS_NONE_HAS IBV_ACCESS_FLUSH_PERSISTENT
+
+/** Addresses of a buffer lie in its pages as those of the region do. */
+#define DMABUF_ALIGN 4096u
 
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
@@ -106,71 +103,103 @@ rcd_vb_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain
 	return &pd->pd;
 }
 
-static struct ibv_mr *
-vb_mem_reg(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
+int
+rcd_vb_access_check(int access)
 {
+	if ((access & ~(RCD_VB_ACCESS_KNOWN | ACCESS_MORE)) == 0)
+		return 0;
+	return access & ACCESS_NONE_HAS ? -EOPNOTSUPP : -EINVAL;
+}
+
+/* By its address, or else by a descriptor. */
+struct place {
+	void *addr;
+	int fd; /**< -1: it has none */
+	uint64_t offset;
+};
+
+static struct ibv_mr *
+vb_mem_reg(struct ibv_pd *pd, struct place place, size_t len, uint64_t iova, int access)
+{
+	struct rcd_client *client = rcd_vb_client(pd->context);
 	struct rcd_vb_mr *mr;
 	struct rcd_cl_mr_attr attr = {
 		.pd = pd->handle,
-		.access = (uint32_t)(access & ACCESS_KNOWN),
-		.addr = addr,
+		.access = (uint32_t)(access & RCD_VB_ACCESS_KNOWN),
+		.addr = place.addr,
 		.len = len,
 		.start = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
 		.on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0,
 	};
-	int err = rcd_vb_demand_attr(&attr);
+	int err = rcd_vb_access_check(access);
 
-	if (access & ~(ACCESS_KNOWN | ACCESS_MORE))
-		err = access & ACCESS_NONE_HAS ? EOPNOTSUPP : EINVAL;
+	/* What a descriptor names does not follow anything. */
+	if (err == 0 && place.fd >= 0 && attr.on_demand)
+		err = -EOPNOTSUPP;
+	if (err == 0)
+		err = -rcd_vb_demand_attr(&attr);
 	if (err != 0) {
-		errno = err;
+		errno = -err;
 		return NULL;
 	}
 	mr = rcd_vb_new(pd->context, sizeof(*mr));
 	if (mr == NULL)
 		return NULL;
-	err = rcd_cl_mr_reg(rcd_vb_client(pd->context), &attr, &mr->cl);
+	err = place.fd < 0 ? rcd_cl_mr_reg(client, &attr, &mr->cl.mr)
+			   : rcd_cl_dmabuf_reg(client, &attr, place.fd, place.offset, &mr->cl);
 	if (err != 0) {
 		rcd_vb_free(pd->context, mr);
 		errno = -err;
 		return NULL;
 	}
 	mr->access = attr.access;
+	mr->fixed = place.fd >= 0;
 	mr->mr = (struct ibv_mr){ .context = pd->context,
 		.pd = pd,
-		.addr = addr,
+		.addr = place.addr,
 		.length = len,
-		.handle = mr->cl.key >> 8,
-		.lkey = mr->cl.key,
-		.rkey = mr->cl.key };
+		.handle = mr->cl.mr.key >> 8,
+		.lkey = mr->cl.mr.key,
+		.rkey = mr->cl.mr.key };
 	rcd_vb_demand_set(mr, &attr);
 	return &mr->mr;
+}
+
+static struct ibv_mr *
+vb_mem_reg_addr(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
+{
+	return vb_mem_reg(pd, (struct place){ .addr = addr, .fd = -1 }, len, iova, access);
 }
 
 struct ibv_mr *
 ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
-	return vb_mem_reg(pd, addr, len, (uintptr_t)addr, access);
+	return vb_mem_reg_addr(pd, addr, len, (uintptr_t)addr, access);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, int access)
 {
-	return vb_mem_reg(pd, addr, len, iova, access);
+	return vb_mem_reg_addr(pd, addr, len, iova, access);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
 {
-	return vb_mem_reg(pd, addr, len, iova, (int)access);
+	return vb_mem_reg_addr(pd, addr, len, iova, (int)access);
 }
 
 struct ibv_mr *
 ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova, int fd, int access)
 {
-	(void)pd, (void)offset, (void)len, (void)iova, (void)fd, (void)access;
-	errno = EOPNOTSUPP;
-	return NULL;
+	/* As adapters want it, and as their libraries tell it: an address in the buffer. */
+	struct place place = { .addr = (void *)(uintptr_t)offset, .fd = fd, .offset = offset };
+
+	if (fd < 0 || (offset ^ iova) % DMABUF_ALIGN != 0) {
+		errno = fd < 0 ? EBADF : EINVAL;
+		return NULL;
+	}
+	return vb_mem_reg(pd, place, len, iova, access);
 }
 
 int
@@ -187,14 +216,16 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	size_t length;
 	int err;
 
-	errno = EINVAL;
-	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0)
+	/* What device memory and mapped buffers are made of can't be said by an address. */
+	errno = mr->fixed ? EOPNOTSUPP : EINVAL;
+	if (mr->fixed || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0)
 		return IBV_REREG_MR_ERR_INPUT;
 	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) && (access & ACCESS_NONE_HAS))
 		errno = EOPNOTSUPP;
 	if (((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (addr == NULL || len == 0)) ||
 		((flags & IBV_REREG_MR_CHANGE_PD) && pd == NULL) ||
-		((flags & IBV_REREG_MR_CHANGE_ACCESS) && (access & ~(ACCESS_KNOWN | ACCESS_MORE))))
+		((flags & IBV_REREG_MR_CHANGE_ACCESS) &&
+			(access & ~(RCD_VB_ACCESS_KNOWN | ACCESS_MORE))))
 		return IBV_REREG_MR_ERR_INPUT;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		attr.addr = addr;
@@ -203,14 +234,14 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		attr.pd = pd->handle;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
-		attr.access = (uint32_t)(access & ACCESS_KNOWN);
+		attr.access = (uint32_t)(access & RCD_VB_ACCESS_KNOWN);
 		attr.on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
 	}
 	attr.start = attr.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)attr.addr;
 	length = attr.len;
 	if (rcd_vb_demand_attr(&attr) != 0)
 		return IBV_REREG_MR_ERR_INPUT;
-	err = rcd_cl_mr_rereg(rcd_vb_client(ibv->context), &attr, &mr->cl);
+	err = rcd_cl_mr_rereg(rcd_vb_client(ibv->context), &attr, &mr->cl.mr);
 	if (err != 0) {
 		errno = -err;
 		return IBV_REREG_MR_ERR_CMD;
@@ -218,7 +249,7 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	mr->access = attr.access;
 	ibv->addr = attr.addr;
 	ibv->length = length;
-	ibv->lkey = ibv->rkey = mr->cl.key;
+	ibv->lkey = ibv->rkey = mr->cl.mr.key;
 	if (flags & IBV_REREG_MR_CHANGE_PD)
 		ibv->pd = pd;
 	rcd_vb_demand_set(mr, &attr);
@@ -229,7 +260,7 @@ int
 ibv_dereg_mr(struct ibv_mr *ibv)
 {
 	struct rcd_vb_mr *mr = (struct rcd_vb_mr *)(void *)ibv;
-	int err = rcd_cl_mr_dereg(rcd_vb_client(ibv->context), &mr->cl);
+	int err = rcd_cl_dmabuf_dereg(rcd_vb_client(ibv->context), &mr->cl);
 
 	if (err != 0 && err != -EIO)
 		return -err;
@@ -293,7 +324,7 @@ rcd_vb_alloc_null_mr(struct ibv_pd *pd)
 		errno = -err;
 		return NULL;
 	}
-	mr->cl = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
+	mr->cl.mr = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
 	mr->access = IBV_ACCESS_LOCAL_WRITE;
 	mr->mr = (struct ibv_mr){
 		.context = pd->context, .pd = pd, .handle = rep.key >> 8, .lkey = rep.key
@@ -347,7 +378,7 @@ ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		errno = -err;
 		return NULL;
 	}
-	mr->cl = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
+	mr->cl.mr = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
 	mr->access = rep.access;
 	mr->mr = (struct ibv_mr){
 		.context = pd->context, .pd = pd, .handle = handle, .lkey = rep.key, .rkey = rep.key
@@ -359,18 +390,4 @@ void
 ibv_unimport_mr(struct ibv_mr *mr)
 {
 	rcd_vb_free(mr->context, mr);
-}
-
-struct ibv_dm *
-ibv_import_dm(struct ibv_context *context, uint32_t handle)
-{
-	(void)context, (void)handle;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-void
-ibv_unimport_dm(struct ibv_dm *dm)
-{
-	(void)dm;
 }

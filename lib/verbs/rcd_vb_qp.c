@@ -9,13 +9,13 @@
 #include <string.h>
 
 static struct rcd_vb_qp *
-vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, uint32_t flags)
 {
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
 	struct rcd_vb_qp *qp = rcd_vb_new(pd->context, sizeof(*qp));
 	bool initiator = attr->qp_type == IBV_QPT_XRC_SEND;
 	struct rcd_ctrl_qp_req req = {
-		.pd = pd->handle, .type = RCD_QP_XRC_SEND, .cookie = (uintptr_t)qp
+		.pd = pd->handle, .type = RCD_QP_XRC_SEND, .flags = flags, .cookie = (uintptr_t)qp
 	};
 	int err;
 
@@ -73,7 +73,7 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 struct ibv_qp *
 ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct rcd_vb_qp *qp = vb_qp_make(pd, attr);
+	struct rcd_vb_qp *qp = vb_qp_make(pd, attr, 0);
 
 	if (qp == NULL)
 		return NULL;
@@ -109,6 +109,8 @@ rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *att
 		.qp_type = attr->qp_type,
 		.sq_sig_all = attr->sq_sig_all };
 	bool ops = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t create = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+	uint32_t flags = create & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ? RCD_CTRL_QP_BLOCK_LOOP : 0;
 	struct rcd_vb_qp *qp;
 
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
@@ -117,12 +119,12 @@ rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *att
 		    ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 			    IBV_QP_INIT_ATTR_CREATE_FLAGS)) ||
 		!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
-		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags != 0) ||
+		(create & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
 		(ops && (attr->send_ops_flags & ~vb_qp_operations(attr->qp_type)))) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	qp = vb_qp_make(attr->pd, &plain);
+	qp = vb_qp_make(attr->pd, &plain, flags);
 	if (qp == NULL)
 		return NULL;
 	attr->cap = qp->cap;

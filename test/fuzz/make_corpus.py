@@ -78,6 +78,10 @@ def clients():
     yield memory + [req(0, 'MR_REREG'), req(0, 'MR_QUERY'), req(0, 'MR_DEREG'), req(0, 'MEM_DEL')]
     yield memory + [req(0, 'MR_REG', 8), req(0, 'MR_REG', 8 + 16), req(0, 'MR_NULL'),
                     req(0, 'MW_ALLOC', 1), req(0, 'MW_FREE')]
+    device_memory = [req(0, 'PD_CREATE'), req(0, 'DM_ALLOC'), req(0, 'DM_REG')]
+    yield device_memory + [req(0, 'DM_FREE'), req(0, 'DM_QUERY'), req(0, 'MR_DEREG'),
+                           req(0, 'DM_FREE'), req(0, 'DM_ALLOC', 1), req(0, 'DM_REG')]
+    yield device_memory + [step(0, SCRIBBLE), step(0, CLOSE)]
     # Regions of all addresses, of a client that copies, and of one that does not.
     for how in (4, 0):
         yield [step(0, CONNECT, 0, how), req(0, 'PD_CREATE'), req(0, 'MEM_ADD'),

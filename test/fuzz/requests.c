@@ -38,6 +38,9 @@ static const uint8_t maker[RCD_CTRL_OP_COUNT] = {
 	[RCD_CTRL_XQP_MODIFY] = RCD_CTRL_XQP_CREATE,
 	[RCD_CTRL_XQP_QUERY] = RCD_CTRL_XQP_CREATE,
 	[RCD_CTRL_XQP_CLOSE] = RCD_CTRL_XQP_CREATE,
+	[RCD_CTRL_DM_FREE] = RCD_CTRL_DM_ALLOC,
+	[RCD_CTRL_DM_QUERY] = RCD_CTRL_DM_ALLOC,
+	[RCD_CTRL_DM_REG] = RCD_CTRL_PD_CREATE,
 	[RCD_CTRL_MCAST_ATTACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_MCAST_DETACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_CM_CHANNEL_DESTROY] = RCD_CTRL_CM_CHANNEL_CREATE,
@@ -135,6 +138,7 @@ fill_qp(const struct client *client, uint32_t which, struct rcd_ctrl_qp_req *req
 		.max_send_sge = 1,
 		.max_recv_sge = 1,
 		.max_inline = 32,
+		.flags = which >> 7 & 1,
 		.cookie = 5,
 	};
 }
@@ -333,6 +337,15 @@ request_fill(const struct client *client, uint32_t op, uint32_t which, union rcd
 	case RCD_CTRL_MEM_ADD:
 		body->mem_add_req.len = which & 1 ? 4096 : 65536;
 		body->mem_add_req.writable = 1;
+		break;
+	case RCD_CTRL_DM_ALLOC:
+		body->dm_alloc_req.len = which & 1 ? 4096 : 10000;
+		break;
+	case RCD_CTRL_DM_REG:
+		body->dm_reg_req.dm = client_pick(client, RCD_CTRL_DM_ALLOC, which >> 2);
+		body->dm_reg_req.access =
+			RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE | RCD_ACCESS_ZERO_BASED;
+		body->dm_reg_req.len = 4000;
 		break;
 	case RCD_CTRL_MR_REG:
 	case RCD_CTRL_MR_REREG:

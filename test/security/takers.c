@@ -206,6 +206,15 @@ take_bytes(struct taker *taker)
 	return take_srq_of(taker, 1u << 15);
 }
 
+int
+take_dm(struct taker *taker)
+{
+	struct rcd_ctrl_dm_req req = { .len = 1 << 20 };
+	struct rcd_ctrl_dm_rep rep;
+
+	return rcd_client_call(&taker->node.client, RCD_CTRL_DM_ALLOC, &req, &rep, NULL, NULL);
+}
+
 static int
 make_qp(struct taker *taker, struct rcd_cl_qp *qp)
 {

@@ -74,6 +74,8 @@ take_xrcd(struct taker *taker);
 int
 take_bytes(struct taker *taker);
 int
+take_dm(struct taker *taker);
+int
 take_qp(struct taker *taker);
 int
 take_null_mr(struct taker *taker);

@@ -32,17 +32,16 @@ static struct rig rig;
 
 /* Of each resource a session has less than a user, and two sessions have more. */
 static const char small[] = "[engine]\nsocket_mode = 0666\nclients = 32\n[quota]\n"
-			    "uid_descriptors = 34\ndescriptors = 20\n"
-			    "uid_mappings = 1000\nmappings = 600\nuid_xrcds = 20\nxrcds = 12\n"
-			    "uid_window_bytes = 5G\nwindow_bytes = 3G\n"
-			    "uid_shared_bytes = 2500M\nshared_bytes = 1G\n"
-			    "uid_queue_bytes = 24M\nqueue_bytes = 16M\n"
-			    "uid_qps = 50\nqps = 32\nuid_cqs = 50\ncqs = 32\n"
-			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_srqs = 50\nsrqs = 32\n"
+			    "uid_cm_connections = 18\ncm_connections = 12\n"
+			    "uid_shared_bytes = 2500M\nshared_bytes = 1G\nuid_qps = 50\nqps = 32\n"
+			    "uid_window_bytes = 5G\nwindow_bytes = 3G\nuid_srqs = 50\nsrqs = 32\n"
+			    "uid_queue_bytes = 24M\nqueue_bytes = 16M\nuid_cqs = 50\ncqs = 32\n"
+			    "uid_descriptors = 34\ndescriptors = 20\nuid_xrcds = 20\nxrcds = 12\n"
+			    "uid_mappings = 1000\nmappings = 600\nuid_cm_ids = 50\ncm_ids = 32\n"
+			    "uid_cq_slots = 48K\ncq_slots = 32K\nuid_groups = 50\ngroups = 32\n"
+			    "uid_dm_bytes = 12M\ndm_bytes = 8M\nuid_cm_ports = 40\ncm_ports = 24\n"
 			    "uid_mrs = 50\nmrs = 32\nuid_pds = 50\npds = 32\n"
-			    "uid_ahs = 50\nahs = 32\nuid_cm_ids = 50\ncm_ids = 32\n"
-			    "uid_cm_ports = 40\ncm_ports = 24\nuid_groups = 50\ngroups = 32\n"
-			    "uid_cm_connections = 18\ncm_connections = 12\n";
+			    "uid_ahs = 50\nahs = 32\n";
 
 static void
 start(const char *text)
@@ -62,6 +61,7 @@ static const struct exhaustion {
 	{ "window_bytes", take_addresses, -ENOMEM, 512 << 20 },
 	{ "shared_bytes", take_shared, -ENOMEM, 256 << 20 },
 	{ "queue_bytes", take_bytes, -ENOMEM, 4 << 20 },
+	{ "dm_bytes", take_dm, -ENOMEM, 1 << 20 },
 	{ "qps", take_qp, -ENOMEM, 1 },
 	{ "cqs", take_cq, -ENOMEM, 1 },
 	{ "cq_slots", take_slots, -ENOMEM, 4096 },

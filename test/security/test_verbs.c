@@ -5,8 +5,12 @@
  * drop-in library on an embedded wire, the situation of each finding.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rcd_tap.h"
@@ -269,6 +273,175 @@ network_header_is_told(void)
 	side_close(&b);
 }
 
+/* A datagram to a group. */
+static void
+to_group(struct ibv_qp *qp, struct ibv_ah *ah, uint8_t what)
+{
+	struct ibv_sge sge = { (uintptr_t)a.memory, 8, a.mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { ah, 0xffffff, SIDE_QKEY } };
+	struct ibv_send_wr *bad;
+
+	memset(a.memory, what, 8);
+	CU_ASSERT_EQUAL(ibv_post_send(qp, &wr, &bad), 0);
+	expect(a.cq, 1);
+}
+
+/* Both send to a group that a queue pair of their device is in; the second is heard alone. */
+static void
+no_way_back_from_groups(void)
+{
+	struct ibv_ah_attr to = { .is_global = 1,
+		.port_num = 1,
+		.grh = { .hop_limit = 1,
+			.dgid.raw = { [10] = 0xff, 0xff, 239, 7, 7, 7 },
+			.sgid_index = 1 } };
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_UD,
+		.cap = { 16, 16, 1, 1, 0 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB };
+	struct ibv_cq *sent, *heard;
+	struct ibv_qp *deaf, *plain, *member;
+	struct ibv_ah *ah;
+	struct ibv_sge room;
+	struct ibv_recv_wr recv = { .sg_list = &room, .num_sge = 1 }, *bad;
+
+	side_open(&a, "roce0");
+	sent = a.cq;
+	init.send_cq = init.recv_cq = sent;
+	init.pd = a.pd;
+	deaf = ibv_create_qp_ex(a.context, &init);
+	MUST(deaf != NULL);
+	/* Of nothing else, and no other flag. */
+	init.qp_type = IBV_QPT_RC;
+	CU_ASSERT_PTR_NULL(ibv_create_qp_ex(a.context, &init));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	init.qp_type = IBV_QPT_UD;
+	init.create_flags |= IBV_QP_CREATE_SCATTER_FCS;
+	CU_ASSERT_PTR_NULL(ibv_create_qp_ex(a.context, &init));
+	CU_ASSERT_EQUAL(errno, EOPNOTSUPP);
+	plain = side_new_qp(&a, IBV_QPT_UD, NULL);
+	heard = ibv_create_cq(a.context, 16, NULL, NULL, 0);
+	MUST(heard != NULL);
+	a.cq = heard;
+	member = side_new_qp(&a, IBV_QPT_UD, NULL);
+	a.cq = sent;
+	side_ready(deaf);
+	side_ready(plain);
+	side_ready(member);
+	ah = ibv_create_ah(a.pd, &to);
+	MUST(ah != NULL);
+	MUST(ibv_attach_mcast(member, &to.grh.dgid, 0) == 0);
+	room = (struct ibv_sge){ (uintptr_t)a.memory + 100, 100, a.mr->lkey };
+	CU_ASSERT_EQUAL(ibv_post_recv(member, &recv, &bad), 0);
+	to_group(deaf, ah, 1);
+	to_group(plain, ah, 2);
+	expect(heard, 1);
+	CU_ASSERT_EQUAL(a.memory[140], 2);
+	CU_ASSERT_EQUAL(ibv_detach_mcast(member, &to.grh.dgid, 0), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_ah(ah), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(member), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(plain), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(deaf), 0);
+	CU_ASSERT_EQUAL(ibv_destroy_cq(heard), 0);
+	side_close(&a);
+}
+
+/* Pages of a file of the test, which both sides know by its descriptor alone. */
+static void
+buffers_by_descriptor(void)
+{
+	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int memory = memfd_create("buffer", MFD_CLOEXEC);
+	char disk_name[] = "/var/tmp/rcd_verbs.XXXXXX";
+	int disk = mkstemp(disk_name);
+	int fds[] = { memory, disk };
+	struct ibv_mr *mr;
+
+	MUST(memory >= 0 && disk >= 0 && unlink(disk_name) == 0);
+	side_open(&a, "roce0");
+	side_open(&b, "roce1");
+	side_join(&a, &b);
+	memset(a.memory, 0x5a, SIDE_LEN);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_sge sge = { (uintptr_t)a.memory, 4000, a.mr->lkey };
+		uint8_t found[4200] = { 0 };
+		int fd = dup(fds[i]);
+
+		MUST(ftruncate(fd, 3 * SIDE_LEN) == 0);
+		mr = ibv_reg_dmabuf_mr(b.pd, 4196, SIDE_LEN, 0x70000064, fd, all);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+		/* The buffer is there for as long as the region. */
+		close(fd);
+		CU_ASSERT_EQUAL(
+			side_operate(a.qp, IBV_WR_RDMA_WRITE, sge, 0x70000064 + 100, mr->rkey),
+			IBV_WC_SUCCESS);
+		CU_ASSERT_EQUAL(pread(fds[i], found, sizeof(found), 4196), sizeof(found));
+		CU_ASSERT_EQUAL(found[99], 0);
+		CU_ASSERT_EQUAL(memcmp(found + 100, a.memory, 4000), 0);
+		CU_ASSERT_EQUAL(found[4100], 0);
+		CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, all),
+			IBV_REREG_MR_ERR_INPUT);
+		CU_ASSERT_EQUAL(errno, EOPNOTSUPP);
+		CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+	}
+	close(disk);
+	close(memory);
+	side_close(&a);
+	side_close(&b);
+}
+
+static void
+buffers_that_are_none(void)
+{
+	const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	int memory = memfd_create("buffer", MFD_CLOEXEC);
+	char path[64];
+	int ends[2], readable;
+
+	MUST(memory >= 0 && ftruncate(memory, SIDE_LEN) == 0 &&
+		socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", memory);
+	readable = open(path, O_RDONLY);
+	MUST(readable >= 0);
+	const struct {
+		uint64_t offset;
+		size_t len;
+		uint64_t iova;
+		int fd;
+		int err;
+	} wrongs[] = {
+		{ 0, SIDE_LEN + 1, 0, memory, EINVAL },
+		{ SIDE_LEN, 1, 0, memory, EINVAL },
+		{ UINT64_MAX - 4095, 8192, 0, memory, EINVAL },
+		{ 4096, SIZE_MAX, 0, memory, EINVAL },
+		{ 0, 0, 0, memory, EINVAL },
+		{ 1, 8, 0, memory, EINVAL },
+		{ 0, 8, 0, -1, EBADF },
+		{ 0, 8, 0, 1000000, EBADF },
+		{ 0, 8, 0, ends[0], EOPNOTSUPP },
+		{ 0, 8, 0, readable, EACCES },
+	};
+
+	side_open(&a, "roce0");
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+		errno = 0;
+		CU_ASSERT_PTR_NULL(ibv_reg_dmabuf_mr(
+			a.pd, wrongs[i].offset, wrongs[i].len, wrongs[i].iova, wrongs[i].fd, all));
+		if (errno != wrongs[i].err)
+			printf("# case %zu: %s\n", i, strerror(errno));
+		CU_ASSERT_EQUAL(errno, wrongs[i].err);
+	}
+	side_close(&a);
+	close(ends[0]);
+	close(ends[1]);
+	close(readable);
+	close(memory);
+}
+
 int
 main(void)
 {
@@ -278,6 +451,9 @@ main(void)
 		{ "T12 the speed of a port", speed_of_the_port },
 		{ "T12 draining is told", draining_is_told },
 		{ "T14 a datagram's network header is told", network_header_is_told },
+		{ "no way back from groups", no_way_back_from_groups },
+		{ "buffers by descriptor", buffers_by_descriptor },
+		{ "buffers that are none", buffers_that_are_none },
 	};
 	int status;
 
