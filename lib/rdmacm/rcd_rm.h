@@ -13,6 +13,7 @@
  *   rcd_rm_ep.c        endpoints: synchronous use
  *   rcd_rm_mcast.c     multicast groups
  *   rcd_rm_addrinfo.c  names to addresses, and strings
+ *   rcd_rs_*.c         rsockets, on top of what is public of all this
  *
  * Locks, outer before inner: that of a channel, that of an identifier, that of a session.
  */

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: unmodified programs of the distribution transfer by rsockets of the drop-in librdmacm.
+
+Method: as test_cm.py; the programs verify what they transfer, or this does. Afterwards nothing may
+be left.
+
+    test_rsocket.py ROCADED LIBIBVERBS [veth]
+"""
+import os
+import pathlib
+import sys
+
+from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, ids, kill, listening,
+                  on, pair, so_far, start, stop, tap)
+
+PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
+
+
+def gone():
+    for end in ENDS:
+        tap.wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
+
+
+def stream(program, *options, v6=False):
+    return pair([program, '-b', address(2, v6), *options],
+                [program, '-s', address(2, v6), *options])
+
+
+@tap.test
+def engines_start():
+    start()
+
+
+@tap.test
+def rstream_both_ips():
+    for v6 in (False, True):
+        stream('rstream', '-T', 'v', '-S', '1000', '-I', '100', '-C', '5', v6=v6)
+    gone()
+
+
+@tap.test
+def rstream_blocking_or_not():
+    for how in ('b', 'n', 'a', 'r'):
+        for size in ('1', '3000', '300000'):
+            stream('rstream', '-T', how, '-T', 'v', '-S', size, '-I', '20', '-C', '3')
+    gone()
+
+
+@tap.test
+def rstream_of_all_sizes():
+    for how in ('b', 'a'):
+        stream('rstream', '-T', how, '-S', 'all', '-I', '10', '-C', '3')
+
+
+@tap.test
+def rstream_with_buffers_of_all_sizes():
+    """Rings that wrap in the middle of a message, and requests that hold no bytes themselves."""
+    for buffer, inline in (('1', '0'), ('5001', '16'), ('1000000', '200')):
+        stream('rstream', '-T', 'v', '-B', buffer, '-i', inline, '-S', '70001', '-I', '20', '-C',
+               '3')
+
+
+@tap.test
+def riostream():
+    for how in ('b', 'n', 'a'):
+        stream('riostream', '-T', how, '-T', 'v', '-S', '5000', '-I', '20', '-C', '3')
+    stream('riostream', '-S', 'all', '-I', '10', '-C', '3')
+    gone()
+
+
+@tap.test
+def rcopy():
+    """A file arrives as it was."""
+    data = os.urandom(3_000_001)
+    source, target = f'{FOLDER}/source', f'{FOLDER}/target'
+    with open(source, 'wb') as file:
+        file.write(data)
+    server = begin(ENDS[1], 'rcopy')
+    try:
+        listening(ENDS[1], server)
+        for _ in range(2):
+            done = on(ENDS[0], 'timeout', str(LIMIT), 'rcopy', source, f'{address(2)}:{target}')
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server))
+            with open(target, 'rb') as file:
+                tap.true(file.read() == data, 'another file')
+            os.unlink(target)
+    finally:
+        kill(server)
+    gone()
+
+
+@tap.test
+def hostile_peers():
+    """On the wire, where both addresses are one engine's."""
+    if VETH:
+        raise tap.Skip('for one engine')
+    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system/rs_hostile')
+    done = on(ENDS[0], 'timeout', str(LIMIT), program, address(1), address(2))
+    tap.equal(done.returncode, 0, done.stdout + done.stderr)
+    gone()
+
+
+@tap.test
+def iperf3_preloaded():
+    """A program that was made for TCP, by the distribution's librspreload."""
+    if not PRELOAD.exists():
+        raise tap.Skip(f'no {PRELOAD}')
+    under = ['env', f'LD_PRELOAD={PRELOAD}']
+    for more in ([], ['-R'], ['-P', '3']):
+        server = begin(ENDS[1], *under, 'iperf3', '-s', '-1', '-B', address(2))
+        try:
+            listening(ENDS[1])
+            done = on(ENDS[0], 'timeout', str(LIMIT), *under, 'iperf3', '-c', address(2), '-n',
+                      '20M', *more)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server))
+            tap.true('iperf Done' in done.stdout, done.stdout)
+            tap.equal(server.wait(timeout=LIMIT), 0, so_far(server))
+        finally:
+            kill(server)
+        gone()
+
+
+@tap.test
+def nobody_listens():
+    done = on(ENDS[0], 'timeout', str(LIMIT), 'rstream', '-T', 'b', '-s', address(2))
+    tap.true('Connection refused' in done.stdout + done.stderr, done.stdout + done.stderr)
+    gone()
+
+
+@tap.test
+def nothing_is_left():
+    gone()
+    stop()
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
