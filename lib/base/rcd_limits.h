@@ -47,6 +47,18 @@
 #define RCD_WQ_DEPTH_MAX (1u << 16)
 #define RCD_CQ_DEPTH_MAX (1u << 22)
 
+/**
+ * Longest Ethernet frame in bytes, without its check sequence: headers, a payload of the largest
+ * path MTU, padding and ICRC, in whole cache lines. A frame of raw packets is no longer.
+ */
+#define RCD_FRAME_MAX_BYTES 4480
+
+/** Flows of a device, each of which may be compared with every frame that is not RoCE's... */
+#define RCD_FLOWS_MAX 64
+
+/** ...and of one client, so that one does not keep others from having any. */
+#define RCD_FLOWS_CLIENT_MAX 32
+
 /** Hop limit, or time to live, of packets of which nobody says one. */
 #define RCD_HOP_LIMIT 64
 

@@ -31,17 +31,21 @@ enum rcd_access {
 #define RCD_ACCESS_WRITES                                                                          \
 	(RCD_ACCESS_LOCAL_WRITE | RCD_ACCESS_REMOTE_WRITE | RCD_ACCESS_REMOTE_ATOMIC)
 
-/** Service of a queue pair. GSI is UD on QP1, and the engine's own. XRC has two ends. */
+/**
+ * Service of a queue pair. GSI is UD on QP1, and the engine's own. RAW is none, and has Ethernet
+ * frames. XRC has two ends.
+ */
 enum rcd_qp_type {
 #define RCD_QP_TYPE(symbol, number) RCD_QP_##symbol = (number),
 #include "rcd_number.def"
 	RCD_QP_GSI = 3,
-	RCD_QP_XRC_SEND = 4,
-	RCD_QP_XRC_RECV = 5,
+	RCD_QP_RAW = 4,
+	RCD_QP_XRC_SEND = 5,
+	RCD_QP_XRC_RECV = 6,
 };
 
 /** Numbers of services: one more than the largest. */
-#define RCD_QP_TYPE_COUNT 6
+#define RCD_QP_TYPE_COUNT 7
 
 /** State of a queue pair, with the numbers that the verbs give them. */
 enum rcd_qp_state {

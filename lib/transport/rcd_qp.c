@@ -12,6 +12,7 @@
 #include "rcd_bits.h"
 
 #define SQ_DEPTH_MAX (UINT32_C(1) << 20)
+#define FRAME_SHIFT  31
 
 static_assert(sizeof(struct rcd_qp_hot) <= 128, "two cache lines, and a wire burst stays in L1");
 static_assert(sizeof(struct rcd_sq_rec) == 16, "the largest part of an idle queue pair");
@@ -48,7 +49,8 @@ qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 		init->max_send_sge > RCD_SGE_MAX || init->max_recv_sge > RCD_SGE_MAX ||
 		init->max_inline > RCD_INLINE_MAX || init->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX ||
 		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK ||
-		(init->type == RCD_QP_XRC_RECV) != (init->xrc != NULL))
+		(init->type == RCD_QP_XRC_RECV) != (init->xrc != NULL) ||
+		(init->type == RCD_QP_RAW) != (init->frame_max != 0))
 		return -EINVAL;
 	if (!rcd_mtu_valid(init->port_mtu_bytes, RCD_PATH_MTU_MAX_BYTES))
 		return -EINVAL;
@@ -159,7 +161,10 @@ rcd_qp_clear(struct rcd_qp *qp)
 		.type = hot->type,
 		.state = RCD_QP_RESET,
 		.mtu = qp->init.port_mtu_bytes,
-		.mtu_shift = (uint8_t)__builtin_ctz(qp->init.port_mtu_bytes),
+		/* A frame is one packet, however long it is. */
+		.mtu_shift = hot->type == RCD_QP_RAW
+			? FRAME_SHIFT
+			: (uint8_t)__builtin_ctz(qp->init.port_mtu_bytes),
 	};
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(qp->resources, 0, qp->init.max_rd_atomic * sizeof(qp->resources[0]));
@@ -201,6 +206,8 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 	case RCD_QP_UD:
 	case RCD_QP_GSI:
 		return service == RCD_SERVICE_UD;
+	case RCD_QP_RAW:
+		return false;
 	case RCD_QP_XRC_SEND:
 	case RCD_QP_XRC_RECV:
 		/* Spec: Annex A14 an initiator takes answers, a target requests */
@@ -273,15 +280,31 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return rcd_qp_is_reliable(qp) ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
 }
 
+static inline enum rcd_rx_verdict
+qp_count_rx(struct rcd_qp *qp, uint32_t len, enum rcd_rx_verdict verdict)
+{
+	rcd_qp_count(qp, RCD_COUNTER_RCVD_PKTS, 1);
+	rcd_qp_count(qp, RCD_COUNTER_RCVD_BYTES, len);
+	rcd_qp_count(qp, verdict_info[verdict].counter, 1);
+	return verdict;
+}
+
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
-	enum rcd_rx_verdict verdict = qp_dispatch(qp, pkt, now_ns);
+	return qp_count_rx(qp, pkt->payload_len, qp_dispatch(qp, pkt, now_ns));
+}
 
-	rcd_qp_count(qp, RCD_COUNTER_RCVD_PKTS, 1);
-	rcd_qp_count(qp, RCD_COUNTER_RCVD_BYTES, pkt->payload_len);
-	rcd_qp_count(qp, verdict_info[verdict].counter, 1);
-	return verdict;
+enum rcd_rx_verdict
+rcd_qp_rx_frame(struct rcd_qp *qp, const uint8_t *frame, uint32_t len, bool csum_ok)
+{
+	enum rcd_rx_verdict verdict = RCD_RX_SERVICE;
+
+	if (qp->hot.type == RCD_QP_RAW)
+		verdict = qp->hot.state < RCD_QP_RTR || qp->hot.state == RCD_QP_ERR
+			? RCD_RX_STATE
+			: rcd_frame_rx(qp, frame, len, csum_ok);
+	return qp_count_rx(qp, len, verdict);
 }
 
 static void

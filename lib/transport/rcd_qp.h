@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Queue pairs: the RC, XRC, UC and UD protocol machines.
+ * Queue pairs: the RC, XRC, UC and UD protocol machines, and those of raw packets, which have
+ * no protocol.
  *
  * A queue pair does no I/O, reads no clock, and allocates nothing after creation. Packets go in
  * with rcd_qp_rx(), packets to send come out of rcd_qp_tx_next(), time is a parameter. Work
@@ -91,6 +92,7 @@ struct rcd_qp_init {
 	uint8_t max_rd_atomic;   /**< responder resources, 0..128: see rcd_qp_set_resources() */
 	bool signal_all;         /**< every send work request completes as if signalled */
 	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
+	uint16_t frame_max;      /**< of RAW: longest frame, bytes; 0 of all others */
 	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
 	struct rcd_xrc_domain *xrc;  /**< of an XRC target, whose shared queues have the memory */
 	struct rcd_mr_table *mrs;    /**< NULL for an XRC target */
@@ -123,6 +125,7 @@ struct rcd_tx_pkt {
 	struct rcd_roce roce; /**< the pad count is left to rcd_pkt_build() */
 	uint32_t payload_len;
 	uint32_t piece_count;
+	bool csum; /**< of RAW, whose payload is the frame: checksums are to be put in */
 	struct rcd_piece pieces[RCD_TX_PIECES_MAX];
 };
 
@@ -195,6 +198,15 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
  */
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/**
+ * Feed a queue pair of raw packets (RAW) one frame. As rcd_qp_rx().
+ *
+ * @param len      bytes, up to RCD_FRAME_MAX_BYTES
+ * @param csum_ok  the checksums of IPv4, and of TCP or UDP in it, are there and right
+ */
+enum rcd_rx_verdict
+rcd_qp_rx_frame(struct rcd_qp *qp, const uint8_t *frame, uint32_t len, bool csum_ok);
 
 /* rcd_flush.c */
 

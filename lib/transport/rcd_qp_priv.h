@@ -14,7 +14,7 @@
  *   rcd_resp.c         responder of RC: execution of requests
  *   rcd_resp_check.c   responder of RC: checks of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
- *   rcd_unrel.c        receivers of UC and UD
+ *   rcd_unrel.c        receivers of UC, UD and raw packets
  *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
  *   rcd_qp_copy.c      what comes later than its packet: copies into foreign memory
  *   rcd_sg.c           scatter and gather
@@ -553,9 +553,12 @@ rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce);
 enum rcd_rx_verdict
 rcd_uc_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
 
-/** Likewise for UD, QP1 included. */
+/** Likewise for UD, QP1 included; and a frame for one of raw packets. */
 enum rcd_rx_verdict
 rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+
+enum rcd_rx_verdict
+rcd_frame_rx(struct rcd_qp *qp, const uint8_t *frame, uint32_t len, bool csum_ok);
 
 /* rcd_xrc.c */
 

@@ -23,6 +23,7 @@ struct wire_form {
 #define RELIABLE  (RC_ONLY | (1 << RCD_QP_XRC_SEND))
 #define CONNECTED (RELIABLE | (1 << RCD_QP_UC))
 #define ALL_TYPES (CONNECTED | (1 << RCD_QP_UD) | (1 << RCD_QP_GSI))
+#define RAW       (1 << RCD_QP_RAW)
 
 /* Which operations each service offers, and how they look on the wire. */
 static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
@@ -32,7 +33,7 @@ static const struct wire_form wire_forms[RCD_WR_OPCODE_COUNT] = {
 		RCD_OPCODE_RC_RDMA_WRITE_MIDDLE, RCD_OPCODE_RC_RDMA_WRITE_LAST_WITH_IMMEDIATE,
 		RCD_OPCODE_RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE, true, CONNECTED },
 	[RCD_WR_SEND] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
-		RCD_OPCODE_RC_SEND_LAST, RCD_OPCODE_RC_SEND_ONLY, false, ALL_TYPES },
+		RCD_OPCODE_RC_SEND_LAST, RCD_OPCODE_RC_SEND_ONLY, false, ALL_TYPES | RAW },
 	[RCD_WR_SEND_WITH_IMM] = { RCD_OPCODE_RC_SEND_FIRST, RCD_OPCODE_RC_SEND_MIDDLE,
 		RCD_OPCODE_RC_SEND_LAST_WITH_IMMEDIATE, RCD_OPCODE_RC_SEND_ONLY_WITH_IMMEDIATE,
 		false, ALL_TYPES },
@@ -105,6 +106,10 @@ req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	}
 	if (slot->len > RCD_MSG_MAX_BYTES)
 		return RCD_WC_LOC_LEN_ERR;
+	if (qp->hot.type == RCD_QP_RAW)
+		return slot->len < RCD_ETH_LEN || slot->len > qp->init.frame_max
+			? RCD_WC_LOC_LEN_ERR
+			: RCD_WC_SUCCESS;
 	if (rcd_qp_is_datagram(qp)) {
 		if (slot->len > qp->init.port_mtu_bytes)
 			return RCD_WC_LOC_LEN_ERR;
@@ -346,6 +351,15 @@ req_build_datagram(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pk
 	return req_set_payload(qp, slot, 0, slot->len, pkt);
 }
 
+/* A frame as it is. Who counts packets counts a datagram. */
+static bool
+req_build_frame(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
+{
+	rcd_qp_start_pkt(qp, pkt, RCD_OPCODE_UD_SEND_ONLY, qp->hot.psn_tx);
+	pkt->csum = slot->wr.flags & RCD_SEND_IP_CSUM;
+	return req_set_payload(qp, slot, 0, slot->len, pkt);
+}
+
 /* Moves on behind the packet that was just built. */
 static void
 req_advance(struct rcd_qp *qp, bool read)
@@ -510,6 +524,7 @@ static bool
 req_next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *pkt)
 {
 	bool built = qp->hot.type == RCD_QP_UC ? req_build_data(qp, slot, pkt)
+		: qp->hot.type == RCD_QP_RAW   ? req_build_frame(qp, slot, pkt)
 					       : req_build_datagram(qp, slot, pkt);
 	uint32_t before = qp->hot.sq_tx;
 

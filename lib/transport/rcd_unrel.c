@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Receivers of the unreliable services. Nothing is answered: what can't be taken is dropped and
- * counted, and a message of UC that lost a packet is dropped to its end.
+ * Receivers of the unreliable services, and of raw packets. Nothing is answered: what can't be
+ * taken is dropped and counted, and a message of UC that lost a packet is dropped to its end.
  */
 #include <errno.h>
 
@@ -198,6 +198,28 @@ rcd_ud_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, 0, grh, sizeof(grh)) != 0 ||
 		rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, RCD_GRH_LEN, pkt->payload,
 			pkt->payload_len) != 0)
+		return unrel_fail_recv(qp, RCD_WC_LOC_PROT_ERR);
+	rcd_qp_note_message(&qp->hot);
+	rcd_qp_complete_recv(qp, &cqe);
+	return RCD_RX_EXECUTED;
+}
+
+enum rcd_rx_verdict
+rcd_frame_rx(struct rcd_qp *qp, const uint8_t *frame, uint32_t len, bool csum_ok)
+{
+	struct rcd_cqe cqe = {
+		.opcode = RCD_WC_RECV,
+		.flags = csum_ok ? RCD_WC_IP_CSUM_OK : 0,
+		.byte_len = len,
+	};
+
+	if (rcd_qp_need_recv(qp) != 0)
+		return RCD_RX_NO_RECV;
+	if (qp->recv.sge_count > qp->init.max_recv_sge)
+		return unrel_fail_recv(qp, RCD_WC_LOC_QP_OP_ERR);
+	if (len > rcd_sg_len(qp->recv.sges, qp->recv.sge_count))
+		return unrel_too_long(qp);
+	if (rcd_sg_scatter(qp, qp->recv.sges, qp->recv.sge_count, 0, frame, len) != 0)
 		return unrel_fail_recv(qp, RCD_WC_LOC_PROT_ERR);
 	rcd_qp_note_message(&qp->hot);
 	rcd_qp_complete_recv(qp, &cqe);

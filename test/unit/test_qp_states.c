@@ -37,20 +37,20 @@ static const struct {
 	{ 'e', RCD_QP_ATTR_DEST_QPN },
 };
 
-/* Order of types: RC, UC, UD, GSI, XRC initiator, target; "-" where there is no transition. */
+/* Order: RC, UC, UD, GSI, raw packets, XRC initiator, target; "-" where there is no transition. */
 static const struct {
 	enum rcd_qp_state from, to;
 	const char *rules[RCD_QP_TYPE_COUNT];
 } rows[] = {
-	{ RCD_QP_RESET, RCD_QP_INIT, { "KPA", "KPA", "KPQ", "KQp", "KPA", "KPA" } },
-	{ RCD_QP_INIT, RCD_QP_INIT, { "kpa", "kpa", "kpq", "kq", "kpa", "kpa" } },
-	{ RCD_QP_INIT, RCD_QP_RTR, { "VMESDIka", "VMESka", "kq", "kq", "VMESka", "VMESDIka" } },
-	{ RCD_QP_RTR, RCD_QP_RTS, { "OTRWXcai", "Oca", "Ocq", "Ocq", "OTRWXca", "OTcai" } },
-	{ RCD_QP_RTS, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "ca", "cai" } },
-	{ RCD_QP_RTS, RCD_QP_SQD, { "n", "n", "n", "n", "n", "n" } },
-	{ RCD_QP_SQD, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "ca", "cai" } },
-	{ RCD_QP_SQD, RCD_QP_SQD, { "pvtrwxdaki", "vak", "kq", "kq", "pvtrwxak", "pvtdaki" } },
-	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "ca", "cq", "cq", "-", "-" } },
+	{ RCD_QP_RESET, RCD_QP_INIT, { "KPA", "KPA", "KPQ", "KQp", "P", "KPA", "KPA" } },
+	{ RCD_QP_INIT, RCD_QP_INIT, { "kpa", "kpa", "kpq", "kq", "p", "kpa", "kpa" } },
+	{ RCD_QP_INIT, RCD_QP_RTR, { "VMESDIka", "VMESka", "kq", "kq", "", "VMESka", "VMESDIka" } },
+	{ RCD_QP_RTR, RCD_QP_RTS, { "OTRWXcai", "Oca", "Ocq", "Ocq", "c", "OTRWXca", "OTcai" } },
+	{ RCD_QP_RTS, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "c", "ca", "cai" } },
+	{ RCD_QP_RTS, RCD_QP_SQD, { "n", "n", "n", "n", "n", "n", "n" } },
+	{ RCD_QP_SQD, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "c", "ca", "cai" } },
+	{ RCD_QP_SQD, RCD_QP_SQD, { "pvtrwxdaki", "vak", "kq", "kq", "-", "pvtrwxak", "pvtdaki" } },
+	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "ca", "cq", "cq", "c", "-", "-" } },
 };
 
 static const char *
@@ -91,6 +91,7 @@ init_of(enum rcd_qp_type type)
 		.max_recv_sge = 2,
 		.max_rd_atomic = 4,
 		.port_mtu_bytes = 1024,
+		.frame_max = type == RCD_QP_RAW ? 1518 : 0,
 	};
 }
 
@@ -166,7 +167,8 @@ drop(struct sim_qp *qp)
 static bool
 reachable(enum rcd_qp_type type, enum rcd_qp_state state)
 {
-	return state != RCD_QP_SQE || type == RCD_QP_UC || type == RCD_QP_UD || type == RCD_QP_GSI;
+	return state != RCD_QP_SQE || type == RCD_QP_UC || type == RCD_QP_UD ||
+		type == RCD_QP_GSI || type == RCD_QP_RAW;
 }
 
 static void
@@ -321,7 +323,9 @@ every_opcode_in_every_state(void)
 		enum rcd_qp_state state = (enum rcd_qp_state)(cell / 256 / RCD_QP_TYPE_COUNT);
 		enum rcd_service service = (enum rcd_service)rcd_opcode_info(opcode)->service;
 		static const enum rcd_service own[] = { RCD_SERVICE_RC, RCD_SERVICE_UC,
-			RCD_SERVICE_UD, RCD_SERVICE_UD, RCD_SERVICE_XRC, RCD_SERVICE_XRC };
+			RCD_SERVICE_UD, RCD_SERVICE_UD,
+			/* None of its own; nothing here is of this one. */
+			RCD_SERVICE_CNP, RCD_SERVICE_XRC, RCD_SERVICE_XRC };
 		static uint8_t ip[RCD_IPV6_LEN], payload[1024];
 		struct rcd_pkt pkt = { .ip = ip, .payload = payload };
 		enum rcd_rx_verdict verdict;
