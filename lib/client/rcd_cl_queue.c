@@ -154,7 +154,7 @@ rcd_cl_qp_create(struct rcd_client *client, const struct rcd_ctrl_qp_req *req, s
 		.max_send_sge = rep.max_send_sge,
 		.max_recv_sge = rep.max_recv_sge,
 		.max_inline = rep.max_inline,
-		.datagram = req->type == RCD_QP_UD,
+		.datagram = req->type == RCD_QP_UD || req->type == RCD_QP_RAW,
 		.has_rq = rep.rq_depth > 0,
 		.sq = { .shm = cl_queue_at(client, rep.sq_indices),
 			.slots = cl_queue_at(client, rep.sq_slots),

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "rcd_ctrl_value.h"
+#include "rcd_flow_key.h"
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
@@ -136,6 +137,8 @@ struct rcd_ctrl_device_rep {
 	uint32_t max_mcast_qps; /**< of a group */
 	uint32_t max_gids;
 	uint32_t numa_node; /**< UINT32_MAX: unknown */
+	uint32_t max_flows; /**< of raw packets; 0: it has no raw packets */
+	uint32_t reserved;
 };
 
 /** Sent with the segment, an eventfd that wakes the engine, and the receiving end of a stream of
@@ -362,7 +365,7 @@ struct rcd_ctrl_xqp_rep {
 /** A queue pair to make. Depths are work requests. */
 struct rcd_ctrl_qp_req {
 	uint32_t pd;
-	uint32_t type; /**< enum rcd_qp_type, but GSI and XRC_RECV */
+	uint32_t type; /**< enum rcd_qp_type, but GSI and XRC_RECV; of RAW see FLOW_CREATE */
 	uint32_t send_cq;
 	uint32_t recv_cq;
 	uint32_t srq; /**< RCD_CTRL_NO_HANDLE: none */
@@ -419,6 +422,19 @@ struct rcd_ctrl_mcast_req {
 	uint32_t qp;
 	uint32_t reserved;
 	uint8_t group[16];
+};
+
+/**
+ * A flow to make, to a queue pair of raw packets. Any bytes are a key. As when that is made: -EPERM
+ * without CAP_NET_RAW, -EOPNOTSUPP where the device has no raw packets, or memory is copied.
+ */
+struct rcd_ctrl_flow_req {
+	uint32_t qp;
+	uint16_t priority; /**< the lowest comes first, of one kind */
+	uint8_t kind;      /**< enum rcd_flow_kind */
+	uint8_t drop;      /**< 1: the context gets none of these frames; else 0 */
+	struct rcd_flow_key value;
+	struct rcd_flow_key mask; /**< bits of the value that count */
 };
 
 /*

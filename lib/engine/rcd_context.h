@@ -57,6 +57,7 @@ struct rcd_context {
 	struct rcd_table xrcds; /**< memberships */
 	struct rcd_table xqps;  /**< targets that it has open */
 	uint32_t ah_count;
+	uint32_t raw_count; /**< queue pairs of raw packets */
 };
 
 LIST_HEAD(rcd_context_list, rcd_context);
@@ -164,9 +165,9 @@ rcd_context_mem_open(struct rcd_context *context);
  * Make its queue of copies.
  *
  * @param conn  that asks
- * @return 0; -EOPNOTSUPP: it is not the first, or its context is of an XRC domain; -EBUSY: there
- *         is one; -EPERM: its maker is gone;
- *         -ENOMEM; -EINPROGRESS: as rcd_segment_alloc()
+ * @return 0; -EOPNOTSUPP: it is not the first, or its context is of an XRC domain or has raw
+ *         packets; -EBUSY: there is one; -EPERM: its maker is gone; -ENOMEM; -EINPROGRESS: as
+ *         rcd_segment_alloc()
  */
 int
 rcd_context_mem_copy(

@@ -142,8 +142,8 @@ rcd_context_mem_copy(
 		return -EOPNOTSUPP;
 	if (context->client.ucopy != NULL)
 		return context_mem_is_broken(context) ? -EPERM : -EBUSY;
-	/* A target would have to wait for copies of several processes. */
-	if (context->xrcds.used > 0)
+	/* A target would have to wait for copies of several processes; frames wait for nobody. */
+	if (context->xrcds.used > 0 || context->raw_count > 0)
 		return -EOPNOTSUPP;
 	ucopy = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*ucopy));
 	if (ucopy == NULL)

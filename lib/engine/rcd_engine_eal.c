@@ -15,8 +15,7 @@
 #include "rcd_log.h"
 #include "rcd_thread.h"
 
-/** Room for the largest frame: headers, a payload of 4096, padding and ICRC. */
-#define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + 4480)
+#define MBUF_ROOM  (RTE_PKTMBUF_HEADROOM + RCD_FRAME_MAX_BYTES)
 #define MBUF_CACHE 256
 
 static_assert(RCD_NODES_MAX >= RTE_MAX_NUMA_NODES, "each node has a place for buffers");

@@ -15,6 +15,7 @@
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
+#include "rcd_hflow.h"
 #include "rcd_hmcast.h"
 #include "rcd_hop.h"
 #include "rcd_host.h"
@@ -48,8 +49,9 @@ hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 	const struct rcd_hsrq *srq =
 		req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&context->srqs, req->srq) : NULL;
 	bool xrc = req->type == RCD_QP_XRC_SEND;
+	bool raw = req->type == RCD_QP_RAW;
 
-	if ((req->type > RCD_QP_UD && !xrc) || req->sq_depth > RCD_WQ_DEPTH_MAX ||
+	if ((req->type > RCD_QP_UD && !xrc && !raw) || req->sq_depth > RCD_WQ_DEPTH_MAX ||
 		req->rq_depth > RCD_WQ_DEPTH_MAX || req->max_send_sge > RCD_SGE_MAX ||
 		req->max_recv_sge > RCD_SGE_MAX || req->max_inline > RCD_INLINE_MAX)
 		return -EINVAL;
@@ -126,6 +128,7 @@ hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct 
 		.max_inline = (uint16_t)hqp->max_inline,
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
 		.port_mtu_bytes = (uint16_t)dev->path_mtu,
+		.frame_max = hqp->raw ? rcd_hflow_frame_max(dev) : 0,
 		.signal_all = req->signal_all != 0,
 		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
 		.mrs = context->client.mrs,
@@ -166,6 +169,7 @@ void
 rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 {
 	RCD_ON_CONTROL();
+	rcd_hflow_end(context, hqp);
 	rcd_qpns_give(context->all->conf.qpns, hqp->qpn);
 	rcd_hop_put(context->all->conf.ports->hops, hqp->hop_held);
 	rcd_hmcast_end(context, hqp);
@@ -198,8 +202,9 @@ hqp_begin(
 	hqp->client = &context->client;
 	hqp->lcore = context->client.lcore;
 	hqp->lport = &context->dev->lport;
-	hqp->datagram = req->type == RCD_QP_UD;
 	hqp->block_loop = req->flags & RCD_CTRL_QP_BLOCK_LOOP;
+	hqp->raw = req->type == RCD_QP_RAW;
+	hqp->datagram = req->type == RCD_QP_UD || hqp->raw;
 	hqp->reliable = req->type == RCD_QP_RC || req->type == RCD_QP_XRC_SEND;
 	hqp->cookie = req->cookie;
 	hqp->conn_serial = conn->serial;
@@ -226,6 +231,8 @@ rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	int err = hqp_check(context, req);
 
 	RCD_ON_CONTROL();
+	if (err == 0 && req->type == RCD_QP_RAW)
+		err = rcd_hflow_may(context, conn);
 	if (err == 0)
 		err = rcd_quota_charge(&context->quota, RCD_RESOURCE_QPS, 1);
 	if (err != 0)
@@ -248,6 +255,7 @@ rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 		return err;
 	}
 	hqp_refer(context, hqp, 1);
+	context->raw_count += hqp->raw;
 	rcd_lcore_call(context->client.lcore, hqp_join, hqp);
 	*rep = (struct rcd_ctrl_qp_rep){
 		.handle = hqp->index,
@@ -322,6 +330,7 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 	rcd_ucopy_void(hqp);
 	rcd_hqp_unbind(hqp);
 	hqp_refer(context, hqp, -1);
+	context->raw_count -= hqp->raw;
 	rcd_table_del(&context->hqps, handle);
 	hqp_give_back(context, hqp);
 	if (context->hqps.used == 0)

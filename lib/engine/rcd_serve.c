@@ -29,6 +29,7 @@
 #include "rcd_hah.h"
 #include "rcd_hcq.h"
 #include "rcd_hdm.h"
+#include "rcd_hflow.h"
 #include "rcd_hmcast.h"
 #include "rcd_hqp.h"
 #include "rcd_hsrq.h"
@@ -144,6 +145,7 @@ serve_device(struct rcd_request *r)
 		.max_mcast_groups = RCD_MCAST_GROUPS,
 		.max_mcast_qps = RCD_MCAST_QPS_MAX,
 		.max_gids = RCD_GIDS_MAX,
+		.max_flows = rcd_hflow_offered(dev) ? RCD_FLOWS_CLIENT_MAX : 0,
 		.numa_node = dev->socket_id >= 0 ? (uint32_t)dev->socket_id : UINT32_MAX,
 	};
 	snprintf(rep->name, sizeof(rep->name), "%s", name);

@@ -67,6 +67,8 @@ show_object_traffic(const struct rcd_show *show, const struct rcd_hqp *hqp)
 		show_object_number(show, "rqpn", peer.val);
 		rcd_show_gid(show, "dgid", &dgid);
 	}
+	if (hqp->raw)
+		show_object_number(show, "flows", hqp->flows);
 	show_object_number(show, "tx_messages", rcd_qp_sq_done(hqp->qp));
 	show_object_number(show, "rx_messages", rcd_qp_messages(hqp->qp));
 	show_object_number(show, "tx_bytes", rcd_turn_bytes(&hqp->turn));
@@ -79,6 +81,7 @@ static const char *const qp_types[RCD_QP_TYPE_COUNT] = {
 	[RCD_QP_UC] = "UC",
 	[RCD_QP_UD] = "UD",
 	[RCD_QP_GSI] = "GSI",
+	[RCD_QP_RAW] = "RAW_PACKET",
 	[RCD_QP_XRC_SEND] = "XRC_INI",
 	[RCD_QP_XRC_RECV] = "XRC_TGT",
 };

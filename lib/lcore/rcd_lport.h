@@ -23,6 +23,7 @@
 #define RCD_DEVS_MAX 32
 
 struct rcd_exception;
+struct rcd_raw_table;
 struct rcd_txq;
 
 /** A device of this engine that packets get to without a port. */
@@ -40,8 +41,8 @@ struct rcd_lport_view {
 };
 
 /**
- * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view and what is counted; and for
- * its queues, rx_waits and csum while it is paused.
+ * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view, the flows and what is
+ * counted; and for its queues, rx_waits and csum while it is paused.
  */
 struct rcd_lport {
 	uint32_t index;  /**< of no other device at this time, below RCD_DEVS_MAX */
@@ -65,6 +66,9 @@ struct rcd_lport {
 	bool csum;
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;
+	/** Likewise: rcd_raw.h. NULL: there are none. */
+	const struct rcd_raw_table *flows;
+	struct rcd_raw_table *flow_tables; /**< the control thread's: two of them, or NULL */
 	struct rcd_lcores *lcores;
 	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */
 	struct rcd_counters *counters;

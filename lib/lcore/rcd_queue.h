@@ -118,9 +118,10 @@ struct rcd_hqp {
 	struct rcd_turn turn;
 	uint64_t rx_bytes; /**< as rcd_turn_bytes(), of packets for it; relaxed, any thread looks */
 	bool touched;
-	bool faulty; /**< goes to ERR at the end of this poll */
-	bool datagram;
 	bool block_loop; /**< what it sends to groups does not come back to its device */
+	bool faulty;     /**< goes to ERR at the end of this poll */
+	bool datagram;   /**< each of its packets says where it goes; of raw packets, too */
+	bool raw;        /**< it sends and receives whole frames */
 	bool reliable;
 	bool in_error;           /**< as the client was told */
 	bool flushing;           /**< in its client's list of those that are flushed */
@@ -173,6 +174,7 @@ struct rcd_hqp {
 	uint32_t max_inline, max_send_sge, max_recv_sge;
 	uint64_t offset, bytes;
 	uint32_t groups; /**< that it is attached to */
+	uint32_t flows;  /**< that lead to it */
 	/** In those; the lcore sees them when it is called to let the queue pair go. */
 	struct rcd_mcast_membership *memberships;
 	void *resources;         /**< of its responder, when they are more than the usual number */

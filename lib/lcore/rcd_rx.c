@@ -15,6 +15,7 @@
 #include "rcd_counter.h"
 #include "rcd_exception.h"
 #include "rcd_gid_table.h"
+#include "rcd_hand_over.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
@@ -26,6 +27,7 @@
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
+#include "rcd_raw.h"
 #include "rcd_stage.h"
 #include "rcd_stage_enter.h"
 #include "rcd_thread.h"
@@ -51,22 +53,6 @@ static inline struct rcd_hqp *
 rx_qp_of(const struct rcd_lcore *lcore, const struct rcd_pkt *pkt)
 {
 	return lcore->qps[pkt->roce.bth.dest_qpn.val % RCD_QP_SLOTS];
-}
-
-static void
-rx_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
-	struct rte_mbuf *mbuf)
-{
-	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
-
-	mbuf->hash.usr = lport->index;
-	if (rte_ring_enqueue(owner->handover, mbuf) != 0) {
-		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_HANDOVER, 1);
-		rte_pktmbuf_free(mbuf);
-		return;
-	}
-	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
-	rcd_lcore_wake(owner);
 }
 
 /* Whether a device has an address in a VLAN, and so hears the groups there. */
@@ -141,7 +127,7 @@ rx_multicast(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struc
 			__atomic_load_n(&other->mcast[lport->index], __ATOMIC_RELAXED) == NULL)
 			continue;
 		rte_pktmbuf_refcnt_update(mbuf, 1);
-		rx_hand_over(lcore, other, lport, mbuf);
+		rcd_hand_over(lcore, other, lport, mbuf);
 		got++;
 	}
 	if (got == 0)
@@ -175,7 +161,7 @@ rx_elsewhere(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struc
 		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_NO_QP, 1);
 		return FATE_NOWHERE;
 	}
-	rx_hand_over(lcore, lcore->lcores->lcore[owner - 1u], lport, mbuf);
+	rcd_hand_over(lcore, lcore->lcores->lcore[owner - 1u], lport, mbuf);
 	return FATE_OTHER_LCORE;
 }
 
@@ -243,10 +229,16 @@ rx_is_ours(const struct rcd_lport *lport, const struct rcd_pkt *pkt, const struc
 
 /* What is no RoCE, or none for us. Damaged RoCE for us, which is counted, is not the kernel's. */
 static __rte_noinline enum fate
-rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, struct rte_mbuf *mbuf)
+rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, struct rte_mbuf *mbuf,
+	bool handed)
 {
 	enum rcd_verdict verdict = lcore->verdicts[i];
 
+	/* Of what is no RoCE only copies for flows are handed over. */
+	if (handed || __atomic_load_n(&lport->flows, __ATOMIC_RELAXED) != NULL)
+		rcd_raw_rx(lcore, lport, mbuf, handed);
+	if (handed)
+		return FATE_NOWHERE;
 	if (lport->answers) {
 		rcd_link_rx(lcore, lport, verdict, &lcore->frames[i], rcd_rx_stripped_vlan(mbuf));
 		return FATE_NOWHERE;
@@ -400,12 +392,12 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 			if (looped || handed || rx_is_ours(lport, &lcore->pkts[i], mbufs[i]))
 				fate = rx_packet(lcore, lport, &lcore->pkts[i], mbufs[i], handed);
 			else
-				fate = rx_other(lcore, lport, i, mbufs[i]);
+				fate = rx_other(lcore, lport, i, mbufs[i], handed);
 		} else {
 			if (!handed)
 				rcd_verdict_count(
 					counters, lcore->verdicts[i], lcore->frames[i].len);
-			fate = rx_other(lcore, lport, i, mbufs[i]);
+			fate = rx_other(lcore, lport, i, mbufs[i], handed);
 		}
 		if (fate != FATE_OURS && fate != FATE_NOWHERE)
 			mbufs[i] = NULL;

@@ -25,6 +25,7 @@
 #include "rcd_pkt.h"
 #include "rcd_qp.h"
 #include "rcd_queue.h"
+#include "rcd_raw.h"
 #include "rcd_roce.h"
 #include "rcd_stage.h"
 #include "rcd_stage_enter.h"
@@ -253,6 +254,28 @@ tx_loop_of(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp)
 	return txq != NULL && txq->lport->serial == hqp->loop_serial ? txq->lport : NULL;
 }
 
+/* Of raw packets, whose payload is the frame. @return as tx_send_packet() */
+static __rte_noinline uint32_t
+tx_send_frame(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt,
+	struct rte_mbuf *mbuf)
+{
+	const struct rcd_lport *lport = hqp->lport;
+	uint32_t len = pkt->payload_len;
+
+	if (len > rte_pktmbuf_tailroom(mbuf) ||
+		!tx_copy_payload(hqp, pkt, rte_pktmbuf_mtod(mbuf, uint8_t *))) {
+		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_TX_DROP_MEMORY, 1);
+		rte_pktmbuf_free(mbuf);
+		hqp->faulty = true;
+		return 0;
+	}
+	mbuf->data_len = (uint16_t)len;
+	mbuf->pkt_len = len;
+	rcd_raw_tx(lcore, lport, mbuf, pkt->csum);
+	rcd_tx_frame(lcore, lport, mbuf);
+	return len + RCD_FRAME_OVERHEAD;
+}
+
 /* The next hop has another MAC than the header, which begins with it. */
 static __rte_noinline void
 tx_follow(struct rcd_hqp *hqp, uint64_t word)
@@ -277,6 +300,8 @@ tx_send_packet(
 	bool copied;
 
 	if (hqp->datagram) {
+		if (hqp->raw)
+			return tx_send_frame(lcore, hqp, pkt, mbuf);
 		loop = rcd_tx_path(
 			lcore, lport, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, &path);
 		rcd_pkt_hdr_init(&datagram_hdr, &path);

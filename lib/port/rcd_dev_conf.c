@@ -290,6 +290,15 @@ dev_conf_pause(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_raw(struct rcd_dev_conf *conf, const char *val)
+{
+	if (strcmp(val, "on") != 0 && strcmp(val, "off") != 0)
+		return "one of on, off";
+	conf->raw = strcmp(val, "on") == 0;
+	return NULL;
+}
+
+static const char *
 dev_conf_state(struct rcd_dev_conf *conf, const char *val)
 {
 	if (strcmp(val, "up") != 0 && strcmp(val, "down") != 0)

@@ -128,6 +128,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	dev->conf.mtu = conf.mtu;
 	dev->conf.down = conf.down;
 	dev->conf.pause = conf.pause;
+	dev->conf.raw = conf.raw;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;
 	if (which == RCD_LINK_KEY_IMPAIR)

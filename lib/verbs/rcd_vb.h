@@ -12,6 +12,7 @@
  *                    rcd_vb_qp_ex.c the ibv_wr_* way to post
  *   rcd_vb_addr.c    GIDs, address handles, multicast
  *   rcd_vb_event.c   asynchronous events
+ *   rcd_vb_flow.c    flows of raw packets
  *   rcd_vb_text.c    strings and rates
  *   rcd_vb_release.c the rdma-core that all of it is fitted to
  */
@@ -216,6 +217,10 @@ rcd_vb_unlock(struct rcd_vb_lock *lock)
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
 		IBV_ACCESS_FLUSH_GLOBAL)
+/** Flags of send work requests that the engine knows. */
+#define RCD_VB_SEND_FLAGS                                                                          \
+	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |               \
+		IBV_SEND_IP_CSUM)
 
 /**
  * Rights of a window: what it has of itself, also such as are refused. Local rights in the mask
@@ -370,6 +375,13 @@ rcd_vb_create_xrc_srq(struct ibv_context *context, struct ibv_srq_init_attr_ex *
 /** ibv_create_qp_ex() of a target. */
 struct ibv_qp *
 rcd_vb_create_target(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+
+/* rcd_vb_flow.c; functions of a name that rdma-core has do and return what ibv_* of that do. */
+
+struct ibv_flow *
+rcd_vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int
+rcd_vb_destroy_flow(struct ibv_flow *flow);
 
 /* rcd_vb_wr.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 

@@ -161,6 +161,10 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_N_NOTIFY_CQ |
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC;
+	if (rep->max_flows > 0) {
+		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
+		attr->max_raw_ethy_qp = (int)rep->max_qp;
+	}
 	attr->max_sge = attr->max_sge_rd = (int)rep->max_sge;
 	attr->max_cq = (int)rep->max_cq;
 	attr->max_cqe = (int)rep->max_cqe;
@@ -224,6 +228,8 @@ vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex
 	full.phys_port_cnt_ex = 1;
 	full.max_dm_size = rcd_vb_context(context)->rep.max_dm_size;
 	vb_device_set_demand(&full);
+	if (rcd_vb_context(context)->rep.max_flows > 0)
+		full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
 	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
 	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;
 	memset(attr, 0, attr_size);
@@ -375,6 +381,8 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->close_xrcd = rcd_vb_close_xrcd;
 	base->get_srq_num = rcd_vb_get_srq_num;
 	base->open_qp = rcd_vb_open_qp;
+	base->ibv_create_flow = rcd_vb_create_flow;
+	base->ibv_destroy_flow = rcd_vb_destroy_flow;
 	base->context.abi_compat = (void *)UINTPTR_MAX;
 }
 

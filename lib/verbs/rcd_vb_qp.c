@@ -17,11 +17,14 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, uint32_t flag
 	struct rcd_ctrl_qp_req req = {
 		.pd = pd->handle, .type = RCD_QP_XRC_SEND, .flags = flags, .cookie = (uintptr_t)qp
 	};
-	int err;
+	int err = 0;
 
 	if (qp == NULL)
 		return NULL;
-	err = initiator ? 0 : rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
+	if (attr->qp_type == IBV_QPT_RAW_PACKET)
+		req.type = RCD_QP_RAW;
+	else
+		err = initiator ? 0 : rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
 	if (err == 0 &&
 		(attr->send_cq == NULL || (initiator ? attr->srq != NULL : attr->recv_cq == NULL)))
 		err = EINVAL;
@@ -87,6 +90,8 @@ vb_qp_operations(enum ibv_qp_type type)
 {
 	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
+	if (type == IBV_QPT_RAW_PACKET)
+		return IBV_QP_EX_WITH_SEND;
 	if (type == IBV_QPT_UD)
 		return ops;
 	ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |

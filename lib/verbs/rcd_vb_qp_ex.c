@@ -38,7 +38,8 @@ vb_qp_ex_begin(struct ibv_qp_ex *ibv, uint8_t opcode)
 	qp->wr.inline_data = qp->inline_data;
 	qp->wr.wr_id = ibv->wr_id;
 	qp->wr.opcode = opcode;
-	qp->wr.flags = (uint8_t)(ibv->wr_flags & 0xf & ~(unsigned int)IBV_SEND_INLINE);
+	qp->wr.flags =
+		(uint8_t)(ibv->wr_flags & RCD_VB_SEND_FLAGS & ~(unsigned int)IBV_SEND_INLINE);
 	return &qp->wr;
 }
 

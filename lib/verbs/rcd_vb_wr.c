@@ -9,11 +9,11 @@
 #include <endian.h>
 #include <string.h>
 
-static const bool allowed[][3] = {
-	/* RC and XRC, UC, UD */
+static const bool allowed[][4] = {
+	/* RC and XRC, UC, UD, raw packets */
 	[IBV_WR_RDMA_WRITE] = { true, true, false },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { true, true, false },
-	[IBV_WR_SEND] = { true, true, true },
+	[IBV_WR_SEND] = { true, true, true, true },
 	[IBV_WR_SEND_WITH_IMM] = { true, true, true },
 	[IBV_WR_RDMA_READ] = { true, false, false },
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = { true, false, false },
@@ -26,6 +26,8 @@ static const bool allowed[][3] = {
 static int
 vb_wr_type_index(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_RAW_PACKET)
+		return 3;
 	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND ? 0 : type == IBV_QPT_UC ? 1 : 2;
 }
 
@@ -33,6 +35,10 @@ vb_wr_type_index(enum ibv_qp_type type)
 static void
 vb_wr_take_remote(const struct ibv_send_wr *from, enum ibv_qp_type type, struct rcd_send_wr *wr)
 {
+	if (type == IBV_QPT_RAW_PACKET) {
+		memset(&wr->ud, 0, sizeof(wr->ud));
+		return;
+	}
 	if (type == IBV_QPT_UD) {
 		wr->ud.ah = from->wr.ud.ah != NULL ? from->wr.ud.ah->handle : UINT32_MAX;
 		wr->ud.qpn.val = from->wr.ud.remote_qpn;
@@ -106,7 +112,7 @@ vb_wr_post_one(struct rcd_vb_qp *qp, const struct ibv_send_wr *from)
 		return EINVAL;
 	wr.wr_id = from->wr_id;
 	wr.opcode = (uint8_t)from->opcode;
-	wr.flags = (uint8_t)(from->send_flags & 0xf);
+	wr.flags = (uint8_t)(from->send_flags & RCD_VB_SEND_FLAGS);
 	wr.sge_count = 0;
 	wr.inline_len = 0;
 	wr.imm = from->opcode == IBV_WR_SEND_WITH_INV || from->opcode == IBV_WR_LOCAL_INV

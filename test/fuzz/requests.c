@@ -41,6 +41,8 @@ static const uint8_t maker[RCD_CTRL_OP_COUNT] = {
 	[RCD_CTRL_DM_FREE] = RCD_CTRL_DM_ALLOC,
 	[RCD_CTRL_DM_QUERY] = RCD_CTRL_DM_ALLOC,
 	[RCD_CTRL_DM_REG] = RCD_CTRL_PD_CREATE,
+	[RCD_CTRL_FLOW_CREATE] = RCD_CTRL_QP_CREATE,
+	[RCD_CTRL_FLOW_DESTROY] = RCD_CTRL_FLOW_CREATE,
 	[RCD_CTRL_MCAST_ATTACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_MCAST_DETACH] = RCD_CTRL_QP_CREATE,
 	[RCD_CTRL_CM_CHANNEL_DESTROY] = RCD_CTRL_CM_CHANNEL_CREATE,
@@ -123,12 +125,19 @@ request_mend(uint32_t op, union rcd_ctrl_body *body)
 	req->extents[req->extent_count - 1].len = req->len - sum;
 }
 
+/* Of few, so that older inputs stay nearly what they are. */
+static bool
+which_is_raw(uint32_t which)
+{
+	return (which & 0xb8) == 0xb8;
+}
+
 static void
 fill_qp(const struct client *client, uint32_t which, struct rcd_ctrl_qp_req *req)
 {
 	*req = (struct rcd_ctrl_qp_req){
 		.pd = client_pick(client, RCD_CTRL_PD_CREATE, which),
-		.type = which % 3,
+		.type = which_is_raw(which) ? RCD_QP_RAW : which % 3,
 		.send_cq = client_pick(client, RCD_CTRL_CQ_CREATE, which),
 		.recv_cq = client_pick(client, RCD_CTRL_CQ_CREATE, which >> 2),
 		.srq = which & 0x40 ? client_pick(client, RCD_CTRL_SRQ_CREATE, which)
@@ -162,6 +171,8 @@ fill_modify(const struct client *client, uint32_t which, struct rcd_ctrl_qp_modi
 	uint32_t state = which % 7;
 
 	req->mask = masks[state];
+	if (which_is_raw(which))
+		req->mask = RCD_QP_ATTR_STATE | (state == RCD_QP_INIT ? RCD_QP_ATTR_PORT : 0);
 	req->attr = (struct rcd_ctrl_qp_attr){
 		.av = { .sgid_index = 1, .hop_limit = 64 },
 		.access = RCD_ACCESS_REMOTE,
@@ -305,6 +316,12 @@ fill_queue(const struct client *client, uint32_t op, uint32_t which, union rcd_c
 		break;
 	case RCD_CTRL_QP_CREATE:
 		fill_qp(client, which, &body->qp_create_req);
+		break;
+	case RCD_CTRL_FLOW_CREATE:
+		body->flow_create_req.priority = which >> 2 & 3;
+		body->flow_create_req.kind = which >> 4 & 3;
+		body->flow_create_req.drop = which >> 6 & 1;
+		memset(&body->flow_create_req.mask, which >> 7 & 1, RCD_FLOW_KEY_LEN);
 		break;
 	case RCD_CTRL_XSRQ_CREATE:
 		body->xsrq_create_req.srq.depth = 16;

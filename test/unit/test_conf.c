@@ -378,11 +378,10 @@ static const struct {
 	{ "address", "fd00::1/129", "a list of" },
 	{ "state", "down", NULL },
 	{ "state", "sideways", "one of up, down" },
-	{ "impair", "drop=1%", NULL },
+	{ "raw", "yes", "one of on, off" },
 	{ "impair", "drop=1%\n", "control characters" },
 	{ "peer", "a\x1b[0m", "control characters" },
 	{ "cow", "1", "no such key in a device; there are type" },
-	{ "", "1", "no such key" },
 	{ "\x1b[2J", "1", "no such key" },
 };
 
@@ -453,7 +452,8 @@ keys_and_kinds(void)
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
-		{ "state", "up", "wnp" }, { "type", NULL, "wnp" }, { "netns", "a", "" } };
+		{ "raw", "on", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" },
+		{ "netns", "a", "" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Flows of a device: two tables, of which lcores see one. A change is made in the other, which they
+ * see then: so none needs memory, and the end of a queue pair can't fail.
+ */
+#include "rcd_hflow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rcd_context.h"
+#include "rcd_cred.h"
+#include "rcd_ctrl.h"
+#include "rcd_dev.h"
+#include "rcd_eth.h"
+#include "rcd_lcores.h"
+#include "rcd_limits.h"
+#include "rcd_lport.h"
+#include "rcd_ports.h"
+#include "rcd_queue.h"
+#include "rcd_raw.h"
+#include "rcd_table.h"
+#include "rcd_thread.h"
+
+bool
+rcd_hflow_offered(const struct rcd_dev *dev)
+{
+	RCD_ON_CONTROL();
+	/* Sockets and AF_XDP have RoCE alone. */
+	return dev->conf.raw && !rcd_dev_is_udp(dev) && dev->xdp == NULL;
+}
+
+uint16_t
+rcd_hflow_frame_max(const struct rcd_dev *dev)
+{
+	uint32_t most = dev->mtu + RCD_ETH_LEN + RCD_VLAN_TAG_LEN;
+
+	RCD_ON_CONTROL();
+	return (uint16_t)(most < RCD_FRAME_MAX_BYTES ? most : RCD_FRAME_MAX_BYTES);
+}
+
+int
+rcd_hflow_may(const struct rcd_context *context, const struct rcd_conn *conn)
+{
+	RCD_ON_CONTROL();
+	if (!rcd_hflow_offered(context->dev) || context->client.ucopy != NULL)
+		return -EOPNOTSUPP;
+	return rcd_cred_may(conn, RCD_CAP_NET_RAW) ? 0 : -EPERM;
+}
+
+/* Contexts have numbers in the order in which they are met. */
+static void
+hflow_number(struct rcd_raw_table *table)
+{
+	uint8_t count = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		uint32_t k = 0;
+
+		while (table->flows[k].hqp->client != table->flows[i].hqp->client)
+			k++;
+		table->flows[i].group = k < i ? table->flows[k].group : count++;
+	}
+}
+
+/* The table that no lcore sees, with what the other one has. @return NULL: no memory */
+static struct rcd_raw_table *
+hflow_begin(struct rcd_dev *dev)
+{
+	const struct rcd_raw_table *shown = dev->lport.flows;
+	struct rcd_raw_table *table;
+
+	if (dev->lport.flow_tables == NULL)
+		dev->lport.flow_tables = calloc(2, sizeof(*dev->lport.flow_tables));
+	if (dev->lport.flow_tables == NULL)
+		return NULL;
+	table = &dev->lport.flow_tables[shown == &dev->lport.flow_tables[0]];
+	if (shown != NULL)
+		*table = *shown;
+	else
+		table->count = 0;
+	return table;
+}
+
+/* It is seen from now on, and the other one is not when this returns. */
+static void
+hflow_show(struct rcd_dev *dev, struct rcd_raw_table *table)
+{
+	hflow_number(table);
+	__atomic_store_n(&dev->lport.flows, table->count > 0 ? table : NULL, __ATOMIC_RELEASE);
+	rcd_lcores_synchronize(dev->ports->conf.lcores);
+}
+
+static bool
+hflow_goes_before(const struct rcd_raw_flow *flow, const struct rcd_raw_flow *other)
+{
+	if (flow->kind != other->kind)
+		return flow->kind < other->kind;
+	return flow->priority < other->priority;
+}
+
+/* Behind those of its priority that are there. */
+static void
+hflow_insert(struct rcd_raw_table *table, const struct rcd_raw_flow *flow)
+{
+	uint32_t at = table->count++;
+
+	for (; at > 0 && hflow_goes_before(flow, &table->flows[at - 1]); at--)
+		table->flows[at] = table->flows[at - 1];
+	table->flows[at] = *flow;
+}
+
+static bool
+hflow_is_free(const struct rcd_raw_table *table, uint32_t handle)
+{
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->flows[i].handle == handle)
+			return false;
+	return true;
+}
+
+static uint32_t
+hflow_count_of(const struct rcd_raw_table *table, const struct rcd_lclient *client)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		count += table->flows[i].hqp->client == client;
+	return count;
+}
+
+int
+rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
+	const struct rcd_ctrl_flow_req *req, uint32_t *handle)
+{
+	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, req->qp);
+	struct rcd_dev *dev = context->dev;
+	struct rcd_raw_flow flow = { .value = req->value,
+		.mask = req->mask,
+		.priority = req->priority,
+		.kind = req->kind,
+		.drop = req->drop != 0,
+		.hqp = hqp };
+	struct rcd_raw_table *table;
+	int err;
+
+	RCD_ON_CONTROL();
+	if (hqp == NULL)
+		return -ENOENT;
+	if (!hqp->raw || req->kind >= RCD_FLOW_KIND_COUNT || req->drop > 1)
+		return -EINVAL;
+	err = rcd_hflow_may(context, conn);
+	if (err != 0)
+		return err;
+	table = hflow_begin(dev);
+	if (table == NULL || table->count == RCD_FLOWS_MAX ||
+		hflow_count_of(table, &context->client) >= RCD_FLOWS_CLIENT_MAX)
+		return -ENOMEM;
+	while (!hflow_is_free(table, flow.handle))
+		flow.handle++;
+	flow.qpn = hqp->qpn;
+	hflow_insert(table, &flow);
+	hflow_show(dev, table);
+	hqp->flows++;
+	*handle = flow.handle;
+	return 0;
+}
+
+int
+rcd_hflow_destroy(struct rcd_context *context, uint32_t handle)
+{
+	const struct rcd_raw_table *shown = context->dev->lport.flows;
+	uint32_t count = shown != NULL ? shown->count : 0;
+	struct rcd_raw_table *table;
+	uint32_t at = 0;
+
+	RCD_ON_CONTROL();
+	while (at < count &&
+		(shown->flows[at].handle != handle ||
+			shown->flows[at].hqp->client != &context->client))
+		at++;
+	if (at == count)
+		return -ENOENT;
+	shown->flows[at].hqp->flows--;
+	table = hflow_begin(context->dev);
+	for (table->count--; at < table->count; at++)
+		table->flows[at] = table->flows[at + 1];
+	hflow_show(context->dev, table);
+	return 0;
+}
+
+void
+rcd_hflow_end(struct rcd_context *context, struct rcd_hqp *hqp)
+{
+	struct rcd_raw_table *table;
+	uint32_t kept = 0;
+
+	RCD_ON_CONTROL();
+	if (hqp->flows == 0)
+		return;
+	hqp->flows = 0;
+	table = hflow_begin(context->dev);
+	for (uint32_t i = 0; i < table->count; i++)
+		if (table->flows[i].hqp != hqp)
+			table->flows[kept++] = table->flows[i];
+	table->count = kept;
+	hflow_show(context->dev, table);
+}

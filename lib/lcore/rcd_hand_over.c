@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Packets for queue pairs of another lcore.
+ */
+#include "rcd_hand_over.h"
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "rcd_counter.h"
+#include "rcd_lcore.h"
+#include "rcd_lport.h"
+#include "rcd_thread.h"
+
+void
+rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
+	struct rte_mbuf *mbuf)
+{
+	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
+
+	RCD_ON_LCORE(lcore);
+	mbuf->hash.usr = lport->index;
+	if (rte_ring_enqueue(owner->handover, mbuf) != 0) {
+		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_HANDOVER, 1);
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
+	rcd_lcore_wake(owner);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Raw packets: frames that are not RoCE's, for the queue pairs whose flows they match.
+ *
+ * What a flow leads to a queue pair is a copy: the engine, the kernel and other clients have their
+ * part in each frame as if there was no flow. Flows decide between the queue pairs of one context.
+ * RoCE, well-formed or not, is in no flow.
+ *
+ * Flows of a device are a table, which the control thread replaces as a whole, and writes to again
+ * behind rcd_lcores_synchronize(). A queue pair may be on any lcore: that one gets a copy.
+ *
+ * Threads: the lcore.
+ */
+#ifndef RCD_RAW_H
+#define RCD_RAW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_flow_key.h"
+#include "rcd_limits.h"
+#include "rcd_lport.h"
+
+struct rcd_hqp;
+struct rcd_lcore;
+struct rte_mbuf;
+
+/** A flow. */
+struct rcd_raw_flow {
+	struct rcd_flow_key value;
+	struct rcd_flow_key mask;
+	uint32_t qpn;        /**< that it leads to */
+	uint16_t priority;   /**< the lowest comes first */
+	uint8_t kind;        /**< enum rcd_flow_kind */
+	uint8_t group;       /**< of its context's flows, below RCD_FLOWS_MAX */
+	bool drop;           /**< the context gets no frame of it */
+	uint32_t handle;     /**< the control thread's: of no other of the device */
+	struct rcd_hqp *hqp; /**< likewise: of that number */
+};
+
+/** Those of a device, in the order in which they are tried. */
+struct rcd_raw_table {
+	uint32_t count;
+	struct rcd_raw_flow flows[RCD_FLOWS_MAX];
+};
+
+/**
+ * A frame that came to a device, for its flows. It stays the caller's.
+ *
+ * @param handed  a copy of rcd_raw_rx() or rcd_raw_tx() of another lcore
+ */
+void
+rcd_raw_rx(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rte_mbuf *mbuf,
+	bool handed);
+
+/**
+ * A frame that a queue pair sends, one segment: puts its checksums in, if it is to, and gives it to
+ * flows of the same device which ask for it by more than "all".
+ */
+void
+rcd_raw_tx(
+	struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf *mbuf, bool csum);
+
+#endif /* RCD_RAW_H */

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: raw packets are for those who may have them, where the device has them; flows take nothing
+ * from anybody and show nobody RoCE; and no frame, flow or end of one costs others anything.
+ * Method: an engine of the test's own with the embedded wire; senders on one end, receivers with
+ * flows on the other, an honest pair beside them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rcd_bytes.h"
+#include "rcd_limits.h"
+#include "rcd_mr.h"
+#include "rcd_qp.h"
+#include "rcd_sequence.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+enum {
+	NOBODY = 65534,
+	MEMORY = 1 << 16,
+	PLACE = 4608, /**< bytes for a frame */
+	PLACES = 8,
+	PLAIN = 64,    /**< bytes of most frames */
+	TYPE = 0x88b5, /**< EtherType for local experiments (IEEE 802) */
+	TYPE_AT = 12,
+	UDP = 17,
+	ROUNDS = 200,
+};
+
+static struct rig rig;
+
+/* An Ethernet header, and bytes. */
+static void
+make_frame(uint8_t *frame, uint32_t len, uint16_t type, uint8_t what)
+{
+	static const uint8_t macs[] = { 0x03, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 8 };
+
+	memset(frame, what, len);
+	memcpy(frame, macs, sizeof(macs) < len ? sizeof(macs) : len);
+	if (len >= TYPE_AT + 2)
+		rcd_put_be16(frame + TYPE_AT, type);
+}
+
+/* UDP in IPv4, with sums of 0. */
+static void
+make_udp(uint8_t *frame, uint32_t len, uint16_t port)
+{
+	static const uint8_t ip[] = { 0x45, 0, 0, 0, 0, 1, 0, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0,
+		0, 2 };
+
+	make_frame(frame, len, 0x0800, 5);
+	memcpy(frame + 14, ip, sizeof(ip));
+	rcd_put_be16(frame + 16, (uint16_t)(len - 14));
+	rcd_put_be16(frame + 34, 1000);
+	rcd_put_be16(frame + 36, port);
+	rcd_put_be16(frame + 38, (uint16_t)(len - 34));
+	rcd_put_be16(frame + 40, 0);
+}
+
+static int
+to_state(struct rcd_cl_qp *qp, uint8_t state)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = state, .port = 1 };
+
+	return rcd_cl_qp_modify(
+		qp, &attr, RCD_QP_ATTR_STATE | (state == RCD_QP_INIT ? RCD_QP_ATTR_PORT : 0));
+}
+
+static void
+ready(struct rcd_cl_qp *qp)
+{
+	for (uint8_t state = RCD_QP_INIT; state <= RCD_QP_RTS; state++)
+		MUST(to_state(qp, state) == 0);
+}
+
+static void
+open_raw(struct node *node, const char *device)
+{
+	node_open(node, rig.socket, device, RCD_QP_RAW);
+	node_memory(node, MEMORY);
+	ready(&node->qp);
+}
+
+/* With receives for some frames, each in a place of its own. */
+static void
+open_receiver(struct node *node)
+{
+	open_raw(node, "roce1");
+	for (uint32_t i = 0; i < PLACES; i++)
+		MUST(node_recv(node, i * PLACE, PLACE, i) == 0);
+}
+
+static struct rcd_ctrl_flow_req
+flow_of(const struct rcd_cl_qp *qp, uint8_t kind)
+{
+	return (struct rcd_ctrl_flow_req){ .qp = qp->handle, .kind = kind };
+}
+
+/* All frames of an EtherType. */
+static struct rcd_ctrl_flow_req
+flow_of_type(const struct rcd_cl_qp *qp, uint16_t type)
+{
+	struct rcd_ctrl_flow_req req = flow_of(qp, RCD_FLOW_NORMAL);
+
+	rcd_put_be16(req.value.ether_type, type);
+	rcd_put_be16(req.mask.ether_type, 0xffff);
+	return req;
+}
+
+static int
+flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *handle)
+{
+	struct rcd_ctrl_handle rep = { 0 };
+	int err = rcd_client_call(&node->client, RCD_CTRL_FLOW_CREATE, req, &rep, NULL, NULL);
+
+	if (handle != NULL)
+		*handle = rep.handle;
+	return err;
+}
+
+static int
+post(struct node *node, uint32_t len, uint8_t flags)
+{
+	struct rcd_sge sge = { (uintptr_t)node->memory, len, { node->mr.key } };
+	struct rcd_send_wr wr = { .opcode = RCD_WR_SEND,
+		.flags = RCD_SEND_SIGNALED | flags,
+		.sge_count = 1,
+		.sges = &sge };
+	int err = rcd_cl_post_send(&node->qp, &wr);
+
+	if (err == 0)
+		rcd_cl_ring(&node->qp);
+	return err;
+}
+
+/* Post what the memory begins with. @return status of its completion */
+static int
+send_frame(struct node *node, uint32_t len, uint8_t flags)
+{
+	struct rcd_cq_slot slot;
+
+	MUST(post(node, len, flags) == 0);
+	return node_wait(node, &slot, FOREVER_MS);
+}
+
+/* One frame of some bytes, and no error. */
+static void
+send_plain(struct node *node, uint16_t type, uint8_t what)
+{
+	make_frame(node->memory, PLAIN, type, what);
+	MUST(send_frame(node, PLAIN, 0) == RCD_WC_SUCCESS);
+}
+
+/* The next frame that a node gets has this byte in it; it is received into again. */
+static bool
+arrives(struct node *node, uint8_t what, struct rcd_cq_slot *slot)
+{
+	if (node_wait(node, slot, FOREVER_MS) != RCD_WC_SUCCESS)
+		return false;
+	what ^= node->memory[slot->wr_id * PLACE + PLAIN - 1];
+	MUST(node_recv(node, slot->wr_id * PLACE, PLACE, slot->wr_id) == 0);
+	return what == 0;
+}
+
+static int
+try_qp(struct node *node)
+{
+	struct rcd_ctrl_qp_req req = { .pd = node->pd,
+		.type = RCD_QP_RAW,
+		.send_cq = node->cq.handle,
+		.recv_cq = node->cq.handle,
+		.srq = RCD_CTRL_NO_HANDLE,
+		.sq_depth = 1,
+		.rq_depth = 1 };
+	struct rcd_cl_qp qp;
+
+	return rcd_cl_qp_create(&node->client, &req, &qp);
+}
+
+static void
+set_raw(const char *value)
+{
+	for (int i = 0; i < 2; i++) {
+		char line[64];
+		char *answer;
+
+		snprintf(line, sizeof(line), "link set roce%d raw %s", i, value);
+		answer = rig_admin(rig.socket, line);
+		MUST(answer != NULL);
+		free(answer);
+	}
+}
+
+/* A device has none unless it is told to: and then those that are there go on. */
+static void
+where_there_are_none(void)
+{
+	struct rcd_ctrl_flow_req req;
+	struct node node, late;
+
+	node_open(&node, rig.socket, "roce1", RCD_QP_RC);
+	CU_ASSERT_EQUAL(node.device.max_flows, 0);
+	CU_ASSERT_EQUAL(try_qp(&node), -EOPNOTSUPP);
+	node_close(&node);
+	set_raw("on");
+	open_raw(&late, "roce1");
+	CU_ASSERT_EQUAL(late.device.max_flows, RCD_FLOWS_CLIENT_MAX);
+	req = flow_of(&late.qp, RCD_FLOW_ALL);
+	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), 0);
+	set_raw("off");
+	CU_ASSERT_EQUAL(try_qp(&late), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), -EOPNOTSUPP);
+	node_close(&late);
+	set_raw("on");
+}
+
+static void
+who_has_no_right(void)
+{
+	struct rcd_ctrl_flow_req req;
+	struct node node, stranger;
+
+	if (getuid() != 0) {
+		rcd_tap_skip("needs root, to become another user");
+		return;
+	}
+	open_raw(&node, "roce1");
+	req = flow_of(&node.qp, RCD_FLOW_ALL);
+	MUST(seteuid(NOBODY) == 0);
+	node_open(&stranger, rig.socket, "roce1", RCD_QP_RC);
+	CU_ASSERT_EQUAL(try_qp(&stranger), -EPERM);
+	/* What it has given up since it connected, it has not. */
+	CU_ASSERT_EQUAL(try_qp(&node), -EPERM);
+	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), -EPERM);
+	MUST(seteuid(0) == 0);
+	CU_ASSERT_EQUAL(try_qp(&node), 0);
+	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	/* What it had not, it does not get by becoming another. */
+	CU_ASSERT_EQUAL(try_qp(&stranger), -EPERM);
+	node_close(&stranger);
+	node_close(&node);
+}
+
+/* Each client has its own copy, and within one the flow that comes first has the frame. */
+static void
+a_copy_for_each_client(void)
+{
+	struct node sender, a, b;
+	struct rcd_ctrl_flow_req req;
+	struct rcd_cq_slot slot;
+	struct rcd_cl_qp second;
+	uint32_t handle;
+
+	open_raw(&sender, "roce0");
+	open_receiver(&a);
+	open_receiver(&b);
+	node_qp(&a, RCD_QP_RAW, &second);
+	req = flow_of_type(&second, TYPE);
+	req.priority = 7;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	req = flow_of_type(&a.qp, TYPE);
+	req.priority = 3;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	req = flow_of(&b.qp, RCD_FLOW_ALL);
+	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), 0);
+	send_plain(&sender, TYPE, 11);
+	CU_ASSERT_TRUE(arrives(&a, 11, &slot));
+	CU_ASSERT_EQUAL(slot.byte_len, PLAIN);
+	CU_ASSERT_EQUAL(slot.qpn, a.qp.qpn);
+	CU_ASSERT_TRUE(arrives(&b, 11, &slot));
+	/* Whoever drops it, drops it for itself. */
+	req = flow_of_type(&a.qp, TYPE);
+	req.drop = 1;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	send_plain(&sender, TYPE, 12);
+	send_plain(&sender, TYPE + 1, 13);
+	CU_ASSERT_TRUE(arrives(&b, 12, &slot));
+	CU_ASSERT_TRUE(arrives(&b, 13, &slot));
+	req = flow_of_type(&a.qp, TYPE + 1);
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	send_plain(&sender, TYPE + 1, 14);
+	CU_ASSERT_TRUE(arrives(&a, 14, &slot));
+	CU_ASSERT_TRUE(arrives(&b, 14, &slot));
+	node_close(&b);
+	node_close(&a);
+	node_close(&sender);
+}
+
+/* RoCE is in no flow, from whom ever it comes; nor is a queue pair reached by its number. */
+static void
+no_flow_has_roce(void)
+{
+	struct honest honest = honest_start(&rig);
+	struct rcd_ctrl_flow_req req;
+	struct node sender, node;
+	struct rcd_cq_slot slot;
+
+	open_raw(&sender, "roce0");
+	open_receiver(&node);
+	req = flow_of(&node.qp, RCD_FLOW_NORMAL);
+	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	for (uint8_t i = 0; i < 20; i++) {
+		make_udp(sender.memory, 100, 4791);
+		CU_ASSERT_EQUAL(send_frame(&sender, 100, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+		send_plain(&sender, TYPE, i);
+		CU_ASSERT_TRUE(arrives(&node, i, &slot));
+		CU_ASSERT_EQUAL(slot.byte_len, PLAIN);
+	}
+	node_close(&node);
+	node_close(&sender);
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+}
+
+static void
+numbers_that_are_not_ones_own(void)
+{
+	struct rcd_ctrl_flow_req req;
+	struct node a, b;
+	struct rcd_cl_qp other;
+	uint32_t handle;
+
+	open_raw(&a, "roce1");
+	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
+	node_qp(&a, RCD_QP_UD, &other);
+	req = flow_of(&a.qp, RCD_FLOW_ALL);
+	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	/* Of another client, with this number it has no queue pair, or one of another kind. */
+	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), -EINVAL);
+	req.qp = 4000;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
+	req.qp = UINT32_MAX;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
+	req = flow_of(&other, RCD_FLOW_ALL);
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+	for (int kind = RCD_FLOW_KIND_COUNT; kind < 256; kind++) {
+		req = flow_of(&a.qp, (uint8_t)kind);
+		CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+	}
+	req = flow_of(&a.qp, RCD_FLOW_ALL);
+	req.drop = 2;
+	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, UINT32_MAX), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
+	node_close(&b);
+	node_close(&a);
+}
+
+/* A frame of any length is sent, or completes with an error; one of any length is received. */
+static void
+lengths_of_frames(void)
+{
+	static const uint32_t wrong[] = { 0, 1, 13, RCD_FRAME_MAX_BYTES + 1, 5000, MEMORY };
+	static const uint32_t right[] = { 14, 15, 60, 1514, 4100 };
+	struct rcd_ctrl_flow_req req;
+	struct node sender, node;
+	struct rcd_cq_slot slot;
+
+	open_raw(&sender, "roce0");
+	open_raw(&node, "roce1");
+	req = flow_of_type(&node.qp, TYPE);
+	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(wrong); i++) {
+		make_frame(sender.memory, MEMORY, TYPE, 1);
+		CU_ASSERT_EQUAL(send_frame(&sender, wrong[i], 0), RCD_WC_LOC_LEN_ERR);
+		CU_ASSERT_EQUAL(to_state(&sender.qp, RCD_QP_RTS), 0);
+	}
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(right); i++) {
+		MUST(node_recv(&node, 0, right[i], i) == 0);
+		make_frame(sender.memory, MEMORY, TYPE, (uint8_t)i);
+		/* This one is dropped: there is no room for it. */
+		CU_ASSERT_EQUAL(send_frame(&sender, right[i] + 1, 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(send_frame(&sender, right[i], 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(slot.byte_len, right[i]);
+		CU_ASSERT_EQUAL(memcmp(node.memory, sender.memory, right[i]), 0);
+	}
+	node_close(&node);
+	node_close(&sender);
+}
+
+/* Sums are put in where they were asked for, and told of where they are right. */
+static void
+sums_of_frames(void)
+{
+	struct rcd_ctrl_flow_req req;
+	struct node sender, node;
+	struct rcd_cq_slot slot;
+
+	open_raw(&sender, "roce0");
+	open_receiver(&node);
+	req = flow_of_type(&node.qp, 0x0800);
+	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	make_udp(sender.memory, PLAIN, 53);
+	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
+	CU_ASSERT_EQUAL(slot.flags, RCD_WC_IP_CSUM_OK);
+	CU_ASSERT_NOT_EQUAL(rcd_get_be16(node.memory + slot.wr_id * PLACE + 40), 0);
+	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
+	CU_ASSERT_EQUAL(slot.flags, 0);
+	/* Lengths that are no frame's: what can't be summed is left as it is. */
+	for (uint32_t ip_len = 0; ip_len < 0x10000; ip_len += 0x101) {
+		make_udp(sender.memory, PLAIN, 53);
+		rcd_put_be16(sender.memory + 16, (uint16_t)ip_len);
+		CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+		CU_ASSERT_TRUE(arrives(&node, 5, &slot));
+	}
+	node_close(&node);
+	node_close(&sender);
+}
+
+/* One client has its part, and they end with the queue pair. */
+static void
+as_many_as_there_are(void)
+{
+	struct rcd_ctrl_flow_req req;
+	struct node a, b, c;
+	int err = 0;
+	int count;
+
+	open_raw(&a, "roce1");
+	open_raw(&b, "roce1");
+	open_raw(&c, "roce1");
+	req = flow_of(&a.qp, RCD_FLOW_NORMAL);
+	for (count = 0; err == 0 && count < 1000; count++)
+		err = flow_create(&a, &req, NULL);
+	CU_ASSERT_EQUAL(err, -ENOMEM);
+	CU_ASSERT_EQUAL(count, RCD_FLOWS_CLIENT_MAX + 1);
+	req = flow_of(&b.qp, RCD_FLOW_NORMAL);
+	for (err = 0; err == 0;)
+		err = flow_create(&b, &req, NULL);
+	req = flow_of(&c.qp, RCD_FLOW_NORMAL);
+	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), -ENOMEM);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle), 0);
+	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), 0);
+	node_close(&b);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 2, FOREVER_MS));
+	for (count = 1; count < RCD_FLOWS_CLIENT_MAX; count++)
+		CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), 0);
+	node_close(&c);
+	node_close(&a);
+}
+
+/* Flows of any bytes, and queue pairs, come and go while frames of any bytes come. */
+static void
+ends_while_frames_come(void)
+{
+	struct honest honest = honest_start(&rig);
+	struct rcd_sequence sequence = { 77 };
+	struct node sender, node, lasting;
+	struct rcd_ctrl_flow_req req;
+	struct rcd_cq_slot slot;
+	uint32_t out = 0;
+
+	open_raw(&sender, "roce0");
+	open_raw(&node, "roce1");
+	open_receiver(&lasting);
+	for (uint32_t round = 0; round < RIG_TIMES(ROUNDS); round++) {
+		struct rcd_cl_qp qp;
+		uint32_t handle;
+
+		node_qp(&node, RCD_QP_RAW, &qp);
+		ready(&qp);
+		for (size_t i = 0; i < 200; i++)
+			sender.memory[i] = (uint8_t)rcd_sequence_next(&sequence);
+		for (int i = 0; i < 8; i++) {
+			CU_ASSERT_EQUAL(
+				post(&sender, 14 + rcd_sequence_next(&sequence) % 180,
+					rcd_sequence_next(&sequence) % 2 ? RCD_SEND_IP_CSUM : 0),
+				0);
+			out++;
+		}
+		req = flow_of(&qp, (uint8_t)(rcd_sequence_next(&sequence) % 3));
+		for (size_t i = 0; i < sizeof(req.mask); i++) {
+			((uint8_t *)&req.mask)[i] = rcd_sequence_next(&sequence) % 16 == 0;
+			((uint8_t *)&req.value)[i] = (uint8_t)rcd_sequence_next(&sequence);
+		}
+		CU_ASSERT_EQUAL(flow_create(&node, &req, &handle), 0);
+		req = flow_of(&qp, RCD_FLOW_ALL);
+		CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+		if (round % 2)
+			CU_ASSERT_EQUAL(
+				rcd_cl_destroy(&node.client, RCD_CTRL_FLOW_DESTROY, handle), 0);
+		CU_ASSERT_EQUAL(rcd_cl_destroy(&node.client, RCD_CTRL_QP_DESTROY, qp.handle), 0);
+		for (; out > 0; out--)
+			CU_ASSERT_EQUAL(node_wait(&sender, &slot, FOREVER_MS), RCD_WC_SUCCESS);
+	}
+	/* None of them is left to lead anywhere. */
+	req = flow_of_type(&lasting.qp, TYPE);
+	CU_ASSERT_EQUAL(flow_create(&lasting, &req, NULL), 0);
+	send_plain(&sender, TYPE, 99);
+	CU_ASSERT_TRUE(arrives(&lasting, 99, &slot));
+	node_close(&lasting);
+	node_close(&node);
+	node_close(&sender);
+	CU_ASSERT_EQUAL(honest_end(honest), 0);
+}
+
+static void
+the_engine_ends_well(void)
+{
+	CU_ASSERT_TRUE(rig_ends_well(&rig));
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(where_there_are_none),
+		RCD_TEST(who_has_no_right),
+		RCD_TEST(a_copy_for_each_client),
+		RCD_TEST(no_flow_has_roce),
+		RCD_TEST(numbers_that_are_not_ones_own),
+		RCD_TEST(lengths_of_frames),
+		RCD_TEST(sums_of_frames),
+		RCD_TEST(as_many_as_there_are),
+		RCD_TEST(ends_while_frames_come),
+		RCD_TEST(the_engine_ends_well),
+	};
+
+	rig_start(&rig, NULL);
+	return rcd_tap_run("raw", tests, sizeof(tests) / sizeof(tests[0]));
+}
