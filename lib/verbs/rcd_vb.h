@@ -217,6 +217,7 @@ rcd_vb_unlock(struct rcd_vb_lock *lock)
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
 		IBV_ACCESS_FLUSH_GLOBAL)
+
 /** Flags of send work requests that the engine knows. */
 #define RCD_VB_SEND_FLAGS                                                                          \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE |               \

@@ -8,6 +8,7 @@ here, and several programs at a time where none waits for another's turn at each
 
     test_perftest.py ROCADED LIBIBVERBS [veth]
 """
+import json
 import os
 import re
 import shutil
@@ -16,8 +17,8 @@ import subprocess
 import sys
 import time
 
-from ends import (ENDS, LIMIT, UDP, await_port, both, perftest, rocade_on, several, start, stop,
-                  tap)
+from ends import (ENDS, LIMIT, UDP, await_port, begin, both, ended, finish, kill, on, perftest,
+                  rocade_on, several, so_far, start, stop, tap)
 
 BANDWIDTH = ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')
 LATENCY = ('ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat')
@@ -186,6 +187,61 @@ def until_it_is_stopped():
         if all(' ctx 0 ' in rocade_on(end, 'resource').stdout for end in ends):
             break
         time.sleep(0.02)
+
+
+def mac(end):
+    links = json.loads(rocade_on(end, '-j', 'link', 'show').stdout)
+    return next(link['mac'] for link in links if link['ifname'] == end.device)
+
+
+def raw(program, *options):
+    """Raw Ethernet frames: no connection is made by which the client could wait, so it begins when
+    the server has a flow."""
+    if shutil.which(program) is None:
+        raise tap.Skip(f'no {program} here')
+    macs = [mac(end) for end in ENDS]
+    command = [program, '-F', *options]
+    client = ['timeout', str(LIMIT), *command, '--client', '-d', ENDS[0].device, '-B', macs[0],
+              '-E', macs[1]]
+    server = begin(ENDS[1], *command, '--server', '-d', ENDS[1].device, '-B', macs[1], '-E',
+                   macs[0])
+    try:
+        tap.wait_until('a flow', lambda: server.poll() is not None or any(
+            pair.get('flows') for pair in
+            json.loads(rocade_on(ENDS[1], '-j', 'resource', 'show', 'qp').stdout)))
+        done = on(ENDS[0], *client)
+        # What came before its first receive is lost.
+        while done.returncode == 0 and not ended(server):
+            done = on(ENDS[0], *client)
+        out = finish(server) if done.returncode == 0 else so_far(server)
+    finally:
+        kill(server)
+    tap.equal((server.returncode, done.returncode), (0, 0), f'{out}\n{done.stdout}{done.stderr}')
+
+
+@tap.test
+def raw_packets():
+    for end in ENDS:
+        done = rocade_on(end, 'link', 'set', end.device, 'raw', 'on')
+        tap.equal(done.returncode, 0, done.stderr)
+    if UDP:
+        raise tap.Skip('sockets have no frames')
+    raw('raw_ethernet_bw', '-n', '100', '-s', '1024')
+    raw('raw_ethernet_bw', '-n', '100', '-s', '256', '-q', '2', '-I', '0')
+    # UDP in IPv4, its ports, and a VLAN: each is in the flow.
+    udp = ('-j', '10.9.0.1', '-J', '10.9.0.2', '-k', '5000', '-K', '6000')
+    raw('raw_ethernet_bw', '-n', '100', '-s', '512', *udp)
+    raw('raw_ethernet_bw', '-n', '100', '-s', '512', '--vlan_en', *udp)
+    raw('raw_ethernet_lat', '-n', '100', '-s', '64')
+
+
+@tap.test
+def flow_rate():
+    if UDP:
+        raise tap.Skip('sockets have no frames')
+    done = on(ENDS[1], 'timeout', str(LIMIT), 'raw_ethernet_fs_rate', '--server', '-F', '-n', '20',
+              '-d', ENDS[1].device, '-B', mac(ENDS[1]), '-E', mac(ENDS[0]))
+    tap.equal(done.returncode, 0, done.stdout + done.stderr)
 
 
 @tap.test

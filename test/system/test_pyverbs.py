@@ -4,9 +4,10 @@
 
 Method: the tests that the distribution ships with python3-pyverbs, unpacked into a folder of ours,
 on an engine with the embedded wire. Each of their tests is one of ours; the skipped ones need
-hardware of a vendor or raw packets (doc/verbs.md lists them). The tests of
-RDMA CM want a netdev with the device's address, and find it by sysfs; others want a P_Key from
-there, or since rdma-core 50 ask `rdma link show -j`: they get all that in namespaces of their own.
+hardware of a vendor, or XRC on demand (doc/verbs.md lists them). That of receive side scaling is
+left out: it wants what only a NIC has, and does not look. The tests of RDMA CM want a netdev with
+the device's address, and find it by sysfs; others want a P_Key from there, or since rdma-core 50
+ask `rdma link show -j`: they get all that in namespaces of their own.
 
     test_pyverbs.py ROCADED LIBIBVERBS
 """
@@ -67,6 +68,8 @@ def unpack():
     shutil.copytree(SHIPPED, folder)
     for path in folder.glob('*.gz'):
         path.with_suffix('').write_bytes(gzip.decompress(path.read_bytes()))
+    # It needs work queues, which are a NIC's, and fails where queue pairs have raw packets alone.
+    (folder / 'test_rss_traffic.py').unlink()
     # A process of theirs that is killed by a signal passes unless it is looked for.
     base = folder / 'base.py'
     code = base.read_text()
@@ -83,6 +86,7 @@ def run_all(gid):
     rocade('up', *confine.OPTIONS, '--', '--file-prefix', f'rcdpy{os.getpid()}', '--no-huge', '-m',
            '256')
     try:
+        rocade('link', 'set', 'roce0', 'raw', 'on')
         env = {**ENV, 'LD_LIBRARY_PATH': str(pathlib.Path(LIBRARY).parent)}
         done = subprocess.run(['unshare', '-mn', 'bash', '-c', INSIDE, 'bash', gid], cwd=folder,
                               env=env, capture_output=True, text=True, timeout=300, check=False)
@@ -90,7 +94,7 @@ def run_all(gid):
         tap.equal(done.returncode, 0, done.stderr[-6000:])
         cm = len(re.findall(r'^test_rdmacm_.* \.\.\. ok$', done.stderr, re.M))
         tap.equal(cm, 10, done.stderr)
-        tap.true(passed >= 142, f'only {passed} tests passed\n{done.stderr}')
+        tap.true(passed >= 153, f'only {passed} tests passed\n{done.stderr}')
         left = rocade('resource')
         tap.true(' qp 0 ' in left and ' ctx 0 ' in left, left)
     finally:
