@@ -227,7 +227,6 @@ def raw_packets():
     if UDP:
         raise tap.Skip('sockets have no frames')
     raw('raw_ethernet_bw', '-n', '100', '-s', '1024')
-    raw('raw_ethernet_bw', '-n', '100', '-s', '256', '-q', '2', '-I', '0')
     # UDP in IPv4, its ports, and a VLAN: each is in the flow.
     udp = ('-j', '10.9.0.1', '-J', '10.9.0.2', '-k', '5000', '-K', '6000')
     raw('raw_ethernet_bw', '-n', '100', '-s', '512', *udp)
