@@ -94,6 +94,14 @@ def clients():
             req(0, 'QP_CREATE', 0x40 + kind), req(0, 'SRQ_SWITCH'), req(0, 'SRQ_RESIZE'),
             req(0, 'SRQ_RESIZE'), req(0, 'SRQ_SWITCH'), req(0, 'CQ_RESIZE'), req(0, 'CQ_MODIFY'),
             req(0, 'MCAST_ATTACH'), step(0, SCRIBBLE), req(0, 'QP_DESTROY')]
+    # Raw packets, by numbers that requests.c takes for such: INIT, RTR and RTS.
+    raw = queue_pair(0)[:3] + [req(0, 'QP_CREATE', 0xb8)] + \
+        [req(0, 'QP_MODIFY', how) for how in (190, 184, 185)]
+    for kind in range(4):
+        yield raw + [req(0, 'FLOW_CREATE', 0x10 * kind), req(0, 'FLOW_CREATE', 0x44 + 0x10 * kind),
+                     step(0, PASS, 1, 3), req(0, 'FLOW_CREATE', 0x88), req(0, 'FLOW_DESTROY'),
+                     req(0, 'FLOW_DESTROY'), req(0, 'QP_DESTROY'), req(0, 'FLOW_DESTROY', 1)]
+        yield raw + [req(0, 'FLOW_CREATE', 0x10 * kind), step(0, SCRIBBLE), step(0, CLOSE)]
     yield queue_pair(0) + queue_pair(1) + [step(0, CLOSE), step(1, CLOSE)]
     # A guest, and what happens when its host goes.
     guest = [step(1, CONNECT, 0, 3), req(0, 'PD_CREATE'), req(1, 'IMPORT')]
