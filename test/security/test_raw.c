@@ -155,14 +155,30 @@ send_plain(struct node *node, uint16_t type, uint8_t what)
 	MUST(send_frame(node, PLAIN, 0) == RCD_WC_SUCCESS);
 }
 
+/* Of the engines themselves: they ask for neighbours now and then. */
+static bool
+is_of_link(const uint8_t *frame)
+{
+	uint16_t type = rcd_get_be16(frame + TYPE_AT);
+
+	return type == 0x0806 || (type == 0x86dd && frame[20] != UDP);
+}
+
 /* The next frame that a node gets has this byte in it; it is received into again. */
 static bool
 arrives(struct node *node, uint8_t what, struct rcd_cq_slot *slot)
 {
-	if (node_wait(node, slot, FOREVER_MS) != RCD_WC_SUCCESS)
-		return false;
-	what ^= node->memory[slot->wr_id * PLACE + PLAIN - 1];
-	MUST(node_recv(node, slot->wr_id * PLACE, PLACE, slot->wr_id) == 0);
+	const uint8_t *frame;
+	bool of_link;
+
+	do {
+		if (node_wait(node, slot, FOREVER_MS) != RCD_WC_SUCCESS)
+			return false;
+		frame = node->memory + slot->wr_id * PLACE;
+		of_link = is_of_link(frame);
+		what ^= of_link ? 0 : frame[PLAIN - 1];
+		MUST(node_recv(node, slot->wr_id * PLACE, PLACE, slot->wr_id) == 0);
+	} while (of_link);
 	return what == 0;
 }
 
