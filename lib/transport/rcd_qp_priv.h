@@ -9,6 +9,7 @@
  *   rcd_qp_modify.c    states and attributes
  *   rcd_req.c          requester: work requests to packets
  *   rcd_req_read.c     requester: those that have an answer of their own
+ *   rcd_req_local.c    requester: those that send nothing
  *   rcd_rto.c          requester: how long it waits
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: execution of requests
@@ -29,6 +30,7 @@
 #include "rcd_check.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
+#include "rcd_reply.h"
 #include "rcd_rto.h"
 #include "rcd_srq.h"
 #include "rcd_timer.h"
@@ -494,6 +496,12 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
 void
 rcd_req_drain(struct rcd_qp *qp);
 
+/* rcd_req_local.c */
+
+/** Carry out a local operation. */
+enum rcd_wc_status
+rcd_req_do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr);
+
 /* rcd_req_read.c */
 
 /** What is wrong with a request that has an answer of its own. */
@@ -524,28 +532,6 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status);
 /** A request of an RC peer. */
 enum rcd_rx_verdict
 rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
-
-/* rcd_reply.c */
-
-/** Next acknowledge or response. @return whether there is one */
-bool
-rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt);
-
-/** Queue the answer to a READ, atomic, FLUSH or ATOMIC WRITE. */
-void
-rcd_reply_add(struct rcd_qp *qp, struct rcd_resp_resource *resource);
-
-/** Take such an answer out of the queue again. */
-void
-rcd_reply_cancel(struct rcd_qp *qp, struct rcd_resp_resource *resource);
-
-/** Instead of all that is still to be answered: a NAK for this PSN. */
-void
-rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code);
-
-/** Answer a request that was executed before. */
-enum rcd_rx_verdict
-rcd_reply_duplicate(struct rcd_qp *qp, const struct rcd_roce *roce);
 
 /* rcd_unrel.c */
 

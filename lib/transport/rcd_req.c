@@ -136,33 +136,6 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number)
 	return false;
 }
 
-/* Spec: IBTA 10.6.7, 10.8.3 local operations are done when their turn comes */
-static enum rcd_wc_status
-req_do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr)
-{
-	struct rcd_key key = { wr->imm };
-
-	if (wr->opcode == RCD_WR_LOCAL_INV) {
-		if (rcd_mw_invalidate(qp->hot.mrs, key, qp->init.pd, qp->init.qpn.val) != 0)
-			return RCD_WC_LOC_QP_OP_ERR;
-		return RCD_WC_SUCCESS;
-	}
-
-	struct rcd_mw_bind bind = {
-		.pd = qp->init.pd,
-		.qpn = qp->init.qpn.val,
-		.mw = wr->bind.mw,
-		.variant = (uint8_t)wr->bind.new_rkey.val,
-		.mr = wr->bind.mr,
-		.addr = wr->bind.addr,
-		.len = wr->bind.len,
-		.access = wr->bind.access,
-		.list = qp->init.windows,
-	};
-
-	return rcd_mw_bind(qp->hot.mrs, &bind, &key) == 0 ? RCD_WC_SUCCESS : RCD_WC_MW_BIND_ERR;
-}
-
 /* Packets before this PSN expected more to follow and did not ask for an acknowledge: ask. */
 static void
 req_ask_again(struct rcd_qp *qp, struct rcd_psn end)
@@ -247,7 +220,7 @@ req_begin(struct rcd_qp *qp)
 		if (status == RCD_WC_SUCCESS && !rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode))
 			return true;
 		if (status == RCD_WC_SUCCESS)
-			status = req_do_local(qp, wr);
+			status = rcd_req_do_local(qp, wr);
 		hot->sq_tx = hot->sq_next;
 		if (status != RCD_WC_SUCCESS)
 			rcd_req_fail_at(qp, number, status);
