@@ -329,7 +329,7 @@ naks_and_what_they_mean(void)
 /*
  * Errors of the own side leave the wire alone; what came before completes first.
  *
- * Covers: IBTA 10.6.7, 10.8.3 req_do_local()
+ * Covers: IBTA 10.6.7, 10.8.3 rcd_req_do_local()
  * Covers: IBTA 10.8.2 req_check_wr()
  */
 static void
