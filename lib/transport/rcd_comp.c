@@ -371,6 +371,7 @@ static void
 comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t count = qp->answers.count;
 
 	while (qp->answers.first != NULL && hot->state != RCD_QP_ERR &&
 		!rcd_psn_before(hot->psn_una, qp->answers.first->roce.bth.psn)) {
@@ -385,10 +386,11 @@ comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
 	/*
-	 * The next hole. The last of all is there, and nothing more comes to tell of it; or as much
-	 * as tells of one is behind it already.
+	 * The next hole, and not what is left of one that is being filled. The last of all is
+	 * there, and nothing more comes to tell of it; or as much as tells of one is behind it
+	 * already.
 	 */
-	if (qp->answers.first != NULL &&
+	if (qp->answers.first != NULL && qp->answers.count < count &&
 		(rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next) ||
 			qp->answers.count >= RCD_AHEAD_MAX))
 		comp_retry_gap(qp, now_ns);

@@ -217,6 +217,21 @@ a_read_is_probed(void)
 	sim_fini(&sim);
 }
 
+/* A hole in the answer is asked for once, however wide it is: its responses come one by one. */
+static void
+a_wide_hole_in_a_read(void)
+{
+	for (uint32_t width = 1; width <= 16; width++) {
+		begin(64, 7);
+		sim.nodes[1].out.gbps = 10;
+		sim.nodes[1].out.loss_mask = ((UINT64_C(1) << width) - 1) << 4;
+		sim.nodes[1].out.loss_mask_frames = PACKETS;
+		CU_ASSERT(transfer(RCD_WR_RDMA_READ) < 2000000);
+		CU_ASSERT_EQUAL(sent_again(), 1);
+		sim_fini(&sim);
+	}
+}
+
 /* Probes wait for what round trips take and vary by; never longer than the timeout. */
 static void
 probes_know_the_way(void)
@@ -257,6 +272,7 @@ main(void)
 		RCD_TEST(a_lost_acknowledge_is_probed),
 		RCD_TEST(a_lost_end_of_many),
 		RCD_TEST(a_read_is_probed),
+		RCD_TEST(a_wide_hole_in_a_read),
 		RCD_TEST(probes_know_the_way),
 	};
 
