@@ -418,13 +418,18 @@ comp_rx_in_turn(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t number = hot->sq_head;
+	uint32_t count = qp->answers.count;
 	bool probed = qp->probes > 0 && rcd_opcode_ends(pkt->roce.bth.opcode);
 	enum rcd_rx_verdict verdict = comp_take_response(qp, pkt, now_ns);
 
 	if (qp->answers.first != NULL)
 		comp_drain_answers(qp, now_ns);
-	/* A probe was answered, and nothing came before: the answer to the READ itself was lost. */
-	if (probed && hot->sq_head == number && hot->state != RCD_QP_ERR)
+	/*
+	 * A probe was answered. When nothing had come behind it the answer to the READ itself was
+	 * lost; else the rest of a hole was, or the next responses are on their way.
+	 */
+	if (probed && hot->sq_head == number && qp->answers.count == count &&
+		hot->state != RCD_QP_ERR)
 		comp_send_oldest(qp, now_ns);
 	return verdict;
 }

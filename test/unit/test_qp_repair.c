@@ -232,6 +232,26 @@ a_wide_hole_in_a_read(void)
 	}
 }
 
+/*
+ * The answer to a probe fills a hole in an answer that is still coming: what is behind it is on its
+ * way, and not asked for.
+ */
+static void
+a_probed_hole_in_a_read(void)
+{
+	begin(64, 7);
+	sim.nodes[0].out.delay_ns = sim.nodes[1].out.delay_ns = 10000;
+	sim.nodes[1].out.gbps = 1;
+	transfer(RCD_WR_RDMA_READ);
+	sim.nodes[1].out_frames = 0;
+	sim.nodes[1].out.loss_mask = UINT64_C(1) << 4;
+	sim.nodes[1].out.loss_mask_frames = PACKETS;
+	transfer(RCD_WR_RDMA_READ);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	CU_ASSERT_EQUAL(sim.nodes[1].out_frames, PACKETS + 1);
+	sim_fini(&sim);
+}
+
 /* Probes wait for what round trips take and vary by; never longer than the timeout. */
 static void
 probes_know_the_way(void)
@@ -273,6 +293,7 @@ main(void)
 		RCD_TEST(a_lost_end_of_many),
 		RCD_TEST(a_read_is_probed),
 		RCD_TEST(a_wide_hole_in_a_read),
+		RCD_TEST(a_probed_hole_in_a_read),
 		RCD_TEST(probes_know_the_way),
 	};
 
