@@ -141,8 +141,10 @@ reply_stop(const struct rcd_qp *qp, const struct rcd_resp_resource *resource, ui
 }
 
 /*
- * What the peer asked for again, ahead of the rest, which begins anew behind it. A duplicate that
- * can't be answered any more is dropped.
+ * What the peer asked for again, ahead of the rest, which goes on behind it as if nothing had come
+ * between: who has asked for nothing again, and gets this of a late duplicate, drops it and waits
+ * for the next of the rest, a FIRST of which would be an error. A duplicate that can't be answered
+ * any more is dropped.
  */
 static bool
 reply_build_again(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
@@ -155,8 +157,6 @@ reply_build_again(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	qp->again_first = false;
 	if (!built)
 		qp->again.next = qp->again.end;
-	if (qp->again.next == qp->again.end && qp->hot.reply_count > 0)
-		qp->resources[qp->replies[qp->reply_first]].first = true;
 	return built;
 }
 
