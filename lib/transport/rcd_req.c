@@ -432,7 +432,7 @@ req_next_reliable(
  * Whether a probe is the newest packet. Who keeps what comes early, or has said nothing of a hole
  * yet, says at once what is missing before it. Who has said it, and is not heard, may not say it
  * again before the oldest one comes: they take turns. A NAK is the end where nothing is to be sent
- * again.
+ * again. The newest may be of a request that failed, which has no packets any more.
  */
 static bool
 req_newest_asks(struct rcd_qp *qp)
@@ -441,7 +441,7 @@ req_newest_asks(struct rcd_qp *qp)
 	uint32_t newest = rcd_req_find(qp, rcd_psn_sub(hot->psn_next, 1));
 
 	return qp->repair_probe && qp->probes % 2 == 1 && qp->attr.retry_cnt > 0 &&
-		rcd_psn_eq(hot->psn_tx, hot->psn_next) &&
+		hot->sq_failed == 0 && rcd_psn_eq(hot->psn_tx, hot->psn_next) &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head))) &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, newest)));
 }

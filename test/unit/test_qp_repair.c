@@ -37,8 +37,9 @@ begin(uint32_t kept, uint8_t retry_cnt)
 	struct rcd_qp_init init = { .type = RCD_QP_RC,
 		.pd = PD,
 		.sq_depth = 64,
-		.max_send_sge = 1,
+		.max_send_sge = 2,
 		.max_recv_sge = 1,
+		.max_inline = SIM_INLINE_MAX,
 		.max_rd_atomic = 4,
 		.port_mtu_bytes = MTU };
 	struct rcd_qp_attr attr;
@@ -252,6 +253,73 @@ a_probed_hole_in_a_read(void)
 	sim_fini(&sim);
 }
 
+/* Bytes of the last packet of node 0. */
+static uint32_t last_len;
+
+static void
+note_last(
+	const struct sim *in, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
+{
+	(void)in;
+	(void)lost;
+	if (from->number == 0)
+		last_len = pkt->payload_len;
+}
+
+/* Posts a WRITE of inline bytes. */
+static void
+post_inline(void)
+{
+	uint32_t number = a->sq.posted++;
+
+	a->sq.wrs[number] = (struct rcd_send_wr){ .wr_id = number,
+		.opcode = RCD_WR_RDMA_WRITE,
+		.flags = RCD_SEND_SIGNALED | RCD_SEND_INLINE,
+		.inline_len = SIM_INLINE_MAX,
+		.remote = { .va = 0, .rkey = keys[1] } };
+}
+
+/*
+ * A request fails in its middle, and what came before it waits for an answer: its last packet is
+ * none to ask with. What is behind it has not begun, and has nothing in its record but what another
+ * left there.
+ */
+static void
+a_probe_behind_a_failed_request(void)
+{
+	const struct sim_node *node = &sim.nodes[0];
+	uint32_t failing;
+
+	begin(64, 7);
+	sim.trace = note_last;
+	for (int i = 0; i < 70; i++)
+		post_inline();
+	CU_ASSERT(sim_run(&sim, sim.now_ns + 1000000000));
+	CU_ASSERT_EQUAL_FATAL(node->cqe_count, 70);
+	post_inline();
+	failing = a->sq.posted++;
+	/* The 32nd packet in a row asks for an acknowledge, and the next one has no memory. */
+	a->sq.sges[failing][0] = (struct rcd_sge){ 0, 31 * MTU, keys[0] };
+	a->sq.sges[failing][1] = (struct rcd_sge){ 0, 9 * MTU, { 0 } };
+	a->sq.wrs[failing] = (struct rcd_send_wr){ .wr_id = failing,
+		.opcode = RCD_WR_RDMA_WRITE,
+		.sge_count = 2,
+		.remote = { .va = 0, .rkey = keys[1] } };
+	post_inline();
+	sim.nodes[1].out_frames = 0;
+	sim.nodes[1].out.loss_mask = 1;
+	sim.nodes[1].out.loss_mask_frames = 1;
+	CU_ASSERT(sim_run(&sim, sim.now_ns + 1000000000));
+	CU_ASSERT_EQUAL_FATAL(node->cqe_count, 73);
+	CU_ASSERT_EQUAL(node->cqes[70].status, RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(node->cqes[71].status, RCD_WC_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(node->cqes[72].status, RCD_WC_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(node->event_count, 0);
+	CU_ASSERT_EQUAL(sent_again(), 1);
+	CU_ASSERT_EQUAL(last_len, SIM_INLINE_MAX);
+	sim_fini(&sim);
+}
+
 /* Probes wait for what round trips take and vary by; never longer than the timeout. */
 static void
 probes_know_the_way(void)
@@ -294,6 +362,7 @@ main(void)
 		RCD_TEST(a_read_is_probed),
 		RCD_TEST(a_wide_hole_in_a_read),
 		RCD_TEST(a_probed_hole_in_a_read),
+		RCD_TEST(a_probe_behind_a_failed_request),
 		RCD_TEST(probes_know_the_way),
 	};
 
