@@ -86,8 +86,13 @@ rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns)
 		hot->rto_deadline = 0;
 		return true;
 	}
-	/* More was sent since: what was last asked for has a time of its own. */
+	/*
+	 * What was last asked for has a time of its own. When more was sent since, which asks for
+	 * nothing, the next packet does: it is none that is sent again, and may be long in coming.
+	 */
 	rto_set_deadline(qp, hot->since_ack_req > 0 ? now_ns : qp->asked_ns);
+	if (hot->since_ack_req > 0)
+		hot->since_ack_req = RCD_ACK_REQ_EVERY;
 	if (hot->rto_deadline <= now_ns)
 		rto_probe(qp, now_ns);
 	return false;

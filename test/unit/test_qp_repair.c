@@ -253,6 +253,25 @@ a_probed_hole_in_a_read(void)
 	sim_fini(&sim);
 }
 
+/*
+ * Packets leave so slowly that the timeout is over before as many are out as are acknowledged with
+ * one another: one that asks comes earlier, and nothing is sent again.
+ */
+static void
+a_slow_port_loses_nothing(void)
+{
+	uint64_t learnt;
+
+	begin(64, 7);
+	sim.nodes[0].out.gbps = 0.004;
+	transfer(RCD_WR_RDMA_WRITE);
+	learnt = sent_again();
+	CU_ASSERT(transfer(RCD_WR_RDMA_WRITE) > 80000000);
+	CU_ASSERT(learnt < 4);
+	CU_ASSERT_EQUAL(sent_again(), learnt);
+	sim_fini(&sim);
+}
+
 /* Bytes of the last packet of node 0. */
 static uint32_t last_len;
 
@@ -362,6 +381,7 @@ main(void)
 		RCD_TEST(a_read_is_probed),
 		RCD_TEST(a_wide_hole_in_a_read),
 		RCD_TEST(a_probed_hole_in_a_read),
+		RCD_TEST(a_slow_port_loses_nothing),
 		RCD_TEST(a_probe_behind_a_failed_request),
 		RCD_TEST(probes_know_the_way),
 	};
