@@ -36,7 +36,7 @@ struct rcd_cl_copy {
 	struct rcd_copyq *queue;
 	int wake_fd;
 	int mem_fd; /**< -1: not needed */
-	pid_t pid;
+	pid_t pid;  /**< by which the kernel finds this process: of the thread itself */
 	pthread_t thread;
 	uint32_t done;
 	uint32_t stop; /**< atomic */
@@ -214,6 +214,8 @@ cl_copy_run(void *arg)
 	struct rcd_cl_copy *copy = arg;
 	int spins = 0;
 
+	/* The process's own number finds no memory when its first thread has ended. */
+	copy->pid = (pid_t)syscall(SYS_gettid);
 	while (!cl_copy_stopping(copy)) {
 		if (copy->done != rcd_shm_load(&copy->queue->posted)) {
 			cl_copy_work(copy);
@@ -290,7 +292,6 @@ rcd_cl_copy_start(struct rcd_client *client)
 	copy->queue = (struct rcd_copyq *)(void *)((uint8_t *)client->shm + client->copy_offset);
 	copy->wake_fd = client->wake_fd;
 	copy->mem_fd = -1;
-	copy->pid = getpid();
 	pthread_mutex_init(&copy->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -263,11 +264,47 @@ in_a_sandbox(void)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
+/* @return as sandboxed() */
+static void *
+work_alone(void *arg)
+{
+	uint8_t byte = 0;
+	struct iovec here_is = { &byte, 1 }, there_is = { &byte, 1 };
+
+	/* Until the first thread has ended, and the kernel has forgotten its memory. */
+	while (process_vm_readv(getpid(), &here_is, 1, &there_is, 1, 0) == 1)
+		usleep(1000);
+	fill(there.memory, PAGE, 5);
+	if (reach(IBV_WR_RDMA_WRITE, (uintptr_t)at, PAGE, mr->rkey) != IBV_WC_SUCCESS ||
+		!filled(at, PAGE, 5))
+		_exit(2);
+	_exit(0);
+	return arg;
+}
+
+static void
+behind_the_first_thread(void)
+{
+	pthread_t thread;
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setup();
+		map(at, PAGE, PROT_READ | PROT_WRITE);
+		MUST(pthread_create(&thread, NULL, work_alone, NULL) == 0);
+		pthread_exit(NULL);
+	}
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "a sandbox changes nothing", in_a_sandbox },
+		{ "a program goes on when its first thread has ended", behind_the_first_thread },
 		{ "memory changes beneath traffic", beneath_traffic },
 		{ "memory is shared beneath traffic", shared_beneath_traffic },
 		{ "memory is not shared while a copy is made", shared_beside_a_copy },
