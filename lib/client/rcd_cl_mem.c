@@ -47,6 +47,7 @@ struct plan {
 	struct rcd_cl_span *spans[RCD_CTRL_EXTENTS_MAX];
 	uint32_t mem_count; /**< descriptors passed for this registration alone */
 	uint32_t mems[RCD_CTRL_EXTENTS_MAX];
+	bool waited; /**< for a copy, which goes on waiting for its page */
 };
 
 static void
@@ -279,13 +280,14 @@ cl_mem_is_private(const struct rcd_cl_vma *vma)
  * Replace private memory. Copies may be on their way to it, of a region that follows what is
  * mapped: the kernel would write them into pages that it has looked up before.
  *
- * @return as rcd_cl_span_make(); -EBUSY: a copy waits for a page
+ * @return as rcd_cl_span_make(); -EBUSY: a copy waits for a page, and this registration has waited
+ *         for it long enough
  */
 static int
-cl_mem_make_span(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
+cl_mem_make_span(struct plan *plan, uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 {
 	size_t paused = 0;
-	int err = 0;
+	int err = plan->waited ? -EBUSY : 0;
 
 	while (paused < client_count && err == 0) {
 		if (rcd_cl_copy_pause(clients[paused]))
@@ -293,6 +295,7 @@ cl_mem_make_span(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 		else
 			err = -EBUSY;
 	}
+	plan->waited = err != 0;
 	if (err == 0)
 		err = rcd_cl_span_make(start, end, span);
 	while (paused > 0)
@@ -341,7 +344,7 @@ cl_mem_add_piece(struct plan *plan, const struct rcd_cl_vma *vma, uintptr_t from
 		uintptr_t end = rcd_align_up(to, PAGE);
 		struct rcd_cl_span *span;
 
-		err = cl_mem_make_span(start, end, &span);
+		err = cl_mem_make_span(plan, start, end, &span);
 		if (err == 0)
 			return cl_mem_add_span(plan, span, from, to);
 		err = err == -ENOMEM ? err : 1;

@@ -164,12 +164,15 @@ shares_page(void)
 	return is;
 }
 
-/*
- * What the kernel has begun to write goes where the memory was, so that nothing is replaced
- * meanwhile: with a page that waits there is always such a write.
- */
-static void
-shared_beside_a_copy(void)
+/* What the kernel waits for, and how it goes on. */
+struct held {
+	int uffd;
+	struct uffdio_zeropage zeros;
+};
+
+/* The other side writes to a page that waits. @return false: that is not allowed here */
+static bool
+hold_a_copy(struct held *held)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr *bad,
@@ -177,32 +180,73 @@ shared_beside_a_copy(void)
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_WRITE,
 			.send_flags = IBV_SEND_SIGNALED };
-	struct uffdio_zeropage zeros = { .range = { 0, PAGE } };
 	struct pollfd fault = { .events = POLLIN };
-	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
 
 	setup();
 	map(at, LEN, PROT_READ | PROT_WRITE);
-	fault.fd = hold_page(at);
+	*held = (struct held){ hold_page(at), { .range = { (uintptr_t)at, PAGE } } };
+	fault.fd = held->uffd;
 	if (fault.fd < 0) {
 		teardown();
 		rcd_tap_skip("userfaultfd is not allowed here");
-		return;
+		return false;
 	}
 	sge = (struct ibv_sge){ (uintptr_t)there.memory, 100, there.mr->lkey };
-	wr.wr.rdma.remote_addr = zeros.range.start = (uintptr_t)at;
+	wr.wr.rdma.remote_addr = (uintptr_t)at;
 	wr.wr.rdma.rkey = mr->rkey;
 	CU_ASSERT_EQUAL(ibv_post_send(there.qp, &wr, &bad), 0);
 	CU_ASSERT_EQUAL_FATAL(poll(&fault, 1, FOREVER_MS), 1);
+	return true;
+}
+
+/*
+ * What the kernel has begun to write goes where the memory was, so that nothing is replaced
+ * meanwhile: with a page that waits there is always such a write.
+ */
+static void
+shared_beside_a_copy(void)
+{
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+	struct held held;
+
+	if (!hold_a_copy(&held))
+		return;
 	CU_ASSERT(!shares_page());
-	CU_ASSERT_EQUAL(ioctl(fault.fd, UFFDIO_ZEROPAGE, &zeros), 0);
+	CU_ASSERT_EQUAL(ioctl(held.uffd, UFFDIO_ZEROPAGE, &held.zeros), 0);
 	for (uint64_t end = now_ms() + FOREVER_MS; now_ms() < end;)
 		if (ibv_poll_cq(there.cq, 1, &wc) == 1)
 			break;
 	CU_ASSERT_EQUAL(wc.status, IBV_WC_SUCCESS);
 	CU_ASSERT(memcmp(at, there.memory, 100) == 0);
 	CU_ASSERT(shares_page());
-	close(fault.fd);
+	close(held.uffd);
+	teardown();
+}
+
+#define MAPPINGS 64u /* each waited for alone: longer than forever */
+
+/* A registration waits for the copy once, however many mappings it has: all others wait for it. */
+static void
+waited_for_once(void)
+{
+	uint64_t begin = now_ms();
+	struct ibv_mr *plain;
+	struct held held;
+	uint8_t *pages;
+
+	if (!hold_a_copy(&held))
+		return;
+	pages = map(NULL, MAPPINGS * PAGE, PROT_READ | PROT_WRITE);
+	for (uint32_t i = 0; i < MAPPINGS; i += 2)
+		MUST(madvise(pages + i * PAGE, PAGE, MADV_DONTDUMP) == 0);
+	plain = ibv_reg_mr(here.pd, pages, MAPPINGS * PAGE, IBV_ACCESS_LOCAL_WRITE);
+	MUST(plain != NULL);
+	CU_ASSERT(now_ms() - begin < FOREVER_MS);
+	CU_ASSERT(!is_shared(pages));
+	CU_ASSERT_EQUAL(ioctl(held.uffd, UFFDIO_ZEROPAGE, &held.zeros), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(plain), 0);
+	munmap(pages, MAPPINGS * PAGE);
+	close(held.uffd);
 	teardown();
 }
 
@@ -308,6 +352,7 @@ main(void)
 		{ "memory changes beneath traffic", beneath_traffic },
 		{ "memory is shared beneath traffic", shared_beneath_traffic },
 		{ "memory is not shared while a copy is made", shared_beside_a_copy },
+		{ "a registration waits for a copy once", waited_for_once },
 	};
 
 	return demand_run("demand_beneath", tests, sizeof(tests) / sizeof(tests[0]));
