@@ -491,14 +491,17 @@ int
 rcd_cl_mr_dereg(struct rcd_client *client, struct rcd_cl_mr *mr)
 {
 	struct rcd_ctrl_key req = { .key = mr->key };
-	int err = rcd_client_call(client, RCD_CTRL_MR_DEREG, &req, NULL, NULL, NULL);
+	int err = 0;
 
+	if (!mr->removed)
+		err = rcd_client_call(client, RCD_CTRL_MR_DEREG, &req, NULL, NULL, NULL);
 	/* Without an engine there is nothing that could still use the memory... */
 	if (err != 0 && err != -EIO)
 		return err;
+	mr->removed = true;
 	/* ...but for a copy that it asked for before. */
 	if (rcd_cl_copy_forget(client, mr->key) != 0)
-		err = -ETIMEDOUT;
+		return -ETIMEDOUT;
 	pthread_mutex_lock(&lock);
 	cl_mem_drop_spans(mr);
 	pthread_mutex_unlock(&lock);

@@ -27,6 +27,7 @@
 struct rcd_cl_mr {
 	uint32_t key; /**< L_Key and R_Key */
 	uint32_t pd;
+	bool removed; /**< at the engine, which a copy of it still keeps from being all */
 	uint32_t span_count;
 	struct rcd_cl_span **spans; /**< shared memory that it uses */
 };
@@ -61,8 +62,8 @@ rcd_cl_mr_rereg(struct rcd_client *client, const struct rcd_cl_mr_attr *attr, st
 /**
  * Remove a region.
  *
- * @return 0; -EBUSY: windows are bound to it; -EIO and it is forgotten; -ETIMEDOUT and it is, but a
- *         copy of it still waits for a page
+ * @return 0; -EBUSY: windows are bound to it; -EIO and it is forgotten; -ETIMEDOUT: nobody reaches
+ *         it any more, but a copy of it still waits for a page: call again
  */
 int
 rcd_cl_mr_dereg(struct rcd_client *client, struct rcd_cl_mr *mr);

@@ -250,6 +250,23 @@ waited_for_once(void)
 	teardown();
 }
 
+/* It can't end while a copy of it waits, and does when that is over. */
+static void
+ends_beside_a_copy(void)
+{
+	struct held held;
+
+	if (!hold_a_copy(&held))
+		return;
+	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), ETIMEDOUT);
+	CU_ASSERT_EQUAL(ioctl(held.uffd, UFFDIO_ZEROPAGE, &held.zeros), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(here.pd, at, LEN, ALL);
+	MUST(mr != NULL);
+	close(held.uffd);
+	teardown();
+}
+
 /* As some sandboxes do: these calls are not permitted. */
 static int
 forbid_process_vm(void)
@@ -353,6 +370,7 @@ main(void)
 		{ "memory is shared beneath traffic", shared_beneath_traffic },
 		{ "memory is not shared while a copy is made", shared_beside_a_copy },
 		{ "a registration waits for a copy once", waited_for_once },
+		{ "a region ends when its last copy has", ends_beside_a_copy },
 	};
 
 	return demand_run("demand_beneath", tests, sizeof(tests) / sizeof(tests[0]));
