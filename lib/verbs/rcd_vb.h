@@ -86,7 +86,7 @@ struct rcd_vb_mr {
 	uint32_t access;
 	bool fixed;                   /**< it can not be registered anew */
 	LIST_ENTRY(rcd_vb_mr) link;   /**< of those that follow what is mapped */
-	struct rcd_cl_mr_attr demand; /**< what one of those is */
+	struct rcd_cl_mr_attr demand; /**< what it was made or changed to be */
 };
 
 /** An address handle. */

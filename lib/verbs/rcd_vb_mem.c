@@ -202,6 +202,17 @@ ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova,
 	return vb_mem_reg(pd, place, len, iova, access);
 }
 
+/* By which address it is named from then on: by the same as before, unless it is another place. */
+static uint64_t
+vb_mem_start_of(const struct rcd_vb_mr *mr, int flags, const struct rcd_cl_mr_attr *attr)
+{
+	if (attr->access & IBV_ACCESS_ZERO_BASED)
+		return 0;
+	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) || (mr->access & IBV_ACCESS_ZERO_BASED))
+		return (uintptr_t)attr->addr;
+	return mr->demand.start;
+}
+
 int
 ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t len, int access)
 {
@@ -237,7 +248,7 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 		attr.access = (uint32_t)(access & RCD_VB_ACCESS_KNOWN);
 		attr.on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
 	}
-	attr.start = attr.access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)attr.addr;
+	attr.start = vb_mem_start_of(mr, flags, &attr);
 	length = attr.len;
 	if (rcd_vb_demand_attr(&attr) != 0)
 		return IBV_REREG_MR_ERR_INPUT;

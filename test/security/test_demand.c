@@ -192,6 +192,24 @@ no_such_regions(void)
 	teardown();
 }
 
+/* One that peers name by another address is named so until it gets another place. */
+static void
+keeps_its_name(void)
+{
+	struct ibv_mr *other = ibv_reg_mr_iova(here.pd, at, LEN, PAGE, ALL);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+	is_written((uint8_t *)(uintptr_t)PAGE, at, 100, other->rkey);
+	CU_ASSERT_EQUAL(ibv_rereg_mr(other, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				ALL & ~IBV_ACCESS_ON_DEMAND),
+		0);
+	is_written((uint8_t *)(uintptr_t)PAGE, at, 100, other->rkey);
+	is_refused(IBV_WR_RDMA_WRITE, (uintptr_t)at, other->rkey);
+	CU_ASSERT_EQUAL(ibv_rereg_mr(other, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at, LEN, 0), 0);
+	is_written(at, at, 100, other->rkey);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(other), 0);
+}
+
 /* A region changes from one kind to the other, and keeps its key. */
 static void
 changes(void)
@@ -212,6 +230,7 @@ changes(void)
 		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at + PAGE, PAGE, 0), 0);
 	is_written(at + PAGE, at + PAGE, PAGE, mr->rkey);
 	is_refused(IBV_WR_RDMA_WRITE, (uintptr_t)at, mr->rkey);
+	keeps_its_name();
 	all = ibv_reg_mr(here.pd, NULL, SIZE_MAX, ALL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(all);
 	CU_ASSERT_EQUAL(ibv_rereg_mr(all, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
