@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -170,9 +171,9 @@ struct held {
 	struct uffdio_zeropage zeros;
 };
 
-/* The other side writes to a page that waits. @return false: that is not allowed here */
-static bool
-hold_a_copy(struct held *held)
+/* The other side writes to memory that begins with a page that waits. */
+static void
+write_to_held(const struct held *held, uint64_t addr, uint32_t rkey)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr *bad,
@@ -180,22 +181,36 @@ hold_a_copy(struct held *held)
 			.num_sge = 1,
 			.opcode = IBV_WR_RDMA_WRITE,
 			.send_flags = IBV_SEND_SIGNALED };
-	struct pollfd fault = { .events = POLLIN };
+	struct pollfd fault = { .fd = held->uffd, .events = POLLIN };
 
-	setup();
-	map(at, LEN, PROT_READ | PROT_WRITE);
-	*held = (struct held){ hold_page(at), { .range = { (uintptr_t)at, PAGE } } };
-	fault.fd = held->uffd;
-	if (fault.fd < 0) {
-		teardown();
-		rcd_tap_skip("userfaultfd is not allowed here");
-		return false;
-	}
 	sge = (struct ibv_sge){ (uintptr_t)there.memory, 100, there.mr->lkey };
-	wr.wr.rdma.remote_addr = (uintptr_t)at;
-	wr.wr.rdma.rkey = mr->rkey;
+	wr.wr.rdma.remote_addr = addr;
+	wr.wr.rdma.rkey = rkey;
 	CU_ASSERT_EQUAL(ibv_post_send(there.qp, &wr, &bad), 0);
 	CU_ASSERT_EQUAL_FATAL(poll(&fault, 1, FOREVER_MS), 1);
+}
+
+/* Behind setup(). @return whether the page waits; false: it is not allowed, and all is torn down */
+static bool
+hold(struct held *held, uint8_t *page)
+{
+	*held = (struct held){ hold_page(page), { .range = { (uintptr_t)page, PAGE } } };
+	if (held->uffd >= 0)
+		return true;
+	teardown();
+	rcd_tap_skip("userfaultfd is not allowed here");
+	return false;
+}
+
+/* A copy to the region waits. @return false: that is not allowed here */
+static bool
+hold_a_copy(struct held *held)
+{
+	setup();
+	map(at, LEN, PROT_READ | PROT_WRITE);
+	if (!hold(held, at))
+		return false;
+	write_to_held(held, (uintptr_t)at, mr->rkey);
 	return true;
 }
 
@@ -264,6 +279,51 @@ ends_beside_a_copy(void)
 	mr = ibv_reg_mr(here.pd, at, LEN, ALL);
 	MUST(mr != NULL);
 	close(held.uffd);
+	teardown();
+}
+
+/* Where a file of this name is mapped. @return NULL: nowhere */
+static uint8_t *
+mapping_of(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t found = 0, start;
+	char line[512];
+
+	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
+		if (strstr(line, name) != NULL && sscanf(line, "%lx-", &start) == 1)
+			found = start;
+	if (maps != NULL)
+		fclose(maps);
+	return (uint8_t *)found;
+}
+
+/* What a region by descriptor maps stays: else the copy goes to what comes to its addresses. */
+static void
+mapped_beside_a_copy(void)
+{
+	int fd = memfd_create("demand-held", MFD_CLOEXEC);
+	struct ibv_mr *buffer;
+	struct held held;
+
+	setup();
+	MUST(fd >= 0 && ftruncate(fd, PAGE) == 0);
+	setenv("ROCADE_MR", "copy", 1);
+	buffer = ibv_reg_dmabuf_mr(
+		here.pd, 0, PAGE, 0, fd, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	unsetenv("ROCADE_MR");
+	MUST(buffer != NULL);
+	MUST(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE) == 0);
+	if (!hold(&held, mapping_of("demand-held")))
+		return;
+	write_to_held(&held, 0, buffer->rkey);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(buffer), ETIMEDOUT);
+	CU_ASSERT_PTR_NOT_NULL(mapping_of("demand-held"));
+	CU_ASSERT_EQUAL(ioctl(held.uffd, UFFDIO_ZEROPAGE, &held.zeros), 0);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(buffer), 0);
+	CU_ASSERT_PTR_NULL(mapping_of("demand-held"));
+	close(held.uffd);
+	close(fd);
 	teardown();
 }
 
@@ -371,6 +431,7 @@ main(void)
 		{ "memory is not shared while a copy is made", shared_beside_a_copy },
 		{ "a registration waits for a copy once", waited_for_once },
 		{ "a region ends when its last copy has", ends_beside_a_copy },
+		{ "a buffer stays mapped until its last copy has ended", mapped_beside_a_copy },
 	};
 
 	return demand_run("demand_beneath", tests, sizeof(tests) / sizeof(tests[0]));
