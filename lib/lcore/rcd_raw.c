@@ -39,6 +39,9 @@ enum {
 #define IPV4_CSUM_AT 10
 #define FLAG_MORE    1
 
+/** Bytes of a frame that are copied, and summed, for a unit of work. */
+#define WORK_BYTES 512
+
 /* A frame, and what is known of it. */
 struct raw_frame {
 	const struct rte_mbuf *mbuf;
@@ -128,6 +131,13 @@ raw_wants(const struct rcd_raw_flow *flow, const struct raw_frame *frame)
 	return rcd_flow_key_matches(&frame->key, &flow->value, &flow->mask);
 }
 
+/* A copy of it was made. */
+static inline void
+raw_worked(struct rcd_lcore *lcore, const struct raw_frame *frame)
+{
+	lcore->work += 1 + frame->len / WORK_BYTES;
+}
+
 static void
 raw_give(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct raw_frame *frame)
 {
@@ -136,6 +146,7 @@ raw_give(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct raw_frame *f
 		&hqp->rx_bytes, hqp->rx_bytes + frame->len + RCD_FRAME_OVERHEAD, __ATOMIC_RELAXED);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
+	raw_worked(lcore, frame);
 }
 
 static void
@@ -150,6 +161,7 @@ raw_pass_on(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 				rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_HANDOVER, 1);
 			return;
 		}
+		raw_worked(lcore, frame);
 		copy->packet_type = frame->sent ? RAW_SENT : RAW_RECEIVED;
 		rcd_hand_over(lcore, lcore->lcores->lcore[__builtin_ctzll(others)], lport, copy);
 	}

@@ -13,6 +13,7 @@
 #include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_counter.h"
+#include "rcd_eth.h"
 #include "rcd_gid.h"
 #include "rcd_hop_word.h"
 #include "rcd_late.h"
@@ -254,6 +255,22 @@ tx_loop_of(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp)
 	return txq != NULL && txq->lport->serial == hqp->loop_serial ? txq->lport : NULL;
 }
 
+/*
+ * There are ports that stop at a frame that is much too short, for all who send by them. What is in
+ * the buffer is somebody's: zeros go instead.
+ */
+static void
+tx_pad_frame(struct rte_mbuf *mbuf)
+{
+	uint16_t len = rte_pktmbuf_data_len(mbuf);
+
+	if (len >= RCD_ETH_MIN_LEN)
+		return;
+	memset(rte_pktmbuf_mtod(mbuf, uint8_t *) + len, 0, (size_t)RCD_ETH_MIN_LEN - len);
+	mbuf->data_len = RCD_ETH_MIN_LEN;
+	mbuf->pkt_len = RCD_ETH_MIN_LEN;
+}
+
 /* Of raw packets, whose payload is the frame. @return as tx_send_packet() */
 static __rte_noinline uint32_t
 tx_send_frame(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt,
@@ -272,6 +289,8 @@ tx_send_frame(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_tx_
 	mbuf->data_len = (uint16_t)len;
 	mbuf->pkt_len = len;
 	rcd_raw_tx(lcore, lport, mbuf, pkt->csum);
+	tx_pad_frame(mbuf);
+	len = mbuf->pkt_len;
 	rcd_tx_frame(lcore, lport, mbuf);
 	return len + RCD_FRAME_OVERHEAD;
 }
@@ -417,12 +436,14 @@ rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_sta
 uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
+	/* Beside what is sent: copies of raw packets for flows of the same device. */
+	uint32_t limit = lcore->work + RCD_WORK_RX;
 	uint32_t sent = 0;
 	uint32_t idle = 0;
 	struct rcd_turn *turn;
 
 	RCD_ON_LCORE(lcore);
-	while (sent < budget && idle < RCD_WORK_TURNS &&
+	while (sent < budget && idle < RCD_WORK_TURNS && lcore->work < limit &&
 		(turn = rcd_turn_next(&lcore->turns)) != NULL) {
 		struct rcd_hqp *hqp = RCD_OWNER(turn, struct rcd_hqp, turn);
 
@@ -440,7 +461,7 @@ rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	}
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
 	rcd_tx_flush(lcore);
-	if (unlikely(idle >= RCD_WORK_TURNS))
+	if (unlikely(idle >= RCD_WORK_TURNS || lcore->work >= limit))
 		rcd_late_spent(lcore, NULL);
 	lcore->work += idle;
 	/* Who is left has its turn in the next poll: not a time to sleep. */

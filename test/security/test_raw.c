@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rcd_bytes.h"
+#include "rcd_eth.h"
 #include "rcd_limits.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
@@ -29,6 +30,9 @@ enum {
 	TYPE_AT = 12,
 	UDP = 17,
 	ROUNDS = 200,
+	CLIENTS = 40,
+	WORK_MOST =
+		2000, /**< units: three budgets of 256, twice 40 copies of 9, and what is usual */
 };
 
 static struct rig rig;
@@ -120,6 +124,14 @@ flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *ha
 	if (handle != NULL)
 		*handle = rep.handle;
 	return err;
+}
+
+static void
+lead(struct node *node, uint16_t type)
+{
+	struct rcd_ctrl_flow_req req = flow_of_type(&node->qp, type);
+
+	CU_ASSERT_EQUAL(flow_create(node, &req, NULL), 0);
 }
 
 static int
@@ -296,8 +308,7 @@ a_copy_for_each_client(void)
 	send_plain(&sender, TYPE + 1, 13);
 	CU_ASSERT_TRUE(arrives(&b, 12, &slot));
 	CU_ASSERT_TRUE(arrives(&b, 13, &slot));
-	req = flow_of_type(&a.qp, TYPE + 1);
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	lead(&a, TYPE + 1);
 	send_plain(&sender, TYPE + 1, 14);
 	CU_ASSERT_TRUE(arrives(&a, 14, &slot));
 	CU_ASSERT_TRUE(arrives(&b, 14, &slot));
@@ -372,15 +383,13 @@ static void
 lengths_of_frames(void)
 {
 	static const uint32_t wrong[] = { 0, 1, 13, RCD_FRAME_MAX_BYTES + 1, 5000, MEMORY };
-	static const uint32_t right[] = { 14, 15, 60, 1514, 4100 };
-	struct rcd_ctrl_flow_req req;
+	static const uint32_t right[] = { 60, 61, 64, 1514, 4100 };
 	struct node sender, node;
 	struct rcd_cq_slot slot;
 
 	open_raw(&sender, "roce0");
 	open_raw(&node, "roce1");
-	req = flow_of_type(&node.qp, TYPE);
-	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	lead(&node, TYPE);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(wrong); i++) {
 		make_frame(sender.memory, MEMORY, TYPE, 1);
 		CU_ASSERT_EQUAL(send_frame(&sender, wrong[i], 0), RCD_WC_LOC_LEN_ERR);
@@ -396,6 +405,17 @@ lengths_of_frames(void)
 		CU_ASSERT_EQUAL(slot.byte_len, right[i]);
 		CU_ASSERT_EQUAL(memcmp(node.memory, sender.memory, right[i]), 0);
 	}
+	/* Ports exist that stop, for all, at a shorter one than Ethernet's: zeros go behind it. */
+	for (uint32_t len = 14; len < RCD_ETH_MIN_LEN; len++) {
+		memset(node.memory, 0xff, PLACE);
+		MUST(node_recv(&node, 0, PLACE, 0) == 0);
+		make_frame(sender.memory, len, TYPE, 0xff);
+		CU_ASSERT_EQUAL(send_frame(&sender, len, 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
+		memset(sender.memory + len, 0, RCD_ETH_MIN_LEN - len);
+		CU_ASSERT_EQUAL(slot.byte_len, RCD_ETH_MIN_LEN);
+		CU_ASSERT_EQUAL(memcmp(node.memory, sender.memory, RCD_ETH_MIN_LEN), 0);
+	}
 	node_close(&node);
 	node_close(&sender);
 }
@@ -404,14 +424,12 @@ lengths_of_frames(void)
 static void
 sums_of_frames(void)
 {
-	struct rcd_ctrl_flow_req req;
 	struct node sender, node;
 	struct rcd_cq_slot slot;
 
 	open_raw(&sender, "roce0");
 	open_receiver(&node);
-	req = flow_of_type(&node.qp, 0x0800);
-	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	lead(&node, 0x0800);
 	make_udp(sender.memory, PLAIN, 53);
 	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
@@ -463,6 +481,36 @@ as_many_as_there_are(void)
 	node_close(&a);
 }
 
+/* A frame is as much work as there are copies of it: where it is sent, and where it comes to. */
+static void
+copies_are_work(void)
+{
+	static struct node nodes[CLIENTS + 1];
+	struct rcd_cq_slot slot;
+
+	for (int end = 0; end < 2; end++) {
+		long long before;
+
+		for (int i = 0; i <= CLIENTS; i++) {
+			open_raw(&nodes[i], end == 0 || i == CLIENTS ? "roce0" : "roce1");
+			make_frame(nodes[i].memory, PLACE, TYPE, 1);
+			if (i < CLIENTS)
+				lead(&nodes[i], TYPE);
+		}
+		before = rig_engine(&rig, "poll_budget_all");
+		for (int i = 0; i < 20 * 16; i++)
+			for (int k = end * CLIENTS; k <= CLIENTS; k++) {
+				MUST(post(&nodes[k], 4100, 0) == 0);
+				for (int n = 0; i % 16 == 15 && n < 16; n++)
+					MUST(node_wait(&nodes[k], &slot, FOREVER_MS) == 0);
+			}
+		CU_ASSERT(rig_engine(&rig, "poll_budget_all") > before);
+		for (int i = 0; i <= CLIENTS; i++)
+			node_close(&nodes[i]);
+	}
+	CU_ASSERT(rig_engine(&rig, "longest_poll_work") < WORK_MOST);
+}
+
 /* Flows of any bytes, and queue pairs, come and go while frames of any bytes come. */
 static void
 ends_while_frames_come(void)
@@ -508,8 +556,7 @@ ends_while_frames_come(void)
 			CU_ASSERT_EQUAL(node_wait(&sender, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 	}
 	/* None of them is left to lead anywhere. */
-	req = flow_of_type(&lasting.qp, TYPE);
-	CU_ASSERT_EQUAL(flow_create(&lasting, &req, NULL), 0);
+	lead(&lasting, TYPE);
 	send_plain(&sender, TYPE, 99);
 	CU_ASSERT_TRUE(arrives(&lasting, 99, &slot));
 	node_close(&lasting);
@@ -536,6 +583,7 @@ main(void)
 		RCD_TEST(lengths_of_frames),
 		RCD_TEST(sums_of_frames),
 		RCD_TEST(as_many_as_there_are),
+		RCD_TEST(copies_are_work),
 		RCD_TEST(ends_while_frames_come),
 		RCD_TEST(the_engine_ends_well),
 	};
