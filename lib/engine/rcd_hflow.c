@@ -6,6 +6,7 @@
  */
 #include "rcd_hflow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,6 +23,9 @@
 #include "rcd_raw.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
+
+static_assert(
+	RCD_FLOWS_CLIENT_MAX <= RCD_FLOWS_MAX, "a queue pair's flows have handles of its own");
 
 bool
 rcd_hflow_offered(const struct rcd_dev *dev)
@@ -157,6 +161,8 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	if (table == NULL || table->count == RCD_FLOWS_MAX ||
 		hflow_count_of(table, &context->client) >= RCD_FLOWS_CLIENT_MAX)
 		return -ENOMEM;
+	/* One that ended with its queue pair may be removed yet: no other has its handle. */
+	flow.handle = hqp->qpn * RCD_FLOWS_MAX;
 	while (!hflow_is_free(table, flow.handle))
 		flow.handle++;
 	flow.qpn = hqp->qpn;

@@ -374,6 +374,13 @@ numbers_that_are_not_ones_own(void)
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, UINT32_MAX), -ENOENT);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), 0);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
+	/* Nor is the next one's number that of one that ended with its queue pair. */
+	node_qp(&a, RCD_QP_RAW, &other);
+	req = flow_of(&other, RCD_FLOW_ALL);
+	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, other.handle), 0);
+	lead(&a, TYPE);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
 	node_close(&b);
 	node_close(&a);
 }
