@@ -68,11 +68,14 @@ rs_recv_some(struct rcd_rs *rs, const struct iovec *iov, int count, size_t done,
 			peek ? (uint32_t)got : 0);
 		got += now;
 		done += now;
-		if (peek)
-			continue;
-		rs->held -= (uint32_t)now;
-		rs->spare += (uint32_t)now;
-		rs->read_at = (uint32_t)((rs->read_at + now) % rs->sizes.recv_bytes);
+		if (!peek) {
+			rs->held -= (uint32_t)now;
+			rs->spare += (uint32_t)now;
+			rs->read_at = (uint32_t)((rs->read_at + now) % rs->sizes.recv_bytes);
+		}
+		/* More may have come meanwhile: it belongs here, not into the next buffer. */
+		if (done < before)
+			break;
 	}
 	return got;
 }
