@@ -19,6 +19,34 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcd_rs **table;
 static uint32_t table_room;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void
+rs_table_before_fork(void)
+{
+	pthread_mutex_lock(&table_lock);
+}
+
+static void
+rs_table_after_fork_parent(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+/* What the sockets use is not mapped here, and other threads may have had their locks. */
+static void
+rs_table_after_fork_child(void)
+{
+	for (uint32_t i = 0; i < table_room; i++)
+		table[i] = NULL;
+	pthread_mutex_unlock(&table_lock);
+}
+
+static void
+rs_table_watch_forks(void)
+{
+	pthread_atfork(rs_table_before_fork, rs_table_after_fork_parent, rs_table_after_fork_child);
+}
 
 struct rcd_rs *
 rcd_rs_make(struct rdma_event_channel *channel, struct rdma_cm_id *id, int domain)
@@ -75,6 +103,7 @@ rcd_rs_enter(struct rcd_rs *rs)
 	uint32_t number = (uint32_t)rs->number;
 	int err = 0;
 
+	pthread_once(&forks_once, rs_table_watch_forks);
 	pthread_mutex_lock(&table_lock);
 	if (number >= table_room) {
 		uint32_t room = number < 32 ? 64 : 2 * number;
