@@ -259,7 +259,27 @@ rcd_rs_get(int number);
 void
 rcd_rs_put(struct rcd_rs *rs);
 
-/* rcd_rs_state.c: socket locked. */
+/* rcd_rs_state.c: socket locked, but for the first two. */
+
+/** Whether a call with these flags may not block. */
+bool
+rcd_rs_is_nonblock(struct rcd_rs *rs, int flags);
+
+/**
+ * Take send_lock or recv_lock, which others have while they block.
+ *
+ * @return 0; -EAGAIN: somebody has it, and this call may not block
+ */
+int
+rcd_rs_take_side(pthread_mutex_t *side, bool nonblock);
+
+/**
+ * What a transfer returns. The socket's error waits for the next one where bytes are told.
+ *
+ * @return done; err, which is told by that: 0 or -errno
+ */
+ssize_t
+rcd_rs_done(struct rcd_rs *rs, size_t done, int err);
 
 /** No longer connecting, nor connected. */
 void
@@ -272,6 +292,10 @@ rcd_rs_disconnected(struct rcd_rs *rs);
 /** Wake all who wait. */
 void
 rcd_rs_ring(struct rcd_rs *rs, const struct rcd_rs_watch *self);
+
+/** Have the engine tell of the next completion. */
+void
+rcd_rs_arm(struct rcd_rs *rs);
 
 /* rcd_rs_cm.c: socket locked. */
 
@@ -346,10 +370,6 @@ rcd_rs_work(enum rcd_rs_work work, uint32_t len)
 void
 rcd_rs_progress(struct rcd_rs *rs, const struct rcd_rs_watch *self);
 
-/** Have the engine tell of the next completion. */
-void
-rcd_rs_arm(struct rcd_rs *rs);
-
 /** Take what the engine told. */
 void
 rcd_rs_disarm(struct rcd_rs *rs);
@@ -370,6 +390,14 @@ rcd_rs_wait_connected(struct rcd_rs *rs, bool nonblock);
 /** Milliseconds that never go backwards. */
 int64_t
 rcd_rs_now_ms(void);
+
+/** Milliseconds until then; 0: it is past. */
+int
+rcd_rs_left_ms(int64_t end_ms);
+
+/** How long to sleep at a time: not for long where there is no bell (less than 0). */
+int
+rcd_rs_nap_ms(int bell, int timeout_ms);
 
 /* rcd_rs_send.c */
 

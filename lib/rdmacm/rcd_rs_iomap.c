@@ -155,7 +155,7 @@ rs_iomap_write(struct rcd_rs *rs, const uint8_t *buf, size_t len, uint64_t offse
 		/* With what the peer has said of its mappings by now. */
 		err = rcd_rs_wait(rs, rs_iomap_can_write, nonblock ? 0 : -1);
 		if (err == 0 && (rs->state != RCD_RS_CONNECTED || !rs->writable))
-			err = rs->state == RCD_RS_FAILED ? -ECONNRESET : -EPIPE;
+			err = rs->error != 0 ? -rs->error : -EPIPE;
 		if (err != 0)
 			break;
 		now = rs_iomap_write_some(rs, buf + done, len - done, offset + done);
@@ -164,24 +164,27 @@ rs_iomap_write(struct rcd_rs *rs, const uint8_t *buf, size_t len, uint64_t offse
 		else
 			done += (size_t)now;
 	}
-	return done > 0 ? (ssize_t)done : err;
+	return rcd_rs_done(rs, done, err);
 }
 
 size_t
 riowrite(int number, const void *buf, size_t len, off_t offset, int flags)
 {
 	struct rcd_rs *rs = rcd_rs_get(number);
-	ssize_t ret = -EINVAL;
+	bool nonblock;
+	ssize_t ret;
 
 	if (rs == NULL)
 		return (size_t)-1;
-	pthread_mutex_lock(&rs->send_lock);
-	pthread_mutex_lock(&rs->lock);
-	if (len <= SSIZE_MAX && (flags & MSG_OOB) == 0)
-		ret = rs_iomap_write(
-			rs, buf, len, (uint64_t)offset, rs->nonblock || (flags & MSG_DONTWAIT));
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->send_lock);
+	nonblock = rcd_rs_is_nonblock(rs, flags);
+	ret = len > SSIZE_MAX || (flags & MSG_OOB) ? -EINVAL
+						   : rcd_rs_take_side(&rs->send_lock, nonblock);
+	if (ret == 0) {
+		pthread_mutex_lock(&rs->lock);
+		ret = rs_iomap_write(rs, buf, len, (uint64_t)offset, nonblock);
+		pthread_mutex_unlock(&rs->lock);
+		pthread_mutex_unlock(&rs->send_lock);
+	}
 	rcd_rs_put(rs);
 	return (size_t)rcd_rs_ret(ret);
 }

@@ -53,6 +53,8 @@ rs_link_create_qp(struct rcd_rs *rs)
 		rs->id->verbs, sizes->send_queue + sizes->recv_queue, rs, rs->comp, 0);
 	if (rs->cq == NULL)
 		return -errno;
+	/* Who sleeps already has passed where it would have done so. */
+	rcd_rs_arm(rs);
 	attr.send_cq = attr.recv_cq = rs->cq;
 	attr.cap.max_send_wr = sizes->send_queue;
 	attr.cap.max_recv_wr = sizes->recv_queue;

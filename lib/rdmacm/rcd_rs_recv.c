@@ -25,10 +25,8 @@ rs_recv_wait(struct rcd_rs *rs, bool nonblock)
 	if (err == 0 && rs->held == 0 && rs->state == RCD_RS_CLOSED)
 		err = -EBADF;
 	/* It is told once; after that it is the end. */
-	if (err == 0 && rs->held == 0 && rs->error != 0) {
+	if (err == 0 && rs->held == 0)
 		err = -rs->error;
-		rs->error = 0;
-	}
 	return err;
 }
 
@@ -81,9 +79,8 @@ rs_recv_some(struct rcd_rs *rs, const struct iovec *iov, int count, size_t done,
 }
 
 static ssize_t
-rs_recv_all(struct rcd_rs *rs, const struct iovec *iov, int count, int flags)
+rs_recv_all(struct rcd_rs *rs, const struct iovec *iov, int count, int flags, bool nonblock)
 {
-	bool nonblock = rs->nonblock || (flags & MSG_DONTWAIT);
 	bool peek = flags & MSG_PEEK;
 	size_t want = 0;
 	size_t got = 0;
@@ -104,7 +101,7 @@ rs_recv_all(struct rcd_rs *rs, const struct iovec *iov, int count, int flags)
 	/* Half of the ring may be free by now. */
 	if (got > 0 && !peek)
 		rcd_rs_progress(rs, NULL);
-	return got > 0 ? (ssize_t)got : err;
+	return rcd_rs_done(rs, got, err);
 }
 
 static ssize_t
@@ -112,6 +109,7 @@ rs_recv_by_number(int number, const struct iovec *iov, int count, int flags)
 {
 	int kept = errno;
 	struct rcd_rs *rs;
+	bool nonblock;
 	ssize_t ret;
 
 	if (flags & (MSG_OOB | MSG_TRUNC | MSG_ERRQUEUE))
@@ -121,11 +119,14 @@ rs_recv_by_number(int number, const struct iovec *iov, int count, int flags)
 	rs = rcd_rs_get(number);
 	if (rs == NULL)
 		return -1;
-	pthread_mutex_lock(&rs->recv_lock);
-	pthread_mutex_lock(&rs->lock);
-	ret = rs_recv_all(rs, iov, count, flags);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->recv_lock);
+	nonblock = rcd_rs_is_nonblock(rs, flags);
+	ret = rcd_rs_take_side(&rs->recv_lock, nonblock);
+	if (ret == 0) {
+		pthread_mutex_lock(&rs->lock);
+		ret = rs_recv_all(rs, iov, count, flags, nonblock);
+		pthread_mutex_unlock(&rs->lock);
+		pthread_mutex_unlock(&rs->recv_lock);
+	}
 	rcd_rs_put(rs);
 	errno = kept;
 	return rcd_rs_ret(ret);

@@ -70,9 +70,10 @@ rs_send_wait(struct rcd_rs *rs, bool nonblock)
 		return err;
 	if (rs->state == RCD_RS_CLOSED)
 		return -EBADF;
-	if (rs->state == RCD_RS_CONNECTED)
-		return rs->writable ? 0 : -EPIPE;
-	return rs->state == RCD_RS_DISCONNECTED ? -EPIPE : -ECONNRESET;
+	if (rs->state == RCD_RS_CONNECTED && rs->writable)
+		return 0;
+	/* It is told once. */
+	return rs->error != 0 ? -rs->error : -EPIPE;
 }
 
 int
@@ -109,8 +110,8 @@ rs_send_some(struct rcd_rs *rs, struct cursor *from, uint32_t most)
 	for (int i = 0; i < count; i++)
 		rs_send_copy(from, (void *)(uintptr_t)sges[i].addr, sges[i].length);
 	pthread_mutex_lock(&rs->lock);
-	if (rs->state != RCD_RS_CONNECTED)
-		return rs->state == RCD_RS_FAILED ? -ECONNRESET : -EPIPE;
+	if (rs->state != RCD_RS_CONNECTED || !rs->writable)
+		return rs_send_wait(rs, true);
 	err = rcd_rs_post_staged(rs, sges, count, half->addr, half->key,
 		(uint32_t)RCD_RS_DATA << RCD_RS_MESSAGE_SHIFT | len);
 	if (err != 0)
@@ -218,7 +219,7 @@ rs_send_all(struct rcd_rs *rs, const struct iovec *iov, int count, bool nonblock
 		if (most < RCD_RS_TRANSFER_MAX)
 			most *= 2;
 	}
-	return sent > 0 ? (ssize_t)sent : err;
+	return rcd_rs_done(rs, sent, err);
 }
 
 static ssize_t
@@ -226,6 +227,7 @@ rs_send_by_number(int number, const struct iovec *iov, int count, int flags)
 {
 	int kept = errno;
 	struct rcd_rs *rs;
+	bool nonblock;
 	ssize_t ret;
 
 	/* As the kernel, it passes over flags that mean nothing to it. */
@@ -236,11 +238,14 @@ rs_send_by_number(int number, const struct iovec *iov, int count, int flags)
 	rs = rcd_rs_get(number);
 	if (rs == NULL)
 		return -1;
-	pthread_mutex_lock(&rs->send_lock);
-	pthread_mutex_lock(&rs->lock);
-	ret = rs_send_all(rs, iov, count, rs->nonblock || (flags & MSG_DONTWAIT));
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_unlock(&rs->send_lock);
+	nonblock = rcd_rs_is_nonblock(rs, flags);
+	ret = rcd_rs_take_side(&rs->send_lock, nonblock);
+	if (ret == 0) {
+		pthread_mutex_lock(&rs->lock);
+		ret = rs_send_all(rs, iov, count, nonblock);
+		pthread_mutex_unlock(&rs->lock);
+		pthread_mutex_unlock(&rs->send_lock);
+	}
 	rcd_rs_put(rs);
 	errno = kept;
 	return rcd_rs_ret(ret);

@@ -7,6 +7,35 @@
 
 #include <sys/eventfd.h>
 
+bool
+rcd_rs_is_nonblock(struct rcd_rs *rs, int flags)
+{
+	bool nonblock;
+
+	pthread_mutex_lock(&rs->lock);
+	nonblock = rs->nonblock || (flags & MSG_DONTWAIT);
+	pthread_mutex_unlock(&rs->lock);
+	return nonblock;
+}
+
+int
+rcd_rs_take_side(pthread_mutex_t *side, bool nonblock)
+{
+	if (!nonblock)
+		return -pthread_mutex_lock(side);
+	return pthread_mutex_trylock(side) != 0 ? -EAGAIN : 0;
+}
+
+ssize_t
+rcd_rs_done(struct rcd_rs *rs, size_t done, int err)
+{
+	if (done > 0)
+		return (ssize_t)done;
+	if (err == -rs->error)
+		rs->error = 0;
+	return err;
+}
+
 void
 rcd_rs_fail(struct rcd_rs *rs, int error)
 {
@@ -27,11 +56,19 @@ rcd_rs_disconnected(struct rcd_rs *rs)
 }
 
 void
+rcd_rs_arm(struct rcd_rs *rs)
+{
+	if (rs->cq == NULL || rs->armed)
+		return;
+	rs->armed = ibv_req_notify_cq(rs->cq, 0) == 0;
+}
+
+void
 rcd_rs_ring(struct rcd_rs *rs, const struct rcd_rs_watch *self)
 {
 	struct rcd_rs_watch *watch;
 
 	LIST_FOREACH(watch, &rs->watches, link)
-		if (watch != self)
+		if (watch != self && watch->bell >= 0)
 			eventfd_write(watch->bell, 1);
 }

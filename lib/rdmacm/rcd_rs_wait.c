@@ -46,14 +46,6 @@ rcd_rs_progress(struct rcd_rs *rs, const struct rcd_rs_watch *self)
 }
 
 void
-rcd_rs_arm(struct rcd_rs *rs)
-{
-	if (rs->cq == NULL || rs->armed)
-		return;
-	rs->armed = ibv_req_notify_cq(rs->cq, 0) == 0;
-}
-
-void
 rcd_rs_disarm(struct rcd_rs *rs)
 {
 	struct ibv_cq *cq;
