@@ -16,7 +16,7 @@ struct rdma_event_channel *
 rcd_rm_channel_make(struct rcd_rm_session *session)
 {
 	struct rcd_rm_channel *channel = calloc(1, sizeof(*channel));
-	struct rcd_ctrl_handle rep;
+	struct rcd_ctrl_handle req, rep;
 	struct rcd_ctrl_fds fds;
 	int err;
 
@@ -27,7 +27,11 @@ rcd_rm_channel_make(struct rcd_rm_session *session)
 	err = rcd_client_call(&session->client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &rep, NULL, &fds);
 	if (err == 0 && fds.count != 1) {
 		rcd_ctrl_fds_close(&fds);
-		err = -EPROTO;
+		/* It was sent, and there was no room for it here. */
+		req.handle = rep.handle;
+		rcd_client_call(
+			&session->client, RCD_CTRL_CM_CHANNEL_DESTROY, &req, NULL, NULL, NULL);
+		err = -EMFILE;
 	}
 	if (err != 0) {
 		rcd_rm_session_put(session);

@@ -101,22 +101,21 @@ rs_conn_accept(struct rcd_rs *rs, const struct rdma_conn_param *asked)
 	return rdma_accept(rs->id, &param) != 0 ? -errno : 0;
 }
 
-/* A socket of a request. @return NULL and errno: it was refused */
+/* A socket of a request, with the channel. @return NULL and errno: it was refused */
 static struct rcd_rs *
-rs_conn_make(const struct rcd_rs *listener, struct rdma_cm_event *event)
+rs_conn_make(const struct rcd_rs *listener, struct rdma_event_channel *channel,
+	struct rdma_cm_event *event)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id = event->id;
 	uint8_t data[UINT8_MAX];
 	struct rdma_conn_param param = event->param.conn;
 	struct rcd_rs *rs = NULL;
-	int err = channel == NULL ? -errno : 0;
+	int err = 0;
 
 	if (param.private_data != NULL)
 		param.private_data = memcpy(data, param.private_data, param.private_data_len);
 	rdma_ack_cm_event(event);
-	if (err == 0 &&
-		(fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0 || rdma_migrate_id(id, channel) != 0))
+	if (fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0 || rdma_migrate_id(id, channel) != 0)
 		err = -errno;
 	if (err == 0) {
 		rs = rcd_rs_make(channel, id, listener->domain);
@@ -136,8 +135,7 @@ rs_conn_make(const struct rcd_rs *listener, struct rdma_cm_event *event)
 		rcd_rs_put(rs);
 	} else {
 		rdma_destroy_id(id);
-		if (channel != NULL)
-			rdma_destroy_event_channel(channel);
+		rdma_destroy_event_channel(channel);
 	}
 	errno = -err;
 	return NULL;
@@ -169,6 +167,7 @@ raccept(int number, struct sockaddr *addr, socklen_t *len)
 	if (listener->state != RCD_RS_LISTENING)
 		err = -EINVAL;
 	while (err == 0 && rs == NULL) {
+		struct rdma_event_channel *channel;
 		struct rcd_rs_pending *pending;
 
 		err = rcd_rs_wait(listener, rs_conn_has_request, listener->nonblock ? 0 : -1);
@@ -176,10 +175,16 @@ raccept(int number, struct sockaddr *addr, socklen_t *len)
 			err = listener->error != 0 ? -listener->error : -EBADF;
 		if (err != 0)
 			break;
+		/* Without a number for it, the request stays: as the kernel has it. */
+		channel = rdma_create_event_channel();
+		if (channel == NULL) {
+			err = -errno;
+			break;
+		}
 		pending = STAILQ_FIRST(&listener->pending);
 		STAILQ_REMOVE_HEAD(&listener->pending, link);
 		listener->pending_count--;
-		rs = rs_conn_make(listener, pending->event);
+		rs = rs_conn_make(listener, channel, pending->event);
 		free(pending);
 		/* One that is none of ours, or makes no sense, was refused. */
 		if (rs == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))

@@ -183,10 +183,8 @@ rs_poll_sleep(struct rs_poll *call, int timeout_ms)
 
 	if (call->bell < 0)
 		call->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (call->bell < 0)
-		return -errno;
 	ready = rs_poll_look(call, true);
-	files = rs_poll_files(call, ready > 0 ? 0 : timeout_ms);
+	files = rs_poll_files(call, ready > 0 ? 0 : rcd_rs_nap_ms(call->bell, timeout_ms));
 	rs_poll_unwatch(call);
 	return files < 0 ? files : (int)ready + files;
 }
@@ -214,11 +212,8 @@ rs_poll_run(struct rs_poll *call, int timeout_ms)
 		ready = rs_poll_sleep(call, left_ms);
 		if (ready != 0 || left_ms == 0)
 			return ready;
-		if (timeout_ms > 0) {
-			int64_t now_ms = rcd_rs_now_ms();
-
-			left_ms = end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
-		}
+		if (timeout_ms > 0)
+			left_ms = rcd_rs_left_ms(end_ms);
 	}
 }
 
@@ -275,7 +270,8 @@ rselect(int count, fd_set *reads, fd_set *writes, fd_set *excepts, struct timeva
 	if (timeout != NULL)
 		timeout_ms = timeout->tv_sec > INT_MAX / 1000 - 1
 			? INT_MAX
-			: (int64_t)timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000;
+			: (int64_t)timeout->tv_sec * 1000 + timeout->tv_usec / 1000 +
+				(timeout->tv_usec % 1000 != 0);
 	fds = calloc((size_t)count + 1, sizeof(fds[0]));
 	if (fds == NULL)
 		return (int)rcd_rs_ret(-ENOMEM);

@@ -29,12 +29,12 @@ rs_shutdown_say(struct rcd_rs *rs, enum rcd_rs_control control)
 	int err;
 
 	do
-		err = rcd_rs_wait(rs, rs_shutdown_can_say, LINGER_MS);
+		err = rcd_rs_wait(rs, rs_shutdown_can_say, rcd_rs_left_ms(end_ms));
 	while (err == -EINTR && rcd_rs_now_ms() < end_ms);
 	if (err != 0 || rs->state != RCD_RS_CONNECTED || rcd_rs_post_control(rs, control) != 0)
 		return;
 	do
-		err = rcd_rs_wait(rs, rs_shutdown_is_sent, LINGER_MS);
+		err = rcd_rs_wait(rs, rs_shutdown_is_sent, rcd_rs_left_ms(end_ms));
 	while (err == -EINTR && rcd_rs_now_ms() < end_ms);
 }
 
@@ -50,6 +50,8 @@ rs_shutdown_begin(struct rcd_rs *rs, int how)
 		rs->readable = false;
 	if (how != SHUT_RD)
 		rs->writable = false;
+	/* Now: below it may take as long as the peer likes. */
+	rcd_rs_ring(rs, NULL);
 	if (rs->state == RCD_RS_CONNECTED && !(how == SHUT_RD && rs->writable) &&
 		!(how == SHUT_WR && !could_write))
 		rs_shutdown_say(rs, rs->readable ? RCD_RS_SHUTDOWN : RCD_RS_DISCONNECT);

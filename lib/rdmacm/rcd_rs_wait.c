@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SPIN_NS 10000 /**< what rdma-core's polling_time is, too */
+#define NAP_MS  10    /**< between looks, of a process that has no descriptor left for a bell */
 
 int64_t
 rcd_rs_now_ms(void)
@@ -20,6 +21,20 @@ rcd_rs_now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int
+rcd_rs_left_ms(int64_t end_ms)
+{
+	int64_t left_ms = end_ms - rcd_rs_now_ms();
+
+	return left_ms > 0 ? (int)left_ms : 0;
+}
+
+int
+rcd_rs_nap_ms(int bell, int timeout_ms)
+{
+	return bell < 0 && (timeout_ms < 0 || timeout_ms > NAP_MS) ? NAP_MS : timeout_ms;
 }
 
 static int64_t
@@ -78,8 +93,8 @@ rs_wait_sleep(struct rcd_rs *rs, bool (*until)(const struct rcd_rs *), int timeo
 	rcd_rs_progress(rs, &watch);
 	if (!until(rs)) {
 		pthread_mutex_unlock(&rs->lock);
-		got = poll(fds, 3, timeout_ms);
-		err = got < 0 ? -errno : got == 0 ? -EAGAIN : 0;
+		got = poll(fds, 3, rcd_rs_nap_ms(bell, timeout_ms));
+		err = got < 0 ? -errno : 0;
 		pthread_mutex_lock(&rs->lock);
 	}
 	LIST_REMOVE(&watch, link);
@@ -117,13 +132,9 @@ rcd_rs_wait(struct rcd_rs *rs, bool (*until)(const struct rcd_rs *), int timeout
 		}
 		if (bell < 0)
 			bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (bell < 0) {
-			err = -errno;
-			break;
-		}
-		if (timeout_ms > 0)
-			timeout_ms = (int)(end_ms > rcd_rs_now_ms() ? end_ms - rcd_rs_now_ms() : 0);
 		err = rs_wait_sleep(rs, until, timeout_ms, bell);
+		if (timeout_ms > 0)
+			timeout_ms = rcd_rs_left_ms(end_ms);
 	}
 	if (bell >= 0)
 		close(bell);
