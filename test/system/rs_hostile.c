@@ -92,6 +92,8 @@ static const struct hostile cases[] = {
 	{ "says 3", RECEIVES, EPROTO, { { MESSAGE(3) | 1 } }, { 0 }, { 0 } },
 	{ "says 5", RECEIVES, EPROTO, { { MESSAGE(5) | 1 } }, { 0 }, { 0 } },
 	{ "controls what is not", RECEIVES, EPROTO, { { CONTROL | 99 } }, { 0 }, { 0 } },
+	{ "goes wrong after a byte", RECEIVES, EPROTO, { { DATA | 1 }, { MESSAGE(1) | 1 } }, { 0 },
+		{ 0 } },
 	{ "sends", RECEIVES, EPROTO, { { SEND } }, { 0 }, { 0 } },
 	{ "takes back a half", RECEIVES, EPROTO, { { CREDIT | 9, 16, 16 }, { CREDIT | 9, 16, 0 } },
 		WILD, { .len = 1 } },
@@ -120,8 +122,12 @@ static int
 end_of(int number, enum victim victim)
 {
 	static char bytes[1 << 20];
-	struct pollfd poll = { .fd = number };
+	struct pollfd poll = { .fd = number, .events = victim == RECEIVES ? POLLIN : 0 };
 	bool mapped = false;
+
+	/* Connected by then: an error comes after what was announced before it. */
+	if (victim == RECEIVES)
+		MUST(rpoll(&poll, 1, -1) == 1);
 
 	for (;;) {
 		ssize_t ret = 0;
@@ -129,7 +135,7 @@ end_of(int number, enum victim victim)
 		if (victim == SENDS)
 			ret = rsend(number, bytes, sizeof(bytes), 0);
 		else if (victim == RECEIVES)
-			ret = rrecv(number, bytes, sizeof(bytes), 0);
+			ret = rrecv(number, bytes, sizeof(bytes), MSG_WAITALL);
 		if (victim == WRITES) {
 			ret = (ssize_t)riowrite(number, bytes, sizeof(bytes), 0, 0);
 			/* Not yet: its message is on the way. */

@@ -90,15 +90,24 @@ def rcopy():
     gone()
 
 
-@tap.test
-def hostile_peers():
-    """On the wire, where both addresses are one engine's."""
+def of_one_engine(name, *addresses):
+    """A program of ours: on the wire, where all addresses are one engine's."""
     if VETH:
         raise tap.Skip('for one engine')
-    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system/rs_hostile')
-    done = on(ENDS[0], 'timeout', str(LIMIT), program, address(1), address(2))
+    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system' / name)
+    done = on(ENDS[0], 'timeout', str(LIMIT), program, *addresses)
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
     gone()
+
+
+@tap.test
+def rules_of_sockets():
+    of_one_engine('rs_rules', address(1))
+
+
+@tap.test
+def hostile_peers():
+    of_one_engine('rs_hostile', address(1), address(2))
 
 
 @tap.test
