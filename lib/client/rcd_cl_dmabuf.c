@@ -106,6 +106,9 @@ rcd_cl_dmabuf_dereg(struct rcd_client *client, struct rcd_cl_dmabuf *buf)
 {
 	int err = rcd_cl_mr_dereg(client, &buf->mr);
 
+	/* A forked child has something else there, if anything. */
+	if (rcd_client_forked(client))
+		buf->mapping = NULL;
 	/* A copy that still waits would go to what comes to these addresses. */
 	if (err == 0 || err == -EIO)
 		cl_dmabuf_unmap(buf);

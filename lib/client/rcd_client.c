@@ -53,8 +53,9 @@ rcd_client_close(struct rcd_client *client)
 	if (client->sock < 0)
 		return;
 	rcd_cl_mem_client_gone(client);
-	/* Who copies still looks at the segment, if a page keeps it from ending. */
-	if (rcd_cl_copy_stop(client) && client->shm != NULL)
+	/* Who copies still looks at the segment, if a page keeps it from ending. A forked child has
+	 * something else there, if anything. */
+	if (rcd_cl_copy_stop(client) && client->shm != NULL && !rcd_client_forked(client))
 		munmap(client->shm, client->shm_bytes + client->huge_bytes);
 	close(client->sock);
 	if (client->seg_fd >= 0)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #include "rcd_bytes.h"
 #include "rcd_cl_dm.h"
+#include "rcd_cl_dmabuf.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_tap.h"
@@ -328,6 +330,64 @@ a_child_has_its_own(void)
 	node_close(&node);
 }
 
+/* A page of this process's own at an address. */
+static uint8_t *
+own_page_at(void *at)
+{
+	uint8_t *page = mmap(at, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	MUST(page == at);
+	return page;
+}
+
+static bool
+is_mapped(uint8_t *page)
+{
+	unsigned char there;
+
+	return mincore(page, 4096, &there) == 0;
+}
+
+/*
+ * A forked child has nothing of its parent's mapped, and may have anything else at these addresses:
+ * it keeps that while it takes down what it inherited.
+ */
+static void
+a_child_takes_down_what_it_inherited(void)
+{
+	struct rcd_cl_mr_attr attr = { .access = ALL, .len = LEN };
+	int fd = memfd_create("buffer", MFD_CLOEXEC);
+	struct rcd_cl_dmabuf buf;
+	struct node node, other;
+	int status;
+	pid_t pid;
+
+	MUST(fd >= 0 && ftruncate(fd, 3 * 4096) == 0);
+	node_open(&node, rig.socket, "roce0", RCD_QP_RC);
+	MUST(node_try_open(&other, rig.socket, "roce0") == 0);
+	attr.pd = node.pd;
+	MUST(rcd_cl_dmabuf_reg(&node.client, &attr, fd, 0, &buf) == 0);
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0) {
+		uint8_t *in_buffer = own_page_at(buf.mapping);
+		uint8_t *in_segment = own_page_at(other.client.shm);
+
+		if (rcd_cl_dmabuf_dereg(&node.client, &buf) != -EIO || !is_mapped(in_buffer))
+			_exit(1);
+		rcd_client_close(&other.client);
+		_exit(is_mapped(in_segment) ? 0 : 2);
+	}
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_TRUE(WIFEXITED(status));
+	CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+	CU_ASSERT_EQUAL(rcd_cl_dmabuf_dereg(&node.client, &buf), 0);
+	close(fd);
+	node_close(&other);
+	node_close(&node);
+}
+
 int
 main(void)
 {
@@ -339,6 +399,8 @@ main(void)
 		{ "a client punches holes under it", a_client_punches_holes },
 		{ "a client dies while it is written to", a_client_dies },
 		{ "a forked child has its own", a_child_has_its_own },
+		{ "a forked child takes down what it inherited",
+			a_child_takes_down_what_it_inherited },
 	};
 	int failed;
 
