@@ -227,7 +227,7 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_
 	size_t length;
 	int err;
 
-	/* What device memory and mapped buffers are made of can't be said by an address. */
+	/* Of device memory, mapped buffers and what was imported no address of ours says it. */
 	errno = mr->fixed ? EOPNOTSUPP : EINVAL;
 	if (mr->fixed || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 || flags == 0)
 		return IBV_REREG_MR_ERR_INPUT;
@@ -391,6 +391,7 @@ ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	}
 	mr->cl.mr = (struct rcd_cl_mr){ .key = rep.key, .pd = pd->handle };
 	mr->access = rep.access;
+	mr->fixed = true;
 	mr->mr = (struct ibv_mr){
 		.context = pd->context, .pd = pd, .handle = handle, .lkey = rep.key, .rkey = rep.key
 	};

@@ -187,6 +187,10 @@ within_one_process(void)
 	mr = ibv_import_mr(pd, a.mr->handle);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
 	CU_ASSERT_EQUAL(mr->lkey, a.mr->lkey);
+	/* Where its memory is is known to who registered it alone. */
+	CU_ASSERT_EQUAL(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	CU_ASSERT_EQUAL(errno, EOPNOTSUPP);
 	ibv_unimport_mr(mr);
 	/* What is imported can be destroyed for good, too. */
 	mr = ibv_reg_mr(pd, a.memory, SIDE_LEN, IBV_ACCESS_LOCAL_WRITE);
