@@ -359,7 +359,7 @@ struct rcd_ctrl_xqp_rep {
 	uint32_t qpn;
 };
 
-/** Of a queue pair of datagrams: what it sends to groups does not come back to its device. */
+/** Of a queue pair of datagrams: what it sends to groups does not come back to it. */
 #define RCD_CTRL_QP_BLOCK_LOOP (1u << 0)
 
 /** A queue pair to make. Depths are work requests. */

@@ -63,10 +63,10 @@ hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 	/* What it receives is told by another completion queue. */
 	if (srq != NULL && srq->member != NULL)
 		return -EINVAL;
-	/* An initiator receives nothing. */
 	if ((req->flags & ~RCD_CTRL_QP_BLOCK_LOOP) != 0 ||
 		(req->flags != 0 && req->type != RCD_QP_UD))
 		return -EINVAL;
+	/* An initiator receives nothing. */
 	return xrc && (req->srq != RCD_CTRL_NO_HANDLE || req->rq_depth > 0) ? -EINVAL : 0;
 }
 

@@ -118,7 +118,7 @@ struct rcd_hqp {
 	struct rcd_turn turn;
 	uint64_t rx_bytes; /**< as rcd_turn_bytes(), of packets for it; relaxed, any thread looks */
 	bool touched;
-	bool block_loop; /**< what it sends to groups does not come back to its device */
+	bool block_loop; /**< what it sends to groups does not come back to it */
 	bool faulty;     /**< goes to ERR at the end of this poll */
 	bool datagram;   /**< each of its packets says where it goes; of raw packets, too */
 	bool raw;        /**< it sends and receives whole frames */

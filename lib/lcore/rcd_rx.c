@@ -32,6 +32,7 @@
 #include "rcd_stage_enter.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
+#include "rcd_tx.h"
 #include "rcd_ucopy.h"
 #include "rcd_verdict.h"
 
@@ -92,6 +93,12 @@ rx_path_is_ours(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct
 	return false;
 }
 
+static bool
+rx_member_admits(void *arg, const struct rcd_pkt *pkt)
+{
+	return !rcd_tx_came_back(arg, pkt) && rcd_ucopy_admits_any(arg);
+}
+
 /* To all members here, or into the line: one packet is as many as there are members. */
 static enum fate
 rx_members(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_pkt *pkt,
@@ -102,7 +109,7 @@ rx_members(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct 
 	if (rest->groups_turn ||
 		(lcore->work < rest->groups_limit && rte_ring_empty(rest->groups))) {
 		lcore->work += rcd_mcast_rx(
-			lcore->mcast[lport->index], pkt, lcore->now_ns, rcd_ucopy_admits_any);
+			lcore->mcast[lport->index], pkt, lcore->now_ns, rx_member_admits);
 		return FATE_OURS;
 	}
 	mbuf->hash.usr = lport->index;

@@ -219,6 +219,14 @@ tx_copy_payload(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt, uint8_t
 	return true;
 }
 
+bool
+rcd_tx_came_back(const struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
+{
+	RCD_ON_LCORE(hqp->lcore);
+	return hqp->block_loop && pkt->roce.deth.src_qpn.val == hqp->qpn &&
+		memcmp(pkt->eth.src, rcd_lport_view(hqp->lport)->mac, RCD_MAC_LEN) == 0;
+}
+
 /* Groups on this device may have members in this engine: they get a copy. */
 static void
 tx_loop_multicast(
@@ -348,7 +356,7 @@ tx_send_packet(
 	if (loop != NULL)
 		return rcd_tx_loop(lcore, lport, loop, mbuf) ? (uint32_t)len + RCD_FRAME_OVERHEAD
 							     : 0;
-	if (hqp->datagram && !hqp->block_loop && rcd_gid_is_multicast(&path.dgid))
+	if (hqp->datagram && rcd_gid_is_multicast(&path.dgid))
 		tx_loop_multicast(lcore, lport, mbuf);
 	rcd_tx_frame(lcore, lport, mbuf);
 	return (uint32_t)len + RCD_FRAME_OVERHEAD;

@@ -50,6 +50,15 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 	struct rte_mbuf *mbuf);
 
 /**
+ * Whether a packet of a group was sent by the queue pair itself, which does not want it back. Of
+ * another device it may have the same number.
+ *
+ * @param hqp  in the group, of the lcore at hand
+ */
+bool
+rcd_tx_came_back(const struct rcd_hqp *hqp, const struct rcd_pkt *pkt);
+
+/**
  * The way of packets with this address vector.
  *
  * @return the device of this engine that it ends at without a port; NULL: it leaves by the port

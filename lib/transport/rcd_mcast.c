@@ -179,13 +179,13 @@ rcd_mcast_detach_all(
 
 uint32_t
 rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns,
-	bool (*admits)(void *arg))
+	bool (*admits)(void *arg, const struct rcd_pkt *pkt))
 {
 	struct group *group = mcast_find_slot(table, &pkt->dgid);
 	uint32_t count = group->count;
 
 	for (uint32_t i = 0; i < count; i++)
-		if (admits == NULL || admits(group->qps[i]->init.arg))
+		if (admits == NULL || admits(group->qps[i]->init.arg, pkt))
 			rcd_qp_rx(group->qps[i], pkt, now_ns);
 	return count;
 }

@@ -71,13 +71,13 @@ rcd_mcast_detach_all(
  * Feed a packet to every queue pair of its destination group.
  *
  * @param pkt     RCD_QPN_MULTICAST is its destination QP
- * @param admits  whether a queue pair, named by the arg of its struct rcd_qp_init, can take
- *                a packet now; NULL: all can
+ * @param admits  whether a queue pair, named by the arg of its struct rcd_qp_init, takes the
+ *                packet now; NULL: all do
  * @return how many queue pairs there are
  */
 uint32_t
 rcd_mcast_rx(struct rcd_mcast_table *table, const struct rcd_pkt *pkt, uint64_t now_ns,
-	bool (*admits)(void *arg));
+	bool (*admits)(void *arg, const struct rcd_pkt *pkt));
 
 /** Whether the address is multicast: IPv6, or IPv4 in its mapped form. */
 bool

@@ -290,7 +290,17 @@ to_group(struct ibv_qp *qp, struct ibv_ah *ah, uint8_t what)
 	expect(a.cq, 1);
 }
 
-/* Both send to a group that a queue pair of their device is in; the second is heard alone. */
+/* Room for a datagram with its network header. */
+static void
+listen_at(struct ibv_qp *qp, int at)
+{
+	struct ibv_sge room = { (uintptr_t)a.memory + (uintptr_t)at, 100, a.mr->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &room, .num_sge = 1 }, *bad;
+
+	CU_ASSERT_EQUAL(ibv_post_recv(qp, &recv, &bad), 0);
+}
+
+/* Two of a group, of one device, and a sender beside them: one of both does not hear itself. */
 static void
 no_way_back_from_groups(void)
 {
@@ -304,17 +314,18 @@ no_way_back_from_groups(void)
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
 		.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB };
 	struct ibv_cq *sent, *heard;
-	struct ibv_qp *deaf, *plain, *member;
+	struct ibv_qp *qps[3]; /* it, the other one, the sender beside */
 	struct ibv_ah *ah;
-	struct ibv_sge room;
-	struct ibv_recv_wr recv = { .sg_list = &room, .num_sge = 1 }, *bad;
 
 	side_open(&a, "roce0");
 	sent = a.cq;
-	init.send_cq = init.recv_cq = sent;
+	heard = ibv_create_cq(a.context, 16, NULL, NULL, 0);
+	MUST(heard != NULL);
+	init.send_cq = sent;
+	init.recv_cq = heard;
 	init.pd = a.pd;
-	deaf = ibv_create_qp_ex(a.context, &init);
-	MUST(deaf != NULL);
+	qps[0] = ibv_create_qp_ex(a.context, &init);
+	MUST(qps[0] != NULL);
 	/* Of nothing else, and no other flag. */
 	init.qp_type = IBV_QPT_RC;
 	CU_ASSERT_PTR_NULL(ibv_create_qp_ex(a.context, &init));
@@ -323,29 +334,30 @@ no_way_back_from_groups(void)
 	init.create_flags |= IBV_QP_CREATE_SCATTER_FCS;
 	CU_ASSERT_PTR_NULL(ibv_create_qp_ex(a.context, &init));
 	CU_ASSERT_EQUAL(errno, EOPNOTSUPP);
-	plain = side_new_qp(&a, IBV_QPT_UD, NULL);
-	heard = ibv_create_cq(a.context, 16, NULL, NULL, 0);
-	MUST(heard != NULL);
 	a.cq = heard;
-	member = side_new_qp(&a, IBV_QPT_UD, NULL);
+	qps[1] = side_new_qp(&a, IBV_QPT_UD, NULL);
 	a.cq = sent;
-	side_ready(deaf);
-	side_ready(plain);
-	side_ready(member);
+	qps[2] = side_new_qp(&a, IBV_QPT_UD, NULL);
 	ah = ibv_create_ah(a.pd, &to);
 	MUST(ah != NULL);
-	MUST(ibv_attach_mcast(member, &to.grh.dgid, 0) == 0);
-	room = (struct ibv_sge){ (uintptr_t)a.memory + 100, 100, a.mr->lkey };
-	CU_ASSERT_EQUAL(ibv_post_recv(member, &recv, &bad), 0);
-	to_group(deaf, ah, 1);
-	to_group(plain, ah, 2);
-	expect(heard, 1);
+	for (int i = 0; i < 3; i++)
+		side_ready(qps[i]);
+	for (int i = 0; i < 2; i++)
+		MUST(ibv_attach_mcast(qps[i], &to.grh.dgid, 0) == 0);
+	listen_at(qps[0], 100);
+	listen_at(qps[1], 200);
+	listen_at(qps[1], 300);
+	to_group(qps[0], ah, 1);
+	to_group(qps[2], ah, 2);
+	expect(heard, 3);
 	CU_ASSERT_EQUAL(a.memory[140], 2);
-	CU_ASSERT_EQUAL(ibv_detach_mcast(member, &to.grh.dgid, 0), 0);
+	CU_ASSERT_EQUAL(a.memory[240], 1);
+	CU_ASSERT_EQUAL(a.memory[340], 2);
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(ibv_detach_mcast(qps[i], &to.grh.dgid, 0), 0);
 	CU_ASSERT_EQUAL(ibv_destroy_ah(ah), 0);
-	CU_ASSERT_EQUAL(ibv_destroy_qp(member), 0);
-	CU_ASSERT_EQUAL(ibv_destroy_qp(plain), 0);
-	CU_ASSERT_EQUAL(ibv_destroy_qp(deaf), 0);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(ibv_destroy_qp(qps[i]), 0);
 	CU_ASSERT_EQUAL(ibv_destroy_cq(heard), 0);
 	side_close(&a);
 }
