@@ -259,19 +259,31 @@ rcd_rs_get(int number);
 void
 rcd_rs_put(struct rcd_rs *rs);
 
-/* rcd_rs_state.c: socket locked, but for the first two. */
+/* rcd_rs_state.c: socket locked, but for the first three. */
+
+/**
+ * Bytes of all buffers of a call.
+ *
+ * @return 0; -EINVAL: more than a call can tell of
+ */
+int
+rcd_rs_measure(const struct iovec *iov, int count, size_t *len);
 
 /** Whether a call with these flags may not block. */
 bool
 rcd_rs_is_nonblock(struct rcd_rs *rs, int flags);
 
 /**
- * Take send_lock or recv_lock, which others have while they block.
+ * Take send_lock or recv_lock, which others have while they block, and the socket's lock.
  *
  * @return 0; -EAGAIN: somebody has it, and this call may not block
  */
 int
-rcd_rs_take_side(pthread_mutex_t *side, bool nonblock);
+rcd_rs_take_side(struct rcd_rs *rs, pthread_mutex_t *side, bool nonblock);
+
+/** Give both back. */
+void
+rcd_rs_give_side(struct rcd_rs *rs, pthread_mutex_t *side);
 
 /**
  * What a transfer returns. The socket's error waits for the next one where bytes are told.

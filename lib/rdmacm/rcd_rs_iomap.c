@@ -178,12 +178,10 @@ riowrite(int number, const void *buf, size_t len, off_t offset, int flags)
 		return (size_t)-1;
 	nonblock = rcd_rs_is_nonblock(rs, flags);
 	ret = len > SSIZE_MAX || (flags & MSG_OOB) ? -EINVAL
-						   : rcd_rs_take_side(&rs->send_lock, nonblock);
+						   : rcd_rs_take_side(rs, &rs->send_lock, nonblock);
 	if (ret == 0) {
-		pthread_mutex_lock(&rs->lock);
 		ret = rs_iomap_write(rs, buf, len, (uint64_t)offset, nonblock);
-		pthread_mutex_unlock(&rs->lock);
-		pthread_mutex_unlock(&rs->send_lock);
+		rcd_rs_give_side(rs, &rs->send_lock);
 	}
 	rcd_rs_put(rs);
 	return (size_t)rcd_rs_ret(ret);

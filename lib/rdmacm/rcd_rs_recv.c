@@ -82,13 +82,13 @@ static ssize_t
 rs_recv_all(struct rcd_rs *rs, const struct iovec *iov, int count, int flags, bool nonblock)
 {
 	bool peek = flags & MSG_PEEK;
-	size_t want = 0;
+	size_t want;
 	size_t got = 0;
 	int err;
 
-	for (int i = 0; i < count; i++)
-		if (__builtin_add_overflow(want, iov[i].iov_len, &want) || want > SSIZE_MAX)
-			return -EINVAL;
+	err = rcd_rs_measure(iov, count, &want);
+	if (err != 0)
+		return err;
 	err = rcd_rs_wait_connected(rs, nonblock);
 	while (err == 0 && got < want) {
 		err = rs_recv_wait(rs, nonblock);
@@ -120,12 +120,10 @@ rs_recv_by_number(int number, const struct iovec *iov, int count, int flags)
 	if (rs == NULL)
 		return -1;
 	nonblock = rcd_rs_is_nonblock(rs, flags);
-	ret = rcd_rs_take_side(&rs->recv_lock, nonblock);
+	ret = rcd_rs_take_side(rs, &rs->recv_lock, nonblock);
 	if (ret == 0) {
-		pthread_mutex_lock(&rs->lock);
 		ret = rs_recv_all(rs, iov, count, flags, nonblock);
-		pthread_mutex_unlock(&rs->lock);
-		pthread_mutex_unlock(&rs->recv_lock);
+		rcd_rs_give_side(rs, &rs->recv_lock);
 	}
 	rcd_rs_put(rs);
 	errno = kept;

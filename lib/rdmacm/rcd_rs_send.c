@@ -193,13 +193,13 @@ rs_send_all(struct rcd_rs *rs, const struct iovec *iov, int count, bool nonblock
 {
 	struct cursor from = { .iov = iov };
 	uint32_t most = FIRST_TRANSFER;
-	size_t left = 0;
+	size_t left;
 	size_t sent = 0;
 	int err;
 
-	for (int i = 0; i < count; i++)
-		if (__builtin_add_overflow(left, iov[i].iov_len, &left) || left > SSIZE_MAX)
-			return -EINVAL;
+	err = rcd_rs_measure(iov, count, &left);
+	if (err != 0)
+		return err;
 	err = rcd_rs_wait_connected(rs, nonblock);
 	if (err == 0)
 		err = rcd_rs_tell_mappings(rs, nonblock);
@@ -239,12 +239,10 @@ rs_send_by_number(int number, const struct iovec *iov, int count, int flags)
 	if (rs == NULL)
 		return -1;
 	nonblock = rcd_rs_is_nonblock(rs, flags);
-	ret = rcd_rs_take_side(&rs->send_lock, nonblock);
+	ret = rcd_rs_take_side(rs, &rs->send_lock, nonblock);
 	if (ret == 0) {
-		pthread_mutex_lock(&rs->lock);
 		ret = rs_send_all(rs, iov, count, nonblock);
-		pthread_mutex_unlock(&rs->lock);
-		pthread_mutex_unlock(&rs->send_lock);
+		rcd_rs_give_side(rs, &rs->send_lock);
 	}
 	rcd_rs_put(rs);
 	errno = kept;

@@ -5,6 +5,7 @@
  */
 #include "rcd_rs.h"
 
+#include <limits.h>
 #include <sys/eventfd.h>
 
 bool
@@ -19,11 +20,34 @@ rcd_rs_is_nonblock(struct rcd_rs *rs, int flags)
 }
 
 int
-rcd_rs_take_side(pthread_mutex_t *side, bool nonblock)
+rcd_rs_take_side(struct rcd_rs *rs, pthread_mutex_t *side, bool nonblock)
 {
+	int err = 0;
+
 	if (!nonblock)
-		return -pthread_mutex_lock(side);
-	return pthread_mutex_trylock(side) != 0 ? -EAGAIN : 0;
+		err = -pthread_mutex_lock(side);
+	else if (pthread_mutex_trylock(side) != 0)
+		err = -EAGAIN;
+	if (err == 0)
+		pthread_mutex_lock(&rs->lock);
+	return err;
+}
+
+void
+rcd_rs_give_side(struct rcd_rs *rs, pthread_mutex_t *side)
+{
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_unlock(side);
+}
+
+int
+rcd_rs_measure(const struct iovec *iov, int count, size_t *len)
+{
+	*len = 0;
+	for (int i = 0; i < count; i++)
+		if (__builtin_add_overflow(*len, iov[i].iov_len, len) || *len > SSIZE_MAX)
+			return -EINVAL;
+	return 0;
 }
 
 ssize_t

@@ -24,14 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s: line %d: %s: %s\n", doing, __LINE__, #condition,      \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "rs_must.h"
 
 #define PORT 7471
 #define SEND ((uint32_t)-1) /**< instead of a message: a SEND that has none */
@@ -107,7 +100,6 @@ static const struct hostile cases[] = {
 	{ "maps what is not", WRITES, ECONNRESET, { { IOMAP, 24, TABLE }, { DATA } }, WILD, { 0 } },
 };
 
-static const char *doing = "begins";
 static struct sockaddr_in here, there;
 static int listener;
 

@@ -23,20 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MUST(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s: line %d: %s: %s\n", doing, __LINE__, #condition,      \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "rs_must.h"
 
 #define FAILS(call, error) MUST((call) == -1 && errno == (error))
 #define PORT               7472
 #define FILES_MOST         64
 
-static const char *doing = "begins";
 static struct sockaddr_in there;
 static int listener;
 static int end[2];
