@@ -438,11 +438,13 @@ static bool
 req_newest_asks(struct rcd_qp *qp)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
-	uint32_t newest = rcd_req_find(qp, rcd_psn_sub(hot->psn_next, 1));
+	uint32_t newest;
 
-	return qp->repair_probe && qp->probes % 2 == 1 && qp->attr.retry_cnt > 0 &&
-		hot->sq_failed == 0 && rcd_psn_eq(hot->psn_tx, hot->psn_next) &&
-		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head))) &&
+	if (!qp->repair_probe || qp->probes % 2 == 0 || qp->attr.retry_cnt == 0 ||
+		hot->sq_failed != 0 || !rcd_psn_eq(hot->psn_tx, hot->psn_next))
+		return false;
+	newest = rcd_req_find(qp, rcd_psn_sub(hot->psn_next, 1));
+	return !rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head))) &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, newest)));
 }
 
