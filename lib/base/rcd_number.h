@@ -40,8 +40,6 @@ enum rcd_qp_type {
 #include "rcd_number.def"
 	RCD_QP_GSI = 3,
 	RCD_QP_RAW = 4,
-	RCD_QP_XRC_SEND = 5,
-	RCD_QP_XRC_RECV = 6,
 };
 
 /** Numbers of services: one more than the largest. */

@@ -45,6 +45,7 @@ rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 	conn->cookie = cookie;
 	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_REQ_SENT));
 	conn->local_qpn = (uint32_t)req->local_qpn;
+	conn->xrc = rcd_cm_req_is_xrc(req);
 	conn->retry_count = (uint8_t)req->max_cm_retries;
 	conn->timeout_ns = cm_conn_answer_ns(agent, req->remote_cm_response_timeout);
 	msg.req.local_comm_id = conn->local_id;
@@ -162,6 +163,7 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 		return;
 	}
 	RCD_CHECK(rcd_cm_step(conn, RCD_CM_STEP_REQ_CAME));
+	conn->xrc = rcd_cm_req_is_xrc(req);
 	conn->retry_count = (uint8_t)req->max_cm_retries;
 	conn->timeout_ns = cm_conn_answer_ns(agent, req->local_cm_response_timeout);
 	rcd_cm_know(conn, (uint32_t)req->local_comm_id, (uint32_t)req->local_qpn);
@@ -181,7 +183,7 @@ rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t no
 
 	if (!rcd_cm_step(conn, RCD_CM_STEP_REP_SENT))
 		return -EINVAL;
-	conn->local_qpn = (uint32_t)rep->local_qpn;
+	conn->local_qpn = rcd_cm_rep_qpn(rep, conn->xrc);
 	msg.rep.local_comm_id = conn->local_id;
 	msg.rep.remote_comm_id = conn->remote_id;
 	msg.rep.local_ca_guid = conn->agent->conf.guid;
@@ -202,7 +204,8 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	}
 	if (rcd_cm_step(conn, RCD_CM_STEP_REP_CAME)) {
 		rcd_cm_wake_at(conn, 0);
-		rcd_cm_know(conn, (uint32_t)msg->rep.local_comm_id, (uint32_t)msg->rep.local_qpn);
+		rcd_cm_know(conn, (uint32_t)msg->rep.local_comm_id,
+			rcd_cm_rep_qpn(&msg->rep, conn->xrc));
 		conn->mad[0] = 0;
 		rcd_cm_tell(conn, RCD_CM_EVENT_REP, msg);
 		return;

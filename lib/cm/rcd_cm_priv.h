@@ -50,6 +50,7 @@ struct rcd_cm_conn {
 	bool released; /**< the host has forgotten it */
 	bool known;    /**< remote_id is set: in the tables of peers */
 	bool sidr;
+	bool xrc;            /**< its REQ asks for XRC: REPs name targets */
 	uint8_t retries;     /**< left, of what was sent last */
 	uint8_t retry_count; /**< of each message */
 	uint16_t generation; /**< of the place in the pool */

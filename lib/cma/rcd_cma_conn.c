@@ -104,22 +104,27 @@ cma_conn_connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 static int
 cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
+	/* Its peer, a target, asks for nothing: what concerns that is left out. */
+	bool xrc = id->qp_type == RCD_QP_XRC_SEND;
 	struct rcd_cm_req req = {
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
 		.local_qpn = id->qpn,
-		.responder_resources = asked->param.responder_resources,
+		.responder_resources = xrc ? 0 : asked->param.responder_resources,
 		.initiator_depth = asked->param.initiator_depth,
 		.remote_cm_response_timeout = RESPONSE_TIMEOUT,
-		.transport_service_type = id->qp_type == RCD_QP_UC,
+		.transport_service_type = id->qp_type == RCD_QP_UC ? RCD_CM_SERVICE_UC
+			: xrc                                      ? RCD_CM_SERVICE_EXTENDED
+								   : RCD_CM_SERVICE_RC,
+		.extended_transport_type = xrc ? RCD_CM_EXTENDED_XRC : 0,
 		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.starting_psn = id->psn,
 		.local_cm_response_timeout = RESPONSE_TIMEOUT,
-		.retry_count = id->retry_count,
+		.retry_count = xrc ? 0 : id->retry_count,
 		.pkey = RCD_PKEY_DEFAULT,
 		.path_mtu = rcd_mtu_code(id->path_mtu_bytes),
-		.rnr_retry_count = id->rnr_retry_count,
+		.rnr_retry_count = xrc ? 0 : id->rnr_retry_count,
 		.max_cm_retries = CM_RETRIES,
-		.srq = asked->param.srq != 0,
+		.srq = !xrc && asked->param.srq != 0,
 		.primary_local_lid = LID_PERMISSIVE,
 		.primary_remote_lid = LID_PERMISSIVE,
 		.primary_local_gid = id->way.local,
@@ -157,7 +162,8 @@ rcd_cmid_connect(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_c
 	int err;
 
 	RCD_ON_CONTROL();
-	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || !cma_conn_may_name(id, asker, asked->qpn))
+	if (!rcd_cmid_may(id, RCD_CM_STEP_REQ_SENT) || id->qp_type == RCD_QP_XRC_RECV ||
+		!cma_conn_may_name(id, asker, asked->qpn))
 		return -EINVAL;
 	err = rcd_cma_account_charge(account);
 	if (err != 0)
@@ -200,14 +206,17 @@ cma_conn_accept_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req
 int
 rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm_param_req *asked)
 {
+	/* A target has no queue of its own, and asks for nothing. */
+	bool xrc = id->qp_type == RCD_QP_XRC_RECV;
 	struct rcd_cm_rep rep = {
-		.local_qpn = asked->qpn & 0xffffff,
+		.local_qpn = xrc ? 0 : asked->qpn & 0xffffff,
+		.local_eecn = xrc ? asked->qpn & 0xffffff : 0,
 		.responder_resources = asked->param.responder_resources,
-		.initiator_depth = asked->param.initiator_depth,
+		.initiator_depth = xrc ? 0 : asked->param.initiator_depth,
 		.target_ack_delay = ACK_DELAY,
 		.end_to_end_flow_control = asked->param.flow_control != 0,
 		.rnr_retry_count = cma_conn_at_most(asked->param.rnr_retry_count, 7),
-		.srq = asked->param.srq != 0,
+		.srq = xrc || asked->param.srq != 0,
 		.vendor_options = asked->param.ece_options,
 	};
 	enum rcd_cm_step step =
@@ -330,7 +339,7 @@ cma_conn_attr_rtr(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 	rep->attr.dest_qpn = id->remote_qpn;
 	/* Each side says at which PSN the other is to begin (IBTA Vol. 1, 12.7.31). */
 	rep->attr.rq_psn = id->psn;
-	if (id->qp_type != RCD_QP_RC)
+	if (id->qp_type != RCD_QP_RC && id->qp_type != RCD_QP_XRC_RECV)
 		return;
 	rep->mask |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
 	rep->attr.max_dest_rd_atomic =
@@ -343,11 +352,13 @@ cma_conn_attr_rts(const struct rcd_cmid *id, struct rcd_ctrl_cm_attr_rep *rep)
 {
 	rep->mask = RCD_QP_ATTR_STATE | RCD_QP_ATTR_SQ_PSN;
 	rep->attr.sq_psn = id->remote_psn;
-	if (id->qp_type != RCD_QP_RC)
+	if (id->qp_type == RCD_QP_UC || id->qp_type == RCD_QP_UD)
 		return;
-	rep->mask |= RCD_QP_ATTR_TIMEOUT | RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY |
-		RCD_QP_ATTR_MAX_RD_ATOMIC;
+	rep->mask |= RCD_QP_ATTR_TIMEOUT;
 	rep->attr.timeout = id->timeout;
+	if (id->qp_type == RCD_QP_XRC_RECV)
+		return;
+	rep->mask |= RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC;
 	rep->attr.retry_cnt = id->retry_count;
 	rep->attr.rnr_retry = id->rnr_retry_count;
 	rep->attr.max_rd_atomic = cma_conn_at_most(id->initiator_depth, RCD_QP_RD_ATOMIC_MAX);

@@ -25,7 +25,13 @@ void
 rcd_cma_list(const struct rcd_cma *cma, void (*fn)(void *arg, const struct rcd_cma_listed *listed),
 	void *arg)
 {
-	static const char *const types[] = { "RC", "UC", "UD" };
+	static const char *const types[RCD_QP_TYPE_COUNT] = {
+		[RCD_QP_RC] = "RC",
+		[RCD_QP_UC] = "UC",
+		[RCD_QP_UD] = "UD",
+		[RCD_QP_XRC_SEND] = "XRC_INI",
+		[RCD_QP_XRC_RECV] = "XRC_TGT",
+	};
 	const struct rcd_cmid *id;
 	struct rcd_cma_dev dev;
 

@@ -136,24 +136,43 @@ cma_tell_path_mtu_bytes(const struct rcd_cmid *id)
 	return rcd_cma_dev(id->client->cma, id->dev, &dev) ? dev.path_mtu_bytes : 0;
 }
 
+/* The service that a REQ asks for, of the passive side. @return false: there is none such */
+static bool
+cma_tell_service(const struct rcd_cm_req *req, uint8_t *qp_type)
+{
+	if (rcd_cm_req_is_xrc(req))
+		*qp_type = RCD_QP_XRC_RECV;
+	else if (req->transport_service_type == RCD_CM_SERVICE_UC)
+		*qp_type = RCD_QP_UC;
+	else
+		*qp_type = RCD_QP_RC;
+	return *qp_type != RCD_QP_RC || req->transport_service_type == RCD_CM_SERVICE_RC;
+}
+
 static uint16_t
 cma_tell_on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_cm_req *req)
 {
 	struct rcd_cma_event *event;
 	struct rcd_cmid *id;
+	uint8_t qp_type;
 	bool full;
 
-	if (req->transport_service_type > 1)
+	if (!cma_tell_service(req, &qp_type))
 		return REASON_TRANSPORT;
 	id = cma_tell_new_id(cma, conn, req->service_id, req->private_data, false, &full);
 	if (id == NULL)
 		return cma_tell_no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
+	/* One end of XRC is no end of another service. */
+	if ((qp_type == RCD_QP_XRC_RECV) != (id->qp_type == RCD_QP_XRC_RECV)) {
+		cma_tell_forget(id);
+		return REASON_TRANSPORT;
+	}
 	id->path_mtu_bytes = rcd_mtu_bytes(req->path_mtu);
 	if (id->path_mtu_bytes == 0 || id->path_mtu_bytes > cma_tell_path_mtu_bytes(id)) {
 		cma_tell_forget(id);
 		return REASON_PATH_MTU;
 	}
-	id->qp_type = req->transport_service_type == 1 ? RCD_QP_UC : RCD_QP_RC;
+	id->qp_type = qp_type;
 	id->remote_qpn = (uint32_t)req->local_qpn;
 	id->remote_psn = (uint32_t)req->starting_psn;
 	id->psn = rcd_cma_random(cma) & 0xffffff;
@@ -207,7 +226,7 @@ cma_tell_on_rep(struct rcd_cmid *id, const struct rcd_cm_rep *rep)
 	if (!rcd_cmid_step(id, RCD_CM_STEP_REP_CAME))
 		return;
 	event = rcd_cma_event(id, RCD_CMA_EVENT_CONNECT_RESPONSE, 0);
-	id->remote_qpn = (uint32_t)rep->local_qpn;
+	id->remote_qpn = rcd_cm_rep_qpn(rep, id->qp_type == RCD_QP_XRC_SEND);
 	id->remote_psn = (uint32_t)rep->starting_psn;
 	id->responder_resources = (uint8_t)rep->initiator_depth;
 	id->initiator_depth = (uint8_t)rep->responder_resources;

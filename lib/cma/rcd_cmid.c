@@ -95,6 +95,13 @@ cmid_new_id(struct rcd_cma_client *client, struct rcd_cma_channel *channel)
 	return id;
 }
 
+/* What CM knows how to connect. */
+static bool
+cmid_type_valid(uint8_t qp_type)
+{
+	return qp_type <= RCD_QP_UD || qp_type == RCD_QP_XRC_SEND || qp_type == RCD_QP_XRC_RECV;
+}
+
 int
 rcd_cmid_create(
 	struct rcd_cma_client *client, const struct rcd_ctrl_cm_create_req *req, uint32_t *handle)
@@ -105,7 +112,7 @@ rcd_cmid_create(
 	RCD_ON_CONTROL();
 	if (channel == NULL)
 		return -ENOENT;
-	if (!rcd_cma_space_valid(req->space) || req->qp_type > RCD_QP_UD)
+	if (!rcd_cma_space_valid(req->space) || !cmid_type_valid(req->qp_type))
 		return -EPROTONOSUPPORT;
 	id = cmid_new_id(client, channel);
 	if (id == NULL)
@@ -224,7 +231,8 @@ rcd_cmid_listen(struct rcd_cmid *id, const void *asker, uint32_t backlog)
 	err = rcd_cmid_may(id, RCD_CM_STEP_BIND) ? rcd_cmid_bind(id, asker, &any) : 0;
 	if (err != 0)
 		return err;
-	if (!rcd_cmid_may(id, RCD_CM_STEP_LISTEN))
+	/* Nobody connects to an initiator. */
+	if (!rcd_cmid_may(id, RCD_CM_STEP_LISTEN) || id->qp_type == RCD_QP_XRC_SEND)
 		return -EINVAL;
 	err = rcd_cma_port_listen(id);
 	if (err != 0)
@@ -325,7 +333,7 @@ rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 		return 0;
 	case RCD_CTRL_CM_ACK_TIMEOUT:
 		/* Code of the timer; 0 is for ever, and so no timeout of a connection here. */
-		if (req->value > 31 || id->qp_type != RCD_QP_RC)
+		if (req->value > 31 || (id->qp_type != RCD_QP_RC && id->qp_type != RCD_QP_XRC_SEND))
 			return -EINVAL;
 		id->ack_timeout = (uint8_t)req->value;
 		id->timeout = id->ack_timeout;

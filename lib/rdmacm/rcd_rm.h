@@ -36,9 +36,10 @@
 struct rcd_rm_device {
 	LIST_ENTRY(rcd_rm_device) link;
 	struct ibv_context *verbs;
-	struct ibv_pd *pd; /**< the one that queue pairs get unless told otherwise */
-	uint32_t index;    /**< of struct rcd_ctrl_device_rep */
-	uint32_t refs;     /**< identifiers; without any the domain is freed */
+	struct ibv_pd *pd;     /**< the one that queue pairs get unless told otherwise */
+	struct ibv_xrcd *xrcd; /**< likewise targets of XRC; NULL: nobody has asked for it */
+	uint32_t index;        /**< of struct rcd_ctrl_device_rep */
+	uint32_t refs;         /**< identifiers; without any the domain is freed */
 	uint8_t max_rd_atomic;
 };
 
@@ -153,6 +154,10 @@ rcd_rm_session_put(struct rcd_rm_session *session);
 /** A device by its index, with a reference. @return NULL and errno */
 struct rcd_rm_device *
 rcd_rm_device_get(struct rcd_rm_session *session, uint32_t index);
+
+/** The domain of XRC that a device's targets and their queues share. @return NULL and errno */
+struct ibv_xrcd *
+rcd_rm_device_xrcd(struct rcd_rm_session *session, struct rcd_rm_device *device);
 
 /** Give the reference back. */
 void

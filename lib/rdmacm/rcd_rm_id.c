@@ -165,7 +165,7 @@ rm_id_create_on(struct rdma_event_channel *channel, struct rdma_cm_id **given, v
 
 	if (id == NULL)
 		return -ENOMEM;
-	/* Other types have no queue pairs here, and identifiers as RC. */
+	/* Other types have no connections here, and identifiers as RC. */
 	(void)rcd_ctrl_qp_type_of_verbs(type, &service);
 	req.qp_type = (uint8_t)service;
 	err = rcd_rm_call(id, RCD_CTRL_CM_CREATE, &req, &rep);

@@ -11,6 +11,7 @@
 static void
 rm_qp_destroy_cqs(struct rdma_cm_id *id)
 {
+	/* A target has no queue of its own: they are for the shared one. */
 	if (id->qp_type == IBV_QPT_XRC_RECV && id->srq != NULL)
 		return;
 	if (id->recv_cq != NULL) {
@@ -64,6 +65,18 @@ rm_qp_prepare(struct rcd_rm_id *id)
 	return err != 0 ? err : rcd_rm_qp_to(id, IBV_QPS_RTS);
 }
 
+/* A target without a domain of its own is in the device's. @return 0 or -errno */
+static int
+rm_qp_set_xrcd(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (id->base.qp_type != IBV_QPT_XRC_RECV ||
+		((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd != NULL))
+		return 0;
+	attr->xrcd = rcd_rm_device_xrcd(id->session, id->device);
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	return attr->xrcd == NULL ? -errno : 0;
+}
+
 static int
 rm_qp_create(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
@@ -81,6 +94,9 @@ rm_qp_create(struct rcd_rm_id *id, struct ibv_qp_init_attr_ex *attr)
 	} else if (attr->pd->context != base->verbs) {
 		return -EINVAL;
 	}
+	err = rm_qp_set_xrcd(id, attr);
+	if (err != 0)
+		return err;
 	if (attr->srq == NULL && base->srq != NULL)
 		attr->srq = base->srq;
 	err = rm_qp_create_cqs(base, own_send ? attr->cap.max_send_wr : 0,
@@ -143,9 +159,43 @@ rdma_destroy_qp(struct rdma_cm_id *id)
 	rm_qp_destroy_cqs(id);
 }
 
+/* What an XRC queue needs and was not given. @return 0 or -errno */
+static int
+rm_qp_complete_xsrq(struct rcd_rm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	struct rdma_cm_id *base = &id->base;
+	int err = 0;
+
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || attr->xrcd == NULL) {
+		attr->xrcd = rcd_rm_device_xrcd(id->session, id->device);
+		if (attr->xrcd == NULL)
+			return -errno;
+	}
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || attr->cq == NULL) {
+		/* It may be there already: asked for with a target, which does not use it. */
+		if (base->recv_cq == NULL)
+			err = rm_qp_create_cqs(base, 0, attr->attr.max_wr);
+		else if ((uint32_t)base->recv_cq->cqe < attr->attr.max_wr)
+			err = -ibv_resize_cq(base->recv_cq, (int)attr->attr.max_wr);
+		attr->cq = base->recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	return err;
+}
+
+/* What was made for a shared queue alone has no other user. */
+static void
+rm_qp_release_cqs(struct rdma_cm_id *id)
+{
+	if (id->qp == NULL)
+		rm_qp_destroy_cqs(id);
+}
+
 int
 rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
+	int err = 0;
+
 	if (id->verbs == NULL || id->srq != NULL)
 		return rcd_rm_ret(-EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
@@ -154,9 +204,16 @@ rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 	}
 	if (attr->pd->context != id->verbs)
 		return rcd_rm_ret(-EINVAL);
-	id->srq = ibv_create_srq_ex(id->verbs, attr);
-	if (id->srq == NULL)
-		return -1;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC)
+		err = rm_qp_complete_xsrq(rcd_rm_id(id), attr);
+	if (err == 0) {
+		id->srq = ibv_create_srq_ex(id->verbs, attr);
+		err = id->srq == NULL ? -errno : 0;
+	}
+	if (err != 0) {
+		rm_qp_release_cqs(id);
+		return rcd_rm_ret(err);
+	}
 	id->pd = attr->pd;
 	return 0;
 }
@@ -168,7 +225,7 @@ rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_at
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-		.srq_type = IBV_SRQT_BASIC,
+		.srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC,
 	};
 	int err;
 
@@ -187,4 +244,5 @@ rdma_destroy_srq(struct rdma_cm_id *id)
 	if (id->srq != NULL)
 		ibv_destroy_srq(id->srq);
 	id->srq = NULL;
+	rm_qp_release_cqs(id);
 }

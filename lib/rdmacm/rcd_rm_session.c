@@ -6,6 +6,7 @@
  */
 #include "rcd_rm.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,8 @@ rm_session_free(struct rcd_rm_session *session)
 
 	while ((device = LIST_FIRST(&session->devices)) != NULL) {
 		LIST_REMOVE(device, link);
+		if (device->xrcd != NULL)
+			ibv_close_xrcd(device->xrcd);
 		if (device->pd != NULL)
 			ibv_dealloc_pd(device->pd);
 		ibv_close_device(device->verbs);
@@ -192,13 +195,35 @@ rcd_rm_device_get(struct rcd_rm_session *session, uint32_t index)
 	return device;
 }
 
+struct ibv_xrcd *
+rcd_rm_device_xrcd(struct rcd_rm_session *session, struct rcd_rm_device *device)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd;
+
+	pthread_mutex_lock(&session->lock);
+	if (device->xrcd == NULL)
+		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
+	xrcd = device->xrcd;
+	pthread_mutex_unlock(&session->lock);
+	return xrcd;
+}
+
 void
 rcd_rm_device_put(struct rcd_rm_session *session, struct rcd_rm_device *device)
 {
 	pthread_mutex_lock(&session->lock);
-	/* An application may have left objects in it: then it stays for the next. */
-	if (--device->refs == 0 && ibv_dealloc_pd(device->pd) == 0)
-		device->pd = NULL;
+	/* An application may have left objects in them: then they stay for the next. */
+	if (--device->refs == 0) {
+		if (device->xrcd != NULL && ibv_close_xrcd(device->xrcd) == 0)
+			device->xrcd = NULL;
+		if (ibv_dealloc_pd(device->pd) == 0)
+			device->pd = NULL;
+	}
 	pthread_mutex_unlock(&session->lock);
 }
 

@@ -14,9 +14,7 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, uint32_t flag
 	struct rcd_vb_context *vb = rcd_vb_context(pd->context);
 	struct rcd_vb_qp *qp = rcd_vb_new(pd->context, sizeof(*qp));
 	bool initiator = attr->qp_type == IBV_QPT_XRC_SEND;
-	struct rcd_ctrl_qp_req req = {
-		.pd = pd->handle, .type = RCD_QP_XRC_SEND, .flags = flags, .cookie = (uintptr_t)qp
-	};
+	struct rcd_ctrl_qp_req req = { .pd = pd->handle, .flags = flags, .cookie = (uintptr_t)qp };
 	int err = 0;
 
 	if (qp == NULL)
@@ -24,7 +22,7 @@ vb_qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr, uint32_t flag
 	if (attr->qp_type == IBV_QPT_RAW_PACKET)
 		req.type = RCD_QP_RAW;
 	else
-		err = initiator ? 0 : rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
+		err = rcd_ctrl_qp_type_of_verbs(attr->qp_type, &req.type);
 	if (err == 0 &&
 		(attr->send_cq == NULL || (initiator ? attr->srq != NULL : attr->recv_cq == NULL)))
 		err = EINVAL;

@@ -70,6 +70,31 @@ rcd_cm_attr_mod(const struct rcd_cm *cm);
 void
 rcd_cm_set_attr_mod(struct rcd_cm *cm, uint32_t attr_mod);
 
+/** What a REQ has for transport service types (IBTA 12.6.5). */
+enum rcd_cm_service {
+	RCD_CM_SERVICE_RC = 0,
+	RCD_CM_SERVICE_UC = 1,
+	RCD_CM_SERVICE_EXTENDED = 3, /**< what the extended transport type says (Annex A14) */
+};
+
+/** The extended transport type of XRC. */
+#define RCD_CM_EXTENDED_XRC 1
+
+/** Whether a REQ asks for a connection of XRC, from its initiator to a target. */
+static inline bool
+rcd_cm_req_is_xrc(const struct rcd_cm_req *req)
+{
+	return req->transport_service_type == RCD_CM_SERVICE_EXTENDED &&
+		req->extended_transport_type == RCD_CM_EXTENDED_XRC;
+}
+
+/** The queue pair of a REP: that of a target of XRC is where RD has its EE context (Annex A14). */
+static inline uint32_t
+rcd_cm_rep_qpn(const struct rcd_cm_rep *rep, bool xrc)
+{
+	return (uint32_t)(xrc ? rep->local_eecn : rep->local_qpn);
+}
+
 /** The 24 bits that a REP has in three places (IBTA 12.6.8): whose options it brings. */
 uint32_t
 rcd_cm_rep_vendor_id(const struct rcd_cm_rep *rep);

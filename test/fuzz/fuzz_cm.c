@@ -126,9 +126,13 @@ feed(struct input *in)
 static void
 ask(struct input *in)
 {
+	uint32_t qpn = take(in, 1);
+	uint32_t timeout = take(in, 1);
 	struct rcd_cm_req req = {
-		.local_qpn = take(in, 1),
-		.remote_cm_response_timeout = take(in, 1) & 31,
+		.local_qpn = qpn,
+		.remote_cm_response_timeout = timeout & 31,
+		.transport_service_type = timeout >> 5 & 3,
+		.extended_transport_type = 1,
 		.max_cm_retries = take(in, 1) & 15,
 	};
 	struct rcd_cm_sidr_req sidr = { .service_id = 1 };
@@ -146,7 +150,7 @@ static void
 act(struct rcd_cm_conn *conn, uint32_t what)
 {
 	static const uint8_t private_data[300];
-	struct rcd_cm_rep rep = { .local_qpn = 5 };
+	struct rcd_cm_rep rep = { .local_qpn = 5, .local_eecn = 6 };
 	struct rcd_cm_sidr_rep sidr = { .qpn = 5 };
 
 	if (conn == NULL)
