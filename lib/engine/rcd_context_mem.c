@@ -20,6 +20,8 @@
 #include "rcd_thread.h"
 #include "rcd_ucopy.h"
 #include "rcd_umem.h"
+#include "rcd_xqp.h"
+#include "rcd_xrcd.h"
 
 /* Queue pairs that learn of the queue by one command: more of them take several. */
 #define QPS_AT_ONCE 256
@@ -123,6 +125,7 @@ context_mem_attach_on_lcore(struct rcd_lcore *lcore, void *arg)
 		if (hqp == NULL)
 			continue;
 		hqp->ucopy = attach->ucopy;
+		hqp->may_copy = true;
 		/* What one packet sets free must not be hundreds of others. */
 		rcd_qp_keep_nothing(hqp->qp);
 	}
@@ -142,8 +145,8 @@ rcd_context_mem_copy(
 		return -EOPNOTSUPP;
 	if (context->client.ucopy != NULL)
 		return context_mem_is_broken(context) ? -EPERM : -EBUSY;
-	/* A target would have to wait for copies of several processes; frames wait for nobody. */
-	if (context->xrcds.used > 0 || context->raw_count > 0)
+	/* Frames wait for nobody. */
+	if (context->raw_count > 0)
 		return -EOPNOTSUPP;
 	ucopy = rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*ucopy));
 	if (ucopy == NULL)
@@ -164,6 +167,12 @@ rcd_context_mem_copy(
 		rcd_lcore_call(context->client.lcore, context_mem_attach_on_lcore, &attach);
 		attach.first += QPS_AT_ONCE;
 	} while (attach.first < context->client.qp_places);
+	for (uint32_t i = 0; i < context->xrcds.fresh; i++) {
+		const struct rcd_xmember *member = context->xrcds.slots[i];
+
+		if (member != NULL)
+			rcd_xqp_copy(member->xrcd);
+	}
 	*rep = (struct rcd_ctrl_copy_rep){
 		.offset = ucopy->offset, .jobs = RCD_COPYQ_JOBS, .bytes = RCD_COPYQ_BYTES
 	};

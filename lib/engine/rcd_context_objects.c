@@ -31,6 +31,14 @@ context_objects_hide_on_lcore(struct rcd_lcore *lcore, void *arg)
 	return 0;
 }
 
+/* Targets of others may wait for its copies. @return whether more do */
+static int
+context_objects_release_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	(void)lcore;
+	return rcd_ucopy_release(arg);
+}
+
 static int
 context_objects_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 {
@@ -76,6 +84,8 @@ rcd_context_objects_leave(struct rcd_context *context)
 	struct rcd_lcore *lcore = context->client.lcore;
 
 	RCD_ON_CONTROL();
+	while (rcd_lcore_call(lcore, context_objects_release_on_lcore, &context->client)) {
+	}
 	/* No more doorbells; and at the end no more of what its queue pairs caused on their way. */
 	rcd_lcore_call(lcore, context_objects_hide_on_lcore, &context->client);
 	rcd_context_walk(lcore, &context->hqps, context_objects_leave_on_lcore);

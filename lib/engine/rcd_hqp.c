@@ -43,6 +43,21 @@
 
 #define UNBIND_BUDGET 256 /**< windows in one poll */
 
+/*
+ * The place of elements takes data as well: adapters round up so, and rdma_xclient counts on it.
+ *
+ * @return bytes
+ */
+static uint32_t
+hqp_inline(uint32_t asked, uint32_t max_sge)
+{
+	uint32_t least = max_sge * (uint32_t)sizeof(struct rcd_wqe_sge);
+
+	if (least > RCD_INLINE_MAX)
+		least = RCD_INLINE_MAX;
+	return asked > least ? asked : least;
+}
+
 static int
 hqp_check(const struct rcd_context *context, const struct rcd_ctrl_qp_req *req)
 {
@@ -210,6 +225,7 @@ hqp_begin(
 	hqp->conn_serial = conn->serial;
 	hqp->pd = req->pd;
 	hqp->ucopy = context->client.ucopy;
+	hqp->may_copy = hqp->ucopy != NULL;
 	hqp->send_cq = rcd_table_get(&context->cqs, req->send_cq);
 	hqp->recv_cq = rcd_table_get(&context->cqs, req->recv_cq);
 	hqp->srq = req->srq != RCD_CTRL_NO_HANDLE ? rcd_table_get(&context->srqs, req->srq) : NULL;
@@ -219,7 +235,7 @@ hqp_begin(
 	hqp->max_recv_sge = hqp->srq != NULL ? hqp->srq->max_sge
 		: req->max_recv_sge > 0      ? req->max_recv_sge
 					     : 1;
-	hqp->max_inline = req->max_inline;
+	hqp->max_inline = hqp_inline(req->max_inline, hqp->max_send_sge);
 	return hqp;
 }
 

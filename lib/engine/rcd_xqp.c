@@ -42,7 +42,7 @@ xqp_make(struct rcd_xrcd *xrcd, struct rcd_xqp *target)
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
 		.port_mtu_bytes = (uint16_t)xrcd->dev->path_mtu,
 		.xrc = &xrcd->srqs,
-		.reorder = xrcd->lcore->reorder,
+		.reorder = xrcd->copies ? NULL : xrcd->lcore->reorder,
 		.counters = rcd_lcore_counters(xrcd->lcore, &xrcd->dev->lport),
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,
@@ -70,6 +70,7 @@ xqp_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 	for (int done = 0; *next != NULL && done < RCD_WORK_LEAVE; done++) {
 		struct rcd_hqp *hqp = &(*next)->hqp;
 
+		rcd_ucopy_forget(hqp);
 		rcd_late_forget(hqp);
 		rcd_lcore_drop(lcore, hqp);
 		rcd_qp_fini(hqp->qp);
@@ -77,6 +78,35 @@ xqp_leave_on_lcore(struct rcd_lcore *lcore, void *arg)
 		*next = LIST_NEXT(*next, link);
 	}
 	return *next != NULL;
+}
+
+/* @param arg  the next one; @return whether there are more */
+static int
+xqp_copy_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct rcd_xqp **next = arg;
+
+	for (int done = 0; *next != NULL && done < RCD_WORK_LEAVE; done++) {
+		(*next)->hqp.may_copy = true;
+		/* What one packet sets free must not be hundreds of others. */
+		rcd_qp_keep_nothing((*next)->hqp.qp);
+		lcore->work++;
+		*next = LIST_NEXT(*next, link);
+	}
+	return *next != NULL;
+}
+
+void
+rcd_xqp_copy(struct rcd_xrcd *xrcd)
+{
+	struct rcd_xqp *next = LIST_FIRST(&xrcd->targets);
+
+	RCD_ON_CONTROL();
+	if (xrcd->copies)
+		return;
+	xrcd->copies = true;
+	while (next != NULL && rcd_lcore_call(xrcd->lcore, xqp_copy_on_lcore, &next)) {
+	}
 }
 
 /* Those that nobody has open. */
@@ -107,6 +137,7 @@ xqp_begin(struct rcd_xrcd *xrcd)
 	target->hqp.lcore = xrcd->lcore;
 	target->hqp.lport = &xrcd->dev->lport;
 	target->hqp.reliable = true;
+	target->hqp.may_copy = xrcd->copies;
 	target->hqp.target = target;
 	target->hqp.sq_shm = &target->rings[0];
 	target->hqp.rq_shm = &target->rings[1];

@@ -64,6 +64,10 @@ int
 rcd_xqp_open(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_xqp_req *req, struct rcd_ctrl_xqp_rep *rep);
 
+/** Memory of a member is reached by copies from now on: the targets of the domain wait for them. */
+void
+rcd_xqp_copy(struct rcd_xrcd *xrcd);
+
 /** As rcd_hqp_modify() */
 int
 rcd_xqp_modify(struct rcd_context *context, struct rcd_conn *conn,

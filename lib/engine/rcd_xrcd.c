@@ -25,6 +25,8 @@
 #include "rcd_quota.h"
 #include "rcd_table.h"
 #include "rcd_thread.h"
+#include "rcd_ucopied.h"
+#include "rcd_ucopy.h"
 #include "rcd_xqp.h"
 
 /*
@@ -68,18 +70,21 @@ xrcd_find(const struct rcd_context *context, uid_t uid, const struct statx *file
 static struct rcd_xrcd *
 xrcd_make(struct rcd_context *context, uid_t uid)
 {
+	static const struct rcd_ucopied nothing;
 	struct rcd_xrcd *xrcd =
 		rcd_near_zalloc(rcd_lcore_socket_id(context->client.lcore), sizeof(*xrcd));
 
 	if (xrcd == NULL)
 		return NULL;
-	/* Without keys: it tells that no memory of these queue pairs is reached by copies. */
+	/* Without keys, and memory: targets have those of the members. */
 	xrcd->client.mrs = rcd_mr_table_create(1, 0);
 	if (xrcd->client.mrs == NULL) {
 		free(xrcd);
 		return NULL;
 	}
 	rcd_host_client_init(&xrcd->client);
+	xrcd->client.copied = &nothing;
+	rcd_ucopy_open(&xrcd->client);
 	xrcd->dev = context->dev;
 	xrcd->lcore = xrcd->client.lcore = context->client.lcore;
 	xrcd->uid = uid;
@@ -151,6 +156,8 @@ xrcd_join(struct rcd_context *context, struct rcd_xrcd *xrcd, bool filed, uint32
 	}
 	*member = (struct rcd_xmember){ .xrcd = xrcd, .handle = *handle, .filed = filed };
 	xrcd->members++;
+	if (context->client.ucopy != NULL)
+		rcd_xqp_copy(xrcd);
 	return 0;
 }
 
@@ -169,8 +176,6 @@ rcd_xrcd_open(struct rcd_context *context, struct rcd_conn *conn,
 	err = xrcd_identify(fd, &file);
 	if (err != 0)
 		return err;
-	if (context->client.ucopy != NULL)
-		return -EOPNOTSUPP;
 	xrcd = xrcd_find(context, conn->uid, &file);
 	if (xrcd == NULL && !(in->flags & RCD_CTRL_O_CREAT))
 		return -EAGAIN;
@@ -201,8 +206,6 @@ rcd_xrcd_create(struct rcd_context *context, const struct rcd_conn *conn, uint32
 	int err;
 
 	RCD_ON_CONTROL();
-	if (context->client.ucopy != NULL)
-		return -EOPNOTSUPP;
 	xrcd = xrcd_make(context, conn->uid);
 	if (xrcd == NULL)
 		return -ENOMEM;

@@ -43,6 +43,7 @@ struct rcd_xrcd {
 	uid_t uid;
 	int fd; /**< of the file; -1: there is none */
 	uint32_t members;
+	bool copies; /**< a member has, or had, memory that is reached by copies */
 	struct rcd_xrc_domain srqs;
 	struct rcd_lclient client; /**< of the targets, which are no context's; without rings */
 };

@@ -270,6 +270,8 @@ host_srq_complete(void *arg, const struct rcd_cqe *cqe)
 		return;
 	}
 	host_fill_slot(lcore, slot, cqe);
+	if (unlikely(srq->client->ucopy != NULL))
+		rcd_ucopy_hold_shared(srq, cqe);
 	host_filled(lcore, srq->cq, cqe->solicited);
 }
 

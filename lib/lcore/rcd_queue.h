@@ -123,11 +123,13 @@ struct rcd_hqp {
 	bool datagram;   /**< each of its packets says where it goes; of raw packets, too */
 	bool raw;        /**< it sends and receives whole frames */
 	bool reliable;
-	bool in_error;           /**< as the client was told */
-	bool flushing;           /**< in its client's list of those that are flushed */
-	uint32_t copies;         /**< jobs that are out */
-	uint32_t blocks;         /**< of them: before the end of these it sends nothing */
-	struct rcd_ucopy *ucopy; /**< NULL: none of the client's memory is copied */
+	bool in_error;   /**< as the client was told */
+	bool flushing;   /**< in its client's list of those that are flushed */
+	bool may_copy;   /**< it has `ucopy`, or is a target that may have it */
+	uint32_t copies; /**< jobs that are out */
+	uint32_t blocks; /**< of them: before the end of these it sends nothing */
+	/** NULL: none of the client's memory is copied; of a target: nothing is being copied */
+	struct rcd_ucopy *ucopy;
 	struct rcd_hqp *next_touched;
 	TAILQ_ENTRY(rcd_hqp) flush_link;
 	struct rcd_timer timer;

@@ -183,7 +183,7 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 		return rx_elsewhere(lcore, lport, pkt, mbuf, handed);
 	if (!rx_path_is_ours(lcore, hqp, pkt, rcd_link_vlan(&pkt->eth, rcd_rx_stripped_vlan(mbuf))))
 		return FATE_NOWHERE;
-	if (unlikely(hqp->ucopy != NULL) && !rcd_ucopy_admits(hqp, pkt)) {
+	if (unlikely(hqp->may_copy) && !rcd_ucopy_admits(hqp, pkt)) {
 		rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_COPY_BUSY, 1);
 		return FATE_NOWHERE;
 	}

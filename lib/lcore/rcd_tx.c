@@ -384,7 +384,7 @@ tx_serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 	struct rte_mbuf *mbuf;
 	uint32_t bytes;
 
-	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_waits(hqp))
+	if (unlikely(hqp->may_copy) && rcd_ucopy_waits(hqp))
 		return false;
 	if (tx_txq_full(txq)) {
 		tx_flush(lcore, txq);
@@ -405,7 +405,7 @@ tx_serve(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 			rcd_turn_end(&hqp->turn);
 		return false;
 	}
-	if (unlikely(hqp->ucopy != NULL) && rcd_ucopy_stages(hqp, &pkt)) {
+	if (unlikely(hqp->may_copy) && rcd_ucopy_stages(hqp, &pkt)) {
 		lcore->spare[lcore->spare_count++] = mbuf;
 		tx_stage(lcore, hqp, &pkt);
 		rcd_turn_charge(&lcore->turns, &hqp->turn, pkt.payload_len + RCD_FRAME_OVERHEAD);

@@ -135,11 +135,33 @@ ucopy_has_room(const struct rcd_ucopy *ucopy, uint32_t jobs, uint32_t bytes, uin
 		(out == 0 || ucopy_arena_find(ucopy, bytes, &start));
 }
 
+/*
+ * Where jobs go that a queue pair has for a client's memory. A target has them for one client at a
+ * time. @return NULL: nothing is copied now
+ */
+static struct rcd_ucopy *
+ucopy_of(const struct rcd_lclient *client, const struct rcd_hqp *hqp)
+{
+	struct rcd_ucopy *ucopy = client->ucopy;
+
+	if (ucopy == NULL || ucopy->broken)
+		return NULL;
+	return hqp->ucopy == ucopy || (hqp->target != NULL && hqp->copies == 0) ? ucopy : NULL;
+}
+
+/* Of the queue whose memory a target's packet is for, or has. NULL: nothing of it is copied */
+static struct rcd_ucopy *
+ucopy_of_srq(const struct rcd_srq *srq)
+{
+	const struct rcd_hsrq *hsrq = srq != NULL ? srq->arg : NULL;
+
+	return hsrq != NULL ? hsrq->client->ucopy : NULL;
+}
+
 /* The next job. It is the client's with what the caller has put into it. */
 static struct rcd_ujob *
-ucopy_post(struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
+ucopy_post(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
 {
-	struct rcd_ucopy *ucopy = hqp->ucopy;
 	struct rcd_lcore *lcore = hqp->lcore;
 	struct rcd_ujob *job;
 
@@ -149,6 +171,7 @@ ucopy_post(struct rcd_hqp *hqp, const struct rcd_copyq_job *what)
 	job = &ucopy->jobs[ucopy->posted & MASK];
 	*job = (struct rcd_ujob){ .hqp = hqp, .late = ucopy->late, .end = ucopy->head };
 	ucopy->posted++;
+	hqp->ucopy = ucopy;
 	hqp->copies++;
 	hqp->copy_last = ucopy->posted;
 	if (!ucopy->active) {
@@ -180,10 +203,9 @@ ucopy_note_write(struct rcd_hqp *hqp, struct rcd_ujob *job)
 }
 
 static int
-ucopy_post_write(
-	struct rcd_hqp *hqp, const struct rcd_umr *umr, const struct part *part, const uint8_t *src)
+ucopy_post_write(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp, const struct rcd_umr *umr,
+	const struct part *part, const uint8_t *src)
 {
-	struct rcd_ucopy *ucopy = hqp->ucopy;
 	struct rcd_copyq_job what = { .addr = part->addr,
 		.len = (uint32_t)part->len,
 		.op = RCD_COPYQ_WRITE,
@@ -195,7 +217,7 @@ ucopy_post_write(
 		return -EFAULT;
 	memcpy(data, src, part->len);
 	what.data = ucopy_offset_of(ucopy, data);
-	job = ucopy_post(hqp, &what);
+	job = ucopy_post(ucopy, hqp, &what);
 	if (job == NULL)
 		return -EFAULT;
 	ucopy_note_write(hqp, job);
@@ -221,6 +243,7 @@ ucopy_write_copied(void *arg, void *user, uint8_t *base, const uint8_t *src, siz
 {
 	struct rcd_lclient *client = arg;
 	struct rcd_hqp *hqp = user;
+	struct rcd_ucopy *ucopy = ucopy_of(client, hqp);
 	struct walk walk;
 	struct part part;
 
@@ -231,8 +254,7 @@ ucopy_write_copied(void *arg, void *user, uint8_t *base, const uint8_t *src, siz
 	for (; ucopy_walk_next(&walk, &part); src += part.len) {
 		if (part.local != NULL)
 			ucopy_write_here(part.local, src, part.len);
-		else if (hqp->ucopy == NULL || hqp->ucopy->broken ||
-			ucopy_post_write(hqp, walk.umr, &part, src) != 0)
+		else if (ucopy == NULL || ucopy_post_write(ucopy, hqp, walk.umr, &part, src) != 0)
 			return -EFAULT;
 	}
 	return 0;
@@ -280,7 +302,7 @@ ucopy_atomic_copied(
 	void *arg, void *user, uint8_t *base, const struct rcd_mr_atomic *what, uint64_t *original)
 {
 	struct rcd_hqp *hqp = user;
-	struct rcd_ucopy *ucopy = hqp->ucopy;
+	struct rcd_ucopy *ucopy = ucopy_of(arg, hqp);
 	struct rcd_copyq_job shm = { .len = RCD_ATOMIC_LEN,
 		.op = what->add ? RCD_COPYQ_ADD : RCD_COPYQ_SWAP,
 		.operand = what->operand,
@@ -298,13 +320,13 @@ ucopy_atomic_copied(
 		ucopy_atomic_here(part.local, what, original);
 		return 0;
 	}
-	data = ucopy != NULL && !ucopy->broken ? ucopy_arena_take(ucopy, RCD_ATOMIC_LEN) : NULL;
+	data = ucopy != NULL ? ucopy_arena_take(ucopy, RCD_ATOMIC_LEN) : NULL;
 	if (data == NULL)
 		return -EFAULT;
 	shm.addr = part.addr;
 	shm.key = walk.umr->key.val;
 	shm.data = ucopy_offset_of(ucopy, data);
-	job = ucopy_post(hqp, &shm);
+	job = ucopy_post(ucopy, hqp, &shm);
 	if (job == NULL)
 		return -EFAULT;
 	ucopy_note_write(hqp, job);
@@ -343,17 +365,36 @@ bool
 rcd_ucopy_waits(struct rcd_hqp *hqp)
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
+	bool other = false;
 
 	RCD_ON_LCORE(hqp->lcore);
-	if (hqp->blocks > 0) {
+	if (hqp->target != NULL) {
+		struct rcd_ucopy *next = ucopy_of_srq(rcd_qp_tx_srq(hqp->qp));
+
+		/* What has no such data goes behind what has. */
+		other = hqp->copies > 0 && next != NULL && next != ucopy;
+		if (hqp->copies == 0)
+			ucopy = next;
+	}
+	if (hqp->blocks > 0 || other) {
 		rcd_turn_block(&hqp->turn, &ucopy->blocked);
 		return true;
 	}
+	/* Without anybody who copies it fails. */
+	if (ucopy == NULL || (hqp->target != NULL && ucopy->broken))
+		return false;
 	if (ucopy->staged_count < RCD_UCOPY_STAGED &&
 		ucopy_has_room(ucopy, TX_JOBS, TX_BYTES, TX_HELD))
 		return false;
 	rcd_turn_block(&hqp->turn, &ucopy->starved);
 	return true;
+}
+
+/* Whose memory a packet with data has. */
+static const struct rcd_lclient *
+ucopy_client_of(const struct rcd_hqp *hqp)
+{
+	return hqp->target != NULL ? rcd_mr_foreign_arg(rcd_qp_tx_mrs(hqp->qp)) : hqp->client;
 }
 
 bool
@@ -364,17 +405,17 @@ rcd_ucopy_stages(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
 	if (hqp->staged > 0)
 		return true;
 	for (uint32_t i = 0; i < pkt->piece_count; i++)
-		if (rcd_mr_is_foreign(hqp->client->mrs, pkt->pieces[i].base))
+		if (rcd_mr_is_foreign(ucopy_client_of(hqp)->mrs, pkt->pieces[i].base))
 			return true;
 	return false;
 }
 
 /* @return the last job of it, *last when there is none; -EFAULT */
 static int
-ucopy_stage_piece(
-	struct rcd_hqp *hqp, const struct rcd_piece *piece, uint8_t *dst, struct rcd_ujob **last)
+ucopy_stage_piece(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp, const struct rcd_piece *piece,
+	uint8_t *dst, struct rcd_ujob **last)
 {
-	const struct rcd_lclient *client = hqp->client;
+	const struct rcd_lclient *client = ucopy_client_of(hqp);
 	struct walk walk;
 	struct part part;
 
@@ -382,7 +423,8 @@ ucopy_stage_piece(
 		memcpy(dst, piece->base, piece->len);
 		return 0;
 	}
-	if (!ucopy_walk_begin(client, piece->base, piece->len, &walk) || hqp->ucopy->broken)
+	if (!ucopy_walk_begin(client, piece->base, piece->len, &walk) ||
+		ucopy_of(client, hqp) != ucopy)
 		return -EFAULT;
 	if (walk.umr->null) {
 		memset(dst, 0, piece->len);
@@ -390,7 +432,7 @@ ucopy_stage_piece(
 	}
 	for (; ucopy_walk_next(&walk, &part); dst += part.len) {
 		struct rcd_copyq_job what = { .addr = part.addr,
-			.data = ucopy_offset_of(hqp->ucopy, dst),
+			.data = ucopy_offset_of(ucopy, dst),
 			.len = (uint32_t)part.len,
 			.op = RCD_COPYQ_READ,
 			.key = walk.umr->key.val };
@@ -399,7 +441,7 @@ ucopy_stage_piece(
 			memcpy(dst, part.local, part.len);
 			continue;
 		}
-		*last = ucopy_post(hqp, &what);
+		*last = ucopy_post(ucopy, hqp, &what);
 		if (*last == NULL)
 			return -EFAULT;
 	}
@@ -408,45 +450,57 @@ ucopy_stage_piece(
 
 /* The arena up to here stays as it is until the last job of the packet is taken. */
 static bool
-ucopy_stage_payload(struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt, uint8_t *dst,
-	uint32_t before, struct rcd_ujob **last)
+ucopy_stage_payload(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt,
+	uint8_t *dst, uint32_t before, struct rcd_ujob **last)
 {
-	struct rcd_ucopy *ucopy = hqp->ucopy;
 	uint32_t first = ucopy->posted;
 	struct rcd_copyq_job nothing = { .op = RCD_COPYQ_NOTHING };
 	bool right = true;
 
 	for (uint32_t i = 0; i < pkt->piece_count && right; i++) {
-		right = ucopy_stage_piece(hqp, &pkt->pieces[i], dst, last) == 0;
+		right = ucopy_stage_piece(ucopy, hqp, &pkt->pieces[i], dst, last) == 0;
 		dst += pkt->pieces[i].len;
 	}
 	/* One that carries the packet, or gives the arena back. */
 	if (*last == NULL)
-		*last = ucopy_post(hqp, &nothing);
+		*last = ucopy_post(ucopy, hqp, &nothing);
 	for (uint32_t i = first; i + 1 != ucopy->posted && i != ucopy->posted; i++)
 		ucopy->jobs[i & MASK].end = before;
 	return right && *last != NULL;
 }
 
+/* The packet is lost, and its queue pair ends. */
+static void
+ucopy_stage_nothing(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
+{
+	rcd_counter_add(rcd_lcore_counters(lcore, hqp->lport), RCD_COUNTER_TX_DROP_MEMORY, 1);
+	hqp->faulty = true;
+}
+
 void
 rcd_ucopy_stage(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
 {
-	struct rcd_ucopy *ucopy = hqp->ucopy;
-	uint32_t before = ucopy->posted == ucopy->taken ? 0 : ucopy->head;
+	/* Behind others of its own; else of a target with data, or it would not be staged. */
+	struct rcd_ucopy *ucopy =
+		hqp->staged > 0 || hqp->target == NULL ? hqp->ucopy : ucopy_client_of(hqp)->ucopy;
 	struct rcd_ujob *last = NULL;
 	struct rcd_staged *staged;
+	uint32_t before;
 	uint8_t *payload;
 
 	RCD_ON_LCORE(lcore);
+	if (ucopy == NULL) {
+		ucopy_stage_nothing(lcore, hqp);
+		return;
+	}
+	before = ucopy->posted == ucopy->taken ? 0 : ucopy->head;
 	payload = ucopy_arena_take(ucopy, pkt->payload_len);
 	ucopy->late = (struct rcd_qp_copy){ .psn = pkt->roce.bth.psn,
 		.own = true,
 		.response = rcd_opcode_is_response(pkt->roce.bth.opcode) };
 	if (payload == NULL || ucopy->staged_count == RCD_UCOPY_STAGED ||
-		!ucopy_stage_payload(hqp, pkt, payload, before, &last)) {
-		rcd_counter_add(
-			rcd_lcore_counters(lcore, hqp->lport), RCD_COUNTER_TX_DROP_MEMORY, 1);
-		hqp->faulty = true;
+		!ucopy_stage_payload(ucopy, hqp, pkt, payload, before, &last)) {
+		ucopy_stage_nothing(lcore, hqp);
 		return;
 	}
 	staged = &ucopy->staged[ucopy->staged_next++ % RCD_UCOPY_STAGED];
@@ -466,6 +520,14 @@ rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 	const struct rcd_roce *roce = &pkt->roce;
 
 	RCD_ON_LCORE(hqp->lcore);
+	if (hqp->target != NULL) {
+		ucopy = ucopy_of_srq(rcd_qp_rx_srq(hqp->qp, roce));
+		if (ucopy == NULL)
+			return true;
+		/* While it copies for one client there is nothing for another one. */
+		if (hqp->copies > 0 && hqp->ucopy != ucopy)
+			return false;
+	}
 	ucopy->late = (struct rcd_qp_copy){
 		.psn = roce->bth.psn,
 		.response = rcd_opcode_is_response(roce->bth.opcode),

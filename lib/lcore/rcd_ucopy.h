@@ -10,6 +10,9 @@
  * ahead of the data, and its completions are not shown. A client that makes no copies so stalls its
  * own queue pairs, and nobody else.
  *
+ * A target of XRC has memory of several clients: it has jobs for one at a time, whose `ucopy` it
+ * points to meanwhile. Packets for another one's are dropped, and sent again.
+ *
  * Threads: the lcore of the client.
  */
 #ifndef RCD_UCOPY_H
@@ -25,6 +28,7 @@ struct rcd_lcore;
 struct rcd_lclient;
 struct rcd_hqp;
 struct rcd_hcq;
+struct rcd_hsrq;
 
 #define RCD_UCOPY_STAGED 256 /**< packets that wait for their payload */
 #define RCD_UCOPY_HELD   RCD_COPYQ_JOBS
@@ -137,6 +141,10 @@ rcd_ucopy_any(const struct rcd_lcore *lcore);
 void
 rcd_ucopy_hold(struct rcd_hqp *hqp, struct rcd_hcq *cq, const struct rcd_cqe *cqe);
 
+/** One was put into the queue of a shared receive queue of XRC, by a target. */
+void
+rcd_ucopy_hold_shared(struct rcd_hsrq *srq, const struct rcd_cqe *cqe);
+
 /**
  * A queue pair begins anew, or goes: its jobs are nobody's. Its completions that are not shown yet
  * stay hidden until the control thread, next, has called rcd_ucopy_void().
@@ -155,7 +163,15 @@ rcd_ucopy_void(struct rcd_hqp *hqp);
 void
 rcd_ucopy_forget_cq(struct rcd_lclient *client, struct rcd_hcq *cq);
 
-/** The client goes. */
+/**
+ * The client is about to go, and nothing is copied any more: who waits for room goes on, and fails.
+ *
+ * @return whether there are more who wait
+ */
+bool
+rcd_ucopy_release(struct rcd_lclient *client);
+
+/** The client goes. Targets that it copied for fail. */
 void
 rcd_ucopy_end(struct rcd_lclient *client);
 

@@ -30,9 +30,20 @@
 #define MASK      (RCD_COPYQ_JOBS - 1)
 #define HELD_MASK (RCD_UCOPY_HELD - 1)
 
-#define STARVED_AT_ONCE 16 /**< queue pairs that go on when there is room again */
-#define GATES_AT_ONCE   16 /**< completion queues of which more is shown */
-#define LOOKS_PER_UNIT  32 /**< jobs, or completions, that are looked at one behind the other */
+#define STARVED_AT_ONCE  16 /**< queue pairs that go on when there is room again */
+#define GATES_AT_ONCE    16 /**< completion queues of which more is shown */
+#define RELEASED_AT_ONCE 64 /**< queue pairs that go on when there is nobody to wait for */
+#define LOOKS_PER_UNIT   32 /**< jobs, or completions, that are looked at one behind the other */
+
+/* A target without jobs may have the next ones for another client. @return whether it is one */
+static bool
+ucopy_take_part(struct rcd_hqp *hqp)
+{
+	if (hqp->target == NULL || hqp->copies > 0)
+		return false;
+	hqp->ucopy = NULL;
+	return true;
+}
 
 /* Its jobs, still out, are nobody's. @return units of work */
 static uint32_t
@@ -49,6 +60,7 @@ ucopy_take_orphan(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp)
 		hqp->copies--;
 	}
 	hqp->copies = hqp->blocks = hqp->staged = 0;
+	ucopy_take_part(hqp);
 	return (i - ucopy->taken + ucopy->held_count) / LOOKS_PER_UNIT;
 }
 
@@ -60,9 +72,9 @@ ucopy_take_slot_of(const struct rcd_hcq *cq, uint32_t index)
 
 /* What a queue pair completed behind this job never happened. @return how much it was */
 static uint32_t
-ucopy_take_turn_to_errors(struct rcd_ucopy *ucopy, const struct rcd_hqp *hqp, uint32_t job)
+ucopy_take_turn_to_errors(
+	struct rcd_ucopy *ucopy, const struct rcd_hqp *hqp, uint32_t job, uint8_t status)
 {
-	uint8_t status = RCD_WC_LOC_PROT_ERR;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < ucopy->held_count; i++) {
@@ -87,7 +99,7 @@ ucopy_take_fail(struct rcd_lcore *lcore, struct rcd_ucopy *ucopy, const struct r
 	struct rcd_qp_copy late = job->late;
 	/* Unreliable sends are complete by now, and were turned into errors. */
 	bool of_packet = job->writes || (late.own && hqp->reliable);
-	uint32_t units = ucopy_take_turn_to_errors(ucopy, hqp, ucopy->taken);
+	uint32_t units = ucopy_take_turn_to_errors(ucopy, hqp, ucopy->taken, RCD_WC_LOC_PROT_ERR);
 
 	late.told = units > 0;
 	rcd_counter_add(rcd_lcore_counters(lcore, hqp->lport), RCD_COUNTER_COPY_FAILED, 1);
@@ -116,7 +128,9 @@ ucopy_take_finish(struct rcd_lcore *lcore, struct rcd_ujob *job)
 		memcpy(&original, job->original, sizeof(original));
 		rcd_qp_atomic_done(hqp->qp, job->late.psn, original);
 	}
-	if (!job->blocks || --hqp->blocks > 0)
+	hqp->blocks -= job->blocks;
+	/* What it waits for may be the end of all of them. */
+	if (!ucopy_take_part(hqp) && (!job->blocks || hqp->blocks > 0))
 		return;
 	rcd_turn_end(&hqp->turn);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
@@ -365,6 +379,18 @@ rcd_ucopy_hold(struct rcd_hqp *hqp, struct rcd_hcq *cq, const struct rcd_cqe *cq
 	}
 }
 
+void
+rcd_ucopy_hold_shared(struct rcd_hsrq *srq, const struct rcd_cqe *cqe)
+{
+	struct rcd_lcore *lcore = srq->client->lcore;
+	struct rcd_hqp *hqp = lcore->qps[cqe->qpn.val % RCD_QP_SLOTS];
+
+	RCD_ON_LCORE(lcore);
+	if (hqp != NULL && hqp->qpn == cqe->qpn.val && hqp->copies > 0 &&
+		hqp->ucopy == srq->client->ucopy)
+		rcd_ucopy_hold(hqp, srq->cq, cqe);
+}
+
 /* The completions that are hidden now. */
 static void
 ucopy_take_keep_hidden(struct rcd_ucopy *ucopy, struct rcd_hcq *cq)
@@ -382,6 +408,10 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 	RCD_ON_LCORE(hqp->lcore);
 	if (ucopy == NULL)
 		return;
+	/* Of a target they are in queues of others, where they stay: it has acknowledged none. */
+	if (hqp->target != NULL)
+		hqp->lcore->work +=
+			ucopy_take_turn_to_errors(ucopy, hqp, ucopy->taken, RCD_WC_WR_FLUSH_ERR);
 	hqp->lcore->work += ucopy_take_orphan(ucopy, hqp);
 	/* It may wait for jobs that are nobody's now. */
 	rcd_turn_end(&hqp->turn);
@@ -391,6 +421,8 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 		if (held->hqp == hqp)
 			held->hqp = NULL;
 	}
+	if (hqp->target != NULL)
+		return;
 	ucopy_take_keep_hidden(ucopy, hqp->send_cq);
 	ucopy_take_keep_hidden(ucopy, hqp->recv_cq);
 }
@@ -421,7 +453,8 @@ ucopy_take_voided_on_lcore(struct rcd_lcore *lcore, void *arg)
 void
 rcd_ucopy_void(struct rcd_hqp *hqp)
 {
-	struct rcd_ucopy *ucopy = hqp->ucopy;
+	/* A target's is the lcore's. */
+	struct rcd_ucopy *ucopy = hqp->target == NULL ? hqp->ucopy : NULL;
 
 	RCD_ON_CONTROL();
 	if (ucopy == NULL || !ucopy->voiding)
@@ -451,6 +484,39 @@ rcd_ucopy_forget_cq(struct rcd_lclient *client, struct rcd_hcq *cq)
 	}
 }
 
+/* Nobody will say whether this job was done. */
+static void
+ucopy_take_end_target(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_ujob *job)
+{
+	hqp->copies = hqp->blocks = hqp->staged = 0;
+	ucopy_take_part(hqp);
+	rcd_qp_copy_failed(hqp->qp, &job->late);
+	rcd_turn_end(&hqp->turn);
+	rcd_turn_begin(&lcore->turns, &hqp->turn);
+	rcd_lcore_touch(lcore, hqp);
+}
+
+bool
+rcd_ucopy_release(struct rcd_lclient *client)
+{
+	struct rcd_lcore *lcore = client->lcore;
+	struct rcd_ucopy *ucopy = client->ucopy;
+	struct rcd_turn *turn;
+
+	RCD_ON_LCORE(lcore);
+	if (ucopy == NULL)
+		return false;
+	__atomic_store_n(&ucopy->broken, true, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < RELEASED_AT_ONCE; i++) {
+		turn = TAILQ_FIRST(&ucopy->starved);
+		if (turn == NULL)
+			return false;
+		rcd_turn_end(turn);
+		rcd_turn_begin(&lcore->turns, turn);
+	}
+	return true;
+}
+
 void
 rcd_ucopy_end(struct rcd_lclient *client)
 {
@@ -464,9 +530,12 @@ rcd_ucopy_end(struct rcd_lclient *client)
 	for (uint32_t i = ucopy->taken; i != ucopy->posted; i++) {
 		struct rcd_hqp *hqp = ucopy->jobs[i & MASK].hqp;
 
+		ucopy->jobs[i & MASK].hqp = NULL;
+		/* The others go with the client. */
+		if (hqp != NULL && hqp->target != NULL && hqp->copies > 0)
+			ucopy_take_end_target(lcore, hqp, &ucopy->jobs[i & MASK]);
 		if (hqp != NULL)
 			hqp->copies = hqp->blocks = hqp->staged = 0;
-		ucopy->jobs[i & MASK].hqp = NULL;
 	}
 	ucopy->held_count = 0;
 	while ((cq = TAILQ_FIRST(&ucopy->gated)) != NULL) {

@@ -138,6 +138,10 @@ struct rcd_mr_foreign {
 void
 rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign *foreign);
 
+/** Who reaches a table's foreign memory: its struct rcd_mr_foreign's arg. */
+void *
+rcd_mr_foreign_arg(const struct rcd_mr_table *table);
+
 /**
  * Have somebody told when a copy into the memory of applications begins and ends: who measures.
  *

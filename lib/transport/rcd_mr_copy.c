@@ -17,6 +17,12 @@ rcd_mr_table_set_foreign(struct rcd_mr_table *table, const struct rcd_mr_foreign
 	table->foreign = foreign != NULL ? *foreign : (struct rcd_mr_foreign){ .len = 0 };
 }
 
+void *
+rcd_mr_foreign_arg(const struct rcd_mr_table *table)
+{
+	return table->foreign.arg;
+}
+
 void
 rcd_mr_table_watch(struct rcd_mr_table *table, void (*watch)(void *arg, bool begins), void *arg)
 {

@@ -285,6 +285,20 @@ rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder
 void
 rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);
 
+/* rcd_xrc.c */
+
+/** The queue that a packet for an XRC target names. @return NULL: none, or none that is there */
+struct rcd_srq *
+rcd_qp_rx_srq(const struct rcd_qp *qp, const struct rcd_roce *roce);
+
+/** Of a target: the queue of whose memory its next packet has data. @return NULL: of none */
+struct rcd_srq *
+rcd_qp_tx_srq(const struct rcd_qp *qp);
+
+/** Of a target: the keys of the packet that rcd_qp_tx_next() gave, if it has data. */
+const struct rcd_mr_table *
+rcd_qp_tx_mrs(const struct rcd_qp *qp);
+
 /* rcd_qp_copy.c */
 
 /** Give back the packets that are kept out of order, and keep none from now on. */

@@ -77,3 +77,33 @@ rcd_xrc_check(struct rcd_qp *qp, const struct rcd_roce *roce)
 	qp->srqn = srq->number;
 	return true;
 }
+
+struct rcd_srq *
+rcd_qp_rx_srq(const struct rcd_qp *qp, const struct rcd_roce *roce)
+{
+	bool named = rcd_opcode_info(roce->bth.opcode)->exts & RCD_EXT_XRCETH;
+
+	return named ? rcd_xrc_find(qp->init.xrc, roce->xrceth.srqn) : NULL;
+}
+
+struct rcd_srq *
+rcd_qp_tx_srq(const struct rcd_qp *qp)
+{
+	const struct rcd_resp_resource *resource;
+
+	if (qp->again.next != qp->again.end)
+		resource = &qp->resources[qp->again_resource];
+	else if (qp->hot.reply_count > 0)
+		resource = &qp->resources[qp->replies[qp->reply_first]];
+	else
+		return NULL;
+	if (rcd_opcode_info(resource->opcode)->op != RCD_OP_RDMA_READ)
+		return NULL;
+	return rcd_xrc_find(qp->init.xrc, resource->srqn);
+}
+
+const struct rcd_mr_table *
+rcd_qp_tx_mrs(const struct rcd_qp *qp)
+{
+	return qp->hot.mrs;
+}

@@ -191,8 +191,8 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 }
 
 /*
- * What works with regions that follow what is mapped. Not XRC: a domain has no memory that is
- * reached by copies. Nor ATOMIC WRITE, which is no single store there.
+ * What works with regions that follow what is mapped. Not ATOMIC WRITE, which is no single store
+ * there.
  */
 static void
 vb_device_set_demand(struct ibv_device_attr_ex *attr)
@@ -205,6 +205,8 @@ vb_device_set_demand(struct ibv_device_attr_ex *attr)
 		ODP_SUPPORT_FLUSH;
 	attr->odp_caps.per_transport_caps.uc_odp_caps = messages | IBV_ODP_SUPPORT_WRITE;
 	attr->odp_caps.per_transport_caps.ud_odp_caps = messages | IBV_ODP_SUPPORT_SRQ_RECV;
+	attr->xrc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+		IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 }
 
 static int

@@ -105,6 +105,15 @@ def endpoints():
 
 
 @tap.test
+def endpoints_of_xrc():
+    for kind in ('x', 'r'):
+        out = pair(['rdma_xserver', '-c', kind],
+                   ['rdma_xclient', '-c', kind, '-s', address(2)])
+        tap.equal(len(re.findall(r'rdma_x(?:server|client): end 0', out)), 2, out)
+    gone()
+
+
+@tap.test
 def cmtime():
     server = begin(ENDS[1], 'cmtime', '-b', address(2), '-c', '1000')
     try:
