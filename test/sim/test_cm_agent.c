@@ -178,7 +178,8 @@ static const struct rcd_cm_ops ops = { .send = on_send, .event = on_event };
 static void
 act(struct node *node, struct host_conn *host)
 {
-	struct rcd_cm_rep rep = { .local_qpn = random64() & 0xffffff };
+	struct rcd_cm_rep rep = { .local_qpn = random64() & 0xffffff,
+		.local_eecn = random64() & 0xffffff };
 	struct rcd_cm_sidr_rep sidr = { .qpn = 5, .qkey = 7 };
 	struct rcd_cm_conn *conn = host->conn;
 
@@ -328,6 +329,9 @@ static struct host_conn *
 connect_one(uint32_t node, uint32_t qpn)
 {
 	struct rcd_cm_req req = { .local_qpn = qpn,
+		.transport_service_type =
+			qpn % 2 != 0 ? RCD_CM_SERVICE_EXTENDED : RCD_CM_SERVICE_RC,
+		.extended_transport_type = RCD_CM_EXTENDED_XRC,
 		.remote_cm_response_timeout = TIMEOUT,
 		.local_cm_response_timeout = TIMEOUT,
 		.max_cm_retries = RETRIES };

@@ -110,6 +110,9 @@ def endpoints_of_xrc():
         out = pair(['rdma_xserver', '-c', kind],
                    ['rdma_xclient', '-c', kind, '-s', address(2)])
         tap.equal(len(re.findall(r'rdma_x(?:server|client): end 0', out)), 2, out)
+    tool = str(BUILD / 'test/system/cm_xrc')
+    for v6 in (False, True):
+        pair([tool, 'serve', address(2, v6)], [tool, 'connect', address(2, v6)])
     gone()
 
 
