@@ -136,7 +136,11 @@ cma_tell_path_mtu_bytes(const struct rcd_cmid *id)
 	return rcd_cma_dev(id->client->cma, id->dev, &dev) ? dev.path_mtu_bytes : 0;
 }
 
-/* The service that a REQ asks for, of the passive side. @return false: there is none such */
+/*
+ * The transport service that a REQ asks for, extended ones too (IBTA Vol. 1, 12.6.5).
+ *
+ * @param qp_type  set: the passive side's. @return false: there is none such here
+ */
 static bool
 cma_tell_service(const struct rcd_cm_req *req, uint8_t *qp_type)
 {
