@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Congestion control behind one table of functions. Here are the table and `none`, which never
- * waits; there is no other algorithm so far.
+ * Congestion control behind one table of functions, and the algorithms by name. When a queue pair
+ * asks them is the gate's (rcd_gate.h); here nothing is sent, no clock is read and nothing is
+ * allocated.
+ *
+ * Threads: that of the queue pair; rcd_cc_by_name() and rcd_cc_params_init() any.
  */
 #ifndef RCD_CC_H
 #define RCD_CC_H
@@ -17,31 +20,77 @@ struct rcd_cc {
 	uint64_t words[RCD_CC_STATE_BYTES / 8];
 };
 
-/** A congestion control algorithm. All times are the engine's clock in nanoseconds. */
+/** A window that holds nothing back. */
+#define RCD_CC_NO_WINDOW UINT32_MAX
+
+/** Parameters: what rcd_cc_param.def lists. */
+struct rcd_cc_params {
+#define RCD_CC_PARAM(algorithm, name, field, least, most, start, what) uint32_t field;
+#include "rcd_cc_param.def"
+};
+
+/** What an acknowledge tells an algorithm. */
+struct rcd_cc_ack {
+	uint32_t bytes;  /**< acknowledged by it, on the wire */
+	uint32_t flight; /**< bytes that were on their way before it */
+	uint32_t rtt_ns; /**< a measured round trip; 0: none */
+	uint64_t now_ns;
+};
+
+/**
+ * A congestion control algorithm. All times are the engine's clock in nanoseconds, which is never 0
+ * and never goes back; bytes are those on the wire, headers and all.
+ */
 struct rcd_cc_ops {
 	const char *name;
 
-	/** Begin; @p cc is zeroed. */
-	void (*init)(struct rcd_cc *cc, uint64_t now_ns);
+	/**
+	 * Begin, when the queue pair first has something to send; @p cc is zeroed.
+	 *
+	 * @param params  good during the call
+	 * @param packet_bytes  of the longest packet
+	 */
+	void (*init)(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packet_bytes,
+		uint64_t now_ns);
 
-	/** A CNP came. */
+	/** A CNP came: a packet of this queue pair met congestion. */
 	void (*on_cnp)(struct rcd_cc *cc, uint64_t now_ns);
 
-	/** Requests were acknowledged. @param rtt_ns a measured round trip, 0 when there is none */
-	void (*on_ack)(struct rcd_cc *cc, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns);
+	/** Requests were acknowledged, or a response came. */
+	void (*on_ack)(struct rcd_cc *cc, const struct rcd_cc_ack *ack);
 
-	/** Packets are sent again, after a NAK, a gap or a timeout. */
+	/**
+	 * Packets were lost: once in a round trip, and not for a probe, which says nothing of a
+	 * loss.
+	 */
 	void (*on_loss)(struct rcd_cc *cc, uint64_t now_ns);
 
 	/**
-	 * A request packet is ready.
+	 * So much is on its way from now on: a request, for the first time or again, or the response
+	 * to a READ.
 	 *
-	 * @return 0 to send it now, else the time to wait for
+	 * @return when the next may follow; at or before @p now_ns: at once
 	 */
 	uint64_t (*send_at)(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns);
+
+	/**
+	 * Bytes of SENDs and WRITEs that may be on their way. One packet may whenever none is, and
+	 * the last may go beyond the window. Asked for after each of the calls above but send_at().
+	 *
+	 * @return 1 to RCD_CC_NO_WINDOW
+	 */
+	uint32_t (*window)(const struct rcd_cc *cc);
 };
 
 /** No congestion control. */
 extern const struct rcd_cc_ops rcd_cc_none;
+
+/** What holds of each parameter that is not given. */
+void
+rcd_cc_params_init(struct rcd_cc_params *params);
+
+/** The algorithm of this name. @return a static table, or NULL */
+const struct rcd_cc_ops *
+rcd_cc_by_name(const char *name);
 
 #endif /* RCD_CC_H */

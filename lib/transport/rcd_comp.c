@@ -38,7 +38,8 @@ comp_note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 		qp->repaired = false;
 		qp->repair_steps = 0;
 	}
-	qp->init.cc->on_ack(&qp->cc, packets, rtt_ns, now_ns);
+	if (hot->limited)
+		rcd_gate_acked(qp, packets, rtt_ns, now_ns);
 }
 
 /*
@@ -105,7 +106,8 @@ comp_note_again(struct rcd_qp *qp, uint64_t now_ns)
 	qp->rtt_begin_ns = 0;
 	qp->repaired = false;
 	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
-	qp->init.cc->on_loss(&qp->cc, now_ns);
+	if (qp->hot.limited)
+		rcd_gate_lost(qp, now_ns);
 }
 
 static void
@@ -224,7 +226,7 @@ comp_rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 
 	rcd_qp_count(qp, RCD_COUNTER_RCVD_RNR_ERR, 1);
 	/* An echo of the same refusal while waiting does not count again. */
-	if (qp->rnr_until > now_ns)
+	if (hot->wait_until > now_ns)
 		return RCD_RX_EXECUTED;
 	if (qp->attr.rnr_retry != 7) {
 		if (hot->rnr_left == 0) {
@@ -233,9 +235,7 @@ comp_rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 		}
 		hot->rnr_left--;
 	}
-	qp->rnr_until = now_ns + rcd_rnr_timer_ns(timer);
-	if (hot->wait_until < qp->rnr_until)
-		hot->wait_until = qp->rnr_until;
+	hot->wait_until = now_ns + rcd_rnr_timer_ns(timer);
 	hot->rto_deadline = 0;
 	qp->rtt_begin_ns = 0;
 	rcd_req_go_back(qp, hot->psn_una);
@@ -254,7 +254,7 @@ comp_rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 	case RCD_NAK_PSN_SEQUENCE:
 		rcd_qp_count(qp, RCD_COUNTER_RCVD_SEQ_ERR, 1);
 		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
-		if (qp->rnr_until > now_ns)
+		if (hot->wait_until > now_ns)
 			return RCD_RX_EXECUTED;
 		if (comp_repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
 			comp_give_up_repair(qp, now_ns);

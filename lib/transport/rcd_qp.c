@@ -177,13 +177,13 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->rtt_ns = qp->rtt_var_ns = 0;
 	qp->rtt_doubts = 0;
 	qp->rtt_begin_ns = 0;
-	qp->rto_ns = qp->rnr_until = 0;
+	qp->rto_ns = 0;
 	qp->resource_next = qp->reply_first = 0;
 	qp->again = (struct rcd_reply_run){ .next = 0 };
 	qp->recv_valid = qp->comm_est = qp->skip_message = false;
 	qp->rq_next = 0;
 	qp->cnp_ns = 0;
-	memset(&qp->cc, 0, sizeof(qp->cc));
+	rcd_gate_reset(qp);
 }
 
 void
@@ -264,7 +264,8 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (verdict != RCD_RX_EXECUTED)
 		return verdict;
 	if (pkt->roce.bth.opcode == RCD_OPCODE_CNP) {
-		qp->init.cc->on_cnp(&qp->cc, now_ns);
+		if (qp->hot.limited)
+			rcd_gate_cnp(qp, now_ns);
 		return RCD_RX_CNP;
 	}
 	if (rcd_qp_is_datagram(qp))
@@ -329,8 +330,13 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp_build_cnp(qp, pkt);
 		return true;
 	}
-	if (rcd_reply_next(qp, pkt))
+	if (hot->limited && !rcd_gate_enter(qp, now_ns))
+		return false;
+	if (rcd_reply_next(qp, pkt)) {
+		if (hot->limited && pkt->payload_len > 0)
+			rcd_gate_charge(qp, pkt, false);
 		return true;
+	}
 	return rcd_req_next(qp, now_ns, pkt);
 }
 
@@ -346,6 +352,9 @@ rcd_qp_next_deadline(const struct rcd_qp *qp)
 	uint64_t rto = qp->hot.rto_deadline;
 	uint64_t wait = qp->hot.wait_until;
 
+	/* Either holds by itself. */
+	if (qp->hot.limited && qp->gate.held_ns > wait)
+		wait = qp->gate.held_ns;
 	if (rto == 0 || (wait != 0 && wait < rto))
 		return wait;
 	return rto;
@@ -356,6 +365,8 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
 		qp->hot.wait_until = 0;
+	if (qp->hot.limited && now_ns >= qp->gate.held_ns)
+		qp->gate.held_ns = 0;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
 		rcd_rto_expire(qp, now_ns))
 		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);

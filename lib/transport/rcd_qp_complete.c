@@ -34,7 +34,8 @@ rcd_qp_flush_begin(struct rcd_qp *qp)
 	hot->psn_una = hot->psn_tx = hot->psn_next;
 	hot->reads_out = 0;
 	hot->sq_failed = 0;
-	hot->rto_deadline = hot->wait_until = qp->rnr_until = 0;
+	hot->rto_deadline = hot->wait_until = 0;
+	rcd_gate_flush(qp);
 	hot->repair = false;
 	qp->repaired = false;
 	qp->sent_unreliable = false;

@@ -118,8 +118,6 @@ qp_modify_enter(struct rcd_qp *qp, enum rcd_qp_state to)
 		return;
 	}
 	rcd_qp_set_state(&qp->hot, to);
-	if (to == RCD_QP_RTS && from == RCD_QP_RTR)
-		qp->init.cc->init(&qp->cc, 0);
 	if (to == RCD_QP_SQD && from != RCD_QP_SQD) {
 		qp->drained = false;
 		rcd_req_drain(qp);

@@ -11,6 +11,7 @@
  *   rcd_req_read.c     requester: those that have an answer of their own
  *   rcd_req_local.c    requester: those that send nothing
  *   rcd_rto.c          requester: how long it waits
+ *   rcd_gate.c         what it holds back, for congestion control or a limit to a rate
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: execution of requests
  *   rcd_resp_check.c   responder of RC: checks of requests
@@ -28,6 +29,7 @@
 #include "rcd_ah.h"
 #include "rcd_aeth.h"
 #include "rcd_check.h"
+#include "rcd_gate.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
@@ -172,7 +174,7 @@ struct rcd_qp_hot {
 	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
 
 	uint64_t rto_deadline;  /**< retransmission timeout; 0: off */
-	uint64_t wait_until;    /**< nothing is sent before: RNR wait or pacing; 0: none */
+	uint64_t wait_until;    /**< end of an RNR wait: until then NAKs say nothing new; 0: none */
 	struct rcd_psn epsn;    /**< expected PSN of the next request */
 	uint32_t messages;      /**< received whole, since RESET; the MSN is its low bits */
 	struct rcd_psn ack_psn; /**< acknowledge up to here, when ack_pending */
@@ -194,6 +196,7 @@ struct rcd_qp_hot {
 	bool repair : 1;     /**< psn_una alone is to be sent next, again */
 	bool paused : 1;     /**< local operations stopped at their share of a call */
 	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
+	bool limited : 1;    /**< what it sends passes the gate */
 	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
@@ -226,11 +229,10 @@ struct rcd_qp {
 	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
-	uint64_t rnr_until; /**< end of the RNR wait: until then NAKs say nothing new */
-	uint64_t rto_ns;    /**< length of the timeout; 0: off */
-	uint64_t rto_at;    /**< when it is; rto_deadline may be a probe before it */
-	uint64_t asked_ns;  /**< when a packet last asked for an acknowledge */
-	uint8_t probes;     /**< since progress */
+	uint64_t rto_ns;   /**< length of the timeout; 0: off */
+	uint64_t rto_at;   /**< when it is; rto_deadline may be a probe before it */
+	uint64_t asked_ns; /**< when a packet last asked for an acknowledge */
+	uint8_t probes;    /**< since progress */
 
 	/* What was sent again alone, and what came of it. */
 	bool repaired;              /**< not answered yet */
@@ -240,7 +242,7 @@ struct rcd_qp {
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
-	struct rcd_cc cc;
+	struct rcd_gate gate;
 
 	/* Responder. */
 	struct rcd_resp_resource *resources; /**< max_rd_atomic of them */

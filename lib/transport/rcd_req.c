@@ -248,6 +248,8 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
+	if (hot->limited && !rcd_gate_open(qp, now_ns))
+		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
 	if (rcd_psn_before(from, hot->psn_read) && !rcd_psn_before(hot->psn_tx, hot->psn_read))
@@ -362,6 +364,8 @@ req_count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
 {
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, pkt->payload_len);
+	if (qp->hot.limited)
+		rcd_gate_charge(qp, pkt, !again);
 	if (again)
 		rcd_qp_count(qp, RCD_COUNTER_RETRANSMITTED_PKTS, 1);
 	if (rcd_opcode_ends(pkt->roce.bth.opcode) &&
@@ -523,17 +527,14 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp->sent_unreliable = false;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
-	if (hot->repair && hot->wait_until <= now_ns && req_next_repair(qp, pkt))
+	if (hot->repair && hot->wait_until <= now_ns &&
+		!(hot->limited && rcd_gate_paced(qp, now_ns)) && req_next_repair(qp, pkt))
 		return true;
 	if (!req_ready(qp, now_ns))
 		return false;
 	slot = req_slot_of(qp, hot->sq_tx);
 	if (!rcd_req_load(qp, slot, hot->sq_tx))
 		return false;
-	hot->wait_until = qp->init.cc->send_at(&qp->cc, hot->mtu, now_ns);
-	if (hot->wait_until > now_ns)
-		return false;
-	hot->wait_until = 0;
 	return rcd_qp_is_reliable(qp) ? req_next_reliable(qp, slot, now_ns, pkt)
 				      : req_next_unreliable(qp, slot, pkt);
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The gate of a queue pair whose sending is limited.
+ */
+#include "rcd_qp_priv.h"
+
+static void
+gate_ask_window(struct rcd_qp *qp)
+{
+	qp->gate.window = qp->init.cc->window(&qp->gate.cc);
+}
+
+/* The first time that there is a clock. */
+static void
+gate_begin(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (qp->gate.begun)
+		return;
+	qp->gate.begun = true;
+	qp->init.cc->init(
+		&qp->gate.cc, &qp->init.cc_params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
+	gate_ask_window(qp);
+}
+
+void
+rcd_gate_update(struct rcd_qp *qp)
+{
+	qp->hot.limited = qp->init.cc != &rcd_cc_none && qp->hot.type != RCD_QP_RAW &&
+		!rcd_qp_is_datagram(qp);
+}
+
+void
+rcd_gate_reset(struct rcd_qp *qp)
+{
+	qp->gate = (struct rcd_gate){ .window = RCD_CC_NO_WINDOW };
+	rcd_gate_update(qp);
+}
+
+/* What was held back passes, or is no more. */
+static void
+gate_release(struct rcd_qp *qp, uint64_t now_ns)
+{
+	struct rcd_gate *gate = &qp->gate;
+
+	if (gate->since_ns == 0)
+		return;
+	rcd_qp_count(qp,
+		gate->by_window ? RCD_COUNTER_CC_WINDOW_LIMITED : RCD_COUNTER_CC_PACING_LIMITED,
+		now_ns - gate->since_ns);
+	gate->since_ns = 0;
+}
+
+static void
+gate_hold(struct rcd_qp *qp, bool by_window, uint64_t now_ns)
+{
+	struct rcd_gate *gate = &qp->gate;
+
+	if (gate->since_ns != 0 && gate->by_window != by_window)
+		gate_release(qp, now_ns);
+	if (gate->since_ns == 0)
+		gate->since_ns = now_ns;
+	gate->by_window = by_window;
+	gate->held_ns = by_window ? 0 : gate->next_ns;
+}
+
+void
+rcd_gate_flush(struct rcd_qp *qp)
+{
+	qp->gate.flight = 0;
+	qp->gate.held_ns = 0;
+	qp->gate.since_ns = 0;
+}
+
+bool
+rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (now_ns >= qp->gate.next_ns)
+		return false;
+	gate_hold(qp, false, now_ns);
+	return true;
+}
+
+/* Bytes on their way: of what is sent again, the part that was. */
+static uint64_t
+gate_flight(const struct rcd_qp *qp)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint64_t all = (uint64_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+	uint64_t sent = (uint64_t)rcd_psn_diff(hot->psn_tx, hot->psn_una);
+
+	return sent >= all ? qp->gate.flight : qp->gate.flight * sent / all;
+}
+
+/*
+ * The window is of what we send: what a READ brings is the peer's to hold back, and nothing says
+ * how long its answers waited there.
+ */
+bool
+rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (rcd_gate_paced(qp, now_ns))
+		return false;
+	if (rcd_qp_is_reliable(qp) && qp->gate.window != RCD_CC_NO_WINDOW &&
+		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) &&
+		gate_flight(qp) >= qp->gate.window) {
+		gate_hold(qp, true, now_ns);
+		return false;
+	}
+	gate_release(qp, now_ns);
+	return true;
+}
+
+void
+rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
+{
+	struct rcd_gate *gate = &qp->gate;
+	uint32_t bytes = pkt->payload_len + RCD_GATE_PACKET_BYTES;
+
+	gate_release(qp, gate->now_ns);
+	gate->held_ns = 0;
+	gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
+	if (fresh && rcd_qp_is_reliable(qp) &&
+		rcd_opcode_info(pkt->roce.bth.opcode)->op <= RCD_OP_RDMA_WRITE)
+		gate->flight += bytes;
+}
+
+bool
+rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
+{
+	gate_begin(qp, now_ns);
+	qp->gate.now_ns = now_ns;
+	/* An acknowledge waits behind responses, which it would declare lost. */
+	return !((qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
+		rcd_gate_paced(qp, now_ns));
+}
+
+void
+rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
+{
+	struct rcd_gate *gate = &qp->gate;
+	uint32_t left = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+	uint64_t share = (uint64_t)gate->flight * packets / ((uint64_t)left + packets);
+	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
+	struct rcd_cc_ack ack = {
+		.bytes = (uint32_t)share,
+		.flight = gate->flight,
+		.now_ns = now_ns,
+	};
+
+	/* Who waits behind responses to READs does so at the peer, not in the network. */
+	if (qp->hot.reads_out > 0)
+		gate->read_ns = now_ns;
+	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns)
+		ack.rtt_ns = (uint32_t)rtt_ns;
+	gate->flight -= ack.bytes;
+	gate_begin(qp, now_ns);
+	qp->init.cc->on_ack(&gate->cc, &ack);
+	gate_ask_window(qp);
+}
+
+void
+rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
+{
+	struct rcd_gate *gate = &qp->gate;
+	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+
+	if (gate->loss_ns != 0 && now_ns - gate->loss_ns < rtt_ns)
+		return;
+	gate->loss_ns = now_ns;
+	gate_begin(qp, now_ns);
+	qp->init.cc->on_loss(&gate->cc, now_ns);
+	gate_ask_window(qp);
+}
+
+void
+rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns)
+{
+	gate_begin(qp, now_ns);
+	qp->init.cc->on_cnp(&qp->gate.cc, now_ns);
+	gate_ask_window(qp);
+}

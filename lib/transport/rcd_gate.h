@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The gate of a queue pair whose sending is limited: by congestion control, or to a rate. Requests,
+ * what is sent again and responses to READs pass it, each charged with its bytes on the wire; what
+ * has no data of its own and answers a peer does not. A queue pair that nothing limits costs one
+ * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
+ *
+ * What a pace holds back waits for a timer, which may be late by a tick and more: the time lost is
+ * made up for with a burst, up to RCD_GATE_CREDIT_NS of it, so that the rate holds.
+ */
+#ifndef RCD_GATE_H
+#define RCD_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rcd_cc.h"
+
+struct rcd_qp;
+struct rcd_tx_pkt;
+
+/** Ethernet, IPv4, UDP, BTH, ICRC, and what a frame takes beside that. */
+#define RCD_GATE_PACKET_BYTES 82
+
+/** State of the gate. Zeroed by rcd_gate_reset(). */
+struct rcd_gate {
+	struct rcd_cc cc;
+	uint64_t now_ns;   /**< of the call under way */
+	uint64_t next_ns;  /**< from then on the next may leave */
+	uint64_t rate_ns;  /**< the same for the limit to a rate alone */
+	uint64_t held_ns;  /**< something waits until then; 0: nothing does */
+	uint64_t since_ns; /**< since when something is held back; 0: nothing is */
+	uint64_t loss_ns;  /**< when the algorithm was last told of a loss */
+	uint64_t read_ns;  /**< when answers last may have waited for responses to READs */
+	uint32_t window;   /**< bytes */
+	uint32_t flight;   /**< bytes of SENDs and WRITEs that are not acknowledged */
+	bool begun;
+	bool by_window; /**< what is held back is by the window, else by a pace */
+};
+
+/** Forget everything, and find out whether anything limits the queue pair. */
+void
+rcd_gate_reset(struct rcd_qp *qp);
+
+/** Whether anything limits it, after the limit to a rate changed. */
+void
+rcd_gate_update(struct rcd_qp *qp);
+
+/** Nothing is on its way or waits any more. */
+void
+rcd_gate_flush(struct rcd_qp *qp);
+
+/** The next packet is asked for. @return whether to look: no when responses are held back */
+bool
+rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns);
+
+/** Whether a pace holds the next packet back. */
+bool
+rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns);
+
+/** Whether the request that comes next may be sent. */
+bool
+rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns);
+
+/** A packet was built. @param fresh  a request for the first time */
+void
+rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh);
+
+/** So many PSNs before psn_una are outstanding no more. @param rtt_ns  0: none was measured */
+void
+rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns);
+
+/** Packets are sent again that were not heard of. */
+void
+rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns);
+
+/** A CNP came. */
+void
+rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns);
+
+#endif /* RCD_GATE_H */

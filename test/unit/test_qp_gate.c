@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: what a queue pair sends passes the gate, and an algorithm is told what is promised to it.
+ * Method: two nodes in the simulator, a's algorithm is one that writes down what it is told, with a
+ * window and a pace that the test sets.
+ */
+#include "rcd_aeth.h"
+#include "rcd_tap.h"
+#include "situation.h"
+
+#define PACKET (1024 + 82)
+
+/* What the algorithm under test was told, and what it answers. */
+static struct {
+	uint32_t inits, acks, losses, cnps;
+	uint32_t packet_bytes;
+	uint64_t init_ns;
+	uint64_t sent, acked; /* bytes */
+	uint32_t rtts;
+	uint32_t window;
+	uint64_t gap_ns; /* between two packets */
+} told;
+
+static void
+told_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packet_bytes,
+	uint64_t now_ns)
+{
+	CU_ASSERT_EQUAL(cc->words[0], 0);
+	CU_ASSERT_EQUAL(params->swift_gain, 7);
+	told.inits++;
+	told.packet_bytes = packet_bytes;
+	told.init_ns = now_ns;
+}
+
+static void
+told_cnp(struct rcd_cc *cc, uint64_t now_ns)
+{
+	(void)cc;
+	(void)now_ns;
+	told.cnps++;
+}
+
+static void
+told_loss(struct rcd_cc *cc, uint64_t now_ns)
+{
+	(void)cc;
+	(void)now_ns;
+	told.losses++;
+}
+
+static void
+told_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
+{
+	(void)cc;
+	CU_ASSERT_TRUE(ack->bytes <= ack->flight);
+	told.acks++;
+	told.acked += ack->bytes;
+	told.rtts += ack->rtt_ns != 0;
+}
+
+static uint64_t
+told_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
+{
+	(void)cc;
+	told.sent += bytes;
+	return now_ns + told.gap_ns;
+}
+
+static uint32_t
+told_window(const struct rcd_cc *cc)
+{
+	(void)cc;
+	return told.window;
+}
+
+static const struct rcd_cc_ops tell = {
+	.name = "tell",
+	.init = told_init,
+	.on_cnp = told_cnp,
+	.on_ack = told_ack,
+	.on_loss = told_loss,
+	.send_at = told_send_at,
+	.window = told_window,
+};
+
+static void
+begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns)
+{
+	struct rcd_qp_init init = default_init(type);
+
+	memset(&told, 0, sizeof(told));
+	told.window = window;
+	told.gap_ns = pace_ns;
+	init.cc = &tell;
+	rcd_cc_params_init(&init.cc_params);
+	init.cc_params.swift_gain = 7;
+	begin(&init, NULL);
+}
+
+/* An acknowledge for a, of so many packets before the PSN. */
+static struct rcd_pkt
+ack_by_hand(struct rcd_psn last)
+{
+	struct rcd_pkt pkt = nak_by_hand(last);
+
+	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	return pkt;
+}
+
+/* Four packets fit: the fourth, behind which it closes, asks for an acknowledge. */
+static void
+window_holds(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt ack;
+
+	begin_told(RCD_QP_RC, 4 * PACKET, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 20 * 1024, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+		CU_ASSERT_EQUAL(out.roce.bth.ack_req, i == 3);
+	}
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+	CU_ASSERT_EQUAL(told.inits, 1);
+	CU_ASSERT_EQUAL(told.init_ns, 1000);
+	CU_ASSERT_EQUAL(told.packet_bytes, PACKET);
+	CU_ASSERT_EQUAL(told.sent, 4 * PACKET);
+	ack = ack_by_hand(rcd_psn_sub(out.roce.bth.psn, 1));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 5000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(told.acked, 3 * PACKET);
+	for (uint32_t i = 0; i < 3; i++)
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 6000, &out));
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 6000, &out));
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_WINDOW_LIMITED), 5000);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_PACING_LIMITED), 0);
+	end();
+	begin_told(RCD_QP_RC, 4 * PACKET, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 20 * 1024, 0);
+	run();
+	CU_ASSERT_EQUAL(told.acked, 20 * PACKET);
+	CU_ASSERT_EQUAL(told.losses, 0);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	end();
+}
+
+/* Less than a packet, and no more than a byte: one at a time, and to the end. */
+static void
+window_of_nothing(void)
+{
+	struct rcd_tx_pkt out;
+
+	begin_told(RCD_QP_RC, 1, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 3 * 1024, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	CU_ASSERT_TRUE(out.roce.bth.ack_req);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	end();
+	begin_told(RCD_QP_RC, 1, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	post(p.a, RCD_WR_RDMA_READ, 0, 40 * 1024, 0);
+	post(p.a, RCD_WR_SEND, 0, 8, 0);
+	post_recv(&p.b->rq, 1, 0, 8);
+	run();
+	CU_ASSERT_EQUAL(told.acked, 40 * PACKET + 8 + 82);
+	/* The last of the WRITE is acknowledged when the READ is out, and the SEND behind it. */
+	CU_ASSERT_EQUAL(told.rtts, 39);
+	for (uint32_t i = 0; i < 3; i++)
+		CU_ASSERT_TRUE(completed(0, i, i, RCD_WC_SUCCESS));
+	end();
+}
+
+/* Requests leave at the pace, and so does what is sent again; each asks for an acknowledge. */
+static void
+pace_of_requests(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt nak;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 10000);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 4 * 1024, 0);
+	for (uint64_t now_ns = 1000; now_ns <= 11000; now_ns += 10000) {
+		CU_ASSERT_FALSE(now_ns > 1000 && rcd_qp_tx_next(p.a->qp, now_ns - 1, &out));
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, now_ns, &out));
+		CU_ASSERT_TRUE(out.roce.bth.ack_req);
+		CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, now_ns, &out));
+		CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), now_ns + 10000);
+	}
+	nak = nak_by_hand(rcd_psn_sub(out.roce.bth.psn, 1));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 20000), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 20999, &out));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, nak.roce.bth.psn.val);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 30999, &out));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 31000, &out));
+	CU_ASSERT_EQUAL(told.sent, 4 * PACKET);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_WINDOW_LIMITED), 0);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_PACING_LIMITED), 30000);
+	end();
+}
+
+/* An acknowledge waits behind responses that are held back, and one alone for nothing. */
+static void
+pace_of_responses(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt pkt;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 10000);
+	pkt = by_hand(RCD_OPCODE_RC_RDMA_READ_REQUEST, 0);
+	pkt.payload_len = 0;
+	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .va = 0, .dma_len = 2 * 1024 };
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_EXECUTED);
+	pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 0);
+	pkt.payload_len = 0;
+	pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .va = 0, .dma_len = 0 };
+	pkt.roce.bth.ack_req = true;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_EXECUTED);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.b->qp, 10999, &out));
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.b->qp), 11000);
+	rcd_qp_expire(p.b->qp, 11000);
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.b->qp), 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 11000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 11000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_ACKNOWLEDGE);
+	CU_ASSERT_EQUAL(told.sent, 2 * PACKET);
+	CU_ASSERT_EQUAL(counter(1, RCD_COUNTER_CC_PACING_LIMITED), 1);
+	end();
+}
+
+/* Two within a round trip are one, and a probe says nothing of any. */
+static void
+losses_once(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt nak, ack;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8 * 1024, 0);
+	while (rcd_qp_tx_next(p.a->qp, 1000, &out))
+		continue;
+	ack = ack_by_hand(rcd_psn_sub(out.roce.bth.psn, 7));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 2000), RCD_RX_EXECUTED);
+	rcd_qp_expire(p.a->qp, 2000 + 1000000);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1002000, &out));
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RETRANSMITTED_PKTS), 1);
+	CU_ASSERT_EQUAL(told.losses, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		static const uint32_t losses[] = { 1, 1, 2 };
+
+		nak = nak_by_hand(rcd_psn_add(ack.roce.bth.psn, i + 1));
+		CU_ASSERT_EQUAL(
+			rcd_qp_rx(p.a->qp, &nak, 1100000 + i * UINT64_C(10001)), RCD_RX_EXECUTED);
+		CU_ASSERT_EQUAL(told.losses, losses[i]);
+	}
+	end();
+}
+
+/* It ends as without a gate: nothing waits for ever for a window that does not open. */
+static void
+nobody_acknowledges(void)
+{
+	begin_told(RCD_QP_RC, 1, 1000000);
+	p.sim.nodes[0].out.loss = 1;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8 * 1024, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR));
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 0);
+	CU_ASSERT_EQUAL(told.acked, 0);
+	CU_ASSERT_TRUE(told.losses > 0);
+	end();
+}
+
+/* Those that nothing acknowledges: UC hears CNPs and is paced, datagrams pass. */
+static void
+unreliable_services(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt cnp;
+
+	begin_told(RCD_QP_UC, 1, 10000);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 2 * 1024, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+	cnp = nak_by_hand(rcd_psn(0));
+	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(told.cnps, 1);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 11000, &out));
+	end();
+	begin_told(RCD_QP_UD, 1, 10000);
+	for (uint32_t i = 0; i < 2; i++) {
+		post_datagram(0, 8, 0);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+	}
+	CU_ASSERT_EQUAL(told.inits, 0);
+	end();
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "a window, and what is asked for when it closes", window_holds },
+		{ "a window of less than a packet", window_of_nothing },
+		{ "the pace of requests, and of what is sent again", pace_of_requests },
+		{ "the pace of responses", pace_of_responses },
+		{ "losses are told once in a round trip, probes never", losses_once },
+		{ "a peer that acknowledges nothing", nobody_acknowledges },
+		{ "UC is paced, datagrams are not", unreliable_services },
+	};
+
+	return rcd_tap_run("qp_gate", tests, RCD_ARRAY_COUNT(tests));
+}
