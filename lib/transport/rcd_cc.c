@@ -57,7 +57,7 @@ const struct rcd_cc_ops rcd_cc_none = {
 	.window = cc_none_window,
 };
 
-static const struct rcd_cc_ops *const algorithms[] = { &rcd_cc_none };
+static const struct rcd_cc_ops *const algorithms[] = { &rcd_cc_none, &rcd_cc_swift, &rcd_cc_dcqcn };
 
 void
 rcd_cc_params_init(struct rcd_cc_params *params)
@@ -75,5 +75,77 @@ rcd_cc_by_name(const char *name)
 		if (strcmp(algorithms[i]->name, name) == 0)
 			return algorithms[i];
 	}
+	return NULL;
+}
+
+static const struct cc_param {
+	const char *algorithm, *name, *wrong;
+	size_t offset;
+	uint32_t least, most;
+} cc_params[] = {
+#define RCD_CC_PARAM(alg, param, field, low, high, start, what)                                    \
+	{ .algorithm = #alg,                                                                       \
+		.name = #param,                                                                    \
+		.wrong = #param " is from " #low " to " #high,                                     \
+		.offset = offsetof(struct rcd_cc_params, field),                                   \
+		.least = low,                                                                      \
+		.most = high },
+#include "rcd_cc_param.def"
+};
+
+/* One parameter. @return NULL, or what is wrong */
+static const char *
+cc_take(const struct rcd_cc_ops *ops, struct rcd_cc_params *params, const char *text, size_t len)
+{
+	size_t name_len = strcspn(text, "=");
+	uint64_t val = 0;
+
+	if (name_len + 1 >= len)
+		return "parameters are NAME=NUMBER";
+	for (size_t i = name_len + 1; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9' || val > UINT32_MAX)
+			return "a parameter is no number that fits";
+		val = val * 10 + (uint64_t)(text[i] - '0');
+	}
+	for (size_t i = 0; i < sizeof(cc_params) / sizeof(cc_params[0]); i++) {
+		const struct cc_param *param = &cc_params[i];
+
+		if (strcmp(ops->name, param->algorithm) != 0 || strlen(param->name) != name_len ||
+			memcmp(text, param->name, name_len) != 0)
+			continue;
+		if (val < param->least || val > param->most)
+			return param->wrong;
+		*(uint32_t *)(void *)((uint8_t *)params + param->offset) = (uint32_t)val;
+		return NULL;
+	}
+	return "the algorithm has no such parameter";
+}
+
+const char *
+rcd_cc_parse(const char *text, const struct rcd_cc_ops **ops, struct rcd_cc_params *params)
+{
+	size_t len = strcspn(text, ",");
+	const struct rcd_cc_ops *found;
+	struct rcd_cc_params taken;
+	const char *wrong;
+	char name[16];
+
+	if (len >= sizeof(name))
+		return "no such algorithm";
+	memcpy(name, text, len);
+	name[len] = '\0';
+	found = rcd_cc_by_name(name);
+	if (found == NULL)
+		return "no such algorithm";
+	rcd_cc_params_init(&taken);
+	for (text += len; *text == ','; text += len) {
+		text++;
+		len = strcspn(text, ",");
+		wrong = cc_take(found, &taken, text, len);
+		if (wrong != NULL)
+			return wrong;
+	}
+	*ops = found;
+	*params = taken;
 	return NULL;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /** Bytes of state that an algorithm has per queue pair. */
-#define RCD_CC_STATE_BYTES 64
+#define RCD_CC_STATE_BYTES 96
 
 /** Private state of an algorithm. */
 struct rcd_cc {
@@ -22,6 +22,12 @@ struct rcd_cc {
 
 /** A window that holds nothing back. */
 #define RCD_CC_NO_WINDOW UINT32_MAX
+
+/**
+ * What was held back leaves when a timer says so, late by up to a tick of RCD_WHEEL_TICK_LOG2 or by
+ * what a scheduler takes: so much time is made up for with a burst, so that a rate holds.
+ */
+#define RCD_CC_CREDIT_NS 32768
 
 /** Parameters: what rcd_cc_param.def lists. */
 struct rcd_cc_params {
@@ -66,7 +72,7 @@ struct rcd_cc_ops {
 	void (*on_loss)(struct rcd_cc *cc, uint64_t now_ns);
 
 	/**
-	 * So much is on its way from now on: a request, for the first time or again, or the response
+	 * So much is on its way from now on: a request, for the first time or again, or a response
 	 * to a READ.
 	 *
 	 * @return when the next may follow; at or before @p now_ns: at once
@@ -85,6 +91,30 @@ struct rcd_cc_ops {
 /** No congestion control. */
 extern const struct rcd_cc_ops rcd_cc_none;
 
+/** A window by delay, in the manner of Swift: rcd_swift.c. */
+extern const struct rcd_cc_ops rcd_cc_swift;
+
+/** A rate by the peer's notifications, DCQCN: rcd_dcqcn.c. */
+extern const struct rcd_cc_ops rcd_cc_dcqcn;
+
+/**
+ * So many bytes leave now of a flow that has a rate.
+ *
+ * @param pace_ns  when the next may; kept by the caller, 0 at first
+ * @param kbps     thousands of bits in a second, not 0
+ * @return the new one
+ */
+static inline uint64_t
+rcd_cc_pace(uint64_t *pace_ns, uint32_t bytes, uint32_t kbps, uint64_t now_ns)
+{
+	uint64_t earliest = now_ns > RCD_CC_CREDIT_NS ? now_ns - RCD_CC_CREDIT_NS : 0;
+
+	if (*pace_ns < earliest)
+		*pace_ns = earliest;
+	*pace_ns += bytes * UINT64_C(8000000) / kbps;
+	return *pace_ns;
+}
+
 /** What holds of each parameter that is not given. */
 void
 rcd_cc_params_init(struct rcd_cc_params *params);
@@ -92,5 +122,15 @@ rcd_cc_params_init(struct rcd_cc_params *params);
 /** The algorithm of this name. @return a static table, or NULL */
 const struct rcd_cc_ops *
 rcd_cc_by_name(const char *name);
+
+/**
+ * An algorithm and its parameters from text: its name, and after commas what is not to be as
+ * rcd_cc_param.def has it, as "swift,target=25,gain=2".
+ *
+ * @param params  all of them are set
+ * @return NULL; else what is wrong with the text, static, and nothing was set
+ */
+const char *
+rcd_cc_parse(const char *text, const struct rcd_cc_ops **ops, struct rcd_cc_params *params);
 
 #endif /* RCD_CC_H */

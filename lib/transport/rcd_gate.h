@@ -6,8 +6,8 @@
  * has no data of its own and answers a peer does not. A queue pair that nothing limits costs one
  * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
  *
- * What a pace holds back waits for a timer, which may be late by a tick and more: the time lost is
- * made up for with a burst, up to RCD_GATE_CREDIT_NS of it, so that the rate holds.
+ * What a pace holds back waits for a timer, which may be late by a tick and more: of that
+ * RCD_CC_CREDIT_NS is made up for.
  */
 #ifndef RCD_GATE_H
 #define RCD_GATE_H

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * DCQCN (Zhu et al., SIGCOMM 2015, section 3.1 and figure 7), the sender's part: a rate that falls
+ * when the peer notifies of marked packets, and rises again by the steps of QCN. The peer's part
+ * are CNPs, which every queue pair sends.
+ *
+ * No timer runs: what fell due is made up for when a packet is sent or a notification comes, and a
+ * rate that is that of the port again holds nothing back. A loss counts as a notification does.
+ */
+#include "rcd_cc.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#define ONE        (UINT32_C(1) << 30) /**< of the estimate of congestion */
+#define FAST_STEPS 5                   /**< of fast recovery (their F) */
+#define COUNT_MAX  UINT8_MAX
+#define DUE_MAX    512   /**< steps made up for at once: after that long, it is over */
+#define CNP_NS     25000 /**< peers notify half as often: nearer ones say nothing more */
+
+struct dcqcn {
+	uint64_t pace_ns;  /**< when the next packet may leave */
+	uint64_t alpha_ns; /**< since when the estimate was not looked at */
+	uint64_t rise_ns;  /**< since when the rate did not rise by time */
+	uint64_t cut_ns;   /**< when it last fell */
+	uint32_t rate, target, line, floor, step, leap; /**< kb/s */
+	uint32_t alpha;                                 /**< estimate of congestion, parts of ONE */
+	uint32_t timer_ns;
+	uint32_t sent, bytes;      /**< since the rate rose by bytes; until it does */
+	uint8_t times, byte_times; /**< steps by either since it fell */
+	uint8_t shift;
+};
+
+static_assert(sizeof(struct dcqcn) <= sizeof(struct rcd_cc), "state of an algorithm");
+
+static struct dcqcn *
+dcqcn_of(struct rcd_cc *cc)
+{
+	return (struct dcqcn *)(void *)cc->words;
+}
+
+static void
+dcqcn_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packet_bytes,
+	uint64_t now_ns)
+{
+	uint32_t line = params->dcqcn_line_mbps * 1000;
+	uint32_t floor = params->dcqcn_floor_mbps * 1000;
+
+	(void)packet_bytes;
+	*dcqcn_of(cc) = (struct dcqcn){
+		.alpha_ns = now_ns,
+		.rise_ns = now_ns,
+		.rate = line,
+		.target = line,
+		.line = line,
+		.floor = floor < line ? floor : line,
+		.step = params->dcqcn_step_mbps * 1000,
+		.leap = params->dcqcn_leap_mbps * 1000,
+		.alpha = ONE,
+		.timer_ns = params->dcqcn_timer_us * 1000,
+		.bytes = params->dcqcn_bytes_kb * 1024,
+		.shift = (uint8_t)params->dcqcn_shift,
+	};
+}
+
+/* One step up, by time or by bytes, whichever was counted. */
+static void
+dcqcn_rise(struct dcqcn *dcqcn)
+{
+	uint8_t most = dcqcn->times > dcqcn->byte_times ? dcqcn->times : dcqcn->byte_times;
+	uint8_t least = dcqcn->times < dcqcn->byte_times ? dcqcn->times : dcqcn->byte_times;
+
+	if (least > FAST_STEPS)
+		dcqcn->target += dcqcn->leap;
+	else if (most >= FAST_STEPS)
+		dcqcn->target += dcqcn->step;
+	if (dcqcn->target > dcqcn->line)
+		dcqcn->target = dcqcn->line;
+	dcqcn->rate = dcqcn->rate / 2 + dcqcn->target / 2 + (dcqcn->rate & dcqcn->target & 1);
+	/* A half of what is left each time would never come to its end. */
+	if (dcqcn->line - dcqcn->rate <= dcqcn->line / 1024)
+		dcqcn->rate = dcqcn->line;
+}
+
+/* How often a timer fell due since; it counts on from there. */
+static uint32_t
+dcqcn_due(uint64_t *since_ns, uint32_t timer_ns, uint64_t now_ns)
+{
+	uint64_t due = (now_ns - *since_ns) / timer_ns;
+
+	*since_ns += due * timer_ns;
+	return due < DUE_MAX ? (uint32_t)due : DUE_MAX;
+}
+
+static void
+dcqcn_advance(struct dcqcn *dcqcn, uint64_t now_ns)
+{
+	uint32_t due = dcqcn_due(&dcqcn->alpha_ns, dcqcn->timer_ns, now_ns);
+
+	for (; due > 0 && dcqcn->alpha > 0; due--)
+		dcqcn->alpha -=
+			(dcqcn->alpha >> dcqcn->shift) + (dcqcn->alpha >> dcqcn->shift == 0);
+	due = dcqcn_due(&dcqcn->rise_ns, dcqcn->timer_ns, now_ns);
+	for (; due > 0 && dcqcn->rate < dcqcn->line; due--) {
+		dcqcn->times += dcqcn->times < COUNT_MAX;
+		dcqcn_rise(dcqcn);
+	}
+}
+
+static void
+dcqcn_fall(struct rcd_cc *cc, uint64_t now_ns)
+{
+	struct dcqcn *dcqcn = dcqcn_of(cc);
+
+	if (dcqcn->cut_ns != 0 && now_ns - dcqcn->cut_ns < CNP_NS)
+		return;
+	dcqcn_advance(dcqcn, now_ns);
+	dcqcn->cut_ns = now_ns;
+	dcqcn->target = dcqcn->rate;
+	dcqcn->rate -= (uint32_t)((uint64_t)dcqcn->rate * dcqcn->alpha / ONE / 2);
+	if (dcqcn->rate < dcqcn->floor)
+		dcqcn->rate = dcqcn->floor;
+	dcqcn->alpha += (ONE - dcqcn->alpha) >> dcqcn->shift;
+	dcqcn->alpha_ns = dcqcn->rise_ns = now_ns;
+	dcqcn->times = dcqcn->byte_times = 0;
+	dcqcn->sent = 0;
+}
+
+static void
+dcqcn_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
+{
+	(void)cc;
+	(void)ack;
+}
+
+static uint64_t
+dcqcn_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
+{
+	struct dcqcn *dcqcn = dcqcn_of(cc);
+
+	if (dcqcn->rate == dcqcn->line)
+		return now_ns;
+	dcqcn_advance(dcqcn, now_ns);
+	dcqcn->sent += bytes;
+	if (dcqcn->sent >= dcqcn->bytes) {
+		dcqcn->sent = 0;
+		dcqcn->byte_times += dcqcn->byte_times < COUNT_MAX;
+		dcqcn_rise(dcqcn);
+	}
+	return rcd_cc_pace(&dcqcn->pace_ns, bytes, dcqcn->rate, now_ns);
+}
+
+static uint32_t
+dcqcn_window(const struct rcd_cc *cc)
+{
+	(void)cc;
+	return RCD_CC_NO_WINDOW;
+}
+
+const struct rcd_cc_ops rcd_cc_dcqcn = {
+	.name = "dcqcn",
+	.init = dcqcn_init,
+	.on_cnp = dcqcn_fall,
+	.on_ack = dcqcn_on_ack,
+	.on_loss = dcqcn_fall,
+	.send_at = dcqcn_send_at,
+	.window = dcqcn_window,
+};

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A window by delay in the manner of Swift (Kumar et al., SIGCOMM 2020, algorithm 1): it grows by a
+ * packet or so in each round trip as long as packets wait no longer than a target, and shrinks in
+ * proportion to how much longer they do, once in a round trip. The target is wider for small
+ * windows (their section 3.5), and a window below one packet is a pace (3.4).
+ *
+ * What differs, since the two ends are software on cores that others use as well:
+ * - A target is what packets may wait beyond the shortest round trip of the last seconds, and not
+ *   an absolute delay: nobody knows how long the ends themselves take.
+ * - Of three round trips in a row the shortest counts. A queue in the network delays all of them, a
+ *   scheduler one now and then.
+ * - The window doubles in each round trip until packets first wait too long.
+ */
+#include "rcd_cc.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+#define WINDOW_MAX     (UINT32_C(1) << 22)  /**< more than is ever in flight */
+#define FLOOR_PART     16                   /**< smallest window: of a packet one in... */
+#define GAP_MAX_NS     4000000              /**< longest time between two packets */
+#define RTT_UNKNOWN_NS 100000               /**< until one was measured */
+#define RTT_MIN_NS     UINT64_C(5000000000) /**< a shorter one counts for so long, or twice */
+
+struct swift {
+	uint64_t cut_ns;   /**< when the window last shrank */
+	uint64_t epoch_ns; /**< since when rtt_min is looked for */
+	uint32_t window;   /**< bytes */
+	uint32_t acked;    /**< bytes since the window grew */
+	uint32_t packet;   /**< bytes of the longest packet */
+	uint32_t rtt_min;  /**< shortest since epoch_ns, ns */
+	uint32_t rtt_old;  /**< of the epoch before */
+	uint32_t last[2];  /**< round trips before the newest; 0: none */
+	uint32_t rtt_ns;   /**< shortest of the last three; 0: none was measured */
+	uint32_t target_ns, range_ns;
+	uint8_t gain, beta_pct, cut_pct;
+	bool starting; /**< nothing has waited too long yet */
+	bool low;      /**< nothing waits too long now */
+};
+
+static_assert(sizeof(struct swift) <= sizeof(struct rcd_cc), "state of an algorithm");
+
+static struct swift *
+swift_of(struct rcd_cc *cc)
+{
+	return (struct swift *)(void *)cc->words;
+}
+
+static void
+swift_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packet_bytes,
+	uint64_t now_ns)
+{
+	uint32_t start = params->swift_start_kb * 1024;
+
+	*swift_of(cc) = (struct swift){
+		.epoch_ns = now_ns,
+		.window = start > packet_bytes ? start : packet_bytes,
+		.packet = packet_bytes,
+		.rtt_min = UINT32_MAX,
+		.rtt_old = UINT32_MAX,
+		.target_ns = params->swift_target_us * 1000,
+		.range_ns = params->swift_range_us * 1000,
+		.gain = (uint8_t)params->swift_gain,
+		.beta_pct = (uint8_t)params->swift_beta_pct,
+		.cut_pct = (uint8_t)params->swift_cut_pct,
+		.starting = true,
+		.low = true,
+	};
+}
+
+static uint32_t
+swift_root(uint32_t val)
+{
+	uint32_t root = 0;
+
+	for (uint32_t bit = UINT32_C(1) << 15; bit != 0; bit >>= 1) {
+		uint64_t guess = root | bit;
+
+		if (guess * guess <= val)
+			root |= bit;
+	}
+	return root;
+}
+
+/*
+ * How much longer packets of a small window may wait: all of the range at a tenth of a packet and
+ * nothing at a hundred, and in between as the inverse of the root. With w in packets it is range *
+ * (1/sqrt(w) - 1/sqrt(100)) / (1/sqrt(0.1) - 1/sqrt(100)); the root is of w in parts of 256.
+ */
+static uint32_t
+swift_widen(const struct swift *swift)
+{
+	uint32_t root = swift_root((uint32_t)((uint64_t)swift->window * 256 / swift->packet));
+	uint64_t wider;
+
+	if (root == 0)
+		return swift->range_ns;
+	if (root >= 160)
+		return 0;
+	wider = (uint64_t)swift->range_ns * (160 - root) * 1000 / (root * UINT64_C(30623));
+	return wider < swift->range_ns ? (uint32_t)wider : swift->range_ns;
+}
+
+/* By so many parts of a thousand, if that was not done in this round trip. */
+static void
+swift_shrink(struct swift *swift, uint32_t permille, uint64_t now_ns)
+{
+	uint32_t rtt_ns = swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
+	uint32_t floor = swift->packet / FLOOR_PART;
+
+	swift->starting = false;
+	if (permille == 0 || (swift->cut_ns != 0 && now_ns - swift->cut_ns < rtt_ns))
+		return;
+	if (permille > swift->cut_pct * 10u)
+		permille = swift->cut_pct * 10u;
+	swift->window -= (uint32_t)((uint64_t)swift->window * permille / 1000);
+	if (swift->window < floor)
+		swift->window = floor;
+	swift->acked = 0;
+	swift->cut_ns = now_ns;
+}
+
+/* @return what is taken for the round trip */
+static uint32_t
+swift_filter(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
+{
+	uint32_t shortest = rtt_ns;
+
+	if (now_ns - swift->epoch_ns > RTT_MIN_NS) {
+		swift->epoch_ns = now_ns;
+		swift->rtt_old = swift->rtt_min;
+		swift->rtt_min = UINT32_MAX;
+	}
+	if (rtt_ns < swift->rtt_min)
+		swift->rtt_min = rtt_ns;
+	for (int i = 0; i < 2; i++)
+		if (swift->last[i] != 0 && swift->last[i] < shortest)
+			shortest = swift->last[i];
+	swift->last[1] = swift->last[0];
+	swift->last[0] = rtt_ns;
+	return shortest;
+}
+
+static void
+swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
+{
+	uint64_t target;
+
+	swift->rtt_ns = swift_filter(swift, rtt_ns, now_ns);
+	target = swift->rtt_min < swift->rtt_old ? swift->rtt_min : swift->rtt_old;
+	target += swift->target_ns + swift_widen(swift);
+	swift->low = swift->rtt_ns < target;
+	if (!swift->low)
+		swift_shrink(swift,
+			(uint32_t)((swift->rtt_ns - target) * swift->beta_pct * 10 / swift->rtt_ns),
+			now_ns);
+}
+
+static void
+swift_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
+{
+	struct swift *swift = swift_of(cc);
+
+	if (ack->rtt_ns != 0)
+		swift_measure(swift, ack->rtt_ns, ack->now_ns);
+	/* A window that is not used says nothing of what the network would take. */
+	if (!swift->low || ack->flight < swift->window / 2)
+		return;
+	if (swift->starting) {
+		swift->window += ack->bytes;
+	} else {
+		swift->acked += ack->bytes;
+		if (swift->acked >= swift->window) {
+			swift->acked = 0;
+			swift->window += swift->gain * swift->packet;
+		}
+	}
+	if (swift->window > WINDOW_MAX)
+		swift->window = WINDOW_MAX;
+}
+
+static void
+swift_on_loss(struct rcd_cc *cc, uint64_t now_ns)
+{
+	struct swift *swift = swift_of(cc);
+
+	swift_shrink(swift, swift->cut_pct * 10u, now_ns);
+}
+
+/* A mark comes before a loss: half of what that would cost. */
+static void
+swift_on_cnp(struct rcd_cc *cc, uint64_t now_ns)
+{
+	struct swift *swift = swift_of(cc);
+
+	swift_shrink(swift, swift->cut_pct * 5u, now_ns);
+}
+
+static uint64_t
+swift_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
+{
+	struct swift *swift = swift_of(cc);
+	uint64_t gap_ns = swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
+
+	if (swift->window >= swift->packet)
+		return now_ns;
+	gap_ns = gap_ns * bytes / swift->window;
+	return now_ns + (gap_ns < GAP_MAX_NS ? gap_ns : GAP_MAX_NS);
+}
+
+static uint32_t
+swift_window(const struct rcd_cc *cc)
+{
+	return ((const struct swift *)(const void *)cc->words)->window;
+}
+
+const struct rcd_cc_ops rcd_cc_swift = {
+	.name = "swift",
+	.init = swift_init,
+	.on_cnp = swift_on_cnp,
+	.on_ack = swift_on_ack,
+	.on_loss = swift_on_loss,
+	.send_at = swift_send_at,
+	.window = swift_window,
+};

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: the algorithms of congestion control take the steps of their papers, and nothing that a
+ * peer or a network says brings them below their floor or beyond their numbers. Method: each step
+ * against one worked out by hand; floods of every kind of notice.
+ */
+#include "rcd_cc.h"
+
+#include "rcd_bytes.h"
+
+#include "rcd_tap.h"
+
+#define KBYTE  1000
+#define NS(us) (UINT64_C(1000) * (us))
+
+static const struct rcd_cc_ops *ops;
+static struct rcd_cc cc;
+
+/* An algorithm with parameters from text; begins at 1 ns. */
+static void
+begin(const char *text, uint32_t packet_bytes)
+{
+	struct rcd_cc_params params;
+
+	memset(&cc, 0, sizeof(cc));
+	CU_ASSERT_PTR_NULL_FATAL(rcd_cc_parse(text, &ops, &params));
+	ops->init(&cc, &params, packet_bytes, 1);
+}
+
+static void
+ack(uint32_t bytes, uint32_t flight, uint64_t rtt_ns, uint64_t now_ns)
+{
+	struct rcd_cc_ack told = {
+		.bytes = bytes, .flight = flight, .rtt_ns = (uint32_t)rtt_ns, .now_ns = now_ns
+	};
+
+	ops->on_ack(&cc, &told);
+	CU_ASSERT_TRUE(ops->window(&cc) > 0);
+}
+
+/* Three round trips of a length, in a tenth of one: what is less counts for none. */
+static void
+measure(uint64_t rtt_ns, uint64_t now_ns)
+{
+	for (uint64_t i = 0; i < 3; i++)
+		ack(0, 0, rtt_ns, now_ns + i);
+}
+
+/* Nanoseconds that a packet of 1000 bytes takes. */
+static uint64_t
+gap(uint64_t now_ns)
+{
+	uint64_t first = ops->send_at(&cc, 0, now_ns);
+
+	return ops->send_at(&cc, KBYTE, now_ns) - first;
+}
+
+static void
+names_and_parameters(void)
+{
+	static const char *const wrong[] = { "", "reno", "none,", "none,target=1", "swift,",
+		"swift,,", "swift,target", "swift,target=", "swift,=1", "swift,target=0",
+		"swift,target=100001", "swift,target=-1", "swift,target=4294967297",
+		"swift,target=1,floor=5", "swift,targets=5", "swift,targe=5", "dcqcn,line=9",
+		"swift target=1", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
+	struct rcd_cc_params params, untouched;
+
+	memset(&params, 0x5a, sizeof(params));
+	untouched = params;
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(wrong); i++) {
+		ops = NULL;
+		CU_ASSERT_PTR_NOT_NULL(rcd_cc_parse(wrong[i], &ops, &params));
+		CU_ASSERT_PTR_NULL(ops);
+	}
+	CU_ASSERT_EQUAL(memcmp(&params, &untouched, sizeof(params)), 0);
+	CU_ASSERT_PTR_NULL(rcd_cc_parse("none", &ops, &params));
+	CU_ASSERT_PTR_EQUAL(ops, &rcd_cc_none);
+	CU_ASSERT_PTR_NULL(rcd_cc_parse("swift,gain=3,target=7", &ops, &params));
+	CU_ASSERT_PTR_EQUAL(ops, rcd_cc_by_name("swift"));
+	CU_ASSERT_EQUAL(params.swift_gain, 3);
+	CU_ASSERT_EQUAL(params.swift_target_us, 7);
+	CU_ASSERT_EQUAL(params.swift_cut_pct, 50);
+	CU_ASSERT_PTR_NULL(rcd_cc_by_name("swif"));
+}
+
+static void
+swift_grows_and_shrinks(void)
+{
+	begin("swift,range=0", KBYTE);
+	CU_ASSERT_EQUAL(ops->window(&cc), 65536);
+	/* Nothing waits: it doubles in a round trip, if it is used. */
+	ack(65536, 65536, NS(10), NS(10));
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072);
+	ack(KBYTE, KBYTE, 0, NS(11));
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072);
+	/* Twice is the scheduler, three times the network: 80 % of 40 in 100 us too long. */
+	ack(0, 0, NS(100), NS(1000));
+	ack(0, 0, NS(100), NS(1001));
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072);
+	ack(0, 0, NS(100), NS(1002));
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072 - 41943);
+	ack(0, 0, NS(100), NS(1101));
+	CU_ASSERT_EQUAL(ops->window(&cc), 89129);
+	ack(0, 0, NS(100), NS(1102));
+	CU_ASSERT_EQUAL(ops->window(&cc), 89129 - 28521);
+	/* Nothing grows while packets wait; then by a packet for each window. */
+	ack(60608, 60608, 0, NS(1200));
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
+	ack(30304, 60608, NS(10), NS(1300));
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
+	ack(30304, 60608, 0, NS(1301));
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + KBYTE);
+	/* A loss halves it, once in a round trip of 10 us; a mark takes a quarter. */
+	ops->on_loss(&cc, NS(2000));
+	ops->on_loss(&cc, NS(2009));
+	CU_ASSERT_EQUAL(ops->window(&cc), 30804);
+	ops->on_cnp(&cc, NS(2010));
+	CU_ASSERT_EQUAL(ops->window(&cc), 30804 - 7701);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2011)), NS(2011));
+}
+
+/* Of one packet w is 1: (1 - 1/10) / (sqrt(10) - 1/10) of the range is 29.389 of 100 us. */
+static void
+swift_target_is_wider_for_few(void)
+{
+	begin("swift,target=1,range=100,start=1", 1024);
+	measure(NS(10), NS(1));
+	measure(40388, NS(1000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 1024);
+	measure(40400, NS(2000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 1024);
+	measure(41389, NS(3000));
+	/* 1000 in 41389 too long, 80 % of it: 19 in 1000. */
+	CU_ASSERT_EQUAL(ops->window(&cc), 1024 - 19);
+}
+
+/* It is a pace then, and has an end. */
+static void
+swift_window_below_a_packet(void)
+{
+	begin("swift", KBYTE);
+	measure(NS(10), NS(1));
+	for (uint64_t i = 1; i < 1000; i++)
+		ops->on_loss(&cc, NS(100 * i));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(200000)), NS(200000) + 161290);
+	measure(NS(500000), NS(300000));
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(300000)), NS(304000));
+	/* The way has become longer: after two epochs that is the round trip. */
+	measure(NS(500), NS(5400000));
+	measure(NS(500), NS(10500000));
+	ack(KBYTE, KBYTE, NS(500), NS(15600000));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE);
+}
+
+/* Whatever it is told, in any order, a window is there and a packet goes in 4 ms. */
+static void
+swift_told_anything(void)
+{
+	uint64_t now_ns = 1, random = 1;
+
+	begin("swift,range=100000,gain=64,start=2048", 4178);
+	for (uint32_t i = 0; i < 200000; i++) {
+		static const uint64_t rtts[] = { 0, 1, 4000, 500000000, UINT32_MAX };
+		uint32_t bytes, window;
+
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		bytes = (uint32_t)(random >> 33) & 0xffffff;
+		now_ns += random >> 60 == 0 ? UINT64_C(1) << (random >> 50 & 0x1f) : 0;
+		ack(bytes, bytes, rtts[(random >> 40) % RCD_ARRAY_COUNT(rtts)], now_ns);
+		if (random >> 61 == 0)
+			ops->on_loss(&cc, now_ns);
+		if (random >> 61 == 1)
+			ops->on_cnp(&cc, now_ns);
+		window = ops->window(&cc);
+		CU_ASSERT_TRUE(window >= 4178 / 16 && window <= UINT32_C(1) << 22);
+		CU_ASSERT_TRUE(ops->send_at(&cc, 4178, now_ns) - now_ns <= NS(4000));
+	}
+}
+
+static void
+dcqcn_falls_and_rises(void)
+{
+	static const uint64_t gaps[] = { 213, 182, 170, 165, 162 };
+
+	begin("dcqcn", KBYTE);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(10)), NS(10));
+	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
+	/* 100 Gb/s, halved as long as the estimate is 1: 50, 25. One soon after counts for none. */
+	ops->on_cnp(&cc, NS(30));
+	ops->on_cnp(&cc, NS(54));
+	CU_ASSERT_EQUAL(gap(NS(55)), 160);
+	ops->on_cnp(&cc, NS(60));
+	CU_ASSERT_EQUAL(gap(NS(60)), 320);
+	/* Half way to 50 each time: 37.5, 43.75, 46.875, 48.4375; then half way to 50.04. */
+	for (uint64_t i = 0; i < RCD_ARRAY_COUNT(gaps); i++)
+		CU_ASSERT_EQUAL(gap(NS(115 + 55 * i)), gaps[i]);
+	/* The estimate fell by one in 256 five times: 49.23875 * (1 - 0.98062 / 2) is 25.0964. */
+	ops->on_loss(&cc, NS(340));
+	CU_ASSERT_EQUAL(gap(NS(340)), 318);
+	/* Long after nothing holds it back. */
+	ops->send_at(&cc, KBYTE, NS(30000));
+	for (uint64_t i = 2; i < 40; i++)
+		ops->send_at(&cc, KBYTE, NS(28160) * i);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2000000)), NS(2000000));
+}
+
+/* So many steps by bytes. */
+static void
+step_bytes(uint32_t steps)
+{
+	for (uint32_t i = 0; i < steps; i++)
+		ops->send_at(&cc, 4096, NS(61));
+}
+
+static void
+dcqcn_counts_bytes(void)
+{
+	begin("dcqcn,bytes=4,leap=1000,step=100", KBYTE);
+	ops->on_cnp(&cc, NS(30));
+	ops->on_cnp(&cc, NS(60));
+	/* From 25 half way to 50 Gb/s four times, then to 50.1 and 50.2. */
+	step_bytes(4);
+	CU_ASSERT_EQUAL(gap(NS(61)), 165);
+	step_bytes(2);
+	CU_ASSERT_EQUAL(gap(NS(61)), 160);
+	/* Time adds five to 50.7, which makes 50.58857, and with its sixth 1 at once: 51.14429. */
+	CU_ASSERT_EQUAL(gap(NS(60 + 5 * 55)), 158);
+	CU_ASSERT_EQUAL(gap(NS(60 + 6 * 55)), 156);
+	/* Of a slow port the floor. */
+	begin("dcqcn,line=1000", KBYTE);
+	for (uint64_t i = 1; i < 40; i++)
+		ops->on_cnp(&cc, NS(30 * i));
+	CU_ASSERT_EQUAL(gap(NS(1200)), 80000);
+}
+
+/* Down to the floor and no further, and time moves it up again; a pace is no more than that. */
+static void
+dcqcn_told_anything(void)
+{
+	uint64_t now_ns = 1, random = 1;
+
+	begin("dcqcn,floor=200,shift=1,timer=1", KBYTE);
+	for (uint64_t i = 0; i < 100000; i++) {
+		ops->on_cnp(&cc, now_ns);
+		now_ns += 100;
+	}
+	CU_ASSERT_TRUE(gap(now_ns) <= 40000);
+	for (uint32_t i = 0; i < 200000; i++) {
+		uint64_t at;
+
+		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		now_ns += random >> 60 == 0 ? UINT64_C(1) << (random >> 50 & 0x2f) : 0;
+		if (random >> 61 == 0)
+			ops->on_cnp(&cc, now_ns);
+		ack((uint32_t)random, (uint32_t)random, (uint32_t)random, now_ns);
+		at = ops->send_at(&cc, KBYTE, now_ns);
+		if (at > now_ns)
+			now_ns = at;
+		CU_ASSERT_TRUE(at <= now_ns);
+		CU_ASSERT_TRUE(gap(now_ns) <= 40000);
+		now_ns += 80000;
+	}
+}
+
+/* A timer that is late by a tick costs nothing of the rate; one that is later does. */
+static void
+pace_makes_up(void)
+{
+	uint64_t pace_ns = 0, now_ns = NS(1000), bytes = 0;
+
+	/* Whenever it may, looked at every 16 us: 40 Gb/s for 10 ms are 50 MB. */
+	for (; now_ns < NS(11000); now_ns += 16384)
+		while (pace_ns <= now_ns) {
+			rcd_cc_pace(&pace_ns, 1000, 40000000, now_ns);
+			bytes += 1000;
+		}
+	CU_ASSERT_TRUE(bytes >= 49900000 && bytes <= 50300000);
+	/* A second of silence is no reason to send for a second at once. */
+	now_ns += UINT64_C(1000000000);
+	bytes = 0;
+	while (pace_ns <= now_ns) {
+		rcd_cc_pace(&pace_ns, 1000, 40000000, now_ns);
+		bytes += 1000;
+	}
+	CU_ASSERT_TRUE(bytes <= 165000);
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		{ "names and parameters", names_and_parameters },
+		{ "swift: the window grows and shrinks", swift_grows_and_shrinks },
+		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
+		{ "swift: a window below a packet", swift_window_below_a_packet },
+		{ "swift: told anything", swift_told_anything },
+		{ "dcqcn: the rate falls and rises", dcqcn_falls_and_rises },
+		{ "dcqcn: steps by bytes", dcqcn_counts_bytes },
+		{ "dcqcn: told anything", dcqcn_told_anything },
+		{ "a pace makes up for a late timer", pace_makes_up },
+	};
+
+	return rcd_tap_run("cc", tests, RCD_ARRAY_COUNT(tests));
+}
