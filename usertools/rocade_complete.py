@@ -53,9 +53,11 @@ LINK_KEYS = {
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on',
+    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]',
     'state': 'up|down',
 }
-LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'state')
+LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'cc',
+                 'state')
 # Elements of the grammar that stand for a key: there is no other word.
 KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}
 # The key that says what each type is attached to.

@@ -18,6 +18,7 @@ struct rcd_context;
 struct rcd_hqp;
 struct rcd_lcore;
 struct rcd_lcores;
+struct rcd_dev;
 struct rcd_qp_init;
 
 /**
@@ -39,7 +40,7 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
  * @return 0, -EINVAL for what rcd_qp_size() refuses, or -ENOMEM
  */
 int
-rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_qp_init *init);
+rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init);
 
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void

@@ -30,6 +30,8 @@
 #include "rcd_ucopy.h"
 
 #define QKEY_PRIVILEGED 0x80000000u
+#define ECN_MASK        3
+#define ECN_ECT0        2
 
 struct modify {
 	void *resources; /**< more of the responder's; NULL: those that it has */
@@ -84,6 +86,9 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		loop = rcd_tx_path(lcore, hqp->lport, &now.av, hqp->qpn, now.dest_qpn.val, &path);
 		hqp->loop_index = loop != NULL ? loop->index : 0;
 		hqp->loop_serial = loop != NULL ? loop->serial : 0;
+		/* RFC 3168, 5: who reacts to marks says so, and is not dropped for it. */
+		if (rcd_qp_reacts(hqp->qp))
+			path.tclass = (path.tclass & ~ECN_MASK) | ECN_ECT0;
 		rcd_pkt_hdr_init(&hqp->hdr, &path);
 		/* Of no MAC that a place has: the first packet looks. */
 		hqp->hop = now.av.hop;

@@ -120,6 +120,8 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 		rcd_show_gid(show, "gateway6", &dev->conf.gateway6);
 	if (dev->conf.raw)
 		show_text(show, "raw", "on");
+	if (dev->conf.cc[0] != '\0')
+		show_text(show, "cc", dev->conf.cc);
 	if (dev->conf.impair[0] != '\0')
 		show_text(show, "impair", dev->conf.impair);
 	if (dev->pool != NULL)

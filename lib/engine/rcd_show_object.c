@@ -75,6 +75,26 @@ show_object_traffic(const struct rcd_show *show, const struct rcd_hqp *hqp)
 	show_object_number(show, "rx_bytes", __atomic_load_n(&hqp->rx_bytes, __ATOMIC_RELAXED));
 }
 
+/* Of one that congestion control limits. */
+static void
+show_object_limits(const struct rcd_show *show, const struct rcd_hqp *hqp)
+{
+	struct rcd_qp_limits limits;
+
+	if (!rcd_qp_reacts(hqp->qp))
+		return;
+	rcd_qp_limits(hqp->qp, &limits);
+	show_object_text(show, "cc", rcd_qp_cc_name(hqp->qp));
+	if (limits.window != RCD_CC_NO_WINDOW)
+		show_object_number(show, "cc_window", limits.window);
+	if (limits.rate_kbps != 0)
+		show_object_number(show, "cc_rate_kbps", limits.rate_kbps);
+	show_object_number(show, "cc_cnps", limits.cnps);
+	show_object_number(show, "cc_losses", limits.losses);
+	show_object_number(show, "cc_window_ns", limits.window_ns);
+	show_object_number(show, "cc_pacing_ns", limits.pace_ns);
+}
+
 /* As rdma(8) names them. */
 static const char *const qp_types[RCD_QP_TYPE_COUNT] = {
 	[RCD_QP_RC] = "RC",
@@ -113,6 +133,7 @@ show_object_targets(const struct rcd_show *show, const struct rcd_context *conte
 		show_object_qp_begin(show, context, &open->target->hqp);
 		show_object_number(show, "xrcdn", open->member->handle);
 		show_object_traffic(show, &open->target->hqp);
+		show_object_limits(show, &open->target->hqp);
 		show->ops->end(show->out);
 	}
 }
@@ -132,6 +153,7 @@ show_object_qps(const struct rcd_show *show, const struct rcd_context *context)
 		show_object_number(show, "sq_done", rcd_qp_sq_done(hqp->qp));
 		show_object_number(show, "sq_posted", rcd_shm_load(&hqp->sq_shm->producer));
 		show_object_traffic(show, hqp);
+		show_object_limits(show, hqp);
 		show->ops->end(show->out);
 	}
 	show_object_targets(show, context);

@@ -48,7 +48,7 @@ xqp_make(struct rcd_xrcd *xrcd, struct rcd_xqp *target)
 		.arg = hqp,
 	};
 
-	return rcd_hqp_make(hqp, &init);
+	return rcd_hqp_make(hqp, xrcd->dev, &init);
 }
 
 static int

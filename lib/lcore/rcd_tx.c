@@ -35,6 +35,9 @@
 #include "rcd_ucopy.h"
 #include "rcd_udp.h"
 
+/* Class selector 6, network control: what RNICs send CNPs with unless they are told another. */
+#define CNP_DSCP 48
+
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
 {
@@ -311,6 +314,18 @@ tx_follow(struct rcd_hqp *hqp, uint64_t word)
 	hqp->hop_word = word;
 }
 
+/* That of a notification, which is not to wait in the queue that it is about. */
+static __rte_noinline void
+tx_cnp_hdr(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt,
+	struct rcd_pkt_hdr *hdr)
+{
+	struct rcd_path path;
+
+	rcd_tx_path(lcore, hqp->lport, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, &path);
+	path.tclass = CNP_DSCP << 2;
+	rcd_pkt_hdr_init(hdr, &path);
+}
+
 /* @return bytes on the wire; 0: dropped, and counted */
 static __rte_always_inline uint32_t
 tx_send_packet(
@@ -338,6 +353,10 @@ tx_send_packet(
 
 		if (unlikely(word != hqp->hop_word))
 			tx_follow(hqp, word);
+	}
+	if (unlikely(pkt->roce.bth.opcode == RCD_OPCODE_CNP)) {
+		tx_cnp_hdr(lcore, hqp, pkt, &datagram_hdr);
+		hdr = &datagram_hdr;
 	}
 	frame = tx_align_payload(mbuf, hdr->len + rcd_roce_hdr_len(pkt->roce.bth.opcode));
 	hdr_len = rcd_pkt_build_on(frame, hdr, lcore->ipv4_id++, &pkt->roce, pkt->payload_len);

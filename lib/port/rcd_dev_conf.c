@@ -14,6 +14,7 @@
 
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
+#include "rcd_cc.h"
 #include "rcd_text.h"
 
 #define ADDRESSES_LEN 1024
@@ -287,6 +288,16 @@ dev_conf_pause(struct rcd_dev_conf *conf, const char *val)
 		return "one of keep, off, rx, tx, both";
 	conf->pause = (enum rcd_pause)index;
 	return NULL;
+}
+
+static const char *
+dev_conf_cc(struct rcd_dev_conf *conf, const char *val)
+{
+	const struct rcd_cc_ops *ops;
+	struct rcd_cc_params params;
+	const char *wrong = rcd_cc_parse(val, &ops, &params);
+
+	return wrong != NULL ? wrong : dev_conf_text(conf->cc, sizeof(conf->cc), val);
 }
 
 static const char *

@@ -83,6 +83,7 @@ struct rcd_dev_conf {
 	enum rcd_pause pause;      /**< of a port */
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
 	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
+	char cc[128];     /**< as rcd_cc_parse() takes it; "": none */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
 	bool fed;            /**< its port is rcd_inline_create()'s, which sets this */

@@ -47,6 +47,13 @@ cc_none_window(const struct rcd_cc *cc)
 	return RCD_CC_NO_WINDOW;
 }
 
+static uint32_t
+cc_none_rate(const struct rcd_cc *cc)
+{
+	(void)cc;
+	return 0;
+}
+
 const struct rcd_cc_ops rcd_cc_none = {
 	.name = "none",
 	.init = cc_none_init,
@@ -55,6 +62,7 @@ const struct rcd_cc_ops rcd_cc_none = {
 	.on_loss = cc_none_note,
 	.send_at = cc_none_send_at,
 	.window = cc_none_window,
+	.rate = cc_none_rate,
 };
 
 static const struct rcd_cc_ops *const algorithms[] = { &rcd_cc_none, &rcd_cc_swift, &rcd_cc_dcqcn };

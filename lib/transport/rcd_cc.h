@@ -10,6 +10,7 @@
 #ifndef RCD_CC_H
 #define RCD_CC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Bytes of state that an algorithm has per queue pair. */
@@ -49,6 +50,7 @@ struct rcd_cc_ack {
  */
 struct rcd_cc_ops {
 	const char *name;
+	bool of_responses; /**< responses to READs have its pace as well: it hears of their way */
 
 	/**
 	 * Begin, when the queue pair first has something to send; @p cc is zeroed.
@@ -81,11 +83,14 @@ struct rcd_cc_ops {
 
 	/**
 	 * Bytes of SENDs and WRITEs that may be on their way. One packet may whenever none is, and
-	 * the last may go beyond the window. Asked for after each of the calls above but send_at().
+	 * the last may go beyond the window. Asked after each of the calls above but send_at().
 	 *
 	 * @return 1 to RCD_CC_NO_WINDOW
 	 */
 	uint32_t (*window)(const struct rcd_cc *cc);
+
+	/** The rate that send_at() has, for people. @return kb/s; 0: it has none now */
+	uint32_t (*rate)(const struct rcd_cc *cc);
 };
 
 /** No congestion control. */

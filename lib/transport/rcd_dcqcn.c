@@ -158,12 +158,22 @@ dcqcn_window(const struct rcd_cc *cc)
 	return RCD_CC_NO_WINDOW;
 }
 
+static uint32_t
+dcqcn_rate(const struct rcd_cc *cc)
+{
+	const struct dcqcn *dcqcn = (const struct dcqcn *)(const void *)cc->words;
+
+	return dcqcn->rate == dcqcn->line ? 0 : dcqcn->rate;
+}
+
 const struct rcd_cc_ops rcd_cc_dcqcn = {
 	.name = "dcqcn",
+	.of_responses = true,
 	.init = dcqcn_init,
 	.on_cnp = dcqcn_fall,
 	.on_ack = dcqcn_on_ack,
 	.on_loss = dcqcn_fall,
 	.send_at = dcqcn_send_at,
 	.window = dcqcn_window,
+	.rate = dcqcn_rate,
 };

@@ -5,10 +5,16 @@
  */
 #include "rcd_qp_priv.h"
 
+/* The only writer of a number that others look at. */
+#define GATE_SEE(field, val) __atomic_store_n(&(field), (val), __ATOMIC_RELAXED)
+
 static void
-gate_ask_window(struct rcd_qp *qp)
+gate_ask(struct rcd_qp *qp)
 {
-	qp->gate.window = qp->init.cc->window(&qp->gate.cc);
+	struct rcd_gate *gate = &qp->gate;
+
+	GATE_SEE(gate->seen.window, qp->init.cc->window(&gate->cc));
+	GATE_SEE(gate->seen.rate_kbps, qp->init.cc->rate(&gate->cc));
 }
 
 /* The first time that there is a clock. */
@@ -20,20 +26,19 @@ gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 	qp->gate.begun = true;
 	qp->init.cc->init(
 		&qp->gate.cc, &qp->init.cc_params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
-	gate_ask_window(qp);
+	gate_ask(qp);
 }
 
 void
 rcd_gate_update(struct rcd_qp *qp)
 {
-	qp->hot.limited = qp->init.cc != &rcd_cc_none && qp->hot.type != RCD_QP_RAW &&
-		!rcd_qp_is_datagram(qp);
+	qp->hot.limited = qp->init.cc != &rcd_cc_none;
 }
 
 void
 rcd_gate_reset(struct rcd_qp *qp)
 {
-	qp->gate = (struct rcd_gate){ .window = RCD_CC_NO_WINDOW };
+	qp->gate = (struct rcd_gate){ .seen.window = RCD_CC_NO_WINDOW };
 	rcd_gate_update(qp);
 }
 
@@ -42,13 +47,18 @@ static void
 gate_release(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = &qp->gate;
+	uint64_t held_ns = now_ns - gate->since_ns;
 
 	if (gate->since_ns == 0)
 		return;
-	rcd_qp_count(qp,
-		gate->by_window ? RCD_COUNTER_CC_WINDOW_LIMITED : RCD_COUNTER_CC_PACING_LIMITED,
-		now_ns - gate->since_ns);
 	gate->since_ns = 0;
+	if (gate->by_window) {
+		rcd_qp_count(qp, RCD_COUNTER_CC_WINDOW_LIMITED, held_ns);
+		GATE_SEE(gate->seen.window_ns, gate->seen.window_ns + held_ns);
+	} else {
+		rcd_qp_count(qp, RCD_COUNTER_CC_PACING_LIMITED, held_ns);
+		GATE_SEE(gate->seen.pace_ns, gate->seen.pace_ns + held_ns);
+	}
 }
 
 static void
@@ -81,6 +91,18 @@ rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
 	return true;
 }
 
+bool
+rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns)
+{
+	uint64_t next_ns = qp->gate.next_ns;
+
+	if (now_ns >= next_ns)
+		return false;
+	qp->rto_at += next_ns - now_ns;
+	qp->hot.rto_deadline = next_ns;
+	return true;
+}
+
 /* Bytes on their way: of what is sent again, the part that was. */
 static uint64_t
 gate_flight(const struct rcd_qp *qp)
@@ -101,9 +123,9 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
-	if (rcd_qp_is_reliable(qp) && qp->gate.window != RCD_CC_NO_WINDOW &&
+	if (rcd_qp_is_reliable(qp) && qp->gate.seen.window != RCD_CC_NO_WINDOW &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) &&
-		gate_flight(qp) >= qp->gate.window) {
+		gate_flight(qp) >= qp->gate.seen.window) {
 		gate_hold(qp, true, now_ns);
 		return false;
 	}
@@ -116,10 +138,15 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 {
 	struct rcd_gate *gate = &qp->gate;
 	uint32_t bytes = pkt->payload_len + RCD_GATE_PACKET_BYTES;
+	bool response = rcd_opcode_is_response(pkt->roce.bth.opcode);
 
+	if (response && (pkt->payload_len == 0 || !qp->init.cc->of_responses))
+		return;
 	gate_release(qp, gate->now_ns);
 	gate->held_ns = 0;
 	gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
+	if (gate->next_ns > gate->now_ns)
+		gate_ask(qp);
 	if (fresh && rcd_qp_is_reliable(qp) &&
 		rcd_opcode_info(pkt->roce.bth.opcode)->op <= RCD_OP_RDMA_WRITE)
 		gate->flight += bytes;
@@ -131,7 +158,8 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 	gate_begin(qp, now_ns);
 	qp->gate.now_ns = now_ns;
 	/* An acknowledge waits behind responses, which it would declare lost. */
-	return !((qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
+	return !(qp->init.cc->of_responses &&
+		(qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
 		rcd_gate_paced(qp, now_ns));
 }
 
@@ -156,7 +184,7 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 	gate->flight -= ack.bytes;
 	gate_begin(qp, now_ns);
 	qp->init.cc->on_ack(&gate->cc, &ack);
-	gate_ask_window(qp);
+	gate_ask(qp);
 }
 
 void
@@ -168,15 +196,18 @@ rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 	if (gate->loss_ns != 0 && now_ns - gate->loss_ns < rtt_ns)
 		return;
 	gate->loss_ns = now_ns;
+	GATE_SEE(gate->seen.losses, gate->seen.losses + 1);
 	gate_begin(qp, now_ns);
 	qp->init.cc->on_loss(&gate->cc, now_ns);
-	gate_ask_window(qp);
+	gate_ask(qp);
 }
 
 void
 rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns)
 {
 	gate_begin(qp, now_ns);
+	GATE_SEE(qp->gate.seen.cnps, qp->gate.seen.cnps + 1);
+	rcd_qp_count(qp, RCD_COUNTER_CNP_HANDLED, 1);
 	qp->init.cc->on_cnp(&qp->gate.cc, now_ns);
-	gate_ask_window(qp);
+	gate_ask(qp);
 }

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "rcd_cc.h"
+#include "rcd_qp.h"
 
-struct rcd_qp;
 struct rcd_tx_pkt;
 
 /** Ethernet, IPv4, UDP, BTH, ICRC, and what a frame takes beside that. */
@@ -26,15 +26,15 @@ struct rcd_tx_pkt;
 /** State of the gate. Zeroed by rcd_gate_reset(). */
 struct rcd_gate {
 	struct rcd_cc cc;
-	uint64_t now_ns;   /**< of the call under way */
-	uint64_t next_ns;  /**< from then on the next may leave */
-	uint64_t rate_ns;  /**< the same for the limit to a rate alone */
-	uint64_t held_ns;  /**< something waits until then; 0: nothing does */
-	uint64_t since_ns; /**< since when something is held back; 0: nothing is */
-	uint64_t loss_ns;  /**< when the algorithm was last told of a loss */
-	uint64_t read_ns;  /**< when answers last may have waited for responses to READs */
-	uint32_t window;   /**< bytes */
-	uint32_t flight;   /**< bytes of SENDs and WRITEs that are not acknowledged */
+	uint64_t now_ns;           /**< of the call under way */
+	uint64_t next_ns;          /**< from then on the next may leave */
+	uint64_t rate_ns;          /**< the same for the limit to a rate alone */
+	uint64_t held_ns;          /**< something waits until then; 0: nothing does */
+	uint64_t since_ns;         /**< since when something is held back; 0: nothing is */
+	uint64_t loss_ns;          /**< when the algorithm was last told of a loss */
+	uint64_t read_ns;          /**< when answers last may have waited for responses to READs */
+	uint32_t flight;           /**< bytes of SENDs and WRITEs that are not acknowledged */
+	struct rcd_qp_limits seen; /**< written by its lcore, loaded by any: each number whole */
 	bool begun;
 	bool by_window; /**< what is held back is by the window, else by a pace */
 };
@@ -58,6 +58,15 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns);
 /** Whether a pace holds the next packet back. */
 bool
 rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns);
+
+/**
+ * A timer is due of the requester. While a pace holds everything back no time passes for it: a
+ * probe would wait, and no answer is missing that was asked for in time.
+ *
+ * @return whether it was set to when the next packet may leave
+ */
+bool
+rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns);
 
 /** Whether the request that comes next may be sent. */
 bool

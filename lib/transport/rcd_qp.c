@@ -84,7 +84,8 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 		return NULL;
 	memset(mem, 0, layout.size);
 	qp->init = *init;
-	if (qp->init.cc == NULL)
+	qp->hot.type = (uint8_t)init->type;
+	if (qp->init.cc == NULL || rcd_qp_is_datagram(qp) || init->type == RCD_QP_RAW)
 		qp->init.cc = &rcd_cc_none;
 	qp->sq = (struct rcd_sq_rec *)(void *)(base + layout.sq);
 	qp->sq_mask = layout.sq_depth - 1;
@@ -105,7 +106,6 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 	qp->hot.arg = init->arg;
 	qp->hot.counters = init->counters;
 	qp->hot.mrs = init->mrs;
-	qp->hot.type = (uint8_t)init->type;
 	rcd_qp_clear(qp);
 	return qp;
 }
@@ -333,7 +333,7 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	if (hot->limited && !rcd_gate_enter(qp, now_ns))
 		return false;
 	if (rcd_reply_next(qp, pkt)) {
-		if (hot->limited && pkt->payload_len > 0)
+		if (hot->limited)
 			rcd_gate_charge(qp, pkt, false);
 		return true;
 	}
@@ -368,7 +368,7 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 	if (qp->hot.limited && now_ns >= qp->gate.held_ns)
 		qp->gate.held_ns = 0;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
-		rcd_rto_expire(qp, now_ns))
+		!(qp->hot.limited && rcd_gate_defers(qp, now_ns)) && rcd_rto_expire(qp, now_ns))
 		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
 }
 
@@ -422,6 +422,33 @@ uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp)
 {
 	return qp->rq_next - (qp->recv_valid && qp->init.srq == NULL && qp->init.xrc == NULL);
+}
+
+const char *
+rcd_qp_cc_name(const struct rcd_qp *qp)
+{
+	return qp->init.cc->name;
+}
+
+bool
+rcd_qp_reacts(const struct rcd_qp *qp)
+{
+	return qp->init.cc != &rcd_cc_none;
+}
+
+void
+rcd_qp_limits(const struct rcd_qp *qp, struct rcd_qp_limits *limits)
+{
+	const struct rcd_qp_limits *seen = &qp->gate.seen;
+
+	*limits = (struct rcd_qp_limits){
+		.window = __atomic_load_n(&seen->window, __ATOMIC_RELAXED),
+		.rate_kbps = __atomic_load_n(&seen->rate_kbps, __ATOMIC_RELAXED),
+		.cnps = __atomic_load_n(&seen->cnps, __ATOMIC_RELAXED),
+		.losses = __atomic_load_n(&seen->losses, __ATOMIC_RELAXED),
+		.window_ns = __atomic_load_n(&seen->window_ns, __ATOMIC_RELAXED),
+		.pace_ns = __atomic_load_n(&seen->pace_ns, __ATOMIC_RELAXED),
+	};
 }
 
 void

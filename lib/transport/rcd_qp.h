@@ -380,6 +380,28 @@ rcd_qp_messages(const struct rcd_qp *qp);
 bool
 rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn);
 
+/** What limits what a queue pair sends, and how far. */
+struct rcd_qp_limits {
+	uint32_t window;    /**< bytes in flight, headers included; RCD_CC_NO_WINDOW: no limit */
+	uint32_t rate_kbps; /**< of the pace now; 0: none */
+	uint32_t cnps;      /**< notifications, and... */
+	uint32_t losses;    /**< ...losses that congestion control was told of */
+	uint64_t window_ns; /**< that requests waited for the window, and... */
+	uint64_t pace_ns;   /**< ...packets for their pace */
+};
+
+/** Name of its congestion control. @return static string. Any thread */
+const char *
+rcd_qp_cc_name(const struct rcd_qp *qp);
+
+/** Whether it reacts to marks: an algorithm limits what it sends. Any thread. */
+bool
+rcd_qp_reacts(const struct rcd_qp *qp);
+
+/** What limits it: each number as it was a moment ago. Any thread. */
+void
+rcd_qp_limits(const struct rcd_qp *qp, struct rcd_qp_limits *limits);
+
 /** Receive work requests that are complete, as a free-running number. 0 with shared queues. */
 uint32_t
 rcd_qp_rq_done(const struct rcd_qp *qp);

@@ -11,6 +11,8 @@
  *   an absolute delay: nobody knows how long the ends themselves take.
  * - Of three round trips in a row the shortest counts. A queue in the network delays all of them, a
  *   scheduler one now and then.
+ * - Responses to READs are not held back: nothing tells how long they are on their way. A READ is
+ *   the requester's to ask for.
  * - The window doubles in each round trip until packets first wait too long.
  */
 #include "rcd_cc.h"
@@ -18,10 +20,10 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#define WINDOW_MAX     (UINT32_C(1) << 22)  /**< more than is ever in flight */
-#define FLOOR_PART     16                   /**< smallest window: of a packet one in... */
-#define GAP_MAX_NS     4000000              /**< longest time between two packets */
-#define RTT_UNKNOWN_NS 100000               /**< until one was measured */
+#define WINDOW_MAX     (UINT32_C(1) << 22) /**< more than is ever in flight */
+#define FLOOR_PART     16                  /**< smallest window: of a packet one in... */
+#define GAP_MAX_NS     500000 /**< longest time between two packets: less than a timeout */
+#define RTT_UNKNOWN_NS 100000 /**< until one was measured */
 #define RTT_MIN_NS     UINT64_C(5000000000) /**< a shorter one counts for so long, or twice */
 
 struct swift {
@@ -46,6 +48,12 @@ static struct swift *
 swift_of(struct rcd_cc *cc)
 {
 	return (struct swift *)(void *)cc->words;
+}
+
+static uint32_t
+swift_round(const struct swift *swift)
+{
+	return swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
 }
 
 static void
@@ -107,11 +115,10 @@ swift_widen(const struct swift *swift)
 static void
 swift_shrink(struct swift *swift, uint32_t permille, uint64_t now_ns)
 {
-	uint32_t rtt_ns = swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
 	uint32_t floor = swift->packet / FLOOR_PART;
 
 	swift->starting = false;
-	if (permille == 0 || (swift->cut_ns != 0 && now_ns - swift->cut_ns < rtt_ns))
+	if (permille == 0 || (swift->cut_ns != 0 && now_ns - swift->cut_ns < swift_round(swift)))
 		return;
 	if (permille > swift->cut_pct * 10u)
 		permille = swift->cut_pct * 10u;
@@ -202,7 +209,7 @@ static uint64_t
 swift_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 {
 	struct swift *swift = swift_of(cc);
-	uint64_t gap_ns = swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
+	uint64_t gap_ns = swift_round(swift);
 
 	if (swift->window >= swift->packet)
 		return now_ns;
@@ -216,6 +223,16 @@ swift_window(const struct rcd_cc *cc)
 	return ((const struct swift *)(const void *)cc->words)->window;
 }
 
+static uint32_t
+swift_rate(const struct rcd_cc *cc)
+{
+	const struct swift *swift = (const struct swift *)(const void *)cc->words;
+
+	if (swift->window >= swift->packet)
+		return 0;
+	return (uint32_t)(swift->window * UINT64_C(8000000) / swift_round(swift));
+}
+
 const struct rcd_cc_ops rcd_cc_swift = {
 	.name = "swift",
 	.init = swift_init,
@@ -224,4 +241,5 @@ const struct rcd_cc_ops rcd_cc_swift = {
 	.on_loss = swift_on_loss,
 	.send_at = swift_send_at,
 	.window = swift_window,
+	.rate = swift_rate,
 };

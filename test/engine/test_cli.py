@@ -189,17 +189,21 @@ def links_by_keys():
     up()
     try:
         rocade('link', 'add', 'k0', 'type', 'wire', 'peer', 'k1', 'mtu', '1500', 'address',
-               '10.5.0.1/24,fd05::1/64@7', 'gateway4', '10.5.0.254', 'impair', 'seed=3')
+               '10.5.0.1/24,fd05::1/64@7', 'gateway4', '10.5.0.254', 'impair', 'seed=3',
+               'cc', 'swift')
         first = json.loads(rocade('-j', 'link', 'show', 'k0'))[0]
-        tap.equal((first['mtu'], first['active_mtu'], first['gateway4'], first['impair']),
-                  (1500, 1024, '::ffff:10.5.0.254', 'seed=3'), first)
+        tap.equal((first['mtu'], first['active_mtu'], first['gateway4'], first['impair'],
+                   first['cc']),
+                  (1500, 1024, '::ffff:10.5.0.254', 'seed=3', 'swift'), first)
         tap.equal([(gid['gid'], gid['vlan']) for gid in first['gids'][1:]],
                   [('::ffff:10.5.0.1', 0), ('fd05::1', 7)], 'addresses')
         rocade('link', 'set', 'k0', 'mtu', '4200', 'gateway4', 'none', 'gateway6', 'fd05::fe')
         rocade('link', 'set', 'k0', 'impair', 'drop=1%,seed=4')
+        rocade('link', 'set', 'k0', 'cc', 'dcqcn,line=10000,floor=50')
         first = json.loads(rocade('-j', 'link', 'show', 'k0'))[0]
-        tap.equal((first['active_mtu'], first['gateway6'], first['impair'], 'gateway4' in first),
-                  (4096, 'fd05::fe', 'drop=1%,seed=4', False), first)
+        tap.equal((first['active_mtu'], first['gateway6'], first['impair'], 'gateway4' in first,
+                   first['cc']),
+                  (4096, 'fd05::fe', 'drop=1%,seed=4', False, 'dcqcn,line=10000,floor=50'), first)
         rocade('link', 'set', 'k0', 'state', 'down')
         tap.true('state DOWN' in rocade('link', 'show', 'k1'), 'state')
         rocade('link', 'set', 'k0', 'up')
@@ -215,7 +219,10 @@ def links_by_keys():
         for words, what in ((['mtu', '12'], 'mtu: bytes, 576 to 65535'), (['mtu'], 'mtu: a key'),
                             (['mtu', '1500', 'mtu', '1500'], 'mtu: said twice'),
                             (['peer', 'k7'], 'peer: said when'), (['cow', '1'], 'cow: no such key'),
-                            (['impair', 'drop=1%'], 'impair: k0 is not impaired')):
+                            (['impair', 'drop=1%'], 'impair: k0 is not impaired'),
+                            (['cc', 'reno'], 'cc: no such algorithm'),
+                            (['cc', 'swift,target=0'], 'cc: target is from 1 to 100000'),
+                            (['cc', 'swift,line=7'], 'cc: the algorithm has no such parameter')):
             tap.true(what in rocade('link', 'set', 'k0', *words, status=1), words)
         for words, what in ((['type', 'wire', 'peer', 'z', 'mode', 'xdp'], 'mode: a wire has none'),
                             (['type', 'netdev', 'lo', 'gateway', '1.2.3.4'],

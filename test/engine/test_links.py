@@ -73,6 +73,36 @@ def until(engine, condition):
         raise AssertionError(f'{err}: {engine.admin("-d", "link")}') from err
 
 
+def counters(engine, dev):
+    return json.loads(engine.admin('-j', 'statistic', 'show', 'link', dev))[0]['counters']
+
+
+@tap.test
+def marks_are_told_and_heeded():
+    """The kernel marks what may be marked, as a switch does, and counts CNPs by their DSCP."""
+    def test(veth, a, b):
+        for space, *rule in ((veth.a, 'POSTROUTING', '-m', 'tos', '--tos', '2/3', '-j', 'TOS',
+                              '--set-tos', '3/3'),
+                             (veth.b, 'OUTPUT', '-m', 'dscp', '--dscp', '48', '-j', 'RETURN')):
+            try:
+                run('ip', 'netns', 'exec', space, 'iptables', '-t', 'mangle', '-A', *rule)
+            except AssertionError as err:
+                raise tap.Skip(f'nothing that marks packets: {err}') from err
+        a.admin('link', 'set', 'roce_va', 'cc', 'dcqcn,line=5000,floor=500')
+        pair(a, 'roce_va', b, 'roce_vb', '4', '3')
+        told = counters(b, 'roce_vb')
+        heard = counters(a, 'roce_va')
+        tap.true(told['rx_ecn_marked'] >= told['tx_cnp'] > 0, told)
+        # Answers of b are not marked: it has no algorithm, and says so.
+        tap.true(heard['cnp_handled'] > 0, heard)
+        tap.equal(heard['rx_ecn_marked'], 0, heard)
+        tap.true(heard['cc_pacing_limited'] > 0, heard)
+        listed = run('ip', 'netns', 'exec', veth.b, 'iptables', '-t', 'mangle', '-nvxL', 'OUTPUT')
+        sent = int(re.search(r'^ *(\d+) .*RETURN', listed, re.M).group(1))
+        tap.true(sent > 0, listed)
+    on_veth('udp', 9000, test)
+
+
 @tap.test
 def addresses_follow_the_netdev():
     def test(veth, a, b):

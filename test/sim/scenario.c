@@ -624,6 +624,16 @@ sends(const struct scenario *s, uint32_t node, uint32_t pair)
 	return !is_xrc(s) || node == pair % 2;
 }
 
+/* Congestion control that has much to do: little may wait, and the port is slow. */
+static void
+limit(struct rcd_sequence *rng, struct rcd_qp_init *init)
+{
+	static const char *const texts[] = { "none", "swift", "swift,target=1,range=1,start=1",
+		"dcqcn", "dcqcn,line=2000,floor=200,timer=5" };
+
+	rcd_cc_parse(texts[sim_below(rng, 5)], &init->cc, &init->cc_params);
+}
+
 static void
 make_pairs(struct scenario *s)
 {
@@ -638,6 +648,7 @@ make_pairs(struct scenario *s)
 		.port_mtu_bytes = (uint16_t)s->mtu,
 	};
 
+	limit(&s->rng, &init);
 	for (uint32_t i = 0; i < s->pairs; i++) {
 		struct rcd_qp_attr attr[2] = { sim_attr(&s->sim), sim_attr(&s->sim) };
 

@@ -74,14 +74,23 @@ told_window(const struct rcd_cc *cc)
 	return told.window;
 }
 
+static uint32_t
+told_rate(const struct rcd_cc *cc)
+{
+	(void)cc;
+	return 77;
+}
+
 static const struct rcd_cc_ops tell = {
 	.name = "tell",
+	.of_responses = true,
 	.init = told_init,
 	.on_cnp = told_cnp,
 	.on_ack = told_ack,
 	.on_loss = told_loss,
 	.send_at = told_send_at,
 	.window = told_window,
+	.rate = told_rate,
 };
 
 static void
@@ -174,6 +183,7 @@ window_of_nothing(void)
 static void
 pace_of_requests(void)
 {
+	struct rcd_qp_limits limits;
 	struct rcd_tx_pkt out;
 	struct rcd_pkt nak;
 
@@ -198,6 +208,11 @@ pace_of_requests(void)
 	CU_ASSERT_EQUAL(told.sent, 4 * PACKET);
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_WINDOW_LIMITED), 0);
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CC_PACING_LIMITED), 30000);
+	rcd_qp_limits(p.a->qp, &limits);
+	CU_ASSERT_EQUAL(limits.pace_ns, 30000);
+	CU_ASSERT_EQUAL(limits.window_ns, 0);
+	CU_ASSERT_EQUAL(limits.losses, 1);
+	CU_ASSERT_TRUE(rcd_qp_reacts(p.a->qp));
 	end();
 }
 
@@ -280,6 +295,7 @@ nobody_acknowledges(void)
 static void
 unreliable_services(void)
 {
+	struct rcd_qp_limits limits;
 	struct rcd_tx_pkt out;
 	struct rcd_pkt cnp;
 
@@ -290,6 +306,11 @@ unreliable_services(void)
 	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1500), RCD_RX_CNP);
 	CU_ASSERT_EQUAL(told.cnps, 1);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CNP_HANDLED), 1);
+	rcd_qp_limits(p.a->qp, &limits);
+	CU_ASSERT_EQUAL(limits.cnps, 1);
+	CU_ASSERT_EQUAL(limits.rate_kbps, 77);
+	CU_ASSERT_EQUAL(limits.window, 1);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 11000, &out));
 	end();
