@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "chance.h"
+#include "frame.h"
 #include "rcd_bits.h"
 #include "rcd_bring_up.h"
 #include "rcd_check.h"
@@ -19,10 +20,6 @@
 
 /* How long a frame may have to wait in a port for those before it. */
 #define PORT_QUEUE_NS 20000
-
-enum {
-	FRAME_MAX = RCD_PKT_HDR_MAX_LEN + RCD_PATH_MTU_MAX_BYTES + RCD_PKT_TAIL_MAX_LEN
-};
 
 /** Something that will happen. */
 struct sim_event {
@@ -314,18 +311,12 @@ sim_qp_create(struct sim_node *node, const struct rcd_qp_init *init)
 	return qp;
 }
 
-static struct rcd_gid
-node_gid(uint32_t number)
-{
-	return rcd_gid_from_ipv4((const uint8_t[]){ 10, 77, 0, (uint8_t)(number + 1) });
-}
-
 struct rcd_av
 sim_av(const struct sim_node *node)
 {
 	return (struct rcd_av){
-		.sgid = node_gid(node->number),
-		.dgid = node_gid(1 - node->number),
+		.sgid = frame_gid(node->number),
+		.dgid = frame_gid(1 - node->number),
 		.hop_limit = 64,
 	};
 }
@@ -365,30 +356,6 @@ sim_connect(struct sim_qp *a, struct sim_qp *b, const struct rcd_qp_attr *ab,
 	connect_one(b, a, *ba, ab->sq_psn);
 }
 
-static uint8_t *
-make_frame(const struct rcd_tx_pkt *pkt, uint32_t *len)
-{
-	struct rcd_path path = {
-		.l3 = RCD_L3_IPV4,
-		.tclass = pkt->av->tclass | 2, /* ECN-capable */
-		.hop_limit = pkt->av->hop_limit,
-		.sport = 0xc000,
-		.sgid = pkt->av->sgid,
-		.dgid = pkt->av->dgid,
-	};
-	uint8_t *frame = malloc(FRAME_MAX);
-	size_t hdr_len = rcd_pkt_build(frame, &path, &pkt->roce, pkt->payload_len);
-	uint8_t *at = frame + hdr_len;
-
-	for (uint32_t i = 0; i < pkt->piece_count; i++) {
-		memcpy(at, pkt->pieces[i].base, pkt->pieces[i].len);
-		at += pkt->pieces[i].len;
-	}
-	RCD_CHECK(at == frame + hdr_len + pkt->payload_len);
-	*len = (uint32_t)rcd_pkt_seal(frame, &path, hdr_len, pkt->payload_len);
-	return frame;
-}
-
 static bool
 loses(struct sim_node *node)
 {
@@ -416,13 +383,7 @@ deliver_later(struct sim_node *node, uint8_t *frame, uint32_t len, uint64_t depa
 	if (sim_chance(&sim->rng, link->reorder))
 		at_ns += link->delay_ns + sim_below(&sim->rng, 20000);
 	if (sim_chance(&sim->rng, link->mark))
-		frame[RCD_ETH_LEN + 1] |= 3;
-	if (link->mark > 0) {
-		/* As a router that marks does. */
-		rcd_put_be16(frame + RCD_ETH_LEN + 10, 0);
-		rcd_put_be16(frame + RCD_ETH_LEN + 10,
-			rcd_csum_fold(rcd_csum_add(0, frame + RCD_ETH_LEN, RCD_IPV4_LEN)));
-	}
+		frame_mark(frame);
 	if (sim_chance(&sim->rng, link->corrupt)) {
 		uint32_t bit = sim_below(&sim->rng, 8 * (len - RCD_ETH_LEN));
 
@@ -439,17 +400,17 @@ transmit(struct sim_node *node, const struct rcd_tx_pkt *pkt)
 	struct sim_link *link = &node->out;
 	uint64_t depart_ns = sim->now_ns;
 	bool lost = loses(node);
+	uint8_t *frame = malloc(FRAME_MAX);
 	uint32_t len;
-	uint8_t *frame;
 
+	RCD_CHECK(frame != NULL);
 	if (sim->trace != NULL)
 		sim->trace(sim, node, pkt, lost);
-	frame = make_frame(pkt, &len);
+	len = frame_build(frame, pkt);
 	if (link->gbps > 0) {
 		if (node->out_free_ns > depart_ns)
 			depart_ns = node->out_free_ns;
-		/* Preamble, check sequence and gap: 24 bytes. */
-		depart_ns += (uint64_t)((len + 24) * 8 / link->gbps);
+		depart_ns += (uint64_t)((len + FRAME_WIRE_BYTES) * 8 / link->gbps);
 		node->out_free_ns = depart_ns;
 	}
 	if (lost) {
