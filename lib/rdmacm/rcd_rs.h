@@ -14,6 +14,9 @@
  *   rcd_rs_poll.c     waiting, for many: rpoll(), rselect()
  *   rcd_rs_send.c, rcd_rs_recv.c, rcd_rs_iomap.c, rcd_rs_option.c
  *   rcd_rs_shutdown.c  rshutdown(), rclose()
+ *   rcd_rs_keep.c     options that keep connections alive
+ *   rcd_rs_service.c  the thread that does so, and that datagrams need
+ *   rcd_ds_*.c        datagrams: rcd_ds.h
  *
  * Each side has a ring of bytes that the other writes into. A ring is granted by halves: a half
  * that has been read is written, as an entry of address, key and length, into the other side's
@@ -24,7 +27,8 @@
  * is copied once, when the message that announces it comes, and never looked at again; each
  * length is held against what was granted. A peer that breaks the rules loses its connection.
  *
- * Locks, outer before inner: one side's (send_lock, recv_lock), a socket's, that of the table.
+ * Locks, outer before inner: one side's (send_lock, recv_lock), a socket's, that of the service
+ * thread or of the table.
  * A number is looked up with a reference, so that a socket may be closed while others use it.
  */
 #ifndef RCD_RS_H
@@ -147,9 +151,20 @@ struct rcd_rs_sizes {
 	uint16_t iomaps;
 };
 
+/** What keeps a connection alive; a listener's goes to those that it accepts. */
+struct rcd_rs_keep {
+	bool on;
+	uint32_t idle_s;            /**< 0: the system's */
+	uint32_t interval_s, count; /**< told, and change nothing */
+};
+
+struct rcd_ds;
+
 /** A socket. */
 struct rcd_rs {
 	int number; /**< of its channel, which is open as long as the socket is there */
+	struct rcd_ds
+		*ds; /**< of datagrams, without what is below of connections; NULL: a stream */
 	int domain;
 	uint32_t refs; /**< of the table's lock */
 	pthread_mutex_t send_lock, recv_lock;
@@ -169,6 +184,14 @@ struct rcd_rs {
 	struct rcd_rs_sizes sizes;
 	uint32_t options; /**< those that are only kept: rcd_rs_option.c */
 	int tos;
+	struct rcd_rs_keep keep;
+
+	/* Of the service thread's lock. */
+	LIST_ENTRY(rcd_rs) service;
+	bool served;
+	uint32_t service_at; /**< where the thread has its file; 0: not yet */
+	int64_t alive_ms;    /**< when it is to be kept alive; 0: never */
+	int64_t alive_every_ms;
 
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
@@ -223,6 +246,17 @@ rcd_rs_least(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
+/** A buffer's size, of what is asked: twice that, as sockets of the kernel's. It is even. */
+static inline uint32_t
+rcd_rs_buffer_bytes(int asked)
+{
+	uint64_t bytes = asked > 0 ? 2 * (uint64_t)asked : 0;
+
+	if (bytes < RCD_RS_BUFFER_MIN)
+		bytes = RCD_RS_BUFFER_MIN;
+	return rcd_rs_least(bytes, RCD_RS_BUFFER_MAX);
+}
+
 /** How many entries a table has, in 8 bits: exact up to 128, then in steps of 256. */
 static inline uint8_t
 rcd_rs_iomaps_code(uint32_t count)
@@ -239,7 +273,10 @@ rcd_rs_iomaps_count(uint8_t code)
 
 /* rcd_rs_table.c */
 
-/** Make a socket of a channel and an identifier that become its own, without a number. */
+/**
+ * Make a socket of a channel and an identifier that become its own, without a number. Without them
+ * (NULL) it is to be one of datagrams.
+ */
 struct rcd_rs *
 rcd_rs_make(struct rdma_event_channel *channel, struct rdma_cm_id *id, int domain);
 
@@ -254,6 +291,10 @@ rcd_rs_leave(int number);
 /** The socket of a number, with a reference. @return NULL and errno: EBADF */
 struct rcd_rs *
 rcd_rs_get(int number);
+
+/** Likewise, of a stream. @return NULL and errno: EBADF; EOPNOTSUPP: one of datagrams */
+struct rcd_rs *
+rcd_rs_get_stream(int number);
 
 /** Give the reference back; the last one frees the socket. */
 void
@@ -305,7 +346,7 @@ rcd_rs_disconnected(struct rcd_rs *rs);
 void
 rcd_rs_ring(struct rcd_rs *rs, const struct rcd_rs_watch *self);
 
-/** Have the engine tell of the next completion. */
+/** Have the engine tell of the next completion of a stream. */
 void
 rcd_rs_arm(struct rcd_rs *rs);
 
@@ -382,9 +423,17 @@ rcd_rs_work(enum rcd_rs_work work, uint32_t len)
 void
 rcd_rs_progress(struct rcd_rs *rs, const struct rcd_rs_watch *self);
 
+/** Have the engine tell of what comes next, of whatever kind the socket is. */
+void
+rcd_rs_arm_all(struct rcd_rs *rs);
+
 /** Take what the engine told. */
 void
 rcd_rs_disarm(struct rcd_rs *rs);
+
+/** What one sleeps on who waits for it. @return the second: rcd_rs_disarm() is due after it */
+struct pollfd *
+rcd_rs_files(const struct rcd_rs *rs, struct pollfd files[2]);
 
 /**
  * Wait. The lock is given back meanwhile.
@@ -410,6 +459,43 @@ rcd_rs_left_ms(int64_t end_ms);
 /** How long to sleep at a time: not for long where there is no bell (less than 0). */
 int
 rcd_rs_nap_ms(int bell, int timeout_ms);
+
+/* rcd_rs_service.c */
+
+/**
+ * Have the service thread look after a socket, or at what has changed. Socket locked, not closed.
+ *
+ * @param alive_every_ms  between messages that keep it alive; 0: none
+ * @return 0 or -errno: there is no thread
+ */
+int
+rcd_rs_service_add(struct rcd_rs *rs, int64_t alive_every_ms);
+
+/** When this returns, it does not any more. Socket closed, not locked. */
+void
+rcd_rs_service_remove(struct rcd_rs *rs);
+
+/** In a forked child, which has no such thread. */
+void
+rcd_rs_service_forget(void);
+
+/* rcd_rs_keep.c: socket locked. */
+
+/** As options are when nobody has set them. */
+void
+rcd_rs_keep_init(struct rcd_rs_keep *keep);
+
+/** After how many seconds: as set, or the system's. */
+uint32_t
+rcd_rs_keep_idle_s(const struct rcd_rs_keep *keep);
+
+/** @return 0; -ENOPROTOOPT: it is another option; -EINVAL; -errno */
+int
+rcd_rs_keep_set(struct rcd_rs *rs, int level, int option, int val);
+
+/** Do as the options say. @return 0 or -errno */
+int
+rcd_rs_keep_begin(struct rcd_rs *rs);
 
 /* rcd_rs_send.c */
 

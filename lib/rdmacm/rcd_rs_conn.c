@@ -3,7 +3,7 @@
  * @file
  * Binding, listening, connecting and accepting; names of both ends.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -37,7 +37,9 @@ rbind(int number, const struct sockaddr *addr, socklen_t len)
 	err = rs_conn_check_addr(rs, addr, len);
 	if (err == 0 && rs->state != RCD_RS_NEW)
 		err = -EINVAL;
-	if (err == 0) {
+	if (err == 0 && rs->ds != NULL) {
+		err = rcd_ds_bind(rs, addr, len);
+	} else if (err == 0) {
 		memset(&own, 0, sizeof(own));
 		memcpy(&own, addr, len < sizeof(own) ? len : sizeof(own));
 		err = rdma_bind_addr(rs->id, (struct sockaddr *)&own) != 0 ? -errno : 0;
@@ -52,7 +54,7 @@ rbind(int number, const struct sockaddr *addr, socklen_t len)
 int
 rlisten(int number, int backlog)
 {
-	struct rcd_rs *rs = rcd_rs_get(number);
+	struct rcd_rs *rs = rcd_rs_get_stream(number);
 	int err = 0;
 
 	if (rs == NULL)
@@ -124,6 +126,7 @@ rs_conn_make(const struct rcd_rs *listener, struct rdma_event_channel *channel,
 	if (err == 0) {
 		rs->sizes = listener->sizes;
 		rs->options = listener->options;
+		rs->keep = listener->keep;
 		err = rs_conn_accept(rs, &param);
 	}
 	if (err == 0)
@@ -157,7 +160,7 @@ rs_conn_copy_addr(const struct sockaddr *from, struct sockaddr *to, socklen_t *l
 int
 raccept(int number, struct sockaddr *addr, socklen_t *len)
 {
-	struct rcd_rs *listener = rcd_rs_get(number);
+	struct rcd_rs *listener = rcd_rs_get_stream(number);
 	struct rcd_rs *rs = NULL;
 	int err = 0;
 
@@ -194,9 +197,25 @@ raccept(int number, struct sockaddr *addr, socklen_t *len)
 	rcd_rs_put(listener);
 	if (rs == NULL)
 		return (int)rcd_rs_ret(err);
+	pthread_mutex_lock(&rs->lock);
+	rcd_rs_keep_begin(rs);
+	pthread_mutex_unlock(&rs->lock);
 	if (addr != NULL)
 		rs_conn_copy_addr(rdma_get_peer_addr(rs->id), addr, len);
 	return rs->number;
+}
+
+static int
+rs_conn_connect_datagrams(struct rcd_rs *rs, const struct sockaddr *addr, socklen_t len)
+{
+	int err = rcd_rs_take_side(rs, &rs->send_lock, false);
+
+	if (err == 0) {
+		err = rcd_ds_connect(rs, addr, len);
+		rcd_rs_give_side(rs, &rs->send_lock);
+	}
+	rcd_rs_put(rs);
+	return (int)rcd_rs_ret(err);
 }
 
 int
@@ -208,6 +227,8 @@ rconnect(int number, const struct sockaddr *addr, socklen_t len)
 
 	if (rs == NULL)
 		return -1;
+	if (rs->ds != NULL)
+		return rs_conn_connect_datagrams(rs, addr, len);
 	pthread_mutex_lock(&rs->lock);
 	err = rs_conn_check_addr(rs, addr, len);
 	rcd_rs_progress(rs, NULL);
@@ -234,15 +255,22 @@ int
 rgetpeername(int number, struct sockaddr *addr, socklen_t *len)
 {
 	struct rcd_rs *rs = rcd_rs_get(number);
+	struct sockaddr_storage peer;
 	int err;
 
 	if (rs == NULL)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
 	rcd_rs_progress(rs, NULL);
-	err = rs->state < RCD_RS_ACCEPTING || rs->state >= RCD_RS_FAILED
-		? -ENOTCONN
-		: rs_conn_copy_addr(rdma_get_peer_addr(rs->id), addr, len);
+	if (rs->ds != NULL) {
+		err = rcd_ds_name(rs, true, &peer);
+		if (err == 0)
+			err = rs_conn_copy_addr((struct sockaddr *)&peer, addr, len);
+	} else {
+		err = rs->state < RCD_RS_ACCEPTING || rs->state >= RCD_RS_FAILED
+			? -ENOTCONN
+			: rs_conn_copy_addr(rdma_get_peer_addr(rs->id), addr, len);
+	}
 	pthread_mutex_unlock(&rs->lock);
 	rcd_rs_put(rs);
 	return (int)rcd_rs_ret(err);
@@ -259,7 +287,11 @@ rgetsockname(int number, struct sockaddr *addr, socklen_t *len)
 	if (rs == NULL)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	own = rdma_get_local_addr(rs->id);
+	own = (struct sockaddr *)&none;
+	if (rs->ds != NULL)
+		rcd_ds_name(rs, false, &none);
+	else
+		own = rdma_get_local_addr(rs->id);
 	if (own->sa_family != AF_INET && own->sa_family != AF_INET6) {
 		none.ss_family = (sa_family_t)rs->domain;
 		own = (struct sockaddr *)&none;

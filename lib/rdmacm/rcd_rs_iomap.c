@@ -62,7 +62,7 @@ rs_iomap_add(struct rcd_rs *rs, void *buf, size_t len, bool written, off_t offse
 off_t
 riomap(int number, void *buf, size_t len, int prot, int flags, off_t offset)
 {
-	struct rcd_rs *rs = rcd_rs_get(number);
+	struct rcd_rs *rs = rcd_rs_get_stream(number);
 	int64_t ret = 0;
 
 	if (rs == NULL)
@@ -170,7 +170,7 @@ rs_iomap_write(struct rcd_rs *rs, const uint8_t *buf, size_t len, uint64_t offse
 size_t
 riowrite(int number, const void *buf, size_t len, off_t offset, int flags)
 {
-	struct rcd_rs *rs = rcd_rs_get(number);
+	struct rcd_rs *rs = rcd_rs_get_stream(number);
 	bool nonblock;
 	ssize_t ret;
 

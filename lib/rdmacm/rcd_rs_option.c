@@ -4,7 +4,7 @@
  * Options of sockets. Those that mean something to TCP alone are kept, so that programs find what
  * they have set.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -39,17 +39,6 @@ rs_option_set_id(struct rcd_rs *rs, int option, void *val, size_t len)
 	return rdma_set_option(rs->id, RDMA_OPTION_ID, option, val, len) != 0 ? -errno : 0;
 }
 
-/* Twice what is asked, as sockets of the kernel's. @return even, within bounds */
-static uint32_t
-rs_option_buffer(int asked)
-{
-	uint64_t bytes = asked > 0 ? 2 * (uint64_t)asked : 0;
-
-	if (bytes < RCD_RS_BUFFER_MIN)
-		bytes = RCD_RS_BUFFER_MIN;
-	return rcd_rs_least(bytes, RCD_RS_BUFFER_MAX);
-}
-
 static int
 rs_option_set_socket(struct rcd_rs *rs, int option, int val)
 {
@@ -61,11 +50,11 @@ rs_option_set_socket(struct rcd_rs *rs, int option, int val)
 			: 0;
 	case SO_RCVBUF:
 		if (rs->ring == NULL)
-			rs->sizes.recv_bytes = rs_option_buffer(val);
+			rs->sizes.recv_bytes = rcd_rs_buffer_bytes(val);
 		return 0;
 	case SO_SNDBUF:
 		if (rs->send_buf == NULL)
-			rs->sizes.send_bytes = rs_option_buffer(val);
+			rs->sizes.send_bytes = rcd_rs_buffer_bytes(val);
 		return 0;
 	case SO_OOBINLINE:
 		rs_option_keep(rs, KEPT_OOBINLINE, val);
@@ -153,6 +142,9 @@ rs_option_set(struct rcd_rs *rs, int level, int option, const void *val, socklen
 	err = rs_option_number(val, len, &number);
 	if (err != 0)
 		return err;
+	err = rcd_rs_keep_set(rs, level, option, number);
+	if (err != -ENOPROTOOPT)
+		return err;
 	switch (level) {
 	case SOL_SOCKET:
 		return rs_option_set_socket(rs, option, number);
@@ -177,7 +169,8 @@ rsetsockopt(int number, int level, int option, const void *val, socklen_t len)
 	if (rs == NULL)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	err = rs_option_set(rs, level, option, val, len);
+	err = rs->ds != NULL && level != SOL_RDMA ? rcd_ds_set_option(rs, level, option, val, len)
+						  : rs_option_set(rs, level, option, val, len);
 	pthread_mutex_unlock(&rs->lock);
 	rcd_rs_put(rs);
 	return (int)rcd_rs_ret(err);
@@ -233,6 +226,10 @@ rs_option_get_number(struct rcd_rs *rs, int level, int option, int *val)
 		{ SOL_SOCKET, SO_ACCEPTCONN, rs->state == RCD_RS_LISTENING },
 		{ SOL_SOCKET, SO_ERROR, rs->error },
 		{ SOL_SOCKET, SO_REUSEADDR, !!(rs->options & KEPT_REUSEADDR) },
+		{ SOL_SOCKET, SO_KEEPALIVE, rs->keep.on },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, (int)rcd_rs_keep_idle_s(&rs->keep) },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, (int)rs->keep.interval_s },
+		{ IPPROTO_TCP, TCP_KEEPCNT, (int)rs->keep.count },
 		{ SOL_SOCKET, SO_OOBINLINE, !!(rs->options & KEPT_OOBINLINE) },
 		{ SOL_SOCKET, SO_RCVBUF, (int)sizes->recv_bytes },
 		{ SOL_SOCKET, SO_SNDBUF, (int)sizes->send_bytes },
@@ -299,7 +296,8 @@ rgetsockopt(int number, int level, int option, void *val, socklen_t *len)
 	if (rs == NULL)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	err = rs_option_get(rs, level, option, val, len);
+	err = rs->ds != NULL && level != SOL_RDMA ? rcd_ds_get_option(rs, level, option, val, len)
+						  : rs_option_get(rs, level, option, val, len);
 	pthread_mutex_unlock(&rs->lock);
 	rcd_rs_put(rs);
 	return (int)rcd_rs_ret(err);

@@ -3,7 +3,7 @@
  * @file
  * Waiting for many: rpoll() and rselect(), of sockets and of other files together.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -35,6 +35,8 @@ rs_poll_revents(const struct rcd_rs *rs, short events)
 {
 	short got = 0;
 
+	if (rs->ds != NULL)
+		return rcd_ds_revents(rs, events);
 	switch (rs->state) {
 	case RCD_RS_NEW:
 	case RCD_RS_BOUND:
@@ -117,14 +119,11 @@ rs_poll_look(struct rs_poll *call, bool watch)
 			entry->watch.bell = call->bell;
 			LIST_INSERT_HEAD(&rs->watches, &entry->watch, link);
 			entry->watched = true;
-			rcd_rs_arm(rs);
+			rcd_rs_arm_all(rs);
 		}
 		rcd_rs_progress(rs, watch ? &entry->watch : NULL);
 		call->fds[i].revents = rs_poll_revents(rs, call->fds[i].events);
-		call->files[2 * i] = (struct pollfd){ .fd = rs->number, .events = POLLIN };
-		call->files[2 * i + 1] =
-			(struct pollfd){ .fd = rs->comp != NULL ? rs->comp->fd : -1,
-				.events = POLLIN };
+		rcd_rs_files(rs, &call->files[2 * i]);
 		pthread_mutex_unlock(&rs->lock);
 		ready += call->fds[i].revents != 0;
 	}

@@ -3,7 +3,7 @@
  * @file
  * Receiving: bytes are copied out of the ring, in the order in which the peer has announced them.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <limits.h>
 #include <string.h>
@@ -104,15 +104,24 @@ rs_recv_all(struct rcd_rs *rs, const struct iovec *iov, int count, int flags, bo
 	return rcd_rs_done(rs, got, err);
 }
 
+/* Of a connection the name is that of its peer, which has no need to be told. */
+static void
+rs_recv_tell_nothing(struct msghdr *msg)
+{
+	msg->msg_flags = 0;
+	msg->msg_namelen = 0;
+}
+
+/* @param msg NULL; gets flags, and of datagrams the sender's name */
 static ssize_t
-rs_recv_by_number(int number, const struct iovec *iov, int count, int flags)
+rs_recv_by_number(int number, const struct iovec *iov, int count, int flags, struct msghdr *msg)
 {
 	int kept = errno;
 	struct rcd_rs *rs;
 	bool nonblock;
 	ssize_t ret;
 
-	if (flags & (MSG_OOB | MSG_TRUNC | MSG_ERRQUEUE))
+	if (flags & (MSG_OOB | MSG_ERRQUEUE))
 		return rcd_rs_ret(-EOPNOTSUPP);
 	if (count < 0 || count > IOV_MAX || (count > 0 && iov == NULL))
 		return rcd_rs_ret(-EINVAL);
@@ -122,7 +131,14 @@ rs_recv_by_number(int number, const struct iovec *iov, int count, int flags)
 	nonblock = rcd_rs_is_nonblock(rs, flags);
 	ret = rcd_rs_take_side(rs, &rs->recv_lock, nonblock);
 	if (ret == 0) {
-		ret = rs_recv_all(rs, iov, count, flags, nonblock);
+		if (rs->ds != NULL)
+			ret = rcd_ds_recv(rs, iov, count, flags, nonblock, msg);
+		else if (flags & MSG_TRUNC)
+			ret = -EOPNOTSUPP;
+		else
+			ret = rs_recv_all(rs, iov, count, flags, nonblock);
+		if (rs->ds == NULL && msg != NULL)
+			rs_recv_tell_nothing(msg);
 		rcd_rs_give_side(rs, &rs->recv_lock);
 	}
 	rcd_rs_put(rs);
@@ -135,14 +151,21 @@ rrecv(int number, void *buf, size_t len, int flags)
 {
 	struct iovec iov = { .iov_base = buf, .iov_len = len };
 
-	return rs_recv_by_number(number, &iov, 1, flags);
+	return rs_recv_by_number(number, &iov, 1, flags, NULL);
 }
 
 ssize_t
 rrecvfrom(int number, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *addr_len)
 {
-	ssize_t ret = rrecv(number, buf, len, flags);
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_name = addr_len != NULL ? addr : NULL,
+		.msg_namelen = addr != NULL && addr_len != NULL ? *addr_len : 0 };
+	ssize_t ret = rs_recv_by_number(number, &iov, 1, flags, &msg);
 
+	if (ret >= 0 && msg.msg_namelen > 0) {
+		*addr_len = msg.msg_namelen;
+		return ret;
+	}
 	/* As of a stream of the kernel's: the address is that of the connection. */
 	if (ret >= 0 && addr != NULL && addr_len != NULL &&
 		rgetpeername(number, addr, addr_len) != 0)
@@ -157,12 +180,9 @@ rrecvmsg(int number, struct msghdr *msg, int flags)
 
 	if (msg->msg_iovlen > IOV_MAX)
 		return rcd_rs_ret(-EMSGSIZE);
-	ret = rs_recv_by_number(number, msg->msg_iov, (int)msg->msg_iovlen, flags);
-	if (ret >= 0) {
-		msg->msg_flags = 0;
+	ret = rs_recv_by_number(number, msg->msg_iov, (int)msg->msg_iovlen, flags, msg);
+	if (ret >= 0)
 		msg->msg_controllen = 0;
-		msg->msg_namelen = 0;
-	}
 	return ret;
 }
 
@@ -175,5 +195,5 @@ rread(int number, void *buf, size_t len)
 ssize_t
 rreadv(int number, const struct iovec *iov, int count)
 {
-	return rs_recv_by_number(number, iov, count, 0);
+	return rs_recv_by_number(number, iov, count, 0, NULL);
 }

@@ -4,7 +4,7 @@
  * Sending: bytes go into the send buffer, and from there by writes into the half of the peer's ring
  * that it has granted.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <byteswap.h>
 #include <limits.h>
@@ -222,8 +222,10 @@ rs_send_all(struct rcd_rs *rs, const struct iovec *iov, int count, bool nonblock
 	return rcd_rs_done(rs, sent, err);
 }
 
+/* @param to NULL; of datagrams: to whom */
 static ssize_t
-rs_send_by_number(int number, const struct iovec *iov, int count, int flags)
+rs_send_by_number(int number, const struct iovec *iov, int count, int flags,
+	const struct sockaddr *to, socklen_t to_len)
 {
 	int kept = errno;
 	struct rcd_rs *rs;
@@ -241,7 +243,8 @@ rs_send_by_number(int number, const struct iovec *iov, int count, int flags)
 	nonblock = rcd_rs_is_nonblock(rs, flags);
 	ret = rcd_rs_take_side(rs, &rs->send_lock, nonblock);
 	if (ret == 0) {
-		ret = rs_send_all(rs, iov, count, nonblock);
+		ret = rs->ds != NULL ? rcd_ds_send(rs, iov, count, to, to_len, nonblock)
+				     : rs_send_all(rs, iov, count, nonblock);
 		rcd_rs_give_side(rs, &rs->send_lock);
 	}
 	rcd_rs_put(rs);
@@ -254,17 +257,23 @@ rsend(int number, const void *buf, size_t len, int flags)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
 
-	return rs_send_by_number(number, &iov, 1, flags);
+	return rs_send_by_number(number, &iov, 1, flags, NULL, 0);
 }
 
 ssize_t
 rsendto(int number, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 	socklen_t addr_len)
 {
-	(void)addr_len;
-	if (addr != NULL)
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	struct rcd_rs *rs = rcd_rs_get(number);
+	bool stream = rs != NULL && rs->ds == NULL;
+
+	if (rs == NULL)
+		return -1;
+	rcd_rs_put(rs);
+	if (stream && addr != NULL)
 		return rcd_rs_ret(-EISCONN);
-	return rsend(number, buf, len, flags);
+	return rs_send_by_number(number, &iov, 1, flags, addr, addr_len);
 }
 
 ssize_t
@@ -274,7 +283,8 @@ rsendmsg(int number, const struct msghdr *msg, int flags)
 		return rcd_rs_ret(-EOPNOTSUPP);
 	if (msg->msg_iovlen > IOV_MAX)
 		return rcd_rs_ret(-EMSGSIZE);
-	return rs_send_by_number(number, msg->msg_iov, (int)msg->msg_iovlen, flags);
+	return rs_send_by_number(
+		number, msg->msg_iov, (int)msg->msg_iovlen, flags, msg->msg_name, msg->msg_namelen);
 }
 
 ssize_t
@@ -286,5 +296,5 @@ rwrite(int number, const void *buf, size_t len)
 ssize_t
 rwritev(int number, const struct iovec *iov, int count)
 {
-	return rs_send_by_number(number, iov, count, 0);
+	return rs_send_by_number(number, iov, count, 0, NULL, 0);
 }

@@ -3,7 +3,7 @@
  * @file
  * Ends of connections, of one direction or both.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #define LINGER_MS 10000 /**< for a peer that takes nothing any more */
 
@@ -44,6 +44,8 @@ rs_shutdown_begin(struct rcd_rs *rs, int how)
 {
 	bool could_write = rs->writable;
 
+	if (rs->ds != NULL)
+		return rcd_ds_shutdown(rs, how);
 	if (rs->state < RCD_RS_CONNECTED || rs->state >= RCD_RS_FAILED)
 		return -ENOTCONN;
 	if (how != SHUT_WR)
@@ -89,11 +91,15 @@ rclose(int number)
 	if (rs == NULL)
 		return -1;
 	pthread_mutex_lock(&rs->lock);
-	rs_shutdown_begin(rs, SHUT_RDWR);
+	if (rs->ds != NULL)
+		rcd_ds_close(rs);
+	else
+		rs_shutdown_begin(rs, SHUT_RDWR);
 	rs->state = RCD_RS_CLOSED;
 	rs->readable = rs->writable = false;
 	rcd_rs_ring(rs, NULL);
 	pthread_mutex_unlock(&rs->lock);
+	rcd_rs_service_remove(rs);
 	rcd_rs_put(rs);
 	return 0;
 }

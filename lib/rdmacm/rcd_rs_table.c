@@ -4,12 +4,13 @@
  * Numbers to sockets. A socket's number is that of its channel's descriptor, so that no other file
  * of the process has it.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SEND_BYTES   (1u << 17)
 #define RECV_BYTES   (1u << 17)
@@ -39,6 +40,7 @@ rs_table_after_fork_child(void)
 {
 	for (uint32_t i = 0; i < table_room; i++)
 		table[i] = NULL;
+	rcd_rs_service_forget();
 	pthread_mutex_unlock(&table_lock);
 }
 
@@ -55,7 +57,7 @@ rcd_rs_make(struct rdma_event_channel *channel, struct rdma_cm_id *id, int domai
 
 	if (rs == NULL)
 		return NULL;
-	rs->number = channel->fd;
+	rs->number = channel != NULL ? channel->fd : -1;
 	rs->domain = domain;
 	rs->refs = 1;
 	rs->channel = channel;
@@ -65,6 +67,7 @@ rcd_rs_make(struct rdma_event_channel *channel, struct rdma_cm_id *id, int domai
 		.send_queue = QUEUE,
 		.recv_queue = QUEUE,
 		.inline_bytes = INLINE_BYTES };
+	rcd_rs_keep_init(&rs->keep);
 	pthread_mutex_init(&rs->send_lock, NULL);
 	pthread_mutex_init(&rs->recv_lock, NULL);
 	pthread_mutex_init(&rs->lock, NULL);
@@ -88,9 +91,13 @@ rs_table_free(struct rcd_rs *rs)
 		rdma_destroy_id(id);
 		free(pending);
 	}
-	rcd_rs_link_destroy(rs);
-	rdma_destroy_id(rs->id);
-	rdma_destroy_event_channel(rs->channel);
+	if (rs->ds != NULL) {
+		rcd_ds_destroy(rs);
+	} else if (rs->id != NULL) {
+		rcd_rs_link_destroy(rs);
+		rdma_destroy_id(rs->id);
+		rdma_destroy_event_channel(rs->channel);
+	}
 	pthread_mutex_destroy(&rs->send_lock);
 	pthread_mutex_destroy(&rs->recv_lock);
 	pthread_mutex_destroy(&rs->lock);
@@ -138,6 +145,18 @@ rcd_rs_get(int number)
 	return rs;
 }
 
+struct rcd_rs *
+rcd_rs_get_stream(int number)
+{
+	struct rcd_rs *rs = rcd_rs_get(number);
+
+	if (rs == NULL || rs->ds == NULL)
+		return rs;
+	rcd_rs_put(rs);
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
 void
 rcd_rs_put(struct rcd_rs *rs)
 {
@@ -154,6 +173,33 @@ rcd_rs_put(struct rcd_rs *rs)
 	}
 }
 
+static int
+rs_table_datagrams(int domain, int type, int protocol)
+{
+	struct rcd_rs *rs;
+	int udp, err;
+
+	if (protocol != 0 && protocol != IPPROTO_UDP)
+		return (int)rcd_rs_ret(-EPROTONOSUPPORT);
+	udp = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (udp < 0)
+		return -1;
+	rs = rcd_rs_make(NULL, NULL, domain);
+	if (rs == NULL) {
+		close(udp);
+		return (int)rcd_rs_ret(-ENOMEM);
+	}
+	rs->nonblock = type & SOCK_NONBLOCK;
+	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
+	err = rcd_ds_create(rs, udp);
+	if (err == 0)
+		err = rcd_rs_enter(rs);
+	if (err == 0)
+		return rs->number;
+	rcd_rs_put(rs);
+	return (int)rcd_rs_ret(err);
+}
+
 int
 rsocket(int domain, int type, int protocol)
 {
@@ -164,6 +210,8 @@ rsocket(int domain, int type, int protocol)
 
 	if (domain != AF_INET && domain != AF_INET6)
 		return (int)rcd_rs_ret(-EAFNOSUPPORT);
+	if (kind == SOCK_DGRAM)
+		return rs_table_datagrams(domain, type, protocol);
 	if (kind != SOCK_STREAM)
 		return (int)rcd_rs_ret(-EOPNOTSUPP);
 	if (protocol != 0 && protocol != IPPROTO_TCP)

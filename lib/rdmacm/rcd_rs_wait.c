@@ -4,7 +4,7 @@
  * Waiting for one socket. Threads that wait sleep on the descriptors that the engine writes to,
  * and on bells of their own: who takes an event that another one may be waiting for rings.
  */
-#include "rcd_rs.h"
+#include "rcd_ds.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -49,7 +49,7 @@ rs_wait_now_ns(void)
 void
 rcd_rs_progress(struct rcd_rs *rs, const struct rcd_rs_watch *self)
 {
-	bool changed = rcd_rs_message_progress(rs);
+	bool changed = rs->ds != NULL ? rcd_ds_progress(rs) : rcd_rs_message_progress(rs);
 
 	if (rcd_rs_cm_progress(rs)) {
 		/* Newly connected, it may have what came with that. */
@@ -61,11 +61,22 @@ rcd_rs_progress(struct rcd_rs *rs, const struct rcd_rs_watch *self)
 }
 
 void
+rcd_rs_arm_all(struct rcd_rs *rs)
+{
+	if (rs->ds != NULL)
+		rcd_ds_arm(rs);
+	else
+		rcd_rs_arm(rs);
+}
+
+void
 rcd_rs_disarm(struct rcd_rs *rs)
 {
 	struct ibv_cq *cq;
 	void *context;
 
+	if (rs->ds != NULL)
+		rcd_ds_disarm(rs);
 	if (rs->comp == NULL || ibv_get_cq_event(rs->comp, &cq, &context) != 0)
 		return;
 	ibv_ack_cq_events(cq, 1);
@@ -74,22 +85,30 @@ rcd_rs_disarm(struct rcd_rs *rs)
 	rcd_rs_ring(rs, NULL);
 }
 
+struct pollfd *
+rcd_rs_files(const struct rcd_rs *rs, struct pollfd files[2])
+{
+	int comp = rs->comp != NULL ? rs->comp->fd : -1;
+
+	/* The UDP socket of datagrams is the service thread's. */
+	files[0] = (struct pollfd){ .fd = rs->ds != NULL ? -1 : rs->number, .events = POLLIN };
+	files[1] = (struct pollfd){ .fd = rs->ds != NULL ? rs->ds->epoll : comp, .events = POLLIN };
+	return &files[1];
+}
+
 /* Sleep once. @return 0 or -errno */
 static int
 rs_wait_sleep(struct rcd_rs *rs, bool (*until)(const struct rcd_rs *), int timeout_ms, int bell)
 {
 	struct rcd_rs_watch watch = { .bell = bell };
-	struct pollfd fds[3] = {
-		{ .fd = bell, .events = POLLIN },
-		{ .fd = rs->number, .events = POLLIN },
-		{ .fd = rs->comp != NULL ? rs->comp->fd : -1, .events = POLLIN },
-	};
+	struct pollfd fds[3] = { { .fd = bell, .events = POLLIN } };
+	const struct pollfd *comp = rcd_rs_files(rs, fds + 1);
 	eventfd_t rings;
 	int got = 0;
 	int err = 0;
 
 	LIST_INSERT_HEAD(&rs->watches, &watch, link);
-	rcd_rs_arm(rs);
+	rcd_rs_arm_all(rs);
 	rcd_rs_progress(rs, &watch);
 	if (!until(rs)) {
 		pthread_mutex_unlock(&rs->lock);
@@ -100,7 +119,7 @@ rs_wait_sleep(struct rcd_rs *rs, bool (*until)(const struct rcd_rs *), int timeo
 	LIST_REMOVE(&watch, link);
 	if (got > 0 && fds[0].revents)
 		eventfd_read(bell, &rings);
-	if (got > 0 && fds[2].revents)
+	if (got > 0 && comp->revents)
 		rcd_rs_disarm(rs);
 	return err;
 }

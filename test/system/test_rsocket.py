@@ -9,6 +9,7 @@ be left.
 """
 import os
 import pathlib
+import re
 import sys
 
 from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, ids, kill, listening,
@@ -66,6 +67,34 @@ def riostream():
     for how in ('b', 'n', 'a'):
         stream('riostream', '-T', how, '-T', 'v', '-S', '5000', '-I', '20', '-C', '3')
     stream('riostream', '-S', 'all', '-I', '10', '-C', '3')
+    gone()
+
+
+def datagrams(*options, v6=False):
+    """A server of datagrams, which goes on until it is ended, and one client after the other."""
+    server = begin(ENDS[1], 'udpong', '-b', address(2, v6), *options)
+    try:
+        for size in ('16', '100', '1500'):
+            done = on(ENDS[0], 'timeout', str(LIMIT), 'udpong', '-s', address(2, v6), '-C', '50',
+                      '-S', size, *options)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server))
+            tap.true(re.search('custom +', done.stdout), done.stdout + done.stderr)
+    finally:
+        kill(server)
+
+
+@tap.test
+def udpong_both_ips():
+    for v6 in (False, True):
+        datagrams('-T', 'e', v6=v6)
+    gone()
+
+
+@tap.test
+def udpong_blocking_or_not():
+    for how in ('b', 'n', 'a'):
+        datagrams('-T', how)
+        datagrams('-T', how, '-T', 'e')
     gone()
 
 
