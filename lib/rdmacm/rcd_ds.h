@@ -134,6 +134,10 @@ rcd_ds_addr_is_any(const struct rcd_ds_addr *addr);
 bool
 rcd_ds_addr_is_loopback(const struct rcd_ds_addr *addr);
 
+/** Whether the kernel does not have it. */
+bool
+rcd_ds_addr_is_carried(const struct rcd_ds_addr *addr);
+
 /** Of 127.0.0.0/8, with the same port: for an address that the kernel does not have. */
 struct rcd_ds_addr
 rcd_ds_addr_carrier(const struct rcd_ds_addr *addr);

@@ -6,9 +6,12 @@
 #include "rcd_ds.h"
 
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define UDP_TAG      0x55555555u
 #define UDP_HEADER4  16
+#define ANY_PORT     9 /**< of a socket that sends nothing */
 #define QPN_MASK     0xffffffu
 #define CARRIER_MASK 0xffffffu
 #define FNV_BASIS    2166136261u
@@ -93,6 +96,32 @@ rcd_ds_addr_is_loopback(const struct rcd_ds_addr *addr)
 	static const uint8_t one[16] = { [15] = 1 };
 
 	return memcmp(addr->ip, one, 16) == 0 || (rcd_ds_addr_is_ipv4(addr) && addr->ip[12] == 127);
+}
+
+bool
+rcd_ds_addr_is_carried(const struct rcd_ds_addr *addr)
+{
+	int domain = rcd_ds_addr_is_ipv4(addr) ? AF_INET : AF_INET6;
+	struct rcd_ds_addr to = *addr;
+	struct sockaddr_storage own;
+	socklen_t len;
+	bool carried;
+	int file = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (file < 0)
+		return errno == EAFNOSUPPORT;
+	/* To an address of its own the kernel sends from that address. Binding would not tell:
+	 * there may be leave to bind to any (ip_nonlocal_bind). */
+	to.port = htobe16(ANY_PORT);
+	len = rcd_ds_addr_give(domain, &to, &own);
+	carried = connect(file, (struct sockaddr *)&own, len) != 0;
+	len = sizeof(own);
+	if (!carried)
+		carried = getsockname(file, (struct sockaddr *)&own, &len) != 0 ||
+			rcd_ds_addr_take(domain, (struct sockaddr *)&own, len, &to) != 0 ||
+			memcmp(to.ip, addr->ip, 16) != 0;
+	close(file);
+	return carried;
 }
 
 struct rcd_ds_addr

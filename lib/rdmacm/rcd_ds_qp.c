@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define SLOT  2112 /**< of a receive buffer: the IP header's place, a datagram, whole cache lines */
@@ -44,27 +43,6 @@ ds_qp_post_recv(struct rcd_ds_qp *qp, uint32_t slot)
 	struct ibv_recv_wr *bad;
 
 	return -ibv_post_recv(qp->id->qp, &wr, &bad);
-}
-
-/* The kernel does not let a socket have it: it is the engine's alone. */
-static bool
-ds_qp_is_carried(const struct rcd_ds_addr *local)
-{
-	struct rcd_ds_addr any_port = *local;
-	struct sockaddr_storage addr;
-	int domain = rcd_ds_addr_is_ipv4(local) ? AF_INET : AF_INET6;
-	bool carried;
-	socklen_t len;
-	int file;
-
-	any_port.port = 0;
-	len = rcd_ds_addr_give(domain, &any_port, &addr);
-	file = socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (file < 0)
-		return domain == AF_INET6 && errno == EAFNOSUPPORT;
-	carried = bind(file, (struct sockaddr *)&addr, len) != 0 && errno == EADDRNOTAVAIL;
-	close(file);
-	return carried;
 }
 
 /* Its identifier, with a device. @return 0 or -errno */
@@ -199,7 +177,7 @@ rcd_ds_qp_get(struct rcd_rs *rs, const struct rcd_ds_addr *local, struct rcd_ds_
 	if (qp == NULL)
 		return -ENOMEM;
 	qp->local = own;
-	qp->carried = ds_qp_is_carried(&own);
+	qp->carried = rcd_ds_addr_is_carried(&own);
 	err = ds_qp_create(rs, qp);
 	if (err != 0) {
 		rcd_ds_qp_free(qp);
@@ -227,7 +205,7 @@ ds_qp_find_carried(
 
 		memcpy(own.ip, gids[i].gid.raw, 16);
 		its = rcd_ds_addr_carrier(&own);
-		if (rcd_ds_addr_equal(&its, carrier) && ds_qp_is_carried(&own)) {
+		if (rcd_ds_addr_equal(&its, carrier) && rcd_ds_addr_is_carried(&own)) {
 			*local = own;
 			return true;
 		}

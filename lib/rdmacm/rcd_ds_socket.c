@@ -96,14 +96,10 @@ static int
 ds_socket_bind_udp(const struct rcd_rs *rs, const struct rcd_ds_addr *local)
 {
 	struct rcd_ds_addr carrier = rcd_ds_addr_carrier(local);
+	bool carried = !rcd_ds_addr_is_any(local) && rcd_ds_addr_is_carried(local);
 	struct sockaddr_storage addr;
-	socklen_t len = rcd_ds_addr_give(rs->domain, local, &addr);
+	socklen_t len = rcd_ds_addr_give(rs->domain, carried ? &carrier : local, &addr);
 
-	if (bind(rs->number, (struct sockaddr *)&addr, len) == 0)
-		return 0;
-	if (errno != EADDRNOTAVAIL || rcd_ds_addr_is_any(local))
-		return -errno;
-	len = rcd_ds_addr_give(rs->domain, &carrier, &addr);
 	return bind(rs->number, (struct sockaddr *)&addr, len) != 0 ? -errno : 0;
 }
 

@@ -3,8 +3,8 @@
  * @file
  * An rsocket and a peer that breaks the rules, which is written by hand with librdmacm's
  * identifiers: what it says of itself, lengths, credits, entries and addresses are wrong, one at a
- * time. The socket must lose that connection with an error, and take the next. Public headers
- * alone.
+ * time. The socket must lose that connection with an error, and take the next. By the same hand:
+ * what a socket that keeps its connection alive sends. Public headers alone.
  *
  *   rs_hostile ADDRESS OTHER   two addresses of the engine's devices, the second reached from the
  *                              first
@@ -14,6 +14,8 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -306,6 +308,48 @@ refused_hellos(void)
 	}
 }
 
+/* An idle socket says that it is there, as often as it was told; and when nobody takes that any
+ * more, who waits for it knows. */
+static void
+keeps_alive(void)
+{
+	struct outcome outcome = { .victim = RECEIVES };
+	struct hello hello = {
+		.version = 1, .credits = htobe16(100), .list = { .len = htobe32(2) }
+	};
+	struct rdma_cm_id *id;
+	struct ibv_mr *list;
+	pthread_t thread;
+	struct ibv_wc wc;
+	int on = 1, idle_s = 1;
+
+	doing = "keeps alive";
+	MUST(rsetsockopt(listener, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0);
+	MUST(rsetsockopt(listener, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s)) == 0);
+	MUST(pthread_create(&thread, NULL, have_socket, &outcome) == 0);
+	id = resolved();
+	list = with_list(id, &hello);
+	MUST(connect_as(id, &hello, sizeof(hello)) == 0);
+	/* Besides, it grants what there is to be granted. */
+	for (int heard = 0; heard < 3;) {
+		MUST(rdma_get_recv_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+		if (be32toh(wc.imm_data) >> 29 == CREDIT >> 29)
+			continue;
+		MUST(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 0);
+		MUST(wc.imm_data == htobe32(CONTROL | 1));
+		heard++;
+	}
+	/* Its queue pair goes, and says nothing. */
+	rdma_destroy_qp(id);
+	MUST(pthread_join(thread, NULL) == 0);
+	errno = outcome.error;
+	MUST(outcome.error == ECONNRESET);
+	rdma_dereg_mr(list);
+	rdma_destroy_ep(id);
+	on = 0;
+	MUST(rsetsockopt(listener, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -325,6 +369,7 @@ main(int argc, char **argv)
 	refused_hellos();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		run(&cases[i]);
+	keeps_alive();
 	MUST(rclose(listener) == 0);
 	return 0;
 }

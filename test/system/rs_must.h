@@ -19,4 +19,6 @@ static const char *doing = "begins";
 		}                                                                                  \
 	} while (0)
 
+#define FAILS(call, error) MUST((call) == -1 && errno == (error))
+
 #endif /* RS_MUST_H */

@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <rdma/rsocket.h>
 #include <signal.h>
@@ -25,9 +26,8 @@
 
 #include "rs_must.h"
 
-#define FAILS(call, error) MUST((call) == -1 && errno == (error))
-#define PORT               7472
-#define FILES_MOST         64
+#define PORT       7472
+#define FILES_MOST 64
 
 static struct sockaddr_in there;
 static int listener;
@@ -206,6 +206,38 @@ errors(void)
 
 static char *page;
 
+/* What keeps connections alive: kept, and looked at. */
+static void
+keeps(void)
+{
+	const struct {
+		int level, option, val;
+	} all[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 77 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 78 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 79 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 0 },
+	};
+	const int bad[] = { 0, -1, 1 << 20 };
+
+	join("keeps");
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		socklen_t len = sizeof(int);
+		int got = -1;
+
+		for (int j = 0; j < 3 && all[i].level == IPPROTO_TCP; j++)
+			FAILS(rsetsockopt(
+				      end[0], all[i].level, all[i].option, &bad[j], sizeof(int)),
+				EINVAL);
+		MUST(rsetsockopt(end[0], all[i].level, all[i].option, &all[i].val, sizeof(int)) ==
+			0);
+		MUST(rgetsockopt(end[0], all[i].level, all[i].option, &got, &len) == 0);
+		MUST(got == all[i].val);
+	}
+	part();
+}
+
 /* While a receiver copies, more comes, and another thread's call takes notice of it. */
 static void
 while_copying(int signal)
@@ -366,6 +398,7 @@ static const struct {
 	{ "directions", directions },
 	{ "selects", selects },
 	{ "errors", errors },
+	{ "keeps", keeps },
 	{ "vectors_have_no_holes", vectors_have_no_holes },
 	{ "readers", readers },
 	{ "without_descriptors", without_descriptors },

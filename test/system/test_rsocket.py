@@ -12,8 +12,8 @@ import pathlib
 import re
 import sys
 
-from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, ids, kill, listening,
-                  on, pair, so_far, start, stop, tap)
+from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, counters, ids, kill,
+                  listening, on, pair, run, so_far, start, stop, tap)
 
 PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
 
@@ -70,8 +70,14 @@ def riostream():
     gone()
 
 
+def sent_by_rdma():
+    """Bytes, of all devices."""
+    return sum(counters(end)['tx_bytes'] for end in ENDS)
+
+
 def datagrams(*options, v6=False):
     """A server of datagrams, which goes on until it is ended, and one client after the other."""
+    before = sent_by_rdma()
     server = begin(ENDS[1], 'udpong', '-b', address(2, v6), *options)
     try:
         for size in ('16', '100', '1500'):
@@ -81,6 +87,8 @@ def datagrams(*options, v6=False):
             tap.true(re.search('custom +', done.stdout), done.stdout + done.stderr)
     finally:
         kill(server)
+    # The first ones went by UDP.
+    tap.true(sent_by_rdma() - before > 40 * 1500, 'not by RDMA')
 
 
 @tap.test
@@ -119,12 +127,17 @@ def rcopy():
     gone()
 
 
-def of_one_engine(name, *addresses):
-    """A program of ours: on the wire, where all addresses are one engine's."""
+def of_one_engine(name, *addresses, alone=False):
+    """A program of ours: on the wire, where all addresses are one engine's; or alone, where the
+    kernel does not have them."""
     if VETH:
         raise tap.Skip('for one engine')
-    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system' / name)
-    done = on(ENDS[0], 'timeout', str(LIMIT), program, *addresses)
+    command = [str(pathlib.Path(LIBRARY).parents[1] / 'test/system' / name), *addresses]
+    if alone:
+        if run('unshare', '-n', 'true').returncode:
+            raise tap.Skip('no network namespaces here')
+        command = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', '-', *command]
+    done = on(ENDS[0], 'timeout', str(LIMIT), *command)
     tap.equal(done.returncode, 0, done.stdout + done.stderr)
     gone()
 
@@ -137,6 +150,24 @@ def rules_of_sockets():
 @tap.test
 def hostile_peers():
     of_one_engine('rs_hostile', address(1), address(2))
+
+
+@tap.test
+def rules_of_datagrams():
+    for v6 in (False, True):
+        of_one_engine('rs_datagrams', address(1, v6), address(2, v6))
+
+
+@tap.test
+def rules_of_datagrams_without_the_kernel():
+    """It has none of the addresses: the engine's alone."""
+    for v6 in (False, True):
+        of_one_engine('rs_datagrams', address(1, v6), address(2, v6), alone=True)
+
+
+@tap.test
+def forged_datagrams():
+    of_one_engine('rs_forgers', address(1), address(2), alone=True)
 
 
 @tap.test
@@ -156,6 +187,28 @@ def iperf3_preloaded():
             tap.equal(server.wait(timeout=LIMIT), 0, so_far(server))
         finally:
             kill(server)
+        gone()
+
+
+@tap.test
+def forks_preloaded():
+    """A server that has a child for each connection: librspreload makes the connections in the
+    child, with TCP before them, when both sides have RDMAV_FORK_SAFE."""
+    if not PRELOAD.exists():
+        raise tap.Skip(f'no {PRELOAD}')
+    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system/tcp_forks')
+    under = ['env', f'LD_PRELOAD={PRELOAD}', 'RDMAV_FORK_SAFE=1', program]
+    for count in ('1', '4'):
+        before = sent_by_rdma()
+        server = begin(ENDS[1], *under, 'serve', address(2), count)
+        try:
+            tap.wait_until('a server', lambda one=server: 'listens' in so_far(one))
+            done = on(ENDS[0], 'timeout', str(LIMIT), *under, 'ask', address(2), count)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server))
+            tap.equal(server.wait(timeout=LIMIT), 0, so_far(server))
+        finally:
+            kill(server)
+        tap.true(sent_by_rdma() - before > 2 * 200000 * int(count), 'not by RDMA')
         gone()
 
 
