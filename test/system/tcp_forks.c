@@ -3,8 +3,8 @@
  * @file
  * A program that was made for TCP: a server that has a child for each connection, and its client.
  *
- *   tcp_forks serve ADDRESS COUNT   so many connections, one after the other or beside each other
- *   tcp_forks ask ADDRESS COUNT     make them, all at a time
+ *   tcp_forks serve ADDRESS COUNT   so many connections
+ *   tcp_forks ask ADDRESS COUNT     make them, one after the other
  *
  * The child answers what it was sent. Exit status: 0; 1, and what went wrong.
  */
@@ -95,22 +95,19 @@ static void
 ask(const struct sockaddr_in *at, int count)
 {
 	static uint8_t bytes[BYTES], got[BYTES];
-	int files[COUNT_MOST];
 
 	doing = "asks";
-	for (int i = 0; i < count; i++) {
-		files[i] = socket(AF_INET, SOCK_STREAM, 0);
-		MUST(connect(files[i], (const struct sockaddr *)at, sizeof(*at)) == 0);
-	}
 	for (int i = 0; i < BYTES; i++)
 		bytes[i] = (uint8_t)(i * 13);
-	for (int i = 0; i < count; i++)
-		send_all(files[i], bytes, BYTES);
 	for (int i = 0; i < count; i++) {
-		receive_all(files[i], got, BYTES);
+		int file = socket(AF_INET, SOCK_STREAM, 0);
+
+		MUST(connect(file, (const struct sockaddr *)at, sizeof(*at)) == 0);
+		send_all(file, bytes, BYTES);
+		receive_all(file, got, BYTES);
 		for (int j = 0; j < BYTES; j++)
 			MUST((got[j] ^ bytes[j]) == 0xff);
-		close(files[i]);
+		close(file);
 	}
 }
 

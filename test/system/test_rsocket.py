@@ -87,8 +87,9 @@ def datagrams(*options, v6=False):
             tap.true(re.search('custom +', done.stdout), done.stdout + done.stderr)
     finally:
         kill(server)
-    # The first ones went by UDP.
-    tap.true(sent_by_rdma() - before > 40 * 1500, 'not by RDMA')
+    # The first one went by UDP; who waits for no answer may have sent all of them by then.
+    if 'e' in options:
+        tap.true(sent_by_rdma() - before > 40 * 1500, 'not by RDMA')
 
 
 @tap.test
@@ -198,9 +199,13 @@ def forks_preloaded():
         raise tap.Skip(f'no {PRELOAD}')
     program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system/tcp_forks')
     under = ['env', f'LD_PRELOAD={PRELOAD}', 'RDMAV_FORK_SAFE=1', program]
+    # Its semaphore is the machine's: one that was killed by others would leave it taken.
+    apart = ['unshare', '-m', 'sh', '-c', 'mount -t tmpfs none /dev/shm && exec "$@"', '-']
+    if run(*apart, 'true').returncode:
+        raise tap.Skip('no mount namespaces here')
     for count in ('1', '4'):
         before = sent_by_rdma()
-        server = begin(ENDS[1], *under, 'serve', address(2), count)
+        server = begin(ENDS[1], *apart, *under, 'serve', address(2), count)
         try:
             tap.wait_until('a server', lambda one=server: 'listens' in so_far(one))
             done = on(ENDS[0], 'timeout', str(LIMIT), *under, 'ask', address(2), count)
