@@ -92,6 +92,13 @@ dump_json_cnp(const struct rcd_cnp *cnp)
 }
 
 static json_t *
+dump_json_sacketh(const struct rcd_sacketh *sacketh)
+{
+	return json_pack("{s:I,s:I}", "seen", (json_int_t)sacketh->seen.val, "delay_ns",
+		(json_int_t)sacketh->delay_ns);
+}
+
+static json_t *
 dump_json_bth(const struct rcd_bth *bth)
 {
 	return json_pack("{s:i,s:s,s:b,s:b,s:i,s:i,s:i,s:b,s:b,s:I,s:b,s:I}", "opcode", bth->opcode,

@@ -81,6 +81,12 @@ dump_text_cnp(FILE *out, const struct rcd_cnp *cnp)
 }
 
 static void
+dump_text_sacketh(FILE *out, const struct rcd_sacketh *sacketh)
+{
+	fprintf(out, " sacketh seen %u delay %u ns", sacketh->seen.val, sacketh->delay_ns);
+}
+
+static void
 dump_text_exts(FILE *out, const struct rcd_roce *roce)
 {
 	uint8_t opcode = roce->bth.opcode;

@@ -136,6 +136,7 @@ resp_execute_at_once(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8
 	case RCD_OP_READ_RESPONSE:
 	case RCD_OP_ACKNOWLEDGE:
 	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_SACK:
 	case RCD_OP_CNP:
 		break;
 	}

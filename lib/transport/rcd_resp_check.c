@@ -76,6 +76,7 @@ resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 	case RCD_OP_READ_RESPONSE:
 	case RCD_OP_ACKNOWLEDGE:
 	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_SACK:
 	case RCD_OP_CNP:
 		break;
 	}
@@ -171,6 +172,7 @@ resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 	case RCD_OP_READ_RESPONSE:
 	case RCD_OP_ACKNOWLEDGE:
 	case RCD_OP_ATOMIC_RESPONSE:
+	case RCD_OP_SACK:
 	case RCD_OP_CNP:
 		break;
 	}

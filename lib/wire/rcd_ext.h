@@ -2,8 +2,8 @@
 /**
  * @file
  * The extended transport headers: layout, parse and build of each (IBTA Vol. 1, 9.3; FETH: Annex
- * A19; CNP: Annex A17). Which of them an opcode has is rcd_opcode.def's business, what their
- * fields mean the transport's.
+ * A19; CNP: Annex A17; SACKETH: doc/sack.md). Which of them an opcode has is rcd_opcode.def's
+ * business, what their fields mean the transport's.
  *
  * Every rcd_<header>_parse(src, len, out) returns RCD_VERDICT_OK, or RCD_VERDICT_EXT_SHORT when
  * @p len is below the header's length and @p out is untouched. Every rcd_<header>_build(dst, in)
@@ -95,6 +95,12 @@ struct rcd_ieth {
 /** Congestion notification payload: 16 reserved bytes, sent as 0 and ignored. */
 struct rcd_cnp {
 	uint8_t reserved[RCD_CNP_LEN];
+};
+
+/** Selective acknowledge extended header (doc/sack.md). */
+struct rcd_sacketh {
+	struct rcd_psn seen; /**< the request that came last before this left */
+	uint32_t delay_ns;   /**< how long ago it came */
 };
 
 /** Read an XRCETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
@@ -280,6 +286,25 @@ static inline void
 rcd_cnp_build(uint8_t *dst, const struct rcd_cnp *cnp)
 {
 	memcpy(dst, cnp->reserved, RCD_CNP_LEN);
+}
+
+/** Read a SACKETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
+static inline enum rcd_verdict
+rcd_sacketh_parse(const uint8_t *src, size_t len, struct rcd_sacketh *sacketh)
+{
+	if (len < RCD_SACKETH_LEN)
+		return RCD_VERDICT_EXT_SHORT;
+	sacketh->seen = rcd_psn(rcd_get_be24(src + 1));
+	sacketh->delay_ns = rcd_get_be32(src + 4);
+	return RCD_VERDICT_OK;
+}
+
+/** Write a SACKETH. @param dst RCD_SACKETH_LEN bytes */
+static inline void
+rcd_sacketh_build(uint8_t *dst, const struct rcd_sacketh *sacketh)
+{
+	rcd_put_be32(dst, sacketh->seen.val);
+	rcd_put_be32(dst + 4, sacketh->delay_ns);
 }
 
 #endif /* RCD_EXT_H */

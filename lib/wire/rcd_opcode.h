@@ -27,6 +27,7 @@ enum rcd_service {
 	RCD_SERVICE_UD,
 	RCD_SERVICE_XRC,
 	RCD_SERVICE_CNP,
+	RCD_SERVICE_SACK, /**< of RC and XRC alike */
 };
 
 /** What a packet asks for or answers. Requests come first, responses after. */
@@ -41,6 +42,7 @@ enum rcd_op {
 	RCD_OP_READ_RESPONSE,
 	RCD_OP_ACKNOWLEDGE,
 	RCD_OP_ATOMIC_RESPONSE,
+	RCD_OP_SACK,
 	RCD_OP_CNP,
 };
 
@@ -57,10 +59,14 @@ enum rcd_payload {
 	RCD_PAYLOAD_NONE,
 	RCD_PAYLOAD_ANY,
 	RCD_PAYLOAD_ATOMIC, /**< exactly RCD_ATOMIC_LEN bytes */
+	RCD_PAYLOAD_BITMAP, /**< whole words, 4 to RCD_SACK_BITMAP_MAX_LEN bytes */
 };
 
 /** Bytes that an atomic operation reads or writes. */
 #define RCD_ATOMIC_LEN 8
+
+/** Most bytes of the bitmap of a SACK. */
+#define RCD_SACK_BITMAP_MAX_LEN 64
 
 /** Facts about one opcode. 8 bytes, so that a row never straddles cache lines. */
 struct rcd_opcode_info {
@@ -106,7 +112,7 @@ static inline bool
 rcd_opcode_is_response(uint8_t opcode)
 {
 	return rcd_opcode_info(opcode)->op >= RCD_OP_READ_RESPONSE &&
-		rcd_opcode_info(opcode)->op <= RCD_OP_ATOMIC_RESPONSE;
+		rcd_opcode_info(opcode)->op <= RCD_OP_SACK;
 }
 
 /** Whether the packet begins a message: FIRST or ONLY. */

@@ -15,6 +15,8 @@ roce_payload_allowed(enum rcd_payload payload, size_t len)
 		return true;
 	case RCD_PAYLOAD_ATOMIC:
 		return len == RCD_ATOMIC_LEN;
+	case RCD_PAYLOAD_BITMAP:
+		return len > 0 && len % 4 == 0 && len <= RCD_SACK_BITMAP_MAX_LEN;
 	}
 	return false;
 }

@@ -118,6 +118,9 @@ feed_packet(struct rig *rig, struct rig_input *in)
 	case RCD_PAYLOAD_ATOMIC:
 		pkt.payload_len = RCD_ATOMIC_LEN;
 		break;
+	case RCD_PAYLOAD_BITMAP:
+		pkt.payload_len = (uint16_t)(4 + pkt.payload_len % RCD_SACK_BITMAP_MAX_LEN / 4 * 4);
+		break;
 	case RCD_PAYLOAD_ANY:
 		break;
 	}

@@ -408,6 +408,17 @@ cnp(void)
 }
 
 static void
+sacketh(void)
+{
+	PARSE_COUNTED(SACKETH, sacketh);
+	CU_ASSERT_EQUAL(sacketh.seen.val, 0x828384);
+	CU_ASSERT_EQUAL(sacketh.delay_ns, 0x85868788);
+	/* The first byte is reserved. */
+	bytes[0] = 0;
+	CU_ASSERT_EQUAL(memcmp(out, bytes, sizeof(bytes)), 0);
+}
+
+static void
 mad(void)
 {
 	uint8_t bytes[RCD_MAD_LEN] = { 1, 0x07, 2, 3, 0x12, 0x34, 0x56, 0x78, 1, 2, 3, 4, 5, 6, 7,
@@ -462,6 +473,7 @@ main(void)
 		RCD_TEST(immdt),
 		RCD_TEST(ieth),
 		RCD_TEST(cnp),
+		RCD_TEST(sacketh),
 		RCD_TEST(mad),
 	};
 

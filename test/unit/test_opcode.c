@@ -12,7 +12,8 @@
 #include "rcd_tap.h"
 
 /* Letters: q request, r response; b begins and e ends a message; i immediate data, v invalidate,
- * w consumes a receive work request; p may carry payload, 8 carries exactly eight bytes. */
+ * w consumes a receive work request; p may carry payload, 8 carries exactly eight bytes, m has a
+ * bitmap. */
 struct row {
 	uint8_t opcode;
 	const char *name;
@@ -53,6 +54,7 @@ static const struct row others[] = {
 	{ 0x64, "UD_SEND_ONLY", 8, "qbewp" },
 	{ 0x65, "UD_SEND_ONLY_WITH_IMMEDIATE", 8 + 4, "qbeiwp" },
 	{ 0x81, "CNP", 16, "be" },
+	{ 0xc1, "SACK", 4 + 8, "rbem" },
 };
 
 static bool seen[256];
@@ -64,6 +66,7 @@ check_row(uint8_t opcode, enum rcd_service service, const char *name, unsigned i
 	const struct rcd_opcode_info *info = rcd_opcode_info(opcode);
 	enum rcd_payload payload = strchr(letters, 'p') != NULL ? RCD_PAYLOAD_ANY
 		: strchr(letters, '8') != NULL                  ? RCD_PAYLOAD_ATOMIC
+		: strchr(letters, 'm') != NULL                  ? RCD_PAYLOAD_BITMAP
 								: RCD_PAYLOAD_NONE;
 
 	CU_ASSERT_FALSE(seen[opcode]);
@@ -103,6 +106,7 @@ every_value_of_the_byte(void)
 		RCD_SERVICE_UD,
 		RCD_SERVICE_UD,
 		RCD_SERVICE_CNP,
+		RCD_SERVICE_SACK,
 	};
 
 	memset(seen, 0, sizeof(seen));

@@ -89,6 +89,7 @@ random_roce(uint8_t opcode)
 		.atomicacketh = { random64() },
 		.immdt = { random32() },
 		.ieth = { { random32() } },
+		.sacketh = { rcd_psn(random32()), random32() },
 	};
 
 	random_bytes(&roce.cnp, sizeof(roce.cnp));
@@ -207,6 +208,11 @@ payload_sizes(uint8_t opcode, size_t *sizes)
 	case RCD_PAYLOAD_ATOMIC:
 		sizes[0] = 8;
 		return 1;
+	case RCD_PAYLOAD_BITMAP:
+		sizes[0] = 4;
+		sizes[1] = 36;
+		sizes[2] = 64;
+		return 3;
 	case RCD_PAYLOAD_ANY:
 		break;
 	}
@@ -515,6 +521,22 @@ every_verdict_has_a_counter_of_its_own(void)
 	}
 }
 
+static bool
+allows(enum rcd_payload payload, size_t len)
+{
+	switch (payload) {
+	case RCD_PAYLOAD_NONE:
+		return len == 0;
+	case RCD_PAYLOAD_ATOMIC:
+		return len == 8;
+	case RCD_PAYLOAD_BITMAP:
+		return len >= 4 && len <= 64 && len % 4 == 0;
+	case RCD_PAYLOAD_ANY:
+		break;
+	}
+	return true;
+}
+
 static void
 payload_that_the_opcode_forbids(void)
 {
@@ -525,9 +547,8 @@ payload_that_the_opcode_forbids(void)
 
 		if (!rcd_opcode_known((uint8_t)opcode))
 			continue;
-		for (size_t payload_len = 0; payload_len <= 16; payload_len++) {
-			bool allowed = payload == RCD_PAYLOAD_ANY ||
-				payload_len == (payload == RCD_PAYLOAD_ATOMIC ? 8 : 0);
+		for (size_t payload_len = 0; payload_len <= 72; payload_len++) {
+			bool allowed = allows(payload, payload_len);
 			size_t len;
 			uint8_t *frame = make_frame(&path, &roce, payload_len, &len);
 			struct rcd_pkt pkt;
