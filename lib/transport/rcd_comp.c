@@ -40,6 +40,8 @@ comp_note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 	}
 	if (hot->limited)
 		rcd_gate_acked(qp, packets, rtt_ns, now_ns);
+	if (qp->sack != NULL)
+		rcd_sack_progress(qp, rcd_psn_sub(una, packets), now_ns);
 }
 
 /*
@@ -115,6 +117,8 @@ comp_send_again(struct rcd_qp *qp, uint64_t now_ns)
 {
 	comp_note_again(qp, now_ns);
 	rcd_req_go_back(qp, qp->hot.psn_una);
+	if (qp->sack != NULL)
+		rcd_sack_forget(qp);
 }
 
 /* The packet at psn_una, alone; of a READ all that is missing. */
@@ -146,7 +150,7 @@ comp_repair(struct rcd_qp *qp, uint64_t now_ns)
 static bool
 comp_repaired_alone(const struct rcd_qp *qp)
 {
-	return qp->repaired && rcd_psn_eq(qp->hot.psn_una, qp->repair_end) &&
+	return qp->repaired && qp->sack == NULL && rcd_psn_eq(qp->hot.psn_una, qp->repair_end) &&
 		rcd_psn_before(qp->repair_end, qp->repair_high);
 }
 
@@ -239,6 +243,8 @@ comp_rx_rnr_nak(struct rcd_qp *qp, uint8_t timer, uint64_t now_ns)
 	hot->rto_deadline = 0;
 	qp->rtt_begin_ns = 0;
 	rcd_req_go_back(qp, hot->psn_una);
+	if (qp->sack != NULL)
+		rcd_sack_forget(qp);
 	return RCD_RX_EXECUTED;
 }
 
@@ -254,7 +260,7 @@ comp_rx_nak(struct rcd_qp *qp, const struct rcd_roce *roce, uint64_t now_ns)
 	case RCD_NAK_PSN_SEQUENCE:
 		rcd_qp_count(qp, RCD_COUNTER_RCVD_SEQ_ERR, 1);
 		/* During an RNR wait it says nothing new (rxe sends it behind an RNR NAK). */
-		if (hot->wait_until > now_ns)
+		if (hot->wait_until > now_ns || (qp->sack != NULL && rcd_sack_knows(qp)))
 			return RCD_RX_EXECUTED;
 		if (comp_repaired_alone(qp) && ++qp->repair_steps >= RCD_REPAIR_STEPS)
 			comp_give_up_repair(qp, now_ns);
@@ -452,12 +458,29 @@ comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return comp_rx_in_turn(qp, pkt, now_ns);
 }
 
+/* It leaves ahead of responses to READs, and says nothing of those. */
+static enum rcd_rx_verdict
+comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	if (!rcd_sack_fits(qp, pkt->roce.bth.psn, now_ns))
+		return RCD_RX_STALE;
+	rcd_sack_take_seen(qp, &pkt->roce.sacketh, now_ns);
+	comp_acknowledge(qp, pkt->roce.bth.psn, now_ns);
+	if (qp->hot.state != RCD_QP_ERR)
+		rcd_sack_take_bitmap(qp, pkt, now_ns);
+	return RCD_RX_EXECUTED;
+}
+
 enum rcd_rx_verdict
 rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn = pkt->roce.bth.psn;
-	bool acknowledge = rcd_opcode_info(pkt->roce.bth.opcode)->op == RCD_OP_ACKNOWLEDGE;
+	enum rcd_op op = (enum rcd_op)rcd_opcode_info(pkt->roce.bth.opcode)->op;
+	bool acknowledge = op == RCD_OP_ACKNOWLEDGE;
+
+	if (op == RCD_OP_SACK)
+		return comp_rx_sack(qp, pkt, now_ns);
 
 	/*
 	 * Outside what is outstanding: late, or from nowhere. A NAK may name what comes next, when

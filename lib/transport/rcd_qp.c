@@ -173,6 +173,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->gap_tries = 0;
 	qp->ahead_count = 0;
 	qp->repaired = false;
+	qp->sack = NULL;
 	qp->repair_steps = qp->peer_drops = 0;
 	qp->rtt_ns = qp->rtt_var_ns = 0;
 	qp->rtt_doubts = 0;
@@ -200,7 +201,8 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 
 	switch ((enum rcd_qp_type)qp->hot.type) {
 	case RCD_QP_RC:
-		return service == RCD_SERVICE_RC || service == RCD_SERVICE_CNP;
+		return service == RCD_SERVICE_RC || service == RCD_SERVICE_CNP ||
+			(service == RCD_SERVICE_SACK && qp->sack != NULL);
 	case RCD_QP_UC:
 		return service == RCD_SERVICE_UC || service == RCD_SERVICE_CNP;
 	case RCD_QP_UD:
@@ -212,7 +214,8 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 	case RCD_QP_XRC_RECV:
 		/* Spec: Annex A14 an initiator takes answers, a target requests */
 		return service == RCD_SERVICE_CNP ||
-			(service == RCD_SERVICE_XRC &&
+			((service == RCD_SERVICE_XRC ||
+				 (service == RCD_SERVICE_SACK && qp->sack != NULL)) &&
 				rcd_opcode_is_response(opcode) ==
 					(qp->hot.type == RCD_QP_XRC_SEND));
 	}
@@ -278,7 +281,7 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		qp->comm_est = true;
 		rcd_qp_raise(qp, RCD_EVENT_COMM_EST);
 	}
-	return rcd_qp_is_reliable(qp) ? rcd_resp_rx(qp, pkt) : rcd_uc_rx(qp, pkt);
+	return rcd_qp_is_reliable(qp) ? rcd_resp_rx(qp, pkt, now_ns) : rcd_uc_rx(qp, pkt);
 }
 
 static inline enum rcd_rx_verdict
@@ -330,6 +333,11 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp_build_cnp(qp, pkt);
 		return true;
 	}
+	/* Ahead of responses, which may take long. */
+	if (hot->sack_pending) {
+		rcd_sack_build(qp, now_ns, pkt);
+		return true;
+	}
 	if (hot->limited && !rcd_gate_enter(qp, now_ns))
 		return false;
 	if (rcd_reply_next(qp, pkt)) {
@@ -368,8 +376,10 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 	if (qp->hot.limited && now_ns >= qp->gate.held_ns)
 		qp->gate.held_ns = 0;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
-		!(qp->hot.limited && rcd_gate_defers(qp, now_ns)) && rcd_rto_expire(qp, now_ns))
+		!(qp->hot.limited && rcd_gate_defers(qp, now_ns)) && rcd_rto_expire(qp, now_ns)) {
+		rcd_qp_count(qp, RCD_COUNTER_RTO, 1);
 		rcd_comp_retry(qp, now_ns, RCD_WC_RETRY_EXC_ERR);
+	}
 }
 
 enum rcd_qp_type

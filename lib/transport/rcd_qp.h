@@ -282,6 +282,25 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 int
 rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder);
 
+/* rcd_sack.c */
+
+/** Bytes that a queue pair takes for selective acknowledgement. */
+size_t
+rcd_qp_sack_size(void);
+
+/**
+ * The peer has agreed to selective acknowledgement (doc/sack.md): tell it what comes behind a
+ * missing packet, and take what it tells. Without it nothing of the kind is sent, and what comes is
+ * dropped as of another service. RESET ends it.
+ *
+ * @param mem  rcd_qp_sack_size() bytes, aligned to 8; the caller's, until RESET or rcd_qp_fini()
+ * @return 0; -EINVAL: in RESET or ERR, of another service than RC or XRC, or packets are under way
+ */
+int
+rcd_qp_set_sack(struct rcd_qp *qp, void *mem);
+
+/* rcd_qp.c */
+
 /** Let time pass: timeouts and ends of waits that are due. Calling it early does nothing. */
 void
 rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns);

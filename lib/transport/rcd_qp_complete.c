@@ -36,7 +36,7 @@ rcd_qp_flush_begin(struct rcd_qp *qp)
 	hot->sq_failed = 0;
 	hot->rto_deadline = hot->wait_until = 0;
 	rcd_gate_flush(qp);
-	hot->repair = false;
+	hot->repair = hot->sack_holes = false;
 	qp->repaired = false;
 	qp->sent_unreliable = false;
 }
@@ -72,6 +72,8 @@ void
 rcd_qp_drop_kept(struct rcd_qp *qp)
 {
 	rcd_reorder_drop(qp->init.reorder, &qp->kept);
+	if (qp->sack != NULL)
+		rcd_sack_drop_kept(qp);
 }
 
 void

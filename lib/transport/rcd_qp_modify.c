@@ -102,6 +102,8 @@ qp_modify_set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t
 		qp->hot.epsn = to->rq_psn;
 	if (mask & SQ_PSN)
 		qp->hot.psn_una = qp->hot.psn_next = qp->hot.psn_tx = qp->hot.psn_read = to->sq_psn;
+	if ((mask & SQ_PSN) && qp->sack != NULL)
+		rcd_sack_start(qp);
 }
 
 static void

@@ -8,6 +8,7 @@
  *   rcd_flush.c        what is left in the queues after an error, piece by piece
  *   rcd_qp_modify.c    states and attributes
  *   rcd_req.c          requester: work requests to packets
+ *   rcd_req_find.c     requester: the one that a PSN is of
  *   rcd_req_read.c     requester: those that have an answer of their own
  *   rcd_req_local.c    requester: those that send nothing
  *   rcd_rto.c          requester: how long it waits
@@ -16,6 +17,7 @@
  *   rcd_resp.c         responder of RC: execution of requests
  *   rcd_resp_check.c   responder of RC: checks of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
+ *   rcd_sack.c         both: selective acknowledgement
  *   rcd_unrel.c        receivers of UC, UD and raw packets
  *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
  *   rcd_qp_copy.c      what comes later than its packet: copies into foreign memory
@@ -34,6 +36,7 @@
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
 #include "rcd_rto.h"
+#include "rcd_sack.h"
 #include "rcd_srq.h"
 #include "rcd_timer.h"
 #include "rcd_xrc.h"
@@ -197,6 +200,8 @@ struct rcd_qp_hot {
 	bool paused : 1;     /**< local operations stopped at their share of a call */
 	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
 	bool limited : 1;    /**< what it sends passes the gate */
+	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
+	bool sack_pending : 1;
 	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
@@ -243,6 +248,7 @@ struct rcd_qp {
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
 	struct rcd_gate gate;
+	struct rcd_sack *sack; /**< of both halves; NULL: not agreed with the peer */
 
 	/* Responder. */
 	struct rcd_resp_resource *resources; /**< max_rd_atomic of them */
@@ -478,10 +484,6 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt);
 void
 rcd_req_fail_at(struct rcd_qp *qp, uint32_t number, enum rcd_wc_status status);
 
-/** The last of the requests that begins at a PSN that is outstanding, or before it. */
-uint32_t
-rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn);
-
 /** Send again from a PSN that is outstanding. */
 void
 rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn);
@@ -497,6 +499,12 @@ rcd_req_load(struct rcd_qp *qp, struct rcd_wr_slot *slot, uint32_t number);
 /** In SQD: make sure that an acknowledge of the last packet will come. */
 void
 rcd_req_drain(struct rcd_qp *qp);
+
+/* rcd_req_find.c */
+
+/** The last of the requests that begins at a PSN that is outstanding, or before it. */
+uint32_t
+rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn);
 
 /* rcd_req_local.c */
 
@@ -533,7 +541,7 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status);
 
 /** A request of an RC peer. */
 enum rcd_rx_verdict
-rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt);
+rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
 
 /* rcd_unrel.c */
 

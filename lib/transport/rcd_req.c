@@ -425,6 +425,8 @@ req_next_reliable(
 
 	if (!req_build_request(qp, slot, read, pkt))
 		return false;
+	if (qp->sack != NULL)
+		rcd_sack_sent(qp, pkt->roce.bth.psn, again, now_ns);
 	if (hot->rto_deadline == 0)
 		rcd_rto_arm(qp, now_ns);
 	req_count_sent(qp, pkt, again);
@@ -452,12 +454,9 @@ req_newest_asks(struct rcd_qp *qp)
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, newest)));
 }
 
-/*
- * One packet alone and out of turn: the oldest that is not acknowledged, or a probe that is the
- * newest. Where sending stands does not change by it.
- */
+/* A packet that is outstanding, alone and out of turn. @return false when its request failed */
 static bool
-req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
+req_send_alone(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn_tx = hot->psn_tx;
@@ -465,29 +464,17 @@ req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	uint32_t since_ack_req = hot->since_ack_req;
 	uint32_t sq_tx = hot->sq_tx;
 	struct rcd_wr_slot *slot;
-	bool newest, read, built;
 
-	hot->repair = false;
-	/* Nothing is outstanding any more, or it comes next anyway. */
-	if (hot->state < RCD_QP_RTS || rcd_psn_eq(hot->psn_una, hot->psn_next) ||
-		rcd_psn_eq(hot->psn_una, hot->psn_tx))
-		return false;
-	newest = req_newest_asks(qp);
-	rcd_req_go_back(qp, newest ? rcd_psn_sub(hot->psn_next, 1) : hot->psn_una);
+	rcd_req_go_back(qp, psn);
 	while (hot->sq_tx != hot->sq_next && rcd_rec_packets(qp, hot->sq_tx) == 0)
 		hot->sq_tx++;
 	slot = req_slot_of(qp, hot->sq_tx);
-	if (!rcd_req_load(qp, slot, hot->sq_tx))
+	if (!rcd_req_load(qp, slot, hot->sq_tx) ||
+		!req_build_request(
+			qp, slot, rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode), pkt))
 		return false;
-	read = rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode);
-	qp->repairing = true;
-	built = req_build_request(qp, slot, read, pkt);
-	qp->repairing = false;
-	if (!built)
-		return false;
-	qp->repaired = !newest;
 	qp->repair_end = hot->psn_tx;
-	qp->repair_high = hot->psn_next;
+	/* Where sending stands does not change by it. */
 	if (!rcd_psn_before(psn_tx, hot->psn_tx)) {
 		hot->psn_tx = psn_tx;
 		hot->sq_tx = sq_tx;
@@ -495,7 +482,33 @@ req_next_repair(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	hot->psn_read = psn_read;
 	hot->since_ack_req = since_ack_req;
 	pkt->roce.bth.ack_req = true;
+	if (qp->sack != NULL)
+		rcd_sack_sent(qp, psn, true, now_ns);
 	req_count_sent(qp, pkt, true);
+	return true;
+}
+
+/* The oldest packet that is not acknowledged, or a probe that is the newest. */
+static bool
+req_next_repair(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	bool newest, built;
+
+	hot->repair = false;
+	/* Nothing is outstanding any more, or it comes next anyway. */
+	if (hot->state < RCD_QP_RTS || rcd_psn_eq(hot->psn_una, hot->psn_next) ||
+		rcd_psn_eq(hot->psn_una, hot->psn_tx))
+		return false;
+	newest = req_newest_asks(qp);
+	qp->repairing = true;
+	built = req_send_alone(
+		qp, newest ? rcd_psn_sub(hot->psn_next, 1) : hot->psn_una, now_ns, pkt);
+	qp->repairing = false;
+	if (!built)
+		return false;
+	qp->repaired = !newest;
+	qp->repair_high = hot->psn_next;
 	return true;
 }
 
@@ -517,6 +530,21 @@ req_next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_p
 	return true;
 }
 
+/* What is sent again, and is not a part of going back. */
+static bool
+req_repair(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_psn lost;
+
+	if (hot->wait_until > now_ns || (hot->limited && rcd_gate_paced(qp, now_ns)))
+		return false;
+	if (hot->repair && req_next_repair(qp, now_ns, pkt))
+		return true;
+	return hot->sack_holes && rcd_sack_next(qp, now_ns, &lost) &&
+		req_send_alone(qp, lost, now_ns, pkt);
+}
+
 bool
 rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
@@ -527,8 +555,7 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp->sent_unreliable = false;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
-	if (hot->repair && hot->wait_until <= now_ns &&
-		!(hot->limited && rcd_gate_paced(qp, now_ns)) && req_next_repair(qp, pkt))
+	if ((hot->repair || hot->sack_holes) && req_repair(qp, now_ns, pkt))
 		return true;
 	if (!req_ready(qp, now_ns))
 		return false;
@@ -537,24 +564,6 @@ rcd_req_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		return false;
 	return rcd_qp_is_reliable(qp) ? req_next_reliable(qp, slot, now_ns, pkt)
 				      : req_next_unreliable(qp, slot, pkt);
-}
-
-uint32_t
-rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn)
-{
-	uint32_t low = qp->hot.sq_head;
-	uint32_t high = qp->hot.sq_next;
-
-	/* PSNs ascend with the numbers. */
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rcd_psn_before(psn, rcd_rec_psn(rcd_sq_rec(qp, middle))))
-			high = middle;
-		else
-			low = middle;
-	}
-	return low;
 }
 
 void

@@ -317,6 +317,10 @@ resp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 		return RCD_RX_OUT_OF_SEQUENCE;
 	}
 	verdict = resp_keep(qp, pkt) ? RCD_RX_KEPT : RCD_RX_OUT_OF_SEQUENCE;
+	if (qp->sack != NULL)
+		rcd_sack_ahead(qp, &pkt->roce.bth, verdict == RCD_RX_KEPT,
+			hot->nak_state == RCD_NAK_STATE_SENT &&
+				rcd_psn_eq(psn, rcd_psn_add(qp->nak_high, 1)));
 	if (hot->nak_state == RCD_NAK_STATE_NONE || !rcd_psn_before(qp->nak_high, psn) ||
 		++qp->nak_seen >= RCD_NAK_AGAIN_PACKETS)
 		resp_ask_for_missing(qp, psn);
@@ -332,6 +336,8 @@ resp_drain_kept(struct rcd_qp *qp)
 		!rcd_psn_before(qp->hot.epsn, qp->kept.first->roce.bth.psn)) {
 		struct rcd_kept *kept = rcd_reorder_take(&qp->kept);
 
+		if (qp->sack != NULL)
+			rcd_sack_take_kept(qp, kept->roce.bth.psn);
 		/* Others have come again meanwhile and were executed. */
 		if (rcd_psn_eq(qp->hot.epsn, kept->roce.bth.psn))
 			resp_execute(qp, &kept->roce, kept->payload, kept->payload_len);
@@ -343,11 +349,13 @@ resp_drain_kept(struct rcd_qp *qp)
 }
 
 enum rcd_rx_verdict
-rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
+rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	int32_t ahead = rcd_psn_diff(pkt->roce.bth.psn, qp->hot.epsn);
 	enum rcd_rx_verdict verdict;
 
+	if (qp->sack != NULL)
+		rcd_sack_note(qp, &pkt->roce.bth, now_ns);
 	if (ahead > 0)
 		return resp_rx_ahead(qp, pkt);
 	if (ahead < 0)
@@ -355,5 +363,8 @@ rcd_resp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 	verdict = resp_execute(qp, &pkt->roce, pkt->payload, pkt->payload_len);
 	if (verdict == RCD_RX_EXECUTED && qp->kept.first != NULL)
 		resp_drain_kept(qp);
+	/* The next gap, if there is one; of the last an acknowledge tells. */
+	if (qp->sack != NULL)
+		qp->hot.sack_pending = qp->kept.first != NULL;
 	return verdict;
 }

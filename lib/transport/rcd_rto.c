@@ -24,6 +24,13 @@ rto_take(struct rcd_qp *qp, uint32_t rtt)
 		qp->probe_ns = RCD_PROBE_NS;
 }
 
+void
+rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns)
+{
+	if (rtt_ns <= RCD_RTT_MAX_NS)
+		rto_take(qp, (uint32_t)rtt_ns);
+}
+
 /*
  * Karn: the answer to a packet that was probed for may be to the probe. But when nothing is
  * answered without one any more, it is the way that has become longer, and no other measure will
@@ -74,6 +81,7 @@ rto_probe(struct rcd_qp *qp, uint64_t now_ns)
 	qp->repair_probe = true;
 	qp->rtt_probed = true;
 	qp->probes++;
+	rcd_qp_count(qp, RCD_COUNTER_TLP, 1);
 	rto_set_deadline(qp, now_ns);
 }
 

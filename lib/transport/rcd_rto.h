@@ -35,6 +35,10 @@ struct rcd_qp;
 void
 rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns);
 
+/** A round trip was measured, of a packet that was sent once. */
+void
+rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns);
+
 /** What was timed is answered. @return the round trip, ns; 0: it says nothing of it */
 uint64_t
 rcd_rto_measure(struct rcd_qp *qp, uint64_t now_ns);

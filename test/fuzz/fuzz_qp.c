@@ -7,7 +7,10 @@
  */
 #include "fuzz_rig.h"
 
-#define FIRST_XRC 0xf8 /* of the input's first byte */
+/* Of the input's first byte. */
+#define FIRST_SACK     0xec /* RC */
+#define FIRST_XRC_SACK 0xf4
+#define FIRST_XRC      0xf8
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -110,6 +113,13 @@ feed_packet(struct rig *rig, struct rig_input *in)
 	/* One that is there, or may be, or not. */
 	if (rig->xrc != NULL)
 		pkt.roce.xrceth.srqn = RCD_XRC_SRQS + rig_take(in, 1) % (RIG_XSRQS + 1);
+	if (pkt.roce.bth.opcode == RCD_OPCODE_SACK) {
+		pkt.roce.sacketh.seen =
+			rcd_psn(attr.sq_psn.val + (uint32_t)(int8_t)rig_take(in, 1));
+		pkt.roce.sacketh.delay_ns = rig_take(in, 2) << 8;
+		memset(payload, flags & 64 ? 0xff : 0, sizeof(payload));
+		rcd_put_le32(payload, rig_take(in, 4));
+	}
 	/* As the parser would have it. */
 	switch ((enum rcd_payload)rcd_opcode_info(pkt.roce.bth.opcode)->payload) {
 	case RCD_PAYLOAD_NONE:
@@ -136,11 +146,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static _Alignas(64) uint8_t mem[RIG_QP_BYTES];
 	struct rig_input in = { data, size };
 	struct rig rig = { .sends = 0 };
+	void *sack = NULL;
 
 	uint32_t type = rig_take(&in, 1);
 
 	/* The last numbers, so that older inputs stay what they are. */
-	rig_init(&rig, type < FIRST_XRC ? types[type % 4] : xrc[type % 2], &ops, mem);
+	if (type >= FIRST_SACK && type < FIRST_XRC) {
+		sack = malloc(rcd_qp_sack_size());
+		rig_init(&rig, type < FIRST_XRC_SACK ? RCD_QP_RC : xrc[type % 2], &ops, mem);
+		RCD_CHECK(rcd_qp_set_sack(rig.qp, sack) == 0);
+	} else {
+		rig_init(&rig, type < FIRST_XRC ? types[type % 4] : xrc[type % 2], &ops, mem);
+	}
 	while (in.len > 0) {
 		switch (rig_take(&in, 1) % 8) {
 		case 0:
@@ -191,5 +208,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		RCD_CHECK(rig.recv_cqes <= rig.fetched);
 	rig_fini(&rig);
+	free(sack);
 	return 0;
 }

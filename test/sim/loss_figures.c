@@ -31,6 +31,7 @@ struct job {
 	uint64_t messages;
 	double loss;
 	uint32_t kept; /**< room for packets out of order; 0: go-back-N */
+	bool sack;
 };
 
 static struct {
@@ -124,6 +125,10 @@ run_job(const struct job *job)
 	a = sim_qp_create(&sim->nodes[0], &init);
 	b = sim_qp_create(&sim->nodes[1], &init);
 	sim_connect(a, b, &attr, &attr);
+	if (job->sack) {
+		sim_agree_sack(a);
+		sim_agree_sack(b);
+	}
 	sim->nodes[0].on_cqe = sim->nodes[1].on_cqe = on_cqe;
 	for (uint32_t i = 0; i < job->outstanding; i++)
 		post_one(a);
@@ -145,16 +150,21 @@ print_goodput(void)
 		{ 1e-3, 10000, 600 }, { 1e-2, 5000, 300 }, { 5e-2, 2000, 100 } };
 
 	printf("| loss, each way | go-back-N, Gb/s | sent again | out-of-order window, Gb/s | sent "
-	       "again | READ, Gb/s |\n|---|---|---|---|---|---|\n");
+	       "again | SACK, Gb/s | sent again | READ, Gb/s |\n"
+	       "|---|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
 		struct job job = { RCD_WR_RDMA_WRITE, 64 << 10, OUTSTANDING, rows[i].writes,
-			rows[i].loss, 0 };
+			rows[i].loss, 0, false };
 
 		run_job(&job);
 		printf("| %g | %.1f | %.2f %% |", job.loss, run.gbps, 100 * run.again);
 		job.kept = 512;
 		run_job(&job);
 		printf(" %.1f | %.2f %% |", run.gbps, 100 * run.again);
+		job.sack = true;
+		run_job(&job);
+		printf(" %.1f | %.2f %% |", run.gbps, 100 * run.again);
+		job.sack = false;
 		job.opcode = RCD_WR_RDMA_READ;
 		job.size = 1 << 20;
 		job.messages = rows[i].reads;
@@ -186,7 +196,7 @@ print_latency(void)
 	printf("\n| loss, each way | median, round trips | p99 | p99.9 | longest |\n"
 	       "|---|---|---|---|---|\n");
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
-		struct job job = { RCD_WR_SEND, 64, 1, MESSAGES_MAX, rows[i], 512 };
+		struct job job = { RCD_WR_SEND, 64, 1, MESSAGES_MAX, rows[i], 512, false };
 
 		run_job(&job);
 		qsort(run.took_ns, run.done, sizeof(run.took_ns[0]), compare);

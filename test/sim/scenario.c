@@ -66,6 +66,7 @@ struct scenario {
 	enum rcd_qp_type type;
 	uint32_t mtu, max_send;
 	bool lossy, srq, cut;
+	enum scenario_sack sack;
 	uint32_t ah[2];
 	char error[200];
 };
@@ -665,6 +666,11 @@ make_pairs(struct scenario *s)
 				attr[node].sq_psn.val |= 0xfffff0; /* wraps soon */
 		}
 		sim_connect(s->plans[0][i].qp, s->plans[1][i].qp, &attr[0], &attr[1]);
+		for (uint32_t node = 0; node < 2 && !s->lossy; node++) {
+			if (s->sack == SCENARIO_SACK_ON ||
+				(s->sack == SCENARIO_SACK_MIXED && (i + node) % 2 == 0))
+				sim_agree_sack(s->plans[node][i].qp);
+		}
 	}
 }
 
@@ -756,6 +762,8 @@ add_stats(struct scenario *s, struct scenario_stats *stats)
 		bool failed = false;
 
 		stats->kept += rcd_counter_get(counters, RCD_COUNTER_OUT_OF_SEQ_KEPT);
+		stats->sack_repairs += rcd_counter_get(counters, RCD_COUNTER_SACK_REPAIR);
+		stats->spurious += rcd_counter_get(counters, RCD_COUNTER_SPURIOUS);
 		stats->again += rcd_counter_get(counters, RCD_COUNTER_RETRANSMITTED_PKTS);
 		for (uint32_t i = 0; i < s->pairs; i++) {
 			stats->operations += s->plans[node][i].send_room;
@@ -766,7 +774,7 @@ add_stats(struct scenario *s, struct scenario_stats *stats)
 }
 
 const char *
-scenario_run(uint64_t seed, struct scenario_stats *stats)
+scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stats)
 {
 	static struct scenario scenario;
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
@@ -776,6 +784,7 @@ scenario_run(uint64_t seed, struct scenario_stats *stats)
 
 	memset(s, 0, sizeof(*s));
 	s->rng.state = seed;
+	s->sack = sack;
 	s->type = (enum rcd_qp_type)(sim_chance(&s->rng, 0.75) ? RCD_QP_RC
 			: sim_chance(&s->rng, 0.5)             ? RCD_QP_UC
 							       : RCD_QP_UD);

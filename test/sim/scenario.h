@@ -16,6 +16,16 @@ struct scenario_stats {
 	uint64_t damaged; /**< frames that the ICRC found */
 	uint64_t kept;
 	uint64_t again;
+	uint64_t sack_repairs, spurious;
+};
+
+/** Who takes part in selective acknowledgement: nobody, everybody, or some queue pairs do, whose
+ * peers know nothing of it and drop what they are sent. */
+enum scenario_sack {
+	SCENARIO_SACK_OFF,
+	SCENARIO_SACK_ON,
+	SCENARIO_SACK_MIXED,
+	SCENARIO_SACKS,
 };
 
 /**
@@ -25,6 +35,6 @@ struct scenario_stats {
  * @return NULL, or what went wrong; the text is good until the next call
  */
 const char *
-scenario_run(uint64_t seed, struct scenario_stats *stats);
+scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stats);
 
 #endif /* SCENARIO_H */

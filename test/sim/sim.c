@@ -278,6 +278,7 @@ sim_fini(struct sim *sim)
 		for (uint32_t k = 0; k < node->qp_count; k++) {
 			rcd_qp_fini(node->qps[k].qp);
 			free(node->qps[k].qp);
+			free(node->qps[k].sack);
 		}
 		rcd_reorder_pool_destroy(node->reorder);
 		rcd_ah_table_destroy(node->ahs);

@@ -10,7 +10,10 @@
 #ifndef SIM_H
 #define SIM_H
 
+#include <stdlib.h>
+
 #include "rcd_ah.h"
+#include "rcd_check.h"
 #include "rcd_heap.h"
 #include "rcd_mcast.h"
 #include "rcd_qp.h"
@@ -73,6 +76,7 @@ struct sim_qp {
 	struct sim_send_queue sq;
 	struct sim_recv_queue rq;
 	uint64_t timer_ns;   /**< deadline that an event is queued for */
+	void *sack;          /**< its memory, when that was agreed on */
 	bool waits_for_port; /**< an event is queued for when the port has drained */
 	bool waits_to_flush; /**< an event is queued for the next piece of a flush */
 };
@@ -159,6 +163,14 @@ sim_attr(struct sim *sim);
 void
 sim_connect(struct sim_qp *a, struct sim_qp *b, const struct rcd_qp_attr *ab,
 	const struct rcd_qp_attr *ba);
+
+/** Have a queue pair take part in selective acknowledgement, as its peer has agreed. */
+static inline void
+sim_agree_sack(struct sim_qp *qp)
+{
+	qp->sack = malloc(rcd_qp_sack_size());
+	RCD_CHECK(qp->sack != NULL && rcd_qp_set_sack(qp->qp, qp->sack) == 0);
+}
 
 /** Address vector from a node to its peer. */
 struct rcd_av

@@ -5,8 +5,9 @@
  * COMPARE_SWAP of a few packets each, for the four in a row, and for ATOMIC WRITE and FLUSH with a
  * WRITE between them, every subset of the first 12 packets is lost: of both directions together,
  * of the requester's and of the responder's alone; with and without a pool for packets out of
- * order; and all but the last of XRC as of RC. The retry count is 7, so up to seven losses must be
- * survived; with more the request may fail, cleanly and without having been done twice.
+ * order, and selective acknowledgement; and all but the last of XRC as of RC. The retry count is 7,
+ * so up to seven losses must be survived; with more the request may fail, cleanly and without
+ * having been done twice.
  */
 #include <stdio.h>
 
@@ -165,7 +166,8 @@ check(const struct sim *sim, enum exchange exchange, uint32_t mask, uint32_t pos
 }
 
 static void
-run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_t kept, bool xrc)
+run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_t kept, bool xrc,
+	bool sack)
 {
 	static struct sim sim;
 	struct rcd_qp_init init = {
@@ -207,6 +209,10 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 	}
 	b = sim_qp_create(&sim.nodes[1], &init);
 	sim_connect(a, b, &attr, &attr);
+	if (sack) {
+		sim_agree_sack(a);
+		sim_agree_sack(b);
+	}
 	if (exchange & EXCHANGE_SEND)
 		add(a, RCD_WR_SEND, SOURCE, LEN, 0, key[0], key[1]);
 	if (exchange & EXCHANGE_WRITE)
@@ -231,11 +237,13 @@ static void
 run_all_of(enum exchange exchange, bool xrc)
 {
 	for (uint32_t mask = 0; mask < 1u << FRAMES; mask++) {
-		run_one(exchange, BOTH, mask, 0, xrc);
-		run_one(exchange, BOTH, mask, 16, xrc);
-		run_one(exchange, REQUESTS, mask, 0, xrc);
-		run_one(exchange, REQUESTS, mask, 16, xrc);
-		run_one(exchange, RESPONSES, mask, 16, xrc);
+		for (int sack = 0; sack < 2; sack++) {
+			run_one(exchange, BOTH, mask, 0, xrc, sack);
+			run_one(exchange, BOTH, mask, 16, xrc, sack);
+			run_one(exchange, REQUESTS, mask, 0, xrc, sack);
+			run_one(exchange, REQUESTS, mask, 16, xrc, sack);
+			run_one(exchange, RESPONSES, mask, 16, xrc, sack);
+		}
 	}
 }
 

@@ -6,6 +6,9 @@
  *
  *   test_sim [--count N] [--first SEED]   N scenarios from this seed on
  *   test_sim --seed SEED                  one
+ *
+ * Selective acknowledgement is off, on or mixed as the seed says, in turn; --sack 0, 1 or 2 has it
+ * one of these for all.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -20,12 +23,13 @@ static const uint64_t found[] = { 346423, 3309509, 3499712 };
 
 /* @return whether the scenario failed; says so */
 static bool
-fails(uint64_t seed, struct scenario_stats *stats)
+fails(uint64_t seed, uint32_t sack, struct scenario_stats *stats)
 {
-	const char *error = scenario_run(seed, stats);
+	const char *error = scenario_run(seed, (enum scenario_sack)(sack % SCENARIO_SACKS), stats);
 
 	if (error != NULL)
-		fprintf(stderr, "# --seed %" PRIu64 ": %s\n", seed, error);
+		fprintf(stderr, "# --seed %" PRIu64 " --sack %u: %s\n", seed, sack % SCENARIO_SACKS,
+			error);
 	return error != NULL;
 }
 
@@ -36,15 +40,17 @@ main(int argc, char **argv)
 		{ "count", required_argument, NULL, 'c' },
 		{ "first", required_argument, NULL, 'f' },
 		{ "seed", required_argument, NULL, 's' },
+		{ "sack", required_argument, NULL, 'k' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct scenario_stats stats = { 0 };
 	uint64_t count = 10000;
 	uint64_t first = 1;
 	unsigned int failed = 0;
+	int sack = -1;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "c:f:s:", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "c:f:s:k:", longopts, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
 			count = strtoull(optarg, NULL, 0);
@@ -56,20 +62,27 @@ main(int argc, char **argv)
 			first = strtoull(optarg, NULL, 0);
 			count = 1;
 			break;
+		case 'k':
+			sack = (int)strtol(optarg, NULL, 0);
+			break;
 		default:
 			return 2;
 		}
 	}
 	printf("1..1\n");
-	for (size_t i = 0; i < RCD_ARRAY_COUNT(found) && count > 1; i++)
-		failed += fails(found[i], &stats);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(found) && count > 1; i++) {
+		for (uint32_t k = 0; k < SCENARIO_SACKS; k++)
+			failed += fails(found[i], k, &stats);
+	}
 	for (uint64_t seed = first; seed < first + count && failed < 10; seed++)
-		failed += fails(seed, &stats);
+		failed += fails(seed,
+			sack >= 0 ? (uint32_t)sack : (uint32_t)(seed % SCENARIO_SACKS), &stats);
 	printf("# seeds %" PRIu64 "..%" PRIu64 ": %" PRIu64 " operations, %" PRIu64
-	       " packets, %" PRIu64 " sent again, %" PRIu64 " kept out of order, %" PRIu64
-	       " damaged, %" PRIu64 " nodes cut off\n",
-		first, first + count - 1, stats.operations, stats.packets, stats.again, stats.kept,
-		stats.damaged, stats.failed);
+	       " packets, %" PRIu64 " sent again (%" PRIu64 " told by SACKs, %" PRIu64
+	       " in vain), %" PRIu64 " kept out of order, %" PRIu64 " damaged, %" PRIu64
+	       " nodes cut off\n",
+		first, first + count - 1, stats.operations, stats.packets, stats.again,
+		stats.sack_repairs, stats.spurious, stats.kept, stats.damaged, stats.failed);
 	printf("%s 1 - %" PRIu64 " scenarios\n", failed == 0 ? "ok" : "not ok", count);
 	return failed != 0;
 }

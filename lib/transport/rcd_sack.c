@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Selective acknowledgement: bits of what the peer has, and what is lost by the order of time. The
+ * packets themselves are built and sent by the requester (rcd_req.c), and kept by the responder
+ * (rcd_resp.c).
+ *
+ * A packet is lost when one that was sent after it has come (RFC 8985); it is sent again, and may
+ * then be lost again by the same rule, so once in a round trip. Each packet that comes costs no
+ * more than a walk over the window.
+ */
+#include "rcd_sack.h"
+
+#include <errno.h>
+
+#include "rcd_qp_priv.h"
+
+/* Sixteenths of a round trip that packets may overtake others by, at most. */
+#define PATIENCE_MAX 16
+
+/* Round trips with losses, and with nothing sent again in vain, after which it is one less. */
+#define CALM_ROUNDS 16
+
+static bool
+sack_test(const struct rcd_sack_bits *bits, struct rcd_psn psn)
+{
+	return bits->words[psn.val / 64 % RCD_SACK_WORDS] >> psn.val % 64 & 1;
+}
+
+static void
+sack_set(struct rcd_sack_bits *bits, struct rcd_psn psn, bool value)
+{
+	uint64_t mask = UINT64_C(1) << psn.val % 64;
+
+	if (value)
+		bits->words[psn.val / 64 % RCD_SACK_WORDS] |= mask;
+	else
+		bits->words[psn.val / 64 % RCD_SACK_WORDS] &= ~mask;
+}
+
+/* 64 of them from a PSN on, which comes in the lowest bit. */
+static uint64_t
+sack_word(const struct rcd_sack_bits *bits, struct rcd_psn psn)
+{
+	uint32_t word = psn.val / 64 % RCD_SACK_WORDS;
+	uint32_t shift = psn.val % 64;
+	uint64_t low = bits->words[word] >> shift;
+
+	return shift == 0 ? low : low | bits->words[(word + 1) % RCD_SACK_WORDS] << (64 - shift);
+}
+
+static uint32_t *
+sack_sent_at(struct rcd_sack *sack, struct rcd_psn psn)
+{
+	return &sack->sent[psn.val % RCD_SACK_PSNS];
+}
+
+static uint32_t
+sack_ticks(uint64_t now_ns)
+{
+	return (uint32_t)(now_ns >> RCD_SACK_TICK_SHIFT);
+}
+
+/* Whether what is kept of a PSN is of it, and not of one that uses its place. */
+static bool
+sack_tracks(const struct rcd_qp *qp, struct rcd_psn psn)
+{
+	return rcd_psn_before(psn, qp->hot.psn_next) &&
+		rcd_psn_diff(qp->hot.psn_next, psn) <= RCD_SACK_PSNS &&
+		!rcd_psn_before(psn, qp->sack->blind);
+}
+
+int
+rcd_qp_set_sack(struct rcd_qp *qp, void *mem)
+{
+	struct rcd_sack *sack = mem;
+
+	if (!rcd_qp_is_reliable(qp) || qp->hot.state < RCD_QP_INIT || qp->hot.state > RCD_QP_SQD ||
+		!rcd_psn_eq(qp->hot.psn_una, qp->hot.psn_next) || qp->kept.count > 0)
+		return -EINVAL;
+	memset(sack, 0, sizeof(*sack));
+	qp->sack = sack;
+	rcd_sack_start(qp);
+	return 0;
+}
+
+void
+rcd_sack_start(struct rcd_qp *qp)
+{
+	qp->sack->floor = qp->sack->blind = qp->sack->scan = qp->hot.psn_next;
+}
+
+size_t
+rcd_qp_sack_size(void)
+{
+	return sizeof(struct rcd_sack);
+}
+
+void
+rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	if (rcd_psn_diff(psn, qp->hot.psn_una) >= RCD_SACK_PSNS) {
+		sack->blind = rcd_psn_add(psn, 1);
+		return;
+	}
+	*sack_sent_at(sack, psn) = sack_ticks(now_ns);
+	sack_set(&sack->again, psn, again);
+	if (again)
+		return;
+	sack_set(&sack->held, psn, false);
+	sack_set(&sack->repair, psn, false);
+}
+
+void
+rcd_sack_forget(struct rcd_qp *qp)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	memset(&sack->held, 0, sizeof(sack->held));
+	sack->floor = qp->hot.psn_una;
+	sack->newest_valid = false;
+	qp->hot.sack_holes = false;
+}
+
+/* A packet is known to have come: those that were sent before it, and have not, may be lost. */
+static void
+sack_came(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
+{
+	struct rcd_sack *sack = qp->sack;
+	uint32_t at = *sack_sent_at(sack, psn);
+	int32_t later = (int32_t)(at - sack->newest);
+
+	/* Sooner than the network can be is the answer to an earlier copy of it. */
+	if (sack_test(&sack->again, psn) && sack_ticks(now_ns) - at < sack->base)
+		return;
+	if (sack->newest_valid &&
+		(later < 0 || (later == 0 && !rcd_psn_before(sack->newest_psn, psn))))
+		return;
+	sack->newest_valid = true;
+	sack->newest = at;
+	sack->newest_psn = psn;
+	sack->scan = sack->floor;
+	qp->hot.sack_holes = true;
+}
+
+void
+rcd_sack_progress(struct rcd_qp *qp, struct rcd_psn from, uint64_t now_ns)
+{
+	const struct rcd_sq_rec *head = rcd_sq_rec(qp, qp->hot.sq_head);
+	struct rcd_psn una = qp->hot.psn_una;
+	struct rcd_psn last = rcd_psn_sub(una, 1);
+	struct rcd_sack *sack = qp->sack;
+
+	if (rcd_psn_before(sack->floor, una))
+		sack->floor = una;
+	/* As far as what is kept of them. */
+	if (rcd_psn_diff(una, sack->blind) > RCD_SACK_PSNS)
+		sack->blind = rcd_psn_sub(una, RCD_SACK_PSNS);
+	/* Responses to a READ say nothing of requests. */
+	if (rcd_wr_is_read(rcd_rec_opcode(head)) && rcd_psn_before(rcd_rec_psn(head), una))
+		return;
+	/* The hole that was filled, and the last of what was sent in order. */
+	if (sack_tracks(qp, from))
+		sack_came(qp, from, now_ns);
+	if (sack_tracks(qp, last))
+		sack_came(qp, last, now_ns);
+	/*
+	 * It had this one, and drops all that it keeps when it has no receive request. And times
+	 * are of no use to what is sent much later.
+	 */
+	if (rcd_psn_eq(una, qp->hot.psn_next) ||
+		(sack_tracks(qp, una) && sack_test(&sack->held, una)))
+		rcd_sack_forget(qp);
+}
+
+/* How long a packet may be late before one that was sent after it says that it is lost. */
+static uint32_t
+sack_patience(const struct rcd_sack *sack)
+{
+	return sack->base / 16 * sack->patience;
+}
+
+static bool
+sack_is_lost(struct rcd_sack *sack, struct rcd_psn psn)
+{
+	int32_t before = (int32_t)(sack->newest - *sack_sent_at(sack, psn));
+	int32_t patience = (int32_t)sack_patience(sack);
+
+	if (!sack->newest_valid || sack_test(&sack->held, psn))
+		return false;
+	return before > patience ||
+		(before == 0 && patience == 0 && rcd_psn_before(psn, sack->newest_psn));
+}
+
+bool
+rcd_sack_knows(struct rcd_qp *qp)
+{
+	struct rcd_psn una = qp->hot.psn_una;
+	struct rcd_sack *sack = qp->sack;
+
+	if (qp->attr.retry_cnt == 0 || !sack_tracks(qp, una) || rcd_psn_before(una, sack->floor))
+		return false;
+	return sack_test(&sack->repair, una) || sack_is_lost(sack, una);
+}
+
+/* A packet that came twice was sent again for nothing: it was only late. */
+static void
+sack_note_twice(struct rcd_qp *qp, struct rcd_psn seen)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	if (!sack_test(&sack->repair, seen) ||
+		!(rcd_psn_before(seen, sack->floor) || sack_test(&sack->held, seen)))
+		return;
+	sack_set(&sack->repair, seen, false);
+	rcd_qp_count(qp, RCD_COUNTER_SPURIOUS, 1);
+	sack->calm = 0;
+	if (sack->patience < PATIENCE_MAX)
+		sack->patience++;
+}
+
+void
+rcd_sack_take_seen(struct rcd_qp *qp, const struct rcd_sacketh *sacketh, uint64_t now_ns)
+{
+	struct rcd_sack *sack = qp->sack;
+	uint32_t delay = sacketh->delay_ns >> RCD_SACK_TICK_SHIFT;
+	uint32_t took;
+
+	if (!sack_tracks(qp, sacketh->seen))
+		return;
+	sack_note_twice(qp, sacketh->seen);
+	took = sack_ticks(now_ns) - *sack_sent_at(sack, sacketh->seen);
+	if (!sack_test(&sack->again, sacketh->seen) && took > delay) {
+		if (sack->base == 0 || took - delay < sack->base)
+			sack->base = took - delay;
+		rcd_rto_sample(qp, (uint64_t)took << RCD_SACK_TICK_SHIFT);
+	}
+	sack_came(qp, sacketh->seen, now_ns);
+}
+
+/* Bits for the PSNs from @p psn on. */
+static void
+sack_take_word(struct rcd_qp *qp, struct rcd_psn psn, uint32_t word, uint64_t now_ns)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	for (word &= ~(uint32_t)sack_word(&sack->held, psn); word != 0; word &= word - 1) {
+		struct rcd_psn one = rcd_psn_add(psn, (uint32_t)__builtin_ctz(word));
+
+		/* Those behind it are not tracked either. */
+		if (!rcd_psn_before(one, qp->hot.psn_next))
+			return;
+		if (!sack_tracks(qp, one))
+			continue;
+		sack_set(&sack->held, one, true);
+		sack_came(qp, one, now_ns);
+	}
+}
+
+bool
+rcd_sack_fits(const struct rcd_qp *qp, struct rcd_psn expected, uint64_t now_ns)
+{
+	return !rcd_psn_before(expected, qp->hot.psn_una) &&
+		!rcd_psn_before(qp->hot.psn_next, expected) && qp->attr.retry_cnt > 0 &&
+		qp->hot.wait_until <= now_ns;
+}
+
+void
+rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
+{
+	struct rcd_psn expected = pkt->roce.bth.psn;
+
+	if (rcd_psn_before(qp->sack->floor, expected))
+		qp->sack->floor = expected;
+	for (uint32_t i = 0; i + 4 <= pkt->payload_len && i < RCD_SACK_BITMAP_MAX_LEN; i += 4)
+		sack_take_word(qp, rcd_psn_add(expected, 1 + 8 * i), rcd_get_le32(pkt->payload + i),
+			now_ns);
+}
+
+/* Whether there is a packet with this PSN. If not, it is in the middle of a READ: of its end. */
+static bool
+sack_is_packet(struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end)
+{
+	uint32_t number = rcd_req_find(qp, psn);
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+
+	*end = rcd_psn_add(rcd_rec_psn(rec), rcd_rec_packets(qp, number));
+	return !rcd_wr_is_read(rcd_rec_opcode(rec)) || rcd_psn_eq(psn, rcd_rec_psn(rec));
+}
+
+/* The next that is lost, from where the last walk ended. @return false: there is none */
+static bool
+sack_find_lost(struct rcd_qp *qp)
+{
+	struct rcd_sack *sack = qp->sack;
+	struct rcd_psn end = qp->hot.psn_tx;
+
+	/* What is first sent is sent in the order of PSNs: behind it all is newer. */
+	if (!sack_test(&sack->again, sack->newest_psn) && rcd_psn_before(sack->newest_psn, end))
+		end = sack->newest_psn;
+	/* A request that failed has no packets any more. */
+	if (qp->hot.sq_failed != 0) {
+		struct rcd_psn failed = rcd_rec_psn(rcd_sq_rec(qp, qp->sq_fail));
+
+		end = rcd_psn_before(failed, end) ? failed : end;
+	}
+	if (rcd_psn_before(sack->scan, sack->floor))
+		sack->scan = sack->floor;
+	if (rcd_psn_before(sack->scan, sack->blind))
+		sack->scan = sack->blind;
+	while (rcd_psn_before(sack->scan, end)) {
+		uint64_t missing = ~sack_word(&sack->held, sack->scan);
+		struct rcd_psn behind;
+
+		sack->scan = rcd_psn_add(
+			sack->scan, missing == 0 ? 64 : (uint32_t)__builtin_ctzll(missing));
+		if (missing == 0 || !rcd_psn_before(sack->scan, end))
+			continue;
+		if (!sack_tracks(qp, sack->scan))
+			return false;
+		if (!sack_is_lost(sack, sack->scan))
+			sack->scan = rcd_psn_add(sack->scan, 1);
+		else if (sack_is_packet(qp, sack->scan, &behind))
+			return true;
+		else
+			sack->scan = behind;
+	}
+	return false;
+}
+
+/* Something is lost: congestion control is told once in a round trip. */
+static void
+sack_note_loss(struct rcd_qp *qp, uint64_t now_ns)
+{
+	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+
+	rcd_qp_count(qp, RCD_COUNTER_SACK_REPAIR, 1);
+	qp->rtt_begin_ns = 0;
+	if (now_ns - qp->sack->loss_ns < rtt_ns)
+		return;
+	qp->sack->loss_ns = now_ns;
+	if (qp->sack->patience > 0 && ++qp->sack->calm >= CALM_ROUNDS) {
+		qp->sack->calm = 0;
+		qp->sack->patience--;
+	}
+	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
+	if (qp->hot.limited)
+		rcd_gate_lost(qp, now_ns);
+}
+
+bool
+rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	struct rcd_sack *sack = qp->sack;
+
+	hot->sack_holes =
+		(hot->state == RCD_QP_RTS || hot->state == RCD_QP_SQD) && sack_find_lost(qp);
+	if (!hot->sack_holes)
+		return false;
+	*psn = sack->scan;
+	sack->scan = rcd_psn_add(sack->scan, 1);
+	/* A peer that lives and never gets any further is left to the timeout. */
+	if (rcd_psn_eq(*psn, hot->psn_una) && sack_test(&sack->repair, *psn)) {
+		if (qp->gap_tries >= RCD_GAP_TRIES)
+			return false;
+		qp->gap_tries++;
+	}
+	sack_set(&sack->repair, *psn, true);
+	sack_note_loss(qp, now_ns);
+	return true;
+}
+
+void
+rcd_sack_note(struct rcd_qp *qp, const struct rcd_bth *bth, uint64_t now_ns)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	sack->seen = bth->psn;
+	sack->seen_ns = now_ns;
+	/* It came before: who sent it again in vain learns that. */
+	if (rcd_psn_before(bth->psn, qp->hot.epsn))
+		qp->hot.sack_pending = true;
+}
+
+void
+rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onward)
+{
+	struct rcd_sack *sack = qp->sack;
+
+	if (kept && rcd_psn_diff(bth->psn, qp->hot.epsn) < RCD_SACK_PSNS)
+		sack_set(&sack->kept, bth->psn, true);
+	if (!onward || bth->ack_req || ++sack->since >= RCD_SACK_EVERY)
+		qp->hot.sack_pending = true;
+}
+
+void
+rcd_sack_take_kept(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	sack_set(&qp->sack->kept, psn, false);
+}
+
+void
+rcd_sack_drop_kept(struct rcd_qp *qp)
+{
+	memset(&qp->sack->kept, 0, sizeof(qp->sack->kept));
+	qp->hot.sack_pending = false;
+}
+
+void
+rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_sack *sack = qp->sack;
+	uint64_t delay_ns = now_ns - sack->seen_ns;
+	uint32_t len = 4;
+
+	qp->hot.sack_pending = false;
+	sack->since = 0;
+	rcd_qp_start_pkt(qp, pkt, RCD_OPCODE_SACK, qp->hot.epsn);
+	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	pkt->roce.aeth.msn = rcd_psn(qp->hot.messages);
+	pkt->roce.sacketh.seen = sack->seen;
+	pkt->roce.sacketh.delay_ns = delay_ns < UINT32_MAX ? (uint32_t)delay_ns : UINT32_MAX;
+	for (uint32_t i = 0; i < RCD_SACK_BITMAP_MAX_LEN; i += 4) {
+		uint32_t word =
+			(uint32_t)sack_word(&sack->kept, rcd_psn_add(qp->hot.epsn, 1 + 8 * i));
+
+		rcd_put_le32(sack->bitmap + i, word);
+		if (word != 0)
+			len = i + 4;
+	}
+	pkt->payload_len = len;
+	pkt->pieces[0] = (struct rcd_piece){ sack->bitmap, len };
+	pkt->piece_count = 1;
+	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
+}
