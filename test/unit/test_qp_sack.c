@@ -263,6 +263,64 @@ a_flood(void)
 	end();
 }
 
+/* Something newer has always come, it says, and the oldest never: that is left to the timeout. */
+static void
+the_oldest_never_comes(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	uint8_t all[RCD_SACK_BITMAP_MAX_LEN];
+	uint64_t now_ns = 1000;
+	struct rcd_qp_attr attr;
+	struct rcd_tx_pkt pkt;
+	uint32_t again = 0;
+
+	init.sq_depth = 256;
+	begin(&init, NULL);
+	agree();
+	rcd_qp_query(p.a->qp, &attr);
+	memset(all, 0xff, sizeof(all));
+	for (uint32_t i = 0; i < 200; i++) {
+		struct rcd_psn newest = rcd_psn_add(attr.sq_psn, i);
+		struct rcd_pkt sack = sack_by_hand(attr.sq_psn, newest, all, sizeof(all));
+
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, TARGET);
+		while (rcd_qp_tx_next(p.a->qp, now_ns, &pkt))
+			again += i > 0 && rcd_psn_eq(pkt.roce.bth.psn, attr.sq_psn);
+		now_ns += 1000;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &sack, now_ns), RCD_RX_EXECUTED);
+		/* The same again: a copy that the network made is none that was sent in vain. */
+		rcd_qp_rx(p.a->qp, &sack, now_ns);
+	}
+	CU_ASSERT_EQUAL(again, 65);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_SPURIOUS), 0);
+	CU_ASSERT_TRUE(rcd_qp_next_deadline(p.a->qp) != 0);
+	end();
+}
+
+/* What came twice is counted once, however often that is said. */
+static void
+twice_is_told_twice(void)
+{
+	uint8_t all[RCD_SACK_BITMAP_MAX_LEN];
+	struct rcd_qp_attr attr;
+	struct rcd_pkt pkt;
+
+	begin_write(0, 7);
+	rcd_qp_query(p.a->qp, &attr);
+	memset(all, 0xff, sizeof(all));
+	CU_ASSERT_EQUAL(take_all(1000, attr.sq_psn), PACKETS);
+	pkt = sack_by_hand(attr.sq_psn, rcd_psn_add(attr.sq_psn, 9), all, 64);
+	rcd_qp_rx(p.a->qp, &pkt, 20000);
+	CU_ASSERT_EQUAL(take_all(20000, attr.sq_psn), 1);
+	/* Both copies are there. */
+	pkt = sack_by_hand(rcd_psn_add(attr.sq_psn, 1), attr.sq_psn, all, 0);
+	for (int i = 0; i < 3; i++) {
+		rcd_qp_rx(p.a->qp, &pkt, 30000);
+		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_SPURIOUS), i > 0);
+	}
+	end();
+}
+
 /* With a retry count of 0 nothing is sent again: the NAK is the end, as ever. */
 static void
 no_retries(void)
@@ -355,6 +413,8 @@ main(void)
 		RCD_TEST(what_can_agree),
 		RCD_TEST(lies_about_psns),
 		RCD_TEST(a_flood),
+		RCD_TEST(the_oldest_never_comes),
+		RCD_TEST(twice_is_told_twice),
 		RCD_TEST(no_retries),
 		RCD_TEST(what_was_kept_is_dropped),
 		RCD_TEST(what_is_told),
