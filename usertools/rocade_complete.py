@@ -53,10 +53,10 @@ LINK_KEYS = {
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on',
-    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]',
+    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'sack': 'auto|off',
     'state': 'up|down',
 }
-LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'cc',
+LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'cc', 'sack',
                  'state')
 # Elements of the grammar that stand for a key: there is no other word.
 KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}

@@ -142,6 +142,12 @@ rcd_cm_rx(struct rcd_cm_agent *agent, const uint8_t *mad, const struct rcd_cm_wa
 	}
 }
 
+uint8_t
+rcd_cm_offered(const struct rcd_cm_conn *conn)
+{
+	return conn->offered;
+}
+
 enum rcd_cm_state
 rcd_cm_conn_state(const struct rcd_cm_conn *conn)
 {

@@ -86,7 +86,7 @@ struct rcd_cm_conf {
 	uint32_t req_rate;    /**< REQs and SIDR_REQs taken in a second; 0: all */
 	uint64_t secret;      /**< random bits: numbers that peers can't guess */
 	uint64_t first_tid;   /**< of transactions: goes out as it is, and so is no secret */
-	uint64_t guid;        /**< of the local adapter */
+	uint64_t guid;        /**< bits of the local adapter's (rcd_cm_guid()) */
 	uint64_t life_ns;     /**< how long a packet may be under way */
 	uint8_t patience;     /**< code of the time that a REQ may wait for the host: in an MRA */
 	const struct rcd_cm_ops *ops;
@@ -148,7 +148,8 @@ rcd_cm_expire(struct rcd_cm_agent *agent, uint64_t now_ns, uint32_t most);
 /* rcd_cm_conn.c */
 
 /**
- * Ask for a connection. The communication ID, the GUID, and the timeouts are put in.
+ * Ask for a connection. The communication ID, the GUID, and the timeouts are put in; of the GUID
+ * the last byte is the caller's: what is offered.
  *
  * @param req    all other fields; max_cm_retries and remote_cm_response_timeout say how long to ask
  * @param cookie  of the host, rcd_cm_cookie()
@@ -158,7 +159,11 @@ struct rcd_cm_conn *
 rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 	const struct rcd_cm_req *req, void *cookie, uint64_t now_ns);
 
-/** Agree to a REQ. IDs and GUID are put in. @return 0 or -EINVAL in another state */
+/**
+ * Agree to a REQ. IDs and GUID are put in, but for what is offered.
+ *
+ * @return 0 or -EINVAL in another state
+ */
 int
 rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t now_ns);
 
@@ -210,7 +215,22 @@ rcd_cm_sidr_reply(struct rcd_cm_conn *conn, const struct rcd_cm_sidr_rep *rep, u
 void
 rcd_cm_release(struct rcd_cm_conn *conn, uint64_t now_ns);
 
+/* rcd_cm_pool.c */
+
+/**
+ * The connection that a peer's queue pair is in, or is to be in, as the peer has said.
+ *
+ * @param way  netns and remote are looked at
+ * @return NULL: none
+ */
+struct rcd_cm_conn *
+rcd_cm_of_peer(struct rcd_cm_agent *agent, uint32_t remote_qpn, const struct rcd_cm_way *way);
+
 /* rcd_cm_agent.c */
+
+/** What its peer offers: RCD_CM_OFFERS_*. */
+uint8_t
+rcd_cm_offered(const struct rcd_cm_conn *conn);
 
 /** Where a connection stands. */
 enum rcd_cm_state

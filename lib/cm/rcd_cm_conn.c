@@ -49,7 +49,7 @@ rcd_cm_connect(struct rcd_cm_agent *agent, const struct rcd_cm_way *way,
 	conn->retry_count = (uint8_t)req->max_cm_retries;
 	conn->timeout_ns = cm_conn_answer_ns(agent, req->remote_cm_response_timeout);
 	msg.req.local_comm_id = conn->local_id;
-	msg.req.local_ca_guid = agent->conf.guid;
+	msg.req.local_ca_guid = rcd_cm_guid(agent->conf.guid, (uint8_t)req->local_ca_guid);
 	rcd_cm_ask(conn, &msg, now_ns);
 	return conn;
 }
@@ -167,6 +167,7 @@ rcd_cm_rx_req(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 	conn->retry_count = (uint8_t)req->max_cm_retries;
 	conn->timeout_ns = cm_conn_answer_ns(agent, req->local_cm_response_timeout);
 	rcd_cm_know(conn, (uint32_t)req->local_comm_id, (uint32_t)req->local_qpn);
+	conn->offered = rcd_cm_guid_offers(req->local_ca_guid);
 	reason = rcd_cm_tell(conn, RCD_CM_EVENT_REQ, msg);
 	if (reason == 0)
 		return;
@@ -186,7 +187,7 @@ rcd_cm_reply(struct rcd_cm_conn *conn, const struct rcd_cm_rep *rep, uint64_t no
 	conn->local_qpn = rcd_cm_rep_qpn(rep, conn->xrc);
 	msg.rep.local_comm_id = conn->local_id;
 	msg.rep.remote_comm_id = conn->remote_id;
-	msg.rep.local_ca_guid = conn->agent->conf.guid;
+	msg.rep.local_ca_guid = rcd_cm_guid(conn->agent->conf.guid, (uint8_t)rep->local_ca_guid);
 	rcd_cm_ask(conn, &msg, now_ns);
 	return 0;
 }
@@ -206,6 +207,7 @@ rcd_cm_rx_rep(struct rcd_cm_agent *agent, const struct rcd_cm *msg, const struct
 		rcd_cm_wake_at(conn, 0);
 		rcd_cm_know(conn, (uint32_t)msg->rep.local_comm_id,
 			rcd_cm_rep_qpn(&msg->rep, conn->xrc));
+		conn->offered = rcd_cm_guid_offers(msg->rep.local_ca_guid);
 		conn->mad[0] = 0;
 		rcd_cm_tell(conn, RCD_CM_EVENT_REP, msg);
 		return;

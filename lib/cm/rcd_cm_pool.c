@@ -167,6 +167,22 @@ rcd_cm_find_qpn(struct rcd_cm_agent *agent, uint64_t remote_qpn, const struct rc
 	return conn;
 }
 
+struct rcd_cm_conn *
+rcd_cm_of_peer(struct rcd_cm_agent *agent, uint32_t remote_qpn, const struct rcd_cm_way *way)
+{
+	struct rcd_cm_conn *conn =
+		agent->by_qpn[cm_pool_hash(agent, remote_qpn, way) & agent->bucket_mask];
+
+	/* Also one that we have not agreed to yet: its queue pair is made ready before. */
+	while (conn != NULL &&
+		(conn->remote_qpn != remote_qpn || conn->sidr || conn->released ||
+			(conn->state != RCD_CM_STATE_AWAITS_REP &&
+				conn->state != RCD_CM_STATE_REP_SENT && !cm_pool_holds_qp(conn)) ||
+			!cm_pool_same_end(&conn->way, way)))
+		conn = conn->next_qpn;
+	return conn;
+}
+
 void
 rcd_cm_wake_at(struct rcd_cm_conn *conn, uint64_t at_ns)
 {

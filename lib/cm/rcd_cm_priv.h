@@ -51,6 +51,7 @@ struct rcd_cm_conn {
 	bool known;    /**< remote_id is set: in the tables of peers */
 	bool sidr;
 	bool xrc;            /**< its REQ asks for XRC: REPs name targets */
+	uint8_t offered;     /**< by the peer: RCD_CM_OFFERS_* */
 	uint8_t retries;     /**< left, of what was sent last */
 	uint8_t retry_count; /**< of each message */
 	uint16_t generation; /**< of the place in the pool */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rcd_bits.h"
+#include "rcd_cma_client.h"
 #include "rcd_cma_event.h"
 #include "rcd_cma_tell.h"
 #include "rcd_limits.h"
@@ -215,6 +216,19 @@ rcd_cma_connections(const struct rcd_cma *cma)
 {
 	RCD_ON_CONTROL();
 	return rcd_cm_agent_used(cma->agent);
+}
+
+const void *
+rcd_cma_offered(
+	struct rcd_cma *cma, uint32_t remote_qpn, const struct rcd_cm_way *way, uint8_t offers)
+{
+	const struct rcd_cm_conn *conn;
+	const struct rcd_cmid *id;
+
+	RCD_ON_CONTROL();
+	conn = rcd_cm_of_peer(cma->agent, remote_qpn, way);
+	id = conn != NULL ? rcd_cm_cookie(conn) : NULL;
+	return id != NULL && (rcd_cm_offered(conn) & offers) == offers ? id->client->owner : NULL;
 }
 
 void

@@ -138,7 +138,7 @@ struct rcd_cma_ops {
 struct rcd_cma_conf {
 	uint64_t secret;    /**< random bits: numbers that peers can't guess */
 	uint64_t first_tid; /**< of transactions: goes out as it is, and so is no secret */
-	uint64_t guid;      /**< of the local adapter */
+	uint64_t guid;      /**< bits of the local adapter's (rcd_cm_guid()) */
 	const struct rcd_cma_ops *ops;
 	void *arg;                 /**< of the ops */
 	struct rcd_alarms *alarms; /**< of the control thread; outlive it */
@@ -222,6 +222,18 @@ rcd_cma_queried(struct rcd_cma *cma, uint32_t serial);
 /** Connections, those in timewait included. */
 uint32_t
 rcd_cma_connections(const struct rcd_cma *cma);
+
+/**
+ * Whose connection says that a peer's queue pair offers something: what others were told of the
+ * peer may be anybody's word.
+ *
+ * @param way     netns and remote are looked at
+ * @param offers  RCD_CM_OFFERS_*
+ * @return the owner of the client, as rcd_cma_client_create(); NULL: nobody's
+ */
+const void *
+rcd_cma_offered(
+	struct rcd_cma *cma, uint32_t remote_qpn, const struct rcd_cm_way *way, uint8_t offers);
 
 /** A device goes, and is still there: so do the connections on it. */
 void

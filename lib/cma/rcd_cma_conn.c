@@ -85,6 +85,15 @@ cma_conn_set_way(struct rcd_cmid *id)
 	return 0;
 }
 
+/* What the peer of a connection is told that we can do. */
+static uint8_t
+cma_conn_offers(const struct rcd_cmid *id)
+{
+	struct rcd_cma_dev dev;
+
+	return rcd_cma_dev(cma_conn_cma_of(id), id->dev, &dev) && dev.sack ? RCD_CM_OFFERS_SACK : 0;
+}
+
 static int
 cma_conn_connect_datagram(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_req *asked)
 {
@@ -108,6 +117,7 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 	bool xrc = id->qp_type == RCD_QP_XRC_SEND;
 	struct rcd_cm_req req = {
 		.service_id = rcd_cma_service_id((enum rcd_cma_space)id->space, id->dst.port),
+		.local_ca_guid = cma_conn_offers(id),
 		.local_qpn = id->qpn,
 		.responder_resources = xrc ? 0 : asked->param.responder_resources,
 		.initiator_depth = asked->param.initiator_depth,
@@ -209,6 +219,7 @@ rcd_cmid_accept(struct rcd_cmid *id, const void *asker, const struct rcd_ctrl_cm
 	/* A target has no queue of its own, and asks for nothing. */
 	bool xrc = id->qp_type == RCD_QP_XRC_RECV;
 	struct rcd_cm_rep rep = {
+		.local_ca_guid = cma_conn_offers(id),
 		.local_qpn = xrc ? 0 : asked->qpn & 0xffffff,
 		.local_eecn = xrc ? asked->qpn & 0xffffff : 0,
 		.responder_resources = asked->param.responder_resources,

@@ -53,6 +53,7 @@ cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 		.path_mtu_bytes = dev->path_mtu,
 		.answers = dev->lport.answers,
 		.up = dev->up,
+		.sack = !dev->conf.no_sack,
 	};
 }
 
@@ -300,6 +301,24 @@ rcd_cm_host_serve(const struct rcd_request *r, int *fd)
 	if (user->cma == NULL)
 		return -ENOMEM;
 	return rcd_cma_serve(user->cma, r->conn, r->op, r->in, r->out, fd);
+}
+
+bool
+rcd_cm_host_has_sack(const struct rcd_cm_host *host, const struct rcd_context *context,
+	const struct rcd_gid *peer, uint32_t remote_qpn)
+{
+	const struct rcd_cm_way way = { .netns = context->dev->lport.netns, .remote = *peer };
+	const struct rcd_cm_user *user;
+	const struct rcd_conn *conn;
+
+	RCD_ON_CONTROL();
+	if (context->dev->conf.no_sack)
+		return false;
+	user = rcd_cma_offered(host->cma, remote_qpn, &way, RCD_CM_OFFERS_SACK);
+	if (user == NULL)
+		return false;
+	conn = user->context != NULL ? rcd_context_first(user->context) : user->conn;
+	return conn != NULL && rcd_cred_same_process(conn, context);
 }
 
 void

@@ -8,6 +8,7 @@
 #ifndef RCD_CM_HOST_H
 #define RCD_CM_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rcd_gid.h"
@@ -88,6 +89,16 @@ rcd_cm_host_flush(struct rcd_cm_host *host);
 /** Serve a request of a connection, as rcd_cma_serve(). @return also -ENOMEM */
 int
 rcd_cm_host_serve(const struct rcd_request *r, int *fd);
+
+/**
+ * Whether a connection of the process that has a context agreed to selective acknowledgement.
+ *
+ * @param peer        address of the other end
+ * @param remote_qpn  and its queue pair
+ */
+bool
+rcd_cm_host_has_sack(const struct rcd_cm_host *host, const struct rcd_context *context,
+	const struct rcd_gid *peer, uint32_t remote_qpn);
 
 /** A connection opens a context: that has from now on what the connection had. */
 void

@@ -192,6 +192,7 @@ rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 	rcd_hop_put(context->all->conf.ports->hops, hqp->hop_held);
 	rcd_hmcast_end(context, hqp);
 	free(hqp->resources);
+	free(hqp->sack);
 	free(hqp->qp);
 	free(hqp);
 }

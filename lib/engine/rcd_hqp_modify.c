@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "rcd_attr.h"
+#include "rcd_cm_host.h"
 #include "rcd_contexts.h"
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
@@ -35,7 +36,9 @@
 
 struct modify {
 	void *resources; /**< more of the responder's; NULL: those that it has */
-	bool taken;      /**< they are the queue pair's */
+	void *sack; /**< memory for selective acknowledgement; NULL: the peer does not know it */
+	bool taken; /**< they are the queue pair's */
+	bool sack_taken; /**< likewise */
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
@@ -69,6 +72,8 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
 	if (err != 0)
 		return err;
+	if (modify->sack != NULL && rcd_qp_set_sack(hqp->qp, modify->sack) == 0)
+		modify->sack_taken = true;
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
 		rcd_ucopy_forget(hqp);
 		/* Before its numbers, which begin anew, are shown. */
@@ -111,14 +116,24 @@ hqp_modify_more_resources(const struct rcd_hqp *hqp, uint32_t count)
 		rcd_lcore_socket_id(hqp->lcore), rcd_qp_resources_size((uint8_t)count));
 }
 
-/* Whether it is to have a peer from now on. A target is where its domain is. */
+/* Whether it is to have a peer from now on. */
 static bool
 hqp_modify_connects(const struct rcd_hqp *hqp, const struct rcd_ctrl_qp_modify_req *req)
 {
 	const uint32_t needed = RCD_QP_ATTR_STATE | RCD_QP_ATTR_AV | RCD_QP_ATTR_DEST_QPN;
 
-	return !hqp->datagram && hqp->target == NULL && (req->mask & needed) == needed &&
-		req->attr.state == RCD_QP_RTR;
+	return !hqp->datagram && (req->mask & needed) == needed && req->attr.state == RCD_QP_RTR;
+}
+
+/* Memory, if its connection has agreed to selective acknowledgement; without it that is not. */
+static void *
+hqp_modify_sack(const struct rcd_context *context, const struct rcd_hqp *hqp,
+	const struct rcd_qp_attr *attr)
+{
+	if (!rcd_cm_host_has_sack(
+		    context->all->conf.cm, context, &attr->av.dgid, attr->dest_qpn.val))
+		return NULL;
+	return rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), rcd_qp_sack_size());
 }
 
 int
@@ -164,9 +179,13 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 			return from->max_dest_rd_atomic > RCD_QP_RD_ATOMIC_MAX ? -EINVAL : -ENOMEM;
 		}
 	}
-	if (hqp_modify_connects(modify.hqp, req))
-		rcd_context_follow(
-			context, &modify.attr.av, modify.hqp->qpn, modify.attr.dest_qpn.val);
+	if (hqp_modify_connects(modify.hqp, req)) {
+		modify.sack = hqp_modify_sack(context, hqp, &modify.attr);
+		/* A target is where its domain is. */
+		if (hqp->target == NULL)
+			rcd_context_follow(
+				context, &modify.attr.av, hqp->qpn, modify.attr.dest_qpn.val);
+	}
 	err = rcd_lcore_call(hqp->lcore, hqp_modify_on_lcore, &modify);
 	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);
@@ -185,6 +204,12 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 		modify.hqp->resource_count = from->max_dest_rd_atomic;
 	} else {
 		free(modify.resources);
+	}
+	if (modify.sack_taken) {
+		free(hqp->sack);
+		hqp->sack = modify.sack;
+	} else {
+		free(modify.sack);
 	}
 	/* Its requests are being flushed: it is tried again. */
 	return err == -EAGAIN ? RCD_REQUEST_WAITS : err;

@@ -181,6 +181,7 @@ struct rcd_hqp {
 	struct rcd_mcast_membership *memberships;
 	void *resources;         /**< of its responder, when they are more than the usual number */
 	uint32_t resource_count; /**< of those */
+	void *sack;              /**< of its selective acknowledgement, or not used any more */
 };
 
 /** A completion channel. */

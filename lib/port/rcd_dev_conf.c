@@ -301,6 +301,15 @@ dev_conf_cc(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_sack(struct rcd_dev_conf *conf, const char *val)
+{
+	if (strcmp(val, "auto") != 0 && strcmp(val, "off") != 0)
+		return "one of auto, off";
+	conf->no_sack = strcmp(val, "off") == 0;
+	return NULL;
+}
+
+static const char *
 dev_conf_raw(struct rcd_dev_conf *conf, const char *val)
 {
 	if (strcmp(val, "on") != 0 && strcmp(val, "off") != 0)

@@ -87,6 +87,7 @@ struct rcd_dev_conf {
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
 	bool fed;            /**< its port is rcd_inline_create()'s, which sets this */
+	bool no_sack;        /**< no selective acknowledgement */
 	bool raw;            /**< programs may have raw packets */
 	bool down;           /**< it is not to be up, until somebody says so */
 	uint32_t addr_count; /**< of addrs, from the first one on */

@@ -129,6 +129,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	dev->conf.down = conf.down;
 	dev->conf.pause = conf.pause;
 	dev->conf.raw = conf.raw;
+	dev->conf.no_sack = conf.no_sack;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;
 	memcpy(dev->conf.cc, conf.cc, sizeof(conf.cc));

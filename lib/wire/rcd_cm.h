@@ -14,6 +14,30 @@
 #define RCD_CM_CLASS_VERSION 2
 #define RCD_CM_METHOD_SEND   0x03
 
+/**
+ * What a local CA GUID of ours begins with; others take GUIDs as they are. The locally
+ * administered identifier is no vendor's, and one that is made of a MAC has 0xff in the fourth
+ * byte. Then 24 bits that tell adapters apart, and last what the sender offers (doc/sack.md).
+ */
+#define RCD_CM_GUID_PREFIX UINT64_C(0x0252434400000000)
+
+/** Of the last byte: selective acknowledgement. Others are sent as 0 and ignored. */
+#define RCD_CM_OFFERS_SACK 0x01
+
+/** A GUID of ours. @param bits  the middle 24 of the lower half are used */
+static inline uint64_t
+rcd_cm_guid(uint64_t bits, uint8_t offers)
+{
+	return RCD_CM_GUID_PREFIX | (bits & 0xffffff00) | offers;
+}
+
+/** What its owner offers. @return 0 when it is not one of ours */
+static inline uint8_t
+rcd_cm_guid_offers(uint64_t guid)
+{
+	return guid >> 32 == RCD_CM_GUID_PREFIX >> 32 ? (uint8_t)guid : 0;
+}
+
 /** Bytes behind the MAD header, whatever the message. */
 #define RCD_CM_BODY_LEN (RCD_MAD_LEN - RCD_MAD_HDR_LEN)
 

@@ -111,6 +111,30 @@ def connections_by_address():
              ['ucmatose', '-s', address(2), '-c', '50'])
 
 
+def repairs():
+    return sum(counters(end)['sack_repair'] for end in ENDS)
+
+
+@tap.test
+def what_came_is_told():
+    before = repairs()
+    by_address = ['ib_write_bw', '-R', '-F', '-n', '500']
+    with damaged('drop', 'duplicate', 'reorder'):
+        pair(by_address, [*by_address, address(2)])
+    told = repairs()
+    tap.true(told > before, 'connected by address: nothing was sent again for it')
+    # One that does not want it is enough.
+    for state in ('off', 'auto'):
+        changed = rocade_on(ENDS[0], 'link', 'set', ENDS[0].device, 'sack', state)
+        tap.equal(changed.returncode, 0, changed.stderr)
+        if state == 'off':
+            pair(by_address, [*by_address, address(2)])
+            tap.equal(repairs(), told, 'sack off')
+    # Nor do queue pairs that were connected otherwise know of it.
+    perftest('ib_write_bw', '-n', '500')
+    tap.equal(repairs(), told, 'without connection management')
+
+
 @tap.test
 def all_kinds_of_damage():
     for end in ENDS:

@@ -222,6 +222,19 @@ header_of_rdma_cm(void)
 	CU_ASSERT_STRING_EQUAL(rcd_cm_rej_text(9999), "unknown reason");
 }
 
+/* GUIDs of others say nothing, and ours differ by what tells adapters apart. */
+static void
+guids(void)
+{
+	CU_ASSERT_EQUAL(rcd_cm_guid(UINT64_C(0x123456789abcdef0), 1), UINT64_C(0x025243449abcde01));
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(UINT64_C(0x025243449abcde01)), RCD_CM_OFFERS_SACK);
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(UINT64_C(0x025243449abcde00)), 0);
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(UINT64_C(0x025243fffe77ff01)), 0);
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(UINT64_C(0x005054fffe77ff01)), 0);
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(0), 0);
+	CU_ASSERT_EQUAL(rcd_cm_guid_offers(UINT64_MAX), 0);
+}
+
 int
 main(void)
 {
@@ -232,6 +245,7 @@ main(void)
 		RCD_TEST(a_req_by_hand),
 		RCD_TEST(options_of_vendors_by_hand),
 		RCD_TEST(header_of_rdma_cm),
+		RCD_TEST(guids),
 	};
 
 	return rcd_tap_run("cm", tests, sizeof(tests) / sizeof(tests[0]));

@@ -306,6 +306,51 @@ connections(void)
 	teardown_two();
 }
 
+/* Whether a client's connection says that the peer's queue pair has selective acknowledgement. */
+static bool
+offered(struct cma_host *at, const struct cma_host_client *client, const struct rcd_cmid *id,
+	uint32_t remote_qpn)
+{
+	const void *owner = rcd_cma_offered(at->cma, remote_qpn, &id->way, RCD_CM_OFFERS_SACK);
+
+	CU_ASSERT_TRUE(owner == NULL || owner == client->cma->owner);
+	return owner != NULL;
+}
+
+/* Each says what its own device does: a queue pair that is made ready before the REP leaves knows
+ * of it, and nobody knows it of a queue pair that is not the connection's. */
+static void
+what_peers_offer(void)
+{
+	struct rcd_ctrl_cm_param_req yes = { .qpn = 23 };
+	struct rcd_ctrl_cm_event_rep rep;
+	struct rcd_cmid *id, *child;
+
+	for (int mask = 0; mask < 4; mask++) {
+		setup_two(1, RCD_QP_RC);
+		host.devs[0].sack = mask & 1;
+		far.devs[0].sack = mask & 2;
+		id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
+		CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+		CU_ASSERT_FALSE(offered(&host, &alice, id, 23));
+		cma_host_deliver(&host, &far);
+		CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+		child = rcd_cmid_get(bob.cma, rep.id);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(child);
+		CU_ASSERT_EQUAL(offered(&far, &bob, child, 17), (mask & 1) != 0);
+		CU_ASSERT_FALSE(offered(&far, &bob, child, 18));
+		CU_ASSERT_EQUAL(rcd_cmid_accept(child, &bob, &yes), 0);
+		CU_ASSERT_EQUAL(offered(&far, &bob, child, 17), (mask & 1) != 0);
+		cma_host_deliver(&host, &far);
+		CU_ASSERT_EQUAL(
+			cma_host_event_of_peer(&alice, &rep), RCD_CMA_EVENT_CONNECT_RESPONSE);
+		CU_ASSERT_EQUAL(offered(&host, &alice, id, 23), (mask & 2) != 0);
+		CU_ASSERT_EQUAL(rcd_cmid_establish(id), 0);
+		CU_ASSERT_EQUAL(offered(&host, &alice, id, 23), (mask & 2) != 0);
+		teardown_two();
+	}
+}
+
 static void
 refusals(void)
 {
@@ -437,6 +482,7 @@ main(void)
 		RCD_TEST(resolutions),
 		RCD_TEST(a_device_goes),
 		RCD_TEST(connections),
+		RCD_TEST(what_peers_offer),
 		RCD_TEST(refusals),
 		RCD_TEST(a_backlog_is_full),
 		RCD_TEST(mads_wait_for_a_neighbour),

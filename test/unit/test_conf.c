@@ -376,9 +376,9 @@ static const struct {
 	{ "address", "10.0.0.1/24@4095", "1 to 4094" },
 	{ "address", "10.0.0.1/24@", "1 to 4094" },
 	{ "address", "fd00::1/129", "a list of" },
-	{ "state", "down", NULL },
 	{ "state", "sideways", "one of up, down" },
 	{ "raw", "yes", "one of on, off" },
+	{ "sack", "on", "one of auto, off" },
 	{ "impair", "drop=1%\n", "control characters" },
 	{ "peer", "a\x1b[0m", "control characters" },
 	{ "cow", "1", "no such key in a device; there are type" },
@@ -452,8 +452,8 @@ keys_and_kinds(void)
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
-		{ "raw", "on", "wnp" }, { "state", "up", "wnp" }, { "type", NULL, "wnp" },
-		{ "netns", "a", "" } };
+		{ "raw", "on", "wnp" }, { "sack", "off", "wnp" }, { "state", "down", "wnp" },
+		{ "type", NULL, "wnp" }, { "netns", "a", "" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
