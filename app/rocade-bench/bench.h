@@ -81,7 +81,7 @@ struct bench_opts {
 	enum bench_client client;
 	uint32_t lcores_per_side; /**< 0: one lcore drives both ends */
 	char ports[2][256];       /**< EAL device arguments; both empty: the embedded wire */
-	char impair[192];
+	char impair[256];
 	double seconds;
 	uint32_t rounds; /**< of each size; medians are told */
 	const char *json;

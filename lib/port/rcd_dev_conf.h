@@ -82,7 +82,7 @@ struct rcd_dev_conf {
 	bool udp;                  /**< said by its type: no other mode goes with it */
 	enum rcd_pause pause;      /**< of a port */
 	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
-	char impair[192]; /**< arguments of net_impair, put before the port; "": nothing is */
+	char impair[256]; /**< arguments of net_impair, put before the port; "": nothing is */
 	char cc[128];     /**< as rcd_cc_parse() takes it; "": none */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;

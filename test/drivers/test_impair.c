@@ -24,6 +24,7 @@
 #define PACKETS 20000
 #define BUFFERS 4095
 #define BURST   16
+#define QUEUES  2
 
 static struct rte_mempool *pool;
 static uint16_t port;
@@ -108,9 +109,10 @@ receive(uint8_t ecn)
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t got;
 
-	while ((got = rte_eth_rx_burst(port, 0, mbufs, BURST)) > 0)
-		for (uint16_t i = 0; i < got; i++)
-			look_at(mbufs[i], ecn);
+	for (uint16_t queue = 0; queue < QUEUES; queue++)
+		while ((got = rte_eth_rx_burst(port, queue, mbufs, BURST)) > 0)
+			for (uint16_t i = 0; i < got; i++)
+				look_at(mbufs[i], ecn);
 }
 
 /* Send numbered packets and look at all that comes back. */
@@ -279,6 +281,189 @@ delays(void)
 }
 
 static void
+bursts_of_loss(void)
+{
+	uint32_t twins = 0;
+
+	set("ge_p=2%,ge_r=25%,seed=3");
+	pass(PACKETS, 0);
+	CU_ASSERT_EQUAL(counted("tx_impair_burst_drop"), PACKETS - out_count);
+	CU_ASSERT(counted("tx_impair_burst") > 0);
+	CU_ASSERT_EQUAL(counted("tx_impair_drop"), 0);
+	/* What was lost was lost together: far fewer gaps than packets. */
+	for (uint32_t i = 1; i < out_count; i++)
+		twins += out[i] != out[i - 1] + 1;
+	CU_ASSERT(twins <= counted("tx_impair_burst"));
+	CU_ASSERT(twins * 3 < PACKETS - out_count);
+}
+
+static void
+delays_that_differ(void)
+{
+	uint32_t back = 0;
+	uint64_t us;
+
+	set("delay=1,delay_us=500,delay_dist=uniform,jitter_us=500,delay_min_us=100,seed=2");
+	pass(PACKETS / 10, 0);
+	CU_ASSERT_EQUAL(out_count, PACKETS / 10);
+	CU_ASSERT_EQUAL(counted("tx_impair_delay"), PACKETS / 10);
+	us = counted("tx_impair_delay_us") / (PACKETS / 10);
+	CU_ASSERT(us > 450 && us < 550);
+	/* Those with less pass those with more. */
+	for (uint32_t i = 1; i < out_count; i++)
+		back += out[i] < out[i - 1];
+	CU_ASSERT(back > 0);
+}
+
+/* Of one burst, which comes in one moment whatever the machine does. */
+static void
+burst_of(uint16_t queue, uint16_t count, uint32_t len, uint8_t ecn)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (uint16_t i = 0; i < count; i++) {
+		mbufs[i] = rte_pktmbuf_alloc(pool);
+		fill((uint8_t *)rte_pktmbuf_append(mbufs[i], (uint16_t)len), i, ecn);
+	}
+	CU_ASSERT_EQUAL(rte_eth_tx_burst(port, queue, mbufs, count), count);
+}
+
+/* What is sent comes back until there were so many; longer than anything here takes. */
+static void
+receive_all(uint32_t count, uint8_t ecn)
+{
+	uint64_t end = rte_rdtsc() + 60 * rte_get_tsc_hz();
+
+	while (out_count < count && rte_rdtsc() < end)
+		receive(ecn);
+}
+
+static void
+bottleneck(void)
+{
+	uint64_t begin;
+
+	set("rate=1000000,queue=1000,mark=500");
+	begin = rte_rdtsc();
+	burst_of(0, 16, 100, 2);
+	receive_all(10, 2);
+	/* Ten of a tenth of a millisecond each. */
+	CU_ASSERT(rte_rdtsc() - begin >= rte_get_tsc_hz() / 1000);
+	CU_ASSERT_EQUAL(out_count, 10);
+	for (uint32_t i = 0; i < out_count; i++)
+		CU_ASSERT_EQUAL(out[i], i);
+	CU_ASSERT_EQUAL(marked, 5);
+	CU_ASSERT_EQUAL(bad_checksum + damaged, 0);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_packets"), 10);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_drop"), 6);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_mark"), 5);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_peak_bytes"), 1000);
+	CU_ASSERT(counted("tx_impair_queue_us") / 100 == 55);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+	/* What is not ECN-capable is not marked. */
+	set("rate=1000000,queue=1000,mark=500");
+	burst_of(0, 10, 100, 0);
+	receive_all(10, 0);
+	CU_ASSERT_EQUAL(out_count, 10);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_mark") + damaged, 0);
+}
+
+static void
+bottleneck_of_what_is_received(void)
+{
+	struct rte_eth_stats before, after;
+
+	set("rate=1000000,queue=1000,side=rx");
+	rte_eth_stats_get(port, &before);
+	burst_of(0, 16, 100, 2);
+	receive_all(10, 2);
+	rte_eth_stats_get(port, &after);
+	CU_ASSERT_EQUAL(out_count, 10);
+	CU_ASSERT_EQUAL(counted("rx_impair_queue_drop"), 6);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_packets"), 0);
+	/* As if a NIC had lost them. */
+	CU_ASSERT_EQUAL(after.imissed - before.imissed, 6);
+}
+
+/* A second and more for a packet: the second one finds the first still there, but for a stall. */
+static void
+queues_share_a_bottleneck(void)
+{
+	bool shared = false;
+
+	for (int i = 0; i < 20 && !shared; i++) {
+		set("rate=1000,queue_packets=1");
+		burst_of(0, 1, 1400, 0);
+		burst_of(1, 1, 1400, 0);
+		shared = counted("tx_impair_queue_drop") == 1;
+		CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS - (shared ? 1u : 2u));
+		set("");
+		receive_all(shared ? 1 : 2, 0);
+	}
+	CU_ASSERT(shared);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+}
+
+/* It gives back what waits, when it is stopped and with new settings. */
+static void
+nothing_waits_for_ever(void)
+{
+	uint64_t begin;
+
+	set("rate=1000,delay=1,delay_us=1000000");
+	burst_of(0, 16, 1400, 0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS - 16);
+	begin = rte_rdtsc();
+	set("");
+	receive_all(16, 0);
+	CU_ASSERT_EQUAL(out_count, 16);
+	/* Else it is a minute before the others are there. */
+	CU_ASSERT(rte_rdtsc() - begin < 20 * rte_get_tsc_hz());
+	set("rate=1000,reorder=50%,gap=64,delay=1,delay_us=1000000");
+	burst_of(0, 16, 1400, 0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS - 16);
+	CU_ASSERT_EQUAL(rte_eth_dev_stop(port), 0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+	CU_ASSERT_EQUAL(rte_eth_dev_start(port), 0);
+	/* And the bottleneck is empty then: there is room for all of these. */
+	set("rate=1000,queue_packets=8");
+	burst_of(0, 16, 100, 0);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_drop"), 8);
+	CU_ASSERT_EQUAL(rte_eth_dev_stop(port), 0);
+	CU_ASSERT_EQUAL(rte_eth_dev_start(port), 0);
+	burst_of(0, 8, 100, 0);
+	CU_ASSERT_EQUAL(counted("tx_impair_queue_drop"), 8);
+	set("");
+	receive_all(8, 0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+}
+
+/* What it keeps is bounded: who sends has to wait, and it all comes. */
+static void
+senders_wait(void)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint32_t given = 0;
+	uint16_t took;
+
+	set("delay=1,delay_us=1000000");
+	do {
+		for (uint32_t i = 0; i < BURST; i++) {
+			mbufs[i] = rte_pktmbuf_alloc(pool);
+			fill((uint8_t *)rte_pktmbuf_append(mbufs[i], 100), given + i, 0);
+		}
+		took = rte_eth_tx_burst(port, 0, mbufs, BURST);
+		rte_pktmbuf_free_bulk(mbufs + took, BURST - took);
+		given += took;
+	} while (took == BURST && given < BUFFERS - BURST);
+	CU_ASSERT(given < BUFFERS - BURST);
+	set("");
+	receive_all(given, 0);
+	CU_ASSERT_EQUAL(out_count, given);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+}
+
+static void
 receiving_side(void)
 {
 	set("drop=10%,side=rx");
@@ -296,7 +481,8 @@ wrong_arguments(void)
 {
 	static const char *const wrong[] = { "drop", "drop=", "drop=x", "drop=1.01", "drop=-1",
 		"drop=101%", "drop=nan", "gap=0", "gap=65", "gap=x", "delay_us=1000001",
-		"side=left", "seed=-1", "nothing=1", "=", ",,=", "port=net_ring_other" };
+		"side=left", "seed=-1", "ge_p=1%", "mark=5", "nothing=1", "=",
+		",,=", "port=net_ring_other" };
 	char error[256];
 
 	for (size_t i = 0; i < RTE_DIM(wrong); i++) {
@@ -330,22 +516,27 @@ comes_and_goes(void)
 static int
 open_port(void)
 {
-	struct rte_ring *ring =
-		rte_ring_create("loop", 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	struct rte_ring *rings[QUEUES] = {
+		rte_ring_create("loop0", 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ),
+		rte_ring_create("loop1", 1024, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ),
+	};
 	struct rte_eth_conf conf = { .rxmode.mtu = 1500 };
 
 	pool = rte_pktmbuf_pool_create(
 		"pool", BUFFERS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-	if (ring == NULL || pool == NULL ||
-		rte_eth_from_rings("loop", &ring, 1, &ring, 1, (unsigned int)SOCKET_ID_ANY) < 0 ||
+	if (rings[0] == NULL || rings[1] == NULL || pool == NULL ||
+		rte_eth_from_rings(
+			"loop", rings, QUEUES, rings, QUEUES, (unsigned int)SOCKET_ID_ANY) < 0 ||
 		rte_vdev_init("net_impair0", "port=net_ring_loop,seed=1") != 0 ||
 		rte_eth_dev_get_port_by_name("net_impair0", &port) != 0)
 		return -1;
-	return rte_eth_dev_configure(port, 1, 1, &conf) != 0 ||
-			rte_eth_rx_queue_setup(port, 0, 256, 0, NULL, pool) != 0 ||
-			rte_eth_tx_queue_setup(port, 0, 256, 0, NULL) != 0
-		? -1
-		: rte_eth_dev_start(port);
+	if (rte_eth_dev_configure(port, QUEUES, QUEUES, &conf) != 0)
+		return -1;
+	for (uint16_t queue = 0; queue < QUEUES; queue++)
+		if (rte_eth_rx_queue_setup(port, queue, 256, 0, NULL, pool) != 0 ||
+			rte_eth_tx_queue_setup(port, queue, 256, 0, NULL) != 0)
+			return -1;
+	return rte_eth_dev_start(port);
 }
 
 int
@@ -360,6 +551,13 @@ main(void)
 		RCD_TEST(corrupts),
 		RCD_TEST(marks),
 		RCD_TEST(delays),
+		RCD_TEST(bursts_of_loss),
+		RCD_TEST(delays_that_differ),
+		RCD_TEST(bottleneck),
+		RCD_TEST(bottleneck_of_what_is_received),
+		RCD_TEST(queues_share_a_bottleneck),
+		RCD_TEST(nothing_waits_for_ever),
+		RCD_TEST(senders_wait),
 		RCD_TEST(receiving_side),
 		RCD_TEST(wrong_arguments),
 		RCD_TEST(comes_and_goes),

@@ -19,7 +19,7 @@ import tap  # noqa: E402
 
 
 PARAMS = {'net_impair': ('port=', 'drop=', 'duplicate=', 'reorder=', 'corrupt=', 'delay=', 'ecn=',
-                         'seed='),
+                         'seed=', 'ge_p=', 'delay_dist=', 'rate=', 'mark='),
           'net_udp': ('iface=', 'port=', 'runs=', 'gro=', 'icrc=', 'buffer=')}
 
 

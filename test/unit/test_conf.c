@@ -419,7 +419,7 @@ lengths(void)
 		const char *key;
 		size_t size;
 	} of[] = { { "peer", RCD_NAME_LEN }, { "netdev", 256 }, { "devargs", 256 },
-		{ "impair", 192 } };
+		{ "impair", 256 } };
 	struct rcd_dev_conf dev = { .name = "d" };
 	char text[300], error[512];
 

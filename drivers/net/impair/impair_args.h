@@ -14,6 +14,12 @@
 
 #define IMPAIR_NAME_LEN 64
 
+/** Packets that the queue of a bottleneck has at most. */
+#define IMPAIR_QUEUE_PACKETS 1024
+
+/** As a threshold, what always happens: probability times 2^32. */
+#define IMPAIR_ALWAYS (UINT64_C(1) << 32)
+
 /** What happens to packets; each has a probability of its own. */
 enum impair_kind {
 	IMPAIR_DROP,
@@ -33,6 +39,16 @@ enum impair_lost {
 	IMPAIR_LOST_KINDS,
 };
 
+/** How long those are delayed that are. */
+enum impair_dist {
+	IMPAIR_DIST_CONSTANT, /**< delay_us */
+	IMPAIR_DIST_UNIFORM,  /**< up to jitter_us less or more */
+	IMPAIR_DIST_NORMAL,   /**< delay_us in the mean, jitter_us the standard deviation */
+	/** delay_us and more (Lomax of shape 2): longer by jitter_us in the mean, some by far. */
+	IMPAIR_DIST_PARETO,
+	IMPAIR_DISTS,
+};
+
 extern const char *const impair_kind_names[IMPAIR_KINDS];
 
 /** Settings. */
@@ -41,6 +57,15 @@ struct impair_args {
 	uint64_t threshold[IMPAIR_KINDS]; /**< probability times 2^32 */
 	uint32_t gap;                     /**< packets that pass a reordered one */
 	uint32_t delay_us;                /**< how long a delayed one waits */
+	enum impair_dist delay_dist;
+	uint32_t jitter_us;
+	uint32_t delay_min_us, delay_max_us; /**< bounds of the time, whatever the distribution */
+	uint64_t ge_p, ge_r;      /**< a burst begins, ends: probability times 2^32; 0: no bursts */
+	uint64_t ge_bad, ge_good; /**< loss within and between bursts, likewise */
+	uint64_t rate;            /**< of a bottleneck, bytes of frames in a second; 0: none */
+	uint64_t queue;           /**< before it, bytes; 0: any */
+	uint32_t queue_packets;   /**< likewise, packets */
+	uint64_t mark;            /**< bytes in it that ECN marks behind; 0: it does not */
 	uint64_t seed;
 	uint32_t burst;  /**< packets that it takes, and gives, in one call; 0: any */
 	uint32_t ring;   /**< places in a queue at most, as it says; 0: as wrapped */
@@ -79,25 +104,17 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
 
 /**
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
- * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; and what other
- * drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1,remove=1,link=0,segment=48,
- * strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,csum=1,unsum=1,
- * lost=missed|buffer|error.
+ * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; bursts of loss:
+ * ge_p=0.1%,ge_r=25%,ge_bad=100%,ge_good=0; delays that differ: delay_dist=constant|uniform|normal|
+ * pareto,jitter_us=20,delay_min_us=0,delay_max_us=500; a bottleneck: rate=125000000,queue=256000,
+ * queue_packets=500,mark=64000; and what other drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,
+ * flow=0,fewer=1,remove=1,link=0,segment=48,strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,
+ * pause=1,csum=1,unsum=1,lost=missed|buffer|error.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL
  */
 int
 impair_args_parse(struct impair_args *args, const char *text, char *error, size_t error_len);
-
-/**
- * Decide for one packet.
- *
- * @param sequence  goes on
- * @return a set of bits, 1 << enum impair_kind; dropped ones have no other, and a packet is either
- *     reordered or delayed
- */
-uint32_t
-impair_decide(const struct impair_args *args, struct rcd_sequence *sequence);
 
 #endif /* IMPAIR_ARGS_H */

@@ -13,6 +13,7 @@
 #include "impair_args.h"
 #include "impair_filter.h"
 #include "impair_lane.h"
+#include "impair_neck.h"
 
 struct impair_dev;
 struct impair_nic;
@@ -44,6 +45,7 @@ struct impair_dev {
 	struct impair_filter filter;
 	uint64_t no_buffer;           /**< frames that there was nothing to put into; relaxed */
 	enum rte_eth_fc_mode fc_mode; /**< where PAUSE frames are its own */
+	struct impair_neck rx_neck, tx_neck; /**< its queues share them */
 	struct impair_queue rx[RTE_MAX_QUEUES_PER_PORT];
 	struct impair_queue tx[RTE_MAX_QUEUES_PER_PORT];
 };

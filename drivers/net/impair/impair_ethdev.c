@@ -20,14 +20,13 @@
 #include "impair_lane.h"
 #include "impair_nic.h"
 #include "impair_ops.h"
+#include "impair_path.h"
 #include "rcd_pmd_impair.h"
 
 RTE_LOG_REGISTER_DEFAULT(impair_logtype, NOTICE);
 #define IMPAIR_LOG(level, format, ...)                                                             \
 	rte_log(RTE_LOG_##level, (uint32_t)impair_logtype, "net_impair: " format "\n",             \
 		##__VA_ARGS__)
-
-#define BURST 32
 
 /* Of what is received by the wrapped port to be cut into pieces: jumbo frames. */
 #define WHOLE_BUFFERS 2047
@@ -38,168 +37,6 @@ static const enum rte_eth_event_type forwarded[] = { RTE_ETH_EVENT_INTR_LSC,
 	RTE_ETH_EVENT_INTR_RESET, RTE_ETH_EVENT_INTR_RMV };
 
 static struct rte_vdev_driver impair_driver;
-
-static bool
-impair_ethdev_is_cut(const struct impair_dev *dev)
-{
-	return __atomic_load_n(&dev->cut, __ATOMIC_RELAXED);
-}
-
-/* Give the wrapped port what is ready; what it does not take waits. */
-static void
-impair_ethdev_drain(struct impair_queue *queue)
-{
-	struct rte_mbuf **mbufs;
-	uint32_t count = impair_lane_ready(queue->lane, &mbufs);
-
-	if (count == 0)
-		return;
-	impair_nic_tx_lock(queue->dev->nic);
-	impair_lane_done(queue->lane,
-		rte_eth_tx_burst(queue->port_id, queue->index, mbufs, (uint16_t)count));
-	impair_nic_tx_unlock(queue->dev->nic);
-}
-
-static uint16_t
-impair_ethdev_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
-{
-	struct impair_queue *queue = arg;
-	struct impair_lane *lane = queue->lane;
-	bool csum = __atomic_load_n(&queue->dev->csum, __ATOMIC_RELAXED);
-	uint64_t now = rte_rdtsc();
-	uint16_t taken = 0;
-
-	if (__atomic_load_n(&queue->dev->down, __ATOMIC_RELAXED))
-		return 0;
-	count = RTE_MIN(count, __atomic_load_n(&queue->dev->burst, __ATOMIC_RELAXED));
-	if (impair_ethdev_is_cut(queue->dev)) {
-		rte_pktmbuf_free_bulk(mbufs, count);
-		return count;
-	}
-	rte_spinlock_lock(&lane->lock);
-	impair_ethdev_drain(queue);
-	while (taken < count && impair_lane_room(lane) > 0) {
-		/* As in a NIC's: before the wire damages anything. */
-		if (csum)
-			impair_csum_finish(mbufs[taken]);
-		impair_lane_take(lane, mbufs[taken++], now);
-		if (lane->held_count > 0)
-			impair_lane_release(lane, now);
-	}
-	impair_ethdev_drain(queue);
-	rte_spinlock_unlock(&lane->lock);
-	return taken;
-}
-
-/* What its own sums take, or what the wrapped port wants of other things. */
-static uint16_t
-impair_ethdev_tx_prepare(void *arg, struct rte_mbuf **mbufs, uint16_t count)
-{
-	const struct impair_queue *queue = arg;
-	uint16_t prepared;
-
-	if (__atomic_load_n(&queue->dev->csum, __ATOMIC_RELAXED))
-		return impair_csum_prepare(mbufs, count);
-	impair_nic_tx_lock(queue->dev->nic);
-	prepared = rte_eth_tx_prepare(queue->port_id, queue->index, mbufs, count);
-	impair_nic_tx_unlock(queue->dev->nic);
-	return prepared;
-}
-
-/* A sender that has nothing to send does not call: what it gave before goes in its time. */
-static void
-impair_ethdev_look_after(struct impair_queue *queue, uint64_t now)
-{
-	struct impair_lane *lane = queue->lane;
-
-	if (lane == NULL || (lane->held_count == 0 && lane->ready_count == 0) ||
-		!rte_spinlock_trylock(&lane->lock))
-		return;
-	impair_lane_release(lane, now);
-	impair_ethdev_drain(queue);
-	rte_spinlock_unlock(&lane->lock);
-}
-
-/* A burst of the wrapped port's queue, through the lane. */
-static uint16_t
-impair_ethdev_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
-{
-	struct impair_queue *queue = arg;
-	struct impair_lane *lane = queue->lane;
-	struct rte_mbuf *received[BURST];
-	struct rte_mbuf **ready;
-	uint64_t now = rte_rdtsc();
-	uint32_t got;
-
-	rte_spinlock_lock(&lane->lock);
-	if (impair_lane_room(lane) >= BURST) {
-		got = rte_eth_rx_burst(queue->port_id, queue->index, received, BURST);
-		for (uint32_t i = 0; i < got; i++) {
-			if (!impair_filter_passes(&queue->dev->filter, received[i])) {
-				rte_pktmbuf_free(received[i]);
-				continue;
-			}
-			impair_lane_take(lane, received[i], now);
-			if (lane->held_count > 0)
-				impair_lane_release(lane, now);
-		}
-	}
-	if (lane->held_count > 0)
-		impair_lane_release(lane, now);
-	got = impair_lane_ready(lane, &ready);
-	if (got > count)
-		got = count;
-	memcpy(mbufs, ready, got * sizeof(mbufs[0]));
-	impair_lane_done(lane, got);
-	rte_spinlock_unlock(&lane->lock);
-	return (uint16_t)got;
-}
-
-/* As the program gets them. @return how many are left */
-static uint16_t
-impair_ethdev_lay_out(const struct impair_queue *queue, struct rte_mbuf **mbufs, uint16_t count)
-{
-	struct impair_dev *dev = queue->dev;
-	uint32_t segment = __atomic_load_n(&dev->segment, __ATOMIC_RELAXED);
-	bool strip = __atomic_load_n(&dev->strip, __ATOMIC_RELAXED);
-	uint16_t kept = 0;
-
-	if (impair_ethdev_is_cut(dev)) {
-		rte_pktmbuf_free_bulk(mbufs, count);
-		return 0;
-	}
-	for (uint16_t i = 0; i < count; i++) {
-		struct rte_mbuf *mbuf = mbufs[i];
-
-		if (strip)
-			impair_filter_strip(mbuf);
-		if (segment != 0)
-			mbuf = impair_filter_segment(mbuf, segment, queue->pool);
-		if (mbuf != NULL)
-			mbufs[kept++] = mbuf;
-	}
-	if (kept < count)
-		__atomic_fetch_add(&dev->no_buffer, count - kept, __ATOMIC_RELAXED);
-	return kept;
-}
-
-static uint16_t
-impair_ethdev_rx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
-{
-	struct impair_queue *queue = arg;
-	struct impair_dev *dev = queue->dev;
-
-	if (__atomic_load_n(&dev->down, __ATOMIC_RELAXED))
-		return 0;
-	count = RTE_MIN(count, __atomic_load_n(&dev->burst, __ATOMIC_RELAXED));
-	impair_ethdev_look_after(queue->other, rte_rdtsc());
-	if (dev->nic == NULL)
-		count = impair_ethdev_take(queue, mbufs, count);
-	else
-		count = impair_nic_rx_burst(dev->nic, (uint16_t)(queue - dev->rx), mbufs, count,
-			impair_ethdev_take, &dev->rx[0]);
-	return impair_ethdev_lay_out(queue, mbufs, count);
-}
 
 /*
  * With queues of our own the wrapped port has one, and nothing to decide; and it need not scatter
@@ -228,8 +65,8 @@ impair_ethdev_configure(struct rte_eth_dev *eth)
 }
 
 static int
-impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index,
-	bool active, unsigned int socket_id)
+impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16_t index, bool rx,
+	unsigned int socket_id)
 {
 	struct impair_dev *dev = eth->data->dev_private;
 
@@ -237,7 +74,8 @@ impair_ethdev_set_up(struct rte_eth_dev *eth, struct impair_queue *queue, uint16
 	*queue = (struct impair_queue){
 		.dev = dev, .port_id = dev->port_id, .index = dev->nic != NULL ? 0 : index
 	};
-	queue->lane = impair_lane_create(&dev->args, active, index, (int)socket_id);
+	queue->lane = impair_lane_create(&dev->args, rx ? dev->args.rx : dev->args.tx, index,
+		rx ? &dev->rx_neck : &dev->tx_neck, (int)socket_id);
 	return queue->lane != NULL ? 0 : -ENOMEM;
 }
 
@@ -271,7 +109,7 @@ impair_ethdev_rx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t c
 			dev->whole != NULL ? dev->whole : pool);
 
 	if (err == 0)
-		err = impair_ethdev_set_up(eth, &dev->rx[index], index, dev->args.rx, socket_id);
+		err = impair_ethdev_set_up(eth, &dev->rx[index], index, true, socket_id);
 	if (err == 0 && dev->nic != NULL)
 		err = impair_nic_queue_setup(
 			dev->nic, eth->data->port_id, index, count, (int)socket_id);
@@ -291,9 +129,17 @@ impair_ethdev_tx_queue_setup(struct rte_eth_dev *eth, uint16_t index, uint16_t c
 		: 0;
 
 	if (err == 0)
-		err = impair_ethdev_set_up(eth, &dev->tx[index], index, dev->args.tx, socket_id);
+		err = impair_ethdev_set_up(eth, &dev->tx[index], index, false, socket_id);
 	eth->data->tx_queues[index] = &dev->tx[index];
 	return err;
+}
+
+/* As the arguments have them. */
+static void
+impair_ethdev_empty_necks(struct impair_dev *dev)
+{
+	impair_neck_set(&dev->rx_neck, &dev->args, dev->args.rx, rte_get_tsc_hz());
+	impair_neck_set(&dev->tx_neck, &dev->args, dev->args.tx, rte_get_tsc_hz());
 }
 
 static int
@@ -315,6 +161,7 @@ impair_ethdev_stop(struct rte_eth_dev *eth)
 		if (dev->tx[i].lane != NULL)
 			impair_lane_clear(dev->tx[i].lane);
 	}
+	impair_ethdev_empty_necks(dev);
 	if (dev->nic != NULL)
 		impair_nic_clear(dev->nic);
 	impair_filter_clear(&dev->filter);
@@ -442,6 +289,7 @@ impair_ethdev_take_args(struct impair_dev *dev, const struct impair_args *args)
 	__atomic_store_n(&dev->segment, args->segment, __ATOMIC_RELAXED);
 	__atomic_store_n(&dev->strip, args->strip, __ATOMIC_RELAXED);
 	__atomic_store_n(&dev->cut, !args->link, __ATOMIC_RELAXED);
+	impair_ethdev_empty_necks(dev);
 }
 
 /* What a driver hears of its NIC, and says: the arguments have it happen once. */
@@ -540,6 +388,8 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	if (eth == NULL)
 		return -ENOMEM;
 	dev = eth->data->dev_private;
+	rte_spinlock_init(&dev->rx_neck.lock);
+	rte_spinlock_init(&dev->tx_neck.lock);
 	impair_ethdev_take_args(dev, &args);
 	dev->csum = args.csum;
 	dev->filter.active = args.groups != 0;
@@ -561,9 +411,9 @@ impair_ethdev_probe(struct rte_vdev_device *vdev)
 	eth->data->dev_flags |= inner->data->dev_flags & RTE_ETH_DEV_INTR_LSC;
 	eth->data->numa_node = inner->data->numa_node;
 	eth->dev_ops = &impair_ops;
-	eth->rx_pkt_burst = impair_ethdev_rx_burst;
-	eth->tx_pkt_burst = impair_ethdev_tx_burst;
-	eth->tx_pkt_prepare = impair_ethdev_tx_prepare;
+	eth->rx_pkt_burst = impair_path_rx_burst;
+	eth->tx_pkt_burst = impair_path_tx_burst;
+	eth->tx_pkt_prepare = impair_path_tx_prepare;
 	for (size_t i = 0; i < RTE_DIM(forwarded); i++)
 		rte_eth_dev_callback_register(
 			dev->port_id, forwarded[i], impair_ethdev_forward_event, eth);
@@ -596,4 +446,7 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"delay=<probability> delay_us=<int> ecn=<probability> burst=<int> ring=<int> busy=<0|1> "
 	"reset=<int> queues=<int> flow=<0|1|2> fewer=<int> remove=<0|1> link=<0|1> segment=<int> "
 	"strip=<0|1> groups=<int> vlans=<int> vlans_off=<0|1> promiscuous=<0|1> pause=<0|1> "
-	"csum=<0|1> unsum=<0|1> lost=missed|buffer|error");
+	"csum=<0|1> unsum=<0|1> lost=missed|buffer|error "
+	"delay_dist=constant|uniform|normal|pareto jitter_us=<int> delay_min_us=<int> "
+	"delay_max_us=<int> ge_p=<probability> ge_r=<probability> ge_bad=<probability> "
+	"ge_good=<probability> rate=<bytes/s> queue=<bytes> queue_packets=<int> mark=<bytes>");

@@ -7,18 +7,18 @@
 
 #include <rte_cycles.h>
 #include <rte_ether.h>
-#include <rte_ip.h>
 #include <rte_malloc.h>
 #include <string.h>
+
+#include "impair_chance.h"
+#include "impair_mark.h"
 
 /* A reordered packet is not held longer than that when nothing follows it. */
 #define REORDER_WAIT_US 1000
 
-#define ECN_MASK 3 /* of the traffic class; RFC 3168, section 5 */
-#define ECN_CE   3
-
 struct impair_lane *
-impair_lane_create(const struct impair_args *args, bool active, uint32_t queue, int socket_id)
+impair_lane_create(const struct impair_args *args, bool active, uint32_t queue,
+	struct impair_neck *neck, int socket_id)
 {
 	struct impair_lane *lane =
 		rte_zmalloc_socket("impair_lane", sizeof(*lane), RTE_CACHE_LINE_SIZE, socket_id);
@@ -26,6 +26,7 @@ impair_lane_create(const struct impair_args *args, bool active, uint32_t queue, 
 	if (lane == NULL)
 		return NULL;
 	rte_spinlock_init(&lane->lock);
+	lane->neck = neck;
 	impair_lane_set(lane, args, active, queue);
 	return lane;
 }
@@ -33,9 +34,13 @@ impair_lane_create(const struct impair_args *args, bool active, uint32_t queue, 
 void
 impair_lane_clear(struct impair_lane *lane)
 {
-	for (uint32_t i = 0; i < lane->held_count; i++)
-		rte_pktmbuf_free(lane->held[i].mbuf);
-	lane->held_count = 0;
+	struct rte_mbuf *mbuf;
+
+	while ((mbuf = impair_held_next(&lane->held, UINT64_MAX)) != NULL)
+		rte_pktmbuf_free(mbuf);
+	for (uint32_t i = 0; i < lane->late_count; i++)
+		rte_pktmbuf_free(lane->late[i].mbuf);
+	lane->late_count = 0;
 	for (uint32_t i = 0; i < lane->ready_count; i++)
 		rte_pktmbuf_free(lane->ready[i]);
 	lane->ready_count = 0;
@@ -58,70 +63,28 @@ impair_lane_set(
 	lane->args = *args;
 	lane->active = active;
 	lane->sequence.state = args->seed ^ (uint64_t)queue << 32;
+	lane->burst.bad = false;
+	impair_held_hurry(&lane->held, rte_rdtsc());
 	rte_spinlock_unlock(&lane->lock);
 }
 
 uint32_t
 impair_lane_room(const struct impair_lane *lane)
 {
-	/* All that are held may become ready at once, and each taken one with a duplicate. */
-	return (IMPAIR_READY - lane->ready_count - lane->held_count) / 2;
+	/* Each with a duplicate. */
+	return RTE_MIN(IMPAIR_READY - lane->ready_count, IMPAIR_HELD - lane->held.count) / 2;
+}
+
+bool
+impair_lane_waits(const struct impair_lane *lane)
+{
+	return lane->held.count > 0 || lane->late_count > 0;
 }
 
 static void
 impair_lane_push(struct impair_lane *lane, struct rte_mbuf *mbuf)
 {
 	lane->ready[lane->ready_count++] = mbuf;
-}
-
-/* Where the network header begins. @return 0 when it is not IP */
-static uint32_t
-impair_lane_find_ip(const struct rte_mbuf *mbuf, uint16_t *type)
-{
-	const uint8_t *frame = rte_pktmbuf_mtod(mbuf, const uint8_t *);
-	uint32_t at = sizeof(struct rte_ether_hdr);
-
-	if (rte_pktmbuf_data_len(mbuf) < at + sizeof(struct rte_vlan_hdr))
-		return 0;
-	*type = (uint16_t)(frame[at - 2] << 8 | frame[at - 1]);
-	if (*type == RTE_ETHER_TYPE_VLAN) {
-		at += sizeof(struct rte_vlan_hdr);
-		*type = (uint16_t)(frame[at - 2] << 8 | frame[at - 1]);
-	}
-	return at;
-}
-
-/* @return whether the packet could be marked */
-static bool
-impair_lane_mark(struct rte_mbuf *mbuf)
-{
-	uint16_t type = 0;
-	uint32_t at = impair_lane_find_ip(mbuf, &type);
-	uint8_t *ip = rte_pktmbuf_mtod_offset(mbuf, uint8_t *, at);
-
-	if (type == RTE_ETHER_TYPE_IPV4 &&
-		rte_pktmbuf_data_len(mbuf) >= at + sizeof(struct rte_ipv4_hdr) &&
-		(ip[1] & ECN_MASK) != 0) {
-		uint32_t len = (ip[0] & 0xfu) * 4;
-		uint16_t sum;
-
-		/* The checksum is over all words, options included. */
-		if (rte_pktmbuf_data_len(mbuf) < at + len)
-			return false;
-		ip[1] |= ECN_CE;
-		memset(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum), 0, sizeof(sum));
-		sum = (uint16_t)~rte_raw_cksum(ip, len);
-		memcpy(ip + offsetof(struct rte_ipv4_hdr, hdr_checksum), &sum, sizeof(sum));
-		return true;
-	}
-	/* The traffic class lies across the first two bytes: its ECN bits are in the second. */
-	if (type == RTE_ETHER_TYPE_IPV6 &&
-		rte_pktmbuf_data_len(mbuf) >= at + sizeof(struct rte_ipv6_hdr) &&
-		(ip[1] >> 4 & ECN_MASK) != 0) {
-		ip[1] |= ECN_CE << 4;
-		return true;
-	}
-	return false;
 }
 
 static void
@@ -151,76 +114,130 @@ impair_lane_writable(struct rte_mbuf *mbuf)
 	return copy;
 }
 
+/* Off it goes, by the bottleneck and the way behind it; there is room for it. */
 static void
-impair_lane_hold(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc, bool reorder)
+impair_lane_send(
+	struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc, uint32_t delay_us)
 {
-	uint64_t us = reorder ? REORDER_WAIT_US : lane->args.delay_us;
+	enum impair_neck_verdict verdict;
+	struct rte_mbuf *own;
+	uint64_t due_tsc;
 
-	lane->held[lane->held_count++] = (struct impair_held){
+	verdict = impair_neck_take(lane->neck, rte_pktmbuf_pkt_len(mbuf), now_tsc, &due_tsc);
+	if (verdict == IMPAIR_NECK_DROP) {
+		rte_pktmbuf_free(mbuf);
+		return;
+	}
+	if (verdict == IMPAIR_NECK_MARK && impair_mark_can(mbuf)) {
+		/* Without a buffer it goes on as it is. */
+		own = impair_lane_writable(mbuf);
+		if (own != NULL) {
+			mbuf = own;
+			impair_mark(mbuf);
+			impair_neck_marked(lane->neck);
+		}
+	}
+	due_tsc += delay_us * rte_get_tsc_hz() / 1000000;
+	if (due_tsc > now_tsc)
+		impair_held_add(&lane->held, mbuf, due_tsc);
+	else
+		impair_lane_push(lane, mbuf);
+}
+
+static void
+impair_lane_let_pass(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc)
+{
+	lane->counts[IMPAIR_REORDER]++;
+	lane->late[lane->late_count++] = (struct impair_late){
 		.mbuf = mbuf,
-		.due_tsc = now_tsc + us * rte_get_tsc_hz() / 1000000,
-		.due_count = reorder ? lane->taken + lane->args.gap : UINT64_MAX,
+		.due_tsc = now_tsc + REORDER_WAIT_US * rte_get_tsc_hz() / 1000000,
+		.due_count = lane->taken + lane->args.gap,
 	};
+}
+
+/* @return how long it waits, in microseconds */
+static uint32_t
+impair_lane_delay(struct impair_lane *lane)
+{
+	uint32_t us = impair_chance_delay_us(&lane->args, &lane->sequence);
+
+	lane->counts[IMPAIR_DELAY]++;
+	lane->counts[IMPAIR_COUNT_DELAY_US] += us;
+	return us;
+}
+
+/* @return the packet, with what is done to its bytes */
+static struct rte_mbuf *
+impair_lane_damage(struct impair_lane *lane, struct rte_mbuf *mbuf, uint32_t set)
+{
+	struct rte_mbuf *own;
+
+	if ((set & (1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN)) == 0)
+		return mbuf;
+	/* Without a buffer it goes on as it is. */
+	own = impair_lane_writable(mbuf);
+	if (own == NULL)
+		return mbuf;
+	if ((set & 1u << IMPAIR_ECN) && impair_mark_can(own)) {
+		impair_mark(own);
+		lane->counts[IMPAIR_ECN]++;
+	}
+	if (set & 1u << IMPAIR_CORRUPT) {
+		impair_lane_corrupt(lane, own);
+		lane->counts[IMPAIR_CORRUPT]++;
+	}
+	return own;
 }
 
 void
 impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc)
 {
-	uint32_t set = lane->active ? impair_decide(&lane->args, &lane->sequence) : 0;
+	uint32_t set = lane->active ? impair_chance_decide(&lane->args, &lane->sequence) : 0;
+	bool lost = lane->active &&
+		impair_chance_burst(&lane->args, &lane->burst, &lane->sequence,
+			&lane->counts[IMPAIR_COUNT_BURST]);
 	struct rte_mbuf *copy = NULL;
 
 	lane->taken++;
-	if (set & 1u << IMPAIR_DROP) {
-		lane->counts[IMPAIR_DROP]++;
+	if (lost || set & 1u << IMPAIR_DROP) {
+		lane->counts[lost ? IMPAIR_COUNT_BURST_DROP : IMPAIR_DROP]++;
 		rte_pktmbuf_free(mbuf);
 		return;
 	}
-	if (set & (1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN)) {
-		struct rte_mbuf *own = impair_lane_writable(mbuf);
-
-		/* Without a buffer it goes on as it is. */
-		if (own == NULL)
-			set &= ~(1u << IMPAIR_CORRUPT | 1u << IMPAIR_ECN);
-		else
-			mbuf = own;
-	}
-	if (set & 1u << IMPAIR_ECN)
-		lane->counts[IMPAIR_ECN] += impair_lane_mark(mbuf);
-	if (set & 1u << IMPAIR_CORRUPT) {
-		impair_lane_corrupt(lane, mbuf);
-		lane->counts[IMPAIR_CORRUPT]++;
-	}
+	mbuf = impair_lane_damage(lane, mbuf, set);
 	if (set & 1u << IMPAIR_DUPLICATE) {
 		copy = rte_pktmbuf_copy(mbuf, mbuf->pool, 0, UINT32_MAX);
 		if (copy != NULL)
 			lane->counts[IMPAIR_DUPLICATE]++;
 	}
-	if ((set & (1u << IMPAIR_REORDER | 1u << IMPAIR_DELAY)) && lane->held_count < IMPAIR_HELD) {
-		bool reorder = (set & 1u << IMPAIR_REORDER) != 0;
-
-		lane->counts[reorder ? IMPAIR_REORDER : IMPAIR_DELAY]++;
-		impair_lane_hold(lane, mbuf, now_tsc, reorder);
-	} else {
-		impair_lane_push(lane, mbuf);
-	}
+	if ((set & 1u << IMPAIR_REORDER) && lane->late_count < IMPAIR_LATE)
+		impair_lane_let_pass(lane, mbuf, now_tsc);
+	else
+		impair_lane_send(lane, mbuf, now_tsc,
+			set & 1u << IMPAIR_DELAY ? impair_lane_delay(lane) : 0);
 	if (copy != NULL)
-		impair_lane_push(lane, copy);
+		impair_lane_send(lane, copy, now_tsc, 0);
 }
 
 void
 impair_lane_release(struct impair_lane *lane, uint64_t now_tsc)
 {
+	struct rte_mbuf *mbuf;
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < lane->held_count; i++) {
-		struct impair_held *held = &lane->held[i];
+	while (lane->ready_count < IMPAIR_READY &&
+		(mbuf = impair_held_next(&lane->held, now_tsc)) != NULL)
+		impair_lane_push(lane, mbuf);
+	for (uint32_t i = 0; i < lane->late_count; i++) {
+		struct impair_late *late = &lane->late[i];
+		bool due = lane->taken >= late->due_count || now_tsc >= late->due_tsc;
 
-		if (lane->taken >= held->due_count || now_tsc >= held->due_tsc)
-			impair_lane_push(lane, held->mbuf);
+		if (due && impair_lane_room(lane) > 0)
+			impair_lane_send(lane, late->mbuf, now_tsc, 0);
 		else
-			lane->held[kept++] = *held;
+			lane->late[kept++] = *late;
 	}
-	lane->held_count = kept;
+	lane->late_count = kept;
 }
 
 uint32_t

@@ -10,12 +10,23 @@
 #include <rte_spinlock.h>
 
 #include "impair_args.h"
+#include "impair_chance.h"
+#include "impair_held.h"
+#include "impair_neck.h"
 
 #define IMPAIR_READY 512
-#define IMPAIR_HELD  128
+#define IMPAIR_LATE  128
 
-/** A packet that waits. */
-struct impair_held {
+/** What is counted: how often each kind of enum impair_kind happened, and behind these: */
+enum impair_count {
+	IMPAIR_COUNT_BURST = IMPAIR_KINDS, /**< bursts that began */
+	IMPAIR_COUNT_BURST_DROP,           /**< packets that they took, or were lost between them */
+	IMPAIR_COUNT_DELAY_US,             /**< microseconds of all that were delayed, in sum */
+	IMPAIR_COUNTS,
+};
+
+/** A packet that others are to pass. */
+struct impair_late {
 	struct rte_mbuf *mbuf;
 	uint64_t due_tsc;
 	uint64_t due_count; /**< goes when so many packets were taken, or at its time */
@@ -23,24 +34,33 @@ struct impair_held {
 
 /**
  * A lane. The lock is held around everything: a queue's other direction looks in for packets whose
- * time has come, and settings change from elsewhere.
+ * time has come, and settings change from elsewhere. What it keeps is bounded: who gives it packets
+ * waits, as for a NIC's queue that is full, and only a bottleneck drops what it has no room for.
  */
 struct impair_lane {
 	rte_spinlock_t lock;
 	bool active; /**< this direction is impaired */
 	struct impair_args args;
 	struct rcd_sequence sequence;
+	struct impair_burst burst;
+	struct impair_neck *neck; /**< of the device, in this direction */
 	uint64_t taken;
-	uint64_t counts[IMPAIR_KINDS];
+	uint64_t counts[IMPAIR_COUNTS];
 	uint32_t ready_count;
-	uint32_t held_count;
+	uint32_t late_count;
 	struct rte_mbuf *ready[IMPAIR_READY];
-	struct impair_held held[IMPAIR_HELD];
+	struct impair_late late[IMPAIR_LATE];
+	struct impair_held held; /**< delayed, or in the bottleneck */
 };
 
-/** A lane with settings; NULL when there is no memory. Free by impair_lane_destroy(). */
+/**
+ * A lane with settings; NULL when there is no memory. Free by impair_lane_destroy().
+ *
+ * @param neck  stays the caller's, and outlives the lane
+ */
 struct impair_lane *
-impair_lane_create(const struct impair_args *args, bool active, uint32_t queue, int socket_id);
+impair_lane_create(const struct impair_args *args, bool active, uint32_t queue,
+	struct impair_neck *neck, int socket_id);
 
 /** Packets in it are freed. @param lane  may be NULL */
 void
@@ -50,7 +70,10 @@ impair_lane_destroy(struct impair_lane *lane);
 void
 impair_lane_clear(struct impair_lane *lane);
 
-/** New settings. Begins the random numbers again; packets in it stay. Takes the lock. */
+/**
+ * New settings. Begins the random numbers again; what waits for a time need not any longer. Takes
+ * the lock.
+ */
 void
 impair_lane_set(
 	struct impair_lane *lane, const struct impair_args *args, bool active, uint32_t queue);
@@ -59,11 +82,15 @@ impair_lane_set(
 uint32_t
 impair_lane_room(const struct impair_lane *lane);
 
+/** Whether packets wait for a time, or for others. A hint without the lock. */
+bool
+impair_lane_waits(const struct impair_lane *lane);
+
 /** Take a packet, of which there must be room for. It is the lane's. */
 void
 impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc);
 
-/** Make those ready whose time has come. */
+/** Make those ready whose time has come, as far as there is room. */
 void
 impair_lane_release(struct impair_lane *lane, uint64_t now_tsc);
 

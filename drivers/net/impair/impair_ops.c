@@ -172,7 +172,8 @@ impair_ops_mac_addr_set(struct rte_eth_dev *eth, struct rte_ether_addr *mac)
 int
 impair_ops_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 {
-	const struct impair_dev *dev = eth->data->dev_private;
+	struct impair_dev *dev = eth->data->dev_private;
+	struct impair_neck_counts neck;
 	int err = rte_eth_stats_get(dev->port_id, stats);
 	uint64_t *const as[IMPAIR_LOST_KINDS] = { [IMPAIR_LOST_MISSED] = &stats->imissed,
 		[IMPAIR_LOST_BUFFER] = &stats->rx_nombuf,
@@ -180,7 +181,10 @@ impair_ops_stats_get(struct rte_eth_dev *eth, struct rte_eth_stats *stats)
 
 	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
 		if (dev->rx[i].lane != NULL)
-			*as[dev->args.lost] += dev->rx[i].lane->counts[IMPAIR_DROP];
+			*as[dev->args.lost] += dev->rx[i].lane->counts[IMPAIR_DROP] +
+				dev->rx[i].lane->counts[IMPAIR_COUNT_BURST_DROP];
+	impair_neck_read(&dev->rx_neck, &neck, false);
+	*as[dev->args.lost] += neck.drops;
 	if (dev->nic != NULL)
 		stats->imissed += impair_nic_missed(dev->nic);
 	stats->rx_nombuf += __atomic_load_n(&dev->no_buffer, __ATOMIC_RELAXED);
@@ -195,34 +199,60 @@ impair_ops_stats_reset(struct rte_eth_dev *eth)
 	return rte_eth_stats_reset(dev->port_id);
 }
 
-/* Extended statistics: what happened, for each direction, all queues together. */
-#define XSTATS (2 * IMPAIR_KINDS)
+/*
+ * Extended statistics: what happened, for each direction, all queues together. Kinds are first, as
+ * enum impair_count has it; the bottleneck's are last, as in struct impair_neck_counts.
+ */
+static const char *const more_names[] = { "burst", "burst_drop", "delay_us", "queue_packets",
+	"queue_drop", "queue_mark", "queue_peak_bytes", "queue_us" };
+
+#define SIDE_XSTATS (IMPAIR_KINDS + RTE_DIM(more_names))
+#define XSTATS      (2 * SIDE_XSTATS)
+
+static_assert(SIDE_XSTATS * sizeof(uint64_t) ==
+		IMPAIR_COUNTS * sizeof(uint64_t) + sizeof(struct impair_neck_counts),
+	"each has a name");
 
 int
 impair_ops_xstats_get_names(
 	struct rte_eth_dev *eth, struct rte_eth_xstat_name *names, unsigned int size)
 {
 	(void)eth;
-	for (unsigned int i = 0; names != NULL && i < XSTATS && i < size; i++)
+	for (unsigned int i = 0; names != NULL && i < XSTATS && i < size; i++) {
+		unsigned int k = i % SIDE_XSTATS;
+
 		snprintf(names[i].name, sizeof(names[i].name), "%s_impair_%s",
-			i < IMPAIR_KINDS ? "rx" : "tx", impair_kind_names[i % IMPAIR_KINDS]);
+			i < SIDE_XSTATS ? "rx" : "tx",
+			k < IMPAIR_KINDS ? impair_kind_names[k] : more_names[k - IMPAIR_KINDS]);
+	}
 	return XSTATS;
+}
+
+/* Of one direction. */
+static void
+impair_ops_xstats_sum(
+	const struct impair_queue *queues, struct impair_neck *neck, uint64_t sums[SIDE_XSTATS])
+{
+	struct impair_neck_counts counts;
+
+	memset(sums, 0, SIDE_XSTATS * sizeof(sums[0]));
+	for (int i = 0; i < RTE_MAX_QUEUES_PER_PORT; i++)
+		for (int k = 0; queues[i].lane != NULL && k < IMPAIR_COUNTS; k++)
+			sums[k] += queues[i].lane->counts[k];
+	impair_neck_read(neck, &counts, false);
+	memcpy(sums + IMPAIR_COUNTS, &counts, sizeof(counts));
 }
 
 int
 impair_ops_xstats_get(struct rte_eth_dev *eth, struct rte_eth_xstat *stats, unsigned int size)
 {
-	const struct impair_dev *dev = eth->data->dev_private;
+	struct impair_dev *dev = eth->data->dev_private;
+	uint64_t sums[XSTATS];
 
-	for (unsigned int i = 0; i < XSTATS && i < size; i++) {
-		const struct impair_queue *queues = i < IMPAIR_KINDS ? dev->rx : dev->tx;
-
-		stats[i].id = i;
-		stats[i].value = 0;
-		for (int k = 0; k < RTE_MAX_QUEUES_PER_PORT; k++)
-			if (queues[k].lane != NULL)
-				stats[i].value += queues[k].lane->counts[i % IMPAIR_KINDS];
-	}
+	impair_ops_xstats_sum(dev->rx, &dev->rx_neck, sums);
+	impair_ops_xstats_sum(dev->tx, &dev->tx_neck, sums + SIDE_XSTATS);
+	for (unsigned int i = 0; i < XSTATS && i < size; i++)
+		stats[i] = (struct rte_eth_xstat){ .id = i, .value = sums[i] };
 	return XSTATS;
 }
 
@@ -230,7 +260,10 @@ int
 impair_ops_xstats_reset(struct rte_eth_dev *eth)
 {
 	struct impair_dev *dev = eth->data->dev_private;
+	struct impair_neck_counts counts;
 
+	impair_neck_read(&dev->rx_neck, &counts, true);
+	impair_neck_read(&dev->tx_neck, &counts, true);
 	for (int i = 0; i < 2 * RTE_MAX_QUEUES_PER_PORT; i++) {
 		struct impair_queue *queue = i % 2 ? &dev->rx[i / 2] : &dev->tx[i / 2];
 
