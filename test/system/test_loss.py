@@ -3,8 +3,9 @@
 """Goal: programs get right data and no hang from a network that damages what it carries.
 
 Method: net_impair before both ends: 1 % of the packets lost, 1 % sent twice, 1 % reordered, and in
-one run all kinds of damage. Reliable connections only: what the others lose is lost, and their
-programs wait for it. Each test looks whether the damage was done.
+one run all kinds of damage; then a network that loses in bursts, one with delays of all kinds, and
+a bottleneck with a short queue, which marks. Reliable connections only: what the others lose is
+lost, and their programs wait for it. Each test looks whether the damage was done.
 
     test_loss.py ROCADED LIBIBVERBS [veth]
 """
@@ -135,11 +136,58 @@ def what_came_is_told():
     tap.equal(repairs(), told, 'without connection management')
 
 
+def become(args):
+    """Another network, between the same ends."""
+    for end in ENDS:
+        done = rocade_on(end, 'link', 'set', end.device, 'impair', args)
+        tap.equal(done.returncode, 0, done.stderr)
+
+
+@tap.test
+def losses_in_bursts():
+    become('ge_p=0.3%,ge_r=25%,seed=4')
+    with damaged('burst', 'burst_drop'):
+        for size in ('4096', '65536'):
+            pingpong('ibv_rc_pingpong', '1', '-s', size, '-n', '200', '-c')
+        several(perftest, [(program, '-n', '200') for program in
+                           ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')])
+
+
+@tap.test
+def delays_that_differ():
+    """Each packet has one of its own, so that most come out of order."""
+    for how in ('uniform,jitter_us=100', 'normal,jitter_us=50', 'pareto,jitter_us=30'):
+        become(f'delay=1,delay_us=100,delay_max_us=2000,drop=0.5%,seed=5,delay_dist={how}')
+        with damaged('delay', 'delay_us', 'drop'):
+            pingpong('ibv_rc_pingpong', '1', '-s', '16384', '-n', '50', '-c')
+            several(perftest, [(program, '-n', '50') for program in
+                               ('ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_atomic_bw')])
+
+
+@tap.test
+def bottleneck_with_a_short_queue():
+    """A sender that fills it loses all that is too much, again and again."""
+    become('rate=100000000,queue=100000,delay=1,delay_us=50')
+    with damaged('queue_packets', 'queue_drop'):
+        pingpong('ibv_rc_pingpong', '1', '-s', '262144', '-n', '20', '-c')
+        for program in ('ib_send_bw', 'ib_write_bw', 'ib_read_bw'):
+            perftest(program, '-n', '100')
+        perftest('ib_write_bw', '-q', '16', '-n', '20')
+
+
+@tap.test
+def bottleneck_that_marks():
+    become('rate=100000000,queue=400000,mark=20000')
+    for gid in ('1', '2'):
+        with damaged('queue_mark'):
+            both('ib_write_bw', '-x', gid, '-F', '-n', '100', '--tclass=2')
+    # A mark is no damage.
+    tap.equal(sum(counters(end)['rx_drop_icrc'] for end in ENDS), 0, 'ICRC')
+
+
 @tap.test
 def all_kinds_of_damage():
-    for end in ENDS:
-        rocade_on(end, 'link', 'set', end.device, 'impair',
-               f'{DAMAGE},corrupt=1%,delay=5%,delay_us=200,side=both')
+    become(f'{DAMAGE},corrupt=1%,delay=5%,delay_us=200,side=both')
     with damaged('drop', 'duplicate', 'reorder', 'corrupt', 'delay'):
         pingpong('ibv_rc_pingpong', '1', '-s', '65536', '-n', '100', '-c')
         several(perftest, [(program, '-n', '100') for program in
