@@ -87,6 +87,11 @@ bursts_are_as_long_and_as_often(void)
 	/* All that is lost between bursts alone. */
 	lost = lose("ge_p=1%,ge_r=100%,ge_bad=0,ge_good=10%", &began, &runs);
 	CU_ASSERT(fabs((double)lost / DRAWS - 0.1 * 100 / 101) < 0.002);
+	/* Three packets at most: 1 + 0.75 + 0.75^2 in the mean, and a gap behind each burst. */
+	lost = lose("ge_p=1%,ge_r=25%,ge_max=3", &began, &runs);
+	CU_ASSERT(fabs((double)lost / (double)began - 2.3125) < 0.05);
+	lost = lose("ge_p=100%,ge_r=1%,ge_max=3,ge_good=0", &began, &runs);
+	CU_ASSERT(runs <= 2 * began && lost <= 3 * began && lost > 2 * began);
 	CU_ASSERT_EQUAL(lose("drop=50%", &began, &runs), 0);
 	CU_ASSERT_EQUAL(began, 0);
 }
@@ -426,14 +431,14 @@ nothing_is_marked_that_is_cut_short(void)
 static void
 arguments_that_do_not_go_together(void)
 {
-	static const char *const wrong[] = { "ge_p=1%", "ge_p=1%,ge_r=0", "ge_r=1%", "ge_bad=50%",
-		"ge_good=1%", "ge_p=2,ge_r=1", "ge_p=x,ge_r=1", "ge_p=1%,ge_r=1%,ge_bad=101%",
-		"ge_p=1%,ge_r=1%,ge_good=-1", "delay_dist=gauss", "delay_dist=", "jitter_us=5",
-		"delay_dist=constant,jitter_us=5", "delay_dist=normal,jitter_us=1000001",
-		"delay_us=10,delay_min_us=11", "delay_us=10,delay_max_us=9",
-		"delay_min_us=200,delay_max_us=100", "rate=999", "rate=0", "rate=-1", "rate=x",
-		"rate=1099511627777", "queue=1000", "mark=1000", "queue_packets=5",
-		"rate=1000000,queue=0", "rate=1000000,queue=4294967296",
+	static const char *const wrong[] = { "ge_p=1%", "ge_p=1%,ge_r=0", "ge_max=3",
+		"ge_p=1%,ge_r=1,ge_max=0", "ge_r=1%", "ge_bad=50%", "ge_good=1%", "ge_p=2,ge_r=1",
+		"ge_p=x,ge_r=1", "ge_p=1%,ge_r=1%,ge_bad=101%", "ge_p=1%,ge_r=1%,ge_good=-1",
+		"delay_dist=gauss", "delay_dist=", "jitter_us=5", "delay_dist=constant,jitter_us=5",
+		"delay_dist=normal,jitter_us=1000001", "delay_us=10,delay_min_us=11",
+		"delay_us=10,delay_max_us=9", "delay_min_us=200,delay_max_us=100", "rate=999",
+		"rate=0", "rate=-1", "rate=x", "rate=1099511627777", "queue=1000", "mark=1000",
+		"queue_packets=5", "rate=1000000,queue=0", "rate=1000000,queue=4294967296",
 		"rate=1000000,queue_packets=0", "rate=1000000,queue_packets=1025",
 		"rate=1000000,mark=0", "rate=1000000,queue=5000,mark=5000" };
 	struct impair_args args = args_of("drop=3%,seed=4"), before = args;

@@ -127,6 +127,7 @@ impair_args_take_number(const char *key, const char *val, struct parse *parse)
 		{ "jitter_us", 0, DELAY_US_MAX, .to = &args->jitter_us },
 		{ "delay_min_us", 0, DELAY_US_MAX, .to = &args->delay_min_us },
 		{ "delay_max_us", 0, DELAY_US_MAX, .to = &args->delay_max_us },
+		{ "ge_max", 1, UINT16_MAX, .to = &args->ge_max },
 		{ "rate", RATE_MIN, UINT64_C(1) << 40, .wide = &args->rate },
 		{ "queue", 1, UINT32_MAX, .wide = &args->queue },
 		{ "queue_packets", 1, IMPAIR_QUEUE_PACKETS, .to = &args->queue_packets },
@@ -249,9 +250,11 @@ impair_args_check(const struct impair_args *args, struct parse *parse)
 {
 	bool bursts = args->ge_p != 0;
 
-	if (!bursts && (args->ge_r != 0 || args->ge_good != 0 || args->ge_bad != IMPAIR_ALWAYS))
+	if (!bursts &&
+		(args->ge_r != 0 || args->ge_good != 0 || args->ge_max != 0 ||
+			args->ge_bad != IMPAIR_ALWAYS))
 		return impair_args_refuse(
-			parse, "ge_r, ge_bad, ge_good: ge_p says how often a burst begins");
+			parse, "ge_r, ge_max, ge_bad, ge_good: ge_p says how often a burst begins");
 	if (bursts && args->ge_r == 0)
 		return impair_args_refuse(parse, "ge_p: ge_r says how a burst ends, and is not 0");
 	if (args->delay_min_us > args->delay_us || args->delay_us > args->delay_max_us)
@@ -278,7 +281,7 @@ impair_args_parse(struct impair_args *args, const char *text, char *error, size_
 		"queues", "flow", "fewer", "remove", "link", "segment", "strip", "groups", "vlans",
 		"vlans_off", "promiscuous", "pause", "csum", "unsum", "lost", "delay_dist",
 		"jitter_us", "delay_min_us", "delay_max_us", "ge_p", "ge_r", "ge_bad", "ge_good",
-		"rate", "queue", "queue_packets", "mark", NULL };
+		"ge_max", "rate", "queue", "queue_packets", "mark", NULL };
 	struct impair_args copy = *args;
 	struct parse parse = { .args = &copy, .error = error, .error_len = error_len };
 	struct rte_kvargs *list = rte_kvargs_parse(text, keys);

@@ -62,6 +62,7 @@ struct impair_args {
 	uint32_t delay_min_us, delay_max_us; /**< bounds of the time, whatever the distribution */
 	uint64_t ge_p, ge_r;      /**< a burst begins, ends: probability times 2^32; 0: no bursts */
 	uint64_t ge_bad, ge_good; /**< loss within and between bursts, likewise */
+	uint32_t ge_max;          /**< packets of a burst at most; 0: any */
 	uint64_t rate;            /**< of a bottleneck, bytes of frames in a second; 0: none */
 	uint64_t queue;           /**< before it, bytes; 0: any */
 	uint32_t queue_packets;   /**< likewise, packets */
@@ -105,11 +106,11 @@ impair_args_same(const struct impair_args *args, const struct impair_args *other
 /**
  * Take settings from text over those that are there: drop=1%,duplicate=0.01,reorder=1%,gap=5,
  * delay=100%,delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both,port=NAME; bursts of loss:
- * ge_p=0.1%,ge_r=25%,ge_bad=100%,ge_good=0; delays that differ: delay_dist=constant|uniform|normal|
- * pareto,jitter_us=20,delay_min_us=0,delay_max_us=500; a bottleneck: rate=125000000,queue=256000,
- * queue_packets=500,mark=64000; and what other drivers do: burst=4,ring=64,busy=1,reset=1,queues=3,
- * flow=0,fewer=1,remove=1,link=0,segment=48,strip=1,groups=8,vlans=8,vlans_off=1,promiscuous=0,
- * pause=1,csum=1,unsum=1,lost=missed|buffer|error.
+ * ge_p=0.1%,ge_r=25%,ge_max=8,ge_bad=100%,ge_good=0; delays that differ:
+ * delay_dist=constant|uniform|normal|pareto,jitter_us=20,delay_min_us=0,delay_max_us=500; a
+ * bottleneck: rate=125000000,queue=256000,queue_packets=500,mark=64000; and what other drivers do:
+ * burst=4,ring=64,busy=1,reset=1,queues=3,flow=0,fewer=1,remove=1,link=0,segment=48,strip=1,
+ * groups=8,vlans=8,vlans_off=1,promiscuous=0,pause=1,csum=1,unsum=1,lost=missed|buffer|error.
  *
  * @param error  set to a sentence on failure, when args is left as it was
  * @return 0 or -EINVAL

@@ -36,13 +36,15 @@ bool
 impair_chance_burst(const struct impair_args *args, struct impair_burst *burst,
 	struct rcd_sequence *sequence, uint64_t *began)
 {
-	bool lost;
+	bool lost, turn;
 
 	if (args->ge_p == 0)
 		return false;
 	lost = impair_chance_hit(burst->bad ? args->ge_bad : args->ge_good, sequence);
-	if (impair_chance_hit(burst->bad ? args->ge_r : args->ge_p, sequence)) {
+	turn = impair_chance_hit(burst->bad ? args->ge_r : args->ge_p, sequence);
+	if (turn || (burst->bad && ++burst->length == args->ge_max)) {
 		burst->bad = !burst->bad;
+		burst->length = 0;
 		*began += burst->bad;
 	}
 	return lost;

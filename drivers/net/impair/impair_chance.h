@@ -15,6 +15,7 @@
 /** The two states of burst loss. All zero: good. */
 struct impair_burst {
 	bool bad;
+	uint32_t length; /**< packets that this one has had */
 };
 
 /**
@@ -29,7 +30,8 @@ impair_chance_decide(const struct impair_args *args, struct rcd_sequence *sequen
 
 /**
  * Whether a burst takes one packet: it may be lost in the state that there is, which then may
- * change (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Bursts have packets in the mean 1 / ge_r long.
+ * change (Gilbert, BSTJ 1960; Elliott, BSTJ 1963). Bursts are in the mean 1 / ge_r packets long,
+ * and ge_max at most. States change with packets, not with time.
  *
  * @param began  counts bursts that begin
  */

@@ -448,5 +448,6 @@ RTE_PMD_REGISTER_PARAM_STRING(net_impair,
 	"strip=<0|1> groups=<int> vlans=<int> vlans_off=<0|1> promiscuous=<0|1> pause=<0|1> "
 	"csum=<0|1> unsum=<0|1> lost=missed|buffer|error "
 	"delay_dist=constant|uniform|normal|pareto jitter_us=<int> delay_min_us=<int> "
-	"delay_max_us=<int> ge_p=<probability> ge_r=<probability> ge_bad=<probability> "
+	"delay_max_us=<int> ge_p=<probability> ge_r=<probability> ge_max=<packets> "
+	"ge_bad=<probability> "
 	"ge_good=<probability> rate=<bytes/s> queue=<bytes> queue_packets=<int> mark=<bytes>");

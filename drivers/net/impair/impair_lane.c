@@ -63,7 +63,7 @@ impair_lane_set(
 	lane->args = *args;
 	lane->active = active;
 	lane->sequence.state = args->seed ^ (uint64_t)queue << 32;
-	lane->burst.bad = false;
+	lane->burst = (struct impair_burst){ .bad = false };
 	impair_held_hurry(&lane->held, rte_rdtsc());
 	rte_spinlock_unlock(&lane->lock);
 }

@@ -32,10 +32,10 @@
  * impairment. The wrapped port and queues stay. Any thread, while the device works.
  *
  * @param args   as device arguments: drop=1%,duplicate=0.01,reorder=1%,gap=5,delay=100%,
- *     delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both, ge_p=0.1%,ge_r=25%,ge_bad=100%,
- *     ge_good=0, delay_dist=constant|uniform|normal|pareto,jitter_us=20,delay_min_us=0,
- *     delay_max_us=500, rate=125000000 (bytes/s),queue=256000 (bytes),queue_packets=500,
- *     mark=64000 (bytes), and the others of doc/engine.md that are not constant
+ *     delay_us=50,corrupt=1e-3,ecn=0.5,seed=7,side=tx|rx|both, ge_p=0.1%,ge_r=25%,ge_max=8,
+ *     ge_bad=100%,ge_good=0, delay_dist=constant|uniform|normal|pareto,jitter_us=20,
+ *     delay_min_us=0,delay_max_us=500, rate=125000000 (bytes/s),queue=256000 (bytes),
+ *     queue_packets=500,mark=64000 (bytes), and the others of doc/engine.md that are not constant
  * @param error  set to a sentence on failure
  * @return 0; -ENODEV: no device of this driver; -EINVAL
  */
