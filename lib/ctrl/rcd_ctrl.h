@@ -34,7 +34,7 @@
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 7
+#define RCD_CTRL_VERSION 8
 
 /**
  * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in
@@ -435,6 +435,15 @@ struct rcd_ctrl_flow_req {
 	uint8_t drop;      /**< 1: the context gets none of these frames; else 0 */
 	struct rcd_flow_key value;
 	struct rcd_flow_key mask; /**< bits of the value that count */
+};
+
+/**
+ * Of a flow: frames that were for it, by what its context's flows say of them, received into a
+ * buffer or not, and of one that drops.
+ */
+struct rcd_ctrl_flow_counts {
+	uint64_t frames;
+	uint64_t bytes; /**< without check sequences */
 };
 
 /*

@@ -24,6 +24,7 @@
 #include "rcd_table.h"
 #include "rcd_thread.h"
 
+static_assert(RCD_FLOWS_MAX <= 64, "a word has a bit for each count");
 static_assert(
 	RCD_FLOWS_CLIENT_MAX <= RCD_FLOWS_MAX, "a queue pair's flows have handles of its own");
 
@@ -73,17 +74,19 @@ static struct rcd_raw_table *
 hflow_begin(struct rcd_dev *dev)
 {
 	const struct rcd_raw_table *shown = dev->lport.flows;
+	struct rcd_raw_flows *all = dev->lport.all_flows;
 	struct rcd_raw_table *table;
 
-	if (dev->lport.flow_tables == NULL)
-		dev->lport.flow_tables = calloc(2, sizeof(*dev->lport.flow_tables));
-	if (dev->lport.flow_tables == NULL)
+	if (all == NULL)
+		all = dev->lport.all_flows = calloc(1, sizeof(*all));
+	if (all == NULL)
 		return NULL;
-	table = &dev->lport.flow_tables[shown == &dev->lport.flow_tables[0]];
+	table = &all->tables[shown == &all->tables[0]];
 	if (shown != NULL)
 		*table = *shown;
 	else
 		table->count = 0;
+	table->counts = all->counts;
 	return table;
 }
 
@@ -122,6 +125,20 @@ hflow_is_free(const struct rcd_raw_table *table, uint32_t handle)
 		if (table->flows[i].handle == handle)
 			return false;
 	return true;
+}
+
+/* A count that no flow has, so no lcore either, from 0. */
+static uint8_t
+hflow_take_count(struct rcd_raw_table *table)
+{
+	uint64_t taken = 0;
+	uint8_t count;
+
+	for (uint32_t i = 0; i < table->count; i++)
+		taken |= UINT64_C(1) << table->flows[i].count;
+	count = (uint8_t)__builtin_ctzll(~taken);
+	table->counts[count] = (struct rcd_raw_count){ 0 };
+	return count;
 }
 
 static uint32_t
@@ -166,6 +183,7 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	while (!hflow_is_free(table, flow.handle))
 		flow.handle++;
 	flow.qpn = hqp->qpn;
+	flow.count = hflow_take_count(table);
 	hflow_insert(table, &flow);
 	hflow_show(dev, table);
 	hqp->flows++;
@@ -173,26 +191,58 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	return 0;
 }
 
-int
-rcd_hflow_destroy(struct rcd_context *context, uint32_t handle)
+/* A context's own. @return its place in the table that is shown; -ENOENT */
+static int
+hflow_find(const struct rcd_context *context, uint32_t handle)
 {
 	const struct rcd_raw_table *shown = context->dev->lport.flows;
-	uint32_t count = shown != NULL ? shown->count : 0;
-	struct rcd_raw_table *table;
-	uint32_t at = 0;
+
+	for (uint32_t i = 0; shown != NULL && i < shown->count; i++)
+		if (shown->flows[i].handle == handle &&
+			shown->flows[i].hqp->client == &context->client)
+			return (int)i;
+	return -ENOENT;
+}
+
+static void
+hflow_load(const struct rcd_raw_count *count, struct rcd_ctrl_flow_counts *counts)
+{
+	counts->frames = __atomic_load_n(&count->frames, __ATOMIC_RELAXED);
+	counts->bytes = __atomic_load_n(&count->bytes, __ATOMIC_RELAXED);
+}
+
+int
+rcd_hflow_read(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_flow_counts *counts)
+{
+	const struct rcd_raw_table *shown = context->dev->lport.flows;
+	int at = hflow_find(context, handle);
 
 	RCD_ON_CONTROL();
-	while (at < count &&
-		(shown->flows[at].handle != handle ||
-			shown->flows[at].hqp->client != &context->client))
-		at++;
-	if (at == count)
-		return -ENOENT;
-	shown->flows[at].hqp->flows--;
+	if (at < 0)
+		return at;
+	hflow_load(&shown->counts[shown->flows[at].count], counts);
+	return 0;
+}
+
+int
+rcd_hflow_destroy(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_flow_counts *counts)
+{
+	struct rcd_raw_table *table;
+	int found = hflow_find(context, handle);
+	uint32_t at = (uint32_t)found;
+	uint8_t count;
+
+	RCD_ON_CONTROL();
+	if (found < 0)
+		return found;
 	table = hflow_begin(context->dev);
+	count = table->flows[at].count;
+	table->flows[at].hqp->flows--;
 	for (table->count--; at < table->count; at++)
 		table->flows[at] = table->flows[at + 1];
 	hflow_show(context->dev, table);
+	/* No lcore adds to it any more. */
+	hflow_load(&table->counts[count], counts);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 
 struct rcd_conn;
 struct rcd_context;
+struct rcd_ctrl_flow_counts;
 struct rcd_ctrl_flow_req;
 struct rcd_dev;
 struct rcd_hqp;
@@ -47,9 +48,14 @@ int
 rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_flow_req *req, uint32_t *handle);
 
-/** Remove one. @return 0; -ENOENT: the context has none of this handle */
+/** Remove one. @param counts  all that it counted @return 0; -ENOENT: none of this handle */
 int
-rcd_hflow_destroy(struct rcd_context *context, uint32_t handle);
+rcd_hflow_destroy(
+	struct rcd_context *context, uint32_t handle, struct rcd_ctrl_flow_counts *counts);
+
+/** What one counted so far: as rcd_hflow_destroy(). Who made it may read it, whatever he lost. */
+int
+rcd_hflow_read(struct rcd_context *context, uint32_t handle, struct rcd_ctrl_flow_counts *counts);
 
 /** No flow leads to a queue pair any more, which no lcore knows. */
 void

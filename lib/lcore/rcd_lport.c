@@ -37,7 +37,7 @@ rcd_lport_fini(struct rcd_lport *lport)
 	RCD_ON_CONTROL();
 	rte_free(lport->counters);
 	rte_free(lport->txqs);
-	free(lport->flow_tables);
+	free(lport->all_flows);
 	free((void *)(uintptr_t)lport->view);
 }
 

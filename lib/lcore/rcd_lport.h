@@ -23,6 +23,7 @@
 #define RCD_DEVS_MAX 32
 
 struct rcd_exception;
+struct rcd_raw_flows;
 struct rcd_raw_table;
 struct rcd_txq;
 
@@ -68,7 +69,7 @@ struct rcd_lport {
 	const struct rcd_lport_view *view;
 	/** Likewise: rcd_raw.h. NULL: there are none. */
 	const struct rcd_raw_table *flows;
-	struct rcd_raw_table *flow_tables; /**< the control thread's: two of them, or NULL */
+	struct rcd_raw_flows *all_flows; /**< the control thread's: whose that is; NULL: none yet */
 	struct rcd_lcores *lcores;
 	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */
 	struct rcd_counters *counters;

@@ -47,7 +47,8 @@ struct raw_frame {
 	const struct rte_mbuf *mbuf;
 	const uint8_t *data;
 	uint32_t len;
-	bool sent; /**< by a queue pair of the device */
+	bool sent;   /**< by a queue pair of the device */
+	bool handed; /**< by another lcore, which counted it */
 	struct rcd_flow_key key;
 	struct rcd_flow_layout layout;
 };
@@ -112,12 +113,13 @@ raw_put_sums(const struct raw_frame *frame, uint8_t *data)
 }
 
 static void
-raw_look(struct raw_frame *frame, const struct rte_mbuf *mbuf, bool sent)
+raw_look(struct raw_frame *frame, const struct rte_mbuf *mbuf, bool sent, bool handed)
 {
 	frame->mbuf = mbuf;
 	frame->data = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	frame->len = rte_pktmbuf_data_len(mbuf);
 	frame->sent = sent;
+	frame->handed = handed;
 	rcd_flow_key_of(frame->data, frame->len, &frame->key, &frame->layout);
 }
 
@@ -129,6 +131,16 @@ raw_wants(const struct rcd_raw_flow *flow, const struct raw_frame *frame)
 		(frame->sent || (flow->kind == RCD_FLOW_MULTICAST && !(frame->key.dst_mac[0] & 1))))
 		return false;
 	return rcd_flow_key_matches(&frame->key, &flow->value, &flow->mask);
+}
+
+/* Lcores share the count: there is one for each flow that may be, not for each lcore as well. */
+static inline void
+raw_count(struct rcd_raw_count *count, const struct raw_frame *frame)
+{
+	if (frame->handed)
+		return;
+	__atomic_fetch_add(&count->frames, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&count->bytes, frame->len, __ATOMIC_RELAXED);
 }
 
 /* A copy of it was made. */
@@ -186,6 +198,7 @@ raw_match(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 		if (served >> flow->group & 1 || !raw_wants(flow, frame))
 			continue;
 		served |= UINT64_C(1) << flow->group;
+		raw_count(&table->counts[flow->count], frame);
 		if (flow->drop)
 			continue;
 		if (hqp != NULL && hqp->qpn == flow->qpn && hqp->raw && hqp->lport == lport) {
@@ -233,7 +246,7 @@ rcd_raw_rx(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct 
 			return;
 		mbuf = copy;
 	}
-	raw_look(&frame, mbuf, handed && mbuf->packet_type == RAW_SENT);
+	raw_look(&frame, mbuf, handed && mbuf->packet_type == RAW_SENT, handed);
 	others = raw_match(lcore, lport, &frame);
 	if (!handed)
 		raw_pass_on(lcore, lport, &frame, others);
@@ -248,7 +261,7 @@ rcd_raw_tx(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mb
 	RCD_ON_LCORE(lcore);
 	if (!csum && __atomic_load_n(&lport->flows, __ATOMIC_RELAXED) == NULL)
 		return;
-	raw_look(&frame, mbuf, true);
+	raw_look(&frame, mbuf, true, false);
 	if (csum)
 		raw_put_sums(&frame, rte_pktmbuf_mtod(mbuf, uint8_t *));
 	raw_pass_on(lcore, lport, &frame, raw_match(lcore, lport, &frame));

@@ -26,6 +26,12 @@ struct rcd_hqp;
 struct rcd_lcore;
 struct rte_mbuf;
 
+/** What a flow wanted. Lcores add to it, relaxed; the control thread reads it. */
+struct rcd_raw_count {
+	uint64_t frames;
+	uint64_t bytes;
+};
+
 /** A flow. */
 struct rcd_raw_flow {
 	struct rcd_flow_key value;
@@ -34,6 +40,7 @@ struct rcd_raw_flow {
 	uint16_t priority;   /**< the lowest comes first */
 	uint8_t kind;        /**< enum rcd_flow_kind */
 	uint8_t group;       /**< of its context's flows, below RCD_FLOWS_MAX */
+	uint8_t count;       /**< which is its, of the device's */
 	bool drop;           /**< the context gets no frame of it */
 	uint32_t handle;     /**< the control thread's: of no other of the device */
 	struct rcd_hqp *hqp; /**< likewise: of that number */
@@ -42,7 +49,14 @@ struct rcd_raw_flow {
 /** Those of a device, in the order in which they are tried. */
 struct rcd_raw_table {
 	uint32_t count;
+	struct rcd_raw_count *counts; /**< RCD_FLOWS_MAX, the same of both tables */
 	struct rcd_raw_flow flows[RCD_FLOWS_MAX];
+};
+
+/** All of a device: lcores see one of the tables, or none. */
+struct rcd_raw_flows {
+	struct rcd_raw_table tables[2];
+	struct rcd_raw_count counts[RCD_FLOWS_MAX];
 };
 
 /**

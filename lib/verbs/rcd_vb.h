@@ -12,7 +12,7 @@
  *                    rcd_vb_qp_ex.c the ibv_wr_* way to post
  *   rcd_vb_addr.c    GIDs, address handles, multicast
  *   rcd_vb_event.c   asynchronous events
- *   rcd_vb_flow.c    flows of raw packets
+ *   rcd_vb_flow.c    flows of raw packets, rcd_vb_counters.c their counters
  *   rcd_vb_text.c    strings and rates
  *   rcd_vb_release.c the rdma-core that all of it is fitted to
  */
@@ -58,11 +58,14 @@ struct rcd_vb_context {
 	struct rcd_vb_qps qps;
 	struct rcd_vb_cqs cqs;
 	struct rcd_vb_srqs srqs;
-	struct rcd_vb_mrs demand; /**< regions that follow what is mapped */
-	bool single;              /**< ROCADE_SINGLE_THREADED: no locks */
-	bool fatal;               /**< the engine's end was told */
-	int cmd_fd;               /**< of an imported context, which it was imported by; -1 */
-	uint32_t users;           /**< its objects, and who has it open */
+	struct rcd_vb_mrs demand;  /**< regions that follow what is mapped */
+	pthread_mutex_t flow_lock; /**< of the next two, and all that they lead to */
+	LIST_HEAD(, rcd_vb_flow) flows;
+	LIST_HEAD(, rcd_vb_counters) counters;
+	bool single;    /**< ROCADE_SINGLE_THREADED: no locks */
+	bool fatal;     /**< the engine's end was told */
+	int cmd_fd;     /**< of an imported context, which it was imported by; -1 */
+	uint32_t users; /**< its objects, and who has it open */
 };
 
 /** A lock of the data path: uncontended but for applications that share an object. */
@@ -92,6 +95,21 @@ struct rcd_vb_mr {
 /** An address handle. */
 struct rcd_vb_ah {
 	struct ibv_ah ah;
+};
+
+/** Counters: points, each of which adds a number of flows to one place. */
+struct rcd_vb_counters {
+	struct ibv_counters counters;
+	LIST_ENTRY(rcd_vb_counters) link;
+	SLIST_HEAD(, rcd_vb_point) points;
+	uint32_t made; /**< flows that were made with it */
+};
+
+/** A flow. */
+struct rcd_vb_flow {
+	struct ibv_flow flow;
+	LIST_ENTRY(rcd_vb_flow) link;
+	struct rcd_vb_counters *counters; /**< that it was made with; NULL */
 };
 
 /** An XRC domain. */
@@ -383,6 +401,27 @@ struct ibv_flow *
 rcd_vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
 int
 rcd_vb_destroy_flow(struct ibv_flow *flow);
+
+/* rcd_vb_counters.c; likewise. */
+
+struct ibv_counters *
+rcd_vb_create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
+int
+rcd_vb_destroy_counters(struct ibv_counters *counters);
+int
+rcd_vb_attach_counters_point_flow(
+	struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int
+rcd_vb_read_counters(
+	struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
+
+/** A flow is there: it counts from now on for the counters that it was made with. */
+void
+rcd_vb_counters_enter(struct rcd_vb_flow *flow);
+
+/** It is gone, and its counters keep what it counted. Its context's flow_lock is held. */
+void
+rcd_vb_counters_leave(struct rcd_vb_flow *flow, const struct rcd_ctrl_flow_counts *counts);
 
 /* rcd_vb_wr.c; functions of a name that rdma-core has do and return what ibv_* of that name do. */
 

@@ -385,6 +385,10 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->open_qp = rcd_vb_open_qp;
 	base->ibv_create_flow = rcd_vb_create_flow;
 	base->ibv_destroy_flow = rcd_vb_destroy_flow;
+	base->create_counters = rcd_vb_create_counters;
+	base->destroy_counters = rcd_vb_destroy_counters;
+	base->attach_counters_point_flow = rcd_vb_attach_counters_point_flow;
+	base->read_counters = rcd_vb_read_counters;
 	base->context.abi_compat = (void *)UINTPTR_MAX;
 }
 
@@ -397,6 +401,7 @@ vb_device_new_context(void)
 	if (context == NULL)
 		return NULL;
 	pthread_mutex_init(&context->lock, NULL);
+	pthread_mutex_init(&context->flow_lock, NULL);
 	pthread_mutex_init(&context->base.context.mutex, NULL);
 	LIST_INIT(&context->qps);
 	LIST_INIT(&context->cqs);

@@ -17,6 +17,7 @@ enum {
 	LAYER_IP = 1 << 1,
 	LAYER_L4 = 1 << 2,
 	LAYER_DROP = 1 << 3,
+	LAYER_COUNT = 1 << 4,
 };
 
 /* Fields of the verbs are in network order, as those of the key. */
@@ -107,6 +108,9 @@ vb_flow_spec_len(enum ibv_flow_spec_type type, unsigned int *layer)
 	case IBV_FLOW_SPEC_ACTION_DROP:
 		*layer = LAYER_DROP;
 		return sizeof(struct ibv_flow_spec_action_drop);
+	case IBV_FLOW_SPEC_ACTION_COUNT:
+		*layer = LAYER_COUNT;
+		return sizeof(struct ibv_flow_spec_counter_action);
 	}
 	return 0;
 }
@@ -139,9 +143,10 @@ vb_flow_take_spec(struct rcd_ctrl_flow_req *req, const struct ibv_flow_spec *spe
 	}
 }
 
-/* @return 0 or an errno value */
+/* @param counters  set if it is to have such @return 0 or an errno value */
 static int
-vb_flow_take_specs(struct rcd_ctrl_flow_req *req, const struct ibv_flow_attr *attr)
+vb_flow_take_specs(struct rcd_ctrl_flow_req *req, const struct ibv_flow_attr *attr,
+	struct ibv_counters **counters)
 {
 	const uint8_t *at = (const uint8_t *)(attr + 1);
 	unsigned int seen = 0;
@@ -160,6 +165,8 @@ vb_flow_take_specs(struct rcd_ctrl_flow_req *req, const struct ibv_flow_attr *at
 			return EINVAL;
 		memcpy(&spec, at, len);
 		vb_flow_take_spec(req, &spec);
+		if (layer == LAYER_COUNT && (*counters = spec.flow_count.counters) == NULL)
+			return EINVAL;
 		seen |= layer;
 		at += len;
 	}
@@ -199,12 +206,15 @@ struct ibv_flow *
 rcd_vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 {
 	struct rcd_ctrl_flow_req req = { .qp = qp->handle, .priority = attr->priority };
+	struct ibv_counters *counters = NULL;
 	struct rcd_ctrl_handle rep;
-	struct ibv_flow *flow;
+	struct rcd_vb_flow *flow;
 	int err = vb_flow_check(qp, attr, &req.kind);
 
 	if (err == 0)
-		err = vb_flow_take_specs(&req, attr);
+		err = vb_flow_take_specs(&req, attr, &counters);
+	if (err == 0 && counters != NULL && counters->context != qp->context)
+		err = EINVAL;
 	if (err != 0) {
 		errno = err;
 		return NULL;
@@ -219,18 +229,29 @@ rcd_vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 		errno = -err;
 		return NULL;
 	}
-	*flow = (struct ibv_flow){ .context = qp->context, .handle = rep.handle };
-	return flow;
+	flow->flow = (struct ibv_flow){ .context = qp->context, .handle = rep.handle };
+	flow->counters = (struct rcd_vb_counters *)(void *)counters;
+	rcd_vb_counters_enter(flow);
+	return &flow->flow;
 }
 
 int
 rcd_vb_destroy_flow(struct ibv_flow *flow)
 {
-	int err = rcd_cl_destroy(rcd_vb_client(flow->context), RCD_CTRL_FLOW_DESTROY, flow->handle);
+	struct rcd_vb_context *vb = rcd_vb_context(flow->context);
+	struct rcd_ctrl_handle req = { .handle = flow->handle };
+	struct rcd_ctrl_flow_counts counts = { 0 };
+	int err;
 
+	pthread_mutex_lock(&vb->flow_lock);
+	err = rcd_client_call(&vb->client, RCD_CTRL_FLOW_DESTROY, &req, &counts, NULL, NULL);
 	/* With its queue pair it is gone already. */
-	if (err != 0 && err != -EIO && err != -ENOENT)
-		return -err;
-	rcd_vb_free(flow->context, flow);
-	return 0;
+	if (err == -EIO || err == -ENOENT)
+		err = 0;
+	if (err == 0)
+		rcd_vb_counters_leave((struct rcd_vb_flow *)(void *)flow, &counts);
+	pthread_mutex_unlock(&vb->flow_lock);
+	if (err == 0)
+		rcd_vb_free(flow->context, flow);
+	return -err;
 }

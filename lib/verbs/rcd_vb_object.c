@@ -13,6 +13,7 @@ rcd_vb_leave(struct rcd_vb_context *context)
 	if (__atomic_sub_fetch(&context->users, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	pthread_mutex_destroy(&context->lock);
+	pthread_mutex_destroy(&context->flow_lock);
 	pthread_mutex_destroy(&context->base.context.mutex);
 	free(context);
 }

@@ -99,7 +99,8 @@ def clients():
         [req(0, 'QP_MODIFY', how) for how in (190, 184, 185)]
     for kind in range(4):
         yield raw + [req(0, 'FLOW_CREATE', 0x10 * kind), req(0, 'FLOW_CREATE', 0x44 + 0x10 * kind),
-                     step(0, PASS, 1, 3), req(0, 'FLOW_CREATE', 0x88), req(0, 'FLOW_DESTROY'),
+                     step(0, PASS, 1, 3), req(0, 'FLOW_CREATE', 0x88), req(0, 'FLOW_READ'),
+                     req(0, 'FLOW_DESTROY'), req(0, 'FLOW_READ', 1),
                      req(0, 'FLOW_DESTROY'), req(0, 'QP_DESTROY'), req(0, 'FLOW_DESTROY', 1)]
         yield raw + [req(0, 'FLOW_CREATE', 0x10 * kind), step(0, SCRIBBLE), step(0, CLOSE)]
     yield queue_pair(0) + queue_pair(1) + [step(0, CLOSE), step(1, CLOSE)]

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frames.h"
 #include "rcd_bytes.h"
 #include "rcd_eth.h"
 #include "rcd_limits.h"
@@ -25,8 +26,8 @@ enum {
 	MEMORY = 1 << 16,
 	PLACE = 4608, /**< bytes for a frame */
 	PLACES = 8,
-	PLAIN = 64,    /**< bytes of most frames */
-	TYPE = 0x88b5, /**< EtherType for local experiments (IEEE 802) */
+	PLAIN = 64, /**< bytes of most frames */
+	TYPE = FRAMES_TYPE,
 	TYPE_AT = 12,
 	UDP = 17,
 	ROUNDS = 200,
@@ -36,34 +37,6 @@ enum {
 };
 
 static struct rig rig;
-
-/* An Ethernet header, and bytes. */
-static void
-make_frame(uint8_t *frame, uint32_t len, uint16_t type, uint8_t what)
-{
-	static const uint8_t macs[] = { 0x03, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 8 };
-
-	memset(frame, what, len);
-	memcpy(frame, macs, sizeof(macs) < len ? sizeof(macs) : len);
-	if (len >= TYPE_AT + 2)
-		rcd_put_be16(frame + TYPE_AT, type);
-}
-
-/* UDP in IPv4, with sums of 0. */
-static void
-make_udp(uint8_t *frame, uint32_t len, uint16_t port)
-{
-	static const uint8_t ip[] = { 0x45, 0, 0, 0, 0, 1, 0, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0,
-		0, 2 };
-
-	make_frame(frame, len, 0x0800, 5);
-	memcpy(frame + 14, ip, sizeof(ip));
-	rcd_put_be16(frame + 16, (uint16_t)(len - 14));
-	rcd_put_be16(frame + 34, 1000);
-	rcd_put_be16(frame + 36, port);
-	rcd_put_be16(frame + 38, (uint16_t)(len - 34));
-	rcd_put_be16(frame + 40, 0);
-}
 
 static int
 to_state(struct rcd_cl_qp *qp, uint8_t state)
@@ -163,7 +136,7 @@ send_frame(struct node *node, uint32_t len, uint8_t flags)
 static void
 send_plain(struct node *node, uint16_t type, uint8_t what)
 {
-	make_frame(node->memory, PLAIN, type, what);
+	frames_make(node->memory, PLAIN, type, what);
 	MUST(send_frame(node, PLAIN, 0) == RCD_WC_SUCCESS);
 }
 
@@ -209,20 +182,6 @@ try_qp(struct node *node)
 	return rcd_cl_qp_create(&node->client, &req, &qp);
 }
 
-static void
-set_raw(const char *value)
-{
-	for (int i = 0; i < 2; i++) {
-		char line[64];
-		char *answer;
-
-		snprintf(line, sizeof(line), "link set roce%d raw %s", i, value);
-		answer = rig_admin(rig.socket, line);
-		MUST(answer != NULL);
-		free(answer);
-	}
-}
-
 /* A device has none unless it is told to: and then those that are there go on. */
 static void
 where_there_are_none(void)
@@ -234,16 +193,16 @@ where_there_are_none(void)
 	CU_ASSERT_EQUAL(node.device.max_flows, 0);
 	CU_ASSERT_EQUAL(try_qp(&node), -EOPNOTSUPP);
 	node_close(&node);
-	set_raw("on");
+	frames_switch(rig.socket, "on");
 	open_raw(&late, "roce1");
 	CU_ASSERT_EQUAL(late.device.max_flows, RCD_FLOWS_CLIENT_MAX);
 	req = flow_of(&late.qp, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), 0);
-	set_raw("off");
+	frames_switch(rig.socket, "off");
 	CU_ASSERT_EQUAL(try_qp(&late), -EOPNOTSUPP);
 	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), -EOPNOTSUPP);
 	node_close(&late);
-	set_raw("on");
+	frames_switch(rig.socket, "on");
 }
 
 static void
@@ -331,7 +290,7 @@ no_flow_has_roce(void)
 	req = flow_of(&node.qp, RCD_FLOW_NORMAL);
 	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
 	for (uint8_t i = 0; i < 20; i++) {
-		make_udp(sender.memory, 100, 4791);
+		frames_make_udp(sender.memory, 100, 4791);
 		CU_ASSERT_EQUAL(send_frame(&sender, 100, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 		send_plain(&sender, TYPE, i);
 		CU_ASSERT_TRUE(arrives(&node, i, &slot));
@@ -371,9 +330,13 @@ numbers_that_are_not_ones_own(void)
 	req.drop = 2;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_READ, handle), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_READ, UINT32_MAX), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_READ, handle), 0);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, UINT32_MAX), -ENOENT);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), 0);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
+	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_READ, handle), -ENOENT);
 	/* Nor is the next one's number that of one that ended with its queue pair. */
 	node_qp(&a, RCD_QP_RAW, &other);
 	req = flow_of(&other, RCD_FLOW_ALL);
@@ -398,13 +361,13 @@ lengths_of_frames(void)
 	open_raw(&node, "roce1");
 	lead(&node, TYPE);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(wrong); i++) {
-		make_frame(sender.memory, MEMORY, TYPE, 1);
+		frames_make(sender.memory, MEMORY, TYPE, 1);
 		CU_ASSERT_EQUAL(send_frame(&sender, wrong[i], 0), RCD_WC_LOC_LEN_ERR);
 		CU_ASSERT_EQUAL(to_state(&sender.qp, RCD_QP_RTS), 0);
 	}
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(right); i++) {
 		MUST(node_recv(&node, 0, right[i], i) == 0);
-		make_frame(sender.memory, MEMORY, TYPE, (uint8_t)i);
+		frames_make(sender.memory, MEMORY, TYPE, (uint8_t)i);
 		/* This one is dropped: there is no room for it. */
 		CU_ASSERT_EQUAL(send_frame(&sender, right[i] + 1, 0), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(send_frame(&sender, right[i], 0), RCD_WC_SUCCESS);
@@ -416,7 +379,7 @@ lengths_of_frames(void)
 	for (uint32_t len = 14; len < RCD_ETH_MIN_LEN; len++) {
 		memset(node.memory, 0xff, PLACE);
 		MUST(node_recv(&node, 0, PLACE, 0) == 0);
-		make_frame(sender.memory, len, TYPE, 0xff);
+		frames_make(sender.memory, len, TYPE, 0xff);
 		CU_ASSERT_EQUAL(send_frame(&sender, len, 0), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		memset(sender.memory + len, 0, RCD_ETH_MIN_LEN - len);
@@ -437,7 +400,7 @@ sums_of_frames(void)
 	open_raw(&sender, "roce0");
 	open_receiver(&node);
 	lead(&node, 0x0800);
-	make_udp(sender.memory, PLAIN, 53);
+	frames_make_udp(sender.memory, PLAIN, 53);
 	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
 	CU_ASSERT_EQUAL(slot.flags, RCD_WC_IP_CSUM_OK);
@@ -447,7 +410,7 @@ sums_of_frames(void)
 	CU_ASSERT_EQUAL(slot.flags, 0);
 	/* Lengths that are no frame's: what can't be summed is left as it is. */
 	for (uint32_t ip_len = 0; ip_len < 0x10000; ip_len += 0x101) {
-		make_udp(sender.memory, PLAIN, 53);
+		frames_make_udp(sender.memory, PLAIN, 53);
 		rcd_put_be16(sender.memory + 16, (uint16_t)ip_len);
 		CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 		CU_ASSERT_TRUE(arrives(&node, 5, &slot));
@@ -500,7 +463,7 @@ copies_are_work(void)
 
 		for (int i = 0; i <= CLIENTS; i++) {
 			open_raw(&nodes[i], end == 0 || i == CLIENTS ? "roce0" : "roce1");
-			make_frame(nodes[i].memory, PLACE, TYPE, 1);
+			frames_make(nodes[i].memory, PLACE, TYPE, 1);
 			if (i < CLIENTS)
 				lead(&nodes[i], TYPE);
 		}

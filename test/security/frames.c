@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Frames of raw packets.
+ */
+#include "frames.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rcd_bytes.h"
+#include "rcd_tap.h"
+#include "rig.h"
+
+enum {
+	TYPE_AT = 12,
+	UDP = 17,
+};
+
+void
+frames_make(uint8_t *frame, uint32_t len, uint16_t type, uint8_t what)
+{
+	static const uint8_t macs[] = { 0x03, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 8 };
+
+	memset(frame, what, len);
+	memcpy(frame, macs, sizeof(macs) < len ? sizeof(macs) : len);
+	if (len >= TYPE_AT + 2)
+		rcd_put_be16(frame + TYPE_AT, type);
+}
+
+void
+frames_make_udp(uint8_t *frame, uint32_t len, uint16_t port)
+{
+	static const uint8_t ip[] = { 0x45, 0, 0, 0, 0, 1, 0, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0,
+		0, 2 };
+
+	frames_make(frame, len, 0x0800, 5);
+	memcpy(frame + 14, ip, sizeof(ip));
+	rcd_put_be16(frame + 16, (uint16_t)(len - 14));
+	rcd_put_be16(frame + 34, 1000);
+	rcd_put_be16(frame + 36, port);
+	rcd_put_be16(frame + 38, (uint16_t)(len - 34));
+	rcd_put_be16(frame + 40, 0);
+}
+
+void
+frames_switch(const char *socket, const char *value)
+{
+	for (int i = 0; i < 2; i++) {
+		char line[64];
+		char *answer;
+
+		snprintf(line, sizeof(line), "link set roce%d raw %s", i, value);
+		answer = rig_admin(socket, line);
+		MUST(answer != NULL);
+		free(answer);
+	}
+}
