@@ -152,6 +152,8 @@ show_object_qps(const struct rcd_show *show, const struct rcd_context *context)
 		show_object_number(show, "rq_depth", hqp->rq_depth);
 		show_object_number(show, "sq_done", rcd_qp_sq_done(hqp->qp));
 		show_object_number(show, "sq_posted", rcd_shm_load(&hqp->sq_shm->producer));
+		show_object_number(show, "rq_posted",
+			hqp->rq_depth > 0 ? rcd_shm_load(&hqp->rq_shm->producer) : 0);
 		show_object_traffic(show, hqp);
 		show_object_limits(show, hqp);
 		show->ops->end(show->out);

@@ -22,8 +22,8 @@ MEMBERS = {
     'pd': ['ifname', 'pdn', 'pid', 'comm', 'users'],
     'cq': ['ifname', 'cqn', 'pid', 'comm', 'cqe', 'users'],
     'qp': ['ifname', 'lqpn', 'pid', 'comm', 'ctxn', 'type', 'state', 'pdn', 'sq_depth', 'rq_depth',
-           'sq_done', 'sq_posted', 'rqpn', 'dgid', 'tx_messages', 'rx_messages', 'tx_bytes',
-           'rx_bytes'],
+           'sq_done', 'sq_posted', 'rq_posted', 'rqpn', 'dgid', 'tx_messages', 'rx_messages',
+           'tx_bytes', 'rx_bytes'],
     'mr': ['ifname', 'mrlen', 'pdn', 'memory', 'pid', 'comm'],
     'ctx': ['ifname', 'ctxn', 'pid', 'comm'],
 }

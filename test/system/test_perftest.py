@@ -196,7 +196,7 @@ def mac(end):
 
 def raw(program, *options):
     """Raw Ethernet frames: no connection is made by which the client could wait, so it begins when
-    the server has a flow."""
+    the server has a flow and a receive."""
     if shutil.which(program) is None:
         raise tap.Skip(f'no {program} here')
     macs = [mac(end) for end in ENDS]
@@ -207,7 +207,7 @@ def raw(program, *options):
                    macs[0])
     try:
         tap.wait_until('a flow', lambda: server.poll() is not None or any(
-            pair.get('flows') for pair in
+            pair.get('flows') and pair['rq_posted'] for pair in
             json.loads(rocade_on(ENDS[1], '-j', 'resource', 'show', 'qp').stdout)))
         done = on(ENDS[0], *client)
         # What came before its first receive is lost.
@@ -232,6 +232,8 @@ def raw_packets():
     raw('raw_ethernet_bw', '-n', '100', '-s', '512', *udp)
     raw('raw_ethernet_bw', '-n', '100', '-s', '512', '--vlan_en', *udp)
     raw('raw_ethernet_lat', '-n', '100', '-s', '64')
+    # Without these options it refuses its own limit, and waits for completions that never come.
+    raw('raw_ethernet_burst_lat', '-n', '100', '-s', '64', '--rate_limit', '10', '-Q', '1')
 
 
 @tap.test
