@@ -56,8 +56,9 @@
 /** Flows of a device, each of which may be compared with every frame that is not RoCE's... */
 #define RCD_FLOWS_MAX 64
 
-/** ...and of one client, so that one does not keep others from having any. */
+/** ...of one context, and of all of one user, so that nobody keeps others from having any. */
 #define RCD_FLOWS_CLIENT_MAX 32
+#define RCD_FLOWS_USER_MAX   48
 
 /** Hop limit, or time to live, of packets of which nobody says one. */
 #define RCD_HOP_LIMIT 64

@@ -14,7 +14,6 @@
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
-#include "rcd_eth.h"
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_lport.h"
@@ -34,15 +33,6 @@ rcd_hflow_offered(const struct rcd_dev *dev)
 	RCD_ON_CONTROL();
 	/* Sockets and AF_XDP have RoCE alone. */
 	return dev->conf.raw && !rcd_dev_is_udp(dev) && dev->xdp == NULL;
-}
-
-uint16_t
-rcd_hflow_frame_max(const struct rcd_dev *dev)
-{
-	uint32_t most = dev->mtu + RCD_ETH_LEN + RCD_VLAN_TAG_LEN;
-
-	RCD_ON_CONTROL();
-	return (uint16_t)(most < RCD_FRAME_MAX_BYTES ? most : RCD_FRAME_MAX_BYTES);
 }
 
 int
@@ -141,14 +131,21 @@ hflow_take_count(struct rcd_raw_table *table)
 	return count;
 }
 
-static uint32_t
-hflow_count_of(const struct rcd_raw_table *table, const struct rcd_lclient *client)
+/* Whether the device, the context and its user all may have one more. */
+static bool
+hflow_has_room(const struct rcd_raw_table *table, const struct rcd_context *context)
 {
-	uint32_t count = 0;
+	uint32_t of_user = 0;
+	uint32_t of_context = 0;
 
-	for (uint32_t i = 0; i < table->count; i++)
-		count += table->flows[i].hqp->client == client;
-	return count;
+	for (uint32_t i = 0; i < table->count; i++) {
+		struct rcd_lclient *client = table->flows[i].hqp->client;
+
+		of_context += client == &context->client;
+		of_user += rcd_context_of(client)->quota.user == context->quota.user;
+	}
+	return table->count < RCD_FLOWS_MAX && of_context < RCD_FLOWS_CLIENT_MAX &&
+		of_user < RCD_FLOWS_USER_MAX;
 }
 
 int
@@ -175,8 +172,7 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	if (err != 0)
 		return err;
 	table = hflow_begin(dev);
-	if (table == NULL || table->count == RCD_FLOWS_MAX ||
-		hflow_count_of(table, &context->client) >= RCD_FLOWS_CLIENT_MAX)
+	if (table == NULL || !hflow_has_room(table, context))
 		return -ENOMEM;
 	/* One that ended with its queue pair may be removed yet: no other has its handle. */
 	flow.handle = hqp->qpn * RCD_FLOWS_MAX;

@@ -23,10 +23,6 @@ struct rcd_hqp;
 bool
 rcd_hflow_offered(const struct rcd_dev *dev);
 
-/** Longest frame that a device sends now, with a tag. @return bytes */
-uint16_t
-rcd_hflow_frame_max(const struct rcd_dev *dev);
-
 /**
  * Whether a connection may have raw packets in a context now.
  *

@@ -146,7 +146,7 @@ hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct 
 		.max_inline = (uint16_t)hqp->max_inline,
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
 		.port_mtu_bytes = (uint16_t)dev->path_mtu,
-		.frame_max = hqp->raw ? rcd_hflow_frame_max(dev) : 0,
+		.frame_max = hqp->raw ? &dev->lport.frame_max : NULL,
 		.signal_all = req->signal_all != 0,
 		.srq = hqp->srq != NULL ? &hqp->srq->srq : NULL,
 		.mrs = context->client.mrs,

@@ -29,3 +29,14 @@ rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd
 	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
 	rcd_lcore_wake(owner);
 }
+
+bool
+rcd_hand_over_fits(
+	struct rcd_lcore *lcore, const struct rcd_lcore *owner, const struct rcd_lport *lport)
+{
+	RCD_ON_LCORE(lcore);
+	if (rte_ring_count(owner->handover) < rte_ring_get_capacity(owner->handover) / 2)
+		return true;
+	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_COPIES, 1);
+	return false;
+}

@@ -8,6 +8,8 @@
 #ifndef RCD_HAND_OVER_H
 #define RCD_HAND_OVER_H
 
+#include <stdbool.h>
+
 struct rcd_lcore;
 struct rcd_lport;
 struct rte_mbuf;
@@ -16,5 +18,13 @@ struct rte_mbuf;
 void
 rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
 	struct rte_mbuf *mbuf);
+
+/**
+ * Whether another lcore has room for what may as well be dropped, which fills its ring by half: the
+ * rest is for packets that are sent again when they are lost. One that has no room is counted.
+ */
+bool
+rcd_hand_over_fits(
+	struct rcd_lcore *lcore, const struct rcd_lcore *owner, const struct rcd_lport *lport);
 
 #endif /* RCD_HAND_OVER_H */

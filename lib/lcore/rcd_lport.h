@@ -42,8 +42,8 @@ struct rcd_lport_view {
 };
 
 /**
- * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view, the flows and what is
- * counted; and for its queues, rx_waits and csum while it is paused.
+ * Constant from rcd_lport_show() to rcd_lport_hide(), but for the view, the flows, frame_max
+ * and what is counted; and for its queues, rx_waits and csum while it is paused.
  */
 struct rcd_lport {
 	uint32_t index;  /**< of no other device at this time, below RCD_DEVS_MAX */
@@ -65,6 +65,8 @@ struct rcd_lport {
 	 * looked at again when an lcore takes it, and when one goes on with the port.
 	 */
 	bool csum;
+	/** Longest frame, bytes. The control thread stores it, lcores load it, relaxed. */
+	uint16_t frame_max;
 	/** Stored by the control thread, loaded by any: rcd_lport_view(). */
 	const struct rcd_lport_view *view;
 	/** Likewise: rcd_raw.h. NULL: there are none. */

@@ -33,6 +33,13 @@ enum {
 	RAW_SENT,
 };
 
+/** Checksums of a frame: not looked at, right, wrong or not there. */
+enum {
+	SUMS_UNKNOWN,
+	SUMS_RIGHT,
+	SUMS_OTHER,
+};
+
 #define TCP_LEN      20
 #define TCP_CSUM_AT  16
 #define UDP_CSUM_AT  6
@@ -47,8 +54,9 @@ struct raw_frame {
 	const struct rte_mbuf *mbuf;
 	const uint8_t *data;
 	uint32_t len;
-	bool sent;   /**< by a queue pair of the device */
-	bool handed; /**< by another lcore, which counted it */
+	bool sent;    /**< by a queue pair of the device */
+	bool handed;  /**< by another lcore, which counted it */
+	uint8_t sums; /**< what is known of its checksums */
 	struct rcd_flow_key key;
 	struct rcd_flow_layout layout;
 };
@@ -78,7 +86,7 @@ raw_has_sums(const struct raw_frame *frame)
 }
 
 static bool
-raw_sums_right(const struct raw_frame *frame)
+raw_sum(const struct raw_frame *frame)
 {
 	const struct rte_ipv4_hdr *ip = (const void *)(frame->data + frame->layout.l3);
 	const uint8_t *l4 = frame->data + frame->layout.l4;
@@ -90,6 +98,15 @@ raw_sums_right(const struct raw_frame *frame)
 		return true;
 	/* With the right one in its place the sum is 0, which UDP writes as its complement. */
 	return rte_ipv4_udptcp_cksum(ip, l4) == (frame->key.l4 == RCD_IP_PROTO_UDP ? 0xffff : 0);
+}
+
+/* Once, however many it is given to. */
+static bool
+raw_sums_right(struct raw_frame *frame)
+{
+	if (frame->sums == SUMS_UNKNOWN)
+		frame->sums = raw_sum(frame) ? SUMS_RIGHT : SUMS_OTHER;
+	return frame->sums == SUMS_RIGHT;
 }
 
 static void
@@ -120,6 +137,7 @@ raw_look(struct raw_frame *frame, const struct rte_mbuf *mbuf, bool sent, bool h
 	frame->len = rte_pktmbuf_data_len(mbuf);
 	frame->sent = sent;
 	frame->handed = handed;
+	frame->sums = SUMS_UNKNOWN;
 	rcd_flow_key_of(frame->data, frame->len, &frame->key, &frame->layout);
 }
 
@@ -151,7 +169,7 @@ raw_worked(struct rcd_lcore *lcore, const struct raw_frame *frame)
 }
 
 static void
-raw_give(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct raw_frame *frame)
+raw_give(struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct raw_frame *frame)
 {
 	rcd_qp_rx_frame(hqp->qp, frame->data, frame->len, raw_sums_right(frame));
 	__atomic_store_n(
@@ -166,8 +184,12 @@ raw_pass_on(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 	uint64_t others)
 {
 	for (; others != 0; others &= others - 1) {
-		struct rte_mbuf *copy = rte_pktmbuf_copy(frame->mbuf, lcore->pool, 0, UINT32_MAX);
+		struct rcd_lcore *owner = lcore->lcores->lcore[__builtin_ctzll(others)];
+		struct rte_mbuf *copy;
 
+		if (!rcd_hand_over_fits(lcore, owner, lport))
+			continue;
+		copy = rte_pktmbuf_copy(frame->mbuf, lcore->pool, 0, UINT32_MAX);
 		if (copy == NULL) {
 			rcd_counter_add(
 				rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_HANDOVER, 1);
@@ -175,13 +197,13 @@ raw_pass_on(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 		}
 		raw_worked(lcore, frame);
 		copy->packet_type = frame->sent ? RAW_SENT : RAW_RECEIVED;
-		rcd_hand_over(lcore, lcore->lcores->lcore[__builtin_ctzll(others)], lport, copy);
+		rcd_hand_over(lcore, owner, lport, copy);
 	}
 }
 
 /* Each context once, by the first of its flows that wants the frame. @return lcores of others */
 static uint64_t
-raw_match(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct raw_frame *frame)
+raw_match(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct raw_frame *frame)
 {
 	const struct rcd_raw_table *table = __atomic_load_n(&lport->flows, __ATOMIC_ACQUIRE);
 	uint64_t served = 0;

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 
 #include "rcd_away.h"
+#include "rcd_eth.h"
 #include "rcd_limits.h"
 #include "rcd_ports.h"
 #include "rcd_thread.h"
@@ -108,6 +109,7 @@ void
 rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 {
 	uint32_t path_mtu = RCD_PATH_MTU_MAX_BYTES;
+	uint32_t frame_max;
 
 	RCD_ON_CONTROL();
 	if (dev->mtu_max != 0 && mtu > dev->mtu_max)
@@ -118,6 +120,10 @@ rcd_dev_set_mtu(struct rcd_dev *dev, uint32_t mtu)
 	while (path_mtu > RCD_PATH_MTU_MIN_BYTES && path_mtu + RCD_PATH_MTU_ROOM_BYTES > mtu)
 		path_mtu /= 2;
 	dev->path_mtu = path_mtu;
+	frame_max = mtu + RCD_ETH_LEN + RCD_VLAN_TAG_LEN;
+	if (frame_max > RCD_FRAME_MAX_BYTES)
+		frame_max = RCD_FRAME_MAX_BYTES;
+	__atomic_store_n(&dev->lport.frame_max, (uint16_t)frame_max, __ATOMIC_RELAXED);
 }
 
 uint32_t

@@ -50,7 +50,7 @@ qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 		init->max_inline > RCD_INLINE_MAX || init->max_rd_atomic > RCD_QP_RD_ATOMIC_MAX ||
 		(unsigned int)init->type >= RCD_QP_TYPE_COUNT || init->qpn.val > RCD_PSN_MASK ||
 		(init->type == RCD_QP_XRC_RECV) != (init->xrc != NULL) ||
-		(init->type == RCD_QP_RAW) != (init->frame_max != 0))
+		(init->type == RCD_QP_RAW) != (init->frame_max != NULL))
 		return -EINVAL;
 	if (!rcd_mtu_valid(init->port_mtu_bytes, RCD_PATH_MTU_MAX_BYTES))
 		return -EINVAL;

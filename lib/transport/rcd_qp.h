@@ -92,8 +92,9 @@ struct rcd_qp_init {
 	uint8_t max_rd_atomic;   /**< responder resources, 0..128: see rcd_qp_set_resources() */
 	bool signal_all;         /**< every send work request completes as if signalled */
 	uint16_t port_mtu_bytes; /**< 256..4096: largest datagram of UD and GSI */
-	uint16_t frame_max;      /**< of RAW: longest frame, bytes; 0 of all others */
-	struct rcd_srq *srq;     /**< NULL: receives come from ops->fetch_recv */
+	/** Of RAW: longest frame now, bytes; any thread stores it, relaxed. NULL of all others. */
+	const uint16_t *frame_max;
+	struct rcd_srq *srq;         /**< NULL: receives come from ops->fetch_recv */
 	struct rcd_xrc_domain *xrc;  /**< of an XRC target, whose shared queues have the memory */
 	struct rcd_mr_table *mrs;    /**< NULL for an XRC target */
 	struct rcd_mw_list *windows; /**< those it binds; the host unbinds; NULL: nobody does */

@@ -107,7 +107,8 @@ req_check_wr(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	if (slot->len > RCD_MSG_MAX_BYTES)
 		return RCD_WC_LOC_LEN_ERR;
 	if (qp->hot.type == RCD_QP_RAW)
-		return slot->len < RCD_ETH_LEN || slot->len > qp->init.frame_max
+		return slot->len < RCD_ETH_LEN ||
+				slot->len > __atomic_load_n(qp->init.frame_max, __ATOMIC_RELAXED)
 			? RCD_WC_LOC_LEN_ERR
 			: RCD_WC_SUCCESS;
 	if (rcd_qp_is_datagram(qp)) {

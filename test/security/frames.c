@@ -44,14 +44,38 @@ frames_make_udp(uint8_t *frame, uint32_t len, uint16_t port)
 	rcd_put_be16(frame + 40, 0);
 }
 
+bool
+frames_are_of_link(const uint8_t *frame)
+{
+	uint16_t type = rcd_get_be16(frame + TYPE_AT);
+
+	return type == 0x0806 || (type == 0x86dd && frame[20] != UDP);
+}
+
+struct rcd_ctrl_flow_req
+frames_flow_of(const struct rcd_cl_qp *qp, uint8_t kind)
+{
+	return (struct rcd_ctrl_flow_req){ .qp = qp->handle, .kind = kind };
+}
+
+struct rcd_ctrl_flow_req
+frames_flow_of_type(const struct rcd_cl_qp *qp, uint16_t type)
+{
+	struct rcd_ctrl_flow_req req = frames_flow_of(qp, RCD_FLOW_NORMAL);
+
+	rcd_put_be16(req.value.ether_type, type);
+	rcd_put_be16(req.mask.ether_type, 0xffff);
+	return req;
+}
+
 void
-frames_switch(const char *socket, const char *value)
+frames_set(const char *socket, const char *what)
 {
 	for (int i = 0; i < 2; i++) {
 		char line[64];
 		char *answer;
 
-		snprintf(line, sizeof(line), "link set roce%d raw %s", i, value);
+		snprintf(line, sizeof(line), "link set roce%d %s", i, what);
 		answer = rig_admin(socket, line);
 		MUST(answer != NULL);
 		free(answer);

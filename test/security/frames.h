@@ -6,7 +6,10 @@
 #ifndef FRAMES_H
 #define FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "rcd_client.h"
 
 /** EtherType for local experiments (IEEE 802). */
 #define FRAMES_TYPE 0x88b5
@@ -19,8 +22,20 @@ frames_make(uint8_t *frame, uint32_t len, uint16_t type, uint8_t what);
 void
 frames_make_udp(uint8_t *frame, uint32_t len, uint16_t port);
 
-/** Tell both devices of an embedded wire whether they have raw packets. @param value  of "raw" */
+/** Whether a frame is of the engines themselves: they ask for neighbours now and then. */
+bool
+frames_are_of_link(const uint8_t *frame);
+
+/** A flow of all frames. @param kind  enum rcd_flow_kind */
+struct rcd_ctrl_flow_req
+frames_flow_of(const struct rcd_cl_qp *qp, uint8_t kind);
+
+/** One of those of an EtherType. */
+struct rcd_ctrl_flow_req
+frames_flow_of_type(const struct rcd_cl_qp *qp, uint16_t type);
+
+/** Change something of both devices of an embedded wire. @param what  an option of "link set" */
 void
-frames_switch(const char *socket, const char *value);
+frames_set(const char *socket, const char *what);
 
 #endif /* FRAMES_H */

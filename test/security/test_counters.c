@@ -371,6 +371,6 @@ main(void)
 		setenv("ROCADED_LCORES", "0@(0-1),1@0,2@1", 1);
 	rig_start(&rig, NULL);
 	setenv("ROCADE_SOCKET", rig.socket, 1);
-	frames_switch(rig.socket, "on");
+	frames_set(rig.socket, "raw on");
 	return rcd_tap_run("counters", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -2,8 +2,10 @@
 /**
  * @file
  * Goal: no packet outlives its device: buffers may be the device's own, and another device may get
- * its number. Method: an engine without threads, with packets of two devices wherever they may wait
- * for an lcore; one of the devices is taken away.
+ * its number; and copies of raw packets leave room for RoCE where those wait. Method: an engine
+ * without threads, with packets of two devices wherever they may wait for an lcore; one of the
+ * devices is taken away. More frames than there is room for, for a queue pair that is said to be
+ * another lcore's.
  */
 #include <rte_eal.h>
 #include <rte_mbuf.h>
@@ -14,14 +16,21 @@
 #include <unistd.h>
 
 #include "rcd_bytes.h"
+#include "rcd_counter.h"
 #include "rcd_dev.h"
 #include "rcd_dev_conf.h"
 #include "rcd_engine.h"
 #include "rcd_engine_priv.h"
+#include "rcd_hand_over.h"
 #include "rcd_lcore.h"
+#include "rcd_lcores.h"
+#include "rcd_raw.h"
 #include "rcd_tap.h"
+#include "rcd_thread.h"
 
 #define BUFFERS 255
+#define LEN     64 /**< of a frame that is copied */
+#define QPN     77
 #define WAITING 12 /**< in each place: every third is of the device that goes */
 
 /* What is reached from EAL's memory alone looks leaked to the sanitizer, which does not scan it. */
@@ -106,6 +115,51 @@ device_goes(void)
 	}
 }
 
+static struct rte_mbuf *
+frame(struct rcd_lcore *lcore)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(lcore->pool);
+
+	memset(rte_pktmbuf_append(mbuf, LEN), 1, LEN);
+	return mbuf;
+}
+
+static void
+copies_leave_room(void)
+{
+	struct rcd_raw_count counts[RCD_FLOWS_MAX] = { { 0 } };
+	struct rcd_raw_table table = {
+		.count = 1, .counts = counts, .flows = { { .qpn = QPN, .kind = RCD_FLOW_ALL } }
+	};
+	struct rcd_lcore *lcore = rcd_engine_lcore(engine, 0);
+	struct rcd_lcore *owner = rcd_engine_lcore(engine, 1);
+	struct rcd_lport *lport = &rcd_dev_find(&engine->ports, "b1")->lport;
+	const struct rcd_counters *set = rcd_lcore_counters(lcore, lport);
+	uint32_t half = rte_ring_get_capacity(owner->handover) / 2;
+	struct rcd_thread_place before;
+	uint32_t roce = 0;
+
+	lport->flows = &table;
+	lcore->lcores->qp_owner[QPN] = (uint8_t)(owner->index + 1);
+	before = rcd_thread_enter(lcore, lcore->index);
+	for (uint32_t i = 0; i < 2 * half; i++) {
+		struct rte_mbuf *mbuf = frame(lcore);
+
+		rcd_raw_rx(lcore, lport, mbuf, false);
+		rte_pktmbuf_free(mbuf);
+	}
+	CU_ASSERT_EQUAL(rte_ring_count(owner->handover), half);
+	CU_ASSERT_EQUAL(counts[0].frames, 2 * half);
+	CU_ASSERT_EQUAL(rcd_counter_get(set, RCD_COUNTER_RX_DROP_COPIES), half);
+	for (; !rte_ring_full(owner->handover); roce++)
+		rcd_hand_over(lcore, owner, lport, frame(lcore));
+	CU_ASSERT(roce >= half);
+	CU_ASSERT_EQUAL(rcd_counter_get(set, RCD_COUNTER_RX_DROP_HANDOVER), 0);
+	rcd_thread_leave(before);
+	lport->flows = NULL;
+	lcore->lcores->qp_owner[QPN] = 0;
+}
+
 /* With the last device nothing is left, and the engine ends. */
 static void
 last_device_goes(void)
@@ -121,15 +175,16 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "S8 packets that wait go with their device", device_goes },
+		{ "copies of raw packets leave room for RoCE", copies_leave_room },
 		{ "S8 nothing is left of the last device", last_device_goes },
 	};
 	static char prefix[40];
 	char *args[] = { (char *)(uintptr_t) "leave", (char *)(uintptr_t) "--no-huge",
-		(char *)(uintptr_t) "-m", (char *)(uintptr_t) "128",
+		(char *)(uintptr_t) "-m", (char *)(uintptr_t) "192",
 		(char *)(uintptr_t) "--no-shconf", (char *)(uintptr_t) "--no-telemetry",
 		(char *)(uintptr_t) "-a", (char *)(uintptr_t) "0000:00:00.0",
-		(char *)(uintptr_t) "--log-level=critical", (char *)(uintptr_t) "-l",
-		(char *)(uintptr_t) "0", (char *)(uintptr_t) "--file-prefix", prefix };
+		(char *)(uintptr_t) "--log-level=critical", (char *)(uintptr_t) "--lcores",
+		(char *)(uintptr_t) "(0-2)@0", (char *)(uintptr_t) "--file-prefix", prefix };
 	struct rcd_engine_conf conf;
 	char error[200] = "";
 
@@ -138,7 +193,7 @@ main(void)
 		return 1;
 	rcd_engine_conf_init(&conf);
 	conf.socket[0] = '\0';
-	conf.mbufs = 2047;
+	conf.mbufs = 8191;
 	engine = rcd_engine_create(&conf, error, sizeof(error));
 	pool = rte_pktmbuf_pool_create("leave", BUFFERS, 0, 0, 256, SOCKET_ID_ANY);
 	if (engine == NULL || pool == NULL)

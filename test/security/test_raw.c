@@ -7,8 +7,12 @@
  * flows on the other, an honest pair beside them.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "frames.h"
@@ -71,23 +75,6 @@ open_receiver(struct node *node)
 		MUST(node_recv(node, i * PLACE, PLACE, i) == 0);
 }
 
-static struct rcd_ctrl_flow_req
-flow_of(const struct rcd_cl_qp *qp, uint8_t kind)
-{
-	return (struct rcd_ctrl_flow_req){ .qp = qp->handle, .kind = kind };
-}
-
-/* All frames of an EtherType. */
-static struct rcd_ctrl_flow_req
-flow_of_type(const struct rcd_cl_qp *qp, uint16_t type)
-{
-	struct rcd_ctrl_flow_req req = flow_of(qp, RCD_FLOW_NORMAL);
-
-	rcd_put_be16(req.value.ether_type, type);
-	rcd_put_be16(req.mask.ether_type, 0xffff);
-	return req;
-}
-
 static int
 flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *handle)
 {
@@ -102,7 +89,7 @@ flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *ha
 static void
 lead(struct node *node, uint16_t type)
 {
-	struct rcd_ctrl_flow_req req = flow_of_type(&node->qp, type);
+	struct rcd_ctrl_flow_req req = frames_flow_of_type(&node->qp, type);
 
 	CU_ASSERT_EQUAL(flow_create(node, &req, NULL), 0);
 }
@@ -140,15 +127,6 @@ send_plain(struct node *node, uint16_t type, uint8_t what)
 	MUST(send_frame(node, PLAIN, 0) == RCD_WC_SUCCESS);
 }
 
-/* Of the engines themselves: they ask for neighbours now and then. */
-static bool
-is_of_link(const uint8_t *frame)
-{
-	uint16_t type = rcd_get_be16(frame + TYPE_AT);
-
-	return type == 0x0806 || (type == 0x86dd && frame[20] != UDP);
-}
-
 /* The next frame that a node gets has this byte in it; it is received into again. */
 static bool
 arrives(struct node *node, uint8_t what, struct rcd_cq_slot *slot)
@@ -160,7 +138,7 @@ arrives(struct node *node, uint8_t what, struct rcd_cq_slot *slot)
 		if (node_wait(node, slot, FOREVER_MS) != RCD_WC_SUCCESS)
 			return false;
 		frame = node->memory + slot->wr_id * PLACE;
-		of_link = is_of_link(frame);
+		of_link = frames_are_of_link(frame);
 		what ^= of_link ? 0 : frame[PLAIN - 1];
 		MUST(node_recv(node, slot->wr_id * PLACE, PLACE, slot->wr_id) == 0);
 	} while (of_link);
@@ -193,16 +171,16 @@ where_there_are_none(void)
 	CU_ASSERT_EQUAL(node.device.max_flows, 0);
 	CU_ASSERT_EQUAL(try_qp(&node), -EOPNOTSUPP);
 	node_close(&node);
-	frames_switch(rig.socket, "on");
+	frames_set(rig.socket, "raw on");
 	open_raw(&late, "roce1");
 	CU_ASSERT_EQUAL(late.device.max_flows, RCD_FLOWS_CLIENT_MAX);
-	req = flow_of(&late.qp, RCD_FLOW_ALL);
+	req = frames_flow_of(&late.qp, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), 0);
-	frames_switch(rig.socket, "off");
+	frames_set(rig.socket, "raw off");
 	CU_ASSERT_EQUAL(try_qp(&late), -EOPNOTSUPP);
 	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), -EOPNOTSUPP);
 	node_close(&late);
-	frames_switch(rig.socket, "on");
+	frames_set(rig.socket, "raw on");
 }
 
 static void
@@ -216,7 +194,7 @@ who_has_no_right(void)
 		return;
 	}
 	open_raw(&node, "roce1");
-	req = flow_of(&node.qp, RCD_FLOW_ALL);
+	req = frames_flow_of(&node.qp, RCD_FLOW_ALL);
 	MUST(seteuid(NOBODY) == 0);
 	node_open(&stranger, rig.socket, "roce1", RCD_QP_RC);
 	CU_ASSERT_EQUAL(try_qp(&stranger), -EPERM);
@@ -246,13 +224,13 @@ a_copy_for_each_client(void)
 	open_receiver(&a);
 	open_receiver(&b);
 	node_qp(&a, RCD_QP_RAW, &second);
-	req = flow_of_type(&second, TYPE);
+	req = frames_flow_of_type(&second, TYPE);
 	req.priority = 7;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
-	req = flow_of_type(&a.qp, TYPE);
+	req = frames_flow_of_type(&a.qp, TYPE);
 	req.priority = 3;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
-	req = flow_of(&b.qp, RCD_FLOW_ALL);
+	req = frames_flow_of(&b.qp, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), 0);
 	send_plain(&sender, TYPE, 11);
 	CU_ASSERT_TRUE(arrives(&a, 11, &slot));
@@ -260,7 +238,7 @@ a_copy_for_each_client(void)
 	CU_ASSERT_EQUAL(slot.qpn, a.qp.qpn);
 	CU_ASSERT_TRUE(arrives(&b, 11, &slot));
 	/* Whoever drops it, drops it for itself. */
-	req = flow_of_type(&a.qp, TYPE);
+	req = frames_flow_of_type(&a.qp, TYPE);
 	req.drop = 1;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
 	send_plain(&sender, TYPE, 12);
@@ -287,7 +265,7 @@ no_flow_has_roce(void)
 
 	open_raw(&sender, "roce0");
 	open_receiver(&node);
-	req = flow_of(&node.qp, RCD_FLOW_NORMAL);
+	req = frames_flow_of(&node.qp, RCD_FLOW_NORMAL);
 	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
 	for (uint8_t i = 0; i < 20; i++) {
 		frames_make_udp(sender.memory, 100, 4791);
@@ -312,7 +290,7 @@ numbers_that_are_not_ones_own(void)
 	open_raw(&a, "roce1");
 	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_qp(&a, RCD_QP_UD, &other);
-	req = flow_of(&a.qp, RCD_FLOW_ALL);
+	req = frames_flow_of(&a.qp, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
 	/* Of another client, with this number it has no queue pair, or one of another kind. */
 	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), -EINVAL);
@@ -320,13 +298,13 @@ numbers_that_are_not_ones_own(void)
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
 	req.qp = UINT32_MAX;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
-	req = flow_of(&other, RCD_FLOW_ALL);
+	req = frames_flow_of(&other, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
 	for (int kind = RCD_FLOW_KIND_COUNT; kind < 256; kind++) {
-		req = flow_of(&a.qp, (uint8_t)kind);
+		req = frames_flow_of(&a.qp, (uint8_t)kind);
 		CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
 	}
-	req = flow_of(&a.qp, RCD_FLOW_ALL);
+	req = frames_flow_of(&a.qp, RCD_FLOW_ALL);
 	req.drop = 2;
 	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
@@ -339,7 +317,7 @@ numbers_that_are_not_ones_own(void)
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_READ, handle), -ENOENT);
 	/* Nor is the next one's number that of one that ended with its queue pair. */
 	node_qp(&a, RCD_QP_RAW, &other);
-	req = flow_of(&other, RCD_FLOW_ALL);
+	req = frames_flow_of(&other, RCD_FLOW_ALL);
 	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, other.handle), 0);
 	lead(&a, TYPE);
@@ -390,6 +368,24 @@ lengths_of_frames(void)
 	node_close(&sender);
 }
 
+/* A queue pair that is there sends no more than its device can by now. */
+static void
+lengths_follow_the_mtu(void)
+{
+	struct node sender;
+
+	open_raw(&sender, "roce0");
+	frames_make(sender.memory, PLACE, TYPE, 1);
+	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_SUCCESS);
+	frames_set(rig.socket, "mtu 1500");
+	CU_ASSERT_EQUAL(send_frame(&sender, 1518, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_LOC_LEN_ERR);
+	frames_set(rig.socket, "mtu 4500");
+	CU_ASSERT_EQUAL(to_state(&sender.qp, RCD_QP_RTS), 0);
+	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_SUCCESS);
+	node_close(&sender);
+}
+
 /* Sums are put in where they were asked for, and told of where they are right. */
 static void
 sums_of_frames(void)
@@ -419,7 +415,36 @@ sums_of_frames(void)
 	node_close(&sender);
 }
 
-/* One client has its part, and they end with the queue pair. */
+/* In a process of its own, with CAP_NET_RAW all the same. @return flows that another user gets */
+static int
+flows_of_another(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	struct rcd_ctrl_flow_req req;
+	struct node node;
+	pid_t pid = fork();
+	int count = 0;
+	int status;
+
+	if (pid != 0) {
+		MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+		return WEXITSTATUS(status);
+	}
+	MUST(prctl(PR_SET_KEEPCAPS, 1) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0);
+	MUST(syscall(SYS_capget, &header, caps) == 0);
+	caps[0].effective |= 1u << CAP_NET_RAW;
+	MUST(syscall(SYS_capset, &header, caps) == 0);
+	/* Else /proc says that the process is root's. */
+	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
+	open_raw(&node, "roce1");
+	req = frames_flow_of(&node.qp, RCD_FLOW_NORMAL);
+	while (flow_create(&node, &req, NULL) == 0)
+		count++;
+	_exit(count);
+}
+
+/* One client has its part, one user as well, and they end with the queue pair. */
 static void
 as_many_as_there_are(void)
 {
@@ -428,19 +453,27 @@ as_many_as_there_are(void)
 	int err = 0;
 	int count;
 
+	if (getuid() != 0) {
+		rcd_tap_skip("needs root, to become another user");
+		return;
+	}
 	open_raw(&a, "roce1");
 	open_raw(&b, "roce1");
 	open_raw(&c, "roce1");
-	req = flow_of(&a.qp, RCD_FLOW_NORMAL);
+	req = frames_flow_of(&a.qp, RCD_FLOW_NORMAL);
 	for (count = 0; err == 0 && count < 1000; count++)
 		err = flow_create(&a, &req, NULL);
 	CU_ASSERT_EQUAL(err, -ENOMEM);
 	CU_ASSERT_EQUAL(count, RCD_FLOWS_CLIENT_MAX + 1);
-	req = flow_of(&b.qp, RCD_FLOW_NORMAL);
-	for (err = 0; err == 0;)
+	req = frames_flow_of(&b.qp, RCD_FLOW_NORMAL);
+	for (err = 0; err == 0; count++)
 		err = flow_create(&b, &req, NULL);
-	req = flow_of(&c.qp, RCD_FLOW_NORMAL);
+	CU_ASSERT_EQUAL(count, RCD_FLOWS_USER_MAX + 2);
+	req = frames_flow_of(&c.qp, RCD_FLOW_NORMAL);
 	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), -ENOMEM);
+	CU_ASSERT_EQUAL(flows_of_another(), RCD_FLOWS_MAX - RCD_FLOWS_USER_MAX);
+	CU_ASSERT_TRUE(rig_contexts(&rig, 3, FOREVER_MS));
+	req = frames_flow_of(&c.qp, RCD_FLOW_NORMAL);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle), 0);
 	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), 0);
 	node_close(&b);
@@ -510,13 +543,13 @@ ends_while_frames_come(void)
 				0);
 			out++;
 		}
-		req = flow_of(&qp, (uint8_t)(rcd_sequence_next(&sequence) % 3));
+		req = frames_flow_of(&qp, (uint8_t)(rcd_sequence_next(&sequence) % 3));
 		for (size_t i = 0; i < sizeof(req.mask); i++) {
 			((uint8_t *)&req.mask)[i] = rcd_sequence_next(&sequence) % 16 == 0;
 			((uint8_t *)&req.value)[i] = (uint8_t)rcd_sequence_next(&sequence);
 		}
 		CU_ASSERT_EQUAL(flow_create(&node, &req, &handle), 0);
-		req = flow_of(&qp, RCD_FLOW_ALL);
+		req = frames_flow_of(&qp, RCD_FLOW_ALL);
 		CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
 		if (round % 2)
 			CU_ASSERT_EQUAL(
@@ -551,6 +584,7 @@ main(void)
 		RCD_TEST(no_flow_has_roce),
 		RCD_TEST(numbers_that_are_not_ones_own),
 		RCD_TEST(lengths_of_frames),
+		RCD_TEST(lengths_follow_the_mtu),
 		RCD_TEST(sums_of_frames),
 		RCD_TEST(as_many_as_there_are),
 		RCD_TEST(copies_are_work),

@@ -84,6 +84,8 @@ attrs_of(const char *rule, bool required)
 static struct rcd_qp_init
 init_of(enum rcd_qp_type type)
 {
+	static const uint16_t frame_max = 1518;
+
 	return (struct rcd_qp_init){
 		.type = type,
 		.sq_depth = 4,
@@ -91,7 +93,7 @@ init_of(enum rcd_qp_type type)
 		.max_recv_sge = 2,
 		.max_rd_atomic = 4,
 		.port_mtu_bytes = 1024,
-		.frame_max = type == RCD_QP_RAW ? 1518 : 0,
+		.frame_max = type == RCD_QP_RAW ? &frame_max : NULL,
 	};
 }
 
