@@ -156,9 +156,8 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	attr->vendor_id = 0xffffff;
 	attr->max_qp = (int)rep->max_qp;
 	attr->max_qp_wr = (int)rep->max_qp_wr;
-	attr->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_UD_AV_PORT_ENFORCE |
-		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_N_NOTIFY_CQ |
+	attr->device_cap_flags = IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_PORT_ACTIVE_EVENT |
+		IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC;
 	if (rep->max_flows > 0) {
@@ -251,17 +250,18 @@ vb_device_set_speed(struct ibv_port_attr *attr, uint32_t mbps)
 		uint32_t mbps;
 		uint8_t width, speed;
 	} speeds[] = {
-		{ 2500, 1, 1 },    /* 1x SDR */
-		{ 5000, 1, 2 },    /* 1x DDR */
-		{ 10000, 1, 4 },   /* 1x QDR */
-		{ 14000, 1, 16 },  /* 1x FDR */
-		{ 25000, 1, 32 },  /* 1x EDR */
-		{ 40000, 2, 4 },   /* 4x QDR */
-		{ 50000, 1, 64 },  /* 1x HDR */
-		{ 56000, 2, 16 },  /* 4x FDR */
-		{ 100000, 2, 32 }, /* 4x EDR */
-		{ 200000, 2, 64 }, /* 4x HDR */
-		{ 400000, 2, 128 } /* 4x NDR */
+		{ 2500, 1, 1 },     /* 1x SDR */
+		{ 5000, 1, 2 },     /* 1x DDR */
+		{ 10000, 1, 4 },    /* 1x QDR */
+		{ 14000, 1, 16 },   /* 1x FDR */
+		{ 25000, 1, 32 },   /* 1x EDR */
+		{ 40000, 2, 4 },    /* 4x QDR */
+		{ 50000, 1, 64 },   /* 1x HDR */
+		{ 56000, 2, 16 },   /* 4x FDR */
+		{ 100000, 2, 32 },  /* 4x EDR */
+		{ 200000, 2, 64 },  /* 4x HDR */
+		{ 400000, 2, 128 }, /* 4x NDR */
+		{ 800000, 4, 128 }  /* 8x NDR */
 	};
 	size_t i = 0;
 
