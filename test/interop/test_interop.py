@@ -29,6 +29,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cm  # noqa: E402
+import rsockets  # noqa: E402
 from peer import BRIDGE, GUEST, LIMIT, OURS, Engine, NoPeer, Peer, Router, sh, tap  # noqa: E402
 from talk import FAMILIES, ROLES, Talk, start_server  # noqa: E402
 
@@ -498,7 +499,9 @@ def main():
     print(f'# {said}', flush=True)
     tap.add('engine starts', engine_starts)
     if not ARGS.vhost:
-        cm.Plan(engine, peer, add).make(ARGS.short)
+        plan = cm.Plan(engine, peer, add)
+        plan.make(ARGS.short)
+        rsockets.Sockets(plan, FOLDER).make(ARGS.short)
     if ARGS.short or ARGS.vhost:
         plan_short()
         if ARGS.vhost:
