@@ -172,6 +172,7 @@ struct rcd_rs {
 	enum rcd_rs_state state;
 	bool readable, writable;
 	bool nonblock, big_peer;
+	bool untold; /**< rconnect() has not said how what it has begun has ended */
 	int error;
 	int fd_flags;
 	LIST_HEAD(, rcd_rs_watch) watches;

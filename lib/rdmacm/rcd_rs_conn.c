@@ -150,9 +150,11 @@ rs_conn_copy_addr(const struct sockaddr *from, struct sockaddr *to, socklen_t *l
 	socklen_t size = from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
 						    : sizeof(struct sockaddr_in6);
 
-	if (to == NULL || len == NULL)
+	/* Without room: librspreload.so asks for the size alone. */
+	if (len == NULL || (to == NULL && *len > 0))
 		return -EFAULT;
-	memcpy(to, from, *len < size ? *len : size);
+	if (to != NULL)
+		memcpy(to, from, *len < size ? *len : size);
 	*len = size;
 	return 0;
 }
@@ -236,8 +238,9 @@ rconnect(int number, const struct sockaddr *addr, socklen_t len)
 	if (err == 0 && !begun) {
 		if (rs->state == RCD_RS_NEW || rs->state == RCD_RS_BOUND)
 			err = rcd_rs_cm_resolve(rs, addr);
-		else if (rs->state == RCD_RS_FAILED && rs->error != 0)
-			err = 0; /* of the attempt before: told below */
+		else if ((rs->state == RCD_RS_FAILED && rs->error != 0) ||
+			(rs->state == RCD_RS_CONNECTED && rs->untold))
+			err = 0; /* of the attempt before: told below, once */
 		else
 			err = rs->state == RCD_RS_LISTENING ? -EINVAL : -EISCONN;
 	}
@@ -246,6 +249,7 @@ rconnect(int number, const struct sockaddr *addr, socklen_t len)
 						 : rcd_rs_wait_connected(rs, rs->nonblock);
 	if (err == -EAGAIN)
 		err = begun ? -EALREADY : -EINPROGRESS;
+	rs->untold = err == -EALREADY || err == -EINPROGRESS;
 	pthread_mutex_unlock(&rs->lock);
 	rcd_rs_put(rs);
 	return (int)rcd_rs_ret(err);

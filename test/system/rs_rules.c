@@ -390,10 +390,27 @@ forks(void)
 	part();
 }
 
+/* What asks again how a connection has ended hears of it once; sizes of names without names. */
+static void
+connects_again(void)
+{
+	socklen_t len = 0;
+
+	join("connects again");
+	MUST(rconnect(end[0], (struct sockaddr *)&there, sizeof(there)) == 0);
+	FAILS(rconnect(end[0], (struct sockaddr *)&there, sizeof(there)), EISCONN);
+	MUST(rgetsockname(end[0], NULL, &len) == 0 && len == sizeof(struct sockaddr_in));
+	FAILS(rgetsockname(end[0], NULL, &len), EFAULT);
+	len = 0;
+	MUST(rgetpeername(end[0], NULL, &len) == 0 && len == sizeof(struct sockaddr_in));
+	part();
+}
+
 static const struct {
 	const char *name;
 	void (*check)(void);
 } rules[] = {
+	{ "connects_again", connects_again },
 	{ "peeks_and_waits", peeks_and_waits },
 	{ "directions", directions },
 	{ "selects", selects },

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Goal: programs of the distribution that were made for TCP, and know nothing of RDMA, run over
+rsockets as they are.
+
+Method: as test_rsocket.py, with librspreload.so and what it lacks, librocade-sockets.so, before the
+C library. Addresses on the embedded wire are nobody's but the engine's: what arrives there has not
+come by TCP. Afterwards nothing may be left.
+
+    test_preload.py ROCADED LIBIBVERBS [veth]
+"""
+import hashlib
+import os
+import pathlib
+import re
+import sys
+
+from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, children, ids, kill,
+                  listening, on, so_far, start, stop, tap)
+
+PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
+OURS = pathlib.Path(LIBRARY).with_name('librocade-sockets.so')
+
+
+def under():
+    if not PRELOAD.exists():
+        raise tap.Skip(f'no {PRELOAD}')
+    return ['env', f'LD_PRELOAD={OURS}:{PRELOAD}']
+
+
+def gone():
+    for end in ENDS:
+        tap.wait_until(f'no identifiers on {end.device}', lambda: not ids(end))
+
+
+def client(*command):
+    """On the first end, over rsockets. Returns what it printed."""
+    done = on(ENDS[0], 'timeout', str(LIMIT), *under(), *command)
+    return done.returncode, done.stdout, done.stderr
+
+
+def well(server, *command):
+    status, out, err = client(*command)
+    tap.equal(status, 0, f'{command}\n{out[-2000:]}{err[-2000:]}{so_far(server)[-3000:]}')
+    return out
+
+
+class Server:
+    """A server on the second end, until the end of the block."""
+
+    def __init__(self, *command):
+        self.command = command
+
+    def __enter__(self):
+        self.process = begin(ENDS[1], *under(), *self.command)
+        try:
+            listening(ENDS[1], self.process)
+        except BaseException:
+            print(so_far(self.process), file=sys.stderr)
+            kill(self.process)
+            raise
+        return self.process
+
+    def __exit__(self, *what):
+        kill(self.process)
+        if what[0] is None:
+            gone()
+
+
+@tap.test
+def engines_start():
+    start()
+
+
+NGINX = '''daemon off;
+master_process off;
+pid {0}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 256; {2} }}
+http {{
+    access_log off;
+    client_body_temp_path {0}/body;
+    proxy_temp_path {0}/proxy;
+    fastcgi_temp_path {0}/fastcgi;
+    uwsgi_temp_path {0}/uwsgi;
+    scgi_temp_path {0}/scgi;
+    sendfile {3};
+    server {{
+        listen {1}:8080;
+        root {0}/www;
+        location /again/ {{ proxy_pass http://{1}:8080/; }}
+    }}
+}}
+'''
+
+
+def nginx(more, sendfile):
+    """Files of all sizes, one after the other on a connection, and several at a time."""
+    www = pathlib.Path(FOLDER) / 'www'
+    www.mkdir(exist_ok=True)
+    sums = {}
+    for size in (1, 1000, 16384, 300_001, 3_000_000):
+        data = os.urandom(size)
+        (www / f'{size}').write_bytes(data)
+        sums[size] = hashlib.sha256(data).hexdigest()
+    conf = pathlib.Path(FOLDER) / 'nginx.conf'
+    conf.write_text(NGINX.format(FOLDER, address(2), more, sendfile), encoding='utf-8')
+    base = f'http://{address(2)}:8080'
+    with Server('nginx', '-c', str(conf), '-p', FOLDER) as server:
+        for how in ([], ['--parallel', '--parallel-immediate']):
+            got = pathlib.Path(FOLDER) / 'got'
+            got.mkdir(exist_ok=True)
+            well(server, 'curl', '-sS', '-f', '--noproxy', '*', *how, '--output-dir', str(got),
+                 '--remote-name-all', *(f'{base}/{size}' for size in sums))
+            for size, hashed in sums.items():
+                file = got / f'{size}'
+                tap.equal(hashlib.sha256(file.read_bytes()).hexdigest(), hashed, f'{size} bytes')
+                file.unlink()
+        out = well(server, 'curl', '-sS', '--noproxy', '*', '-o', '/dev/null', '-w',
+                   '%{http_code}', f'{base}/none')
+        tap.equal(out, '404', 'what is not there')
+
+
+@tap.test
+def nginx_with_curl():
+    for sendfile in ('on', 'off'):
+        nginx('', sendfile)
+
+
+@tap.test
+def redis():
+    place = ['-h', address(2), '-p', '6380']
+    with Server('redis-server', '--bind', address(2), '--port', '6380', '--protected-mode', 'no',
+                '--save', '', '--appendonly', 'no', '--dir', FOLDER) as server:
+        tap.equal(well(server, 'redis-cli', *place, 'ping'), 'PONG\n', 'ping')
+        tap.equal(well(server, 'redis-cli', *place, 'set', 'road', 'rocade'), 'OK\n', 'set')
+        tap.equal(well(server, 'redis-cli', *place, 'get', 'road'), 'rocade\n', 'get')
+        out = well(server, 'redis-benchmark', *place, '-c', '20', '-n', '5000', '-q', '-t',
+                   'ping,set,get,lrange_100')
+        tap.equal(len(re.findall('requests per second', out)), 6, out)
+        out = well(server, 'redis-benchmark', *place, '-c', '5', '-n', '200', '-d', '100000', '-q',
+                   '-t', 'set,get')
+        tap.equal(len(re.findall('requests per second', out)), 2, out)
+        out = well(server, 'redis-cli', *place, 'info', 'clients')
+        tap.true('connected_clients:1' in out, out)
+
+
+@tap.test
+def nothing_is_left():
+    gone()
+    stop()
+
+
+if __name__ == '__main__':
+    sys.exit(tap.run())
