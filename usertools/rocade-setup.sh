@@ -5,7 +5,8 @@
 #   rocade-setup.sh build         to build and run it
 #   rocade-setup.sh build test    to run its tests as well
 #   rocade-setup.sh build demo    for the quickstart: programs that use RDMA
-#   rocade-setup.sh build test ci what only continuous integration runs: style and fuzzing
+#   rocade-setup.sh build test ci what only continuous integration runs: style, fuzzing, and
+#                                 servers that Debian starts where they are installed
 #   rocade-setup.sh build demo compare  what rocade-compare.sh and test/perf measure with
 #   rocade-setup.sh build package to make Debian packages of it
 #   rocade-setup.sh on            to try it on another Debian (rocade-test.sh --on)
@@ -27,7 +28,7 @@ declare -A packages=(
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
 		man-db zsh tmux python3-prometheus-client
 		python3-pytest python3-yaml"
-	[ci]="clang-format doxygen libclang-rt-dev systemd"
+	[ci]="clang-format doxygen libclang-rt-dev systemd nginx redis-server curl iperf3"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"

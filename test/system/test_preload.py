@@ -4,8 +4,8 @@
 rsockets as they are.
 
 Method: as test_rsocket.py, with librspreload.so and what it lacks, librocade-sockets.so, before the
-C library. Addresses on the embedded wire are nobody's but the engine's: what arrives there has not
-come by TCP. Afterwards nothing may be left.
+C library. Nobody listens to TCP on the servers' ports: what arrives there has come by RDMA.
+Afterwards nothing may be left.
 
     test_preload.py ROCADED LIBIBVERBS [veth]
 """
@@ -13,18 +13,20 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import sys
 
-from ends import (ENDS, FOLDER, LIBRARY, LIMIT, VETH, address, begin, children, ids, kill,
-                  listening, on, so_far, start, stop, tap)
+from ends import (ENDS, FOLDER, LIBRARY, LIMIT, address, begin, ids, kill, listening, on, so_far,
+                  start, stop, tap)
 
 PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
 OURS = pathlib.Path(LIBRARY).with_name('librocade-sockets.so')
 
 
-def under():
-    if not PRELOAD.exists():
-        raise tap.Skip(f'no {PRELOAD}')
+def under(program):
+    for needed in (str(PRELOAD), program):
+        if shutil.which(needed, os.F_OK) is None:
+            raise tap.Skip(f'no {needed} here')
     return ['env', f'LD_PRELOAD={OURS}:{PRELOAD}']
 
 
@@ -35,7 +37,7 @@ def gone():
 
 def client(*command):
     """On the first end, over rsockets. Returns what it printed."""
-    done = on(ENDS[0], 'timeout', str(LIMIT), *under(), *command)
+    done = on(ENDS[0], 'timeout', str(LIMIT), *under(command[0]), *command)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -48,13 +50,16 @@ def well(server, *command):
 class Server:
     """A server on the second end, until the end of the block."""
 
-    def __init__(self, *command):
-        self.command = command
+    def __init__(self, port, *command):
+        self.port, self.command = port, command
 
     def __enter__(self):
-        self.process = begin(ENDS[1], *under(), *self.command)
+        self.process = begin(ENDS[1], *under(self.command[0]), *self.command)
         try:
             listening(ENDS[1], self.process)
+            tables = on(ENDS[1], 'cat', '/proc/net/tcp', '/proc/net/tcp6').stdout
+            tap.true('local_address' in tables and
+                     not re.search(rf':{self.port:04X} [0-9A-F]+:0000 0A', tables), tables)
         except BaseException:
             print(so_far(self.process), file=sys.stderr)
             kill(self.process)
@@ -106,7 +111,7 @@ def nginx(more, sendfile):
     conf = pathlib.Path(FOLDER) / 'nginx.conf'
     conf.write_text(NGINX.format(FOLDER, address(2), more, sendfile), encoding='utf-8')
     base = f'http://{address(2)}:8080'
-    with Server('nginx', '-c', str(conf), '-p', FOLDER) as server:
+    with Server(8080, 'nginx', '-c', str(conf), '-p', FOLDER) as server:
         for how in ([], ['--parallel', '--parallel-immediate']):
             got = pathlib.Path(FOLDER) / 'got'
             got.mkdir(exist_ok=True)
@@ -130,8 +135,8 @@ def nginx_with_curl():
 @tap.test
 def redis():
     place = ['-h', address(2), '-p', '6380']
-    with Server('redis-server', '--bind', address(2), '--port', '6380', '--protected-mode', 'no',
-                '--save', '', '--appendonly', 'no', '--dir', FOLDER) as server:
+    with Server(6380, 'redis-server', '--bind', address(2), '--port', '6380', '--protected-mode',
+                'no', '--save', '', '--appendonly', 'no', '--dir', FOLDER) as server:
         tap.equal(well(server, 'redis-cli', *place, 'ping'), 'PONG\n', 'ping')
         tap.equal(well(server, 'redis-cli', *place, 'set', 'road', 'rocade'), 'OK\n', 'set')
         tap.equal(well(server, 'redis-cli', *place, 'get', 'road'), 'rocade\n', 'get')
