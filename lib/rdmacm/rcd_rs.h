@@ -179,6 +179,8 @@ struct rcd_rs {
 
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
+	bool channel_told;     /**< who slept has seen that it has an event */
+	uint8_t channel_turns; /**< in which nobody looked at it */
 	STAILQ_HEAD(, rcd_rs_pending) pending;
 	uint32_t pending_count;
 

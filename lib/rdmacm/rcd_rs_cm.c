@@ -13,6 +13,7 @@
 #define RESOLVE_MS   2000
 #define RETRIES_MOST 7
 #define LIST_MOST    65535 /**< entries of a peer's list */
+#define CHANNEL_TURN 64    /**< of a connection: how often its channel is looked at unasked */
 
 void
 rcd_rs_hello_fill(const struct rcd_rs *rs, struct rcd_rs_hello *hello)
@@ -217,6 +218,11 @@ rcd_rs_cm_progress(struct rcd_rs *rs)
 
 	if (rs->state == RCD_RS_NEW || rs->state == RCD_RS_BOUND || rs->state >= RCD_RS_FAILED)
 		return false;
+	/* Of a connection it has nothing but the end, and it takes a system call to know. */
+	if (rs->state == RCD_RS_CONNECTED && !rs->channel_told &&
+		++rs->channel_turns % CHANNEL_TURN != 0)
+		return false;
+	rs->channel_told = false;
 	while (taken < RCD_RS_PENDING_MAX && rdma_get_cm_event(rs->channel, &event) == 0) {
 		taken++;
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {

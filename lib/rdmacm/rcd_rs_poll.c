@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define SPIN_TURNS 8 /**< looks at all sockets before a thread sleeps */
+#define SPIN_LOOKS 32 /**< at sockets before a thread sleeps, though once at each of them */
 
 /** What is polled for one of the caller's entries. */
 struct entry {
@@ -142,6 +142,8 @@ rs_poll_unwatch(struct rs_poll *call)
 		pthread_mutex_lock(&entry->rs->lock);
 		LIST_REMOVE(&entry->watch, link);
 		entry->watched = false;
+		if (call->files[2 * i].revents)
+			entry->rs->channel_told = true;
 		if (call->files[2 * i + 1].revents)
 			rcd_rs_disarm(entry->rs);
 		pthread_mutex_unlock(&entry->rs->lock);
@@ -195,7 +197,7 @@ rs_poll_run(struct rs_poll *call, int timeout_ms)
 	int left_ms = timeout_ms;
 	int ready;
 
-	for (uint32_t turn = 0; turn < SPIN_TURNS; turn++) {
+	for (uint32_t looks = 0; looks < SPIN_LOOKS; looks += call->count + 1) {
 		ready = (int)rs_poll_look(call, false);
 		if (call->mixed && (ready > 0 || timeout_ms == 0)) {
 			int files = rs_poll_files(call, 0);

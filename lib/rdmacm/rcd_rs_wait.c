@@ -119,6 +119,8 @@ rs_wait_sleep(struct rcd_rs *rs, bool (*until)(const struct rcd_rs *), int timeo
 	LIST_REMOVE(&watch, link);
 	if (got > 0 && fds[0].revents)
 		eventfd_read(bell, &rings);
+	if (got > 0 && fds[1].revents)
+		rs->channel_told = true;
 	if (got > 0 && comp->revents)
 		rcd_rs_disarm(rs);
 	return err;
