@@ -28,7 +28,8 @@ declare -A packages=(
 		infiniband-diags valgrind ibverbs-providers python3-pyverbs driverctl
 		man-db zsh tmux python3-prometheus-client
 		python3-pytest python3-yaml"
-	[ci]="clang-format doxygen libclang-rt-dev systemd nginx redis-server curl iperf3"
+	[ci]="clang-format doxygen libclang-rt-dev systemd nginx redis-server curl iperf3
+		postgresql"
 	[compare]="qperf ucx-utils gnuplot-nox rdma-core dpdk-dev"
 	[package]="build-essential debhelper dh-python dpkg-dev fakeroot lintian"
 	[on]="debootstrap debian-archive-keyring"

@@ -176,12 +176,26 @@ sk_epoll_change(int fd, int op, int file, const struct epoll_event *event)
 int
 rcd_sk_epoll_ctl(int fd, int op, int file, struct epoll_event *event)
 {
+	char byte;
 	int ret;
 
 	pthread_mutex_lock(&lock);
 	ret = sk_epoll_change(fd, op, file, event);
 	pthread_mutex_unlock(&lock);
-	return ret <= 0 ? ret : sk_epoll_kernel_ctl(fd, op, file, event);
+	if (ret <= 0)
+		return ret;
+	ret = sk_epoll_kernel_ctl(fd, op, file, event);
+	if (ret == 0 || errno != EPERM || op != EPOLL_CTL_ADD)
+		return ret;
+	/* With RDMAV_FORK_SAFE a socket becomes an rsocket when it is first read or written. */
+	rcd_sk_next()->recv(file, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+	pthread_mutex_lock(&lock);
+	ret = sk_epoll_change(fd, op, file, event);
+	pthread_mutex_unlock(&lock);
+	if (ret <= 0)
+		return ret;
+	errno = EPERM;
+	return -1;
 }
 
 void

@@ -9,17 +9,23 @@ Afterwards nothing may be left.
 
     test_preload.py ROCADED LIBIBVERBS [veth]
 """
+import contextlib
 import hashlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 
-from ends import (ENDS, FOLDER, LIBRARY, LIMIT, address, begin, ids, kill, listening, on, so_far,
-                  start, stop, tap)
+from ends import (AS_NOBODY, ENDS, FOLDER, LIBRARY, LIMIT, NOBODY, address, await_port, begin,
+                  counters, finish, ids, kill, listening, on, so_far, start, stop, tap)
 
 PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
+# The newest whose first process waits with select(), by which librspreload.so has its listeners.
+POSTGRES = 15
+# librspreload.so's, of the first user of RDMAV_FORK_SAFE: who was killed may have left it taken.
+SEMAPHORE = pathlib.Path('/dev/shm/sem.rsocket_fork')
 OURS = pathlib.Path(LIBRARY).with_name('librocade-sockets.so')
 
 
@@ -148,6 +154,68 @@ def redis():
         tap.equal(len(re.findall('requests per second', out)), 2, out)
         out = well(server, 'redis-cli', *place, 'info', 'clients')
         tap.true('connected_clients:1' in out, out)
+
+
+def packets():
+    return sum(counters(end)['sent_pkts'] for end in ENDS)
+
+
+@contextlib.contextmanager
+def postgres(programs, preload):
+    """A server of nobody's, whose processes each make rsockets of their own (RDMAV_FORK_SAFE)."""
+    data = pathlib.Path(FOLDER) / 'postgres'
+    data.mkdir()
+    os.chown(data, NOBODY, NOBODY)
+    for path in (FOLDER, f'{FOLDER}/run'):
+        os.chmod(path, 0o755)
+    for path in pathlib.Path(FOLDER).glob('run/*.sock'):
+        path.chmod(0o666)
+    made = on(ENDS[1], *AS_NOBODY, programs / 'initdb', '-D', str(data), '-A', 'trust', '-U',
+              'bench', '--no-sync', '--no-locale')
+    tap.equal(made.returncode, 0, made.stdout + made.stderr)
+    with open(data / 'pg_hba.conf', 'a', encoding='utf-8') as rules:
+        rules.write('host all all all trust\n')
+    server = begin(ENDS[1], *AS_NOBODY, *preload, str(programs / 'postgres'), '-D', str(data), '-h',
+                   address(2), '-p', '5499', '-k', str(data), '-F', '-c',
+                   'dynamic_shared_memory_type=mmap')
+    try:
+        await_port(ENDS[1], 5499)
+        yield server
+        # Its processes end with it; timeout tells it.
+        server.send_signal(signal.SIGINT)
+        finish(server)
+    finally:
+        kill(server)
+
+
+@tap.test
+def postgresql():
+    """Its server forks for each connection: that is made by TCP, and once more by the process that
+    has it, by RDMA."""
+    versions = {int(path.parent.name): path
+                for path in pathlib.Path('/usr/lib/postgresql').glob('[0-9]*/bin')
+                if (path / 'postgres').exists() and (path / 'pgbench').exists()}
+    if os.geteuid() != 0:
+        raise tap.Skip('needs root')
+    if not any(version <= POSTGRES for version in versions):
+        raise tap.Skip(f'no PostgreSQL {POSTGRES} here, nor an older one')
+    programs = versions[max(version for version in versions if version <= POSTGRES)]
+    preload = [*under(str(programs / 'postgres')), 'RDMAV_FORK_SAFE=1']
+    SEMAPHORE.unlink(missing_ok=True)
+    try:
+        with postgres(programs, preload) as server:
+            place = ['-h', address(2), '-p', '5499', '-U', 'bench', 'postgres']
+            for options, wanted in ((['-i', '-q'], 'done in'), (['-t', '30'], ' 30/30'),
+                                    (['-c', '3', '-t', '20', '-S'], ' 60/60')):
+                before = packets()
+                done = on(ENDS[0], 'timeout', str(LIMIT), *AS_NOBODY, *preload,
+                          str(programs / 'pgbench'), *options, *place)
+                tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server)[-3000:])
+                tap.true(wanted in done.stdout + done.stderr, done.stdout + done.stderr)
+                tap.true(packets() - before > 60, 'not by RDMA')
+    finally:
+        SEMAPHORE.unlink(missing_ok=True)
+    gone()
 
 
 @tap.test
