@@ -42,7 +42,7 @@ GRAMMAR = {
              'prepare [NIC...]',
              'bind NIC...',
              'unbind NIC...'),
-    'run': ('[--engine [netdev:NAME|udp:NAME]] -- COMMAND [ARGUMENT...]',),
+    'run': ('[--sockets] [--engine [netdev:NAME|udp:NAME]] -- COMMAND [ARGUMENT...]',),
 }
 
 # Keys of a link, with what each may be, and those that can be set while it is there: what
@@ -204,11 +204,16 @@ class Rocade:
         if command == 'run':
             first = next((i for i, word in enumerate(self.words) if word == 'run'), 0) + 1
             last = len(self.words) - 1
+            begin = ['--', '--engine']
+            if self.words[first] == '--sockets' and first < last:
+                first += 1
+            else:
+                begin.append('--sockets')
             if self.words[first] in ('--', '--engine') and '--' in self.words[first:last]:
                 return [f':command {self.words.index("--", first) + 1}']
             if self.words[first] == '--engine' and first < last:
                 return ['--', 'netdev:', 'udp:']
-            return [f':command {first}'] + (['--', '--engine'] if first == last else [])
+            return [f':command {first}'] + (begin if first == last else [])
         if self.words[-1].startswith('-'):
             return list(parser._option_string_actions)
         if command is None:

@@ -34,14 +34,25 @@ def fits(folder):
                       f'{theirs[0]} is installed: build again, in another build directory')
 
 
-def environment(socket, here):
+def preloaded(folder):
+    """What has a program's TCP go by RDMA: rdma-core's library, behind what it lacks."""
+    theirs = [path for pattern in ('lib*/rsocket/librspreload.so', 'lib/*/rsocket/librspreload.so')
+              for path in sorted(pathlib.Path('/usr').glob(pattern))]
+    if not theirs:
+        raise Failure('--sockets: no librspreload.so here: install librdmacm1')
+    paths = [str(folder / 'librocade-sockets.so'), str(theirs[0]), os.environ.get('LD_PRELOAD', '')]
+    return ':'.join(path for path in paths if path)
+
+
+def environment(args, here):
     """Where a program finds our libraries, and they the engine."""
     build = pathlib.Path(os.environ.get('ROCADE_BUILD_DIR', here.parent / 'build'))
     for folder in (build / 'release/lib', build / 'lib', *rocade_enable.libraries(here.parent)):
         if (folder / 'libibverbs.so.1').exists():
             fits(folder)
             paths = [str(folder), os.environ.get('LD_LIBRARY_PATH', '')]
-            return {**os.environ, 'ROCADE_SOCKET': socket,
+            return {**os.environ, **({'LD_PRELOAD': preloaded(folder)} if args.sockets else {}),
+                    'ROCADE_SOCKET': args.socket,
                     'LD_LIBRARY_PATH': ':'.join(path for path in paths if path)}
     raise Failure('the drop-in libraries are not built')
 
@@ -52,7 +63,7 @@ def not_started(command, err):
 
 def with_engine_there(args, here):
     """In the place of this process."""
-    env = environment(args.socket, here)
+    env = environment(args, here)
     Engine(args.socket)
     # Python ignores them.
     for signo in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -151,7 +162,7 @@ def run_program(args, here, start, tell_keeper):
     if signals.before:
         return 128 + signals.before[0]
     try:
-        process = subprocess.Popen(args.command, env=environment(args.socket, here),
+        process = subprocess.Popen(args.command, env=environment(args, here),
                                    close_fds=False)
     except OSError as err:
         raise not_started(args.command, err) from None

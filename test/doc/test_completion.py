@@ -145,6 +145,8 @@ def command_of_run(shell):
     if shell is bash:
         tap.true('rocade' in bash('rocade run -- roca'), 'commands')
         tap.true('rocade' in bash('rocade run --engine netdev:eth0 -- roca'), 'commands')
+        tap.true('rocade' in bash('rocade run --sockets --engine -- roca'), 'commands')
+        expect(bash, 'rocade run --sockets --e', '--engine')
     else:
         expect(zsh, 'rocade run -- rping -', 'normal rping - at 2')
 

@@ -86,6 +86,25 @@ def a_program():
 
 
 @tap.test
+def over_rsockets():
+    """What makes TCP RDMA is there, ours first; without what is the distribution's it is said."""
+    theirs = [path for pattern in ('lib*/rsocket', 'lib/*/rsocket')
+              for path in pathlib.Path('/usr').glob(f'{pattern}/librspreload.so')]
+    if not theirs:
+        tap.true('librdmacm1' in run('--sockets', '--engine', '--', 'true', status=1), 'what lacks')
+        nothing_left()
+        raise tap.Skip('no librspreload.so here')
+    out = run('--sockets', '--engine', '--', 'sh', '-c', 'echo "$LD_PRELOAD"; cat /proc/self/maps')
+    preload = out.splitlines()[0].split(':')
+    tap.equal([pathlib.Path(path).name for path in preload],
+              ['librocade-sockets.so', 'librspreload.so'], out)
+    # It has names of its own for the files behind links.
+    for path in (*preload, pathlib.Path(LIBRARY).with_name('librdmacm.so.1')):
+        tap.true(str(pathlib.Path(path).resolve()) in out, f'{path} is not in {out}')
+    nothing_left()
+
+
+@tap.test
 def how_it_ended():
     for words, status in ((('true',), 0), (('sh', '-c', 'exit 7'), 7),
                           (('sh', '-c', 'kill -9 $$'), 137), (('sh', '-c', 'kill -15 $$'), 143)):
