@@ -146,8 +146,12 @@ sk_epoll_change(int fd, int op, int file, const struct epoll_event *event)
 	struct member *member =
 		instance != NULL ? sk_epoll_member(instance, file, UINT32_MAX) : NULL;
 
-	if (member == NULL && (op != EPOLL_CTL_ADD || !rcd_sk_is_rsocket(file)))
+	if (member == NULL && !rcd_sk_is_rsocket(file))
 		return 1;
+	if (member == NULL && op != EPOLL_CTL_ADD) {
+		errno = ENOENT;
+		return -1;
+	}
 	if (event == NULL && op != EPOLL_CTL_DEL) {
 		errno = EFAULT;
 		return -1;

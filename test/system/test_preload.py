@@ -18,8 +18,8 @@ import shutil
 import signal
 import sys
 
-from ends import (AS_NOBODY, ENDS, FOLDER, LIBRARY, LIMIT, NOBODY, address, await_port, begin,
-                  counters, finish, ids, kill, listening, on, so_far, start, stop, tap)
+from ends import (AS_NOBODY, ENDS, FOLDER, LIBRARY, LIMIT, NOBODY, VETH, address, await_port,
+                  begin, counters, finish, ids, kill, listening, on, so_far, start, stop, tap)
 
 PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
 # The newest whose first process waits with select(), by which librspreload.so has its listeners.
@@ -81,6 +81,19 @@ class Server:
 @tap.test
 def engines_start():
     start()
+
+
+@tap.test
+def rules_of_programs():
+    """The same as they are over TCP; both ends are in one program, so on one machine."""
+    program = str(pathlib.Path(LIBRARY).parents[1] / 'test/system/sk_rules')
+    done = on(ENDS[0], 'timeout', str(LIMIT), program, '127.0.0.1')
+    tap.equal(done.returncode, 0, f'over TCP: {done.stderr}')
+    if VETH:
+        raise tap.Skip('for one engine')
+    status, out, err = client(program, address(1))
+    tap.equal(status, 0, out + err)
+    gone()
 
 
 NGINX = '''daemon off;
