@@ -50,6 +50,26 @@ struct instance {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, instance) instances = LIST_HEAD_INITIALIZER(instances);
 static _Atomic uint32_t instance_count;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void
+sk_epoll_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void
+sk_epoll_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Another thread may close something while one forks. */
+static void
+sk_epoll_watch_forks(void)
+{
+	pthread_atfork(sk_epoll_before_fork, sk_epoll_after_fork, sk_epoll_after_fork);
+}
 
 /* With the lock. @return NULL: it has no rsockets */
 static struct instance *
@@ -116,6 +136,7 @@ sk_epoll_make(int fd)
 		errno = kept;
 		return NULL;
 	}
+	pthread_once(&forks_once, sk_epoll_watch_forks);
 	LIST_INSERT_HEAD(&instances, instance, link);
 	atomic_fetch_add(&instance_count, 1);
 	return instance;
@@ -138,34 +159,31 @@ sk_epoll_add(struct instance *instance, int fd, const struct epoll_event *event)
 	return 0;
 }
 
-/* With the lock. @return 0; -1 and errno; 1: it is no rsocket */
+/* With the lock, of an rsocket. @return 0; -1 and errno */
 static int
 sk_epoll_change(int fd, int op, int file, const struct epoll_event *event)
 {
 	struct instance *instance = sk_epoll_find(fd);
 	struct member *member =
 		instance != NULL ? sk_epoll_member(instance, file, UINT32_MAX) : NULL;
+	int err = 0;
 
-	if (member == NULL && !rcd_sk_is_rsocket(file))
-		return 1;
-	if (member == NULL && op != EPOLL_CTL_ADD) {
-		errno = ENOENT;
-		return -1;
-	}
-	if (event == NULL && op != EPOLL_CTL_DEL) {
-		errno = EFAULT;
+	if (event == NULL && op != EPOLL_CTL_DEL)
+		err = EFAULT;
+	else if (member == NULL && op != EPOLL_CTL_ADD)
+		err = ENOENT;
+	else if (member != NULL && op == EPOLL_CTL_ADD)
+		err = EEXIST;
+	if (err != 0) {
+		errno = err;
 		return -1;
 	}
 	rcd_sk_untell(file, RCD_SK_TOLD_IN | RCD_SK_TOLD_OUT | RCD_SK_TOLD_END);
+	if (op == EPOLL_CTL_DEL) {
+		sk_epoll_drop(instance, member);
+		return 0;
+	}
 	if (member != NULL) {
-		if (op == EPOLL_CTL_DEL) {
-			sk_epoll_drop(instance, member);
-			return 0;
-		}
-		if (op == EPOLL_CTL_ADD) {
-			errno = EEXIST;
-			return -1;
-		}
 		*member = (struct member){ .fd = file, .asked = *event };
 	} else {
 		if (instance == NULL)
@@ -180,26 +198,26 @@ sk_epoll_change(int fd, int op, int file, const struct epoll_event *event)
 int
 rcd_sk_epoll_ctl(int fd, int op, int file, struct epoll_event *event)
 {
+	/* Without the lock: the library of rsockets closes files with locks of its own. */
+	bool is_rsocket = rcd_sk_is_rsocket(file);
 	char byte;
 	int ret;
 
+	if (!is_rsocket) {
+		ret = sk_epoll_kernel_ctl(fd, op, file, event);
+		if (ret == 0 || errno != EPERM || op != EPOLL_CTL_ADD)
+			return ret;
+		/* With RDMAV_FORK_SAFE one becomes an rsocket when it is first read or written. */
+		rcd_sk_next()->recv(file, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+		if (!rcd_sk_is_rsocket(file)) {
+			errno = EPERM;
+			return -1;
+		}
+	}
 	pthread_mutex_lock(&lock);
 	ret = sk_epoll_change(fd, op, file, event);
 	pthread_mutex_unlock(&lock);
-	if (ret <= 0)
-		return ret;
-	ret = sk_epoll_kernel_ctl(fd, op, file, event);
-	if (ret == 0 || errno != EPERM || op != EPOLL_CTL_ADD)
-		return ret;
-	/* With RDMAV_FORK_SAFE a socket becomes an rsocket when it is first read or written. */
-	rcd_sk_next()->recv(file, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
-	pthread_mutex_lock(&lock);
-	ret = sk_epoll_change(fd, op, file, event);
-	pthread_mutex_unlock(&lock);
-	if (ret <= 0)
-		return ret;
-	errno = EPERM;
-	return -1;
+	return ret;
 }
 
 void
