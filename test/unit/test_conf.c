@@ -452,8 +452,8 @@ keys_and_kinds(void)
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
-		{ "raw", "on", "wnp" }, { "sack", "off", "wnp" }, { "state", "down", "wnp" },
-		{ "type", NULL, "wnp" }, { "netns", "a", "" } };
+		{ "raw", "on", "wnp" }, { "sack", "off", "wnp" }, { "cc", "dcqcn", "wnp" },
+		{ "state", "down", "wnp" }, { "type", NULL, "wnp" }, { "netns", "a", "" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
