@@ -362,9 +362,10 @@ services_by_the_types_of_the_verbs(void)
 		{ IBV_QPT_RC, RCD_QP_RC },
 		{ IBV_QPT_UC, RCD_QP_UC },
 		{ IBV_QPT_UD, RCD_QP_UD },
+		{ IBV_QPT_XRC_SEND, RCD_QP_XRC_SEND },
+		{ IBV_QPT_XRC_RECV, RCD_QP_XRC_RECV },
 	};
-	static const enum ibv_qp_type unknown[] = { IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND,
-		IBV_QPT_XRC_RECV, IBV_QPT_DRIVER };
+	static const enum ibv_qp_type unknown[] = { IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER };
 
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(known); i++) {
 		uint32_t service = UINT32_MAX;
