@@ -278,12 +278,16 @@ rcd_rs_iomaps_count(uint8_t code)
 
 /**
  * Make a socket of a channel and an identifier that become its own, without a number. Without them
- * (NULL) it is to be one of datagrams.
+ * (NULL) it is to be one of datagrams. The caller has a reference.
  */
 struct rcd_rs *
 rcd_rs_make(struct rdma_event_channel *channel, struct rdma_cm_id *id, int domain);
 
-/** Give it its number. @return 0 or -ENOMEM */
+/**
+ * Give it its number, with a reference of the table's: from now on any thread may close it.
+ *
+ * @return 0 or -ENOMEM
+ */
 int
 rcd_rs_enter(struct rcd_rs *rs);
 

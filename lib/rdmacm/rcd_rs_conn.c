@@ -103,7 +103,7 @@ rs_conn_accept(struct rcd_rs *rs, const struct rdma_conn_param *asked)
 	return rdma_accept(rs->id, &param) != 0 ? -errno : 0;
 }
 
-/* A socket of a request, with the channel. @return NULL and errno: it was refused */
+/* A socket of a request, with the channel. @return with a reference; NULL and errno: refused */
 static struct rcd_rs *
 rs_conn_make(const struct rcd_rs *listener, struct rdma_event_channel *channel,
 	struct rdma_cm_event *event)
@@ -165,6 +165,7 @@ raccept(int number, struct sockaddr *addr, socklen_t *len)
 	struct rcd_rs *listener = rcd_rs_get_stream(number);
 	struct rcd_rs *rs = NULL;
 	int err = 0;
+	int got;
 
 	if (listener == NULL)
 		return -1;
@@ -204,7 +205,9 @@ raccept(int number, struct sockaddr *addr, socklen_t *len)
 	pthread_mutex_unlock(&rs->lock);
 	if (addr != NULL)
 		rs_conn_copy_addr(rdma_get_peer_addr(rs->id), addr, len);
-	return rs->number;
+	got = rs->number;
+	rcd_rs_put(rs);
+	return got;
 }
 
 static int

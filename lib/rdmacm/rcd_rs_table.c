@@ -124,8 +124,10 @@ rcd_rs_enter(struct rcd_rs *rs)
 			err = -ENOMEM;
 		}
 	}
-	if (err == 0)
+	if (err == 0) {
 		table[number] = rs;
+		rs->refs++;
+	}
 	pthread_mutex_unlock(&table_lock);
 	return err;
 }
@@ -173,6 +175,18 @@ rcd_rs_put(struct rcd_rs *rs)
 	}
 }
 
+/* Enter a new socket, unless making it has failed. @return its number; -1 and errno */
+static int
+rs_table_number(struct rcd_rs *rs, int err)
+{
+	int number = rs->number;
+
+	if (err == 0)
+		err = rcd_rs_enter(rs);
+	rcd_rs_put(rs);
+	return (int)rcd_rs_ret(err != 0 ? err : number);
+}
+
 static int
 rs_table_datagrams(int domain, int type, int protocol)
 {
@@ -192,12 +206,7 @@ rs_table_datagrams(int domain, int type, int protocol)
 	rs->nonblock = type & SOCK_NONBLOCK;
 	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
 	err = rcd_ds_create(rs, udp);
-	if (err == 0)
-		err = rcd_rs_enter(rs);
-	if (err == 0)
-		return rs->number;
-	rcd_rs_put(rs);
-	return (int)rcd_rs_ret(err);
+	return rs_table_number(rs, err);
 }
 
 int
@@ -234,11 +243,7 @@ rsocket(int domain, int type, int protocol)
 	}
 	rs->nonblock = type & SOCK_NONBLOCK;
 	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
-	if (rcd_rs_enter(rs) != 0) {
-		rcd_rs_put(rs);
-		return (int)rcd_rs_ret(-ENOMEM);
-	}
-	return rs->number;
+	return rs_table_number(rs, 0);
 }
 
 struct rcd_rs *

@@ -2,8 +2,8 @@
 /**
  * @file
  * Two rsockets that are joined, and what sockets promise: MSG_PEEK, MSG_WAITALL, directions that
- * end one at a time, rselect(), errors that are told once, several threads on one socket, a process
- * without descriptors, and forks. Public headers alone.
+ * end one at a time, rselect(), errors that are told once, several threads on one socket, one that
+ * is closed as it is accepted, a process without descriptors, and forks. Public headers alone.
  *
  *   rs_rules ADDRESS [RULE]   of one of the engine's devices; all rules, or one
  *
@@ -275,6 +275,44 @@ vectors_have_no_holes(void)
 	part();
 }
 
+static int taken;
+
+/* It has its number already: another thread may guess it. */
+static void
+while_accepting(int signal)
+{
+	(void)signal;
+	MUST(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0);
+	for (int number = 0; number < FILES_MOST; number++)
+		if (number != listener && number != end[0] && rclose(number) == 0)
+			taken = number;
+}
+
+/* Closed before raccept() has returned, it is there as long as that needs it. */
+static void
+closed_while_accepted(void)
+{
+	struct sigaction action = { .sa_handler = while_accepting };
+	struct pollfd poll[2] = { { 0 }, { .fd = listener, .events = POLLIN } };
+	socklen_t len = sizeof(there);
+
+	doing = "closed while accepted";
+	taken = -1;
+	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(page != MAP_FAILED && sigaction(SIGSEGV, &action, NULL) == 0);
+	end[0] = poll[0].fd = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	FAILS(rconnect(end[0], (struct sockaddr *)&there, sizeof(there)), EINPROGRESS);
+	while (poll[1].revents == 0)
+		MUST(rpoll(poll, 2, -1) > 0);
+	end[1] = raccept(listener, (struct sockaddr *)page, &len);
+	action.sa_handler = SIG_DFL;
+	MUST(sigaction(SIGSEGV, &action, NULL) == 0);
+	MUST(taken >= 0 && end[1] == taken);
+	FAILS(rclose(end[1]), EBADF);
+	MUST(rclose(end[0]) == 0);
+	MUST(munmap(page, 4096) == 0);
+}
+
 static void *
 wait_for_two(void *arg)
 {
@@ -417,6 +455,7 @@ static const struct {
 	{ "errors", errors },
 	{ "keeps", keeps },
 	{ "vectors_have_no_holes", vectors_have_no_holes },
+	{ "closed_while_accepted", closed_while_accepted },
 	{ "readers", readers },
 	{ "without_descriptors", without_descriptors },
 	{ "forks", forks },
