@@ -259,7 +259,8 @@ sk_epoll_ask(const struct member *member)
 
 	if (events & EPOLLET && member->fd < RCD_SK_EDGES)
 		told = atomic_load_explicit(&rcd_sk_told[member->fd], memory_order_relaxed);
-	events &= READS | WRITES | EPOLLPRI;
+	/* There are no bytes out of band: who waits for them would never sleep behind an end. */
+	events &= READS | WRITES;
 	if (told & RCD_SK_TOLD_IN)
 		events &= ~(uint32_t)READS;
 	if (told & RCD_SK_TOLD_OUT)
@@ -275,9 +276,12 @@ sk_epoll_ask(const struct member *member)
 static bool
 sk_epoll_tell(struct member *member, short revents, struct epoll_event *event)
 {
-	uint32_t got = (uint32_t)(unsigned short)revents & (member->asked.events | ENDS);
+	/* Of several threads that wait, another one may have been told meanwhile. */
+	struct pollfd left = sk_epoll_ask(member);
+	uint32_t wanted = (uint32_t)(unsigned short)left.events | ENDS;
+	uint32_t got = (uint32_t)(unsigned short)revents & wanted;
 
-	if (got == 0 || member->spent)
+	if (got == 0 || left.fd < 0)
 		return false;
 	*event = member->asked;
 	event->events = got;

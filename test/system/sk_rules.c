@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,6 +278,46 @@ together(void)
 	part();
 }
 
+static int ends_of_pipe[2];
+static _Atomic int times_told;
+
+static void *
+waits_for_one(void *arg)
+{
+	struct epoll_event event;
+
+	(void)arg;
+	MUST(epoll_wait(epoll, &event, 1, -1) == 1);
+	times_told += event.data.fd == end[1];
+	return NULL;
+}
+
+/* Of threads that wait for an edge one hears of it; the others are woken by something else. */
+static void
+edge_for_one(void)
+{
+	pthread_t threads[4];
+
+	for (int turn = 0; turn < 20; turn++) {
+		join("edge for one");
+		times_told = 0;
+		MUST(pipe(ends_of_pipe) == 0);
+		watch(EPOLL_CTL_ADD, end[1], EPOLLIN | EPOLLET);
+		for (int i = 0; i < 4; i++)
+			MUST(pthread_create(&threads[i], NULL, waits_for_one, NULL) == 0);
+		MUST(write(end[0], "a", 1) == 1);
+		while (times_told == 0)
+			sched_yield();
+		watch(EPOLL_CTL_ADD, ends_of_pipe[0], EPOLLIN);
+		MUST(write(ends_of_pipe[1], "a", 1) == 1);
+		for (int i = 0; i < 4; i++)
+			MUST(pthread_join(threads[i], NULL) == 0);
+		MUST(times_told == 1);
+		MUST(close(ends_of_pipe[0]) == 0 && close(ends_of_pipe[1]) == 0);
+		part();
+	}
+}
+
 static void *
 waits(void *arg)
 {
@@ -317,6 +358,7 @@ main(int argc, char **argv)
 	files();
 	levels();
 	edges();
+	edge_for_one();
 	one_shot();
 	together();
 	put_in();
