@@ -10,26 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #define SLOT  2112 /**< of a receive buffer: the IP header's place, a datagram, whole cache lines */
 #define BATCH 16
 #define GIDS  64 /**< of a device, that are looked at */
 
 static_assert(SLOT >= RCD_DS_GRH + RCD_DS_BUFFER, "both are in it");
-
-/* Whole pages: those of a registration may be kept from children (ibv_fork_init()). */
-static void *
-ds_qp_alloc(size_t len)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *mem;
-
-	len = (len + page - 1) / page * page;
-	if (posix_memalign(&mem, page, len) != 0)
-		return NULL;
-	return memset(mem, 0, len);
-}
 
 static int
 ds_qp_post_recv(struct rcd_ds_qp *qp, uint32_t slot)
@@ -106,8 +92,8 @@ ds_qp_create_memory(struct rcd_rs *rs, struct rcd_ds_qp *qp)
 	size_t recv_len = (size_t)ds->recv_queue * SLOT;
 	size_t send_len = (size_t)ds->send_queue * RCD_DS_BUFFER;
 
-	qp->recv_buf = ds_qp_alloc(recv_len);
-	qp->send_buf = ds_qp_alloc(send_len);
+	qp->recv_buf = rcd_rs_alloc(recv_len);
+	qp->send_buf = rcd_rs_alloc(send_len);
 	qp->messages = calloc(ds->recv_queue, sizeof(qp->messages[0]));
 	if (qp->recv_buf == NULL || qp->send_buf == NULL || qp->messages == NULL)
 		return -ENOMEM;

@@ -377,6 +377,15 @@ rcd_rs_cm_resolve(struct rcd_rs *rs, const struct sockaddr *addr);
 
 /* rcd_rs_link.c */
 
+/**
+ * Zeroed memory to be registered, in whole pages: those of a registration may be kept from children
+ * (ibv_fork_init()).
+ *
+ * @return NULL; free() it
+ */
+void *
+rcd_rs_alloc(size_t len);
+
 /** Make queue pair and buffers for an identifier with a device. @return 0 or -errno */
 int
 rcd_rs_link_create(struct rcd_rs *rs);

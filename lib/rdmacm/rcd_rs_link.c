@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whole pages: those of a registration may be kept from children (ibv_fork_init()). */
-static void *
-rs_link_alloc(size_t len)
+void *
+rcd_rs_alloc(size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *mem;
@@ -82,9 +81,9 @@ rs_link_create_memory(struct rcd_rs *rs)
 	size_t shared_len = RCD_RS_LIST * sizeof(struct rcd_rs_sge) +
 		sizes->iomaps * sizeof(struct rcd_rs_iomap);
 
-	rs->ring = rs_link_alloc(sizes->recv_bytes);
-	rs->send_buf = rs_link_alloc(send_len);
-	rs->shared = rs_link_alloc(shared_len);
+	rs->ring = rcd_rs_alloc(sizes->recv_bytes);
+	rs->send_buf = rcd_rs_alloc(send_len);
+	rs->shared = rcd_rs_alloc(shared_len);
 	rs->table = calloc(sizes->iomaps + 1u, sizeof(rs->table[0]));
 	if (rs->ring == NULL || rs->send_buf == NULL || rs->shared == NULL || rs->table == NULL)
 		return -ENOMEM;
