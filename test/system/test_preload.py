@@ -19,13 +19,12 @@ import signal
 import sys
 
 from ends import (AS_NOBODY, ENDS, FOLDER, LIBRARY, LIMIT, NOBODY, VETH, address, await_port,
-                  begin, counters, finish, ids, kill, listening, on, so_far, start, stop, tap)
+                  begin, counters, finish, ids, kill, listening, on, own_semaphores, so_far, start,
+                  stop, tap)
 
 PRELOAD = pathlib.Path('/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so')
 # The newest whose first process waits with select(), by which librspreload.so has its listeners.
 POSTGRES = 15
-# librspreload.so's, of the first user of RDMAV_FORK_SAFE: who was killed may have left it taken.
-SEMAPHORE = pathlib.Path('/dev/shm/sem.rsocket_fork')
 OURS = pathlib.Path(LIBRARY).with_name('librocade-sockets.so')
 
 
@@ -188,7 +187,7 @@ def postgres(programs, preload):
     tap.equal(made.returncode, 0, made.stdout + made.stderr)
     with open(data / 'pg_hba.conf', 'a', encoding='utf-8') as rules:
         rules.write('host all all all trust\n')
-    server = begin(ENDS[1], *AS_NOBODY, *preload, str(programs / 'postgres'), '-D', str(data), '-h',
+    server = begin(ENDS[1], *preload, str(programs / 'postgres'), '-D', str(data), '-h',
                    address(2), '-p', '5499', '-k', str(data), '-F', '-c',
                    'dynamic_shared_memory_type=mmap')
     try:
@@ -213,21 +212,18 @@ def postgresql():
     if not any(version <= POSTGRES for version in versions):
         raise tap.Skip(f'no PostgreSQL {POSTGRES} here, nor an older one')
     programs = versions[max(version for version in versions if version <= POSTGRES)]
-    preload = [*under(str(programs / 'postgres')), 'RDMAV_FORK_SAFE=1']
-    SEMAPHORE.unlink(missing_ok=True)
-    try:
-        with postgres(programs, preload) as server:
-            place = ['-h', address(2), '-p', '5499', '-U', 'bench', 'postgres']
-            for options, wanted in ((['-i', '-q'], 'done in'), (['-t', '30'], ' 30/30'),
-                                    (['-c', '3', '-t', '20', '-S'], ' 60/60')):
-                before = packets()
-                done = on(ENDS[0], 'timeout', str(LIMIT), *AS_NOBODY, *preload,
-                          str(programs / 'pgbench'), *options, *place)
-                tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server)[-3000:])
-                tap.true(wanted in done.stdout + done.stderr, done.stdout + done.stderr)
-                tap.true(packets() - before > 60, 'not by RDMA')
-    finally:
-        SEMAPHORE.unlink(missing_ok=True)
+    preload = [*own_semaphores(), *AS_NOBODY, *under(str(programs / 'postgres')),
+               'RDMAV_FORK_SAFE=1']
+    with postgres(programs, preload) as server:
+        place = ['-h', address(2), '-p', '5499', '-U', 'bench', 'postgres']
+        for options, wanted in ((['-i', '-q'], 'done in'), (['-t', '30'], ' 30/30'),
+                                (['-c', '3', '-t', '20', '-S'], ' 60/60')):
+            before = packets()
+            done = on(ENDS[0], 'timeout', str(LIMIT), *preload, str(programs / 'pgbench'),
+                      *options, *place)
+            tap.equal(done.returncode, 0, done.stdout + done.stderr + so_far(server)[-3000:])
+            tap.true(wanted in done.stdout + done.stderr, done.stdout + done.stderr)
+            tap.true(packets() - before > 60, 'not by RDMA')
     gone()
 
 
