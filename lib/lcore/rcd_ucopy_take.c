@@ -406,8 +406,12 @@ rcd_ucopy_forget(struct rcd_hqp *hqp)
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 
 	RCD_ON_LCORE(hqp->lcore);
-	if (ucopy == NULL)
+	if (ucopy == NULL) {
+		/* A target without jobs may wait for the room of a member, no more now. */
+		if (hqp->target != NULL)
+			rcd_turn_end(&hqp->turn);
 		return;
+	}
 	/* Of a target they are in queues of others, where they stay: it has acknowledged none. */
 	if (hqp->target != NULL)
 		hqp->lcore->work +=

@@ -139,6 +139,16 @@ state_of(const struct member *member, const struct rcd_cl_qp *qp)
 	return attr.state;
 }
 
+/* Somebody else to send. */
+static void
+connect_anew(struct copier *copier, struct rcd_cl_qp *to)
+{
+	node_close(&sender);
+	node_open(&sender, rig.socket, "roce1", RCD_QP_XRC_SEND);
+	node_memory(&sender, LEN);
+	member_connect(&copier->member, to, &sender);
+}
+
 /* Another target is as good as new. */
 static void
 goes_on(struct copier *copier)
@@ -146,11 +156,8 @@ goes_on(struct copier *copier)
 	struct rcd_cl_qp fresh;
 	struct rcd_cq_slot slot;
 
-	node_close(&sender);
-	node_open(&sender, rig.socket, "roce1", RCD_QP_XRC_SEND);
-	node_memory(&sender, LEN);
 	MUST(member_target(&copier->member, 0, &fresh) == 0);
-	member_connect(&copier->member, &fresh, &sender);
+	connect_anew(copier, &fresh);
 	with(copier);
 	fill(sender.memory, 5000, 3);
 	memset(copier->memory, 0, 5000);
@@ -329,6 +336,32 @@ a_target_that_goes(void)
 	}
 }
 
+/* A target waited for room of a member that copies nothing: begun anew it is another one's. */
+static void
+a_target_that_waited(void)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = RCD_QP_RESET };
+	struct rcd_cl_qp waiting;
+	struct rcd_cq_slot slot;
+
+	both();
+	for (uint32_t i = 0; i < 4; i++)
+		ask(RCD_WR_RDMA_READ, &a, LEN);
+	CU_ASSERT(jobs(200));
+	MUST(member_target(&b.member, 0, &waiting) == 0);
+	connect_anew(&b, &waiting);
+	ask(RCD_WR_RDMA_READ, &a, 3000);
+	CU_ASSERT_EQUAL(node_wait(&sender, &slot, QUIET_MS), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(rcd_cl_qp_modify(&waiting, &attr, RCD_QP_ATTR_STATE), 0);
+	connect_anew(&b, &waiting);
+	with(&b);
+	fill(b.memory, 3000, 4);
+	ask(RCD_WR_RDMA_READ, &b, 3000);
+	CU_ASSERT_EQUAL(make_until(&sender, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(filled(sender.memory, 3000, 4));
+	all_leave();
+}
+
 /* An index that can't be: of who says that, all copies fail. */
 static void
 a_member_that_lies(void)
@@ -361,6 +394,7 @@ main(void)
 		RCD_TEST(a_member_that_copies_nothing),
 		RCD_TEST(nobody_waits_for_who_is_gone),
 		RCD_TEST(a_target_that_goes),
+		RCD_TEST(a_target_that_waited),
 		RCD_TEST(a_member_that_lies),
 		{ "nothing_is_left", copyq_ends },
 	};
