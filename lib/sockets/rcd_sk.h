@@ -49,6 +49,9 @@ struct rcd_sk_next {
 	int (*accept)(int fd, struct sockaddr *addr, socklen_t *len);
 	int (*accept4)(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 	int (*close)(int fd);
+	void (*closefrom)(int first);
+	int (*dup2)(int fd, int as);
+	int (*dup3)(int fd, int as, int flags);
 	int (*fcntl)(int fd, int cmd, ...);
 	int (*ioctl)(int fd, unsigned long request, ...);
 	int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
@@ -74,11 +77,20 @@ rcd_sk_next(void);
 bool
 rcd_sk_is_rsocket(int fd);
 
+/**
+ * poll(), with another mask of signals meanwhile.
+ *
+ * @param mask      NULL: as it is
+ * @param signaled  set: the mask let a signal through that had waited, after which nothing waits
+ */
+int
+rcd_sk_poll(struct pollfd *fds, nfds_t count, int timeout_ms, const sigset_t *mask, bool *signaled);
+
 /* rcd_sk_epoll.c */
 
-/** A descriptor is about to be closed: no epoll instance has it any more, or it is one itself. */
+/** Descriptors are about to be closed: no epoll instance has them any more, nor are they ones. */
 void
-rcd_sk_epoll_forget(int fd);
+rcd_sk_epoll_forget(unsigned int first, unsigned int last);
 
 /** Remember what was told, or forget it. */
 static inline void
@@ -171,5 +183,17 @@ rcd_sk_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, c
 
 int
 rcd_sk_close(int fd) RCD_SK_TAKES(close);
+
+int
+rcd_sk_dup2(int fd, int as) RCD_SK_TAKES(dup2);
+
+int
+rcd_sk_dup3(int fd, int as, int flags) RCD_SK_TAKES(dup3);
+
+int
+rcd_sk_close_range(unsigned int first, unsigned int last, int flags) RCD_SK_TAKES(close_range);
+
+void
+rcd_sk_closefrom(int first) RCD_SK_TAKES(closefrom);
 
 #endif /* RCD_SK_H */

@@ -9,9 +9,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -238,7 +241,7 @@ int
 rcd_sk_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
 	int64_t ms = -1;
-	sigset_t before;
+	bool signaled;
 	int ret;
 
 	if (timeout != NULL) {
@@ -251,17 +254,63 @@ rcd_sk_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, c
 			return -1;
 		}
 	}
-	if (mask != NULL)
-		pthread_sigmask(SIG_SETMASK, mask, &before);
-	ret = rcd_sk_next()->poll(fds, count, (int)ms);
-	if (mask != NULL)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret;
+	ret = rcd_sk_poll(fds, count, (int)ms, mask, &signaled);
+	if (ret != 0 || !signaled)
+		return ret;
+	errno = EINTR;
+	return -1;
+}
+
+static void
+sk_calls_forget(int fd)
+{
+	if (fd >= 0)
+		rcd_sk_epoll_forget((unsigned int)fd, (unsigned int)fd);
+}
+
+/* Before it is another name of a file, which closes what it was. */
+static void
+sk_calls_forget_for(int fd, int as)
+{
+	/* Of one that is not open that stays. */
+	if (fd != as && syscall(SYS_fcntl, fd, F_GETFD) >= 0)
+		sk_calls_forget(as);
 }
 
 int
 rcd_sk_close(int fd)
 {
-	rcd_sk_epoll_forget(fd);
+	sk_calls_forget(fd);
 	return rcd_sk_next()->close(fd);
+}
+
+int
+rcd_sk_dup2(int fd, int as)
+{
+	sk_calls_forget_for(fd, as);
+	return rcd_sk_next()->dup2(fd, as);
+}
+
+int
+rcd_sk_dup3(int fd, int as, int flags)
+{
+	sk_calls_forget_for(fd, as);
+	return rcd_sk_next()->dup3(fd, as, flags);
+}
+
+int
+rcd_sk_close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (first <= last && !(flags & CLOSE_RANGE_CLOEXEC))
+		rcd_sk_epoll_forget(first, last);
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+void
+rcd_sk_closefrom(int first)
+{
+	unsigned int from = first < 0 ? 0 : (unsigned int)first;
+
+	rcd_sk_epoll_forget(from, UINT_MAX);
+	rcd_sk_next()->closefrom(first);
 }

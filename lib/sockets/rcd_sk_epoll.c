@@ -28,6 +28,7 @@
 #define READS    (EPOLLIN | EPOLLRDNORM | EPOLLRDHUP)
 #define WRITES   (EPOLLOUT | EPOLLWRNORM)
 #define ENDS     (EPOLLERR | EPOLLHUP)
+#define NAMES    8 /**< descriptors of one instance that are known */
 
 /** An rsocket in an instance. */
 struct member {
@@ -39,8 +40,9 @@ struct member {
 /** An instance that has, or had, rsockets. */
 struct instance {
 	LIST_ENTRY(instance) link;
-	int fd;
-	int bell; /**< in the kernel's instance: its members have changed */
+	int names[NAMES]; /**< its descriptors: programs make more by dup() */
+	uint32_t name_count;
+	int bell; /**< in the kernel's instance: its members have changed; -1: closed by others */
 	bool kernel_first;
 	uint32_t count, room;
 	uint32_t first; /**< looked at first, so that all have their turn */
@@ -48,7 +50,7 @@ struct instance {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, instance) instances = LIST_HEAD_INITIALIZER(instances);
+static LIST_HEAD(instance_list, instance) instances = LIST_HEAD_INITIALIZER(instances);
 static _Atomic uint32_t instance_count;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
@@ -78,9 +80,18 @@ sk_epoll_find(int fd)
 	struct instance *instance;
 
 	LIST_FOREACH(instance, &instances, link)
-		if (instance->fd == fd)
-			break;
-	return instance;
+		for (uint32_t i = 0; i < instance->name_count; i++)
+			if (instance->names[i] == fd)
+				return instance;
+	return NULL;
+}
+
+/* With the lock. */
+static void
+sk_epoll_name(struct instance *instance, int fd)
+{
+	if (sk_epoll_find(fd) == NULL && instance->name_count < NAMES)
+		instance->names[instance->name_count++] = fd;
 }
 
 /* @param guess  where it may be */
@@ -115,6 +126,26 @@ sk_epoll_kernel_wait(
 	return (int)syscall(SYS_epoll_pwait, fd, events, most, timeout_ms, mask, (size_t)_NSIG / 8);
 }
 
+/* With the lock. By any of its descriptors. @return NULL: it has no rsockets */
+static struct instance *
+sk_epoll_find_any(int fd)
+{
+	struct instance *instance = sk_epoll_find(fd);
+
+	if (instance != NULL)
+		return instance;
+	/* The kernel's has the bell of one only, under whatever name. */
+	LIST_FOREACH(instance, &instances, link) {
+		struct epoll_event event = { .events = EPOLLIN, .data.ptr = instance };
+
+		if (sk_epoll_kernel_ctl(fd, EPOLL_CTL_MOD, instance->bell, &event) == 0)
+			break;
+	}
+	if (instance != NULL)
+		sk_epoll_name(instance, fd);
+	return instance;
+}
+
 /* @return NULL and errno */
 static struct instance *
 sk_epoll_make(int fd)
@@ -124,7 +155,7 @@ sk_epoll_make(int fd)
 
 	if (instance == NULL)
 		return NULL;
-	instance->fd = fd;
+	instance->names[instance->name_count++] = fd;
 	instance->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (instance->bell < 0 ||
 		sk_epoll_kernel_ctl(fd, EPOLL_CTL_ADD, instance->bell, &event) != 0) {
@@ -163,7 +194,7 @@ sk_epoll_add(struct instance *instance, int fd, const struct epoll_event *event)
 static int
 sk_epoll_change(int fd, int op, int file, const struct epoll_event *event)
 {
-	struct instance *instance = sk_epoll_find(fd);
+	struct instance *instance = sk_epoll_find_any(fd);
 	struct member *member =
 		instance != NULL ? sk_epoll_member(instance, file, UINT32_MAX) : NULL;
 	int err = 0;
@@ -220,33 +251,62 @@ rcd_sk_epoll_ctl(int fd, int op, int file, struct epoll_event *event)
 	return ret;
 }
 
-void
-rcd_sk_epoll_forget(int fd)
+static bool
+sk_epoll_lies_in(int fd, unsigned int first, unsigned int last)
 {
+	return fd >= 0 && (unsigned int)fd >= first && (unsigned int)fd <= last;
+}
+
+/* With the lock. @return whether the instance has no descriptor any more */
+static bool
+sk_epoll_lose(struct instance *instance, unsigned int first, unsigned int last)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = instance->count; i-- > 0;) {
+		struct member *member = &instance->members[i];
+
+		if (!sk_epoll_lies_in(member->fd, first, last))
+			continue;
+		rcd_sk_untell(member->fd, RCD_SK_TOLD_IN | RCD_SK_TOLD_OUT | RCD_SK_TOLD_END);
+		sk_epoll_drop(instance, member);
+	}
+	/* Who closes all that there may be closes this: the number is another one. */
+	if (sk_epoll_lies_in(instance->bell, first, last))
+		instance->bell = -1;
+	for (uint32_t i = 0; i < instance->name_count; i++)
+		if (!sk_epoll_lies_in(instance->names[i], first, last))
+			instance->names[kept++] = instance->names[i];
+	instance->name_count = kept;
+	return kept == 0;
+}
+
+void
+rcd_sk_epoll_forget(unsigned int first, unsigned int last)
+{
+	struct instance_list ended = LIST_HEAD_INITIALIZER(ended);
 	struct instance *instance;
-	struct instance *own;
+	struct instance *next;
 
 	if (atomic_load(&instance_count) == 0)
 		return;
 	pthread_mutex_lock(&lock);
-	rcd_sk_untell(fd, RCD_SK_TOLD_IN | RCD_SK_TOLD_OUT | RCD_SK_TOLD_END);
-	LIST_FOREACH(instance, &instances, link) {
-		struct member *member = sk_epoll_member(instance, fd, UINT32_MAX);
-
-		if (member != NULL)
-			sk_epoll_drop(instance, member);
-	}
-	own = sk_epoll_find(fd);
-	if (own != NULL) {
-		LIST_REMOVE(own, link);
+	for (instance = LIST_FIRST(&instances); instance != NULL; instance = next) {
+		next = LIST_NEXT(instance, link);
+		if (!sk_epoll_lose(instance, first, last))
+			continue;
+		LIST_REMOVE(instance, link);
+		LIST_INSERT_HEAD(&ended, instance, link);
 		atomic_fetch_sub(&instance_count, 1);
 	}
 	pthread_mutex_unlock(&lock);
-	if (own == NULL)
-		return;
-	rcd_sk_next()->close(own->bell);
-	free(own->members);
-	free(own);
+	while ((instance = LIST_FIRST(&ended)) != NULL) {
+		LIST_REMOVE(instance, link);
+		if (instance->bell >= 0)
+			rcd_sk_next()->close(instance->bell);
+		free(instance->members);
+		free(instance);
+	}
 }
 
 /* What to poll of a member. */
@@ -325,22 +385,29 @@ sk_epoll_collect(struct instance *instance, const struct pollfd *fds, uint32_t c
 	return got;
 }
 
-/* Without the bell, which is nobody's event. @return events that are left */
+/* Without bells, which are nobody's event. @return events that are left */
 static int
 sk_epoll_take_bell(int fd, struct epoll_event *events, int count)
 {
 	struct instance *instance;
 	int kept = 0;
 
+	if (atomic_load(&instance_count) == 0)
+		return count;
 	pthread_mutex_lock(&lock);
-	instance = sk_epoll_find(fd);
 	for (int i = 0; i < count; i++) {
 		eventfd_t rings;
 
-		if (instance != NULL && events[i].data.ptr == instance)
-			eventfd_read(instance->bell, &rings);
-		else
+		LIST_FOREACH(instance, &instances, link)
+			if (events[i].data.ptr == instance)
+				break;
+		if (instance == NULL) {
 			events[kept++] = events[i];
+			continue;
+		}
+		eventfd_read(instance->bell, &rings);
+		/* Put in by another descriptor of the same instance. */
+		sk_epoll_name(instance, fd);
 	}
 	pthread_mutex_unlock(&lock);
 	return kept;
@@ -376,7 +443,7 @@ sk_epoll_turn(int fd, struct epoll_event *events, int most, int timeout_ms, cons
 	struct instance *instance;
 	uint32_t count;
 	struct pollfd *fds = sk_epoll_prepare(fd, on_stack, &count);
-	sigset_t before;
+	bool signaled;
 	int got;
 
 	if (fds == NULL) {
@@ -386,11 +453,7 @@ sk_epoll_turn(int fd, struct epoll_event *events, int most, int timeout_ms, cons
 		return got > 0 ? sk_epoll_take_bell(fd, events, got) : got;
 	}
 	fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	if (mask != NULL)
-		pthread_sigmask(SIG_SETMASK, mask, &before);
-	got = rcd_sk_next()->poll(fds, 1u + count, timeout_ms);
-	if (mask != NULL)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	got = rcd_sk_poll(fds, 1u + count, timeout_ms, mask, &signaled);
 	if (got > 0) {
 		pthread_mutex_lock(&lock);
 		instance = sk_epoll_find(fd);
@@ -405,7 +468,10 @@ sk_epoll_turn(int fd, struct epoll_event *events, int most, int timeout_ms, cons
 	}
 	if (fds != on_stack)
 		free(fds);
-	return got;
+	if (got != 0 || !signaled)
+		return got;
+	errno = EINTR;
+	return -1;
 }
 
 static int64_t

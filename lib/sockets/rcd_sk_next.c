@@ -25,6 +25,9 @@ sk_next_find(void)
 		{ "accept", &next.accept },
 		{ "accept4", &next.accept4 },
 		{ "close", &next.close },
+		{ "closefrom", &next.closefrom },
+		{ "dup2", &next.dup2 },
+		{ "dup3", &next.dup3 },
 		{ "fcntl", &next.fcntl },
 		{ "ioctl", &next.ioctl },
 		{ "poll", &next.poll },
@@ -63,4 +66,27 @@ rcd_sk_is_rsocket(int fd)
 
 	errno = kept;
 	return is;
+}
+
+/*
+ * A signal that waits to be let through keeps poll() from waiting, as it would be with the kernel's
+ * ppoll(). One that comes between the look and poll() does not.
+ */
+int
+rcd_sk_poll(struct pollfd *fds, nfds_t count, int timeout_ms, const sigset_t *mask, bool *signaled)
+{
+	sigset_t before;
+	sigset_t pending;
+	int ret;
+
+	*signaled = false;
+	if (mask == NULL)
+		return rcd_sk_next()->poll(fds, count, timeout_ms);
+	sigpending(&pending);
+	for (int signo = 1; signo < NSIG && !*signaled; signo++)
+		*signaled = sigismember(&pending, signo) == 1 && sigismember(mask, signo) == 0;
+	pthread_sigmask(SIG_SETMASK, mask, &before);
+	ret = rcd_sk_next()->poll(fds, count, *signaled ? 0 : timeout_ms);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
 }

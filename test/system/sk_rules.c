@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,6 +342,88 @@ put_in(void)
 	part();
 }
 
+/* Programs have several descriptors of one instance: what is put in by one is told by another. */
+static void
+by_another_name(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int other;
+
+	join("by another name");
+	other = dup(epoll);
+	event.data.fd = end[1];
+	MUST(other >= 0 && write(end[0], "a", 1) == 1);
+	MUST(epoll_ctl(other, EPOLL_CTL_ADD, end[1], &event) == 0);
+	MUST(told(end[1]) == EPOLLIN);
+	FAILS(epoll_ctl(epoll, EPOLL_CTL_ADD, end[1], &event), EEXIST);
+	MUST(close(other) == 0 && told(end[1]) == EPOLLIN);
+	MUST(epoll_ctl(epoll, EPOLL_CTL_DEL, end[1], NULL) == 0);
+	untold();
+	part();
+}
+
+/* The number of a file that was closed is that of another one. */
+static void
+numbers(void)
+{
+	bool there_before[256];
+	int ends[2];
+
+	join("numbers");
+	for (int fd = 0; fd < 256; fd++)
+		there_before[fd] = fcntl(fd, F_GETFD) >= 0;
+	watch(EPOLL_CTL_ADD, end[1], EPOLLIN);
+	/* Programs close what is not theirs when they begin: here, what epoll has. */
+	for (int fd = 0; fd < 256; fd++)
+		if (!there_before[fd])
+			close(fd);
+	MUST(pipe(ends) == 0 && close(epoll) == 0);
+	MUST(fcntl(ends[0], F_GETFD) >= 0 && fcntl(ends[1], F_GETFD) >= 0);
+	MUST(close(ends[0]) == 0 && close(ends[1]) == 0);
+	epoll = epoll_create1(0);
+	watch(EPOLL_CTL_ADD, end[1], EPOLLIN);
+	MUST(write(end[0], "a", 1) == 1 && told(end[1]) == EPOLLIN);
+	/* And in the place of the instance, another one. */
+	MUST(dup2(0, epoll) == epoll && close(epoll) == 0);
+	MUST(epoll_create1(0) == epoll);
+	untold();
+	part();
+}
+
+static volatile sig_atomic_t signals;
+
+static void
+on_signal(int signo)
+{
+	(void)signo;
+	signals++;
+}
+
+/* One that waits to be let through ends what would wait for ever. */
+static void
+masks(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct pollfd poll = { .events = POLLIN };
+	struct epoll_event event;
+	sigset_t all;
+	sigset_t none;
+
+	join("masks");
+	poll.fd = end[1];
+	watch(EPOLL_CTL_ADD, end[1], EPOLLIN);
+	sigemptyset(&none);
+	sigemptyset(&all);
+	sigaddset(&all, SIGUSR1);
+	MUST(sigaction(SIGUSR1, &action, NULL) == 0 && sigprocmask(SIG_BLOCK, &all, NULL) == 0);
+	MUST(raise(SIGUSR1) == 0 && signals == 0);
+	FAILS(ppoll(&poll, 1, NULL, &none), EINTR);
+	MUST(raise(SIGUSR1) == 0 && signals == 1);
+	FAILS(epoll_pwait(epoll, &event, 1, -1, &none), EINTR);
+	MUST(signals == 2);
+	part();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -362,6 +445,9 @@ main(int argc, char **argv)
 	one_shot();
 	together();
 	put_in();
+	by_another_name();
+	numbers();
+	masks();
 	MUST(close(listener) == 0);
 	return 0;
 }
