@@ -19,9 +19,17 @@ cc_none_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t pac
 }
 
 static void
-cc_none_note(struct rcd_cc *cc, uint64_t now_ns)
+cc_none_on_cnp(struct rcd_cc *cc, uint64_t now_ns)
 {
 	(void)cc;
+	(void)now_ns;
+}
+
+static void
+cc_none_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
+{
+	(void)cc;
+	(void)heavy;
 	(void)now_ns;
 }
 
@@ -57,9 +65,9 @@ cc_none_rate(const struct rcd_cc *cc)
 const struct rcd_cc_ops rcd_cc_none = {
 	.name = "none",
 	.init = cc_none_init,
-	.on_cnp = cc_none_note,
+	.on_cnp = cc_none_on_cnp,
 	.on_ack = cc_none_on_ack,
-	.on_loss = cc_none_note,
+	.on_loss = cc_none_on_loss,
 	.send_at = cc_none_send_at,
 	.window = cc_none_window,
 	.rate = cc_none_rate,

@@ -68,10 +68,13 @@ struct rcd_cc_ops {
 	void (*on_ack)(struct rcd_cc *cc, const struct rcd_cc_ack *ack);
 
 	/**
-	 * Packets were lost: once in a round trip, and not for a probe, which says nothing of a
-	 * loss.
+	 * Packets were lost: once for all that is under way, and not for a probe, which says
+	 * nothing of a loss.
+	 *
+	 * @param heavy  more than a path loses or delays for reasons of its own: of this once in a
+	 *     round trip
 	 */
-	void (*on_loss)(struct rcd_cc *cc, uint64_t now_ns);
+	void (*on_loss)(struct rcd_cc *cc, bool heavy, uint64_t now_ns);
 
 	/**
 	 * So much is on its way from now on: a request, for the first time or again, or a response

@@ -6,27 +6,37 @@
  * are CNPs, which every queue pair sends.
  *
  * No timer runs: what fell due is made up for when a packet is sent or a notification comes, and a
- * rate that is that of the port again holds nothing back. A loss counts as a notification does.
+ * rate that is that of the port again holds nothing back.
+ *
+ * Beyond the paper: a queue pair begins with a window that doubles until something is wrong, since
+ * many that begin at the rate of the port fill any buffer before the first of them hears of it. A
+ * loss soon after a notification counts as one, and for many losses the rate falls by a half.
  */
 #include "rcd_cc.h"
 
 #include <assert.h>
 #include <stdbool.h>
 
-#define ONE        (UINT32_C(1) << 30) /**< of the estimate of congestion */
-#define FAST_STEPS 5                   /**< of fast recovery (their F) */
-#define COUNT_MAX  UINT8_MAX
-#define DUE_MAX    512   /**< steps made up for at once: after that long, it is over */
-#define CNP_NS     25000 /**< peers notify half as often: nearer ones say nothing more */
+#define WINDOW_MAX     (UINT32_C(1) << 21) /**< nothing more is in flight */
+#define RTT_UNKNOWN_NS 100000              /**< until one was measured */
+#define ONE            (UINT32_C(1) << 30) /**< of the estimate of congestion */
+#define FAST_STEPS     5                   /**< of fast recovery (their F) */
+#define COUNT_MAX      UINT8_MAX
+#define DUE_MAX        512    /**< steps made up for at once: after that long, it is over */
+#define MARKED_NS      500000 /**< so long after a notification a loss is congestion */
+#define CNP_NS         25000  /**< peers notify half as often: nearer ones say nothing more */
 
 struct dcqcn {
 	uint64_t pace_ns;  /**< when the next packet may leave */
 	uint64_t alpha_ns; /**< since when the estimate was not looked at */
 	uint64_t rise_ns;  /**< since when the rate did not rise by time */
 	uint64_t cut_ns;   /**< when it last fell */
+	uint64_t cnp_ns;   /**< when the last notification came */
 	uint32_t rate, target, line, floor, step, leap; /**< kb/s */
 	uint32_t alpha;                                 /**< estimate of congestion, parts of ONE */
 	uint32_t timer_ns;
+	uint32_t window;           /**< bytes, to begin with */
+	uint32_t rtt_ns;           /**< last measured round trip; 0: none */
 	uint32_t sent, bytes;      /**< since the rate rose by bytes; until it does */
 	uint8_t times, byte_times; /**< steps by either since it fell */
 	uint8_t shift;
@@ -59,6 +69,7 @@ dcqcn_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packe
 		.leap = params->dcqcn_leap_mbps * 1000,
 		.alpha = ONE,
 		.timer_ns = params->dcqcn_timer_us * 1000,
+		.window = params->dcqcn_start_kb * 1024,
 		.bytes = params->dcqcn_bytes_kb * 1024,
 		.shift = (uint8_t)params->dcqcn_shift,
 	};
@@ -108,17 +119,39 @@ dcqcn_advance(struct dcqcn *dcqcn, uint64_t now_ns)
 	}
 }
 
+/*
+ * The beginning is over, with a quarter of what its window makes: since the round trip was measured
+ * the window doubled, and the queue made the way longer. Responses and UC have no window and no
+ * round trip.
+ */
 static void
-dcqcn_fall(struct rcd_cc *cc, uint64_t now_ns)
+dcqcn_leave_start(struct dcqcn *dcqcn, uint32_t rtt_ns, uint64_t now_ns)
 {
-	struct dcqcn *dcqcn = dcqcn_of(cc);
+	uint64_t kbps;
 
+	if (dcqcn->window == RCD_CC_NO_WINDOW || rtt_ns == 0)
+		return;
+	kbps = dcqcn->window * UINT64_C(2000000) / rtt_ns;
+	dcqcn->window = RCD_CC_NO_WINDOW;
+	dcqcn_advance(dcqcn, now_ns);
+	if (kbps < dcqcn->floor)
+		kbps = dcqcn->floor;
+	if (kbps < dcqcn->rate)
+		dcqcn->rate = dcqcn->target = (uint32_t)kbps;
+}
+
+/* @param share  by the half of so many parts of ONE; the estimate, if that is more */
+static void
+dcqcn_fall(struct dcqcn *dcqcn, uint32_t share, uint64_t now_ns)
+{
 	if (dcqcn->cut_ns != 0 && now_ns - dcqcn->cut_ns < CNP_NS)
 		return;
 	dcqcn_advance(dcqcn, now_ns);
 	dcqcn->cut_ns = now_ns;
 	dcqcn->target = dcqcn->rate;
-	dcqcn->rate -= (uint32_t)((uint64_t)dcqcn->rate * dcqcn->alpha / ONE / 2);
+	if (share < dcqcn->alpha)
+		share = dcqcn->alpha;
+	dcqcn->rate -= (uint32_t)((uint64_t)dcqcn->rate * share / ONE / 2);
 	if (dcqcn->rate < dcqcn->floor)
 		dcqcn->rate = dcqcn->floor;
 	dcqcn->alpha += (ONE - dcqcn->alpha) >> dcqcn->shift;
@@ -128,10 +161,38 @@ dcqcn_fall(struct rcd_cc *cc, uint64_t now_ns)
 }
 
 static void
+dcqcn_on_cnp(struct rcd_cc *cc, uint64_t now_ns)
+{
+	dcqcn_leave_start(dcqcn_of(cc), dcqcn_of(cc)->rtt_ns, now_ns);
+	dcqcn_of(cc)->cnp_ns = now_ns;
+	dcqcn_fall(dcqcn_of(cc), 0, now_ns);
+}
+
+/* For a packet that a path loses without marking any no queue is to blame. */
+static void
+dcqcn_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
+{
+	struct dcqcn *dcqcn = dcqcn_of(cc);
+
+	if (heavy)
+		dcqcn_leave_start(
+			dcqcn, dcqcn->rtt_ns != 0 ? dcqcn->rtt_ns : RTT_UNKNOWN_NS, now_ns);
+	if (heavy || (dcqcn->cnp_ns != 0 && now_ns - dcqcn->cnp_ns < MARKED_NS))
+		dcqcn_fall(dcqcn, heavy ? ONE : 0, now_ns);
+}
+
+static void
 dcqcn_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 {
-	(void)cc;
-	(void)ack;
+	struct dcqcn *dcqcn = dcqcn_of(cc);
+
+	if (ack->rtt_ns != 0)
+		dcqcn->rtt_ns = ack->rtt_ns;
+	if (dcqcn->window == RCD_CC_NO_WINDOW || ack->flight < dcqcn->window / 2)
+		return;
+	dcqcn->window += ack->bytes;
+	if (dcqcn->window > WINDOW_MAX)
+		dcqcn->window = RCD_CC_NO_WINDOW;
 }
 
 static uint64_t
@@ -154,8 +215,7 @@ dcqcn_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 static uint32_t
 dcqcn_window(const struct rcd_cc *cc)
 {
-	(void)cc;
-	return RCD_CC_NO_WINDOW;
+	return ((const struct dcqcn *)(const void *)cc->words)->window;
 }
 
 static uint32_t
@@ -170,9 +230,9 @@ const struct rcd_cc_ops rcd_cc_dcqcn = {
 	.name = "dcqcn",
 	.of_responses = true,
 	.init = dcqcn_init,
-	.on_cnp = dcqcn_fall,
+	.on_cnp = dcqcn_on_cnp,
 	.on_ack = dcqcn_on_ack,
-	.on_loss = dcqcn_fall,
+	.on_loss = dcqcn_on_loss,
 	.send_at = dcqcn_send_at,
 	.window = dcqcn_window,
 	.rate = dcqcn_rate,

@@ -6,6 +6,14 @@
 #include "rcd_qp_priv.h"
 
 /* The only writer of a number that others look at. */
+/*
+ * One packet of so many may be lost for the path's own reasons. It is more when so many packets are
+ * wanting for that, or as many as two round trips have.
+ */
+#define LOSS_PACKETS  20
+#define LOSS_DEBT_MAX 80
+#define LOSS_ROUNDS   2
+
 #define GATE_SEE(field, val) __atomic_store_n(&(field), (val), __ATOMIC_RELAXED)
 
 static void
@@ -182,23 +190,59 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns)
 		ack.rtt_ns = (uint32_t)rtt_ns;
 	gate->flight -= ack.bytes;
+	gate->loss_debt -= packets < gate->loss_debt ? packets : gate->loss_debt;
+	if (gate->losing && !rcd_psn_before(qp->hot.psn_una, gate->loss_end))
+		gate->losing = false;
 	gate_begin(qp, now_ns);
 	qp->init.cc->on_ack(&gate->cc, &ack);
 	gate_ask(qp);
 }
 
+/*
+ * Whether a loss says more than that one packet is missing: nothing ever came back, what was sent
+ * again is missing once more, or so much is lost that it is not the path.
+ */
+static bool
+gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp)
+{
+	bool again = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
+	uint32_t limit = LOSS_ROUNDS * (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+
+	if (limit < LOSS_PACKETS)
+		limit = LOSS_PACKETS;
+	if (limit > LOSS_DEBT_MAX)
+		limit = LOSS_DEBT_MAX;
+
+	gate->loss_una = qp->hot.psn_una;
+	gate->loss_debt += LOSS_PACKETS;
+	if (again)
+		gate->heavy = false;
+	else if (qp->rtt_ns != 0 && gate->loss_debt <= limit)
+		return false;
+	gate->loss_debt = 0;
+	return true;
+}
+
+/*
+ * One burst leaves many holes, repaired one after the other: what is missing of all that was under
+ * way is one loss, which may turn out to be a heavy one.
+ */
 void
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = &qp->gate;
 	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+	bool heavy = gate_is_heavy(gate, qp);
 
-	if (gate->loss_ns != 0 && now_ns - gate->loss_ns < rtt_ns)
+	if (gate->losing && (!heavy || gate->heavy || now_ns - gate->loss_ns < rtt_ns))
 		return;
+	gate->losing = true;
+	gate->heavy = heavy;
+	gate->loss_end = qp->hot.psn_next;
 	gate->loss_ns = now_ns;
 	GATE_SEE(gate->seen.losses, gate->seen.losses + 1);
 	gate_begin(qp, now_ns);
-	qp->init.cc->on_loss(&gate->cc, now_ns);
+	qp->init.cc->on_loss(&gate->cc, heavy, now_ns);
 	gate_ask(qp);
 }
 

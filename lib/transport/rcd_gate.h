@@ -32,10 +32,15 @@ struct rcd_gate {
 	uint64_t held_ns;          /**< something waits until then; 0: nothing does */
 	uint64_t since_ns;         /**< since when something is held back; 0: nothing is */
 	uint64_t loss_ns;          /**< when the algorithm was last told of a loss */
+	struct rcd_psn loss_end;   /**< what is lost before it was under way at the last loss */
+	struct rcd_psn loss_una;   /**< the packet that was lost last */
+	uint32_t loss_debt;        /**< losses, each of so many packets, less those that came */
 	uint64_t read_ns;          /**< when answers last may have waited for responses to READs */
 	uint32_t flight;           /**< bytes of SENDs and WRITEs that are not acknowledged */
 	struct rcd_qp_limits seen; /**< written by its lcore, loaded by any: each number whole */
 	bool begun;
+	bool losing;    /**< what was under way at the last loss is not all acknowledged */
+	bool heavy;     /**< and the algorithm was told that it is heavy */
 	bool by_window; /**< what is held back is by the window, else by a pace */
 };
 

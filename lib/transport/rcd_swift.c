@@ -14,6 +14,11 @@
  * - Responses to READs are not held back: nothing tells how long they are on their way. A READ is
  *   the requester's to ask for.
  * - The window doubles in each round trip until packets first wait too long.
+ * - After it shrank it grows by a part of a packet first: where many share a link whose switches
+ *   mark, a packet for each of them in a round trip is more than the marks leave room for.
+ * - A loss has the window shrink as far as packets waited. Where they don't wait the path has lost
+ *   them; unless they are many (rcd_gate.c): then the queue is let run empty, which shows how long
+ *   the way is.
  */
 #include "rcd_cc.h"
 
@@ -21,7 +26,10 @@
 #include <stdbool.h>
 
 #define WINDOW_MAX     (UINT32_C(1) << 22) /**< more than is ever in flight */
-#define FLOOR_PART     16                  /**< smallest window: of a packet one in... */
+#define LOW_PART       4      /**< hardly any packet waits: below this part of the target */
+#define SLOW_SHIFT     2      /**< at first it grows by a packet shifted so, after... */
+#define SLOW_ROUNDS    2      /**< ...windows by one shifted one less */
+#define FLOOR_PART     16     /**< smallest window: of a packet one in... */
 #define GAP_MAX_NS     500000 /**< longest time between two packets: less than a timeout */
 #define RTT_UNKNOWN_NS 100000 /**< until one was measured */
 #define RTT_MIN_NS     UINT64_C(5000000000) /**< a shorter one counts for so long, or twice */
@@ -31,6 +39,7 @@ struct swift {
 	uint64_t epoch_ns; /**< since when rtt_min is looked for */
 	uint32_t window;   /**< bytes */
 	uint32_t acked;    /**< bytes since the window grew */
+	uint32_t refill;   /**< up to there the window doubles; UINT32_MAX: to begin with */
 	uint32_t packet;   /**< bytes of the longest packet */
 	uint32_t rtt_min;  /**< shortest since epoch_ns, ns */
 	uint32_t rtt_old;  /**< of the epoch before */
@@ -38,8 +47,8 @@ struct swift {
 	uint32_t rtt_ns;   /**< shortest of the last three; 0: none was measured */
 	uint32_t target_ns, range_ns;
 	uint8_t gain, beta_pct, cut_pct;
-	bool starting; /**< nothing has waited too long yet */
-	bool low;      /**< nothing waits too long now */
+	uint8_t rounds; /**< windows that it grew by since it shrank; no more than matter */
+	bool low;       /**< nothing waits too long now */
 };
 
 static_assert(sizeof(struct swift) <= sizeof(struct rcd_cc), "state of an algorithm");
@@ -54,6 +63,13 @@ static uint32_t
 swift_round(const struct swift *swift)
 {
 	return swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
+}
+
+/* The way without a queue. Longest when none was measured. */
+static uint32_t
+swift_shortest(const struct swift *swift)
+{
+	return swift->rtt_min < swift->rtt_old ? swift->rtt_min : swift->rtt_old;
 }
 
 static void
@@ -73,7 +89,7 @@ swift_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packe
 		.gain = (uint8_t)params->swift_gain,
 		.beta_pct = (uint8_t)params->swift_beta_pct,
 		.cut_pct = (uint8_t)params->swift_cut_pct,
-		.starting = true,
+		.refill = UINT32_MAX,
 		.low = true,
 	};
 }
@@ -117,7 +133,7 @@ swift_shrink(struct swift *swift, uint32_t permille, uint64_t now_ns)
 {
 	uint32_t floor = swift->packet / FLOOR_PART;
 
-	swift->starting = false;
+	swift->refill = 0;
 	if (permille == 0 || (swift->cut_ns != 0 && now_ns - swift->cut_ns < swift_round(swift)))
 		return;
 	if (permille > swift->cut_pct * 10u)
@@ -126,7 +142,27 @@ swift_shrink(struct swift *swift, uint32_t permille, uint64_t now_ns)
 	if (swift->window < floor)
 		swift->window = floor;
 	swift->acked = 0;
+	swift->rounds = 0;
 	swift->cut_ns = now_ns;
+}
+
+/*
+ * Have the queue run empty, and fill what is left of the window again. Who has no round trip yet
+ * has lost all that was sent, and is in no hurry.
+ */
+static void
+swift_drain(struct swift *swift, uint64_t now_ns)
+{
+	uint32_t before = swift->window, refill = swift->refill;
+
+	swift_shrink(swift, swift->cut_pct * 10u, now_ns);
+	if (swift->window == before)
+		swift->refill = refill;
+	if (swift->window == before || swift->window < swift->packet)
+		return;
+	swift->refill = swift->rtt_ns != 0 ? swift->window : 0;
+	swift->window = swift->packet;
+	swift->last[0] = swift->last[1] = 0;
 }
 
 /* @return what is taken for the round trip */
@@ -156,13 +192,31 @@ swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
 	uint64_t target;
 
 	swift->rtt_ns = swift_filter(swift, rtt_ns, now_ns);
-	target = swift->rtt_min < swift->rtt_old ? swift->rtt_min : swift->rtt_old;
+	target = swift_shortest(swift);
 	target += swift->target_ns + swift_widen(swift);
 	swift->low = swift->rtt_ns < target;
 	if (!swift->low)
 		swift_shrink(swift,
 			(uint32_t)((swift->rtt_ns - target) * swift->beta_pct * 10 / swift->rtt_ns),
 			now_ns);
+}
+
+static void
+swift_grow(struct swift *swift, uint32_t bytes)
+{
+	if (swift->window < swift->refill) {
+		swift->window += bytes;
+	} else {
+		swift->acked += bytes;
+		if (swift->acked < swift->window)
+			return;
+		swift->acked = 0;
+		swift->window +=
+			swift->gain * swift->packet >> (SLOW_SHIFT - swift->rounds / SLOW_ROUNDS);
+		swift->rounds += swift->rounds < SLOW_SHIFT * SLOW_ROUNDS;
+	}
+	if (swift->window > WINDOW_MAX)
+		swift->window = WINDOW_MAX;
 }
 
 static void
@@ -173,27 +227,25 @@ swift_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 	if (ack->rtt_ns != 0)
 		swift_measure(swift, ack->rtt_ns, ack->now_ns);
 	/* A window that is not used says nothing of what the network would take. */
-	if (!swift->low || ack->flight < swift->window / 2)
-		return;
-	if (swift->starting) {
-		swift->window += ack->bytes;
-	} else {
-		swift->acked += ack->bytes;
-		if (swift->acked >= swift->window) {
-			swift->acked = 0;
-			swift->window += swift->gain * swift->packet;
-		}
-	}
-	if (swift->window > WINDOW_MAX)
-		swift->window = WINDOW_MAX;
+	if (swift->low && ack->flight >= swift->window / 2)
+		swift_grow(swift, ack->bytes);
 }
 
+/*
+ * A loss has packets wait no more: the window shrinks by their part of the round trip. When hardly
+ * any wait the path lost it, or it is late, unless so much is lost that a short buffer may be why.
+ */
 static void
-swift_on_loss(struct rcd_cc *cc, uint64_t now_ns)
+swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 {
 	struct swift *swift = swift_of(cc);
+	uint32_t shortest = swift_shortest(swift);
+	uint32_t waits_ns = swift->rtt_ns > shortest ? swift->rtt_ns - shortest : 0;
 
-	swift_shrink(swift, swift->cut_pct * 10u, now_ns);
+	if (heavy || swift->refill == UINT32_MAX)
+		swift_drain(swift, now_ns);
+	else if (waits_ns > swift->target_ns / LOW_PART)
+		swift_shrink(swift, (uint32_t)(waits_ns * UINT64_C(1000) / swift->rtt_ns), now_ns);
 }
 
 /* A mark comes before a loss: half of what that would cost. */

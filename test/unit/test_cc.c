@@ -87,7 +87,7 @@ names_and_parameters(void)
 static void
 swift_grows_and_shrinks(void)
 {
-	begin("swift,range=0", KBYTE);
+	begin("swift,range=0,start=64", KBYTE);
 	CU_ASSERT_EQUAL(ops->window(&cc), 65536);
 	/* Nothing waits: it doubles in a round trip, if it is used. */
 	ack(65536, 65536, NS(10), NS(10));
@@ -104,20 +104,66 @@ swift_grows_and_shrinks(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 89129);
 	ack(0, 0, NS(100), NS(1102));
 	CU_ASSERT_EQUAL(ops->window(&cc), 89129 - 28521);
-	/* Nothing grows while packets wait; then by a packet for each window. */
+	/* Nothing grows while packets wait; then by a quarter of a packet for two windows. */
 	ack(60608, 60608, 0, NS(1200));
 	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
 	ack(30304, 60608, NS(10), NS(1300));
 	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
 	ack(30304, 60608, 0, NS(1301));
-	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + KBYTE);
-	/* A loss halves it, once in a round trip of 10 us; a mark takes a quarter. */
-	ops->on_loss(&cc, NS(2000));
-	ops->on_loss(&cc, NS(2009));
-	CU_ASSERT_EQUAL(ops->window(&cc), 30804);
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + KBYTE / 4);
+	for (uint32_t i = 1; i < 5; i++)
+		ack(65536, 65536, 0, NS(1301 + i));
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + 2 * KBYTE / 4 + 2 * KBYTE / 2 + KBYTE);
+	/* A mark takes a quarter, once in a round trip of 10 us, and it grows slowly again. */
+	ops->on_cnp(&cc, NS(2000));
+	ops->on_cnp(&cc, NS(2009));
+	CU_ASSERT_EQUAL(ops->window(&cc), 47331);
 	ops->on_cnp(&cc, NS(2010));
-	CU_ASSERT_EQUAL(ops->window(&cc), 30804 - 7701);
+	CU_ASSERT_EQUAL(ops->window(&cc), 47331 - 11832);
+	ack(65536, 65536, 0, NS(2011));
+	CU_ASSERT_EQUAL(ops->window(&cc), 35499 + KBYTE / 4);
 	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2011)), NS(2011));
+}
+
+/* Those of a queue, by how long packets wait in it; those of the path; and those of a flood. */
+static void
+swift_tells_losses_apart(void)
+{
+	begin("swift,range=0,start=64", KBYTE);
+	measure(NS(100), NS(1));
+	/* Too fast to begin with: one packet, then twice as many each time up to the half. */
+	ops->on_loss(&cc, false, NS(100));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+	for (uint32_t window = KBYTE; window < 32768; window *= 2) {
+		CU_ASSERT_EQUAL(ops->window(&cc), window);
+		ack(window, window, 0, NS(101));
+	}
+	ack(32000, 32000, 0, NS(102));
+	CU_ASSERT_EQUAL(ops->window(&cc), 64000);
+	ack(32000, 32000, 0, NS(103));
+	CU_ASSERT_EQUAL(ops->window(&cc), 64000 + KBYTE / 4);
+	/* Below a quarter of the target, and 20 us of 120. */
+	measure(NS(112), NS(1000));
+	ops->on_loss(&cc, false, NS(1100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 64250);
+	measure(NS(120), NS(2000));
+	ops->on_loss(&cc, false, NS(2100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 64250 - 64250 * 166 / 1000);
+	/* What waits for long is cut by a half, and a flood empties the queue. */
+	measure(NS(148), NS(3000));
+	ops->on_loss(&cc, false, NS(3100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 53585 - 53585 * 324 / 1000);
+	ops->on_loss(&cc, true, NS(4000));
+	ops->on_loss(&cc, true, NS(4050));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+	ack(KBYTE, KBYTE, 0, NS(4200));
+	CU_ASSERT_EQUAL(ops->window(&cc), 2 * KBYTE);
+	/* Whose first packets are lost has no round trip: a packet, and no haste. */
+	begin("swift", KBYTE);
+	ops->on_loss(&cc, true, NS(1000));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+	ack(KBYTE, KBYTE, NS(10), NS(1010));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE + KBYTE / 4);
 }
 
 /* Of one packet w is 1: (1 - 1/10) / (sqrt(10) - 1/10) of the range is 29.389 of 100 us. */
@@ -142,7 +188,7 @@ swift_window_below_a_packet(void)
 	begin("swift", KBYTE);
 	measure(NS(10), NS(1));
 	for (uint64_t i = 1; i < 1000; i++)
-		ops->on_loss(&cc, NS(100 * i));
+		ops->on_loss(&cc, true, NS(100 * i));
 	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16);
 	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(200000)), NS(200000) + 161290);
 	measure(NS(500000), NS(300000));
@@ -151,7 +197,7 @@ swift_window_below_a_packet(void)
 	measure(NS(500), NS(5400000));
 	measure(NS(500), NS(10500000));
 	ack(KBYTE, KBYTE, NS(500), NS(15600000));
-	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE);
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE / 4);
 }
 
 /* Whatever it is told, in any order, a window is there and a packet goes in half a millisecond. */
@@ -170,7 +216,7 @@ swift_told_anything(void)
 		now_ns += random >> 60 == 0 ? UINT64_C(1) << (random >> 50 & 0x1f) : 0;
 		ack(bytes, bytes, rtts[(random >> 40) % RCD_ARRAY_COUNT(rtts)], now_ns);
 		if (random >> 61 == 0)
-			ops->on_loss(&cc, now_ns);
+			ops->on_loss(&cc, random >> 60 & 1, now_ns);
 		if (random >> 61 == 1)
 			ops->on_cnp(&cc, now_ns);
 		window = ops->window(&cc);
@@ -184,9 +230,8 @@ dcqcn_falls_and_rises(void)
 {
 	static const uint64_t gaps[] = { 213, 182, 170, 165, 162 };
 
-	begin("dcqcn", KBYTE);
+	begin("dcqcn,timer=55,step=40,leap=400", KBYTE);
 	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(10)), NS(10));
-	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
 	/* 100 Gb/s, halved as long as the estimate is 1: 50, 25. One soon after counts for none. */
 	ops->on_cnp(&cc, NS(30));
 	ops->on_cnp(&cc, NS(54));
@@ -197,13 +242,55 @@ dcqcn_falls_and_rises(void)
 	for (uint64_t i = 0; i < RCD_ARRAY_COUNT(gaps); i++)
 		CU_ASSERT_EQUAL(gap(NS(115 + 55 * i)), gaps[i]);
 	/* The estimate fell by one in 256 five times: 49.23875 * (1 - 0.98062 / 2) is 25.0964. */
-	ops->on_loss(&cc, NS(340));
+	ops->on_loss(&cc, false, NS(340));
 	CU_ASSERT_EQUAL(gap(NS(340)), 318);
 	/* Long after nothing holds it back. */
 	ops->send_at(&cc, KBYTE, NS(30000));
 	for (uint64_t i = 2; i < 40; i++)
 		ops->send_at(&cc, KBYTE, NS(28160) * i);
 	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2000000)), NS(2000000));
+	/* Nor does a loss without a notification, but many do. */
+	ops->on_loss(&cc, false, NS(2000001));
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2000001)), NS(2000001));
+	ops->on_loss(&cc, true, NS(2000002));
+	CU_ASSERT_TRUE(gap(NS(2000002)) > 80);
+}
+
+/* A window first, doubled; then a quarter of its rate, of which the notification takes a half. */
+static void
+dcqcn_starts(void)
+{
+	begin("dcqcn,start=16,timer=55", KBYTE);
+	CU_ASSERT_EQUAL(ops->window(&cc), 16384);
+	ack(16384, 16384, NS(20), NS(20));
+	CU_ASSERT_EQUAL(ops->window(&cc), 32768);
+	ack(KBYTE, KBYTE, 0, NS(21));
+	CU_ASSERT_EQUAL(ops->window(&cc), 32768);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(22)), NS(22));
+	/* 32 KiB in 20 us are 13.1072 Gb/s, of which 1.6384 are left. */
+	ops->on_cnp(&cc, NS(30));
+	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
+	CU_ASSERT_EQUAL(gap(NS(30)), 4882);
+	/* Who lost all of it takes the way for 100 us: 16 KiB are 1.31072 Gb/s. */
+	begin("dcqcn,start=16", KBYTE);
+	ops->on_loss(&cc, true, NS(1000));
+	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
+	CU_ASSERT_EQUAL(gap(NS(1000)), 48828);
+	/* One that is lost is none of it, and a window of all there can be is none. */
+	begin("dcqcn,start=2048", KBYTE);
+	ops->on_loss(&cc, false, NS(1000));
+	CU_ASSERT_EQUAL(ops->window(&cc), UINT32_C(1) << 21);
+	ack(1 << 20, 1 << 20, NS(20), NS(20));
+	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
+	/* However long it took: the floor. */
+	begin("dcqcn,start=1", KBYTE);
+	ack(0, 0, UINT32_MAX, NS(5000000));
+	ops->on_loss(&cc, true, NS(5000001));
+	CU_ASSERT_EQUAL(gap(NS(5000001)), 80000);
+	/* Responses have the rate of the port to begin with. */
+	begin("dcqcn", KBYTE);
+	ops->on_cnp(&cc, NS(30));
+	CU_ASSERT_EQUAL(gap(NS(30)), 160);
 }
 
 /* So many steps by bytes. */
@@ -217,7 +304,7 @@ step_bytes(uint32_t steps)
 static void
 dcqcn_counts_bytes(void)
 {
-	begin("dcqcn,bytes=4,leap=1000,step=100", KBYTE);
+	begin("dcqcn,timer=55,bytes=4,leap=1000,step=100", KBYTE);
 	ops->on_cnp(&cc, NS(30));
 	ops->on_cnp(&cc, NS(60));
 	/* From 25 half way to 50 Gb/s four times, then to 50.1 and 50.2. */
@@ -293,9 +380,11 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "names and parameters", names_and_parameters },
 		{ "swift: the window grows and shrinks", swift_grows_and_shrinks },
+		{ "swift: losses of a queue, and others", swift_tells_losses_apart },
 		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
 		{ "swift: a window below a packet", swift_window_below_a_packet },
 		{ "swift: told anything", swift_told_anything },
+		{ "dcqcn: begins with a window", dcqcn_starts },
 		{ "dcqcn: the rate falls and rises", dcqcn_falls_and_rises },
 		{ "dcqcn: steps by bytes", dcqcn_counts_bytes },
 		{ "dcqcn: told anything", dcqcn_told_anything },

@@ -13,7 +13,7 @@
 
 /* What the algorithm under test was told, and what it answers. */
 static struct {
-	uint32_t inits, acks, losses, cnps;
+	uint32_t inits, acks, losses, heavy, cnps;
 	uint32_t packet_bytes;
 	uint64_t init_ns;
 	uint64_t sent, acked; /* bytes */
@@ -42,11 +42,12 @@ told_cnp(struct rcd_cc *cc, uint64_t now_ns)
 }
 
 static void
-told_loss(struct rcd_cc *cc, uint64_t now_ns)
+told_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 {
 	(void)cc;
 	(void)now_ns;
 	told.losses++;
+	told.heavy += heavy;
 }
 
 static void
@@ -248,9 +249,9 @@ pace_of_responses(void)
 	end();
 }
 
-/* Two within a round trip are one, and a probe says nothing of any. */
+/* A probe says nothing of a loss; without a round trip the first one is heavy, and others none. */
 static void
-losses_once(void)
+losses_of_a_start(void)
 {
 	struct rcd_tx_pkt out;
 	struct rcd_pkt nak, ack;
@@ -265,14 +266,76 @@ losses_once(void)
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1002000, &out));
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RETRANSMITTED_PKTS), 1);
 	CU_ASSERT_EQUAL(told.losses, 0);
-	for (uint32_t i = 0; i < 3; i++) {
-		static const uint32_t losses[] = { 1, 1, 2 };
-
-		nak = nak_by_hand(rcd_psn_add(ack.roce.bth.psn, i + 1));
-		CU_ASSERT_EQUAL(
-			rcd_qp_rx(p.a->qp, &nak, 1100000 + i * UINT64_C(10001)), RCD_RX_EXECUTED);
-		CU_ASSERT_EQUAL(told.losses, losses[i]);
+	for (uint32_t i = 1; i < 4; i++) {
+		nak = nak_by_hand(rcd_psn_add(ack.roce.bth.psn, i));
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, UINT64_C(1100000) * i), RCD_RX_EXECUTED);
+		CU_ASSERT_EQUAL(told.losses, 1);
+		CU_ASSERT_EQUAL(told.heavy, 1);
 	}
+	end();
+}
+
+/* The peer of a has all before the packet of this number, and misses that. */
+static void
+miss(struct rcd_psn first, uint32_t number, uint64_t now_ns)
+{
+	struct rcd_pkt nak = nak_by_hand(rcd_psn_add(first, number));
+
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, now_ns), RCD_RX_EXECUTED);
+}
+
+/* All that a has to send. @return the first */
+static struct rcd_psn
+send_all(uint64_t now_ns)
+{
+	struct rcd_psn first;
+	struct rcd_tx_pkt out;
+
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, now_ns, &out));
+	first = out.roce.bth.psn;
+	while (rcd_qp_tx_next(p.a->qp, now_ns, &out))
+		continue;
+	return first;
+}
+
+/* What is missing of all that was under way is one loss, but when it is much, or lost again. */
+static void
+losses_once(void)
+{
+	struct rcd_psn first;
+	struct rcd_pkt ack;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	first = send_all(1000);
+	/* The first that asks is the 32nd. */
+	ack = ack_by_hand(rcd_psn_add(first, 31));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 5000), RCD_RX_EXECUTED);
+	/* With what is acknowledged between them the fifth is one of 20 too many. */
+	for (uint32_t i = 0; i < 8; i++) {
+		miss(first, 33 + i, 10000 + i * UINT64_C(10000));
+		CU_ASSERT_EQUAL(told.losses, i < 4 ? 1 : 2);
+		CU_ASSERT_EQUAL(told.heavy, i < 4 ? 0 : 1);
+	}
+	/* One that is sent again and lost again. */
+	miss(first, 40, 100000);
+	CU_ASSERT_EQUAL(told.heavy, 2);
+	/* All came: the next is one by itself. */
+	ack = ack_by_hand(rcd_psn_add(first, 119));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 110000), RCD_RX_EXECUTED);
+	for (uint32_t i = 0; i < 3; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	CU_ASSERT_EQUAL(send_all(120000).val, rcd_psn_add(first, 120).val);
+	miss(first, 121, 130000);
+	CU_ASSERT_EQUAL(told.losses, 4);
+	CU_ASSERT_EQUAL(told.heavy, 2);
+	/* Of eight packets two are much. */
+	miss(first, 232, 140000);
+	CU_ASSERT_EQUAL(told.losses, 4);
+	miss(first, 234, 150000);
+	CU_ASSERT_EQUAL(told.losses, 5);
+	CU_ASSERT_EQUAL(told.heavy, 3);
 	end();
 }
 
@@ -331,7 +394,8 @@ main(void)
 		{ "a window of less than a packet", window_of_nothing },
 		{ "the pace of requests, and of what is sent again", pace_of_requests },
 		{ "the pace of responses", pace_of_responses },
-		{ "losses are told once in a round trip, probes never", losses_once },
+		{ "losses before a round trip is known, and probes", losses_of_a_start },
+		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
 		{ "UC is paced, datagrams are not", unreliable_services },
 	};
