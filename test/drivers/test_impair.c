@@ -461,6 +461,26 @@ senders_wait(void)
 	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
 }
 
+/* All that was held is due at once, when more comes in: neither takes the other's room. */
+static void
+what_is_due_leaves_room(void)
+{
+	uint64_t end;
+
+	set("delay=1,delay_us=1000000,reorder=20%,gap=64,side=rx");
+	for (uint16_t i = 0; i < 60; i++) {
+		burst_of(0, BURST, 100, 0);
+		receive(0);
+	}
+	for (uint16_t i = 0; i < 4; i++)
+		burst_of(0, BURST, 100, 0);
+	set("");
+	end = rte_rdtsc() + PATIENCE_S * rte_get_tsc_hz();
+	while (rte_mempool_avail_count(pool) < BUFFERS && rte_rdtsc() < end)
+		receive(0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), BUFFERS);
+}
+
 static void
 receiving_side(void)
 {
@@ -556,6 +576,7 @@ main(void)
 		RCD_TEST(queues_share_a_bottleneck),
 		RCD_TEST(nothing_waits_for_ever),
 		RCD_TEST(senders_wait),
+		RCD_TEST(what_is_due_leaves_room),
 		RCD_TEST(receiving_side),
 		RCD_TEST(wrong_arguments),
 		RCD_TEST(comes_and_goes),

@@ -220,19 +220,19 @@ impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_t
 }
 
 void
-impair_lane_release(struct impair_lane *lane, uint64_t now_tsc)
+impair_lane_release(struct impair_lane *lane, uint64_t now_tsc, uint32_t room)
 {
 	struct rte_mbuf *mbuf;
 	uint32_t kept = 0;
 
-	while (lane->ready_count < IMPAIR_READY &&
+	while (lane->ready_count + 2 * room < IMPAIR_READY &&
 		(mbuf = impair_held_next(&lane->held, now_tsc)) != NULL)
 		impair_lane_push(lane, mbuf);
 	for (uint32_t i = 0; i < lane->late_count; i++) {
 		struct impair_late *late = &lane->late[i];
 		bool due = lane->taken >= late->due_count || now_tsc >= late->due_tsc;
 
-		if (due && impair_lane_room(lane) > 0)
+		if (due && impair_lane_room(lane) > room)
 			impair_lane_send(lane, late->mbuf, now_tsc, 0);
 		else
 			lane->late[kept++] = *late;

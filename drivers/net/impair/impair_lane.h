@@ -90,9 +90,13 @@ impair_lane_waits(const struct impair_lane *lane);
 void
 impair_lane_take(struct impair_lane *lane, struct rte_mbuf *mbuf, uint64_t now_tsc);
 
-/** Make those ready whose time has come, as far as there is room. */
+/**
+ * Make those ready whose time has come, as far as there is room.
+ *
+ * @param room  packets that are still to be taken, whatever is released: theirs is left to them
+ */
 void
-impair_lane_release(struct impair_lane *lane, uint64_t now_tsc);
+impair_lane_release(struct impair_lane *lane, uint64_t now_tsc, uint32_t room);
 
 /** The packets that are ready. @return how many */
 uint32_t

@@ -55,7 +55,7 @@ impair_path_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 	}
 	rte_spinlock_lock(&lane->lock);
 	if (impair_lane_waits(lane))
-		impair_lane_release(lane, now);
+		impair_lane_release(lane, now, 0);
 	impair_path_drain(queue);
 	while (taken < count && impair_lane_room(lane) > 0) {
 		/* As in a NIC's: before the wire damages anything. */
@@ -63,7 +63,7 @@ impair_path_tx_burst(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 			impair_csum_finish(mbufs[taken]);
 		impair_lane_take(lane, mbufs[taken++], now);
 		if (impair_lane_waits(lane))
-			impair_lane_release(lane, now);
+			impair_lane_release(lane, now, 0);
 	}
 	impair_path_drain(queue);
 	rte_spinlock_unlock(&lane->lock);
@@ -94,7 +94,7 @@ impair_path_look_after(struct impair_queue *queue, uint64_t now)
 	if (lane == NULL || (!impair_lane_waits(lane) && lane->ready_count == 0) ||
 		!rte_spinlock_trylock(&lane->lock))
 		return;
-	impair_lane_release(lane, now);
+	impair_lane_release(lane, now, 0);
 	impair_path_drain(queue);
 	rte_spinlock_unlock(&lane->lock);
 }
@@ -120,11 +120,11 @@ impair_path_take(void *arg, struct rte_mbuf **mbufs, uint16_t count)
 			}
 			impair_lane_take(lane, received[i], now);
 			if (impair_lane_waits(lane))
-				impair_lane_release(lane, now);
+				impair_lane_release(lane, now, got - i - 1);
 		}
 	}
 	if (impair_lane_waits(lane))
-		impair_lane_release(lane, now);
+		impair_lane_release(lane, now, 0);
 	got = impair_lane_ready(lane, &ready);
 	if (got > count)
 		got = count;
