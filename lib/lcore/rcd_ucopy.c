@@ -397,6 +397,16 @@ ucopy_client_of(const struct rcd_hqp *hqp)
 	return hqp->target != NULL ? rcd_mr_foreign_arg(rcd_qp_tx_mrs(hqp->qp)) : hqp->client;
 }
 
+/* Not what the queue pair itself has, as a SACK: a target may have no client's keys then. */
+static bool
+ucopy_is_foreign(const struct rcd_hqp *hqp, const uint8_t *base)
+{
+	const struct rcd_mr_table *mrs =
+		hqp->target != NULL ? rcd_qp_tx_mrs(hqp->qp) : hqp->client->mrs;
+
+	return mrs != NULL && rcd_mr_is_foreign(mrs, base);
+}
+
 bool
 rcd_ucopy_stages(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
 {
@@ -405,7 +415,7 @@ rcd_ucopy_stages(const struct rcd_hqp *hqp, const struct rcd_tx_pkt *pkt)
 	if (hqp->staged > 0)
 		return true;
 	for (uint32_t i = 0; i < pkt->piece_count; i++)
-		if (rcd_mr_is_foreign(ucopy_client_of(hqp)->mrs, pkt->pieces[i].base))
+		if (ucopy_is_foreign(hqp, pkt->pieces[i].base))
 			return true;
 	return false;
 }
@@ -415,14 +425,15 @@ static int
 ucopy_stage_piece(struct rcd_ucopy *ucopy, struct rcd_hqp *hqp, const struct rcd_piece *piece,
 	uint8_t *dst, struct rcd_ujob **last)
 {
-	const struct rcd_lclient *client = ucopy_client_of(hqp);
+	const struct rcd_lclient *client;
 	struct walk walk;
 	struct part part;
 
-	if (!rcd_mr_is_foreign(client->mrs, piece->base)) {
+	if (!ucopy_is_foreign(hqp, piece->base)) {
 		memcpy(dst, piece->base, piece->len);
 		return 0;
 	}
+	client = ucopy_client_of(hqp);
 	if (!ucopy_walk_begin(client, piece->base, piece->len, &walk) ||
 		ucopy_of(client, hqp) != ucopy)
 		return -EFAULT;
