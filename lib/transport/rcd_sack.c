@@ -15,6 +15,9 @@
 
 #include "rcd_qp_priv.h"
 
+/* Ticks that a time may be old, at most, so that others can be before and behind it. */
+#define TICKS_MAX (UINT32_MAX / 4)
+
 /* Sixteenths of a round trip that packets may overtake others by, at most. */
 #define PATIENCE_MAX 16
 
@@ -158,20 +161,23 @@ rcd_sack_progress(struct rcd_qp *qp, struct rcd_psn from, uint64_t now_ns)
 	/* As far as what is kept of them. */
 	if (rcd_psn_diff(una, sack->blind) > RCD_SACK_PSNS)
 		sack->blind = rcd_psn_sub(una, RCD_SACK_PSNS);
-	/* Responses to a READ say nothing of requests. */
-	if (rcd_wr_is_read(rcd_rec_opcode(head)) && rcd_psn_before(rcd_rec_psn(head), una))
+	/* Times are of no use to what is sent much later. */
+	if (rcd_psn_eq(una, qp->hot.psn_next)) {
+		rcd_sack_forget(qp);
 		return;
+	}
+	/* Responses to a READ say nothing of requests, and may be all that comes for long. */
+	if (rcd_wr_is_read(rcd_rec_opcode(head)) && rcd_psn_before(rcd_rec_psn(head), una)) {
+		sack->newest_valid &= sack_ticks(now_ns) - sack->newest < TICKS_MAX;
+		return;
+	}
 	/* The hole that was filled, and the last of what was sent in order. */
 	if (sack_tracks(qp, from))
 		sack_came(qp, from, now_ns);
 	if (sack_tracks(qp, last))
 		sack_came(qp, last, now_ns);
-	/*
-	 * It had this one, and drops all that it keeps when it has no receive request. And times
-	 * are of no use to what is sent much later.
-	 */
-	if (rcd_psn_eq(una, qp->hot.psn_next) ||
-		(sack_tracks(qp, una) && sack_test(&sack->held, una)))
+	/* It had this one, and drops all that it keeps when it has no receive request. */
+	if (sack_tracks(qp, una) && sack_test(&sack->held, una))
 		rcd_sack_forget(qp);
 }
 

@@ -24,9 +24,9 @@ agree(void)
 	sim_agree_sack(p.b);
 }
 
-/* Both have agreed, a WRITE of 64 packets is posted. @param timeout  code of it; 0: never */
+/* Both have agreed. @param timeout  code of it; 0: never */
 static void
-begin_write(uint8_t timeout, uint8_t retry_cnt)
+begin_agreed(uint8_t timeout, uint8_t retry_cnt)
 {
 	struct rcd_qp_init init = default_init(RCD_QP_RC);
 	struct rcd_qp_attr attr;
@@ -38,6 +38,13 @@ begin_write(uint8_t timeout, uint8_t retry_cnt)
 	begin(&init, &attr);
 	agree();
 	p.sim.nodes[0].out.gbps = p.sim.nodes[1].out.gbps = 10;
+}
+
+/* And a WRITE of 64 packets is posted. */
+static void
+begin_write(uint8_t timeout, uint8_t retry_cnt)
+{
+	begin_agreed(timeout, retry_cnt);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, LEN, TARGET);
 }
 
@@ -401,6 +408,29 @@ what_is_told(void)
 	end();
 }
 
+/*
+ * A READ was the last for longer than the times of packets can tell. What was sent before it is
+ * forgotten; else it would seem to be sent behind what comes now, which then is never lost.
+ */
+static void
+long_after_a_read(void)
+{
+	const uint64_t ages_ns = UINT64_C(200000000000);
+
+	begin_agreed(0, 7);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, TARGET);
+	post(p.a, RCD_WR_RDMA_READ, LEN, 8, TARGET);
+	run();
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 2);
+	p.sim.now_ns += ages_ns;
+	lose(0, UINT64_C(1) << 22);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, LEN, TARGET);
+	run();
+	CU_ASSERT_TRUE(completed(0, 2, 2, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_SACK_REPAIR), 1);
+	end();
+}
+
 int
 main(void)
 {
@@ -415,6 +445,7 @@ main(void)
 		RCD_TEST(a_flood),
 		RCD_TEST(the_oldest_never_comes),
 		RCD_TEST(twice_is_told_twice),
+		RCD_TEST(long_after_a_read),
 		RCD_TEST(no_retries),
 		RCD_TEST(what_was_kept_is_dropped),
 		RCD_TEST(what_is_told),
