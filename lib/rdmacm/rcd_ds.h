@@ -18,8 +18,9 @@
  *
  * Who sends is hostile by assumption. A UD header must name the address that the packet's own IP
  * header has; a UDP header changes nothing but the queue pair of the address that it came from, and
- * costs one of a limited number of destinations. Queues and destinations are limited; what comes
- * when they are full is lost, as datagrams are.
+ * costs one of a limited number of destinations. From 127.0.0.0/8 any program of the machine may
+ * send: that speaks to addresses of the engine alone, and for such, never for one of the kernel's.
+ * Queues and destinations are limited; what comes when they are full is lost, as datagrams are.
  */
 #ifndef RCD_DS_H
 #define RCD_DS_H

@@ -82,11 +82,16 @@ ds_udp_understand(struct ds_udp_message *message)
 		return false;
 	if (!rcd_ds_addr_is_loopback(&message->from))
 		return rcd_ds_addr_is_ipv4(&said) == rcd_ds_addr_is_ipv4(&message->from);
-	/* Of an address that the kernel does not have: the header says of which. */
+	/*
+	 * Of an address that the kernel does not have: the header says of which. Any program here
+	 * may send from there, so it is no word for others: such addresses are told of among
+	 * themselves, and one of the kernel's speaks for itself.
+	 */
 	said.port = message->from.port;
 	its = rcd_ds_addr_carrier(&said);
 	if (!rcd_ds_addr_equal(&its, &message->from) || rcd_ds_addr_is_loopback(&said) ||
-		rcd_ds_addr_is_any(&said))
+		rcd_ds_addr_is_any(&said) || !rcd_ds_addr_is_loopback(&message->to) ||
+		!rcd_ds_addr_is_carried(&said))
 		return false;
 	message->from = said;
 	return true;

@@ -6,7 +6,8 @@
  * take none of it, and go on; what is right, written by the same hand, it must take. Public headers
  * alone.
  *
- *   rs_forgers ADDRESS OTHER   IPv4, of an embedded wire, the second reached from the first
+ *   rs_forgers ADDRESS OTHER        IPv4, of an embedded wire, the second reached from the first
+ *   rs_forgers ADDRESS OTHER local  the same, where the kernel has these addresses, too
  *
  * Exit status: 0; 1 at the first case that goes another way, which is named.
  */
@@ -36,6 +37,7 @@
 static struct sockaddr_in here, there; /**< the forger's address, and the socket's */
 static int number;                     /**< the socket */
 static int udp;                        /**< the forger's, where the kernel has its address */
+static bool local;                     /**< that is the address itself */
 
 /** Of 127.0.0.0/8: an address of the wire, as the kernel has it. */
 static struct sockaddr_in
@@ -109,7 +111,7 @@ static void
 say_by_udp(int from, const struct forged_udp *forged, const char *text)
 {
 	static uint8_t bytes[65000];
-	struct sockaddr_in to = carrier(&there);
+	struct sockaddr_in to = local ? there : carrier(&there);
 	struct udp_header header = { .tag = htobe32(forged->tag),
 		.version = forged->version,
 		.op = forged->op,
@@ -181,6 +183,24 @@ many_strangers(void)
 	while (rrecv(number, got, sizeof(got), MSG_DONTWAIT) > 0)
 		kept++;
 	MUST(errno == EAGAIN && kept > 0 && kept < STRANGERS / 4);
+}
+
+/*
+ * By an address that stands for one that the kernel does not have: any program may have that. It is
+ * of another one that the engine alone has, or nobody's word.
+ */
+static void
+forged_by_carrier(uint32_t addr)
+{
+	struct forged_udp forged = { "", TAG, 4, DATA, 16, 99, addr, 0 };
+	struct sockaddr_in named = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(addr) };
+	struct sockaddr_in own = carrier(&named);
+	int stranger = socket(AF_INET, SOCK_DGRAM, 0);
+
+	MUST(bind(stranger, (struct sockaddr *)&own, sizeof(own)) == 0);
+	say_by_udp(stranger, &forged, DATA_TEXT);
+	close(stranger);
+	nothing_but(say_right);
 }
 
 /** What a UD SEND begins with; 8 bytes of version 4, 24 of version 6. */
@@ -316,20 +336,28 @@ main(int argc, char **argv)
 {
 	struct sockaddr_in own;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
+	local = argc == 4;
 	here = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(FORGERS) };
 	there = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(PORT) };
 	MUST(inet_pton(AF_INET, argv[1], &here.sin_addr) == 1);
 	MUST(inet_pton(AF_INET, argv[2], &there.sin_addr) == 1);
-	own = carrier(&here);
+	own = local ? here : carrier(&here);
 	udp = socket(AF_INET, SOCK_DGRAM, 0);
 	MUST(udp >= 0 && bind(udp, (struct sockaddr *)&own, sizeof(own)) == 0);
 	number = rsocket(AF_INET, SOCK_DGRAM, 0);
 	MUST(number >= 0 && rbind(number, (struct sockaddr *)&there, sizeof(there)) == 0);
-	forged_by_udp();
-	forged_by_ud();
-	many_strangers();
+	if (local) {
+		doing = "a stranger, to an address of the kernel's";
+		forged_by_carrier(0x0a100063);
+	} else {
+		forged_by_udp();
+		forged_by_ud();
+		doing = "a stranger who says to be one that the kernel has";
+		forged_by_carrier(0x0a4d0063);
+		many_strangers();
+	}
 	MUST(rclose(number) == 0);
 	close(udp);
 	return 0;
