@@ -529,6 +529,7 @@ rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 {
 	struct rcd_ucopy *ucopy = hqp->ucopy;
 	const struct rcd_roce *roce = &pkt->roce;
+	enum rcd_op op = (enum rcd_op)rcd_opcode_info(roce->bth.opcode)->op;
 
 	RCD_ON_LCORE(hqp->lcore);
 	if (hqp->target != NULL) {
@@ -542,12 +543,12 @@ rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 	ucopy->late = (struct rcd_qp_copy){
 		.psn = roce->bth.psn,
 		.response = rcd_opcode_is_response(roce->bth.opcode),
-		.send = rcd_opcode_info(roce->bth.opcode)->op == RCD_OP_SEND,
+		.send = op == RCD_OP_SEND,
 	};
 	if (ucopy_has_room(ucopy, RX_JOBS, RX_BYTES, RX_HELD))
 		return true;
 	/* One without data writes nothing. */
-	return roce->bth.opcode == RCD_OPCODE_RC_ACKNOWLEDGE;
+	return op == RCD_OP_ACKNOWLEDGE || op == RCD_OP_SACK || op == RCD_OP_CNP;
 }
 
 bool

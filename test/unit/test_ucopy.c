@@ -35,11 +35,36 @@ a_target_says_what_is_missing(void)
 	free(hqp.lcore);
 }
 
+/* As many jobs are out as there may be: what writes nothing is heard all the same. */
+static void
+acknowledges_need_no_room(void)
+{
+	static const struct {
+		uint8_t opcode;
+		bool heard;
+	} cases[] = { { RCD_OPCODE_RC_ACKNOWLEDGE, true }, { RCD_OPCODE_XRC_ACKNOWLEDGE, true },
+		{ RCD_OPCODE_SACK, true }, { RCD_OPCODE_CNP, true },
+		{ RCD_OPCODE_RC_ATOMIC_ACKNOWLEDGE, false }, { RCD_OPCODE_RC_SEND_ONLY, false },
+		{ RCD_OPCODE_XRC_RDMA_READ_RESPONSE_ONLY, false } };
+	struct rcd_hqp hqp = { .ucopy = calloc(1, sizeof(struct rcd_ucopy)),
+		.lcore = calloc(1, sizeof(struct rcd_lcore)) };
+
+	hqp.ucopy->posted = RCD_COPYQ_JOBS;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rcd_pkt pkt = { .roce.bth.opcode = cases[i].opcode };
+
+		CU_ASSERT_EQUAL(rcd_ucopy_admits(&hqp, &pkt), cases[i].heard);
+	}
+	free(hqp.ucopy);
+	free(hqp.lcore);
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(a_target_says_what_is_missing),
+		RCD_TEST(acknowledges_need_no_room),
 	};
 
 	return rcd_tap_run("ucopy", tests, sizeof(tests) / sizeof(tests[0]));
