@@ -18,6 +18,9 @@
 /* Ticks that a time may be old, at most, so that others can be before and behind it. */
 #define TICKS_MAX (UINT32_MAX / 4)
 
+/* Packets that are sent again without progress: as if NAKs had asked for all of a window. */
+#define TRIES_MAX (RCD_GAP_TRIES * RCD_SACK_PSNS)
+
 /* Sixteenths of a round trip that packets may overtake others by, at most. */
 #define PATIENCE_MAX 16
 
@@ -156,6 +159,7 @@ rcd_sack_progress(struct rcd_qp *qp, struct rcd_psn from, uint64_t now_ns)
 	struct rcd_psn last = rcd_psn_sub(una, 1);
 	struct rcd_sack *sack = qp->sack;
 
+	sack->tries = 0;
 	if (rcd_psn_before(sack->floor, una))
 		sack->floor = una;
 	/* As far as what is kept of them. */
@@ -369,6 +373,11 @@ rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
 	*psn = sack->scan;
 	sack->scan = rcd_psn_add(sack->scan, 1);
 	/* A peer that lives and never gets any further is left to the timeout. */
+	if (sack->tries >= TRIES_MAX) {
+		hot->sack_holes = false;
+		return false;
+	}
+	sack->tries++;
 	if (rcd_psn_eq(*psn, hot->psn_una) && sack_test(&sack->repair, *psn)) {
 		if (qp->gap_tries >= RCD_GAP_TRIES)
 			return false;

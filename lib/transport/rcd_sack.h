@@ -43,6 +43,7 @@ struct rcd_sack {
 	bool newest_valid;
 	uint8_t patience; /**< sixteenths of a round trip by which packets may overtake others */
 	uint8_t calm;     /**< round trips with losses since it was last not enough */
+	uint32_t tries;   /**< packets sent again by what was told, since progress */
 	uint32_t base; /**< shortest time there and back, without the peer's, ticks; 0: unknown */
 	uint64_t loss_ns; /**< when congestion control was last told */
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "rcd_aeth.h"
+#include "rcd_qp_priv.h"
 #include "rcd_tap.h"
 #include "situation.h"
 
@@ -304,6 +305,39 @@ the_oldest_never_comes(void)
 	end();
 }
 
+/*
+ * What was sent last has come, it says, and nothing else ever: each time all else is sent again.
+ * That ends as well, without progress.
+ */
+static void
+the_last_alone_comes(void)
+{
+	static const uint8_t none[4];
+	uint64_t now_ns = 1000;
+	struct rcd_qp_attr attr;
+	uint32_t again = 0;
+	struct rcd_psn last;
+
+	begin_write(14, 7);
+	rcd_qp_query(p.a->qp, &attr);
+	last = rcd_psn_add(attr.sq_psn, take_all(now_ns, attr.sq_psn) - 1);
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct rcd_pkt pkt = sack_by_hand(attr.sq_psn, last, none, sizeof(none));
+		struct rcd_tx_pkt out;
+
+		/* Soon, and it seems that the network takes no time. */
+		pkt.roce.sacketh.delay_ns = 1900;
+		now_ns += 2000;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, now_ns), RCD_RX_EXECUTED);
+		for (; rcd_qp_tx_next(p.a->qp, now_ns, &out); now_ns += 64, again++)
+			last = out.roce.bth.psn;
+	}
+	CU_ASSERT_TRUE(again <= RCD_GAP_TRIES * RCD_SACK_PSNS);
+	CU_ASSERT_TRUE(rcd_qp_next_deadline(p.a->qp) != 0);
+	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 0);
+	end();
+}
+
 /* What came twice is counted once, however often that is said. */
 static void
 twice_is_told_twice(void)
@@ -444,6 +478,7 @@ main(void)
 		RCD_TEST(lies_about_psns),
 		RCD_TEST(a_flood),
 		RCD_TEST(the_oldest_never_comes),
+		RCD_TEST(the_last_alone_comes),
 		RCD_TEST(twice_is_told_twice),
 		RCD_TEST(long_after_a_read),
 		RCD_TEST(no_retries),
