@@ -75,6 +75,13 @@ set_tick(struct net_options *options, double value)
 	options->host.tick_ns = options->receiver.tick_ns = (uint64_t)value;
 }
 
+static void
+set_sack(struct net_options *options, double value)
+{
+	options->host.sack = value == 1;
+	options->receiver.sack = value >= 1;
+}
+
 static const struct setting settings[] = {
 #define FIELD(name, field, what) { #name, what, set_##name },
 	FIELDS
@@ -83,6 +90,7 @@ static const struct setting settings[] = {
 #include "rcd_cc_param.def"
 	{ "gbps", "speed of the links", set_gbps },
 	{ "kept", "room of a host for packets out of order; 0: go back N", set_kept },
+	{ "sack", "1: selective acknowledgement; 2: the receivers alone", set_sack },
 	{ "tick", "timers are looked at so often, ns", set_tick },
 };
 

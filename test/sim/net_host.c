@@ -219,6 +219,7 @@ net_host_fini(struct net_host *host)
 	for (uint32_t i = 0; i < host->qp_count; i++) {
 		rcd_qp_fini(host->qps[i]->qp);
 		free(host->qps[i]->qp);
+		free(host->qps[i]->sack);
 		free(host->qps[i]);
 	}
 	rcd_reorder_pool_destroy(host->reorder);
@@ -260,6 +261,10 @@ net_qp_connect_one(
 	attr.sq_psn = rcd_psn(psns[0]);
 	attr.rq_psn = rcd_psn(psns[1]);
 	rcd_bring_up(qp->qp, qp->init.type, attr, RCD_QP_RTS);
+	if (!qp->host->init.sack || qp->host->reorder == NULL || to->host->reorder == NULL)
+		return;
+	qp->sack = malloc(rcd_qp_sack_size());
+	RCD_CHECK(qp->sack != NULL && rcd_qp_set_sack(qp->qp, qp->sack) == 0);
 }
 
 void

@@ -29,6 +29,7 @@ struct net_host_init {
 	uint64_t run_ns;  /**< for so long it has its core */
 	uint64_t away_ns; /**< for so long it has not, and so on; 0: always */
 	uint64_t tick_ns; /**< times are looked at so often; 0: exactly */
+	bool sack; /**< selective acknowledgement, unless it or the peer keeps nothing: as rxe */
 };
 
 struct net_host;
@@ -38,6 +39,7 @@ struct net_qp {
 	struct net_host *host;
 	struct rcd_qp *qp;
 	struct rcd_qp_init init;
+	void *sack; /**< its memory, when that was agreed on */
 	struct net_event timer;
 	struct net_qp *next;        /**< in the list of those that may have something to send */
 	bool ready;                 /**< it is there */
