@@ -102,6 +102,16 @@ rcd_qp_sack_size(void)
 	return sizeof(struct rcd_sack);
 }
 
+/* Whether the copy that was sent last may still be on its way. */
+static bool
+sack_may_come(const struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
+{
+	uint64_t late_ns = qp->rtt_ns == 0 ? RCD_PROBE_FIRST_NS : qp->probe_ns;
+	uint32_t ago = sack_ticks(now_ns) - *sack_sent_at(qp->sack, psn);
+
+	return ago <= late_ns >> RCD_SACK_TICK_SHIFT;
+}
+
 void
 rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns)
 {
@@ -111,6 +121,7 @@ rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns
 		sack->blind = rcd_psn_add(psn, 1);
 		return;
 	}
+	sack_set(&sack->doubt, psn, again && sack_may_come(qp, psn, now_ns));
 	*sack_sent_at(sack, psn) = sack_ticks(now_ns);
 	sack_set(&sack->again, psn, again);
 	if (again)
@@ -139,7 +150,7 @@ sack_came(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 	int32_t later = (int32_t)(at - sack->newest);
 
 	/* Sooner than the network can be is the answer to an earlier copy of it. */
-	if (sack_test(&sack->again, psn) && sack_ticks(now_ns) - at < sack->base)
+	if (sack_test(&sack->doubt, psn) && sack_ticks(now_ns) - at < sack->base)
 		return;
 	if (sack->newest_valid &&
 		(later < 0 || (later == 0 && !rcd_psn_before(sack->newest_psn, psn))))

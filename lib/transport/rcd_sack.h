@@ -33,6 +33,7 @@ struct rcd_sack {
 	/* Requester. */
 	struct rcd_sack_bits held;    /**< the peer has it */
 	struct rcd_sack_bits again;   /**< sent more than once */
+	struct rcd_sack_bits doubt;   /**< of those, while an earlier copy was on its way */
 	struct rcd_sack_bits repair;  /**< of those, because it was taken for lost */
 	uint32_t sent[RCD_SACK_PSNS]; /**< when last, in ticks */
 	struct rcd_psn floor;         /**< the peer has all before it, whatever is still awaited */

@@ -361,6 +361,34 @@ go_back_n(void)
 	CU_ASSERT(keeps.rxe_gbps == 0 && keeps.own_gbps > 0);
 }
 
+/*
+ * Holes are known, also by flows that never saw the network but through a full queue: they wait
+ * less than those that are told of one hole after the other.
+ */
+static void
+selective(void)
+{
+	struct net_options options;
+	struct net_result off, on;
+
+	CU_ASSERT_FATAL(net_scenario_find("trunk", &options));
+	options.senders = 3;
+	options.flow.messages = 8;
+	check(&options, &off);
+	options.host.sack = options.receiver.sack = true;
+	check(&options, &on);
+	CU_ASSERT(on.dropped[NET_FULL] > 0);
+	CU_ASSERT(on.again < off.again);
+	CU_ASSERT(on.gbps > off.gbps);
+	CU_ASSERT(on.p99_ns < off.p99_ns);
+	/* A host that keeps nothing does not take part. */
+	options.dropping = options.senders;
+	check(&options, &on);
+	options.host.sack = options.receiver.sack = false;
+	check(&options, &off);
+	CU_ASSERT_EQUAL(on.digest, off.digest);
+}
+
 /* Who has no congestion control takes from those that have. */
 static void
 plain_senders(void)
@@ -417,6 +445,7 @@ main(void)
 		RCD_TEST(scenarios),
 		RCD_TEST(causes),
 		RCD_TEST(go_back_n),
+		RCD_TEST(selective),
 		RCD_TEST(plain_senders),
 		RCD_TEST(out_of_range),
 	};

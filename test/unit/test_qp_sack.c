@@ -236,6 +236,64 @@ lies_about_psns(void)
 	end();
 }
 
+/* What was sent again for nothing comes: when the rest was sent, that does not say. */
+static void
+an_earlier_copy_comes(void)
+{
+	uint8_t all[RCD_SACK_BITMAP_MAX_LEN];
+	struct rcd_qp_attr attr;
+	struct rcd_pkt pkt;
+
+	begin_write(0, 7);
+	rcd_qp_query(p.a->qp, &attr);
+	memset(all, 0xff, sizeof(all));
+	all[3] = 0x7f;
+	CU_ASSERT_EQUAL(take_all(1000, attr.sq_psn), PACKETS);
+	/* The first half is there but for its first. */
+	pkt = sack_by_hand(attr.sq_psn, rcd_psn_add(attr.sq_psn, 31), all, 4);
+	rcd_qp_rx(p.a->qp, &pkt, 21000);
+	CU_ASSERT_EQUAL(take_all(21000, attr.sq_psn), 1);
+	/* And that one a microsecond later, while the other half is still on its way. */
+	pkt = sack_by_hand(rcd_psn_add(attr.sq_psn, 32), attr.sq_psn, all, 0);
+	rcd_qp_rx(p.a->qp, &pkt, 22000);
+	CU_ASSERT_EQUAL(take_all(22000, attr.sq_psn), 0);
+	end();
+}
+
+/*
+ * All round trips that were measured were long, behind a queue, which is gone when a probe is
+ * answered: that answer is to the probe, and all that was sent before it is lost.
+ */
+static void
+a_probe_is_answered_sooner(void)
+{
+	static const uint8_t last[8] = { [7] = 0x40 };
+	uint64_t now_ns = 200000;
+	struct rcd_qp_attr attr;
+	struct rcd_tx_pkt out;
+	struct rcd_pkt pkt;
+	uint32_t missing;
+
+	begin_write(8, 7);
+	rcd_qp_query(p.a->qp, &attr);
+	CU_ASSERT_EQUAL(take_all(1000, attr.sq_psn), PACKETS);
+	/* The last one alone has come, and nothing of what is then sent again. */
+	pkt = sack_by_hand(attr.sq_psn, rcd_psn_add(attr.sq_psn, PACKETS - 1), last, 8);
+	rcd_qp_rx(p.a->qp, &pkt, now_ns);
+	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS - 1);
+	while (!rcd_qp_tx_next(p.a->qp, now_ns, &out)) {
+		now_ns = rcd_qp_next_deadline(p.a->qp);
+		rcd_qp_expire(p.a->qp, now_ns);
+	}
+	CU_ASSERT_EQUAL_FATAL(counter(0, RCD_COUNTER_TLP), 1);
+	missing = rcd_psn_eq(out.roce.bth.psn, attr.sq_psn) ? 1 : 0;
+	pkt = sack_by_hand(rcd_psn_add(attr.sq_psn, missing), out.roce.bth.psn, last, 8);
+	now_ns += 20000;
+	rcd_qp_rx(p.a->qp, &pkt, now_ns);
+	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS - 1 - missing);
+	end();
+}
+
 /* Random SACKs as fast as they come: what is sent for each is bounded by what is outstanding. */
 static void
 a_flood(void)
@@ -476,6 +534,8 @@ main(void)
 		RCD_TEST(who_has_not_agreed),
 		RCD_TEST(what_can_agree),
 		RCD_TEST(lies_about_psns),
+		RCD_TEST(an_earlier_copy_comes),
+		RCD_TEST(a_probe_is_answered_sooner),
 		RCD_TEST(a_flood),
 		RCD_TEST(the_oldest_never_comes),
 		RCD_TEST(the_last_alone_comes),
