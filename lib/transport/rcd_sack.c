@@ -406,8 +406,12 @@ rcd_sack_note(struct rcd_qp *qp, const struct rcd_bth *bth, uint64_t now_ns)
 
 	sack->seen = bth->psn;
 	sack->seen_ns = now_ns;
-	/* It came before: who sent it again in vain learns that. */
-	if (rcd_psn_before(bth->psn, qp->hot.epsn))
+	/*
+	 * It came before: who sent it again in vain learns that. A READ is asked for again because
+	 * of its responses, which come again.
+	 */
+	if (rcd_psn_before(bth->psn, qp->hot.epsn) &&
+		rcd_opcode_info(bth->opcode)->op <= RCD_OP_RDMA_WRITE)
 		qp->hot.sack_pending = true;
 }
 

@@ -387,6 +387,14 @@ selective(void)
 	options.host.sack = options.receiver.sack = false;
 	check(&options, &off);
 	CU_ASSERT_EQUAL(on.digest, off.digest);
+	/* Nothing is told of READs: what is missing of them is seen by who asked. */
+	CU_ASSERT_FATAL(net_scenario_find("reads", &options));
+	shorten(&options);
+	check(&options, &off);
+	CU_ASSERT(off.dropped[NET_FULL] > 0);
+	options.host.sack = options.receiver.sack = true;
+	check(&options, &on);
+	CU_ASSERT_EQUAL(on.digest, off.digest);
 }
 
 /* Who has no congestion control takes from those that have. */
