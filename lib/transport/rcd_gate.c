@@ -19,7 +19,7 @@
 static void
 gate_ask(struct rcd_qp *qp)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 
 	GATE_SEE(gate->seen.window, qp->init.cc->window(&gate->cc));
 	GATE_SEE(gate->seen.rate_kbps, qp->init.cc->rate(&gate->cc));
@@ -29,32 +29,27 @@ gate_ask(struct rcd_qp *qp)
 static void
 gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 {
-	if (qp->gate.begun)
+	if (qp->gate->begun)
 		return;
-	qp->gate.begun = true;
+	qp->gate->begun = true;
 	qp->init.cc->init(
-		&qp->gate.cc, &qp->init.cc_params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
+		&qp->gate->cc, &qp->init.cc_params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
 	gate_ask(qp);
-}
-
-void
-rcd_gate_update(struct rcd_qp *qp)
-{
-	qp->hot.limited = qp->init.cc != &rcd_cc_none;
 }
 
 void
 rcd_gate_reset(struct rcd_qp *qp)
 {
-	qp->gate = (struct rcd_gate){ .seen.window = RCD_CC_NO_WINDOW };
-	rcd_gate_update(qp);
+	qp->hot.limited = qp->gate != NULL;
+	if (qp->gate != NULL)
+		*qp->gate = (struct rcd_gate){ .seen.window = RCD_CC_NO_WINDOW };
 }
 
 /* What was held back passes, or is no more. */
 static void
 gate_release(struct rcd_qp *qp, uint64_t now_ns)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 	uint64_t held_ns = now_ns - gate->since_ns;
 
 	if (gate->since_ns == 0)
@@ -72,7 +67,7 @@ gate_release(struct rcd_qp *qp, uint64_t now_ns)
 static void
 gate_hold(struct rcd_qp *qp, bool by_window, uint64_t now_ns)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 
 	if (gate->since_ns != 0 && gate->by_window != by_window)
 		gate_release(qp, now_ns);
@@ -85,15 +80,17 @@ gate_hold(struct rcd_qp *qp, bool by_window, uint64_t now_ns)
 void
 rcd_gate_flush(struct rcd_qp *qp)
 {
-	qp->gate.flight = 0;
-	qp->gate.held_ns = 0;
-	qp->gate.since_ns = 0;
+	if (qp->gate == NULL)
+		return;
+	qp->gate->flight = 0;
+	qp->gate->held_ns = 0;
+	qp->gate->since_ns = 0;
 }
 
 bool
 rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
 {
-	if (now_ns >= qp->gate.next_ns)
+	if (now_ns >= qp->gate->next_ns)
 		return false;
 	gate_hold(qp, false, now_ns);
 	return true;
@@ -102,7 +99,7 @@ rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
 bool
 rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns)
 {
-	uint64_t next_ns = qp->gate.next_ns;
+	uint64_t next_ns = qp->gate->next_ns;
 
 	if (now_ns >= next_ns)
 		return false;
@@ -119,7 +116,7 @@ gate_flight(const struct rcd_qp *qp)
 	uint64_t all = (uint64_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
 	uint64_t sent = (uint64_t)rcd_psn_diff(hot->psn_tx, hot->psn_una);
 
-	return sent >= all ? qp->gate.flight : qp->gate.flight * sent / all;
+	return sent >= all ? qp->gate->flight : qp->gate->flight * sent / all;
 }
 
 /*
@@ -131,9 +128,9 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
-	if (rcd_qp_is_reliable(qp) && qp->gate.seen.window != RCD_CC_NO_WINDOW &&
+	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) &&
-		gate_flight(qp) >= qp->gate.seen.window) {
+		gate_flight(qp) >= qp->gate->seen.window) {
 		gate_hold(qp, true, now_ns);
 		return false;
 	}
@@ -144,7 +141,7 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 void
 rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 	uint32_t bytes = pkt->payload_len + RCD_GATE_PACKET_BYTES;
 	bool response = rcd_opcode_is_response(pkt->roce.bth.opcode);
 
@@ -164,7 +161,7 @@ bool
 rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 {
 	gate_begin(qp, now_ns);
-	qp->gate.now_ns = now_ns;
+	qp->gate->now_ns = now_ns;
 	/* An acknowledge waits behind responses, which it would declare lost. */
 	return !(qp->init.cc->of_responses &&
 		(qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
@@ -174,7 +171,7 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 void
 rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 	uint32_t left = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
 	uint64_t share = (uint64_t)gate->flight * packets / ((uint64_t)left + packets);
 	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
@@ -230,7 +227,7 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp)
 void
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
-	struct rcd_gate *gate = &qp->gate;
+	struct rcd_gate *gate = qp->gate;
 	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 	bool heavy = gate_is_heavy(gate, qp);
 
@@ -250,8 +247,8 @@ void
 rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns)
 {
 	gate_begin(qp, now_ns);
-	GATE_SEE(qp->gate.seen.cnps, qp->gate.seen.cnps + 1);
+	GATE_SEE(qp->gate->seen.cnps, qp->gate->seen.cnps + 1);
 	rcd_qp_count(qp, RCD_COUNTER_CNP_HANDLED, 1);
-	qp->init.cc->on_cnp(&qp->gate.cc, now_ns);
+	qp->init.cc->on_cnp(&qp->gate->cc, now_ns);
 	gate_ask(qp);
 }

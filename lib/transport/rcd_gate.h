@@ -28,7 +28,6 @@ struct rcd_gate {
 	struct rcd_cc cc;
 	uint64_t now_ns;           /**< of the call under way */
 	uint64_t next_ns;          /**< from then on the next may leave */
-	uint64_t rate_ns;          /**< the same for the limit to a rate alone */
 	uint64_t held_ns;          /**< something waits until then; 0: nothing does */
 	uint64_t since_ns;         /**< since when something is held back; 0: nothing is */
 	uint64_t loss_ns;          /**< when the algorithm was last told of a loss */
@@ -47,10 +46,6 @@ struct rcd_gate {
 /** Forget everything, and find out whether anything limits the queue pair. */
 void
 rcd_gate_reset(struct rcd_qp *qp);
-
-/** Whether anything limits it, after the limit to a rate changed. */
-void
-rcd_gate_update(struct rcd_qp *qp);
 
 /** Nothing is on its way or waits any more. */
 void

@@ -37,8 +37,16 @@ rcd_rx_verdict_name(enum rcd_rx_verdict verdict)
 /* Where the parts of a queue pair lie behind its struct. */
 struct layout {
 	uint32_t sq_depth;
-	size_t sq, resources, sges, replies, inlines, size;
+	size_t sq, resources, sges, gate, replies, inlines, size;
 };
+
+/* Datagrams and frames have nobody who tells how they fare. */
+static bool
+qp_has_gate(const struct rcd_qp_init *init)
+{
+	return init->cc != NULL && init->cc != &rcd_cc_none && init->type != RCD_QP_UD &&
+		init->type != RCD_QP_GSI && init->type != RCD_QP_RAW;
+}
 
 static int
 qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
@@ -58,7 +66,8 @@ qp_make_layout(const struct rcd_qp_init *init, struct layout *layout)
 	layout->sq = sizeof(struct rcd_qp);
 	layout->resources = layout->sq + layout->sq_depth * sizeof(struct rcd_sq_rec);
 	layout->sges = layout->resources + init->max_rd_atomic * sizeof(struct rcd_resp_resource);
-	layout->replies = layout->sges + sge_count * sizeof(struct rcd_sge);
+	layout->gate = layout->sges + sge_count * sizeof(struct rcd_sge);
+	layout->replies = layout->gate + (qp_has_gate(init) ? sizeof(struct rcd_gate) : 0);
 	layout->inlines = layout->replies + init->max_rd_atomic;
 	layout->size = layout->inlines + 2u * init->max_inline;
 	return 0;
@@ -85,7 +94,9 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 	memset(mem, 0, layout.size);
 	qp->init = *init;
 	qp->hot.type = (uint8_t)init->type;
-	if (qp->init.cc == NULL || rcd_qp_is_datagram(qp) || init->type == RCD_QP_RAW)
+	if (qp_has_gate(init))
+		qp->gate = (struct rcd_gate *)(void *)(base + layout.gate);
+	else
 		qp->init.cc = &rcd_cc_none;
 	qp->sq = (struct rcd_sq_rec *)(void *)(base + layout.sq);
 	qp->sq_mask = layout.sq_depth - 1;
@@ -361,8 +372,8 @@ rcd_qp_next_deadline(const struct rcd_qp *qp)
 	uint64_t wait = qp->hot.wait_until;
 
 	/* Either holds by itself. */
-	if (qp->hot.limited && qp->gate.held_ns > wait)
-		wait = qp->gate.held_ns;
+	if (qp->hot.limited && qp->gate->held_ns > wait)
+		wait = qp->gate->held_ns;
 	if (rto == 0 || (wait != 0 && wait < rto))
 		return wait;
 	return rto;
@@ -373,8 +384,8 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
 		qp->hot.wait_until = 0;
-	if (qp->hot.limited && now_ns >= qp->gate.held_ns)
-		qp->gate.held_ns = 0;
+	if (qp->hot.limited && now_ns >= qp->gate->held_ns)
+		qp->gate->held_ns = 0;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
 		!(qp->hot.limited && rcd_gate_defers(qp, now_ns)) && rcd_rto_expire(qp, now_ns)) {
 		rcd_qp_count(qp, RCD_COUNTER_RTO, 1);
@@ -449,8 +460,12 @@ rcd_qp_reacts(const struct rcd_qp *qp)
 void
 rcd_qp_limits(const struct rcd_qp *qp, struct rcd_qp_limits *limits)
 {
-	const struct rcd_qp_limits *seen = &qp->gate.seen;
+	const struct rcd_qp_limits *seen;
 
+	*limits = (struct rcd_qp_limits){ .window = RCD_CC_NO_WINDOW };
+	if (qp->gate == NULL)
+		return;
+	seen = &qp->gate->seen;
 	*limits = (struct rcd_qp_limits){
 		.window = __atomic_load_n(&seen->window, __ATOMIC_RELAXED),
 		.rate_kbps = __atomic_load_n(&seen->rate_kbps, __ATOMIC_RELAXED),

@@ -247,8 +247,8 @@ struct rcd_qp {
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
-	struct rcd_gate gate;
-	struct rcd_sack *sack; /**< of both halves; NULL: not agreed with the peer */
+	struct rcd_gate *gate;      /**< NULL: nothing limits what it sends */
+	struct rcd_sack *sack;      /**< of both halves; NULL: not agreed with the peer */
 
 	/* Responder. */
 	struct rcd_resp_resource *resources; /**< max_rd_atomic of them */
