@@ -3,11 +3,14 @@
 what they transfer, or this does."""
 import os
 import pathlib
+import re
 
 from cm import ADDRESSES
 from peer import sh, tap
 
 COPIED = 300_001  # bytes: more than both rings, and no multiple of anything
+DATAGRAMS = 50    # fewer than the receiver has room for: none is lost
+DATAGRAM = 1000   # bytes, the most that IPv6 leaves of a path MTU of 1024
 
 
 class Sockets:
@@ -57,6 +60,34 @@ class Sockets:
         said = self.plan.finish(client.begin(f'rstream -T b -s {address}'))
         tap.true('Connection refused' in said, said)
 
+    def datagrams(self, role, family, how, loop):
+        """All arrive, by RDMA, from the second client on at the latest: which of the first one's go
+        by UDP is up to the threads of its library. Nothing is echoed: as soon as an answer takes a
+        millisecond, udpong -T e sends what it was answered last in place of what is next."""
+        first, second = self.plan.sides(role)
+        address = ADDRESSES[family][0 if role == 'server' else 1]
+        self.plan.there.end.put(loop, '/usr/lib/loop_grh.so')
+        guest = f'LD_PRELOAD=/usr/lib/loop_grh.so LOOP_GID={1 if family == "4" else 2} '
+        server = first.begin(f'{"" if first.ours else guest}udpong -b {address} -T {how}')
+        counter = 'rx_bytes' if role == 'server' else 'tx_bytes'
+        engine = self.plan.here.end
+        try:
+            for _ in range(5):
+                before = engine.counters()[counter]
+                client = second.begin(f'{"" if second.ours else guest}udpong -s {address} -T {how} '
+                                      f'-C {DATAGRAMS} -S {DATAGRAM}')
+                said = self.plan.finish(client)
+                tap.equal(client.returncode, 0, said)
+                sent = engine.counters()[counter] - before
+                if re.search(rf'^custom +{DATAGRAM} +{DATAGRAMS} ', said, re.M) and \
+                        sent > DATAGRAMS * DATAGRAM:
+                    break
+            else:
+                tap.true(False, f'{said}, {sent} bytes by RDMA')
+        finally:
+            first.kill('udpong')
+            server.wait()
+
     def make(self, short):
         add = self.plan.add
         for role in ('server', 'client'):
@@ -76,3 +107,11 @@ class Sockets:
                         family, program, options)
             add(f'rcopy, Rocade {role}', self.copy, role)
             add(f'rstream refused, Rocade {role}', self.refused, role)
+
+    def make_datagrams(self, loop):
+        """Where the addresses are this kernel's, too. The guest's programs need loop_grh.c."""
+        for role in ('server', 'client'):
+            for family in ('4', '6'):
+                for how in ('b', 'a'):
+                    self.plan.add(f'udpong -T {how}, IPv{family}, Rocade {role}', self.datagrams,
+                                  role, family, how, loop)

@@ -501,7 +501,10 @@ def main():
     if not ARGS.vhost:
         plan = cm.Plan(engine, peer, add)
         plan.make(ARGS.short)
-        rsockets.Sockets(plan, FOLDER).make(ARGS.short)
+        sockets = rsockets.Sockets(plan, FOLDER)
+        sockets.make(ARGS.short)
+        if ARGS.udp:
+            sockets.make_datagrams(pathlib.Path(ARGS.verdicts).with_name('loop_grh.so'))
     if ARGS.short or ARGS.vhost:
         plan_short()
         if ARGS.vhost:
