@@ -247,6 +247,40 @@ def losses(role, service, gid):
                  COUNT - missing <= got <= COUNT - (missing + 2) // 3, said)
 
 
+def raw_packets(program, *options):
+    """Frames of any kind, from NIC to NIC. The server ends when it has what it waits for; nothing
+    tells the client when it may begin, so it is begun until then."""
+    macs = []
+    for side in nodes:
+        side.rocade_must('link', 'set', 'roce0', 'raw', 'on')
+        macs.append(json.loads(side.rocade_must('-j', 'link', 'show'))[0]['mac'])
+
+    def words(side, role, own, other):
+        return side.command(program, '-F', *options, f'--{role}', '-d', 'roce0', '-B', own, '-E',
+                            other)
+
+    def flows():
+        pairs = json.loads(peer.rocade_must('-j', 'resource', 'show', 'qp'))
+        return any(pair.get('flows') and pair['rq_posted'] for pair in pairs)
+
+    def sent():
+        """By a client; whether the server has it all."""
+        done = subprocess.run(words(node, 'client', *macs), capture_output=True, text=True,
+                              check=False, env=lab.ENV)
+        tap.equal(done.returncode, 0, done.stdout + done.stderr)
+        return server.poll() is not None
+
+    server = start_server(words(peer, 'server', *reversed(macs)), lab.ENV)
+    try:
+        tap.wait_until('a flow', lambda: server.poll() is not None or flows(), LIMIT)
+        tap.wait_until('the frames', sent, LIMIT)
+        said = server.communicate()[0].decode(errors='replace')
+    finally:
+        server.kill()
+        server.wait()
+    tap.equal(server.returncode, 0, said)
+
+
 def vlan_of_the_kernel():
     """A tagged netdev on the port's: the kernel's traffic."""
     netdevs = [(node, 'r0k', TAGGED[0]), (peer, 'eth0' if RXE else 'r0k', TAGGED[1])]
@@ -389,6 +423,16 @@ def plan_connections():
                 'rping -s -v -V -C 50 -a {}', 'rping -c -v -V -C 50 -a {}')
 
 
+def plan_raw():
+    """rxe has no such queue pairs."""
+    for name, *options in (
+            ('raw_ethernet_bw', '-n', '100', '-s', '1024'),
+            ('raw_ethernet_bw', '-n', '100', '-s', '512', '-j', '10.9.0.1', '-J', '10.9.0.2', '-k',
+             '5000', '-K', '6000'),
+            ('raw_ethernet_lat', '-n', '100', '-s', '64')):
+        add(' '.join((name, *options)), raw_packets, name, *options)
+
+
 def plan_more():
     add('1 % is lost each way', begin_losses)
     for role in ROLES:
@@ -412,6 +456,8 @@ def main():
     plan_connections()
     for role in ROLES:
         add(f'RoCE beside iperf3 and ping, Rocade {role}', beside, role)
+    if not RXE and not ARGS.short:
+        plan_raw()
     if not ARGS.short:
         plan_more()
     add('the NIC is unplugged in use, and plugged in', unplugged)
