@@ -52,7 +52,7 @@ LINK_KEYS = {
     'devargs': 'DEVARGS',
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
-    'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on',
+    'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on|sniff',
     'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'sack': 'auto|off',
     'state': 'up|down',
 }

@@ -22,6 +22,7 @@
 #define RCD_WORK_TURNS  128 /**< queue pairs that are asked for a packet, and have none */
 #define RCD_WORK_RX     256 /**< what received packets cause: the rest of a burst waits */
 #define RCD_WORK_KERNEL 4   /**< frames of the kernel's for one port */
+#define RCD_WORK_SNIFF  128 /**< copies for sniffers: of what is beyond there is none */
 #define RCD_WORK_OTHER  8   /**< frames of a queue without RoCE: some drivers give 8 or none */
 #define RCD_WORK_GROUPS 32  /**< copies of packets for groups, and their completions */
 #define RCD_WORK_PAUSED 16  /**< units of a queue pair that did its share of local operations */

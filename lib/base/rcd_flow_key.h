@@ -42,6 +42,7 @@ enum rcd_flow_kind {
 	RCD_FLOW_NORMAL,
 	RCD_FLOW_MULTICAST, /**< group addresses that no other flow of the client wants */
 	RCD_FLOW_ALL,       /**< what no other does */
+	RCD_FLOW_SNIFFER,   /**< RoCE too, and what is sent; beside the others */
 	RCD_FLOW_KIND_COUNT,
 };
 

@@ -32,7 +32,7 @@ rcd_hflow_offered(const struct rcd_dev *dev)
 {
 	RCD_ON_CONTROL();
 	/* Sockets and AF_XDP have RoCE alone. */
-	return dev->conf.raw && !rcd_dev_is_udp(dev) && dev->xdp == NULL;
+	return dev->conf.raw != RCD_RAW_OFF && !rcd_dev_is_udp(dev) && dev->xdp == NULL;
 }
 
 int
@@ -44,15 +44,17 @@ rcd_hflow_may(const struct rcd_context *context, const struct rcd_conn *conn)
 	return rcd_cred_may(conn, RCD_CAP_NET_RAW) ? 0 : -EPERM;
 }
 
-/* Contexts have numbers in the order in which they are met. */
+/* Contexts have numbers in the order in which they are met. Sniffers are the last flows. */
 static void
 hflow_number(struct rcd_raw_table *table)
 {
 	uint8_t count = 0;
 
+	table->sniffers = 0;
 	for (uint32_t i = 0; i < table->count; i++) {
 		uint32_t k = 0;
 
+		table->sniffers += table->flows[i].kind == RCD_FLOW_SNIFFER;
 		while (table->flows[k].hqp->client != table->flows[i].hqp->client)
 			k++;
 		table->flows[i].group = k < i ? table->flows[k].group : count++;
@@ -85,8 +87,7 @@ static void
 hflow_show(struct rcd_dev *dev, struct rcd_raw_table *table)
 {
 	hflow_number(table);
-	__atomic_store_n(&dev->lport.flows, table->count > 0 ? table : NULL, __ATOMIC_RELEASE);
-	rcd_lcores_synchronize(dev->ports->conf.lcores);
+	rcd_raw_show(&dev->lport, table->count > 0 ? table : NULL, dev->conf.raw == RCD_RAW_SNIFF);
 }
 
 static bool
@@ -169,6 +170,8 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	if (!hqp->raw || req->kind >= RCD_FLOW_KIND_COUNT || req->drop > 1)
 		return -EINVAL;
 	err = rcd_hflow_may(context, conn);
+	if (err == 0 && req->kind == RCD_FLOW_SNIFFER && dev->conf.raw != RCD_RAW_SNIFF)
+		err = -EOPNOTSUPP;
 	if (err != 0)
 		return err;
 	table = hflow_begin(dev);

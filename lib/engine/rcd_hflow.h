@@ -37,8 +37,8 @@ rcd_hflow_may(const struct rcd_context *context, const struct rcd_conn *conn);
  *
  * @param handle  set when 0 is returned
  * @return 0; -ENOENT: no such queue pair; -EINVAL: one of another service, or a value that is none;
- *         -ENOMEM: the device, or the context, has as many as there may be; what rcd_hflow_may()
- *         says
+ *         -ENOMEM: the device, or the context, has as many as there may be; -EOPNOTSUPP: a
+ *         sniffer, which the device is not told to have; what rcd_hflow_may() says
  */
 int
 rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,

@@ -118,8 +118,8 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 		rcd_show_gid(show, "gateway4", &dev->conf.gateway4);
 	if (!rcd_gid_eq(&dev->conf.gateway6, &none))
 		rcd_show_gid(show, "gateway6", &dev->conf.gateway6);
-	if (dev->conf.raw)
-		show_text(show, "raw", "on");
+	if (dev->conf.raw != RCD_RAW_OFF)
+		show_text(show, "raw", rcd_raw_use_name(dev->conf.raw));
 	if (dev->conf.cc[0] != '\0')
 		show_text(show, "cc", dev->conf.cc);
 	if (dev->conf.no_sack)

@@ -13,14 +13,13 @@
 #include "rcd_lport.h"
 #include "rcd_thread.h"
 
-void
-rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
-	struct rte_mbuf *mbuf)
+static void
+hand_over_numbered(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
+	struct rte_mbuf *mbuf, uint32_t number)
 {
 	struct rcd_counters *counters = rcd_lcore_counters(lcore, lport);
 
-	RCD_ON_LCORE(lcore);
-	mbuf->hash.usr = lport->index;
+	mbuf->hash.usr = number;
 	if (rte_ring_enqueue(owner->handover, mbuf) != 0) {
 		rcd_counter_add(counters, RCD_COUNTER_RX_DROP_HANDOVER, 1);
 		rte_pktmbuf_free(mbuf);
@@ -28,6 +27,22 @@ rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd
 	}
 	rcd_counter_add(counters, RCD_COUNTER_RX_HANDOVER, 1);
 	rcd_lcore_wake(owner);
+}
+
+void
+rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
+	struct rte_mbuf *mbuf)
+{
+	RCD_ON_LCORE(lcore);
+	hand_over_numbered(lcore, owner, lport, mbuf, lport->index);
+}
+
+void
+rcd_hand_over_sniffed(struct rcd_lcore *lcore, struct rcd_lcore *owner,
+	const struct rcd_lport *lport, struct rte_mbuf *mbuf)
+{
+	RCD_ON_LCORE(lcore);
+	hand_over_numbered(lcore, owner, lport, mbuf, lport->index | RCD_HAND_OVER_SNIFFED);
 }
 
 bool

@@ -9,6 +9,10 @@
 #define RCD_HAND_OVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+/** In the number of its device, a packet says that it is a copy for sniffers, and nothing else. */
+#define RCD_HAND_OVER_SNIFFED (UINT32_C(1) << 31)
 
 struct rcd_lcore;
 struct rcd_lport;
@@ -18,6 +22,11 @@ struct rte_mbuf;
 void
 rcd_hand_over(struct rcd_lcore *lcore, struct rcd_lcore *owner, const struct rcd_lport *lport,
 	struct rte_mbuf *mbuf);
+
+/** Likewise, a copy for sniffers. */
+void
+rcd_hand_over_sniffed(struct rcd_lcore *lcore, struct rcd_lcore *owner,
+	const struct rcd_lport *lport, struct rte_mbuf *mbuf);
 
 /**
  * Whether another lcore has room for what may as well be dropped, which fills its ring by half: the

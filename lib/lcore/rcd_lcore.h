@@ -44,6 +44,7 @@ struct rcd_txq {
 	const struct rcd_lport *lport;
 	uint16_t first;
 	uint16_t count;
+	uint16_t shown;  /**< place up to which sniffers have had what waits */
 	bool paused;     /**< its port is stopped for a moment; it is not among the lcore's txqs */
 	bool blind;      /**< packets can't end the lcore's sleep */
 	bool seen;       /**< an interrupt ended one */
@@ -77,9 +78,10 @@ struct rcd_lcore {
 	uint32_t hot_count;
 	uint32_t cold_count;
 	uint32_t cold_next;
-	uint32_t hot_next;                 /**< where the look at doorbells goes on */
-	uint32_t work;                     /**< units of this poll, packets aside */
-	uint64_t longest_work;             /**< units of the largest poll, packets included */
+	uint32_t hot_next;     /**< where the look at doorbells goes on */
+	uint32_t work;         /**< units of this poll, packets aside */
+	uint32_t sniff_work;   /**< likewise: of copies for sniffers, in no other budget */
+	uint64_t longest_work; /**< units of the largest poll, packets included */
 	struct rcd_lclient_queue flushing; /**< clients with queue pairs to flush */
 	struct rcd_lclient_queue owing;    /**< clients with events to send */
 	struct rcd_lclient *hot[RCD_HOT_CLIENTS];

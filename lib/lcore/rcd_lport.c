@@ -15,7 +15,7 @@
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
 #include "rcd_mcast.h"
-#include "rcd_rx.h"
+#include "rcd_rx_forget.h"
 #include "rcd_rx_wait.h"
 #include "rcd_thread.h"
 
@@ -58,6 +58,7 @@ lport_drop_unsummed(struct rcd_lcore *lcore, const struct rcd_lport *lport, stru
 	rcd_counter_add(rcd_lcore_counters(lcore, lport), RCD_COUNTER_TX_DROP_LINK,
 		(uint64_t)(txq->count - kept));
 	txq->first = 0;
+	txq->shown = 0;
 	txq->count = kept;
 }
 

@@ -71,6 +71,8 @@ struct rcd_lport {
 	const struct rcd_lport_view *view;
 	/** Likewise: rcd_raw.h. NULL: there are none. */
 	const struct rcd_raw_table *flows;
+	/** Likewise: the same table, where sniffers of it get copies now; else NULL. */
+	const struct rcd_raw_table *sniffed;
 	struct rcd_raw_flows *all_flows; /**< the control thread's: whose that is; NULL: none yet */
 	struct rcd_lcores *lcores;
 	/** A set for each lcore, one for the control thread, one for who carries to the kernel. */

@@ -114,11 +114,12 @@ poll_do_timers(struct rcd_lcore *lcore)
 static void
 poll_count_work(struct rcd_lcore *lcore, uint32_t packets)
 {
-	uint32_t work = lcore->work + packets;
+	uint32_t work = lcore->work + lcore->sniff_work + packets;
 
 	if (unlikely(work > lcore->longest_work))
 		rcd_lcore_set_tally(&lcore->longest_work, work);
 	lcore->work = 0;
+	lcore->sniff_work = 0;
 }
 
 static uint32_t

@@ -10,6 +10,7 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 
+#include "rcd_budget.h"
 #include "rcd_counter.h"
 #include "rcd_eth.h"
 #include "rcd_flow.h"
@@ -145,7 +146,7 @@ static bool
 raw_wants(const struct rcd_raw_flow *flow, const struct raw_frame *frame)
 {
 	/* A group's address has the lowest bit of the first byte. */
-	if (flow->kind != RCD_FLOW_NORMAL &&
+	if ((flow->kind == RCD_FLOW_MULTICAST || flow->kind == RCD_FLOW_ALL) &&
 		(frame->sent || (flow->kind == RCD_FLOW_MULTICAST && !(frame->key.dst_mac[0] & 1))))
 		return false;
 	return rcd_flow_key_matches(&frame->key, &flow->value, &flow->mask);
@@ -181,7 +182,7 @@ raw_give(struct rcd_lcore *lcore, struct rcd_hqp *hqp, struct raw_frame *frame)
 
 static void
 raw_pass_on(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct raw_frame *frame,
-	uint64_t others)
+	uint64_t others, bool sniffed)
 {
 	for (; others != 0; others &= others - 1) {
 		struct rcd_lcore *owner = lcore->lcores->lcore[__builtin_ctzll(others)];
@@ -197,42 +198,65 @@ raw_pass_on(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 		}
 		raw_worked(lcore, frame);
 		copy->packet_type = frame->sent ? RAW_SENT : RAW_RECEIVED;
-		rcd_hand_over(lcore, owner, lport, copy);
+		if (sniffed)
+			rcd_hand_over_sniffed(lcore, owner, lport, copy);
+		else
+			rcd_hand_over(lcore, owner, lport, copy);
 	}
 }
 
-/* Each context once, by the first of its flows that wants the frame. @return lcores of others */
+/* @return the bit of the lcore that the queue pair is on; 0: it is here, or nowhere */
 static uint64_t
-raw_match(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct raw_frame *frame)
+raw_lead(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_raw_flow *flow,
+	struct raw_frame *frame)
 {
-	const struct rcd_raw_table *table = __atomic_load_n(&lport->flows, __ATOMIC_ACQUIRE);
+	uint32_t slot = flow->qpn % RCD_QP_SLOTS;
+	struct rcd_hqp *hqp = lcore->qps[slot];
+	uint8_t owner;
+
+	if (hqp != NULL && hqp->qpn == flow->qpn && hqp->raw && hqp->lport == lport) {
+		raw_give(lcore, hqp, frame);
+		return 0;
+	}
+	owner = __atomic_load_n(&lcore->lcores->qp_owner[slot], __ATOMIC_RELAXED);
+	return owner != 0 && owner - 1u != lcore->index ? UINT64_C(1) << (owner - 1u) : 0;
+}
+
+/*
+ * Each context once, by the first of its flows in this part of the table that wants the frame.
+ *
+ * @return lcores of others
+ */
+static uint64_t
+raw_match(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_raw_table *table,
+	uint32_t first, uint32_t end, struct raw_frame *frame)
+{
 	uint64_t served = 0;
 	uint64_t others = 0;
 
-	if (table == NULL || rcd_flow_key_is_roce(&frame->key))
-		return 0;
-	for (uint32_t i = 0; i < table->count; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		const struct rcd_raw_flow *flow = &table->flows[i];
-		uint32_t slot = flow->qpn % RCD_QP_SLOTS;
-		struct rcd_hqp *hqp = lcore->qps[slot];
-		uint8_t owner;
 
 		if (served >> flow->group & 1 || !raw_wants(flow, frame))
 			continue;
 		served |= UINT64_C(1) << flow->group;
 		raw_count(&table->counts[flow->count], frame);
-		if (flow->drop)
-			continue;
-		if (hqp != NULL && hqp->qpn == flow->qpn && hqp->raw && hqp->lport == lport) {
-			raw_give(lcore, hqp, frame);
-			continue;
-		}
-		owner = __atomic_load_n(&lcore->lcores->qp_owner[slot], __ATOMIC_RELAXED);
-		if (owner != 0 && owner - 1u != lcore->index)
-			others |= UINT64_C(1) << (owner - 1u);
+		if (!flow->drop)
+			others |= raw_lead(lcore, lport, flow, frame);
 	}
 	lcore->work++;
 	return others;
+}
+
+/* Sniffers see it elsewhere. @return lcores of others */
+static uint64_t
+raw_match_flows(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct raw_frame *frame)
+{
+	const struct rcd_raw_table *table = __atomic_load_n(&lport->flows, __ATOMIC_ACQUIRE);
+
+	if (table == NULL || rcd_flow_key_is_roce(&frame->key))
+		return 0;
+	return raw_match(lcore, lport, table, 0, table->count - table->sniffers, frame);
 }
 
 /* With the tag that the port took off. @return NULL: no buffer */
@@ -269,9 +293,9 @@ rcd_raw_rx(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct 
 		mbuf = copy;
 	}
 	raw_look(&frame, mbuf, handed && mbuf->packet_type == RAW_SENT, handed);
-	others = raw_match(lcore, lport, &frame);
+	others = raw_match_flows(lcore, lport, &frame);
 	if (!handed)
-		raw_pass_on(lcore, lport, &frame, others);
+		raw_pass_on(lcore, lport, &frame, others, false);
 	rte_pktmbuf_free(copy);
 }
 
@@ -286,5 +310,85 @@ rcd_raw_tx(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mb
 	raw_look(&frame, mbuf, true, false);
 	if (csum)
 		raw_put_sums(&frame, rte_pktmbuf_mtod(mbuf, uint8_t *));
-	raw_pass_on(lcore, lport, &frame, raw_match(lcore, lport, &frame));
+	raw_pass_on(lcore, lport, &frame, raw_match_flows(lcore, lport, &frame), false);
+}
+
+void
+rcd_raw_show(struct rcd_lport *lport, const struct rcd_raw_table *table, bool sniffed)
+{
+	bool copies = sniffed && table != NULL && table->sniffers > 0;
+
+	RCD_ON_CONTROL();
+	__atomic_store_n(&lport->flows, table, __ATOMIC_RELEASE);
+	__atomic_store_n(&lport->sniffed, copies ? table : NULL, __ATOMIC_RELEASE);
+	rcd_lcores_synchronize(lport->lcores);
+}
+
+/* @return whether it could be shown */
+static bool
+raw_sniff(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct rcd_raw_table *table,
+	const struct rte_mbuf *mbuf, bool sent, bool handed)
+{
+	struct rte_mbuf *copy = NULL;
+	struct raw_frame frame;
+	uint64_t others;
+
+	if (mbuf->nb_segs != 1)
+		return false;
+	if (!sent && !handed && rcd_rx_stripped_vlan(mbuf) != 0) {
+		copy = raw_with_tag(lcore, mbuf);
+		if (copy == NULL)
+			return false;
+		mbuf = copy;
+	}
+	raw_look(&frame, mbuf, sent, handed);
+	others = raw_match(
+		lcore, lport, table, table->count - table->sniffers, table->count, &frame);
+	if (!handed)
+		raw_pass_on(lcore, lport, &frame, others, true);
+	rte_pktmbuf_free(copy);
+	return true;
+}
+
+/* All sniffers get a frame, or none: nobody has the part of another, who came later. */
+static void
+raw_sniff_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
+	uint32_t count, bool sent, bool handed)
+{
+	const struct rcd_raw_table *table = __atomic_load_n(&lport->sniffed, __ATOMIC_ACQUIRE);
+	uint32_t missed = 0;
+
+	for (uint32_t i = 0; table != NULL && i < count; i++) {
+		uint32_t work = lcore->work;
+
+		if (lcore->sniff_work >= RCD_WORK_SNIFF ||
+			!raw_sniff(lcore, lport, table, mbufs[i], sent, handed))
+			missed++;
+		/* Of the budgets of others nothing is taken. */
+		lcore->sniff_work += lcore->work - work;
+		lcore->work = work;
+	}
+	if (missed > 0)
+		rcd_counter_add(
+			rcd_lcore_counters(lcore, lport), RCD_COUNTER_RX_DROP_COPIES, missed);
+}
+
+void
+rcd_raw_sniff(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf **mbufs,
+	uint32_t count, bool sent)
+{
+	RCD_ON_LCORE(lcore);
+	/* The receive path does so in any case. One that no buffer holds stays as it is. */
+	for (uint32_t i = 0; !sent && i < count; i++)
+		if (mbufs[i]->nb_segs > 1)
+			(void)rte_pktmbuf_linearize(mbufs[i]);
+	raw_sniff_burst(lcore, lport, mbufs, count, sent, false);
+}
+
+void
+rcd_raw_sniff_handed(struct rcd_lcore *lcore, const struct rcd_lport *lport,
+	struct rte_mbuf **mbufs, uint32_t count)
+{
+	RCD_ON_LCORE(lcore);
+	raw_sniff_burst(lcore, lport, mbufs, count, false, true);
 }

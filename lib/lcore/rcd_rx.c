@@ -423,6 +423,17 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 	return left;
 }
 
+/* Copies for sniffers that another lcore made, of one device. */
+static __rte_noinline void
+rx_sniffed(struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count)
+{
+	const struct rcd_txq *txq = lcore->txq_of[mbufs[0]->hash.usr & ~RCD_HAND_OVER_SNIFFED];
+
+	if (txq != NULL)
+		rcd_raw_sniff_handed(lcore, txq->lport, mbufs, count);
+	rte_pktmbuf_free_bulk(mbufs, count);
+}
+
 /*
  * Packets that carry the number of their device; neighbours of one are handled together.
  *
@@ -441,7 +452,9 @@ rx_numbered(
 
 		while (end < count && mbufs[end]->hash.usr == index)
 			end++;
-		if (lcore->txq_of[index] != NULL)
+		if (unlikely(index & RCD_HAND_OVER_SNIFFED))
+			rx_sniffed(lcore, mbufs + first, end - first);
+		else if (lcore->txq_of[index] != NULL)
 			left = rx_burst(lcore, lcore->txq_of[index]->lport, mbufs + first,
 				end - first, looped, handed);
 		else
@@ -492,6 +505,18 @@ rx_groups(struct rcd_lcore *lcore)
 	return done;
 }
 
+static inline uint16_t
+rx_take(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t queue,
+	struct rte_mbuf **mbufs, uint16_t burst)
+{
+	uint16_t count = rte_eth_rx_burst(lport->port_id, queue, mbufs, burst);
+
+	/* Here: what is left of a burst is taken again, from elsewhere. */
+	if (unlikely(rcd_raw_is_sniffed(lport)))
+		rcd_raw_sniff(lcore, lport, mbufs, count, false);
+	return count;
+}
+
 /*
  * The queue of what is no RoCE: a few frames, so that a flood of them fills that queue and delays
  * nobody. RoCE in it, fragments say, is as any.
@@ -504,7 +529,7 @@ rx_exception_queue(struct rcd_lcore *lcore, const struct rcd_lport *lport)
 
 	if (lcore->index != 0 || lcore->rest.count > 0)
 		return 0;
-	count = rte_eth_rx_burst(lport->port_id, lport->exception_queue, mbufs, RCD_WORK_OTHER);
+	count = rx_take(lcore, lport, lport->exception_queue, mbufs, RCD_WORK_OTHER);
 	return count > 0 ? count - rx_burst(lcore, lport, mbufs, count, false, false) : 0;
 }
 
@@ -517,7 +542,7 @@ rx_port(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint16_t burst)
 
 	if (lcore->index >= lport->queues)
 		return 0;
-	count = rte_eth_rx_burst(lport->port_id, (uint16_t)lcore->index, mbufs, burst);
+	count = rx_take(lcore, lport, (uint16_t)lcore->index, mbufs, burst);
 	if (count > 0)
 		done = count - rx_burst(lcore, lport, mbufs, count, false, false);
 	if (unlikely(lport->exception != NULL)) {
@@ -561,39 +586,4 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	if (unlikely(rest->count > 0 || !rte_ring_empty(rest->groups)))
 		rcd_late_spent(lcore, NULL);
 	return done;
-}
-
-/* Free what of a ring is a device's; the rest stays in order. Others may add to it meanwhile. */
-static void
-rx_forget_ring(struct rte_ring *ring, uint32_t index)
-{
-	void *obj;
-
-	for (uint32_t left = rte_ring_count(ring); left > 0 && rte_ring_dequeue(ring, &obj) == 0;
-		left--) {
-		struct rte_mbuf *mbuf = obj;
-
-		/* Full again: what others added took its place. The peer sends it once more. */
-		if (mbuf->hash.usr == index || rte_ring_enqueue(ring, mbuf) != 0)
-			rte_pktmbuf_free(mbuf);
-	}
-}
-
-void
-rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index)
-{
-	struct rcd_rest *rest = &lcore->rest;
-	uint32_t kept = 0;
-
-	RCD_ON_LCORE(lcore);
-	for (uint32_t i = 0; i < rest->count; i++) {
-		if (rest->mbufs[i]->hash.usr == index)
-			rte_pktmbuf_free(rest->mbufs[i]);
-		else
-			rest->mbufs[kept++] = rest->mbufs[i];
-	}
-	rest->count = kept;
-	rx_forget_ring(rest->groups, index);
-	rx_forget_ring(lcore->loop, index);
-	rx_forget_ring(lcore->handover, index);
 }

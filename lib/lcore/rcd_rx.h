@@ -34,8 +34,4 @@ rcd_rx_stripped_vlan(const struct rte_mbuf *mbuf)
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
-/** Free all packets that wait on an lcore, numbered as this device's; others stay. */
-void
-rcd_rx_forget(struct rcd_lcore *lcore, uint32_t index);
-
 #endif /* RCD_RX_H */

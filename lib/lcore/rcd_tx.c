@@ -73,6 +73,17 @@ tx_align_payload(struct rte_mbuf *mbuf, size_t hdr_len)
 	return rte_pktmbuf_mtod(mbuf, uint8_t *);
 }
 
+/* To sniffers, what waits for the port and was not there the last time that it was offered. */
+static __rte_noinline void
+tx_show(struct rcd_lcore *lcore, struct rcd_txq *txq)
+{
+	uint16_t from = RTE_MAX(txq->first, txq->shown);
+	uint16_t end = txq->first + txq->count;
+
+	rcd_raw_sniff(lcore, txq->lport, txq->mbufs + from, end - from, true);
+	txq->shown = end;
+}
+
 /* What the port does not take stays, and its queue pairs wait. */
 static void
 tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
@@ -86,6 +97,8 @@ tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 	}
 	if (unlikely(txq->paused))
 		return;
+	if (unlikely(rcd_raw_is_sniffed(txq->lport)))
+		tx_show(lcore, txq);
 	sent = rte_eth_tx_burst(
 		txq->lport->port_id, (uint16_t)lcore->index, txq->mbufs + txq->first, txq->count);
 	txq->first += sent;
@@ -95,6 +108,7 @@ tx_flush(struct rcd_lcore *lcore, struct rcd_txq *txq)
 		return;
 	}
 	txq->first = 0;
+	txq->shown = 0;
 	rcd_turn_unblock(&lcore->turns, &txq->blocked, RCD_WORK_TURNS);
 }
 
@@ -162,6 +176,11 @@ rcd_tx_loop(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct
 		rte_pktmbuf_free(mbuf);
 		return false;
 	}
+	/* No port sees it; sniffers do, those of one device once. */
+	if (unlikely(rcd_raw_is_sniffed(lport)))
+		rcd_raw_sniff(lcore, lport, &mbuf, 1, true);
+	if (unlikely(loop != lport && rcd_raw_is_sniffed(loop)))
+		rcd_raw_sniff(lcore, loop, &mbuf, 1, false);
 	rcd_counter_add(counters, RCD_COUNTER_TX_LOOPBACK, 1);
 	return true;
 }

@@ -27,6 +27,7 @@ enum {
 };
 
 static const char *const attach_names[] = { "wire", "netdev", "port" };
+static const char *const raw_names[] = { "off", "on", "sniff" };
 static const char *const pause_names[] = { "keep", "off", "rx", "tx", "both" };
 
 static const char *
@@ -312,9 +313,11 @@ dev_conf_sack(struct rcd_dev_conf *conf, const char *val)
 static const char *
 dev_conf_raw(struct rcd_dev_conf *conf, const char *val)
 {
-	if (strcmp(val, "on") != 0 && strcmp(val, "off") != 0)
-		return "one of on, off";
-	conf->raw = strcmp(val, "on") == 0;
+	int index = rcd_text_find(raw_names, RCD_RAW_COUNT, val);
+
+	if (index < 0)
+		return "one of off, on, sniff";
+	conf->raw = (enum rcd_raw_use)index;
 	return NULL;
 }
 
@@ -350,6 +353,12 @@ const char *
 rcd_attach_name(enum rcd_attach_type attach)
 {
 	return attach_names[attach];
+}
+
+const char *
+rcd_raw_use_name(enum rcd_raw_use use)
+{
+	return raw_names[use];
 }
 
 const char *

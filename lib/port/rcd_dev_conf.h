@@ -57,6 +57,14 @@ enum rcd_pause {
 	RCD_PAUSE_COUNT, /**< how many there are */
 };
 
+/** Raw packets of programs. */
+enum rcd_raw_use {
+	RCD_RAW_OFF,   /**< there are none */
+	RCD_RAW_ON,    /**< of what is no RoCE */
+	RCD_RAW_SNIFF, /**< and sniffers, which see all */
+	RCD_RAW_COUNT, /**< how many there are */
+};
+
 /** The keys of a link, by rcd_link_key.def. Values are dense from 0. */
 enum rcd_link_key {
 #define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) RCD_LINK_KEY_##symbol,
@@ -86,11 +94,11 @@ struct rcd_dev_conf {
 	char cc[128];     /**< as rcd_cc_parse() takes it; "": none */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
-	bool fed;            /**< its port is rcd_inline_create()'s, which sets this */
-	bool no_sack;        /**< no selective acknowledgement */
-	bool raw;            /**< programs may have raw packets */
-	bool down;           /**< it is not to be up, until somebody says so */
-	uint32_t addr_count; /**< of addrs, from the first one on */
+	bool fed;             /**< its port is rcd_inline_create()'s, which sets this */
+	bool no_sack;         /**< no selective acknowledgement */
+	enum rcd_raw_use raw; /**< what raw packets programs may have */
+	bool down;            /**< it is not to be up, until somebody says so */
+	uint32_t addr_count;  /**< of addrs, from the first one on */
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
@@ -114,6 +122,10 @@ rcd_addr_parse(const char *text, struct rcd_addr *addr);
 /** "wire", "netdev" or "port". @return static string, never NULL */
 const char *
 rcd_attach_name(enum rcd_attach_type attach);
+
+/** As the key "raw" says it. @return static string, never NULL */
+const char *
+rcd_raw_use_name(enum rcd_raw_use use);
 
 /** As the key "pause" says it. @return static string, never NULL */
 const char *

@@ -15,6 +15,7 @@
 #include "rcd_pause.h"
 #include "rcd_port.h"
 #include "rcd_ports.h"
+#include "rcd_raw.h"
 #include "rcd_thread.h"
 
 __attribute__((format(printf, 4, 5))) static int
@@ -129,6 +130,9 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	dev->conf.down = conf.down;
 	dev->conf.pause = conf.pause;
 	dev->conf.raw = conf.raw;
+	/* Sniffers that are there have nothing more when this returns, or go on. */
+	if (which == RCD_LINK_KEY_RAW)
+		rcd_raw_show(&dev->lport, dev->lport.flows, conf.raw == RCD_RAW_SNIFF);
 	dev->conf.no_sack = conf.no_sack;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;

@@ -194,8 +194,9 @@ vb_flow_check(const struct ibv_qp *qp, const struct ibv_flow_attr *attr, uint8_t
 		*kind = RCD_FLOW_MULTICAST;
 		break;
 	case IBV_FLOW_ATTR_SNIFFER:
-		/* It would see the packets of others. */
-		return EOPNOTSUPP;
+		/* Whether the device may show the packets of others, the engine knows. */
+		*kind = RCD_FLOW_SNIFFER;
+		break;
 	default:
 		return EINVAL;
 	}

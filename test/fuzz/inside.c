@@ -55,7 +55,7 @@ add_device(const char *name, const char *peer, const char *addr)
 
 	snprintf(conf.name, sizeof(conf.name), "%s", name);
 	snprintf(conf.target, sizeof(conf.target), "%s", peer);
-	conf.raw = true;
+	conf.raw = RCD_RAW_SNIFF;
 	rcd_addr_parse(addr, &conf.addrs[0]);
 	/* It may be there, or an input has removed it. */
 	rcd_engine_dev_add(engine, &conf, error, sizeof(error));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rcd_bytes.h"
+#include "rcd_qp.h"
 #include "rcd_tap.h"
 #include "rig.h"
 
@@ -66,6 +67,65 @@ frames_flow_of_type(const struct rcd_cl_qp *qp, uint16_t type)
 	rcd_put_be16(req.value.ether_type, type);
 	rcd_put_be16(req.mask.ether_type, 0xffff);
 	return req;
+}
+
+int
+frames_flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *handle)
+{
+	struct rcd_ctrl_handle rep = { 0 };
+	int err = rcd_client_call(&node->client, RCD_CTRL_FLOW_CREATE, req, &rep, NULL, NULL);
+
+	if (handle != NULL)
+		*handle = rep.handle;
+	return err;
+}
+
+int
+frames_to_state(struct rcd_cl_qp *qp, uint8_t state)
+{
+	struct rcd_ctrl_qp_attr attr = { .state = state, .port = 1 };
+
+	return rcd_cl_qp_modify(
+		qp, &attr, RCD_QP_ATTR_STATE | (state == RCD_QP_INIT ? RCD_QP_ATTR_PORT : 0));
+}
+
+void
+frames_ready(struct rcd_cl_qp *qp)
+{
+	for (uint8_t state = RCD_QP_INIT; state <= RCD_QP_RTS; state++)
+		MUST(frames_to_state(qp, state) == 0);
+}
+
+void
+frames_open(struct node *node, const char *socket, const char *device, uint32_t len)
+{
+	node_open(node, socket, device, RCD_QP_RAW);
+	node_memory(node, len);
+	frames_ready(&node->qp);
+}
+
+int
+frames_post(struct node *node, uint32_t len, uint8_t flags)
+{
+	struct rcd_sge sge = { (uintptr_t)node->memory, len, { node->mr.key } };
+	struct rcd_send_wr wr = { .opcode = RCD_WR_SEND,
+		.flags = RCD_SEND_SIGNALED | flags,
+		.sge_count = 1,
+		.sges = &sge };
+	int err = rcd_cl_post_send(&node->qp, &wr);
+
+	if (err == 0)
+		rcd_cl_ring(&node->qp);
+	return err;
+}
+
+int
+frames_send(struct node *node, uint32_t len, uint8_t flags)
+{
+	struct rcd_cq_slot slot;
+
+	MUST(frames_post(node, len, flags) == 0);
+	return node_wait(node, &slot, FOREVER_MS);
 }
 
 void

@@ -337,6 +337,42 @@ flows_that_are_gone(void)
 	close_sides();
 }
 
+/* Where the device is told to have sniffers; and of all frames, so with no specification. */
+static void
+of_a_sniffer(void)
+{
+	struct ibv_flow_attr attr = {
+		.type = IBV_FLOW_ATTR_SNIFFER, .size = sizeof(attr), .port = 1
+	};
+	struct ibv_counters *counters;
+	struct typed_flow typed;
+	struct ibv_flow *flow;
+	uint64_t end;
+
+	open_sides();
+	counters = new_counters(&to);
+	typed = flow_of(TYPE, NULL);
+	typed.attr.type = IBV_FLOW_ATTR_SNIFFER;
+	CU_ASSERT_PTR_NULL(ibv_create_flow(receiver, &attr));
+	CU_ASSERT_EQUAL(errno, EOPNOTSUPP);
+	frames_set(rig.socket, "raw sniff");
+	CU_ASSERT_PTR_NULL(ibv_create_flow(receiver, &typed.attr));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	flow = ibv_create_flow(receiver, &attr);
+	MUST(flow != NULL);
+	CU_ASSERT_EQUAL(attach(counters, 0, IBV_COUNTER_PACKETS, flow), 0);
+	send_frames(TYPE, 3);
+	/* The engine asks for neighbours besides. */
+	end = now_ms() + FOREVER_MS;
+	while (value_at(counters, 0) < 3 && now_ms() < end)
+		usleep(1000);
+	CU_ASSERT(value_at(counters, 0) >= 3);
+	CU_ASSERT_EQUAL(ibv_destroy_flow(flow), 0);
+	frames_set(rig.socket, "raw on");
+	CU_ASSERT_EQUAL(ibv_destroy_counters(counters), 0);
+	close_sides();
+}
+
 static void
 the_engine_goes_first(void)
 {
@@ -364,6 +400,7 @@ main(void)
 		RCD_TEST(each_frame_once),
 		RCD_TEST(what_can_not_be),
 		RCD_TEST(flows_that_are_gone),
+		RCD_TEST(of_a_sniffer),
 		RCD_TEST(the_engine_goes_first),
 	};
 

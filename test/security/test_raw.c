@@ -42,48 +42,13 @@ enum {
 
 static struct rig rig;
 
-static int
-to_state(struct rcd_cl_qp *qp, uint8_t state)
-{
-	struct rcd_ctrl_qp_attr attr = { .state = state, .port = 1 };
-
-	return rcd_cl_qp_modify(
-		qp, &attr, RCD_QP_ATTR_STATE | (state == RCD_QP_INIT ? RCD_QP_ATTR_PORT : 0));
-}
-
-static void
-ready(struct rcd_cl_qp *qp)
-{
-	for (uint8_t state = RCD_QP_INIT; state <= RCD_QP_RTS; state++)
-		MUST(to_state(qp, state) == 0);
-}
-
-static void
-open_raw(struct node *node, const char *device)
-{
-	node_open(node, rig.socket, device, RCD_QP_RAW);
-	node_memory(node, MEMORY);
-	ready(&node->qp);
-}
-
 /* With receives for some frames, each in a place of its own. */
 static void
 open_receiver(struct node *node)
 {
-	open_raw(node, "roce1");
+	frames_open(node, rig.socket, "roce1", MEMORY);
 	for (uint32_t i = 0; i < PLACES; i++)
 		MUST(node_recv(node, i * PLACE, PLACE, i) == 0);
-}
-
-static int
-flow_create(struct node *node, const struct rcd_ctrl_flow_req *req, uint32_t *handle)
-{
-	struct rcd_ctrl_handle rep = { 0 };
-	int err = rcd_client_call(&node->client, RCD_CTRL_FLOW_CREATE, req, &rep, NULL, NULL);
-
-	if (handle != NULL)
-		*handle = rep.handle;
-	return err;
 }
 
 static void
@@ -91,32 +56,7 @@ lead(struct node *node, uint16_t type)
 {
 	struct rcd_ctrl_flow_req req = frames_flow_of_type(&node->qp, type);
 
-	CU_ASSERT_EQUAL(flow_create(node, &req, NULL), 0);
-}
-
-static int
-post(struct node *node, uint32_t len, uint8_t flags)
-{
-	struct rcd_sge sge = { (uintptr_t)node->memory, len, { node->mr.key } };
-	struct rcd_send_wr wr = { .opcode = RCD_WR_SEND,
-		.flags = RCD_SEND_SIGNALED | flags,
-		.sge_count = 1,
-		.sges = &sge };
-	int err = rcd_cl_post_send(&node->qp, &wr);
-
-	if (err == 0)
-		rcd_cl_ring(&node->qp);
-	return err;
-}
-
-/* Post what the memory begins with. @return status of its completion */
-static int
-send_frame(struct node *node, uint32_t len, uint8_t flags)
-{
-	struct rcd_cq_slot slot;
-
-	MUST(post(node, len, flags) == 0);
-	return node_wait(node, &slot, FOREVER_MS);
+	CU_ASSERT_EQUAL(frames_flow_create(node, &req, NULL), 0);
 }
 
 /* One frame of some bytes, and no error. */
@@ -124,7 +64,7 @@ static void
 send_plain(struct node *node, uint16_t type, uint8_t what)
 {
 	frames_make(node->memory, PLAIN, type, what);
-	MUST(send_frame(node, PLAIN, 0) == RCD_WC_SUCCESS);
+	MUST(frames_send(node, PLAIN, 0) == RCD_WC_SUCCESS);
 }
 
 /* The next frame that a node gets has this byte in it; it is received into again. */
@@ -172,13 +112,13 @@ where_there_are_none(void)
 	CU_ASSERT_EQUAL(try_qp(&node), -EOPNOTSUPP);
 	node_close(&node);
 	frames_set(rig.socket, "raw on");
-	open_raw(&late, "roce1");
+	frames_open(&late, rig.socket, "roce1", MEMORY);
 	CU_ASSERT_EQUAL(late.device.max_flows, RCD_FLOWS_CLIENT_MAX);
 	req = frames_flow_of(&late.qp, RCD_FLOW_ALL);
-	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&late, &req, NULL), 0);
 	frames_set(rig.socket, "raw off");
 	CU_ASSERT_EQUAL(try_qp(&late), -EOPNOTSUPP);
-	CU_ASSERT_EQUAL(flow_create(&late, &req, NULL), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(frames_flow_create(&late, &req, NULL), -EOPNOTSUPP);
 	node_close(&late);
 	frames_set(rig.socket, "raw on");
 }
@@ -193,17 +133,17 @@ who_has_no_right(void)
 		rcd_tap_skip("needs root, to become another user");
 		return;
 	}
-	open_raw(&node, "roce1");
+	frames_open(&node, rig.socket, "roce1", MEMORY);
 	req = frames_flow_of(&node.qp, RCD_FLOW_ALL);
 	MUST(seteuid(NOBODY) == 0);
 	node_open(&stranger, rig.socket, "roce1", RCD_QP_RC);
 	CU_ASSERT_EQUAL(try_qp(&stranger), -EPERM);
 	/* What it has given up since it connected, it has not. */
 	CU_ASSERT_EQUAL(try_qp(&node), -EPERM);
-	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), -EPERM);
+	CU_ASSERT_EQUAL(frames_flow_create(&node, &req, NULL), -EPERM);
 	MUST(seteuid(0) == 0);
 	CU_ASSERT_EQUAL(try_qp(&node), 0);
-	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&node, &req, NULL), 0);
 	/* What it had not, it does not get by becoming another. */
 	CU_ASSERT_EQUAL(try_qp(&stranger), -EPERM);
 	node_close(&stranger);
@@ -220,18 +160,18 @@ a_copy_for_each_client(void)
 	struct rcd_cl_qp second;
 	uint32_t handle;
 
-	open_raw(&sender, "roce0");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
 	open_receiver(&a);
 	open_receiver(&b);
 	node_qp(&a, RCD_QP_RAW, &second);
 	req = frames_flow_of_type(&second, TYPE);
 	req.priority = 7;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), 0);
 	req = frames_flow_of_type(&a.qp, TYPE);
 	req.priority = 3;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, &handle), 0);
 	req = frames_flow_of(&b.qp, RCD_FLOW_ALL);
-	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&b, &req, NULL), 0);
 	send_plain(&sender, TYPE, 11);
 	CU_ASSERT_TRUE(arrives(&a, 11, &slot));
 	CU_ASSERT_EQUAL(slot.byte_len, PLAIN);
@@ -240,7 +180,7 @@ a_copy_for_each_client(void)
 	/* Whoever drops it, drops it for itself. */
 	req = frames_flow_of_type(&a.qp, TYPE);
 	req.drop = 1;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), 0);
 	send_plain(&sender, TYPE, 12);
 	send_plain(&sender, TYPE + 1, 13);
 	CU_ASSERT_TRUE(arrives(&b, 12, &slot));
@@ -263,13 +203,13 @@ no_flow_has_roce(void)
 	struct node sender, node;
 	struct rcd_cq_slot slot;
 
-	open_raw(&sender, "roce0");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
 	open_receiver(&node);
 	req = frames_flow_of(&node.qp, RCD_FLOW_NORMAL);
-	CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&node, &req, NULL), 0);
 	for (uint8_t i = 0; i < 20; i++) {
 		frames_make_udp(sender.memory, 100, 4791);
-		CU_ASSERT_EQUAL(send_frame(&sender, 100, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(frames_send(&sender, 100, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 		send_plain(&sender, TYPE, i);
 		CU_ASSERT_TRUE(arrives(&node, i, &slot));
 		CU_ASSERT_EQUAL(slot.byte_len, PLAIN);
@@ -287,26 +227,26 @@ numbers_that_are_not_ones_own(void)
 	struct rcd_cl_qp other;
 	uint32_t handle;
 
-	open_raw(&a, "roce1");
+	frames_open(&a, rig.socket, "roce1", MEMORY);
 	node_open(&b, rig.socket, "roce1", RCD_QP_RC);
 	node_qp(&a, RCD_QP_UD, &other);
 	req = frames_flow_of(&a.qp, RCD_FLOW_ALL);
-	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, &handle), 0);
 	/* Of another client, with this number it has no queue pair, or one of another kind. */
-	CU_ASSERT_EQUAL(flow_create(&b, &req, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(frames_flow_create(&b, &req, NULL), -EINVAL);
 	req.qp = 4000;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), -ENOENT);
 	req.qp = UINT32_MAX;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -ENOENT);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), -ENOENT);
 	req = frames_flow_of(&other, RCD_FLOW_ALL);
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), -EINVAL);
 	for (int kind = RCD_FLOW_KIND_COUNT; kind < 256; kind++) {
 		req = frames_flow_of(&a.qp, (uint8_t)kind);
-		CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+		CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), -EINVAL);
 	}
 	req = frames_flow_of(&a.qp, RCD_FLOW_ALL);
 	req.drop = 2;
-	CU_ASSERT_EQUAL(flow_create(&a, &req, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&b.client, RCD_CTRL_FLOW_READ, handle), -ENOENT);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_READ, UINT32_MAX), -ENOENT);
@@ -318,7 +258,7 @@ numbers_that_are_not_ones_own(void)
 	/* Nor is the next one's number that of one that ended with its queue pair. */
 	node_qp(&a, RCD_QP_RAW, &other);
 	req = frames_flow_of(&other, RCD_FLOW_ALL);
-	CU_ASSERT_EQUAL(flow_create(&a, &req, &handle), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&a, &req, &handle), 0);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, other.handle), 0);
 	lead(&a, TYPE);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_FLOW_DESTROY, handle), -ENOENT);
@@ -335,20 +275,20 @@ lengths_of_frames(void)
 	struct node sender, node;
 	struct rcd_cq_slot slot;
 
-	open_raw(&sender, "roce0");
-	open_raw(&node, "roce1");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
+	frames_open(&node, rig.socket, "roce1", MEMORY);
 	lead(&node, TYPE);
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(wrong); i++) {
 		frames_make(sender.memory, MEMORY, TYPE, 1);
-		CU_ASSERT_EQUAL(send_frame(&sender, wrong[i], 0), RCD_WC_LOC_LEN_ERR);
-		CU_ASSERT_EQUAL(to_state(&sender.qp, RCD_QP_RTS), 0);
+		CU_ASSERT_EQUAL(frames_send(&sender, wrong[i], 0), RCD_WC_LOC_LEN_ERR);
+		CU_ASSERT_EQUAL(frames_to_state(&sender.qp, RCD_QP_RTS), 0);
 	}
 	for (size_t i = 0; i < RCD_ARRAY_COUNT(right); i++) {
 		MUST(node_recv(&node, 0, right[i], i) == 0);
 		frames_make(sender.memory, MEMORY, TYPE, (uint8_t)i);
 		/* This one is dropped: there is no room for it. */
-		CU_ASSERT_EQUAL(send_frame(&sender, right[i] + 1, 0), RCD_WC_SUCCESS);
-		CU_ASSERT_EQUAL(send_frame(&sender, right[i], 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(frames_send(&sender, right[i] + 1, 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(frames_send(&sender, right[i], 0), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(slot.byte_len, right[i]);
 		CU_ASSERT_EQUAL(memcmp(node.memory, sender.memory, right[i]), 0);
@@ -358,7 +298,7 @@ lengths_of_frames(void)
 		memset(node.memory, 0xff, PLACE);
 		MUST(node_recv(&node, 0, PLACE, 0) == 0);
 		frames_make(sender.memory, len, TYPE, 0xff);
-		CU_ASSERT_EQUAL(send_frame(&sender, len, 0), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(frames_send(&sender, len, 0), RCD_WC_SUCCESS);
 		CU_ASSERT_EQUAL(node_wait(&node, &slot, FOREVER_MS), RCD_WC_SUCCESS);
 		memset(sender.memory + len, 0, RCD_ETH_MIN_LEN - len);
 		CU_ASSERT_EQUAL(slot.byte_len, RCD_ETH_MIN_LEN);
@@ -374,15 +314,15 @@ lengths_follow_the_mtu(void)
 {
 	struct node sender;
 
-	open_raw(&sender, "roce0");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
 	frames_make(sender.memory, PLACE, TYPE, 1);
-	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(frames_send(&sender, 1519, 0), RCD_WC_SUCCESS);
 	frames_set(rig.socket, "mtu 1500");
-	CU_ASSERT_EQUAL(send_frame(&sender, 1518, 0), RCD_WC_SUCCESS);
-	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_LOC_LEN_ERR);
+	CU_ASSERT_EQUAL(frames_send(&sender, 1518, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(frames_send(&sender, 1519, 0), RCD_WC_LOC_LEN_ERR);
 	frames_set(rig.socket, "mtu 4500");
-	CU_ASSERT_EQUAL(to_state(&sender.qp, RCD_QP_RTS), 0);
-	CU_ASSERT_EQUAL(send_frame(&sender, 1519, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(frames_to_state(&sender.qp, RCD_QP_RTS), 0);
+	CU_ASSERT_EQUAL(frames_send(&sender, 1519, 0), RCD_WC_SUCCESS);
 	node_close(&sender);
 }
 
@@ -393,22 +333,22 @@ sums_of_frames(void)
 	struct node sender, node;
 	struct rcd_cq_slot slot;
 
-	open_raw(&sender, "roce0");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
 	open_receiver(&node);
 	lead(&node, 0x0800);
 	frames_make_udp(sender.memory, PLAIN, 53);
-	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(frames_send(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
 	CU_ASSERT_EQUAL(slot.flags, RCD_WC_IP_CSUM_OK);
 	CU_ASSERT_NOT_EQUAL(rcd_get_be16(node.memory + slot.wr_id * PLACE + 40), 0);
-	CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, 0), RCD_WC_SUCCESS);
+	CU_ASSERT_EQUAL(frames_send(&sender, PLAIN, 0), RCD_WC_SUCCESS);
 	CU_ASSERT_TRUE(arrives(&node, 5, &slot));
 	CU_ASSERT_EQUAL(slot.flags, 0);
 	/* Lengths that are no frame's: what can't be summed is left as it is. */
 	for (uint32_t ip_len = 0; ip_len < 0x10000; ip_len += 0x101) {
 		frames_make_udp(sender.memory, PLAIN, 53);
 		rcd_put_be16(sender.memory + 16, (uint16_t)ip_len);
-		CU_ASSERT_EQUAL(send_frame(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
+		CU_ASSERT_EQUAL(frames_send(&sender, PLAIN, RCD_SEND_IP_CSUM), RCD_WC_SUCCESS);
 		CU_ASSERT_TRUE(arrives(&node, 5, &slot));
 	}
 	node_close(&node);
@@ -437,9 +377,9 @@ flows_of_another(void)
 	MUST(syscall(SYS_capset, &header, caps) == 0);
 	/* Else /proc says that the process is root's. */
 	MUST(prctl(PR_SET_DUMPABLE, 1) == 0);
-	open_raw(&node, "roce1");
+	frames_open(&node, rig.socket, "roce1", MEMORY);
 	req = frames_flow_of(&node.qp, RCD_FLOW_NORMAL);
-	while (flow_create(&node, &req, NULL) == 0)
+	while (frames_flow_create(&node, &req, NULL) == 0)
 		count++;
 	_exit(count);
 }
@@ -457,29 +397,29 @@ as_many_as_there_are(void)
 		rcd_tap_skip("needs root, to become another user");
 		return;
 	}
-	open_raw(&a, "roce1");
-	open_raw(&b, "roce1");
-	open_raw(&c, "roce1");
+	frames_open(&a, rig.socket, "roce1", MEMORY);
+	frames_open(&b, rig.socket, "roce1", MEMORY);
+	frames_open(&c, rig.socket, "roce1", MEMORY);
 	req = frames_flow_of(&a.qp, RCD_FLOW_NORMAL);
 	for (count = 0; err == 0 && count < 1000; count++)
-		err = flow_create(&a, &req, NULL);
+		err = frames_flow_create(&a, &req, NULL);
 	CU_ASSERT_EQUAL(err, -ENOMEM);
 	CU_ASSERT_EQUAL(count, RCD_FLOWS_CLIENT_MAX + 1);
 	req = frames_flow_of(&b.qp, RCD_FLOW_NORMAL);
 	for (err = 0; err == 0; count++)
-		err = flow_create(&b, &req, NULL);
+		err = frames_flow_create(&b, &req, NULL);
 	CU_ASSERT_EQUAL(count, RCD_FLOWS_USER_MAX + 2);
 	req = frames_flow_of(&c.qp, RCD_FLOW_NORMAL);
-	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), -ENOMEM);
+	CU_ASSERT_EQUAL(frames_flow_create(&c, &req, NULL), -ENOMEM);
 	CU_ASSERT_EQUAL(flows_of_another(), RCD_FLOWS_MAX - RCD_FLOWS_USER_MAX);
 	CU_ASSERT_TRUE(rig_contexts(&rig, 3, FOREVER_MS));
 	req = frames_flow_of(&c.qp, RCD_FLOW_NORMAL);
 	CU_ASSERT_EQUAL(rcd_cl_destroy(&a.client, RCD_CTRL_QP_DESTROY, a.qp.handle), 0);
-	CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), 0);
+	CU_ASSERT_EQUAL(frames_flow_create(&c, &req, NULL), 0);
 	node_close(&b);
 	CU_ASSERT_TRUE(rig_contexts(&rig, 2, FOREVER_MS));
 	for (count = 1; count < RCD_FLOWS_CLIENT_MAX; count++)
-		CU_ASSERT_EQUAL(flow_create(&c, &req, NULL), 0);
+		CU_ASSERT_EQUAL(frames_flow_create(&c, &req, NULL), 0);
 	node_close(&c);
 	node_close(&a);
 }
@@ -495,7 +435,8 @@ copies_are_work(void)
 		long long before;
 
 		for (int i = 0; i <= CLIENTS; i++) {
-			open_raw(&nodes[i], end == 0 || i == CLIENTS ? "roce0" : "roce1");
+			frames_open(&nodes[i], rig.socket,
+				end == 0 || i == CLIENTS ? "roce0" : "roce1", MEMORY);
 			frames_make(nodes[i].memory, PLACE, TYPE, 1);
 			if (i < CLIENTS)
 				lead(&nodes[i], TYPE);
@@ -503,7 +444,7 @@ copies_are_work(void)
 		before = rig_engine(&rig, "poll_budget_all");
 		for (int i = 0; i < 20 * 16; i++)
 			for (int k = end * CLIENTS; k <= CLIENTS; k++) {
-				MUST(post(&nodes[k], 4100, 0) == 0);
+				MUST(frames_post(&nodes[k], 4100, 0) == 0);
 				for (int n = 0; i % 16 == 15 && n < 16; n++)
 					MUST(node_wait(&nodes[k], &slot, FOREVER_MS) == 0);
 			}
@@ -525,20 +466,20 @@ ends_while_frames_come(void)
 	struct rcd_cq_slot slot;
 	uint32_t out = 0;
 
-	open_raw(&sender, "roce0");
-	open_raw(&node, "roce1");
+	frames_open(&sender, rig.socket, "roce0", MEMORY);
+	frames_open(&node, rig.socket, "roce1", MEMORY);
 	open_receiver(&lasting);
 	for (uint32_t round = 0; round < RIG_TIMES(ROUNDS); round++) {
 		struct rcd_cl_qp qp;
 		uint32_t handle;
 
 		node_qp(&node, RCD_QP_RAW, &qp);
-		ready(&qp);
+		frames_ready(&qp);
 		for (size_t i = 0; i < 200; i++)
 			sender.memory[i] = (uint8_t)rcd_sequence_next(&sequence);
 		for (int i = 0; i < 8; i++) {
 			CU_ASSERT_EQUAL(
-				post(&sender, 14 + rcd_sequence_next(&sequence) % 180,
+				frames_post(&sender, 14 + rcd_sequence_next(&sequence) % 180,
 					rcd_sequence_next(&sequence) % 2 ? RCD_SEND_IP_CSUM : 0),
 				0);
 			out++;
@@ -548,9 +489,9 @@ ends_while_frames_come(void)
 			((uint8_t *)&req.mask)[i] = rcd_sequence_next(&sequence) % 16 == 0;
 			((uint8_t *)&req.value)[i] = (uint8_t)rcd_sequence_next(&sequence);
 		}
-		CU_ASSERT_EQUAL(flow_create(&node, &req, &handle), 0);
+		CU_ASSERT_EQUAL(frames_flow_create(&node, &req, &handle), 0);
 		req = frames_flow_of(&qp, RCD_FLOW_ALL);
-		CU_ASSERT_EQUAL(flow_create(&node, &req, NULL), 0);
+		CU_ASSERT_EQUAL(frames_flow_create(&node, &req, NULL), 0);
 		if (round % 2)
 			CU_ASSERT_EQUAL(
 				rcd_cl_destroy(&node.client, RCD_CTRL_FLOW_DESTROY, handle), 0);

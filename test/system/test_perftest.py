@@ -232,6 +232,11 @@ def raw_packets():
     raw('raw_ethernet_bw', '-n', '100', '-s', '512', *udp)
     raw('raw_ethernet_bw', '-n', '100', '-s', '512', '--vlan_en', *udp)
     raw('raw_ethernet_lat', '-n', '100', '-s', '64')
+    for use in ('sniff', 'on'):
+        done = rocade_on(ENDS[1], 'link', 'set', ENDS[1].device, 'raw', use)
+        tap.equal(done.returncode, 0, done.stderr)
+        if use == 'sniff':
+            raw('raw_ethernet_bw', '-n', '100', '-s', '1024', '--sniffer')
     # Without these options it refuses its own limit, and waits for completions that never come.
     raw('raw_ethernet_burst_lat', '-n', '100', '-s', '64', '--rate_limit', '10', '-Q', '1')
 
