@@ -71,7 +71,7 @@ struct rcd_raw_flows {
 void
 rcd_raw_show(struct rcd_lport *lport, const struct rcd_raw_table *table, bool sniffed);
 
-/** Whether a device has sniffers that get copies: for once in a burst. */
+/** Whether a device has sniffers that get copies: for once in a burst. Any thread. */
 static inline bool
 rcd_raw_is_sniffed(const struct rcd_lport *lport)
 {

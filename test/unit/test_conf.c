@@ -377,7 +377,7 @@ static const struct {
 	{ "address", "10.0.0.1/24@", "1 to 4094" },
 	{ "address", "fd00::1/129", "a list of" },
 	{ "state", "sideways", "one of up, down" },
-	{ "raw", "yes", "one of on, off" },
+	{ "raw", "yes", "one of off, on, sniff" },
 	{ "sack", "on", "one of auto, off" },
 	{ "impair", "drop=1%\n", "control characters" },
 	{ "peer", "a\x1b[0m", "control characters" },
