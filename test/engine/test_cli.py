@@ -232,7 +232,7 @@ def links_by_keys():
                             (['type', 'udp', '192.0.2.1'], 'none with this address'),
                             (['udp', 'nowhere0'], 'there is no netdev nowhere0'),
                             (['type', 'wire', 'peer', 'z', 'peer', 'q'], 'peer: said twice'),
-                            (['type', 'port', 'x', 'impair', 'x' * 192], 'impair: too long'),
+                            (['type', 'port', 'x', 'impair', 'x' * 256], 'impair: too long'),
                             (['type', 'port', 'x' * 1000], 'too long a command'),
                             (['type', 'wire', 'peer', 'z', 'mtu', '1500\n'], 'control characters')):
             tap.true(what in rocade('link', 'add', 'z0', *words, status=1), words)
