@@ -115,18 +115,19 @@ hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_h
 int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init)
 {
-	size_t bytes = rcd_qp_size(init);
+	size_t bytes;
 	void *mem;
 
 	RCD_ON_CONTROL();
+	/* It was looked at when the device got it; a queue pair that it limits is larger. */
+	if (dev->conf.cc[0] != '\0')
+		rcd_cc_parse(dev->conf.cc, &init->cc, &init->cc_params);
+	bytes = rcd_qp_size(init);
 	if (bytes == 0)
 		return -EINVAL;
 	mem = rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), bytes);
 	if (mem == NULL)
 		return -ENOMEM;
-	/* It was looked at when the device got it. */
-	if (dev->conf.cc[0] != '\0')
-		rcd_cc_parse(dev->conf.cc, &init->cc, &init->cc_params);
 	hqp->qp = rcd_qp_init(mem, init);
 	hqp->resource_count = init->max_rd_atomic;
 	return 0;
