@@ -58,9 +58,15 @@ def render(families, openmetrics):
     return '\n'.join(lines) + '\n'
 
 
+def base_unit(unit):
+    """The unit that the format wants instead, and how many of it one of this is."""
+    return ('seconds', 1e-9) if unit == 'nanoseconds' else (unit, 1)
+
+
 def counter_family(name, unit, text):
     """Of a counter of the engine: with its unit in the name, as the format wants it."""
     name = 'rocade_' + name.removesuffix('_pkts')
+    unit, _ = base_unit(unit)
     if not name.endswith('_' + unit) and unit:
         name += '_' + unit
     return Family(name, 'counter', text, unit)
@@ -68,16 +74,18 @@ def counter_family(name, unit, text):
 
 def counters(engine, about):
     """What "rocade statistic" shows of each link, and what belongs to none (no label)."""
+    listed = engine.ask('counters')
     families = {entry['name']: counter_family(entry['name'], entry['unit'], entry['description'])
-                for entry in engine.ask('counters')}
+                for entry in listed}
+    scales = {entry['name']: base_unit(entry['unit'])[1] for entry in listed}
     for link in engine.ask('statistic'):
         for name, value in link['counters'].items():
             if name not in families:
                 # Those of a driver, which the list does not know.
                 families[name] = counter_family(name, '', f'{name}, of the driver of the port')
-            families[name].add(value, device=link['ifname'])
+            families[name].add(value * scales.get(name, 1), device=link['ifname'])
     for name, value in about['counters'].items():
-        families[name].add(value)
+        families[name].add(value * scales[name])
     return list(families.values())
 
 

@@ -199,7 +199,7 @@ what_is_refused(void)
 	REFUSED(rdma_set_option(id, 7, 0, &fine, sizeof(fine)), ENOSYS);
 	MUST(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)) == 0);
 	rdma_destroy_id(id);
-	REFUSED(rsocket(AF_INET, SOCK_DGRAM, 0), EOPNOTSUPP);
+	REFUSED(rsocket(AF_INET, SOCK_SEQPACKET, 0), EOPNOTSUPP);
 	REFUSED(rclose(0), EBADF);
 }
 
