@@ -38,7 +38,7 @@ def devices_and_their_properties():
         address = f'192.168.1.{number}' if VETH else f'10.77.0.{number}'
         for text in ('InfiniBand (0)', 'PORT_ACTIVE (4)', 'max_mtu:\t\t4096',
                      'active_mtu:\t\t4096', 'link_layer:\t\tEthernet', '0xffffff',
-                     f'::ffff:{address}', 'RoCE v2', 'ATOMIC_HCA', 'BAD_PKEY_CNTR',
+                     f'::ffff:{address}', 'RoCE v2', 'ATOMIC_HCA', 'SYS_IMAGE_GUID',
                      'XRC', 'MEM_WINDOW_TYPE_2B', 'max_cq_count:\t65535',
                      'maximum available device memory:\t16777216Bytes'):
             tap.true(text in out, f'{text} is not in\n{out}')
