@@ -166,8 +166,8 @@ cma_tell_on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_
 	id = cma_tell_new_id(cma, conn, req->service_id, req->private_data, false, &full);
 	if (id == NULL)
 		return cma_tell_no_listener(cma, conn, full, REASON_INVALID_SERVICE_ID);
-	/* One end of XRC is no end of another service. */
-	if ((qp_type == RCD_QP_XRC_RECV) != (id->qp_type == RCD_QP_XRC_RECV)) {
+	/* Who listens made a queue pair of one service, or will. */
+	if (qp_type != id->qp_type) {
 		cma_tell_forget(id);
 		return REASON_TRANSPORT;
 	}
@@ -176,7 +176,6 @@ cma_tell_on_req(struct rcd_cma *cma, struct rcd_cm_conn *conn, const struct rcd_
 		cma_tell_forget(id);
 		return REASON_PATH_MTU;
 	}
-	id->qp_type = qp_type;
 	id->remote_qpn = (uint32_t)req->local_qpn;
 	id->remote_psn = (uint32_t)req->starting_psn;
 	id->psn = rcd_cma_random(cma) & 0xffffff;
