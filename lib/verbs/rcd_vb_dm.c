@@ -108,6 +108,9 @@ rcd_vb_reg_dm_mr(
 	struct rcd_vb_mr *mr;
 	int err = rcd_vb_access_check((int)access);
 
+	/* It is mapped for good: there is no demand. */
+	if (err == 0 && (access & IBV_ACCESS_ON_DEMAND))
+		err = -EINVAL;
 	if (err != 0) {
 		errno = -err;
 		return NULL;

@@ -192,6 +192,28 @@ no_such_regions(void)
 	teardown();
 }
 
+/* Which is there for good. */
+static void
+device_memory(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = PAGE };
+	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED;
+	struct ibv_dm *dm;
+	struct ibv_mr *fixed;
+
+	setup();
+	dm = ibv_alloc_dm(here.context, &attr);
+	MUST(dm != NULL);
+	errno = 0;
+	CU_ASSERT_PTR_NULL(ibv_reg_dm_mr(here.pd, dm, 0, PAGE, access | IBV_ACCESS_ON_DEMAND));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	fixed = ibv_reg_dm_mr(here.pd, dm, 0, PAGE, access);
+	MUST(fixed != NULL);
+	CU_ASSERT_EQUAL(ibv_dereg_mr(fixed), 0);
+	CU_ASSERT_EQUAL(ibv_free_dm(dm), 0);
+	teardown();
+}
+
 /* One that peers name by another address is named so until it gets another place. */
 static void
 keeps_its_name(void)
@@ -366,6 +388,7 @@ main(void)
 		{ "a region stays with the parent", stays_with_the_parent },
 		{ "all addresses of a process and no others", all_addresses },
 		{ "regions that can't be", no_such_regions },
+		{ "no region of device memory", device_memory },
 		{ "a region changes its kind", changes },
 		{ "advice fetches what it may", advice },
 		{ "a window over memory that comes later", windows },
