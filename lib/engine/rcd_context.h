@@ -57,7 +57,8 @@ struct rcd_context {
 	struct rcd_table xrcds; /**< memberships */
 	struct rcd_table xqps;  /**< targets that it has open */
 	uint32_t ah_count;
-	uint32_t raw_count; /**< queue pairs of raw packets */
+	uint32_t flow_number; /**< of the flow that was made last */
+	uint32_t raw_count;   /**< queue pairs of raw packets */
 };
 
 LIST_HEAD(rcd_context_list, rcd_context);

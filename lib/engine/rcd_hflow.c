@@ -24,8 +24,6 @@
 #include "rcd_thread.h"
 
 static_assert(RCD_FLOWS_MAX <= 64, "a word has a bit for each count");
-static_assert(
-	RCD_FLOWS_CLIENT_MAX <= RCD_FLOWS_MAX, "a queue pair's flows have handles of its own");
 
 bool
 rcd_hflow_offered(const struct rcd_dev *dev)
@@ -109,15 +107,6 @@ hflow_insert(struct rcd_raw_table *table, const struct rcd_raw_flow *flow)
 	table->flows[at] = *flow;
 }
 
-static bool
-hflow_is_free(const struct rcd_raw_table *table, uint32_t handle)
-{
-	for (uint32_t i = 0; i < table->count; i++)
-		if (table->flows[i].handle == handle)
-			return false;
-	return true;
-}
-
 /* A count that no flow has, so no lcore either, from 0. */
 static uint8_t
 hflow_take_count(struct rcd_raw_table *table)
@@ -149,6 +138,19 @@ hflow_has_room(const struct rcd_raw_table *table, const struct rcd_context *cont
 		of_user < RCD_FLOWS_USER_MAX;
 }
 
+/* A context's own. @return its place in the table that is shown; -ENOENT */
+static int
+hflow_find(const struct rcd_context *context, uint32_t handle)
+{
+	const struct rcd_raw_table *shown = context->dev->lport.flows;
+
+	for (uint32_t i = 0; shown != NULL && i < shown->count; i++)
+		if (shown->flows[i].handle == handle &&
+			shown->flows[i].hqp->client == &context->client)
+			return (int)i;
+	return -ENOENT;
+}
+
 int
 rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_flow_req *req, uint32_t *handle)
@@ -177,10 +179,10 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	table = hflow_begin(dev);
 	if (table == NULL || !hflow_has_room(table, context))
 		return -ENOMEM;
-	/* One that ended with its queue pair may be removed yet: no other has its handle. */
-	flow.handle = hqp->qpn * RCD_FLOWS_MAX;
-	while (!hflow_is_free(table, flow.handle))
-		flow.handle++;
+	/* One that ended with its queue pair may be asked for yet: no later one has its handle. */
+	do
+		flow.handle = ++context->flow_number;
+	while (hflow_find(context, flow.handle) >= 0);
 	flow.qpn = hqp->qpn;
 	flow.count = hflow_take_count(table);
 	hflow_insert(table, &flow);
@@ -188,19 +190,6 @@ rcd_hflow_create(struct rcd_context *context, const struct rcd_conn *conn,
 	hqp->flows++;
 	*handle = flow.handle;
 	return 0;
-}
-
-/* A context's own. @return its place in the table that is shown; -ENOENT */
-static int
-hflow_find(const struct rcd_context *context, uint32_t handle)
-{
-	const struct rcd_raw_table *shown = context->dev->lport.flows;
-
-	for (uint32_t i = 0; shown != NULL && i < shown->count; i++)
-		if (shown->flows[i].handle == handle &&
-			shown->flows[i].hqp->client == &context->client)
-			return (int)i;
-	return -ENOENT;
 }
 
 static void

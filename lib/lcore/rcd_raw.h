@@ -44,7 +44,7 @@ struct rcd_raw_flow {
 	uint8_t group;       /**< of its context's flows, below RCD_FLOWS_MAX */
 	uint8_t count;       /**< which is its, of the device's */
 	bool drop;           /**< the context gets no frame of it */
-	uint32_t handle;     /**< the control thread's: of no other of the device */
+	uint32_t handle;     /**< the control thread's: of no other of its context */
 	struct rcd_hqp *hqp; /**< likewise: of that number */
 };
 

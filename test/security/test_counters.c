@@ -337,6 +337,31 @@ flows_that_are_gone(void)
 	close_sides();
 }
 
+/* What is asked by the handle of one that is gone is never told of a later one. */
+static void
+handles_are_of_one_flow(void)
+{
+	struct ibv_flow *gone, *later;
+	struct ibv_qp *qp;
+	uint32_t last;
+
+	open_sides();
+	qp = new_raw(&to);
+	gone = new_flow(qp, TYPE, NULL);
+	MUST(gone != NULL);
+	CU_ASSERT_EQUAL(ibv_destroy_qp(qp), 0);
+	last = gone->handle;
+	for (int i = 0; i < 3; i++) {
+		later = new_flow(receiver, TYPE, NULL);
+		MUST(later != NULL);
+		CU_ASSERT(later->handle != gone->handle && later->handle != last);
+		last = later->handle;
+		CU_ASSERT_EQUAL(ibv_destroy_flow(later), 0);
+	}
+	CU_ASSERT_EQUAL(ibv_destroy_flow(gone), 0);
+	close_sides();
+}
+
 /* Where the device is told to have sniffers; and of all frames, so with no specification. */
 static void
 of_a_sniffer(void)
@@ -400,6 +425,7 @@ main(void)
 		RCD_TEST(each_frame_once),
 		RCD_TEST(what_can_not_be),
 		RCD_TEST(flows_that_are_gone),
+		RCD_TEST(handles_are_of_one_flow),
 		RCD_TEST(of_a_sniffer),
 		RCD_TEST(the_engine_goes_first),
 	};
