@@ -170,6 +170,10 @@ rcd_ds_create(struct rcd_rs *rs, int udp);
 void
 rcd_ds_destroy(struct rcd_rs *rs);
 
+/** Close its descriptors alone: in a forked child, which keeps its parent's port otherwise. */
+void
+rcd_ds_forget(struct rcd_rs *rs);
+
 /** It has no number any more: wait until all was sent. */
 void
 rcd_ds_close(struct rcd_rs *rs);
@@ -185,10 +189,6 @@ rcd_ds_open(struct rcd_rs *rs);
 /** Have a peer; with AF_UNSPEC none any more. send_lock held. @return 0 or -errno */
 int
 rcd_ds_connect(struct rcd_rs *rs, const struct sockaddr *addr, socklen_t len);
-
-/** @return 0 or -ENOTCONN */
-int
-rcd_ds_shutdown(struct rcd_rs *rs, int how);
 
 /** Own name, or that of the peer. @return 0; -ENOTCONN */
 int

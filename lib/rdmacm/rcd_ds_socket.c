@@ -53,10 +53,16 @@ rcd_ds_destroy(struct rcd_rs *rs)
 		LIST_REMOVE(qp, link);
 		rcd_ds_qp_free(qp);
 	}
-	if (ds->epoll >= 0)
-		close(ds->epoll);
-	close(rs->number);
+	rcd_ds_forget(rs);
 	free(ds);
+}
+
+void
+rcd_ds_forget(struct rcd_rs *rs)
+{
+	if (rs->ds->epoll >= 0)
+		close(rs->ds->epoll);
+	close(rs->number);
 }
 
 static bool
@@ -183,19 +189,6 @@ rcd_ds_connect(struct rcd_rs *rs, const struct sockaddr *addr, socklen_t len)
 	if (err == 0)
 		ds->peer = peer;
 	return err;
-}
-
-int
-rcd_ds_shutdown(struct rcd_rs *rs, int how)
-{
-	if (rs->ds->peer.port == 0)
-		return -ENOTCONN;
-	if (how != SHUT_WR)
-		rs->readable = false;
-	if (how != SHUT_RD)
-		rs->writable = false;
-	rcd_rs_ring(rs, NULL);
-	return 0;
 }
 
 int

@@ -38,15 +38,22 @@ rs_shutdown_say(struct rcd_rs *rs, enum rcd_rs_control control)
 	while (err == -EINTR && rcd_rs_now_ms() < end_ms);
 }
 
+/* Whether it has a peer, or had one. */
+static bool
+rs_shutdown_may(const struct rcd_rs *rs)
+{
+	if (rs->ds != NULL)
+		return rs->ds->peer.port != 0;
+	return rs->state >= RCD_RS_CONNECTED && rs->state < RCD_RS_FAILED;
+}
+
 /* As the application asks, after what was sent has arrived. @return 0 or -ENOTCONN */
 static int
 rs_shutdown_begin(struct rcd_rs *rs, int how)
 {
 	bool could_write = rs->writable;
 
-	if (rs->ds != NULL)
-		return rcd_ds_shutdown(rs, how);
-	if (rs->state < RCD_RS_CONNECTED || rs->state >= RCD_RS_FAILED)
+	if (!rs_shutdown_may(rs))
 		return -ENOTCONN;
 	if (how != SHUT_WR)
 		rs->readable = false;
@@ -54,6 +61,9 @@ rs_shutdown_begin(struct rcd_rs *rs, int how)
 		rs->writable = false;
 	/* Now: below it may take as long as the peer likes. */
 	rcd_rs_ring(rs, NULL);
+	/* To a peer of datagrams there is no word of it. */
+	if (rs->ds != NULL)
+		return 0;
 	if (rs->state == RCD_RS_CONNECTED && !(how == SHUT_RD && rs->writable) &&
 		!(how == SHUT_WR && !could_write))
 		rs_shutdown_say(rs, rs->readable ? RCD_RS_SHUTDOWN : RCD_RS_DISCONNECT);

@@ -38,8 +38,11 @@ rs_table_after_fork_parent(void)
 static void
 rs_table_after_fork_child(void)
 {
-	for (uint32_t i = 0; i < table_room; i++)
+	for (uint32_t i = 0; i < table_room; i++) {
+		if (table[i] != NULL && table[i]->ds != NULL)
+			rcd_ds_forget(table[i]);
 		table[i] = NULL;
+	}
 	rcd_rs_service_forget();
 	pthread_mutex_unlock(&table_lock);
 }

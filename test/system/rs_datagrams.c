@@ -335,6 +335,27 @@ closes(void)
 	MUST(rclose(end[0]) == 0);
 }
 
+/* Each half ends by itself, and without a word to the peer. */
+static void
+halves(void)
+{
+	union name sender;
+	char got;
+
+	begin("halves", &here);
+	MUST(rconnect(end[0], &there.sa, name_len) == 0);
+	sender = pass(end[0], NULL, end[1], "before");
+	FAILS(rshutdown(end[0], 17), EINVAL);
+	MUST(rshutdown(end[0], SHUT_WR) == 0);
+	FAILS(rsend(end[0], "a", 1, MSG_NOSIGNAL), EPIPE);
+	pass(end[1], &sender, end[0], "still heard");
+	MUST(rshutdown(end[0], SHUT_RD) == 0);
+	wait_for(end[0], POLLIN);
+	MUST(rrecv(end[0], &got, 1, 0) == 0);
+	MUST(rsendto(end[1], "b", 1, 0, &sender.sa, name_len) == 1);
+	finish();
+}
+
 static int
 as_child(void)
 {
@@ -342,6 +363,9 @@ as_child(void)
 	char got;
 	int own;
 
+	/* Nor their ports. */
+	FAILS(fcntl(end[0], F_GETFD), EBADF);
+	FAILS(fcntl(end[1], F_GETFD), EBADF);
 	FAILS(rrecv(end[1], &got, 1, MSG_DONTWAIT), EBADF);
 	FAILS(rsendto(end[0], "b", 1, 0, &there.sa, name_len), EBADF);
 	own = rsocket(domain, SOCK_DGRAM, 0);
@@ -388,6 +412,7 @@ main(int argc, char **argv)
 	many_destinations();
 	floods();
 	closes();
+	halves();
 	forks();
 	return 0;
 }
