@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rcd_bells.h"
 #include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_contexts.h"
@@ -160,7 +161,7 @@ hcq_begin_on_lcore(struct rcd_lcore *lcore, void *arg)
 	 * What was posted before the request comes before it, as far as one poll gets. Unreliable
 	 * sends are complete when the queue pair is asked once more.
 	 */
-	rcd_host_answer(lcore, cq->client, RCD_WORK_CLIENT);
+	rcd_bells_answer(lcore, cq->client, RCD_WORK_CLIENT);
 	for (int i = 0; i < 2; i++)
 		rcd_tx_poll(lcore, RCD_BURST_MAX);
 	rcd_host_publish(lcore);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * The engine's end of the rings that clients share: doorbells and work requests in, completions
- * and events out. Nothing that a client writes is believed: indices are bounded, slots are copied
- * once, and what does not fit costs the client its queue pair.
+ * The engine's end of the rings that clients share: work requests in, completions and
+ * events out. Nothing that a client writes is believed: indices are bounded, slots are copied once,
+ * and what does not fit costs the client its queue pair.
  */
 #include "rcd_host.h"
 
@@ -11,7 +11,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
-#include "rcd_budget.h"
+#include "rcd_bells.h"
 #include "rcd_counter.h"
 #include "rcd_ctrl.h"
 #include "rcd_cq_event.h"
@@ -28,9 +28,7 @@
 #include "rcd_wheel.h"
 #include "rcd_wqe.h"
 
-#define SLOTS_AHEAD   4     /**< slot that is fetched ahead of the one that is taken */
-#define COLD_PER_POLL 4     /**< idle clients that a poll looks at */
-#define COLD_AFTER    20000 /**< polls without a doorbell after which a client is idle */
+#define SLOTS_AHEAD 4 /**< slot that is fetched ahead of the one that is taken */
 
 /* A client wrote what can't be: its queue pair fails at the end of this poll. */
 static int
@@ -282,183 +280,6 @@ const struct rcd_srq_ops rcd_host_srq_ops = {
 	.complete = host_srq_complete,
 };
 
-/* @return units of work done: doorbells, those of no queue pair included */
-static uint32_t
-host_answer_word(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t budget)
-{
-	struct rcd_doorbells *bells = &client->doorbells;
-	uint32_t done = 0;
-
-	for (; bells->bits != 0 && done < budget; bells->bits &= bells->bits - 1) {
-		uint32_t index = bells->word * 64 + (uint32_t)__builtin_ctzll(bells->bits);
-		struct rcd_hqp *hqp = index < client->qp_places ? client->qps[index] : NULL;
-
-		done++;
-		if (hqp == NULL) {
-			rcd_counter_add(&client->counters, RCD_COUNTER_CLIENT_BAD_DOORBELL, 1);
-			continue;
-		}
-		rcd_qp_posted(hqp->qp);
-		rcd_lcore_touch(lcore, hqp);
-		rcd_turn_begin(&lcore->turns, &hqp->turn);
-	}
-	return done;
-}
-
-static bool
-host_any_doorbell(const struct rcd_lclient *client)
-{
-	const struct rcd_doorbells *bells = &client->doorbells;
-
-	return (bells->groups | bells->bits | bells->words_left) != 0 || rcd_db_any(client->shm);
-}
-
-uint32_t
-rcd_host_answer(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t budget)
-{
-	struct rcd_doorbells *bells = &client->doorbells;
-	bool taken = false;
-	uint32_t done = 0;
-
-	RCD_ON_LCORE(lcore);
-	for (;;) {
-		done += host_answer_word(lcore, client, budget - done);
-		if (done >= budget)
-			break;
-		if (bells->words_left > 0) {
-			bells->words_left--;
-			bells->word++;
-		} else {
-			/* All that rang before come before one that rings again. */
-			if (bells->groups == 0 && !taken) {
-				bells->groups = rcd_db_take_summary(client->shm);
-				taken = true;
-			}
-			if (bells->groups == 0)
-				break;
-			bells->word = (uint32_t)__builtin_ctzll(bells->groups) * RCD_DB_PER_BIT;
-			bells->words_left = RCD_DB_PER_BIT - 1;
-			bells->groups &= bells->groups - 1;
-			done++;
-		}
-		bells->bits = rcd_db_take_word(client->shm, bells->word);
-	}
-	lcore->work += done;
-	return done;
-}
-
-static void
-host_make_cold(struct rcd_lcore *lcore, uint32_t place)
-{
-	struct rcd_lclient *client = lcore->hot[place];
-
-	client->hot = false;
-	lcore->hot[place] = lcore->hot[--lcore->hot_count];
-	lcore->cold[lcore->cold_count++] = client;
-}
-
-static void
-host_make_hot(struct rcd_lcore *lcore, uint32_t place)
-{
-	struct rcd_lclient *client = lcore->cold[place];
-
-	client->hot = true;
-	client->idle_polls = 0;
-	lcore->cold[place] = lcore->cold[--lcore->cold_count];
-	lcore->hot[lcore->hot_count++] = client;
-}
-
-/* @return units of work done */
-static uint32_t
-host_answer_share(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t left)
-{
-	uint32_t share = rcd_late_share(lcore, client);
-	uint32_t budget = left < share ? left : share;
-	uint32_t done = rcd_host_answer(lcore, client, budget);
-
-	if (unlikely(done >= budget))
-		rcd_late_spent(lcore, client);
-	return done;
-}
-
-/* Begins where the budget of the poll before was used up. */
-static uint32_t
-host_look_at_hot(struct rcd_lcore *lcore)
-{
-	uint32_t i = lcore->hot_next;
-	uint32_t done = 0;
-
-	for (uint32_t left = lcore->hot_count; left > 0; left--) {
-		struct rcd_lclient *client;
-
-		if (i == 0 || i > lcore->hot_count)
-			i = lcore->hot_count;
-		client = lcore->hot[--i];
-		if (host_any_doorbell(client)) {
-			client->idle_polls = 0;
-			if (unlikely(done >= RCD_WORK_ALL)) {
-				rcd_late_spent(lcore, NULL);
-				lcore->hot_next = i + 1;
-				break;
-			}
-			done += host_answer_share(lcore, client, RCD_WORK_ALL - done);
-		} else if (++client->idle_polls > COLD_AFTER) {
-			host_make_cold(lcore, i);
-		}
-	}
-	return done;
-}
-
-/*
- * Clients that rang lately are looked at by every poll, the others in turn, a few by each: so the
- * cost of a poll does not grow with clients that have nothing to do. One of the others has its
- * share even when those before used up the budget of all: it must not wait for ever.
- */
-uint32_t
-rcd_host_doorbells(struct rcd_lcore *lcore)
-{
-	uint32_t done, most, look;
-
-	RCD_ON_LCORE(lcore);
-	done = host_look_at_hot(lcore);
-	most = done < RCD_WORK_ALL - RCD_WORK_CLIENT ? RCD_WORK_ALL : done + RCD_WORK_CLIENT;
-	look = lcore->cold_count < COLD_PER_POLL ? lcore->cold_count : COLD_PER_POLL;
-	for (uint32_t i = 0; i < look; i++) {
-		uint32_t place = lcore->cold_next++;
-
-		if (place >= lcore->cold_count) {
-			place = 0;
-			lcore->cold_next = 1;
-		}
-		if (!host_any_doorbell(lcore->cold[place]))
-			continue;
-		if (unlikely(done >= most)) {
-			rcd_late_spent(lcore, NULL);
-			lcore->cold_next = place;
-			break;
-		}
-		done += host_answer_share(lcore, lcore->cold[place], most - done);
-		if (lcore->hot_count < RCD_HOT_CLIENTS)
-			host_make_hot(lcore, place);
-		if (lcore->cold_count == 0)
-			break;
-	}
-	return done;
-}
-
-bool
-rcd_host_any_doorbell(struct rcd_lcore *lcore)
-{
-	bool any = false;
-
-	RCD_ON_LCORE(lcore);
-	for (uint32_t i = 0; i < lcore->hot_count; i++)
-		any |= host_any_doorbell(lcore->hot[i]);
-	for (uint32_t i = 0; i < lcore->cold_count; i++)
-		any |= host_any_doorbell(lcore->cold[i]);
-	return any;
-}
-
 /* Keep the timer at or before the deadline; a later deadline is found when it fires. */
 static void
 host_set_timer(struct rcd_lcore *lcore, struct rcd_hqp *hqp, uint64_t deadline)
@@ -568,8 +389,7 @@ rcd_host_client_add(struct rcd_lcore *lcore, void *arg)
 	struct rcd_lclient *client = arg;
 
 	RCD_ON_LCORE(lcore);
-	client->hot = false;
-	lcore->cold[lcore->cold_count++] = client;
+	rcd_bells_add(lcore, client);
 	rcd_stage_watch(lcore, client);
 	/* What another lcore left of its work goes on here. */
 	client->in_flushing = !TAILQ_EMPTY(&client->flushing);
@@ -584,12 +404,7 @@ void
 rcd_host_client_del(struct rcd_lcore *lcore, struct rcd_lclient *client)
 {
 	RCD_ON_LCORE(lcore);
-	for (uint32_t i = 0; i < lcore->hot_count; i++)
-		if (lcore->hot[i] == client)
-			host_make_cold(lcore, i--);
-	for (uint32_t i = 0; i < lcore->cold_count; i++)
-		if (lcore->cold[i] == client)
-			lcore->cold[i--] = lcore->cold[--lcore->cold_count];
+	rcd_bells_del(lcore, client);
 	if (client->in_flushing)
 		TAILQ_REMOVE(&lcore->flushing, client, flush_link);
 	if (client->in_owing)

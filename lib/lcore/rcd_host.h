@@ -8,31 +8,12 @@
 #ifndef RCD_HOST_H
 #define RCD_HOST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "rcd_lcore.h"
 #include "rcd_queue.h"
 #include "rcd_thread.h"
 
 extern const struct rcd_qp_ops rcd_host_qp_ops;
 extern const struct rcd_srq_ops rcd_host_srq_ops;
-
-/** Look at all doorbells that this poll looks at. @return units of work done */
-uint32_t
-rcd_host_doorbells(struct rcd_lcore *lcore);
-
-/**
- * Answer a client's doorbells now. What the budget is not enough for is answered by later polls.
- *
- * @return units of work done
- */
-uint32_t
-rcd_host_answer(struct rcd_lcore *lcore, struct rcd_lclient *client, uint32_t budget);
-
-/** Whether any doorbell is set. Before sleep: looks at all. */
-bool
-rcd_host_any_doorbell(struct rcd_lcore *lcore);
 
 /** A completion queue is looked at when this poll's work is shown. */
 static inline void

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "rcd_bells.h"
 #include "rcd_bits.h"
 #include "rcd_budget.h"
 #include "rcd_check.h"
@@ -134,7 +135,7 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	packets = rcd_rx_poll(lcore, budget);
 	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
-	done += rcd_host_doorbells(lcore);
+	done += rcd_bells_look(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
 	if (unlikely(!TAILQ_EMPTY(&lcore->copying)))
 		done += rcd_ucopy_poll(lcore);
@@ -236,8 +237,8 @@ poll_nap(struct rcd_lcore *lcore)
 	poll_set_sleeping(lcore, 1);
 	if (rcd_rx_wait_arm(lcore) && rte_ring_empty(lcore->calls) &&
 		rte_ring_empty(lcore->handover) && rte_ring_empty(lcore->loop) &&
-		!rcd_host_any_doorbell(lcore) && !rcd_ucopy_any(lcore) &&
-		!rcd_exception_waits(lcore) && !__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
+		!rcd_bells_any(lcore) && !rcd_ucopy_any(lcore) && !rcd_exception_waits(lcore) &&
+		!__atomic_load_n(&lcore->stop, __ATOMIC_SEQ_CST)) {
 		timeout.tv_sec = (time_t)(nap_ns / 1000000000u);
 		timeout.tv_nsec = (long)(nap_ns % 1000000000u);
 		/*
