@@ -5,10 +5,11 @@
 engine at each end; testpmd does by its txonly and rxonly. In turns, round by round; medians over
 the rounds are printed, and the ratio of both.
 
-    frames.py ROCADED LIBIBVERBS [ROUNDS [BYTES]]
+    frames.py ROCADED LIBIBVERBS [--rounds N] [--bytes N]
 
 Needs root. Records, never gates.
 """
+import argparse
 import contextlib
 import json
 import os
@@ -19,13 +20,19 @@ import subprocess
 import sys
 import time
 
-ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-BYTES = int(sys.argv[4]) if len(sys.argv) > 4 else 1024
-sys.argv[3:] = ['veth']
+ARGS = argparse.ArgumentParser()
+ARGS.add_argument('rocaded')
+ARGS.add_argument('library')
+ARGS.add_argument('--rounds', type=int, default=5)
+ARGS.add_argument('--bytes', type=int, default=1024, help='of a frame')
+ARGS = ARGS.parse_args()
+ROUNDS, BYTES = ARGS.rounds, ARGS.bytes
+sys.argv[1:] = [ARGS.rocaded, ARGS.library, 'veth']
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'system'))
 import ends  # noqa: E402
 import tap  # noqa: E402
 import veth  # noqa: E402
+from rounds import busy_cores  # noqa: E402
 
 SECONDS = 4
 
@@ -105,6 +112,7 @@ def pps(text, way):
 
 
 def main():
+    print(f'{busy_cores():.1f} cores busy with other work', flush=True)
     found = {of_programs: [], of_testpmd: []}
     for _ in range(ROUNDS):
         for way, rates in found.items():
