@@ -192,7 +192,7 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 static void
 comp_retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 {
-	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+	uint64_t rtt_ns = rcd_rto_round(qp);
 
 	if (rcd_psn_eq(qp->hot.psn_una, qp->hot.psn_next))
 		return;

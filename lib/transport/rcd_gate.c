@@ -228,10 +228,9 @@ void
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
-	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 	bool heavy = gate_is_heavy(gate, qp);
 
-	if (gate->losing && (!heavy || gate->heavy || now_ns - gate->loss_ns < rtt_ns))
+	if (gate->losing && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))
 		return;
 	gate->losing = true;
 	gate->heavy = heavy;

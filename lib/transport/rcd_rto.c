@@ -24,6 +24,12 @@ rto_take(struct rcd_qp *qp, uint32_t rtt)
 		qp->probe_ns = RCD_PROBE_NS;
 }
 
+uint64_t
+rcd_rto_round(const struct rcd_qp *qp)
+{
+	return qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
+}
+
 void
 rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns)
 {

@@ -39,6 +39,10 @@ rcd_rto_arm(struct rcd_qp *qp, uint64_t now_ns);
 void
 rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns);
 
+/** The smoothed round trip, ns; a guess while none was measured. */
+uint64_t
+rcd_rto_round(const struct rcd_qp *qp);
+
 /** What was timed is answered. @return the round trip, ns; 0: it says nothing of it */
 uint64_t
 rcd_rto_measure(struct rcd_qp *qp, uint64_t now_ns);

@@ -355,11 +355,10 @@ sack_find_lost(struct rcd_qp *qp)
 static void
 sack_note_loss(struct rcd_qp *qp, uint64_t now_ns)
 {
-	uint64_t rtt_ns = qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 
 	rcd_qp_count(qp, RCD_COUNTER_SACK_REPAIR, 1);
 	qp->rtt_begin_ns = 0;
-	if (now_ns - qp->sack->loss_ns < rtt_ns)
+	if (now_ns - qp->sack->loss_ns < rcd_rto_round(qp))
 		return;
 	qp->sack->loss_ns = now_ns;
 	if (qp->sack->patience > 0 && ++qp->sack->calm >= CALM_ROUNDS) {
