@@ -133,17 +133,19 @@ comp_send_oldest(struct rcd_qp *qp, uint64_t now_ns)
 /*
  * Something is missing at psn_una. A peer that keeps what comes early needs that packet alone, one
  * that does not needs all behind it as well: which it is shows in what it acknowledges, and is
- * remembered for a while.
+ * remembered for a while. What is missing before any round trip is known under congestion control
+ * is most of a first window, which hole by hole would take as many round trips.
  */
 static void
 comp_repair(struct rcd_qp *qp, uint64_t now_ns)
 {
-	if (qp->peer_drops > 0) {
+	if (qp->peer_drops > 0)
 		qp->peer_drops--;
-		comp_send_again(qp, now_ns);
+	else if (!qp->hot.limited || qp->rtt_ns != 0) {
+		comp_send_oldest(qp, now_ns);
 		return;
 	}
-	comp_send_oldest(qp, now_ns);
+	comp_send_again(qp, now_ns);
 }
 
 /* Whether what was sent again alone is acknowledged, and nothing of what went before behind it. */

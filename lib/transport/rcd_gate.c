@@ -5,7 +5,6 @@
  */
 #include "rcd_qp_priv.h"
 
-/* The only writer of a number that others look at. */
 /*
  * One packet of so many may be lost for the path's own reasons. It is more when so many packets are
  * wanting for that, or as many as two round trips have.
@@ -14,6 +13,10 @@
 #define LOSS_DEBT_MAX 80
 #define LOSS_ROUNDS   2
 
+/* Longest time between two packets that are sent again: shorter than a timeout. */
+#define REPAIR_GAP_NS 500000
+
+/* The only writer of a number that others look at. */
 #define GATE_SEE(field, val) __atomic_store_n(&(field), (val), __ATOMIC_RELAXED)
 
 static void
@@ -23,6 +26,8 @@ gate_ask(struct rcd_qp *qp)
 
 	GATE_SEE(gate->seen.window, qp->init.cc->window(&gate->cc));
 	GATE_SEE(gate->seen.rate_kbps, qp->init.cc->rate(&gate->cc));
+	/* It closed behind packets of which the last was to be followed, and asked for nothing. */
+	gate->asks = qp->hot.since_ack_req > 0;
 }
 
 /* The first time that there is a clock. */
@@ -129,13 +134,33 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
 	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
-		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) &&
+		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) && !qp->gate->asks &&
 		gate_flight(qp) >= qp->gate->seen.window) {
 		gate_hold(qp, true, now_ns);
 		return false;
 	}
 	gate_release(qp, now_ns);
 	return true;
+}
+
+/*
+ * Packet conservation in a flood of losses: in a round trip no more is sent again than the window
+ * holds, however much is known to be missing.
+ */
+static void
+gate_pace_repair(const struct rcd_qp *qp, uint32_t bytes)
+{
+	struct rcd_gate *gate = qp->gate;
+	uint64_t kbps = gate->seen.window * UINT64_C(8000000) / rcd_rto_round(qp) + 1;
+
+	if (gate->seen.window == RCD_CC_NO_WINDOW || !gate->losing || !gate->heavy)
+		return;
+	rcd_cc_pace(&gate->repair_ns, bytes, kbps < UINT32_MAX ? (uint32_t)kbps : UINT32_MAX,
+		gate->now_ns);
+	if (gate->repair_ns > gate->now_ns + REPAIR_GAP_NS)
+		gate->repair_ns = gate->now_ns + REPAIR_GAP_NS;
+	if (gate->next_ns < gate->repair_ns)
+		gate->next_ns = gate->repair_ns;
 }
 
 void
@@ -150,8 +175,11 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	gate_release(qp, gate->now_ns);
 	gate->held_ns = 0;
 	gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
+	if (!fresh && !response)
+		gate_pace_repair(qp, bytes);
 	if (gate->next_ns > gate->now_ns)
 		gate_ask(qp);
+	gate->asks = false;
 	if (fresh && rcd_qp_is_reliable(qp) &&
 		rcd_opcode_info(pkt->roce.bth.opcode)->op <= RCD_OP_RDMA_WRITE)
 		gate->flight += bytes;

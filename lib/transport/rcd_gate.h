@@ -28,6 +28,7 @@ struct rcd_gate {
 	struct rcd_cc cc;
 	uint64_t now_ns;           /**< of the call under way */
 	uint64_t next_ns;          /**< from then on the next may leave */
+	uint64_t repair_ns;        /**< from then on the next may be sent again */
 	uint64_t held_ns;          /**< something waits until then; 0: nothing does */
 	uint64_t since_ns;         /**< since when something is held back; 0: nothing is */
 	uint64_t loss_ns;          /**< when the algorithm was last told of a loss */
@@ -40,6 +41,7 @@ struct rcd_gate {
 	bool begun;
 	bool losing;    /**< what was under way at the last loss is not all acknowledged */
 	bool heavy;     /**< and the algorithm was told that it is heavy */
+	bool asks;      /**< one passes a closed window, to ask for an acknowledge */
 	bool by_window; /**< what is held back is by the window, else by a pace */
 };
 

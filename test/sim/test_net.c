@@ -415,6 +415,32 @@ plain_senders(void)
 	CU_ASSERT(result.rxe_gbps == 0);
 }
 
+/* What an incast of 32 and an idle network are to have of swift (doc/congestion.md). */
+static void
+swift_reaches(void)
+{
+	struct net_options options;
+	struct net_result result, free;
+
+	CU_ASSERT_FATAL(net_scenario_find("incast", &options));
+	options.cc = &rcd_cc_swift;
+	for (int sack = 0; sack < 2; sack++) {
+		options.host.sack = options.receiver.sack = sack;
+		check(&options, &result);
+		CU_ASSERT(result.gbps >= 90);
+		CU_ASSERT(result.jain >= 0.95);
+		CU_ASSERT_EQUAL(result.late, 0);
+		CU_ASSERT(result.queue_p99_bytes < 2 * options.ecn.kmin_bytes);
+	}
+	CU_ASSERT_FATAL(net_scenario_find("pairs", &options));
+	options.senders = 2;
+	check(&options, &free);
+	options.cc = &rcd_cc_swift;
+	check(&options, &result);
+	CU_ASSERT(result.gbps >= 0.98 * free.gbps);
+	CU_ASSERT_EQUAL(result.again, 0);
+}
+
 /* What can't be run is said to be so. */
 static void
 out_of_range(void)
@@ -455,6 +481,7 @@ main(void)
 		RCD_TEST(go_back_n),
 		RCD_TEST(selective),
 		RCD_TEST(plain_senders),
+		RCD_TEST(swift_reaches),
 		RCD_TEST(out_of_range),
 	};
 

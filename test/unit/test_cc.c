@@ -104,24 +104,31 @@ swift_grows_and_shrinks(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 89129);
 	ack(0, 0, NS(100), NS(1102));
 	CU_ASSERT_EQUAL(ops->window(&cc), 89129 - 28521);
-	/* Nothing grows while packets wait; then by a quarter of a packet for two windows. */
+	/* Nothing grows while packets wait too long; when they don't wait, by one in 24. */
 	ack(60608, 60608, 0, NS(1200));
 	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
 	ack(30304, 60608, NS(10), NS(1300));
 	CU_ASSERT_EQUAL(ops->window(&cc), 60608);
 	ack(30304, 60608, 0, NS(1301));
-	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + KBYTE / 4);
-	for (uint32_t i = 1; i < 5; i++)
-		ack(65536, 65536, 0, NS(1301 + i));
-	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + 2 * KBYTE / 4 + 2 * KBYTE / 2 + KBYTE);
-	/* A mark takes a quarter, once in a round trip of 10 us, and it grows slowly again. */
+	CU_ASSERT_EQUAL(ops->window(&cc), 60608 + 2525);
+	/* They wait for more than an eighth of the target: by one in 64. */
+	measure(NS(20), NS(1302));
+	ack(65536, 65536, 0, NS(1306));
+	CU_ASSERT_EQUAL(ops->window(&cc), 63133 + 986);
+	/* A mark halves it, once in a round trip of 20 us. */
 	ops->on_cnp(&cc, NS(2000));
-	ops->on_cnp(&cc, NS(2009));
-	CU_ASSERT_EQUAL(ops->window(&cc), 47331);
-	ops->on_cnp(&cc, NS(2010));
-	CU_ASSERT_EQUAL(ops->window(&cc), 47331 - 11832);
-	ack(65536, 65536, 0, NS(2011));
-	CU_ASSERT_EQUAL(ops->window(&cc), 35499 + KBYTE / 4);
+	ops->on_cnp(&cc, NS(2019));
+	CU_ASSERT_EQUAL(ops->window(&cc), 32060);
+	ops->on_cnp(&cc, NS(2020));
+	CU_ASSERT_EQUAL(ops->window(&cc), 16030);
+	ack(65536, 65536, 0, NS(2021));
+	CU_ASSERT_EQUAL(ops->window(&cc), 16030 + 250);
+	ops->on_cnp(&cc, NS(3000));
+	ops->on_cnp(&cc, NS(4000));
+	ops->on_cnp(&cc, NS(5000));
+	/* Of a small one a part of a packet: a sixteenth, where packets wait. */
+	ack(65536, 65536, 0, NS(5001));
+	CU_ASSERT_EQUAL(ops->window(&cc), 2035 + KBYTE / 16);
 	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(2011)), NS(2011));
 }
 
@@ -141,29 +148,51 @@ swift_tells_losses_apart(void)
 	ack(32000, 32000, 0, NS(102));
 	CU_ASSERT_EQUAL(ops->window(&cc), 64000);
 	ack(32000, 32000, 0, NS(103));
-	CU_ASSERT_EQUAL(ops->window(&cc), 64000 + KBYTE / 4);
+	CU_ASSERT_EQUAL(ops->window(&cc), 64000 + 2666);
 	/* Below a quarter of the target, and 20 us of 120. */
 	measure(NS(112), NS(1000));
 	ops->on_loss(&cc, false, NS(1100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 64250);
+	CU_ASSERT_EQUAL(ops->window(&cc), 66666);
 	measure(NS(120), NS(2000));
 	ops->on_loss(&cc, false, NS(2100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 64250 - 64250 * 166 / 1000);
+	CU_ASSERT_EQUAL(ops->window(&cc), 66666 - 66666 * 166 / 1000);
 	/* What waits for long is cut by a half, and a flood empties the queue. */
 	measure(NS(148), NS(3000));
 	ops->on_loss(&cc, false, NS(3100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 53585 - 53585 * 324 / 1000);
+	CU_ASSERT_EQUAL(ops->window(&cc), 55600 - 55600 * 324 / 1000);
 	ops->on_loss(&cc, true, NS(4000));
 	ops->on_loss(&cc, true, NS(4050));
 	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
 	ack(KBYTE, KBYTE, 0, NS(4200));
 	CU_ASSERT_EQUAL(ops->window(&cc), 2 * KBYTE);
-	/* Whose first packets are lost has no round trip: a packet, and no haste. */
-	begin("swift", KBYTE);
-	ops->on_loss(&cc, true, NS(1000));
-	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
-	ack(KBYTE, KBYTE, NS(10), NS(1010));
-	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE + KBYTE / 4);
+	/* Doubled up to an eighth of the half of 37586 only. */
+	ack(2 * KBYTE, 2 * KBYTE, 0, NS(4201));
+	ack(4 * KBYTE, 4 * KBYTE, 0, NS(4202));
+	CU_ASSERT_EQUAL(ops->window(&cc), 4 * KBYTE + 62);
+}
+
+/* The first mark, or losses before any round trip is known: from one packet to 6 KiB again. */
+static void
+swift_begins_too_fast(void)
+{
+	for (uint32_t heavy = 0; heavy < 2; heavy++) {
+		begin("swift", KBYTE);
+		CU_ASSERT_EQUAL(ops->window(&cc), 96 * 1024);
+		if (heavy)
+			ops->on_loss(&cc, true, NS(30));
+		else
+			ops->on_cnp(&cc, NS(30));
+		CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+		/* What else is on its way says nothing new. */
+		ops->on_cnp(&cc, NS(80));
+		for (uint32_t window = KBYTE; window < 8 * KBYTE; window *= 2)
+			ack(window, window, 0, NS(90));
+		CU_ASSERT_EQUAL(ops->window(&cc), 8 * KBYTE);
+		ack(8 * KBYTE, 8 * KBYTE, NS(20), NS(100));
+		CU_ASSERT_EQUAL(ops->window(&cc), 8 * KBYTE + 333);
+		ops->on_cnp(&cc, NS(130));
+		CU_ASSERT_EQUAL(ops->window(&cc), 4167);
+	}
 }
 
 /* Of one packet w is 1: (1 - 1/10) / (sqrt(10) - 1/10) of the range is 29.389 of 100 us. */
@@ -197,7 +226,7 @@ swift_window_below_a_packet(void)
 	measure(NS(500), NS(5400000));
 	measure(NS(500), NS(10500000));
 	ack(KBYTE, KBYTE, NS(500), NS(15600000));
-	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE / 4);
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE / 8);
 }
 
 /* Whatever it is told, in any order, a window is there and a packet goes in half a millisecond. */
@@ -381,6 +410,7 @@ main(void)
 		{ "names and parameters", names_and_parameters },
 		{ "swift: the window grows and shrinks", swift_grows_and_shrinks },
 		{ "swift: losses of a queue, and others", swift_tells_losses_apart },
+		{ "swift: too fast to begin with", swift_begins_too_fast },
 		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
 		{ "swift: a window below a packet", swift_window_below_a_packet },
 		{ "swift: told anything", swift_told_anything },

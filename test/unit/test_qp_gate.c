@@ -339,6 +339,55 @@ losses_once(void)
 	end();
 }
 
+/* It closes behind packets that ask for nothing: one more does, and no second. */
+static void
+window_closes_early(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_pkt cnp;
+
+	begin_told(RCD_QP_RC, 8 * PACKET, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 20 * 1024, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+		CU_ASSERT_FALSE(out.roce.bth.ack_req);
+	}
+	told.window = 2 * PACKET;
+	cnp = nak_by_hand(rcd_psn(0));
+	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1500), RCD_RX_CNP);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 2000, &out));
+	CU_ASSERT_TRUE(out.roce.bth.ack_req);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 2500), RCD_RX_CNP);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 3000, &out));
+	end();
+}
+
+/* A part of a first window is lost: all of it goes again, as far as the window allows. */
+static void
+first_window_again(void)
+{
+	struct rcd_psn first;
+	struct rcd_tx_pkt out;
+
+	begin_told(RCD_QP_RC, 32 * PACKET, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	first = send_all(1000);
+	told.window = PACKET;
+	miss(first, 2, 30000);
+	CU_ASSERT_EQUAL(told.heavy, 1);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 30000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, rcd_psn_add(first, 2).val);
+	/* Nobody named the fourth. */
+	told.window = 3 * PACKET;
+	miss(first, 3, 90000);
+	for (uint32_t i = 0; i < 2; i++) {
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 90000, &out));
+		CU_ASSERT_EQUAL(out.roce.bth.psn.val, rcd_psn_add(first, 3 + i).val);
+	}
+	end();
+}
+
 /* It ends as without a gate: nothing waits for ever for a window that does not open. */
 static void
 nobody_acknowledges(void)
@@ -391,6 +440,8 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "a window, and what is asked for when it closes", window_holds },
+		{ "a window that closes early", window_closes_early },
+		{ "a first window that is lost", first_window_again },
 		{ "a window of less than a packet", window_of_nothing },
 		{ "the pace of requests, and of what is sent again", pace_of_requests },
 		{ "the pace of responses", pace_of_responses },
