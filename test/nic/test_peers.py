@@ -490,7 +490,7 @@ def plan_raw():
             ('on', 'raw_ethernet_bw', '-n', '100', '-s', '512', *udp),
             ('sniff', 'raw_ethernet_bw', '-n', '100', '-s', '1024', '--sniffer')):
         add(' '.join((name, *options)), raw_packets, use, name, *options)
-    add('raw_ethernet_lat', raw_answers, 'raw_ethernet_lat', 100, '-s', '64')
+    add('raw_ethernet_lat', raw_answers, 'raw_ethernet_lat', 20, '-s', '64')
     # Without these options it refuses its own limit, and waits for completions that never come.
     add('raw_ethernet_burst_lat', raw_answers, 'raw_ethernet_burst_lat', 100, '-s', '64',
         '--rate_limit', '10', '-Q', '1')
