@@ -385,11 +385,12 @@ GUEST_DAMAGE = {
 OUR_DAMAGE = {
     'loss': 'drop=1%', 'duplication': 'duplicate=1%', 'reordering': 'reorder=1%',
     'corruption': 'corrupt=0.1%',
+    'bursts': 'ge_p=0.4%,ge_r=25%,ge_max=4',
     'bottleneck': 'rate=10000000,queue=30000,mark=10000',
 }
 OUR_COUNTER = {
     'loss': 'drop', 'duplication': 'duplicate', 'reordering': 'reorder', 'corruption': 'corrupt',
-    'bottleneck': 'queue_drop',
+    'bursts': 'burst_drop', 'bottleneck': 'queue_drop',
 }
 
 
@@ -397,6 +398,11 @@ def under_damage(kind, side, role):
     if not impaired:
         raise tap.Skip('this build has no net_impair')
     before = engine.counters(), peer.counters()
+
+    def counted():
+        """What each side has counted since."""
+        return [{key: now[key] - then[key] for key in now} for now, then in
+                zip((engine.counters(), peer.counters()), before)]
     if side == 'guest':
         peer.must('modprobe sch_netem; tc qdisc replace dev eth0 root netem ' + GUEST_DAMAGE[kind])
     else:
@@ -404,15 +410,16 @@ def under_damage(kind, side, role):
     try:
         # One packet in a thousand: enough of them that some are sure to be hit.
         talk.damaged(role, 300 if kind == 'corruption' else 100)
+    except AssertionError as err:
+        # Whose retries ran out is not what its program alone says.
+        raise AssertionError(f'{err}\n{counted()}') from err
     finally:
         if side == 'guest':
             dropped = peer.must('tc -s qdisc show dev eth0')
             peer.run('tc qdisc del dev eth0 root')
         else:
             engine.impair('seed=1')
-    after = engine.counters(), peer.counters()
-    ours = {key: after[0][key] - before[0][key] for key in after[0]}
-    theirs = {key: after[1][key] - before[1][key] for key in after[1]}
+    ours, theirs = counted()
     check_damage(kind, side, ours, theirs, dropped if side == 'guest' else '')
 
 
@@ -427,7 +434,7 @@ def check_damage(kind, side, ours, theirs, qdisc):
         tap.true(bad > 0, seen)
     elif kind != 'corruption':
         tap.equal(ours['rx_drop_icrc'], 0, seen)
-    if kind in ('loss', 'bottleneck'):
+    if kind in ('loss', 'bursts', 'bottleneck'):
         again = ours['retransmitted_pkts'] + ours['duplicate_request'] + \
             ours['out_of_seq_request'] + theirs['completer_retry_err'] + theirs['rcvd_seq_err']
         tap.true(again > 0, seen)
