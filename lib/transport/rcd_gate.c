@@ -225,12 +225,14 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 
 /*
  * Whether a loss says more than that one packet is missing: nothing ever came back, what was sent
- * again is missing once more, or so much is lost that it is not the path.
+ * again is missing once more, or so much is lost that it is not the path. Who hears of other holes
+ * (SACK) while the oldest packet is on its way again hears nothing of that one.
  */
 static bool
-gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp)
+gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
 {
-	bool again = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
+	bool same = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
+	bool again = same && now_ns - gate->una_ns >= rcd_rto_round(qp) * 3 / 2;
 	uint32_t limit = LOSS_ROUNDS * (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
 
 	if (limit < LOSS_PACKETS)
@@ -238,6 +240,8 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp)
 	if (limit > LOSS_DEBT_MAX)
 		limit = LOSS_DEBT_MAX;
 
+	if (!same || again)
+		gate->una_ns = now_ns;
 	gate->loss_una = qp->hot.psn_una;
 	gate->loss_debt += LOSS_PACKETS;
 	if (again)
@@ -256,7 +260,7 @@ void
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
-	bool heavy = gate_is_heavy(gate, qp);
+	bool heavy = gate_is_heavy(gate, qp, now_ns);
 
 	if (gate->losing && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))
 		return;

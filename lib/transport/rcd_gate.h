@@ -32,6 +32,7 @@ struct rcd_gate {
 	uint64_t held_ns;          /**< something waits until then; 0: nothing does */
 	uint64_t since_ns;         /**< since when something is held back; 0: nothing is */
 	uint64_t loss_ns;          /**< when the algorithm was last told of a loss */
+	uint64_t una_ns;           /**< when loss_una was first told, or told again */
 	struct rcd_psn loss_end;   /**< what is lost before it was under way at the last loss */
 	struct rcd_psn loss_una;   /**< the packet that was lost last */
 	uint32_t loss_debt;        /**< losses, each of so many packets, less those that came */

@@ -397,6 +397,21 @@ selective(void)
 	CU_ASSERT_EQUAL(on.digest, off.digest);
 }
 
+/* Of a path that loses one packet in a hundred each way, the holes that SACK tells are no flood. */
+static void
+holes_are_no_flood(void)
+{
+	struct net_options options;
+	struct net_result result;
+
+	CU_ASSERT_FATAL(net_scenario_find("lossy", &options));
+	options.cc = &rcd_cc_dcqcn;
+	options.middle.loss = options.link.loss = 0.01;
+	options.host.sack = options.receiver.sack = true;
+	check(&options, &result);
+	CU_ASSERT(result.gbps > 91);
+}
+
 /* Who has no congestion control takes from those that have. */
 static void
 plain_senders(void)
@@ -480,6 +495,7 @@ main(void)
 		RCD_TEST(causes),
 		RCD_TEST(go_back_n),
 		RCD_TEST(selective),
+		RCD_TEST(holes_are_no_flood),
 		RCD_TEST(plain_senders),
 		RCD_TEST(swift_reaches),
 		RCD_TEST(out_of_range),
