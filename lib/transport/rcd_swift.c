@@ -54,7 +54,8 @@ struct swift {
 	uint32_t rtt_ns;   /**< shortest of the last three; 0: none was measured */
 	uint32_t target_ns, range_ns;
 	uint8_t gain, beta_pct, cut_pct;
-	bool low; /**< nothing waits too long now */
+	bool low;     /**< nothing waits too long now */
+	bool settled; /**< it grew by a step: the beginning is over */
 };
 
 static_assert(sizeof(struct swift) <= sizeof(struct rcd_cc), "state of an algorithm");
@@ -227,6 +228,7 @@ swift_grow(struct swift *swift, uint32_t bytes)
 			return;
 		swift->acked = 0;
 		swift->window += swift_step(swift);
+		swift->settled = true;
 	}
 	if (swift->window > WINDOW_MAX)
 		swift->window = WINDOW_MAX;
@@ -256,7 +258,7 @@ swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 	uint32_t waits_ns = swift->rtt_ns > shortest ? swift->rtt_ns - shortest : 0;
 
 	if (heavy || swift->refill == UINT32_MAX)
-		swift_drain(swift, heavy, now_ns);
+		swift_drain(swift, heavy && !swift->settled, now_ns);
 	else if (waits_ns > swift->target_ns / LOW_PART)
 		swift_shrink(swift, (uint32_t)(waits_ns * UINT64_C(1000) / swift->rtt_ns), now_ns);
 }
