@@ -99,13 +99,21 @@ dump_json_sacketh(const struct rcd_sacketh *sacketh)
 }
 
 static json_t *
+dump_json_helloeth(const struct rcd_helloeth *helloeth)
+{
+	return json_pack(
+		"{s:i,s:o}", "offers", helloeth->offers, "nonce", dump_json_hex64(helloeth->nonce));
+}
+
+static json_t *
 dump_json_bth(const struct rcd_bth *bth)
 {
-	return json_pack("{s:i,s:s,s:b,s:b,s:i,s:i,s:i,s:b,s:b,s:I,s:b,s:I}", "opcode", bth->opcode,
-		"name", rcd_opcode_name(bth->opcode), "solicited", bth->solicited, "mig_req",
-		bth->mig_req, "pad", bth->pad_count, "tver", bth->tver, "pkey", bth->pkey.val,
-		"fecn", bth->fecn, "becn", bth->becn, "dest_qp", (json_int_t)bth->dest_qpn.val,
-		"ack_req", bth->ack_req, "psn", (json_int_t)bth->psn.val);
+	return json_pack("{s:i,s:s,s:b,s:b,s:i,s:i,s:i,s:b,s:b,s:i,s:I,s:b,s:I}", "opcode",
+		bth->opcode, "name", rcd_opcode_name(bth->opcode), "solicited", bth->solicited,
+		"mig_req", bth->mig_req, "pad", bth->pad_count, "tver", bth->tver, "pkey",
+		bth->pkey.val, "fecn", bth->fecn, "becn", bth->becn, "mark", bth->mark, "dest_qp",
+		(json_int_t)bth->dest_qpn.val, "ack_req", bth->ack_req, "psn",
+		(json_int_t)bth->psn.val);
 }
 
 static json_t *

@@ -87,6 +87,13 @@ dump_text_sacketh(FILE *out, const struct rcd_sacketh *sacketh)
 }
 
 static void
+dump_text_helloeth(FILE *out, const struct rcd_helloeth *helloeth)
+{
+	fprintf(out, " helloeth offers 0x%02x nonce 0x%016" PRIx64, helloeth->offers,
+		helloeth->nonce);
+}
+
+static void
 dump_text_exts(FILE *out, const struct rcd_roce *roce)
 {
 	uint8_t opcode = roce->bth.opcode;
@@ -150,6 +157,8 @@ dump_text_roce(FILE *out, const struct dump_packet *packet)
 		bth->solicited ? " solicited" : "", bth->pkey.val);
 	if (bth->fecn || bth->becn)
 		fprintf(out, "%s%s", bth->fecn ? " fecn" : "", bth->becn ? " becn" : "");
+	if (bth->mark != 0)
+		fprintf(out, " mark 0x%02x", bth->mark);
 	dump_text_exts(out, &pkt->roce);
 	if (dump_is_mad(packet))
 		dump_text_mad(out, pkt);

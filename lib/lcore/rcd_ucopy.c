@@ -548,7 +548,7 @@ rcd_ucopy_admits(struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 	if (ucopy_has_room(ucopy, RX_JOBS, RX_BYTES, RX_HELD))
 		return true;
 	/* One without data writes nothing. */
-	return op == RCD_OP_ACKNOWLEDGE || op == RCD_OP_SACK || op == RCD_OP_CNP;
+	return op == RCD_OP_ACKNOWLEDGE || op >= RCD_OP_SACK;
 }
 
 bool

@@ -138,6 +138,8 @@ resp_execute_at_once(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8
 	case RCD_OP_ATOMIC_RESPONSE:
 	case RCD_OP_SACK:
 	case RCD_OP_CNP:
+	case RCD_OP_HELLO:
+	case RCD_OP_HELLO_ACK:
 		break;
 	}
 	return CHECK_OK;

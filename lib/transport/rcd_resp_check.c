@@ -78,6 +78,8 @@ resp_check_offered(const struct rcd_qp *qp, const struct rcd_roce *roce)
 	case RCD_OP_ATOMIC_RESPONSE:
 	case RCD_OP_SACK:
 	case RCD_OP_CNP:
+	case RCD_OP_HELLO:
+	case RCD_OP_HELLO_ACK:
 		break;
 	}
 	return offered ? CHECK_OK : CHECK_INVALID_REQUEST;
@@ -174,6 +176,8 @@ resp_check_remote(const struct rcd_qp *qp, const struct rcd_roce *roce, uint32_t
 	case RCD_OP_ATOMIC_RESPONSE:
 	case RCD_OP_SACK:
 	case RCD_OP_CNP:
+	case RCD_OP_HELLO:
+	case RCD_OP_HELLO_ACK:
 		break;
 	}
 	return CHECK_OK;

@@ -16,7 +16,10 @@
 /** Byte of the BTH that holds FECN, BECN and reserved bits, and that the ICRC masks. */
 #define RCD_BTH_ECN_OFFSET 4
 
-/** A BTH, host order. Reserved bits are ignored by parse and written as 0 by build. */
+/** Of that byte the reserved bits, in which Rocades mark packets (doc/sack.md). */
+#define RCD_BTH_MARK_MASK 0x3f
+
+/** A BTH, host order. Other reserved bits are ignored by parse and written as 0 by build. */
 struct rcd_bth {
 	uint8_t opcode;
 	uint8_t pad_count; /**< pad bytes behind the payload, 0..3 */
@@ -26,6 +29,7 @@ struct rcd_bth {
 	bool ack_req;      /**< the requester wants an acknowledge for this packet */
 	bool fecn;         /**< congestion met on the way (RoCEv2 uses IP's ECN bits instead) */
 	bool becn;         /**< set in a CNP */
+	uint8_t mark;      /**< reserved, and not covered by the ICRC: 6 bits, else 0 */
 	struct rcd_pkey pkey;
 	struct rcd_qpn dest_qpn;
 	struct rcd_psn psn;
@@ -49,6 +53,7 @@ rcd_bth_parse(const uint8_t *src, size_t len, struct rcd_bth *bth)
 	bth->pkey.val = rcd_get_be16(src + 2);
 	bth->fecn = src[4] & 0x80;
 	bth->becn = src[4] & 0x40;
+	bth->mark = src[4] & RCD_BTH_MARK_MASK;
 	bth->dest_qpn.val = rcd_get_be24(src + 5);
 	bth->ack_req = src[8] & 0x80;
 	bth->psn = rcd_psn(rcd_get_be24(src + 9));
@@ -63,7 +68,7 @@ rcd_bth_build(uint8_t *dst, const struct rcd_bth *bth)
 	dst[1] = (uint8_t)(bth->solicited << 7 | bth->mig_req << 6 | (bth->pad_count & 0x03) << 4 |
 		(bth->tver & 0x0f));
 	rcd_put_be16(dst + 2, bth->pkey.val);
-	dst[4] = (uint8_t)(bth->fecn << 7 | bth->becn << 6);
+	dst[4] = (uint8_t)(bth->fecn << 7 | bth->becn << 6 | (bth->mark & RCD_BTH_MARK_MASK));
 	rcd_put_be24(dst + 5, bth->dest_qpn.val);
 	dst[8] = (uint8_t)(bth->ack_req << 7);
 	rcd_put_be24(dst + 9, bth->psn.val);

@@ -2,8 +2,8 @@
 /**
  * @file
  * The extended transport headers: layout, parse and build of each (IBTA Vol. 1, 9.3; FETH: Annex
- * A19; CNP: Annex A17; SACKETH: doc/sack.md). Which of them an opcode has is rcd_opcode.def's
- * business, what their fields mean the transport's.
+ * A19; CNP: Annex A17; SACKETH, HELLOETH: doc/sack.md). Which of them an opcode has is
+ * rcd_opcode.def's business, what their fields mean the transport's.
  *
  * Every rcd_<header>_parse(src, len, out) returns RCD_VERDICT_OK, or RCD_VERDICT_EXT_SHORT when
  * @p len is below the header's length and @p out is untouched. Every rcd_<header>_build(dst, in)
@@ -101,6 +101,12 @@ struct rcd_cnp {
 struct rcd_sacketh {
 	struct rcd_psn seen; /**< the request that came last before this left */
 	uint32_t delay_ns;   /**< how long ago it came */
+};
+
+/** Of a HELLO and its answer (doc/sack.md). */
+struct rcd_helloeth {
+	uint8_t offers; /**< RCD_CM_OFFERS_*: what the sender does */
+	uint64_t nonce; /**< of a HELLO random, of an answer made of it */
 };
 
 /** Read an XRCETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
@@ -305,6 +311,25 @@ rcd_sacketh_build(uint8_t *dst, const struct rcd_sacketh *sacketh)
 {
 	rcd_put_be32(dst, sacketh->seen.val);
 	rcd_put_be32(dst + 4, sacketh->delay_ns);
+}
+
+/** Read a HELLOETH. @return RCD_VERDICT_OK or RCD_VERDICT_EXT_SHORT */
+static inline enum rcd_verdict
+rcd_helloeth_parse(const uint8_t *src, size_t len, struct rcd_helloeth *helloeth)
+{
+	if (len < RCD_HELLOETH_LEN)
+		return RCD_VERDICT_EXT_SHORT;
+	helloeth->offers = src[3];
+	helloeth->nonce = rcd_get_be64(src + 4);
+	return RCD_VERDICT_OK;
+}
+
+/** Write a HELLOETH. @param dst RCD_HELLOETH_LEN bytes */
+static inline void
+rcd_helloeth_build(uint8_t *dst, const struct rcd_helloeth *helloeth)
+{
+	rcd_put_be32(dst, helloeth->offers);
+	rcd_put_be64(dst + 4, helloeth->nonce);
 }
 
 #endif /* RCD_EXT_H */

@@ -13,8 +13,9 @@
 #define EXT_LEN(set)                                                                               \
 	(LEN_IF(set, XRCETH) + LEN_IF(set, DETH) + LEN_IF(set, FETH) + LEN_IF(set, RETH) +         \
 		LEN_IF(set, ATOMICETH) + LEN_IF(set, AETH) + LEN_IF(set, ATOMICACKETH) +           \
-		LEN_IF(set, IMMDT) + LEN_IF(set, IETH) + LEN_IF(set, CNP) + LEN_IF(set, SACKETH))
-static_assert(RCD_EXT_COUNT == 11, "EXT_LEN() has a term for every extended header");
+		LEN_IF(set, IMMDT) + LEN_IF(set, IETH) + LEN_IF(set, CNP) + LEN_IF(set, SACKETH) + \
+		LEN_IF(set, HELLOETH))
+static_assert(RCD_EXT_COUNT == 12, "EXT_LEN() has a term for every extended header");
 static_assert(sizeof(struct rcd_opcode_info) == 8, "a row never straddles cache lines");
 
 const struct rcd_opcode_info rcd_opcode_table[256] = {

@@ -27,7 +27,8 @@ enum rcd_service {
 	RCD_SERVICE_UD,
 	RCD_SERVICE_XRC,
 	RCD_SERVICE_CNP,
-	RCD_SERVICE_SACK, /**< of RC and XRC alike */
+	RCD_SERVICE_SACK,  /**< of RC and XRC alike */
+	RCD_SERVICE_HELLO, /**< likewise */
 };
 
 /** What a packet asks for or answers. Requests come first, responses after. */
@@ -44,6 +45,8 @@ enum rcd_op {
 	RCD_OP_ATOMIC_RESPONSE,
 	RCD_OP_SACK,
 	RCD_OP_CNP,
+	RCD_OP_HELLO,
+	RCD_OP_HELLO_ACK,
 };
 
 /** Place of a packet in its message. */

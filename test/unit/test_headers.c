@@ -252,7 +252,7 @@ icmp_echo(void)
 static void
 bth(void)
 {
-	static const uint8_t bytes[] = { 0x0a, 0xe0, 0xff, 0xfe, 0xc0, 0x12, 0x34, 0x56, 0x80, 0xfe,
+	static const uint8_t bytes[] = { 0x0a, 0xe0, 0xff, 0xfe, 0xea, 0x12, 0x34, 0x56, 0x80, 0xfe,
 		0xdc, 0xba };
 	uint8_t out[RCD_BTH_LEN];
 	struct rcd_bth bth;
@@ -262,6 +262,7 @@ bth(void)
 	CU_ASSERT_TRUE(bth.solicited && bth.mig_req && bth.fecn && bth.becn && bth.ack_req);
 	CU_ASSERT_EQUAL(bth.pad_count, 2);
 	CU_ASSERT_EQUAL(bth.tver, 0);
+	CU_ASSERT_EQUAL(bth.mark, 0x2a);
 	CU_ASSERT_EQUAL(bth.pkey.val, 0xfffe);
 	CU_ASSERT_EQUAL(bth.dest_qpn.val, 0x123456);
 	CU_ASSERT_EQUAL(bth.psn.val, 0xfedcba);
@@ -292,9 +293,17 @@ bth(void)
 		rcd_bth_build(out, &bth);
 		CU_ASSERT_EQUAL(memcmp(out, one, sizeof(one)), 0);
 	}
-	/* Reserved bits are ignored on receipt and sent as 0. */
+	/* A mark is nothing else, and has no more bits. */
 	memset(out, 0, sizeof(out));
 	out[4] = 0x3f;
+	CU_ASSERT_EQUAL(rcd_bth_parse(out, sizeof(out), &bth), RCD_VERDICT_OK);
+	CU_ASSERT_FALSE(bth.fecn || bth.becn);
+	CU_ASSERT_EQUAL(bth.mark, 0x3f);
+	bth.mark = 0xff;
+	rcd_bth_build(out, &bth);
+	CU_ASSERT_EQUAL(out[4], 0x3f);
+	/* Other reserved bits are ignored on receipt and sent as 0. */
+	memset(out, 0, sizeof(out));
 	out[8] = 0x7f;
 	CU_ASSERT_EQUAL(rcd_bth_parse(out, sizeof(out), &bth), RCD_VERDICT_OK);
 	CU_ASSERT_FALSE(bth.fecn || bth.becn || bth.ack_req);
@@ -419,6 +428,17 @@ sacketh(void)
 }
 
 static void
+helloeth(void)
+{
+	PARSE_COUNTED(HELLOETH, helloeth);
+	CU_ASSERT_EQUAL(helloeth.offers, 0x84);
+	CU_ASSERT_EQUAL(helloeth.nonce, UINT64_C(0x85868788898a8b8c));
+	/* The first three bytes are reserved. */
+	memset(bytes, 0, 3);
+	CU_ASSERT_EQUAL(memcmp(out, bytes, sizeof(bytes)), 0);
+}
+
+static void
 mad(void)
 {
 	uint8_t bytes[RCD_MAD_LEN] = { 1, 0x07, 2, 3, 0x12, 0x34, 0x56, 0x78, 1, 2, 3, 4, 5, 6, 7,
@@ -474,6 +494,7 @@ main(void)
 		RCD_TEST(ieth),
 		RCD_TEST(cnp),
 		RCD_TEST(sacketh),
+		RCD_TEST(helloeth),
 		RCD_TEST(mad),
 	};
 

@@ -55,6 +55,8 @@ static const struct row others[] = {
 	{ 0x65, "UD_SEND_ONLY_WITH_IMMEDIATE", 8 + 4, "qbeiwp" },
 	{ 0x81, "CNP", 16, "be" },
 	{ 0xc1, "SACK", 4 + 8, "rbem" },
+	{ 0xc2, "HELLO", 4 + 8, "be" },
+	{ 0xc3, "HELLO_ACK", 4 + 8, "be" },
 };
 
 static bool seen[256];
@@ -107,6 +109,8 @@ every_value_of_the_byte(void)
 		RCD_SERVICE_UD,
 		RCD_SERVICE_CNP,
 		RCD_SERVICE_SACK,
+		RCD_SERVICE_HELLO,
+		RCD_SERVICE_HELLO,
 	};
 
 	memset(seen, 0, sizeof(seen));

@@ -77,6 +77,7 @@ random_roce(uint8_t opcode)
 			.ack_req = rand() & 1,
 			.fecn = rand() & 1,
 			.becn = rand() & 1,
+			.mark = rand() & RCD_BTH_MARK_MASK,
 			.pkey = { (uint16_t)rand() },
 			.dest_qpn = { random32() & 0xffffff },
 			.psn = rcd_psn(random32()) },
@@ -90,6 +91,7 @@ random_roce(uint8_t opcode)
 		.immdt = { random32() },
 		.ieth = { { random32() } },
 		.sacketh = { rcd_psn(random32()), random32() },
+		.helloeth = { (uint8_t)rand(), random64() },
 	};
 
 	random_bytes(&roce.cnp, sizeof(roce.cnp));
@@ -105,6 +107,7 @@ check_bth(const struct rcd_bth *got, const struct rcd_bth *put, size_t payload_l
 	CU_ASSERT_EQUAL(got->ack_req, put->ack_req);
 	CU_ASSERT_EQUAL(got->fecn, put->fecn);
 	CU_ASSERT_EQUAL(got->becn, put->becn);
+	CU_ASSERT_EQUAL(got->mark, put->mark);
 	CU_ASSERT_EQUAL(got->pad_count, (4 - payload_len % 4) % 4);
 	CU_ASSERT_EQUAL(got->tver, 0);
 	CU_ASSERT_EQUAL(got->pkey.val, put->pkey.val);

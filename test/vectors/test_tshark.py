@@ -219,9 +219,25 @@ def compare_file(path):
 
 
 def sack(expected, seen, delay_ns, bitmap, padding=0):
-    """A frame with a selective acknowledgement, ICRC apart (doc/sack.md)."""
+    """A frame with a selective acknowledgement (doc/sack.md)."""
     roce = struct.pack('>BBHIII', 0xc1, 0x40, 0xffff, 0x17, expected, 0x1f << 24 | 5)
-    roce += struct.pack('>II', seen, delay_ns) + bitmap + bytes(4)
+    return frame_of(roce + struct.pack('>II', seen, delay_ns) + bitmap, padding)
+
+
+def hello(opcode, nonce, more=b''):
+    """A HELLO or its answer."""
+    return frame_of(struct.pack('>BBHIIIQ', opcode, 0x40, 0xffff, 0x17, 0, 1, nonce) + more, 2)
+
+
+def marked(opcode, mark):
+    """An acknowledge, or a SEND of no bytes, with a mark."""
+    roce = struct.pack('>BBHBBHI', opcode, 0x40, 0xffff, mark, 0, 0x17, 5)
+    return frame_of(roce + (bytes(4) if opcode == 0x11 else b''))
+
+
+def frame_of(roce, padding=0):
+    """Of what is in front of an ICRC, which is wrong."""
+    roce += bytes(4)
     ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 28 + len(roce), 0, 0x4000, 64, 17, 0,
                      bytes((10, 77, 0, 1)), bytes((10, 77, 0, 2)))
     total = sum(struct.unpack('>10H', ip))
@@ -229,6 +245,24 @@ def sack(expected, seen, delay_ns, bitmap, padding=0):
     ip = ip[:10] + struct.pack('>H', ~total & 0xffff) + ip[12:]
     udp = struct.pack('>HHHH', 0xc000, 4791, 8 + len(roce), 0)
     return bytes(12) + b'\x08\0' + ip + udp + roce + bytes(padding)
+
+
+def both_say(frames, names):
+    """Fields by the Lua dissector, and packets by rocade-dump."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'ours.pcap'
+        path.write_bytes(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + b''.join(
+            struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame for frame in frames))
+        done = subprocess.run(
+            [TSHARK, '-n', '-X', f'lua_script:{LUA}', '-r', path, '-T', 'fields',
+             *(word for name in names for word in ('-e', name))],
+            capture_output=True, text=True, check=False)
+        tap.equal(done.returncode, 0, done.stderr)
+        dump = subprocess.run([DUMP, '--json', path], capture_output=True, text=True, check=False)
+    packets = [json.loads(line) for line in dump.stdout.splitlines()][:-1]
+    lines = [line.split('\t') for line in done.stdout.split('\n')[:-1]]
+    tap.equal((len(lines), len(packets)), (len(frames), len(frames)), 'packets')
+    return lines, packets
 
 
 @tap.test
@@ -241,21 +275,9 @@ def selective_acknowledgements():
               (sack(0xffffff, 3, 0xffffffff, bytes([0xff]) * 64), '0-511'),
               (sack(7, 7, 0, bytes(4)), ''), (sack(7, 7, 0, bytes(68)), None),
               (sack(7, 7, 0, b''), None)]
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'sack.pcap'
-        path.write_bytes(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + b''.join(
-            struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame for frame, _ in frames))
-        names = ['rocade.sack', 'rocade.sack.expected', 'rocade.sack.msn', 'rocade.sack.seen',
-                 'rocade.sack.delay', 'rocade.sack.kept']
-        done = subprocess.run(
-            [TSHARK, '-n', '-X', f'lua_script:{LUA}', '-r', path, '-T', 'fields',
-             *(word for name in names for word in ('-e', name))],
-            capture_output=True, text=True, check=False)
-        tap.equal(done.returncode, 0, done.stderr)
-        dump = subprocess.run([DUMP, '--json', path], capture_output=True, text=True, check=False)
-    packets = [json.loads(line) for line in dump.stdout.splitlines()][:-1]
-    lines = [line.split('\t') for line in done.stdout.split('\n')[:-1]]
-    tap.equal((len(lines), len(packets)), (len(frames), len(frames)), 'packets')
+    names = ['rocade.sack', 'rocade.sack.expected', 'rocade.sack.msn', 'rocade.sack.seen',
+             'rocade.sack.delay', 'rocade.sack.kept']
+    lines, packets = both_say([frame for frame, _ in frames], names)
     for packet, texts, (_, kept) in zip(packets, lines, frames):
         if kept is None:
             tap.equal((texts, 'sacketh' in packet), ([''] * len(names), False), 'not well-formed')
@@ -263,6 +285,28 @@ def selective_acknowledgements():
         tap.equal(texts[1:], [str(number) for number in (
             packet['bth']['psn'], packet['aeth']['msn'], packet['sacketh']['seen'],
             packet['sacketh']['delay_ns'])] + [kept], 'a SACK')
+
+
+@tap.test
+def hellos_and_marks():
+    if TSHARK is None:
+        raise tap.Skip('no tshark on this machine')
+    nonce = 0xfedcba9876543210
+    names = ['rocade.hello.nonce', 'rocade.hello.offers', 'rocade.hello.answer', 'rocade.mark']
+    lines, packets = both_say([hello(0xc2, nonce), hello(0xc3, 1), hello(0xc2, 1, bytes(4)),
+                               marked(0x04, 0xea), marked(0x11, 0x15), marked(0x11, 0xc0)], names)
+
+    def number(text):
+        return int(text, 0) if text[:1].isdigit() else text in ('True', '1')
+
+    tap.equal([[text and number(text) for text in line] for line in lines],
+              [[nonce, 1, False, ''], [1, 1, True, ''], [''] * 4,
+               ['', '', '', 0x2a], ['', '', '', 0x15], [''] * 4], 'tshark')
+    tap.equal([(packet['bth']['name'], int(str(packet['helloeth']['nonce']), 0),
+                packet['helloeth']['offers']) for packet in packets[:2]],
+              [('HELLO', nonce, 1), ('HELLO_ACK', 1, 1)], 'rocade-dump')
+    tap.equal('helloeth' in packets[2], False, 'not well-formed')
+    tap.equal([packet['bth']['mark'] for packet in packets[3:]], [0x2a, 0x15, 0], 'marks')
 
 
 for folder in FOLDERS:
