@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
 --
--- What Wireshark does not know of Rocade's packets: selective acknowledgements, and how Rocades find
--- each other (doc/sack.md). All the rest is RoCEv2, which it dissects by itself.
+-- What Wireshark does not know of Rocade's packets: selective acknowledgements, and how Rocades
+-- find each other (doc/sack.md). All the rest is RoCEv2, which it dissects by itself.
 --
 --   wireshark -X lua_script:rocade.lua x.pcap
 --   tshark -X lua_script:rocade.lua -r x.pcap -Y rocade.sack
@@ -51,7 +51,7 @@ local function kept(bitmap, expected)
 	return table.concat(out, " ")
 end
 
--- Bytes between the BTH and the ICRC. Ethernet may have padded it; UDP, in front of the BTH, has the
+-- Bytes between BTH and ICRC. Ethernet may have padded it; UDP, in front of the BTH, has the
 -- length.
 local function length(tvb, at)
 	return math.min(tvb:len() - at, tvb(at - 4, 2):uint() - 8) - BTH_LEN - ICRC_LEN

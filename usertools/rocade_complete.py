@@ -53,7 +53,7 @@ LINK_KEYS = {
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on|sniff',
-    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'sack': 'auto|off',
+    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'sack': 'auto|cm|off',
     'state': 'up|down',
 }
 LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'cc', 'sack',

@@ -53,7 +53,7 @@ cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 		.path_mtu_bytes = dev->path_mtu,
 		.answers = dev->lport.answers,
 		.up = dev->up,
-		.sack = !dev->conf.no_sack,
+		.sack = dev->conf.sack != RCD_SACK_OFF,
 	};
 }
 
@@ -312,7 +312,7 @@ rcd_cm_host_has_sack(const struct rcd_cm_host *host, const struct rcd_context *c
 	const struct rcd_conn *conn;
 
 	RCD_ON_CONTROL();
-	if (context->dev->conf.no_sack)
+	if (context->dev->conf.sack == RCD_SACK_OFF)
 		return false;
 	user = rcd_cma_offered(host->cma, remote_qpn, &way, RCD_CM_OFFERS_SACK);
 	if (user == NULL)

@@ -32,6 +32,7 @@
 #include "rcd_guest.h"
 #include "rcd_hop.h"
 #include "rcd_idle.h"
+#include "rcd_hqp.h"
 #include "rcd_inbox.h"
 #include "rcd_lcores.h"
 #include "rcd_limits.h"
@@ -391,6 +392,9 @@ engine_take_notes(struct rcd_engine *engine)
 			if (note.whom < RCD_DEVS_MAX && engine->ports.devs[note.whom] != NULL)
 				rcd_cma_queried(engine->cm.cma,
 					engine->ports.devs[note.whom]->lport.serial);
+			break;
+		case RCD_NOTE_AGREED:
+			rcd_hqp_lend_sack(&engine->lcores, note.whom);
 			break;
 		}
 	}

@@ -83,6 +83,13 @@ int
 rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd_hqp *hqp,
 	const struct rcd_ctrl_qp_modify_req *req);
 
+/**
+ * Lend the queue pair with this number memory for selective acknowledgement, which its peer agreed
+ * to while it ran. Without memory, or when it is not that one any more, nothing changes.
+ */
+void
+rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn);
+
 /** What it is now. @return 0 */
 int
 rcd_hqp_query_it(struct rcd_hqp *hqp, struct rcd_ctrl_qp_attr *attr);

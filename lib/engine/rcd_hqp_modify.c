@@ -21,6 +21,8 @@
 #include "rcd_pkt.h"
 #include "rcd_ports.h"
 #include "rcd_qp.h"
+#include "rcd_qpns.h"
+#include "rcd_random.h"
 #include "rcd_request.h"
 #include "rcd_resolve.h"
 #include "rcd_shm.h"
@@ -39,6 +41,8 @@ struct modify {
 	void *sack; /**< memory for selective acknowledgement; NULL: the peer does not know it */
 	bool taken; /**< they are the queue pair's */
 	bool sack_taken; /**< likewise */
+	bool looks;      /**< it is to find out by itself */
+	uint64_t nonce;  /**< for that */
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
@@ -74,6 +78,8 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		return err;
 	if (modify->sack != NULL && rcd_qp_set_sack(hqp->qp, modify->sack) == 0)
 		modify->sack_taken = true;
+	else if (modify->looks)
+		rcd_qp_find_peer(hqp->qp, modify->nonce);
 	if ((modify->mask & RCD_QP_ATTR_STATE) && modify->attr.state == RCD_QP_RESET) {
 		rcd_ucopy_forget(hqp);
 		/* Before its numbers, which begin anew, are shown. */
@@ -136,6 +142,53 @@ hqp_modify_sack(const struct rcd_context *context, const struct rcd_hqp *hqp,
 	return rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), rcd_qp_sack_size());
 }
 
+static uint64_t
+hqp_modify_nonce(const struct rcd_context *context)
+{
+	struct rcd_random *random = context->all->conf.qpns->random;
+	uint64_t high = rcd_random_u32(random);
+
+	return high << 32 | rcd_random_u32(random);
+}
+
+/* The memory is the queue pair's from now on. */
+static void
+hqp_modify_keep_sack(struct rcd_hqp *hqp, void *sack)
+{
+	free(hqp->sack);
+	hqp->sack = sack;
+}
+
+static int
+hqp_modify_lend_on_lcore(struct rcd_lcore *lcore, void *arg)
+{
+	struct modify *modify = arg;
+
+	(void)lcore;
+	/* It may have been reset since it asked. */
+	modify->sack_taken = rcd_qp_found_peer(modify->hqp->qp) &&
+		rcd_qp_set_sack(modify->hqp->qp, modify->sack) == 0;
+	return 0;
+}
+
+void
+rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn)
+{
+	struct modify modify = { .hqp = rcd_hqp_find(lcores, qpn) };
+
+	RCD_ON_CONTROL();
+	if (modify.hqp == NULL)
+		return;
+	modify.sack = rcd_near_zalloc(rcd_lcore_socket_id(modify.hqp->lcore), rcd_qp_sack_size());
+	if (modify.sack == NULL)
+		return;
+	rcd_lcore_call(modify.hqp->lcore, hqp_modify_lend_on_lcore, &modify);
+	if (modify.sack_taken)
+		hqp_modify_keep_sack(modify.hqp, modify.sack);
+	else
+		free(modify.sack);
+}
+
 int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req)
@@ -181,6 +234,9 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 	}
 	if (hqp_modify_connects(modify.hqp, req)) {
 		modify.sack = hqp_modify_sack(context, hqp, &modify.attr);
+		modify.looks = context->dev->conf.sack == RCD_SACK_AUTO;
+		if (modify.looks)
+			modify.nonce = hqp_modify_nonce(context);
 		/* A target is where its domain is. */
 		if (hqp->target == NULL)
 			rcd_context_follow(
@@ -205,12 +261,10 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 	} else {
 		free(modify.resources);
 	}
-	if (modify.sack_taken) {
-		free(hqp->sack);
-		hqp->sack = modify.sack;
-	} else {
+	if (modify.sack_taken)
+		hqp_modify_keep_sack(hqp, modify.sack);
+	else
 		free(modify.sack);
-	}
 	/* Its requests are being flushed: it is tried again. */
 	return err == -EAGAIN ? RCD_REQUEST_WAITS : err;
 }

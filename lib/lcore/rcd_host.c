@@ -206,6 +206,7 @@ const struct rcd_qp_ops rcd_host_qp_ops = {
 	.fetch_recv = host_fetch_recv,
 	.complete = host_complete,
 	.event = host_qp_event,
+	.agreed = rcd_note_agreed,
 };
 
 static uint32_t

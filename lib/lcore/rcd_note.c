@@ -10,6 +10,7 @@
 #include "rcd_counter.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
+#include "rcd_queue.h"
 #include "rcd_thread.h"
 
 #define LINK_NOTES    16 /**< of packets of the network, in this time */
@@ -43,6 +44,16 @@ rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note)
 	lcore->note_left--;
 	rcd_note_send(lcore, note);
 	return true;
+}
+
+bool
+rcd_note_agreed(void *hqp)
+{
+	const struct rcd_hqp *of = hqp;
+	struct rcd_note note = { .kind = RCD_NOTE_AGREED, .whom = of->qpn };
+
+	RCD_ON_LCORE(of->lcore);
+	return rcd_note_send_link(of->lcore, &note);
 }
 
 bool

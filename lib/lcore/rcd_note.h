@@ -19,14 +19,15 @@ struct rcd_lcores;
 
 /** What an lcore tells the control thread. */
 enum rcd_note_kind {
-	RCD_NOTE_EVENT, /**< asynchronous event of a client's object */
-	RCD_NOTE_NEIGH, /**< a neighbour was seen */
-	RCD_NOTE_QUERY, /**< a router asks for multicast groups */
+	RCD_NOTE_EVENT,  /**< asynchronous event of a client's object */
+	RCD_NOTE_NEIGH,  /**< a neighbour was seen */
+	RCD_NOTE_QUERY,  /**< a router asks for multicast groups */
+	RCD_NOTE_AGREED, /**< a queue pair wants memory for selective acknowledgement */
 };
 
 struct rcd_note {
 	uint32_t kind; /**< enum rcd_note_kind */
-	uint32_t whom; /**< serial of the connection to be told; else: index of the device */
+	uint32_t whom; /**< serial of a connection, number of a queue pair, index of a device */
 	uint64_t cookie;
 	uint32_t type; /**< of rcd_ctrl_event */
 	uint32_t of;
@@ -47,6 +48,10 @@ rcd_note_send(struct rcd_lcore *lcore, struct rcd_note *note);
  */
 bool
 rcd_note_send_link(struct rcd_lcore *lcore, struct rcd_note *note);
+
+/** The peer of a queue pair has agreed. @param hqp  struct rcd_hqp: as struct rcd_qp_ops says */
+bool
+rcd_note_agreed(void *hqp);
 
 /** The next that one of them has sent. Control thread. @return false: there is none */
 bool

@@ -27,6 +27,7 @@ enum {
 };
 
 static const char *const attach_names[] = { "wire", "netdev", "port" };
+static const char *const sack_names[] = { "auto", "cm", "off" };
 static const char *const raw_names[] = { "off", "on", "sniff" };
 static const char *const pause_names[] = { "keep", "off", "rx", "tx", "both" };
 
@@ -304,9 +305,11 @@ dev_conf_cc(struct rcd_dev_conf *conf, const char *val)
 static const char *
 dev_conf_sack(struct rcd_dev_conf *conf, const char *val)
 {
-	if (strcmp(val, "auto") != 0 && strcmp(val, "off") != 0)
-		return "one of auto, off";
-	conf->no_sack = strcmp(val, "off") == 0;
+	int index = rcd_text_find(sack_names, RCD_SACK_COUNT, val);
+
+	if (index < 0)
+		return "one of auto, cm, off";
+	conf->sack = (enum rcd_sack_use)index;
 	return NULL;
 }
 
@@ -353,6 +356,12 @@ const char *
 rcd_attach_name(enum rcd_attach_type attach)
 {
 	return attach_names[attach];
+}
+
+const char *
+rcd_sack_use_name(enum rcd_sack_use use)
+{
+	return sack_names[use];
 }
 
 const char *

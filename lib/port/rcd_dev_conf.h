@@ -65,6 +65,14 @@ enum rcd_raw_use {
 	RCD_RAW_COUNT, /**< how many there are */
 };
 
+/** Selective acknowledgement (doc/sack.md): how a peer is known to do it. */
+enum rcd_sack_use {
+	RCD_SACK_AUTO,  /**< by connection management, or by marks in packets */
+	RCD_SACK_CM,    /**< by connection management alone */
+	RCD_SACK_OFF,   /**< not at all: there is none */
+	RCD_SACK_COUNT, /**< how many there are */
+};
+
 /** The keys of a link, by rcd_link_key.def. Values are dense from 0. */
 enum rcd_link_key {
 #define RCD_LINK_KEY(symbol, name, kinds, time, value, start, what) RCD_LINK_KEY_##symbol,
@@ -94,11 +102,11 @@ struct rcd_dev_conf {
 	char cc[128];     /**< as rcd_cc_parse() takes it; "": none */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
-	bool fed;             /**< its port is rcd_inline_create()'s, which sets this */
-	bool no_sack;         /**< no selective acknowledgement */
-	enum rcd_raw_use raw; /**< what raw packets programs may have */
-	bool down;            /**< it is not to be up, until somebody says so */
-	uint32_t addr_count;  /**< of addrs, from the first one on */
+	bool fed;               /**< its port is rcd_inline_create()'s, which sets this */
+	enum rcd_sack_use sack; /**< selective acknowledgement */
+	enum rcd_raw_use raw;   /**< what raw packets programs may have */
+	bool down;              /**< it is not to be up, until somebody says so */
+	uint32_t addr_count;    /**< of addrs, from the first one on */
 	struct rcd_addr addrs[RCD_DEV_ADDRS_MAX]; /**< not of a netdev: it has its own */
 	struct rcd_gid gateway4;                  /**< in its mapped form; all zero: none */
 	struct rcd_gid gateway6;                  /**< likewise, an IPv6 address */
@@ -126,6 +134,10 @@ rcd_attach_name(enum rcd_attach_type attach);
 /** As the key "raw" says it. @return static string, never NULL */
 const char *
 rcd_raw_use_name(enum rcd_raw_use use);
+
+/** As the key "sack" says it. @return static string, never NULL */
+const char *
+rcd_sack_use_name(enum rcd_sack_use use);
 
 /** As the key "pause" says it. @return static string, never NULL */
 const char *

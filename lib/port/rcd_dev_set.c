@@ -133,7 +133,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	/* Sniffers that are there have nothing more when this returns, or go on. */
 	if (which == RCD_LINK_KEY_RAW)
 		rcd_raw_show(&dev->lport, dev->lport.flows, conf.raw == RCD_RAW_SNIFF);
-	dev->conf.no_sack = conf.no_sack;
+	dev->conf.sack = conf.sack;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;
 	memcpy(dev->conf.cc, conf.cc, sizeof(conf.cc));

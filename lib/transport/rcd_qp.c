@@ -185,6 +185,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->ahead_count = 0;
 	qp->repaired = false;
 	qp->sack = NULL;
+	rcd_hello_reset(qp);
 	qp->repair_steps = qp->peer_drops = 0;
 	qp->rtt_ns = qp->rtt_var_ns = 0;
 	qp->rtt_doubts = 0;
@@ -213,7 +214,8 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 	switch ((enum rcd_qp_type)qp->hot.type) {
 	case RCD_QP_RC:
 		return service == RCD_SERVICE_RC || service == RCD_SERVICE_CNP ||
-			(service == RCD_SERVICE_SACK && qp->sack != NULL);
+			(service == RCD_SERVICE_SACK && qp->sack != NULL) ||
+			(service == RCD_SERVICE_HELLO && qp->hot.marks);
 	case RCD_QP_UC:
 		return service == RCD_SERVICE_UC || service == RCD_SERVICE_CNP;
 	case RCD_QP_UD:
@@ -225,6 +227,7 @@ qp_service_matches(const struct rcd_qp *qp, uint8_t opcode)
 	case RCD_QP_XRC_RECV:
 		/* Spec: Annex A14 an initiator takes answers, a target requests */
 		return service == RCD_SERVICE_CNP ||
+			(service == RCD_SERVICE_HELLO && qp->hot.marks) ||
 			((service == RCD_SERVICE_XRC ||
 				 (service == RCD_SERVICE_SACK && qp->sack != NULL)) &&
 				rcd_opcode_is_response(opcode) ==
@@ -284,6 +287,8 @@ qp_dispatch(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	}
 	if (rcd_qp_is_datagram(qp))
 		return rcd_ud_rx(qp, pkt);
+	if (rcd_opcode_info(pkt->roce.bth.opcode)->service == RCD_SERVICE_HELLO)
+		return rcd_hello_rx(qp, &pkt->roce);
 	qp_note_congestion(qp, pkt, now_ns);
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode))
 		return rcd_comp_rx(qp, pkt, now_ns);
@@ -307,7 +312,13 @@ qp_count_rx(struct rcd_qp *qp, uint32_t len, enum rcd_rx_verdict verdict)
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
-	return qp_count_rx(qp, pkt->payload_len, qp_dispatch(qp, pkt, now_ns));
+	enum rcd_rx_verdict verdict = qp_dispatch(qp, pkt, now_ns);
+
+	/* Of what was believed otherwise. */
+	if (qp->hot.looks && verdict == RCD_RX_EXECUTED &&
+		rcd_opcode_info(pkt->roce.bth.opcode)->service != RCD_SERVICE_SACK)
+		rcd_hello_note(qp, &pkt->roce.bth);
+	return qp_count_rx(qp, pkt->payload_len, verdict);
 }
 
 enum rcd_rx_verdict
@@ -332,8 +343,8 @@ qp_build_cnp(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	rcd_qp_count(qp, RCD_COUNTER_TX_CNP, 1);
 }
 
-bool
-rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+static bool
+qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
@@ -344,6 +355,8 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		qp_build_cnp(qp, pkt);
 		return true;
 	}
+	if ((hot->hello_due || hot->hello_asked) && rcd_hello_next(qp, pkt))
+		return true;
 	/* Ahead of responses, which may take long. */
 	if (hot->sack_pending) {
 		rcd_sack_build(qp, now_ns, pkt);
@@ -357,6 +370,18 @@ rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		return true;
 	}
 	return rcd_req_next(qp, now_ns, pkt);
+}
+
+bool
+rcd_qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
+{
+	struct rcd_bth *bth = &pkt->roce.bth;
+
+	if (!qp_tx_next(qp, now_ns, pkt))
+		return false;
+	if (qp->hot.marks)
+		bth->mark = rcd_hello_mark(qp->hello.tx_seed, bth->opcode, bth->psn);
+	return true;
 }
 
 bool

@@ -78,6 +78,14 @@ struct rcd_qp_ops {
 
 	/** Take an asynchronous event of the queue pair. */
 	void (*event)(void *arg, enum rcd_event event);
+
+	/**
+	 * The peer that rcd_qp_find_peer() looked for is there: rcd_qp_set_sack() may follow, now
+	 * or later. NULL: nobody wants to know.
+	 *
+	 * @return false: ask again, with a later packet
+	 */
+	bool (*agreed)(void *arg);
 };
 
 /** What a queue pair is to be. */
@@ -295,10 +303,28 @@ rcd_qp_sack_size(void);
  * dropped as of another service. RESET ends it.
  *
  * @param mem  rcd_qp_sack_size() bytes, aligned to 8; the caller's, until RESET or rcd_qp_fini()
- * @return 0; -EINVAL: in RESET or ERR, of another service than RC or XRC, or packets are under way
+ * @return 0; -EINVAL: in RESET or ERR, of another service than RC or XRC, or done already
  */
 int
 rcd_qp_set_sack(struct rcd_qp *qp, void *mem);
+
+/* rcd_hello.c */
+
+/**
+ * Find out whether the peer is a Rocade that takes part in selective acknowledgement, when nobody
+ * has told: mark packets, and say HELLO to a peer that marks its own (doc/sack.md). RESET ends it.
+ * The addresses that it has now stay those by which marks are made.
+ *
+ * @param nonce  random, of this connection alone
+ * @return 0; -EINVAL: before RTR, in ERR, of another service than RC or XRC, or done or known
+ *         already
+ */
+int
+rcd_qp_find_peer(struct rcd_qp *qp, uint64_t nonce);
+
+/** Whether it was found, and rcd_qp_set_sack() has not followed. */
+bool
+rcd_qp_found_peer(const struct rcd_qp *qp);
 
 /* rcd_qp.c */
 

@@ -18,6 +18,7 @@
  *   rcd_resp_check.c   responder of RC: checks of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
  *   rcd_sack.c         both: selective acknowledgement
+ *   rcd_hello.c        both: whether the peer knows of it
  *   rcd_unrel.c        receivers of UC, UD and raw packets
  *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
  *   rcd_qp_copy.c      what comes later than its packet: copies into foreign memory
@@ -32,6 +33,7 @@
 #include "rcd_aeth.h"
 #include "rcd_check.h"
 #include "rcd_gate.h"
+#include "rcd_hello.h"
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
@@ -202,7 +204,8 @@ struct rcd_qp_hot {
 	bool limited : 1;    /**< what it sends passes the gate */
 	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
 	bool sack_pending : 1;
-	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
+	bool tx_built : 1; /**< the one of tx that the last packet was built from */
+	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
 };
@@ -249,6 +252,7 @@ struct rcd_qp {
 	struct rcd_psn repair_high; /**< psn_next at the time */
 	struct rcd_gate *gate;      /**< NULL: nothing limits what it sends */
 	struct rcd_sack *sack;      /**< of both halves; NULL: not agreed with the peer */
+	struct rcd_hello hello;
 
 	/* Responder. */
 	struct rcd_resp_resource *resources; /**< max_rd_atomic of them */

@@ -76,24 +76,36 @@ sack_tracks(const struct rcd_qp *qp, struct rcd_psn psn)
 		!rcd_psn_before(psn, qp->sack->blind);
 }
 
+/* A request is kept, and told of when it is near enough. */
+static void
+sack_keep(struct rcd_qp *qp, struct rcd_psn psn)
+{
+	if (rcd_psn_diff(psn, qp->hot.epsn) < RCD_SACK_PSNS)
+		sack_set(&qp->sack->kept, psn, true);
+}
+
 int
 rcd_qp_set_sack(struct rcd_qp *qp, void *mem)
 {
 	struct rcd_sack *sack = mem;
 
 	if (!rcd_qp_is_reliable(qp) || qp->hot.state < RCD_QP_INIT || qp->hot.state > RCD_QP_SQD ||
-		!rcd_psn_eq(qp->hot.psn_una, qp->hot.psn_next) || qp->kept.count > 0)
+		qp->sack != NULL)
 		return -EINVAL;
 	memset(sack, 0, sizeof(*sack));
 	qp->sack = sack;
 	rcd_sack_start(qp);
+	/* The peer is told of what was kept before it was known. */
+	for (const struct rcd_kept *kept = qp->kept.first; kept != NULL; kept = kept->next)
+		sack_keep(qp, kept->roce.bth.psn);
 	return 0;
 }
 
 void
 rcd_sack_start(struct rcd_qp *qp)
 {
-	qp->sack->floor = qp->sack->blind = qp->sack->scan = qp->hot.psn_next;
+	qp->sack->floor = qp->hot.psn_una;
+	qp->sack->blind = qp->sack->scan = qp->hot.psn_next;
 }
 
 size_t
@@ -419,8 +431,8 @@ rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onw
 {
 	struct rcd_sack *sack = qp->sack;
 
-	if (kept && rcd_psn_diff(bth->psn, qp->hot.epsn) < RCD_SACK_PSNS)
-		sack_set(&sack->kept, bth->psn, true);
+	if (kept)
+		sack_keep(qp, bth->psn);
 	if (!onward || bth->ack_req || ++sack->since >= RCD_SACK_EVERY)
 		qp->hot.sack_pending = true;
 }

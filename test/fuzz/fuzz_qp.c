@@ -6,8 +6,11 @@
  * chosen headers, posted requests, time that passes and packets that are taken.
  */
 #include "fuzz_rig.h"
+#include "rcd_cm.h"
+#include "rcd_qp_priv.h"
 
 /* Of the input's first byte. */
+#define FIND           0xe8 /* RC; its peer marks, if the input says so */
 #define FIRST_SACK     0xec /* RC */
 #define FIRST_XRC_SACK 0xf4
 #define FIRST_XRC      0xf8
@@ -61,11 +64,42 @@ fetch_recv(void *arg, uint32_t number, struct rcd_recv_wr *wr)
 	return 0;
 }
 
+static void *lent;
+
+/* It may be too busy. */
+static bool
+agreed(void *arg)
+{
+	const struct rig *rig = arg;
+
+	RCD_CHECK(rcd_qp_found_peer(rig->qp));
+	if (lent != NULL || rig->recvs % 3 == 0)
+		return false;
+	lent = malloc(rcd_qp_sack_size());
+	RCD_CHECK(rcd_qp_set_sack(rig->qp, lent) == 0);
+	return true;
+}
+
+/* What a peer would write there. */
+static void
+mark(const struct rig *rig, struct rcd_pkt *pkt, struct rig_input *in)
+{
+	const struct rcd_hello *hello = &rig->qp->hello;
+	uint8_t how = (uint8_t)rig_take(in, 1);
+
+	pkt->roce.bth.mark = how & 0x80
+		? how & RCD_BTH_MARK_MASK
+		: rcd_hello_mark(hello->rx_seed, pkt->roce.bth.opcode, pkt->roce.bth.psn);
+	pkt->roce.helloeth.offers = how & 0x40 ? how : RCD_CM_OFFERS_SACK;
+	pkt->roce.helloeth.nonce = how & 0x20 ? how : ~(hello->nonce << 32 | hello->nonce >> 32);
+}
+
 static const struct rcd_qp_ops ops = {
 	.fetch_send = fetch_send,
 	.fetch_recv = fetch_recv,
 	.complete = rig_complete,
 	.event = rig_event,
+	.agreed = agreed,
 };
 
 /* Addresses and lengths near the edges of the region. */
@@ -120,6 +154,8 @@ feed_packet(struct rig *rig, struct rig_input *in)
 		memset(payload, flags & 64 ? 0xff : 0, sizeof(payload));
 		rcd_put_le32(payload, rig_take(in, 4));
 	}
+	if (rig->qp->hot.marks)
+		mark(rig, &pkt, in);
 	/* As the parser would have it. */
 	switch ((enum rcd_payload)rcd_opcode_info(pkt.roce.bth.opcode)->payload) {
 	case RCD_PAYLOAD_NONE:
@@ -151,7 +187,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t type = rig_take(&in, 1);
 
 	/* The last numbers, so that older inputs stay what they are. */
-	if (type >= FIRST_SACK && type < FIRST_XRC) {
+	lent = NULL;
+	if (type == FIND) {
+		rig_init(&rig, RCD_QP_RC, &ops, mem);
+		RCD_CHECK(rcd_qp_find_peer(rig.qp, 0x0123456789abcdef) == 0);
+	} else if (type >= FIRST_SACK && type < FIRST_XRC) {
 		sack = malloc(rcd_qp_sack_size());
 		rig_init(&rig, type < FIRST_XRC_SACK ? RCD_QP_RC : xrc[type % 2], &ops, mem);
 		RCD_CHECK(rcd_qp_set_sack(rig.qp, sack) == 0);
@@ -209,5 +249,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		RCD_CHECK(rig.recv_cqes <= rig.fetched);
 	rig_fini(&rig);
 	free(sack);
+	free(lent);
 	return 0;
 }

@@ -667,9 +667,13 @@ make_pairs(struct scenario *s)
 		}
 		sim_connect(s->plans[0][i].qp, s->plans[1][i].qp, &attr[0], &attr[1]);
 		for (uint32_t node = 0; node < 2 && !s->lossy; node++) {
-			if (s->sack == SCENARIO_SACK_ON ||
-				(s->sack == SCENARIO_SACK_MIXED && (i + node) % 2 == 0))
+			bool half = (i + node) % 2 == 0;
+
+			if (s->sack == SCENARIO_SACK_ON || (s->sack == SCENARIO_SACK_MIXED && half))
 				sim_agree_sack(s->plans[node][i].qp);
+			else if (s->sack == SCENARIO_SACK_FIND ||
+				(s->sack == SCENARIO_SACK_FIND_MIXED && half))
+				sim_find_peer(s->plans[node][i].qp);
 		}
 	}
 }
@@ -752,6 +756,19 @@ check_end(struct scenario *s)
 	}
 }
 
+/* Nobody is sent what it may not know. */
+static void
+check_hellos(struct scenario *s)
+{
+	bool any = s->sack == SCENARIO_SACK_FIND && s->sim.nodes[0].out.marks == SIM_MARKS_KEEP &&
+		s->sim.nodes[1].out.marks == SIM_MARKS_KEEP;
+
+	for (uint32_t node = 0; node < 2; node++) {
+		if (!any && rcd_counter_get(&s->sim.nodes[node].counters, RCD_COUNTER_TX_HELLO) > 0)
+			FAIL(s, "node %u: a HELLO to who does not mark", node);
+	}
+}
+
 static void
 add_stats(struct scenario *s, struct scenario_stats *stats)
 {
@@ -768,6 +785,8 @@ add_stats(struct scenario *s, struct scenario_stats *stats)
 		for (uint32_t i = 0; i < s->pairs; i++) {
 			stats->operations += s->plans[node][i].send_room;
 			failed |= s->plans[node][i].failed;
+			stats->found +=
+				s->sack == SCENARIO_SACK_FIND && s->plans[node][i].qp->sack != NULL;
 		}
 		stats->failed += failed;
 	}
@@ -801,6 +820,9 @@ scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stat
 	sim_init(&s->sim, seed, MEMORY, pools[sim_below(&s->rng, 3)]);
 	for (uint32_t node = 0; node < 2; node++)
 		random_link(s, &s->sim.nodes[node].out, worst);
+	if (seed / SCENARIO_SACKS % 4 >= 2)
+		s->sim.nodes[0].out.marks = s->sim.nodes[1].out.marks =
+			seed / SCENARIO_SACKS % 4 == 2 ? SIM_MARKS_SCRAMBLE : SIM_MARKS_ECHO;
 	if (!s->lossy && sim_chance(&s->rng, 0.05)) {
 		s->cut = true;
 		s->sim.nodes[0].out.cut_ns = s->sim.nodes[1].out.cut_ns =
@@ -813,6 +835,7 @@ scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stat
 	if (!sim_run(&s->sim, LIMIT_S * UINT64_C(1000000000)))
 		FAIL(s, "no end in sight after %u s of virtual time", LIMIT_S);
 	check_end(s);
+	check_hellos(s);
 	if (s->sim.wrong_verdicts > 0 && s->sim.nodes[0].out.corrupt == 0 &&
 		s->sim.nodes[1].out.corrupt == 0)
 		FAIL(s, "%u frames were malformed", (uint32_t)s->sim.wrong_verdicts);

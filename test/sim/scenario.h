@@ -17,14 +17,19 @@ struct scenario_stats {
 	uint64_t kept;
 	uint64_t again;
 	uint64_t sack_repairs, spurious;
+	uint64_t found; /**< queue pairs that found out that their peer takes part */
 };
 
 /** Who takes part in selective acknowledgement: nobody, everybody, or some queue pairs do, whose
- * peers know nothing of it and drop what they are sent. */
+ * peers know nothing of it and drop what they are sent. Or they find out by marks, everybody or
+ * likewise, over networks some of which scramble or echo marks: who must not find a peer is checked
+ * not to send it a HELLO. */
 enum scenario_sack {
 	SCENARIO_SACK_OFF,
 	SCENARIO_SACK_ON,
 	SCENARIO_SACK_MIXED,
+	SCENARIO_SACK_FIND,
+	SCENARIO_SACK_FIND_MIXED,
 	SCENARIO_SACKS,
 };
 

@@ -211,11 +211,26 @@ xsrq_event(void *arg, enum rcd_event event)
 	note_event(xsrq->node, event, UINT32_MAX);
 }
 
+static bool
+qp_agreed(void *arg)
+{
+	struct sim_qp *qp = arg;
+
+	RCD_CHECK(qp->sack == NULL && rcd_qp_found_peer(qp->qp));
+	if (qp->busy > 0) {
+		qp->busy--;
+		return false;
+	}
+	sim_agree_sack(qp);
+	return true;
+}
+
 static const struct rcd_qp_ops qp_ops = {
 	.fetch_send = fetch_send,
 	.fetch_recv = fetch_recv,
 	.complete = complete,
 	.event = qp_event,
+	.agreed = qp_agreed,
 };
 
 static const struct rcd_srq_ops srq_ops = {
@@ -394,6 +409,21 @@ deliver_later(struct sim_node *node, uint8_t *frame, uint32_t len, uint64_t depa
 		(struct sim_event){ .node = node->peer, .frame = frame, .frame_len = len });
 }
 
+/* The ICRC does not cover them. Frames are untagged, by IPv4. */
+static void
+change_mark(struct sim_node *node, uint8_t *frame)
+{
+	uint8_t *at = frame + RCD_ETH_LEN + RCD_IPV4_LEN + RCD_UDP_LEN + RCD_BTH_ECN_OFFSET;
+	uint8_t mark = *at & RCD_BTH_MARK_MASK;
+
+	node->out_mark = mark;
+	if (node->out.marks == SIM_MARKS_SCRAMBLE)
+		mark = (uint8_t)sim_below(&node->sim->rng, RCD_BTH_MARK_MASK + 1);
+	else if (node->out.marks == SIM_MARKS_ECHO)
+		mark = node->peer->out_mark;
+	*at = (uint8_t)((*at & ~RCD_BTH_MARK_MASK) | mark);
+}
+
 static void
 transmit(struct sim_node *node, const struct rcd_tx_pkt *pkt)
 {
@@ -408,6 +438,7 @@ transmit(struct sim_node *node, const struct rcd_tx_pkt *pkt)
 	if (sim->trace != NULL)
 		sim->trace(sim, node, pkt, lost);
 	len = frame_build(frame, pkt);
+	change_mark(node, frame);
 	if (link->gbps > 0) {
 		if (node->out_free_ns > depart_ns)
 			depart_ns = node->out_free_ns;

@@ -40,6 +40,13 @@ sim_below(struct rcd_sequence *rng, uint32_t limit);
 bool
 sim_chance(struct rcd_sequence *rng, double probability);
 
+/** What a link does to the marks of a BTH (doc/sack.md). */
+enum sim_marks {
+	SIM_MARKS_KEEP,
+	SIM_MARKS_SCRAMBLE, /**< random bits */
+	SIM_MARKS_ECHO,     /**< those that the peer sent last */
+};
+
 /** How a link treats frames, one way. */
 struct sim_link {
 	double loss, duplicate, reorder, corrupt, mark; /**< probabilities per frame */
@@ -49,6 +56,7 @@ struct sim_link {
 	uint64_t loss_mask; /**< bit i: lose frame i; looked at when loss_mask_frames > 0 */
 	uint32_t loss_mask_frames;
 	uint64_t cut_ns; /**< everything is lost from here on; 0: never */
+	enum sim_marks marks;
 };
 
 struct sim_node;
@@ -77,6 +85,7 @@ struct sim_qp {
 	struct sim_recv_queue rq;
 	uint64_t timer_ns;   /**< deadline that an event is queued for */
 	void *sack;          /**< its memory, when that was agreed on */
+	uint32_t busy;       /**< times that its host does not hear of that */
 	bool waits_for_port; /**< an event is queued for when the port has drained */
 	bool waits_to_flush; /**< an event is queued for the next piece of a flush */
 };
@@ -114,6 +123,7 @@ struct sim_node {
 	uint32_t event_count;
 	struct sim_link out;
 	uint64_t out_free_ns; /**< when the link has sent what it was given */
+	uint8_t out_mark;     /**< of the last frame, as it was sent */
 	uint32_t out_frames;
 	uint32_t *shared_frames; /**< a counter for both directions, or NULL */
 	void (*on_cqe)(void *arg, struct sim_node *node, const struct rcd_cqe *cqe);
@@ -170,6 +180,15 @@ sim_agree_sack(struct sim_qp *qp)
 {
 	qp->sack = malloc(rcd_qp_sack_size());
 	RCD_CHECK(qp->sack != NULL && rcd_qp_set_sack(qp->qp, qp->sack) == 0);
+}
+
+/** Have it find out by itself whether its peer does; then it has what sim_agree_sack() gives. */
+static inline void
+sim_find_peer(struct sim_qp *qp)
+{
+	uint64_t nonce = 0x517e0001 + qp->node->number + ((uint64_t)qp->init.qpn.val << 32);
+
+	RCD_CHECK(rcd_qp_find_peer(qp->qp, nonce) == 0);
 }
 
 /** Address vector from a node to its peer. */

@@ -7,8 +7,8 @@
  *   test_sim [--count N] [--first SEED]   N scenarios from this seed on
  *   test_sim --seed SEED                  one
  *
- * Selective acknowledgement is off, on or mixed as the seed says, in turn; --sack 0, 1 or 2 has it
- * one of these for all.
+ * Selective acknowledgement is off, on, mixed, found by marks or that by some, as the seed says, in
+ * turn; --sack 0 to 4 has it one of these for all.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -79,10 +79,11 @@ main(int argc, char **argv)
 			sack >= 0 ? (uint32_t)sack : (uint32_t)(seed % SCENARIO_SACKS), &stats);
 	printf("# seeds %" PRIu64 "..%" PRIu64 ": %" PRIu64 " operations, %" PRIu64
 	       " packets, %" PRIu64 " sent again (%" PRIu64 " told by SACKs, %" PRIu64
-	       " in vain), %" PRIu64 " kept out of order, %" PRIu64 " damaged, %" PRIu64
-	       " nodes cut off\n",
+	       " in vain, %" PRIu64 " queue pairs found their peer), %" PRIu64
+	       " kept out of order, %" PRIu64 " damaged, %" PRIu64 " nodes cut off\n",
 		first, first + count - 1, stats.operations, stats.packets, stats.again,
-		stats.sack_repairs, stats.spurious, stats.kept, stats.damaged, stats.failed);
+		stats.sack_repairs, stats.spurious, stats.found, stats.kept, stats.damaged,
+		stats.failed);
 	printf("%s 1 - %" PRIu64 " scenarios\n", failed == 0 ? "ok" : "not ok", count);
 	return failed != 0;
 }

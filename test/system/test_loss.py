@@ -116,6 +116,10 @@ def repairs():
     return sum(counters(end)['sack_repair'] for end in ENDS)
 
 
+def hellos():
+    return sum(counters(end)['tx_hello'] for end in ENDS)
+
+
 @tap.test
 def what_came_is_told():
     before = repairs()
@@ -131,9 +135,22 @@ def what_came_is_told():
         if state == 'off':
             pair(by_address, [*by_address, address(2)])
             tap.equal(repairs(), told, 'sack off')
-    # Nor do queue pairs that were connected otherwise know of it.
-    perftest('ib_write_bw', '-n', '500')
-    tap.equal(repairs(), told, 'without connection management')
+
+
+@tap.test
+def rocades_find_each_other():
+    """By programs that exchange numbers over sockets. One that must not look is enough."""
+    for state in ('cm', 'auto'):
+        changed = rocade_on(ENDS[0], 'link', 'set', ENDS[0].device, 'sack', state)
+        tap.equal(changed.returncode, 0, changed.stderr)
+        before = repairs(), hellos()
+        with damaged('drop', 'duplicate', 'reorder'):
+            pingpong('ibv_rc_pingpong', '1', '-s', '65536', '-n', '300', '-c')
+            perftest('ib_write_bw', '-n', '500')
+        if state == 'cm':
+            tap.equal((repairs(), hellos()), before, 'sack cm')
+        else:
+            tap.true(repairs() > before[0] and hellos() > before[1], 'without addresses: nothing')
 
 
 def become(args):

@@ -378,7 +378,7 @@ static const struct {
 	{ "address", "fd00::1/129", "a list of" },
 	{ "state", "sideways", "one of up, down" },
 	{ "raw", "yes", "one of off, on, sniff" },
-	{ "sack", "on", "one of auto, off" },
+	{ "sack", "on", "one of auto, cm, off" },
 	{ "impair", "drop=1%\n", "control characters" },
 	{ "peer", "a\x1b[0m", "control characters" },
 	{ "cow", "1", "no such key in a device; there are type" },
@@ -452,7 +452,7 @@ keys_and_kinds(void)
 		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
-		{ "raw", "on", "wnp" }, { "sack", "off", "wnp" }, { "cc", "dcqcn", "wnp" },
+		{ "raw", "on", "wnp" }, { "sack", "cm", "wnp" }, { "cc", "dcqcn", "wnp" },
 		{ "state", "down", "wnp" }, { "type", NULL, "wnp" }, { "netns", "a", "" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };

@@ -162,6 +162,7 @@ what_can_agree(void)
 	begin(&init, NULL);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, TARGET);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &pkt));
+	CU_ASSERT_EQUAL(rcd_qp_set_sack(p.a->qp, mem), 0);
 	CU_ASSERT_EQUAL(rcd_qp_set_sack(p.a->qp, mem), -EINVAL);
 	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE), 0);
 	CU_ASSERT_EQUAL(rcd_qp_set_sack(p.a->qp, mem), -EINVAL);
