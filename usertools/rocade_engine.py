@@ -11,7 +11,7 @@ import time
 SOCKET = '/run/rocade/rocade.sock'
 
 # The control protocol's greeting, and its one request for people (lib/ctrl/rcd_ctrl.h).
-MAGIC, VERSION, ABI = 0x6c746352, 8, 2
+MAGIC, VERSION, ABI = 0x6c746352, 9, 2
 OP_HELLO, OP_ADMIN, OP_SOCKETS, OP_NETNS = 0, 31, 59, 71
 ADMIN_LEN = 1024
 MESSAGE_MAX = 4096

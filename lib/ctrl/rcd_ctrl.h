@@ -34,7 +34,7 @@
 #include "rcd_number.h"
 
 #define RCD_CTRL_MAGIC   0x6c746352u /* "Rctl" */
-#define RCD_CTRL_VERSION 8
+#define RCD_CTRL_VERSION 9
 
 /**
  * Where the engine listens unless told otherwise, the variable that tells otherwise, and where in

@@ -51,6 +51,7 @@ struct rcd_ctrl_gids_rep {
 #define RCD_CTRL_AS_qpn(field)    uint32_t field           /**< its kind qpn */
 #define RCD_CTRL_AS_state(field)  uint8_t field            /**< its kind state */
 #define RCD_CTRL_AS_u16(field)    uint16_t field           /**< its kind u16 */
+#define RCD_CTRL_AS_u32(field)    uint32_t field           /**< its kind u32 */
 #define RCD_CTRL_AS_u8(field)     uint8_t field            /**< its kind u8 */
 
 /** Address vector. */
@@ -63,12 +64,13 @@ struct rcd_ctrl_av {
 struct rcd_ctrl_qp_attr {
 #define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field) RCD_CTRL_AS_##kind(field);
 #include "rcd_qp_attr.def"
-	uint8_t sq_draining; /**< in SQD and not drained yet; of a query only */
-	uint8_t reserved[3]; /**< 0 */
+	uint8_t sq_draining;  /**< in SQD and not drained yet; of a query only */
+	uint8_t reserved[3];  /**< 0 */
+	uint32_t burst_bytes; /**< with rate_kbps: most at once beyond it; 0: the default */
 };
 
 static_assert(sizeof(struct rcd_ctrl_av) == 24, "no padding that is not named");
-static_assert(sizeof(struct rcd_ctrl_qp_attr) == 64, "no padding that is not named");
+static_assert(sizeof(struct rcd_ctrl_qp_attr) == 72, "no padding that is not named");
 
 /** What an asynchronous event is about. */
 enum rcd_ctrl_event_of {

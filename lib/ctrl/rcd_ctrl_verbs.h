@@ -60,6 +60,7 @@ enum {
 #define RCD_CTRL_OF_qpn(to, from)   (to) = (from)
 #define RCD_CTRL_OF_state(to, from) (to) = (uint8_t)(from)
 #define RCD_CTRL_OF_u16(to, from)   (to) = (from)
+#define RCD_CTRL_OF_u32(to, from)   (to) = (from)
 #define RCD_CTRL_OF_u8(to, from)    (to) = (from)
 
 /* And back. */
@@ -74,6 +75,7 @@ enum {
 #define RCD_CTRL_TO_qpn(to, from)    (to) = (from)
 #define RCD_CTRL_TO_state(to, from)  (to) = (enum ibv_qp_state)(from)
 #define RCD_CTRL_TO_u16(to, from)    (to) = (from)
+#define RCD_CTRL_TO_u32(to, from)    (to) = (from)
 #define RCD_CTRL_TO_u8(to, from)     (to) = (from)
 
 /** @return 0, or EINVAL: without addresses of IP there is no way for a packet */

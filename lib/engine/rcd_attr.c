@@ -20,6 +20,7 @@
 #define TAKE_qpn(to, from)    (to).val = (from)&0xffffff
 #define TAKE_state(to, from)  (to) = (from)
 #define TAKE_u16(to, from)    (to) = (from)
+#define TAKE_u32(to, from)    (to) = (from)
 #define TAKE_u8(to, from)     (to) = (from)
 
 /* And into one. */
@@ -34,6 +35,7 @@
 #define SHOW_qpn(to, from)    (to) = (from).val
 #define SHOW_state(to, from)  (to) = (from)
 #define SHOW_u16(to, from)    (to) = (from)
+#define SHOW_u32(to, from)    (to) = (from)
 #define SHOW_u8(to, from)     (to) = (from)
 
 void
@@ -51,6 +53,7 @@ rcd_attr_take(const struct rcd_ctrl_qp_attr *from, struct rcd_qp_attr *to)
 #define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field)                           \
 	TAKE_##kind(to->field, from->field);
 #include "rcd_qp_attr.def"
+	to->burst_bytes = from->burst_bytes;
 }
 
 static void
@@ -67,5 +70,6 @@ rcd_attr_show(const struct rcd_qp_attr *from, struct rcd_ctrl_qp_attr *to)
 #define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field)                           \
 	SHOW_##kind(to->field, from->field);
 #include "rcd_qp_attr.def"
+	to->burst_bytes = from->burst_bytes;
 	to->sq_draining = from->sq_draining;
 }

@@ -194,6 +194,7 @@ rcd_hqp_free(struct rcd_context *context, struct rcd_hqp *hqp)
 	rcd_hmcast_end(context, hqp);
 	free(hqp->resources);
 	free(hqp->sack);
+	free(hqp->gate);
 	free(hqp->qp);
 	free(hqp);
 }

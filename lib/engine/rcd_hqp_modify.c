@@ -43,6 +43,7 @@ struct modify {
 	bool sack_taken; /**< likewise */
 	bool looks;      /**< it is to find out by itself */
 	uint64_t nonce;  /**< for that */
+	void *gate;      /**< memory for a rate; NULL: none is set, or it has that */
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
@@ -71,6 +72,10 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		err = rcd_qp_set_resources(
 			hqp->qp, modify->resources, modify->attr.max_dest_rd_atomic);
 		modify->taken = err == 0;
+	}
+	if (err == 0 && modify->gate != NULL && rcd_qp_set_gate(hqp->qp, modify->gate) == 0) {
+		hqp->gate = modify->gate;
+		modify->gate = NULL;
 	}
 	if (err == 0)
 		err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
@@ -189,6 +194,24 @@ rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn)
 		free(modify.sack);
 }
 
+/* On its lcore, with memory for a gate if it is to have a rate and was never limited. */
+static int
+hqp_modify_call(struct modify *modify)
+{
+	const struct rcd_hqp *hqp = modify->hqp;
+	int err;
+
+	if ((modify->mask & RCD_QP_ATTR_RATE) && modify->attr.rate_kbps != 0 && hqp->gate == NULL &&
+		!rcd_qp_reacts(hqp->qp)) {
+		modify->gate = rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), rcd_qp_gate_size());
+		if (modify->gate == NULL)
+			return -ENOMEM;
+	}
+	err = rcd_lcore_call(hqp->lcore, hqp_modify_on_lcore, modify);
+	free(modify->gate);
+	return err;
+}
+
 int
 rcd_hqp_modify(struct rcd_context *context, struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_modify_req *req)
@@ -242,7 +265,7 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 			rcd_context_follow(
 				context, &modify.attr.av, hqp->qpn, modify.attr.dest_qpn.val);
 	}
-	err = rcd_lcore_call(hqp->lcore, hqp_modify_on_lcore, &modify);
+	err = hqp_modify_call(&modify);
 	if (err == 0 && (req->mask & RCD_QP_ATTR_STATE) && from->state == RCD_QP_RESET) {
 		rcd_ucopy_void(modify.hqp);
 		rcd_hqp_unbind(modify.hqp);

@@ -75,15 +75,20 @@ show_object_traffic(const struct rcd_show *show, const struct rcd_hqp *hqp)
 	show_object_number(show, "rx_bytes", __atomic_load_n(&hqp->rx_bytes, __ATOMIC_RELAXED));
 }
 
-/* Of one that congestion control limits. */
+/* Of one that its program or congestion control limits. */
 static void
 show_object_limits(const struct rcd_show *show, const struct rcd_hqp *hqp)
 {
 	struct rcd_qp_limits limits;
 
-	if (!rcd_qp_reacts(hqp->qp))
-		return;
 	rcd_qp_limits(hqp->qp, &limits);
+	if (limits.limit_kbps != 0)
+		show_object_number(show, "rate_limit_kbps", limits.limit_kbps);
+	if (!rcd_qp_reacts(hqp->qp)) {
+		if (limits.limit_kbps != 0)
+			show_object_number(show, "pacing_ns", limits.pace_ns);
+		return;
+	}
 	show_object_text(show, "cc", rcd_qp_cc_name(hqp->qp));
 	if (limits.window != RCD_CC_NO_WINDOW)
 		show_object_number(show, "cc_window", limits.window);

@@ -182,6 +182,7 @@ struct rcd_hqp {
 	void *resources;         /**< of its responder, when they are more than the usual number */
 	uint32_t resource_count; /**< of those */
 	void *sack;              /**< of its selective acknowledgement, or not used any more */
+	void *gate;              /**< of what limits it, if it was made without; else NULL */
 };
 
 /** A completion channel. */

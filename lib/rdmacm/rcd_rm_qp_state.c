@@ -5,11 +5,14 @@
  */
 #include "rcd_rm.h"
 
-/** Attributes that come from the engine, whatever state is asked for. */
+/**
+ * Attributes that come from the engine, whatever state is asked for. A rate is the program's, for
+ * which those of before 2016 have no room.
+ */
 #define FROM_ENGINE                                                                                \
 	(RCD_QP_ATTR_ALL &                                                                         \
 		~(uint32_t)(RCD_QP_ATTR_STATE | RCD_QP_ATTR_CUR | RCD_QP_ATTR_SQD_NOTIFY |         \
-			RCD_QP_ATTR_AV))
+			RCD_QP_ATTR_AV | RCD_QP_ATTR_RATE))
 
 /* @return 0 or -errno */
 static int

@@ -16,6 +16,9 @@
 /* Longest time between two packets that are sent again: shorter than a timeout. */
 #define REPAIR_GAP_NS 500000
 
+/* A byte at one kilobit per second. */
+#define BYTE_KBPS_NS UINT64_C(8000000)
+
 /* The only writer of a number that others look at. */
 #define GATE_SEE(field, val) __atomic_store_n(&(field), (val), __ATOMIC_RELAXED)
 
@@ -45,9 +48,43 @@ gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 void
 rcd_gate_reset(struct rcd_qp *qp)
 {
-	qp->hot.limited = qp->gate != NULL;
 	if (qp->gate != NULL)
 		*qp->gate = (struct rcd_gate){ .seen.window = RCD_CC_NO_WINDOW };
+	rcd_gate_limit(qp);
+}
+
+/* A burst is made up for when it was not used: a timer is late, or there was nothing to send. */
+void
+rcd_gate_limit(struct rcd_qp *qp)
+{
+	struct rcd_gate *gate = qp->gate;
+	uint32_t kbps = qp->attr.rate_kbps;
+	bool limited = gate != NULL && (kbps != 0 || qp->init.cc != &rcd_cc_none);
+
+	/* Bytes are counted for a window only while something limits: what is under way is past. */
+	if (gate != NULL && (!limited || !qp->hot.limited))
+		rcd_gate_flush(qp);
+	qp->hot.limited = limited;
+	if (gate == NULL)
+		return;
+	gate->rate_kbps = kbps;
+	gate->rate_ns = gate->rate_rest = 0;
+	gate->held_ns = 0;
+	gate->credit_ns = RCD_CC_CREDIT_NS;
+	if (kbps != 0 && qp->attr.burst_bytes != 0)
+		gate->credit_ns = qp->attr.burst_bytes * BYTE_KBPS_NS / kbps;
+	GATE_SEE(gate->seen.limit_kbps, kbps);
+}
+
+/* When the next may leave: what the algorithm does not hear of it does not hold back. */
+static uint64_t
+gate_next(const struct rcd_qp *qp, bool response)
+{
+	const struct rcd_gate *gate = qp->gate;
+
+	if ((response && !qp->init.cc->of_responses) || gate->next_ns < gate->rate_ns)
+		return gate->rate_ns;
+	return gate->next_ns;
 }
 
 /* What was held back passes, or is no more. */
@@ -70,7 +107,7 @@ gate_release(struct rcd_qp *qp, uint64_t now_ns)
 }
 
 static void
-gate_hold(struct rcd_qp *qp, bool by_window, uint64_t now_ns)
+gate_hold(struct rcd_qp *qp, bool by_window, uint64_t next_ns, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
 
@@ -79,7 +116,7 @@ gate_hold(struct rcd_qp *qp, bool by_window, uint64_t now_ns)
 	if (gate->since_ns == 0)
 		gate->since_ns = now_ns;
 	gate->by_window = by_window;
-	gate->held_ns = by_window ? 0 : gate->next_ns;
+	gate->held_ns = by_window ? 0 : next_ns;
 }
 
 void
@@ -92,19 +129,27 @@ rcd_gate_flush(struct rcd_qp *qp)
 	qp->gate->since_ns = 0;
 }
 
+static bool
+gate_paced(struct rcd_qp *qp, bool response, uint64_t now_ns)
+{
+	uint64_t next_ns = gate_next(qp, response);
+
+	if (now_ns >= next_ns)
+		return false;
+	gate_hold(qp, false, next_ns, now_ns);
+	return true;
+}
+
 bool
 rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
 {
-	if (now_ns >= qp->gate->next_ns)
-		return false;
-	gate_hold(qp, false, now_ns);
-	return true;
+	return gate_paced(qp, false, now_ns);
 }
 
 bool
 rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns)
 {
-	uint64_t next_ns = qp->gate->next_ns;
+	uint64_t next_ns = gate_next(qp, false);
 
 	if (now_ns >= next_ns)
 		return false;
@@ -136,7 +181,7 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) && !qp->gate->asks &&
 		gate_flight(qp) >= qp->gate->seen.window) {
-		gate_hold(qp, true, now_ns);
+		gate_hold(qp, true, 0, now_ns);
 		return false;
 	}
 	gate_release(qp, now_ns);
@@ -163,17 +208,42 @@ gate_pace_repair(const struct rcd_qp *qp, uint32_t bytes)
 		gate->next_ns = gate->repair_ns;
 }
 
+/* So many bytes leave now of a queue pair that has a rate: in the long run no more than that. */
+static void
+gate_pace(struct rcd_gate *gate, uint32_t bytes)
+{
+	uint64_t spent = bytes * BYTE_KBPS_NS + gate->rate_rest;
+	uint64_t earliest = gate->now_ns > gate->credit_ns ? gate->now_ns - gate->credit_ns : 0;
+
+	if (gate->rate_ns < earliest)
+		gate->rate_ns = earliest;
+	gate->rate_ns += spent / gate->rate_kbps;
+	gate->rate_rest = (uint32_t)(spent % gate->rate_kbps);
+}
+
+/* Whether responses to READs are held back: a rate of the program's is of all that it sends. */
+static bool
+gate_is_of_responses(const struct rcd_qp *qp)
+{
+	return qp->gate->rate_kbps != 0 || qp->init.cc->of_responses;
+}
+
 void
 rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 {
 	struct rcd_gate *gate = qp->gate;
-	uint32_t bytes = pkt->payload_len + RCD_GATE_PACKET_BYTES;
-	bool response = rcd_opcode_is_response(pkt->roce.bth.opcode);
+	bool frame = qp->hot.type == RCD_QP_RAW;
+	uint32_t bytes = pkt->payload_len + (frame ? RCD_GATE_FRAME_BYTES : RCD_GATE_PACKET_BYTES);
+	bool response = !frame && rcd_opcode_is_response(pkt->roce.bth.opcode);
 
-	if (response && (pkt->payload_len == 0 || !qp->init.cc->of_responses))
+	if (response && (pkt->payload_len == 0 || !gate_is_of_responses(qp)))
 		return;
 	gate_release(qp, gate->now_ns);
 	gate->held_ns = 0;
+	if (gate->rate_kbps != 0)
+		gate_pace(gate, bytes);
+	if (response && !qp->init.cc->of_responses)
+		return;
 	gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
 	if (!fresh && !response)
 		gate_pace_repair(qp, bytes);
@@ -191,9 +261,9 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 	gate_begin(qp, now_ns);
 	qp->gate->now_ns = now_ns;
 	/* An acknowledge waits behind responses, which it would declare lost. */
-	return !(qp->init.cc->of_responses &&
+	return !(gate_is_of_responses(qp) &&
 		(qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
-		rcd_gate_paced(qp, now_ns));
+		gate_paced(qp, true, now_ns));
 }
 
 void

@@ -476,6 +476,22 @@ rcd_qp_cc_name(const struct rcd_qp *qp)
 	return qp->init.cc->name;
 }
 
+size_t
+rcd_qp_gate_size(void)
+{
+	return sizeof(struct rcd_gate);
+}
+
+int
+rcd_qp_set_gate(struct rcd_qp *qp, void *mem)
+{
+	if (qp->gate != NULL)
+		return -EEXIST;
+	qp->gate = mem;
+	rcd_gate_reset(qp);
+	return 0;
+}
+
 bool
 rcd_qp_reacts(const struct rcd_qp *qp)
 {
@@ -498,6 +514,7 @@ rcd_qp_limits(const struct rcd_qp *qp, struct rcd_qp_limits *limits)
 		.losses = __atomic_load_n(&seen->losses, __ATOMIC_RELAXED),
 		.window_ns = __atomic_load_n(&seen->window_ns, __ATOMIC_RELAXED),
 		.pace_ns = __atomic_load_n(&seen->pace_ns, __ATOMIC_RELAXED),
+		.limit_kbps = __atomic_load_n(&seen->limit_kbps, __ATOMIC_RELAXED),
 	};
 }
 

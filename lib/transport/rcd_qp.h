@@ -41,6 +41,7 @@ struct rcd_xrc_domain;
 #define RCD_QP_AS_state(field)  uint8_t field
 #define RCD_QP_AS_u16(field)    uint16_t field
 #define RCD_QP_AS_u8(field)     uint8_t field
+#define RCD_QP_AS_u32(field)    uint32_t field
 
 /** Address vector: where packets go. The transport compares the GIDs and carries the rest. */
 struct rcd_av {
@@ -55,7 +56,8 @@ struct rcd_av {
 struct rcd_qp_attr {
 #define RCD_QP_ATTR(symbol, bit, kind, field, verbs_symbol, verbs_field) RCD_QP_AS_##kind(field);
 #include "rcd_qp_attr.def"
-	bool sq_draining; /**< in SQD, and not drained yet; told, never set */
+	uint32_t burst_bytes; /**< with rate_kbps, 0: the default */
+	bool sq_draining;     /**< in SQD, and not drained yet; told, never set */
 };
 
 /** What the host does for queue pairs. `arg` is the one given at creation. */
@@ -183,7 +185,8 @@ rcd_qp_fini(struct rcd_qp *qp);
  * @param mask  which attributes of @p attr are given, RCD_QP_ATTR_*; without RCD_QP_ATTR_STATE
  *              the state stays
  * @return 0; -EINVAL when the transition does not exist, a required attribute is missing, one is
- *         given that is not allowed, or a value is out of range: nothing is changed then;
+ *         given that is not allowed, or a value is out of range, as is a rate without
+ *         rcd_qp_set_gate(): nothing is changed then;
  *         -EAGAIN from SQE to RTS: requests of before are to be flushed first
  */
 int
@@ -428,13 +431,28 @@ rcd_qp_peer(const struct rcd_qp *qp, struct rcd_gid *dgid, struct rcd_qpn *qpn);
 
 /** What limits what a queue pair sends, and how far. */
 struct rcd_qp_limits {
-	uint32_t window;    /**< bytes in flight, headers included; RCD_CC_NO_WINDOW: no limit */
-	uint32_t rate_kbps; /**< of the pace now; 0: none */
-	uint32_t cnps;      /**< notifications, and... */
-	uint32_t losses;    /**< ...losses that congestion control was told of */
-	uint64_t window_ns; /**< that requests waited for the window, and... */
-	uint64_t pace_ns;   /**< ...packets for their pace */
+	uint32_t window;     /**< bytes in flight, headers included; RCD_CC_NO_WINDOW: no limit */
+	uint32_t rate_kbps;  /**< of the pace now; 0: none */
+	uint32_t cnps;       /**< notifications, and... */
+	uint32_t losses;     /**< ...losses that congestion control was told of */
+	uint64_t window_ns;  /**< that requests waited for the window, and... */
+	uint64_t pace_ns;    /**< ...packets for their pace */
+	uint32_t limit_kbps; /**< rate that the program set; 0: none */
 };
+
+/** Bytes that a queue pair takes for what limits it, if it was made without congestion control. */
+size_t
+rcd_qp_gate_size(void);
+
+/**
+ * Give a queue pair what a rate of the program's takes (RCD_QP_ATTR_RATE). In any state; RESET does
+ * not end it.
+ *
+ * @param mem  rcd_qp_gate_size() bytes, aligned to 8; the caller's, until rcd_qp_fini()
+ * @return 0; -EEXIST: it has that, and @p mem stays unused
+ */
+int
+rcd_qp_set_gate(struct rcd_qp *qp, void *mem);
 
 /** Name of its congestion control. @return static string. Any thread */
 const char *

@@ -74,7 +74,7 @@ qp_modify_check_values(const struct rcd_qp *qp, const struct rcd_qp_attr *attr, 
 		((mask & SQ_PSN) && attr->sq_psn.val > RCD_PSN_MASK) ||
 		((mask & DEST_QPN) && attr->dest_qpn.val > RCD_PSN_MASK))
 		return -EINVAL;
-	return 0;
+	return (mask & RATE) && attr->rate_kbps != 0 && qp->gate == NULL ? -EINVAL : 0;
 }
 
 static void
@@ -86,6 +86,10 @@ qp_modify_set_values(struct rcd_qp *qp, const struct rcd_qp_attr *from, uint32_t
 	if (mask & symbol)                                                                         \
 		to->field = from->field;
 #include "rcd_qp_attr.def"
+	if (mask & RATE) {
+		to->burst_bytes = from->burst_bytes;
+		rcd_gate_limit(qp);
+	}
 	if (mask & PATH_MTU) {
 		qp->hot.mtu = to->path_mtu_bytes;
 		qp->hot.mtu_shift = (uint8_t)__builtin_ctz(to->path_mtu_bytes);

@@ -373,6 +373,8 @@ rcd_vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
 
 struct ibv_qp *
 rcd_vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+int
+rcd_vb_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr);
 struct ibv_srq *
 rcd_vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 

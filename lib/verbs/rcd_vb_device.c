@@ -208,6 +208,20 @@ vb_device_set_demand(struct ibv_device_attr_ex *attr)
 		IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 }
 
+/* All that there are, in kb/s. */
+static void
+vb_device_set_pacing(struct ibv_device_attr_ex *attr)
+{
+	attr->packet_pacing_caps = (struct ibv_packet_pacing_caps){
+		.qp_rate_limit_min = 1,
+		.qp_rate_limit_max = UINT32_MAX,
+		.supported_qpts = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD |
+			1 << IBV_QPT_XRC_SEND | 1 << IBV_QPT_XRC_RECV,
+	};
+	if (attr->raw_packet_caps != 0)
+		attr->packet_pacing_caps.supported_qpts |= 1 << IBV_QPT_RAW_PACKET;
+}
+
 static int
 vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -231,6 +245,7 @@ vb_device_query_ex(struct ibv_context *context, const struct ibv_query_device_ex
 	vb_device_set_demand(&full);
 	if (rcd_vb_context(context)->rep.max_flows > 0)
 		full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
+	vb_device_set_pacing(&full);
 	full.cq_mod_caps.max_cq_count = RCD_CTRL_CQ_COUNT_MAX;
 	full.cq_mod_caps.max_cq_period = RCD_CTRL_CQ_PERIOD_MAX;
 	memset(attr, 0, attr_size);
@@ -369,6 +384,7 @@ vb_device_fill_ops(struct verbs_context *base)
 	base->query_rt_values = vb_device_query_rt_values;
 	base->create_cq_ex = rcd_vb_create_cq_ex;
 	base->create_qp_ex = rcd_vb_create_qp_ex;
+	base->modify_qp_rate_limit = rcd_vb_modify_qp_rate_limit;
 	base->create_srq_ex = rcd_vb_create_srq_ex;
 	base->alloc_td = rcd_vb_alloc_td;
 	base->dealloc_td = rcd_vb_dealloc_td;

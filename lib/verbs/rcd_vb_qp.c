@@ -166,8 +166,9 @@ vb_qp_not_had(enum ibv_qp_type type)
 	return 0;
 }
 
-int
-ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+/* @param burst_bytes  with a rate */
+static int
+vb_qp_modify(struct ibv_qp *ibv, const struct ibv_qp_attr *attr, int mask, uint32_t burst_bytes)
 {
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
 	struct rcd_ctrl_qp_attr to;
@@ -177,6 +178,7 @@ ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	err = rcd_ctrl_qp_attr_of_verbs(attr, (uint32_t)mask, &to);
 	if (err != 0)
 		return err;
+	to.burst_bytes = burst_bytes;
 	/* Requests are being posted, or they are not: the indices begin anew with RESET. */
 	rcd_vb_lock(&qp->sq_lock);
 	rcd_vb_lock(&qp->rq_lock);
@@ -195,11 +197,30 @@ ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 }
 
 int
+ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	return vb_qp_modify(ibv, attr, mask, 0);
+}
+
+int
+rcd_vb_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
+{
+	struct ibv_qp_attr to = { .rate_limit = attr->rate_limit };
+
+	if (attr->comp_mask != 0 ||
+		(attr->rate_limit == 0 && (attr->max_burst_sz != 0 || attr->typical_pkt_sz != 0)))
+		return EINVAL;
+	/* Each packet is charged with what it has, whatever is typical. */
+	return vb_qp_modify(ibv, &to, IBV_QP_RATE_LIMIT, attr->max_burst_sz);
+}
+
+int
 ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
 	struct rcd_vb_qp *qp = rcd_vb_qp(ibv);
 	struct rcd_ctrl_handle req = { .handle = qp->cl.handle };
 	struct rcd_ctrl_qp_attr from;
+	uint32_t asked = RCD_QP_ATTR_ALL;
 	int err = rcd_client_call(rcd_vb_client(ibv->context),
 		qp->cl.target ? RCD_CTRL_XQP_QUERY : RCD_CTRL_QP_QUERY, &req, &from, NULL, NULL);
 
@@ -207,9 +228,9 @@ ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_
 		return -err;
 	/* Programs of before 2016 have no rate. */
 	memset(attr, 0, offsetof(struct ibv_qp_attr, rate_limit));
-	if (mask & IBV_QP_RATE_LIMIT)
-		attr->rate_limit = 0;
-	rcd_ctrl_qp_attr_to_verbs(&from, RCD_QP_ATTR_ALL, attr);
+	if (!(mask & IBV_QP_RATE_LIMIT))
+		asked &= ~(uint32_t)RCD_QP_ATTR_RATE;
+	rcd_ctrl_qp_attr_to_verbs(&from, asked, attr);
 	attr->cap = qp->cap;
 	attr->sq_draining = from.sq_draining;
 	ibv->state = attr->qp_state;

@@ -105,7 +105,7 @@ what_is_said_works(void)
 	side_close(&side);
 }
 
-/* What rates, offloads and counters of the port there are: none is taken and then not kept. */
+/* What offloads and counters there are: none is taken and then not kept. */
 static void
 what_is_not_there(void)
 {
@@ -122,9 +122,6 @@ what_is_not_there(void)
 	CU_ASSERT_EQUAL(attr.rss_caps.supported_qpts, 0);
 	CU_ASSERT_EQUAL(attr.max_wq_type_rq, 0);
 	CU_ASSERT_EQUAL(attr.tm_caps.max_num_tags, 0);
-	CU_ASSERT_EQUAL(attr.packet_pacing_caps.qp_rate_limit_max, 0);
-	change.rate_limit = 1000;
-	CU_ASSERT_NOT_EQUAL(ibv_modify_qp(side.qp, &change, IBV_QP_STATE | IBV_QP_RATE_LIMIT), 0);
 	side_close(&side);
 	/* A rate of a path is no limit here, and a queue pair does not say that it was. */
 	open_side();

@@ -37,6 +37,10 @@ rcd_bring_up(
 		rtr |= RCD_QP_ATTR_MAX_DEST_RD_ATOMIC | RCD_QP_ATTR_MIN_RNR_TIMER;
 	if (requester)
 		rts |= RCD_QP_ATTR_RETRY_CNT | RCD_QP_ATTR_RNR_RETRY | RCD_QP_ATTR_MAX_RD_ATOMIC;
+	if (type == RCD_QP_RAW) {
+		init = RCD_QP_ATTR_PORT;
+		rtr = rts = 0;
+	}
 	attr.state = RCD_QP_INIT;
 	RCD_CHECK(rcd_qp_modify(qp, &attr, RCD_QP_ATTR_STATE | init) == 0);
 	attr.state = RCD_QP_RTR;

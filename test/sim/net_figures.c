@@ -33,6 +33,7 @@ struct setting {
 	FIELD(messages, flow.messages, "messages of a flow in all")                                \
 	FIELD(read, flow.read, "1: READs instead of WRITEs")                                       \
 	FIELD(mtu, flow.mtu, "path MTU, bytes")                                                    \
+	FIELD(rate, flow.rate_kbps, "of each sender with an end, kb/s; 0: no limit")               \
 	FIELD(delay, link.delay_ns, "of a link, ns")                                               \
 	FIELD(loss, link.loss, "of a link, probability")                                           \
 	FIELD(buffer, buffer.port_bytes, "of a port, bytes")                                       \

@@ -258,6 +258,8 @@ net_flow_init(struct net_flow *flow, struct net_load *load, struct net_host *fro
 	flow->answers = init->read ? sends : takes;
 	takes->arrived = &flow->arrived;
 	net_qp_connect(sends, takes, &attr);
+	if (init->rate_kbps != 0)
+		net_qp_set_rate(sends, init->rate_kbps);
 	if (init->messages != NET_ENDLESS)
 		load->running++;
 	flow->again.call = net_flow_again;

@@ -38,10 +38,11 @@ struct net_flow_init {
 	uint32_t outstanding; /**< messages under way, 1..NET_OUTSTANDING_MAX */
 	uint32_t messages;    /**< in all; NET_ENDLESS: for as long as a flow with an end runs */
 	uint64_t start_ns;
-	uint64_t pause_ns; /**< at most so long between two messages, as it comes */
-	bool read;         /**< the receiver asks for the data */
-	bool plain;        /**< without congestion control, whatever others have */
-	uint16_t mtu;      /**< bytes */
+	uint64_t pause_ns;  /**< at most so long between two messages, as it comes */
+	bool read;          /**< the receiver asks for the data */
+	bool plain;         /**< without congestion control, whatever others have */
+	uint32_t rate_kbps; /**< of its sender; 0: no limit */
+	uint16_t mtu;       /**< bytes */
 };
 
 /** A flow. */

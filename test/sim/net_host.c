@@ -220,6 +220,7 @@ net_host_fini(struct net_host *host)
 		rcd_qp_fini(host->qps[i]->qp);
 		free(host->qps[i]->qp);
 		free(host->qps[i]->sack);
+		free(host->qps[i]->gate);
 		free(host->qps[i]);
 	}
 	rcd_reorder_pool_destroy(host->reorder);
@@ -276,4 +277,16 @@ net_qp_connect(struct net_qp *a, struct net_qp *b, const struct rcd_qp_attr *att
 	psns[2] = psns[0];
 	net_qp_connect_one(a, b, *attr, &psns[0]);
 	net_qp_connect_one(b, a, *attr, &psns[1]);
+}
+
+void
+net_qp_set_rate(struct net_qp *qp, uint32_t kbps)
+{
+	struct rcd_qp_attr attr = { .rate_kbps = kbps };
+
+	qp->gate = calloc(1, rcd_qp_gate_size());
+	RCD_CHECK(qp->gate != NULL);
+	/* One with an algorithm has what it takes. */
+	rcd_qp_set_gate(qp->qp, qp->gate);
+	RCD_CHECK(rcd_qp_modify(qp->qp, &attr, RCD_QP_ATTR_RATE) == 0);
 }

@@ -40,6 +40,7 @@ struct net_qp {
 	struct rcd_qp *qp;
 	struct rcd_qp_init init;
 	void *sack; /**< its memory, when that was agreed on */
+	void *gate; /**< likewise, when it has a rate */
 	struct net_event timer;
 	struct net_qp *next;        /**< in the list of those that may have something to send */
 	bool ready;                 /**< it is there */
@@ -87,6 +88,10 @@ net_qp_create(struct net_host *host, const struct rcd_qp_init *init);
 /** Bring two queue pairs of two hosts to RTS. @param attr  of both; PSNs are made up */
 void
 net_qp_connect(struct net_qp *a, struct net_qp *b, const struct rcd_qp_attr *attr);
+
+/** Give one that is connected a rate, not 0. Once. */
+void
+net_qp_set_rate(struct net_qp *qp, uint32_t kbps);
 
 /** Work requests were posted, or time passed: let it send. */
 void

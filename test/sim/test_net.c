@@ -459,6 +459,35 @@ swift_reaches(void)
 	CU_ASSERT_EQUAL(result.again, 0);
 }
 
+/* A rate holds within two percent, for WRITEs and READs, and others have the rest of the link. */
+static void
+limited_senders(void)
+{
+	const double payload = 4096.0 / (4096 + 82);
+	struct net_options options;
+	struct net_result result;
+
+	CU_ASSERT_FATAL(net_scenario_find("incast", &options));
+	options.senders = 4;
+	options.flow.rate_kbps = 10000000;
+	for (uint32_t read = 0; read < 2; read++) {
+		options.flow.read = read != 0;
+		options.cc = rcd_cc_by_name("none");
+		options.beside = 0;
+		check(&options, &result);
+		CU_ASSERT_DOUBLE_EQUAL(result.gbps, 40 * payload, 0.8);
+		CU_ASSERT(result.jain > 0.999);
+		CU_ASSERT_EQUAL(result.dropped[NET_FULL] + result.marked, 0);
+	}
+	options.flow.read = false;
+	options.beside = 1;
+	options.cc = rcd_cc_by_name("swift");
+	check(&options, &result);
+	CU_ASSERT_DOUBLE_EQUAL(result.own_gbps, 10 * payload, 0.2);
+	CU_ASSERT(result.jain > 0.999);
+	CU_ASSERT(result.beside_gbps > 50);
+}
+
 /* What can't be run is said to be so. */
 static void
 out_of_range(void)
@@ -501,6 +530,7 @@ main(void)
 		RCD_TEST(holes_are_no_flood),
 		RCD_TEST(plain_senders),
 		RCD_TEST(swift_reaches),
+		RCD_TEST(limited_senders),
 		RCD_TEST(out_of_range),
 	};
 

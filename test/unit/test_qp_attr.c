@@ -53,6 +53,7 @@ static const struct row {
 	ROW(IBV_QP_SQ_PSN, sq_psn, 0x654321),
 	ROW(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, 2),
 	ROW(IBV_QP_DEST_QPN, dest_qp_num, 0xabcdef),
+	ROW(IBV_QP_RATE_LIMIT, rate_limit, 0xfedcba98),
 };
 
 static void
@@ -216,9 +217,10 @@ all_attributes_through_a_queue_pair(void)
 	uint32_t rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	uint32_t rts = IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		IBV_QP_MAX_QP_RD_ATOMIC;
+		IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RATE_LIMIT;
 	uint32_t seen = init | rtr | rts | IBV_QP_STATE;
 	static struct sim sim;
+	_Alignas(8) static uint8_t gate[1024];
 	struct rcd_qp_attr drained;
 	struct ibv_qp_attr told;
 	struct rcd_qp *qp;
@@ -228,6 +230,10 @@ all_attributes_through_a_queue_pair(void)
 	CU_ASSERT_EQUAL(modify(qp, IBV_QPS_INIT, init | IBV_QP_ACCESS_FLAGS), 0);
 	CU_ASSERT_EQUAL(modify(qp, IBV_QPS_RTS, rts | IBV_QP_CUR_STATE), -EINVAL);
 	CU_ASSERT_EQUAL(modify(qp, IBV_QPS_RTR, rtr), 0);
+	/* A rate takes memory. */
+	CU_ASSERT_EQUAL(modify(qp, IBV_QPS_RTS, rts | IBV_QP_CUR_STATE), -EINVAL);
+	CU_ASSERT_FATAL(rcd_qp_gate_size() <= sizeof(gate));
+	CU_ASSERT_EQUAL(rcd_qp_set_gate(qp, gate), 0);
 	CU_ASSERT_EQUAL(modify(qp, IBV_QPS_RTS, rts | IBV_QP_CUR_STATE), 0);
 	expect(qp, seen | IBV_QP_ACCESS_FLAGS);
 	/* It is not in the state that it was in. */
@@ -302,19 +308,21 @@ fields_stand_where_clients_put_them(void)
 		AT(rq_psn, 32),
 		AT(sq_psn, 36),
 		AT(dest_qpn, 40),
-		AT(path_mtu_bytes, 44),
-		AT(pkey_index, 48),
-		AT(state, 50),
-		AT(cur_state, 51),
-		AT(sqd_notify, 52),
-		AT(port, 53),
-		AT(timeout, 54),
-		AT(retry_cnt, 55),
-		AT(rnr_retry, 56),
-		AT(max_rd_atomic, 57),
-		AT(min_rnr_timer, 58),
-		AT(max_dest_rd_atomic, 59),
-		AT(sq_draining, 60),
+		AT(rate_kbps, 44),
+		AT(path_mtu_bytes, 48),
+		AT(pkey_index, 52),
+		AT(state, 54),
+		AT(cur_state, 55),
+		AT(sqd_notify, 56),
+		AT(port, 57),
+		AT(timeout, 58),
+		AT(retry_cnt, 59),
+		AT(rnr_retry, 60),
+		AT(max_rd_atomic, 61),
+		AT(min_rnr_timer, 62),
+		AT(max_dest_rd_atomic, 63),
+		AT(sq_draining, 64),
+		AT(burst_bytes, 68),
 #undef AT
 	};
 

@@ -35,6 +35,7 @@ static const struct {
 	{ 'o', RCD_QP_ATTR_SQ_PSN },
 	{ 'd', RCD_QP_ATTR_MAX_DEST_RD_ATOMIC },
 	{ 'e', RCD_QP_ATTR_DEST_QPN },
+	{ 'l', RCD_QP_ATTR_RATE },
 };
 
 /* Order: RC, UC, UD, GSI, raw packets, XRC initiator, target; "-" where there is no transition. */
@@ -45,12 +46,13 @@ static const struct {
 	{ RCD_QP_RESET, RCD_QP_INIT, { "KPA", "KPA", "KPQ", "KQp", "P", "KPA", "KPA" } },
 	{ RCD_QP_INIT, RCD_QP_INIT, { "kpa", "kpa", "kpq", "kq", "p", "kpa", "kpa" } },
 	{ RCD_QP_INIT, RCD_QP_RTR, { "VMESDIka", "VMESka", "kq", "kq", "", "VMESka", "VMESDIka" } },
-	{ RCD_QP_RTR, RCD_QP_RTS, { "OTRWXcai", "Oca", "Ocq", "Ocq", "c", "OTRWXca", "OTcai" } },
-	{ RCD_QP_RTS, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "c", "ca", "cai" } },
+	{ RCD_QP_RTR, RCD_QP_RTS,
+		{ "OTRWXcail", "Ocal", "Ocql", "Ocql", "cl", "OTRWXcal", "OTcail" } },
+	{ RCD_QP_RTS, RCD_QP_RTS, { "cail", "cal", "cql", "cql", "cl", "cal", "cail" } },
 	{ RCD_QP_RTS, RCD_QP_SQD, { "n", "n", "n", "n", "n", "n", "n" } },
-	{ RCD_QP_SQD, RCD_QP_RTS, { "cai", "ca", "cq", "cq", "c", "ca", "cai" } },
+	{ RCD_QP_SQD, RCD_QP_RTS, { "cail", "cal", "cql", "cql", "cl", "cal", "cail" } },
 	{ RCD_QP_SQD, RCD_QP_SQD, { "pvtrwxdaki", "vak", "kq", "kq", "-", "pvtrwxak", "pvtdaki" } },
-	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "ca", "cq", "cq", "c", "-", "-" } },
+	{ RCD_QP_SQE, RCD_QP_RTS, { "-", "cal", "cql", "cql", "cl", "-", "-" } },
 };
 
 static const char *
