@@ -35,6 +35,7 @@
 #define QKEY_PRIVILEGED 0x80000000u
 #define ECN_MASK        3
 #define ECN_ECT0        2
+#define DSCP_SHIFT      2
 
 struct modify {
 	void *resources; /**< more of the responder's; NULL: those that it has */
@@ -43,7 +44,9 @@ struct modify {
 	bool sack_taken; /**< likewise */
 	bool looks;      /**< it is to find out by itself */
 	uint64_t nonce;  /**< for that */
-	void *gate;      /**< memory for a rate; NULL: none is set, or it has that */
+	void *gate;      /**< memory for what limits it; NULL: nothing does, or it has that */
+	const struct rcd_cc_ops *cc; /**< that it has from now on; NULL: as before */
+	struct rcd_cc_params cc_params;
 	struct rcd_hqp *hqp;
 	struct rcd_qp_attr attr;
 	uint32_t mask;
@@ -77,6 +80,9 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		hqp->gate = modify->gate;
 		modify->gate = NULL;
 	}
+	/* In another state that fails, as what it goes with does. */
+	if (err == 0 && modify->cc != NULL)
+		rcd_qp_set_cc(hqp->qp, modify->cc, &modify->cc_params);
 	if (err == 0)
 		err = rcd_qp_modify(hqp->qp, &modify->attr, modify->mask);
 	if (err != 0)
@@ -194,15 +200,29 @@ rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn)
 		free(modify.sack);
 }
 
-/* On its lcore, with memory for a gate if it is to have a rate and was never limited. */
+/* What its device has now for the traffic class; all of it was looked at when the device got it. */
+static void
+hqp_modify_choose_cc(const struct rcd_dev *dev, struct modify *modify)
+{
+	const struct rcd_cc_ops *by_default = &rcd_cc_none;
+
+	rcd_cc_params_init(&modify->cc_params);
+	if (dev->conf.cc[0] != '\0')
+		rcd_cc_parse(dev->conf.cc, &by_default, &modify->cc_params);
+	modify->cc = by_default;
+	rcd_cc_of_class(dev->conf.cc_class, modify->attr.av.tclass >> DSCP_SHIFT, &modify->cc);
+}
+
+/* On its lcore, with memory for a gate if it is to be limited and never was. */
 static int
 hqp_modify_call(struct modify *modify)
 {
 	const struct rcd_hqp *hqp = modify->hqp;
+	bool paced = (modify->mask & RCD_QP_ATTR_RATE) && modify->attr.rate_kbps != 0;
+	bool reacts = modify->cc != NULL && modify->cc != &rcd_cc_none;
 	int err;
 
-	if ((modify->mask & RCD_QP_ATTR_RATE) && modify->attr.rate_kbps != 0 && hqp->gate == NULL &&
-		!rcd_qp_reacts(hqp->qp)) {
+	if ((paced || reacts) && hqp->gate == NULL && !rcd_qp_reacts(hqp->qp)) {
 		modify->gate = rcd_near_zalloc(rcd_lcore_socket_id(hqp->lcore), rcd_qp_gate_size());
 		if (modify->gate == NULL)
 			return -ENOMEM;
@@ -256,6 +276,7 @@ rcd_hqp_modify_it(struct rcd_context *context, struct rcd_conn *conn, struct rcd
 		}
 	}
 	if (hqp_modify_connects(modify.hqp, req)) {
+		hqp_modify_choose_cc(context->dev, &modify);
 		modify.sack = hqp_modify_sack(context, hqp, &modify.attr);
 		modify.looks = context->dev->conf.sack == RCD_SACK_AUTO;
 		if (modify.looks)

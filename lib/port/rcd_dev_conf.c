@@ -303,6 +303,15 @@ dev_conf_cc(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_cc_class(struct rcd_dev_conf *conf, const char *val)
+{
+	const char *text = strcmp(val, "none") == 0 ? "" : val;
+	const char *wrong = rcd_cc_of_class(text, 0, NULL);
+
+	return wrong != NULL ? wrong : dev_conf_text(conf->cc_class, sizeof(conf->cc_class), text);
+}
+
+static const char *
 dev_conf_sack(struct rcd_dev_conf *conf, const char *val)
 {
 	int index = rcd_text_find(sack_names, RCD_SACK_COUNT, val);

@@ -97,9 +97,10 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode; /**< of a netdev; by UDP the target may be its address */
 	bool udp;                  /**< said by its type: no other mode goes with it */
 	enum rcd_pause pause;      /**< of a port */
-	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
-	char impair[256]; /**< arguments of net_impair, put before the port; "": nothing is */
-	char cc[128];     /**< as rcd_cc_parse() takes it; "": none */
+	uint32_t mtu;       /**< of IP, bytes; 0: the largest useful one that the port does */
+	char impair[256];   /**< arguments of net_impair, put before the port; "": nothing is */
+	char cc[128];       /**< as rcd_cc_parse() takes it; "": none */
+	char cc_class[128]; /**< as rcd_cc_of_class() takes it */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;
 	bool fed;               /**< its port is rcd_inline_create()'s, which sets this */

@@ -141,4 +141,13 @@ rcd_cc_by_name(const char *name);
 const char *
 rcd_cc_parse(const char *text, const struct rcd_cc_ops **ops, struct rcd_cc_params *params);
 
+/**
+ * The algorithm of a traffic class from text: "DSCP:NAME, ...", as "26:dcqcn,46:none"; "" has none.
+ *
+ * @param ops  set if the table has this class, else it stays; NULL: the text alone is looked at
+ * @return NULL; else what is wrong with the text, static, and @p ops may be set
+ */
+const char *
+rcd_cc_of_class(const char *text, uint8_t dscp, const struct rcd_cc_ops **ops);
+
 #endif /* RCD_CC_H */

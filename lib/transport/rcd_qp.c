@@ -473,7 +473,7 @@ rcd_qp_rq_done(const struct rcd_qp *qp)
 const char *
 rcd_qp_cc_name(const struct rcd_qp *qp)
 {
-	return qp->init.cc->name;
+	return __atomic_load_n(&qp->init.cc, __ATOMIC_RELAXED)->name;
 }
 
 size_t
@@ -492,10 +492,23 @@ rcd_qp_set_gate(struct rcd_qp *qp, void *mem)
 	return 0;
 }
 
+int
+rcd_qp_set_cc(struct rcd_qp *qp, const struct rcd_cc_ops *cc, const struct rcd_cc_params *params)
+{
+	bool datagram = rcd_qp_is_datagram(qp) || qp->hot.type == RCD_QP_RAW;
+
+	if (qp->hot.state > RCD_QP_INIT || (cc != &rcd_cc_none && (datagram || qp->gate == NULL)))
+		return -EINVAL;
+	__atomic_store_n(&qp->init.cc, cc, __ATOMIC_RELAXED);
+	qp->init.cc_params = *params;
+	rcd_gate_reset(qp);
+	return 0;
+}
+
 bool
 rcd_qp_reacts(const struct rcd_qp *qp)
 {
-	return qp->init.cc != &rcd_cc_none;
+	return __atomic_load_n(&qp->init.cc, __ATOMIC_RELAXED) != &rcd_cc_none;
 }
 
 void

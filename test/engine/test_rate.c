@@ -2,8 +2,9 @@
 /**
  * @file
  * Goal: the rate that a program gives a queue pair is kept, and told, and what is wrong with one is
- * said. Method: the drop-in library on an embedded wire. Bytes never take less time than the rate
- * gives them; how much more is nobody's promise.
+ * said; and its traffic class chooses its congestion control. Method: the
+ * drop-in library on an embedded wire. Bytes never take less time than the rate gives them; how
+ * much more is nobody's promise.
  */
 #include <errno.h>
 #include <limits.h>
@@ -185,6 +186,88 @@ without_peers(void)
 	close_sides();
 }
 
+/* To RTR, with a traffic class. */
+static void
+connect_with(struct ibv_qp *qp, uint8_t tclass)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET, .port_num = 1 };
+	union ibv_gid gid;
+
+	CU_ASSERT_EQUAL(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	attr.qp_state = IBV_QPS_INIT;
+	CU_ASSERT_EQUAL(
+		ibv_modify_qp(qp, &attr,
+			IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	MUST(ibv_query_gid(other.context, 1, 1, &gid) == 0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = other.qp->qp_num,
+		.min_rnr_timer = 12,
+		.ah_attr = { .is_global = 1,
+			.port_num = 1,
+			.grh = { .dgid = gid,
+				.sgid_index = 1,
+				.hop_limit = 1,
+				.traffic_class = tclass } } };
+	CU_ASSERT_EQUAL(
+		ibv_modify_qp(qp, &attr,
+			IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+		0);
+}
+
+/* Whether the only queue pair with an algorithm has this one; NULL: whether none has one. */
+static bool
+has_cc(const char *name)
+{
+	char *shown = rig_admin(rig.socket, "resource qp");
+	char *at = strstr(shown, "\"cc\":\"");
+	bool has =
+		name == NULL ? at == NULL : at != NULL && strncmp(at + 6, name, strlen(name)) == 0;
+
+	free(shown);
+	return has;
+}
+
+/* The device's algorithm, but for the classes that have another, as it is when they connect. */
+static void
+classes(void)
+{
+	open_sides();
+	free(rig_admin(rig.socket, "link set roce0 cc_class 26:dcqcn,46:none"));
+	connect_with(side.qp, 26 << 2);
+	CU_ASSERT_TRUE(has_cc("dcqcn"));
+	connect_with(side.qp, 26 << 2 | 1);
+	CU_ASSERT_TRUE(has_cc("dcqcn"));
+	connect_with(side.qp, 26);
+	CU_ASSERT_TRUE(has_cc(NULL));
+	free(rig_admin(rig.socket, "link set roce0 cc swift"));
+	CU_ASSERT_TRUE(has_cc(NULL));
+	connect_with(side.qp, 0);
+	CU_ASSERT_TRUE(has_cc("swift"));
+	connect_with(side.qp, 46 << 2);
+	CU_ASSERT_TRUE(has_cc(NULL));
+	connect_with(side.qp, 26 << 2);
+	free(rig_admin(rig.socket, "link set roce0 cc none"));
+	free(rig_admin(rig.socket, "link set roce0 cc_class none"));
+	CU_ASSERT_TRUE(has_cc("dcqcn"));
+	connect_with(side.qp, 26 << 2);
+	CU_ASSERT_TRUE(has_cc(NULL));
+	side_close(&other);
+	/* One that was made with an algorithm, and has none when it connects, may have a rate. */
+	free(rig_admin(rig.socket, "link set roce1 cc swift"));
+	side_open(&other, "roce1");
+	free(rig_admin(rig.socket, "link set roce1 cc none"));
+	side_close(&side);
+	side_open(&side, "roce0");
+	side_join(&side, &other);
+	CU_ASSERT_TRUE(has_cc(NULL));
+	CU_ASSERT_EQUAL(set_rate(other.qp, 1000000, 0), 0);
+	transfer(IBV_WR_RDMA_READ, 1);
+	close_sides();
+}
+
 /* Of a queue pair that waits for half an hour: another rate holds at once, and none too. */
 static void
 changes(void)
@@ -269,6 +352,7 @@ main(void)
 		RCD_TEST(what_is_said),
 		RCD_TEST(it_is_kept),
 		RCD_TEST(without_peers),
+		RCD_TEST(classes),
 		RCD_TEST(changes),
 		RCD_TEST(what_is_wrong),
 		RCD_TEST(the_engine_ends_well),

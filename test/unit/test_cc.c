@@ -403,11 +403,35 @@ pace_makes_up(void)
 	CU_ASSERT_TRUE(bytes <= 165000);
 }
 
+static void
+classes(void)
+{
+	static const char *const bad[] = { "64:swift", "4294967322:swift", "26:bbr",
+		"26:", ":swift", "26", "26:swiftswiftswiftswift", "26:swift,line=5", "26:swift,",
+		"26:swift,26:none", "-1:swift", "none", "," };
+	const char *const good = "26:dcqcn, 46:none,0:swift,63:swift";
+	const struct rcd_cc_ops *found;
+
+	for (uint32_t dscp = 0; dscp < 64; dscp++) {
+		found = NULL;
+		CU_ASSERT_PTR_NULL(rcd_cc_of_class(good, (uint8_t)dscp, &found));
+		CU_ASSERT_PTR_EQUAL(found,
+			dscp == 26                        ? &rcd_cc_dcqcn
+				: dscp == 46              ? &rcd_cc_none
+				: dscp == 0 || dscp == 63 ? &rcd_cc_swift
+							  : NULL);
+	}
+	CU_ASSERT_PTR_NULL(rcd_cc_of_class("", 0, NULL));
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(bad); i++)
+		CU_ASSERT_PTR_NOT_NULL(rcd_cc_of_class(bad[i], 26, NULL));
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
 		{ "names and parameters", names_and_parameters },
+		{ "algorithms of traffic classes", classes },
 		{ "swift: the window grows and shrinks", swift_grows_and_shrinks },
 		{ "swift: losses of a queue, and others", swift_tells_losses_apart },
 		{ "swift: too fast to begin with", swift_begins_too_fast },

@@ -449,11 +449,11 @@ keys_and_kinds(void)
 		const char *key, *value, *kinds;
 	} of[] = { { "peer", "b", "w" }, { "netdev", "e", "n" }, { "devargs", "x", "p" },
 		{ "mode", "xdp", "n" }, { "kernel", "k0", "p" }, { "address", "1.2.3.4", "wp" },
-		{ "gateway", "1.2.3.4", "wp" }, { "gateway4", "none", "wp" },
+		{ "gateway", "::1", "wp" }, { "gateway4", "none", "wp" }, { "netns", "a", "" },
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
 		{ "raw", "on", "wnp" }, { "sack", "cm", "wnp" }, { "cc", "dcqcn", "wnp" },
-		{ "state", "down", "wnp" }, { "type", NULL, "wnp" }, { "netns", "a", "" } };
+		{ "cc_class", "", "wnp" }, { "state", "down", "wnp" }, { "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 

@@ -290,6 +290,36 @@ states(void)
 	end();
 }
 
+/* Another algorithm before RTR, if there is memory for it; datagrams have none. */
+static void
+other_algorithms(void)
+{
+	struct rcd_qp_attr reset = { .state = RCD_QP_RESET };
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_cc_params params;
+
+	rcd_cc_params_init(&params);
+	begin(&init, NULL);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_none, &params), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_none, &params), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_swift, &params), -EINVAL);
+	CU_ASSERT_FALSE(rcd_qp_reacts(p.a->qp));
+	CU_ASSERT_EQUAL(rcd_qp_set_gate(p.a->qp, gates[0]), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_swift, &params), 0);
+	CU_ASSERT_STRING_EQUAL(rcd_qp_cc_name(p.a->qp), "swift");
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_dcqcn, &params), 0);
+	CU_ASSERT_STRING_EQUAL(rcd_qp_cc_name(p.a->qp), "dcqcn");
+	end();
+	init = default_init(RCD_QP_UD);
+	begin(&init, NULL);
+	CU_ASSERT_EQUAL(rcd_qp_set_gate(p.a->qp, gates[0]), 0);
+	CU_ASSERT_EQUAL(rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE), 0);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_swift, &params), -EINVAL);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_none, &params), 0);
+	end();
+}
+
 int
 main(void)
 {
@@ -301,6 +331,7 @@ main(void)
 		{ "it holds within two percent", it_holds },
 		{ "changes, and a flood of them", changes },
 		{ "states", states },
+		{ "other algorithms", other_algorithms },
 	};
 
 	return rcd_tap_run("qp_rate", tests, RCD_ARRAY_COUNT(tests));
