@@ -115,13 +115,15 @@ hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_h
 int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init)
 {
+	struct rcd_cc_params params;
 	size_t bytes;
 	void *mem;
 
 	RCD_ON_CONTROL();
 	/* It was looked at when the device got it; a queue pair that it limits is larger. */
 	if (dev->conf.cc[0] != '\0')
-		rcd_cc_parse(dev->conf.cc, &init->cc, &init->cc_params);
+		rcd_cc_parse(dev->conf.cc, &init->cc, &params);
+	init->cc_params = &params;
 	bytes = rcd_qp_size(init);
 	if (bytes == 0)
 		return -EINVAL;

@@ -41,7 +41,7 @@ gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 		return;
 	qp->gate->begun = true;
 	qp->init.cc->init(
-		&qp->gate->cc, &qp->init.cc_params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
+		&qp->gate->cc, &qp->gate->params, qp->hot.mtu + RCD_GATE_PACKET_BYTES, now_ns);
 	gate_ask(qp);
 }
 
@@ -49,7 +49,10 @@ void
 rcd_gate_reset(struct rcd_qp *qp)
 {
 	if (qp->gate != NULL)
-		*qp->gate = (struct rcd_gate){ .seen.window = RCD_CC_NO_WINDOW };
+		*qp->gate = (struct rcd_gate){
+			.params = qp->gate->params,
+			.seen.window = RCD_CC_NO_WINDOW,
+		};
 	rcd_gate_limit(qp);
 }
 

@@ -26,8 +26,9 @@ struct rcd_tx_pkt;
 /** What a frame takes beside itself: FCS, preamble and gap. */
 #define RCD_GATE_FRAME_BYTES 24
 
-/** State of the gate. Zeroed by rcd_gate_reset(). */
+/** State of the gate. */
 struct rcd_gate {
+	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */
 	struct rcd_cc cc;
 	uint64_t now_ns;         /**< of the call under way */
 	uint64_t next_ns;        /**< from then on the next may leave, as the algorithm says, ... */

@@ -109,7 +109,7 @@ rcd_hello_note(struct rcd_qp *qp, const struct rcd_bth *bth)
 		hello->row = 0;
 		return;
 	}
-	if (hello->row < UINT32_MAX)
+	if (hello->row < UINT16_MAX)
 		hello->row++;
 	hello->passed |= hello->row >= RCD_HELLO_ROW;
 	/* In a row, so that a peer which marks no more is not asked again. */

@@ -27,9 +27,9 @@ struct rcd_hello {
 	uint64_t nonce;            /**< of this life, from RESET to RESET */
 	uint64_t asked;            /**< the peer's, to be answered */
 	uint32_t tx_seed, rx_seed; /**< of marks: by the sender's address and the other's number */
-	uint32_t row;              /**< marked packets, one after the other */
 	struct rcd_psn last[2];    /**< that was looked at, of requests and of answers, */
 	bool any[2];               /**< if one was */
+	uint16_t row;              /**< marked packets, one after the other */
 	uint8_t tries;
 	uint8_t answers;
 	bool passed; /**< they were enough, once */

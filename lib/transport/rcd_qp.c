@@ -94,10 +94,14 @@ rcd_qp_init(void *mem, const struct rcd_qp_init *init)
 	memset(mem, 0, layout.size);
 	qp->init = *init;
 	qp->hot.type = (uint8_t)init->type;
-	if (qp_has_gate(init))
+	qp->init.cc_params = NULL;
+	if (qp_has_gate(init)) {
 		qp->gate = (struct rcd_gate *)(void *)(base + layout.gate);
-	else
+		if (init->cc_params != NULL)
+			qp->gate->params = *init->cc_params;
+	} else {
 		qp->init.cc = &rcd_cc_none;
+	}
 	qp->sq = (struct rcd_sq_rec *)(void *)(base + layout.sq);
 	qp->sq_mask = layout.sq_depth - 1;
 	qp->resources = (struct rcd_resp_resource *)(void *)(base + layout.resources);
@@ -500,7 +504,8 @@ rcd_qp_set_cc(struct rcd_qp *qp, const struct rcd_cc_ops *cc, const struct rcd_c
 	if (qp->hot.state > RCD_QP_INIT || (cc != &rcd_cc_none && (datagram || qp->gate == NULL)))
 		return -EINVAL;
 	__atomic_store_n(&qp->init.cc, cc, __ATOMIC_RELAXED);
-	qp->init.cc_params = *params;
+	if (qp->gate != NULL)
+		qp->gate->params = *params;
 	rcd_gate_reset(qp);
 	return 0;
 }

@@ -111,7 +111,8 @@ struct rcd_qp_init {
 	const struct rcd_ah_table *ahs;   /**< for UD and GSI; NULL otherwise */
 	struct rcd_reorder_pool *reorder; /**< NULL: packets out of order are not kept */
 	const struct rcd_cc_ops *cc;      /**< NULL: rcd_cc_none; datagrams have no other */
-	struct rcd_cc_params cc_params;   /**< of that */
+	/** Of that, good during the call. NULL: all 0 */
+	const struct rcd_cc_params *cc_params;
 	struct rcd_counters *counters;
 	const struct rcd_qp_ops *ops;
 	void *arg;

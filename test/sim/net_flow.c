@@ -226,7 +226,7 @@ net_flow_init(struct net_flow *flow, struct net_load *load, struct net_host *fro
 		.max_rd_atomic = RCD_QP_RD_ATOMIC_DEFAULT,
 		.port_mtu_bytes = RCD_PATH_MTU_MAX_BYTES,
 		.cc = init->plain ? &rcd_cc_none : load->cc,
-		.cc_params = load->cc_params,
+		.cc_params = &load->cc_params,
 		.arg = flow,
 	};
 	struct rcd_qp_attr attr = {

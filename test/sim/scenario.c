@@ -627,12 +627,13 @@ sends(const struct scenario *s, uint32_t node, uint32_t pair)
 
 /* Congestion control that has much to do: little may wait, and the port is slow. */
 static void
-limit(struct rcd_sequence *rng, struct rcd_qp_init *init)
+limit(struct rcd_sequence *rng, struct rcd_qp_init *init, struct rcd_cc_params *params)
 {
 	static const char *const texts[] = { "none", "swift", "swift,target=1,range=1,start=1",
 		"dcqcn", "dcqcn,line=2000,floor=200,timer=5" };
 
-	rcd_cc_parse(texts[sim_below(rng, 5)], &init->cc, &init->cc_params);
+	rcd_cc_parse(texts[sim_below(rng, 5)], &init->cc, params);
+	init->cc_params = params;
 }
 
 static void
@@ -648,8 +649,9 @@ make_pairs(struct scenario *s)
 		.max_rd_atomic = (uint8_t)(1 + sim_below(&s->rng, 16)),
 		.port_mtu_bytes = (uint16_t)s->mtu,
 	};
+	struct rcd_cc_params params;
 
-	limit(&s->rng, &init);
+	limit(&s->rng, &init, &params);
 	for (uint32_t i = 0; i < s->pairs; i++) {
 		struct rcd_qp_attr attr[2] = { sim_attr(&s->sim), sim_attr(&s->sim) };
 

@@ -381,7 +381,7 @@ attributes_by_state(void)
 			uint32_t child, id;
 			int got;
 
-			setup_two(rows[i].qp_type == RCD_QP_UD ? RCD_QP_UD : RCD_QP_RC);
+			setup_two(rows[i].qp_type);
 			id = together ? agreed(rows[i].qp_type, &child) : resolved(rows[i].qp_type);
 			got = cma_ask_of_pair(&alice, RCD_CTRL_CM_QP_ATTR, id, rows[i].state);
 			CU_ASSERT_EQUAL(got == 0 ? (int)cma_rep.cm_qp_attr_rep.mask : got, wanted);

@@ -98,13 +98,15 @@ static void
 begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns)
 {
 	struct rcd_qp_init init = default_init(type);
+	struct rcd_cc_params params;
 
 	memset(&told, 0, sizeof(told));
 	told.window = window;
 	told.gap_ns = pace_ns;
 	init.cc = &tell;
-	rcd_cc_params_init(&init.cc_params);
-	init.cc_params.swift_gain = 7;
+	rcd_cc_params_init(&params);
+	params.swift_gain = 7;
+	init.cc_params = &params;
 	begin(&init, NULL);
 }
 

@@ -31,9 +31,11 @@ static void
 begin_limited(enum rcd_qp_type type, const struct rcd_cc_ops *cc, uint32_t kbps, uint32_t burst)
 {
 	struct rcd_qp_init init = default_init(type);
+	struct rcd_cc_params params;
 
 	init.cc = cc;
-	rcd_cc_params_init(&init.cc_params);
+	rcd_cc_params_init(&params);
+	init.cc_params = &params;
 	begin(&init, NULL);
 	CU_ASSERT_FATAL(rcd_qp_gate_size() <= sizeof(gates[0]));
 	if (cc == NULL) {
