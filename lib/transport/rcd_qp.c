@@ -491,7 +491,7 @@ rcd_qp_set_gate(struct rcd_qp *qp, void *mem)
 {
 	if (qp->gate != NULL)
 		return -EEXIST;
-	qp->gate = mem;
+	qp->gate = memset(mem, 0, sizeof(*qp->gate));
 	rcd_gate_reset(qp);
 	return 0;
 }
