@@ -99,6 +99,9 @@ rcd_hello_note(struct rcd_qp *qp, const struct rcd_bth *bth)
 {
 	struct rcd_hello *hello = &qp->hello;
 
+	/* A NAK is taken, too, and may have been the end. */
+	if (qp->hot.state > RCD_QP_SQD)
+		return;
 	if (hello->agreed) {
 		hello_tell(qp);
 		return;

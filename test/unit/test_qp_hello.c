@@ -181,6 +181,27 @@ take_hellos(uint64_t now_ns)
 	return count;
 }
 
+/* It asks with each packet, and not with the one that ends the queue pair. */
+static void
+the_end_is_told_to_nobody(void)
+{
+	struct rcd_pkt pkt;
+
+	begin_both(true, true);
+	p.a->busy = UINT32_MAX;
+	write_many(RCD_HELLO_ROW + 2);
+	CU_ASSERT_TRUE(rcd_qp_found_peer(p.a->qp));
+	p.a->busy = 0;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, TARGET);
+	CU_ASSERT_TRUE(take_hellos(p.sim.now_ns) == 0);
+	pkt = nak_by_hand(p.a->qp->hot.psn_una);
+	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_REMOTE_ACCESS);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, p.sim.now_ns), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_ERR);
+	CU_ASSERT_PTR_NULL(p.a->sack);
+	end();
+}
+
 static void
 forged(void)
 {
@@ -356,6 +377,7 @@ main(void)
 		RCD_TEST(any_may_be_lost),
 		RCD_TEST(under_way),
 		RCD_TEST(host_is_busy),
+		RCD_TEST(the_end_is_told_to_nobody),
 		RCD_TEST(forged),
 		RCD_TEST(wrong_answers),
 		RCD_TEST(a_flood),
