@@ -70,6 +70,9 @@ rcd_gate_limit(struct rcd_qp *qp)
 	qp->hot.limited = limited;
 	if (gate == NULL)
 		return;
+	/* It stands where the old rate would have let a probe leave: it is looked at anew. */
+	if (qp->hot.rto_deadline != 0 && qp->hot.rto_deadline == gate->rate_ns)
+		qp->hot.rto_deadline = 1;
 	gate->rate_kbps = kbps;
 	gate->rate_ns = gate->rate_rest = 0;
 	gate->held_ns = 0;

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "rcd_qp_priv.h"
 #include "rcd_tap.h"
 #include "situation.h"
 
@@ -233,13 +234,17 @@ changes(void)
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 200 * 1024, 0);
 	CU_ASSERT_EQUAL(leave(p.a, START, &out), 1);
 	CU_ASSERT_EQUAL(leave(p.a, 2 * START, &out), 0);
+	/* A probe of the first was due long ago. */
 	CU_ASSERT_EQUAL(set_rate(p.a, KBPS, 0), 0);
 	CU_ASSERT_EQUAL(leave(p.a, 2 * START, &out), 1);
+	CU_ASSERT_EQUAL(out.roce.bth.psn.val, p.a->qp->hot.psn_una.val);
 	CU_ASSERT_EQUAL(set_rate(p.a, 0, 0), 0);
-	CU_ASSERT_EQUAL(leave(p.a, 2 * START, &out), 198);
+	CU_ASSERT_EQUAL(leave(p.a, 2 * START, &out), 199);
 	rcd_qp_limits(p.a->qp, &limits);
 	CU_ASSERT_EQUAL(limits.limit_kbps, 0);
 	CU_ASSERT_EQUAL(limits.window, RCD_CC_NO_WINDOW);
+	/* Nor is the next one late. */
+	CU_ASSERT_EQUAL(leave(p.a, 2 * START + 10000000, &out), 1);
 	end();
 	/* A flood of them while packets and acknowledges are on their way. */
 	for (uint32_t cc = 0; cc < 3; cc++) {
