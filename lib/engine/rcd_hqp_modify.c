@@ -17,6 +17,7 @@
 #include "rcd_hop.h"
 #include "rcd_host.h"
 #include "rcd_lcore.h"
+#include "rcd_link.h"
 #include "rcd_near.h"
 #include "rcd_pkt.h"
 #include "rcd_ports.h"
@@ -115,7 +116,7 @@ hqp_modify_on_lcore(struct rcd_lcore *lcore, void *arg)
 		/* Of no MAC that a place has: the first packet looks. */
 		hqp->hop = now.av.hop;
 		hqp->hop_word = 0;
-		hqp->vlan_id = path.vlan_tci;
+		hqp->vlan_id = path.vlan_tci & RCD_VLAN_ID_MASK;
 	}
 	rcd_qp_posted(hqp->qp);
 	rcd_lcore_touch(lcore, hqp);

@@ -37,6 +37,9 @@
 
 /* Class selector 6, network control: what RNICs send CNPs with unless they are told another. */
 #define CNP_DSCP 48
+/* IEEE 802.1Q, 9.6: the priority of a tag has three bits, a service level four. */
+#define PRIORITY_MASK  7u
+#define PRIORITY_SHIFT 13
 
 struct rte_mbuf *
 rcd_tx_mbuf(struct rcd_lcore *lcore)
@@ -208,7 +211,7 @@ rcd_tx_path(const struct rcd_lcore *lcore, const struct rcd_lport *lport, const 
 	RCD_ON_LCORE(lcore);
 	*path = (struct rcd_path){
 		.tagged = vlan_id != 0,
-		.vlan_tci = vlan_id,
+		.vlan_tci = (uint16_t)(vlan_id | (av->sl & PRIORITY_MASK) << PRIORITY_SHIFT),
 		.l3 = rcd_gid_is_ipv4(&av->dgid) ? RCD_L3_IPV4 : RCD_L3_IPV6,
 		.tclass = av->tclass,
 		.hop_limit = av->hop_limit != 0 ? av->hop_limit : RCD_HOP_LIMIT,
