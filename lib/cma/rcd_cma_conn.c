@@ -79,7 +79,7 @@ cma_conn_set_way(struct rcd_cmid *id)
 		/* Paths of connections differ, so that they spread over links and queues. */
 		.flow_label = (rcd_cma_random(cma_conn_cma_of(id)) & 0xfffff) | 1,
 		.dev = dev.serial,
-		.tclass = id->tos,
+		.tclass = rcd_cmid_tclass(id, &dev),
 		.hop_limit = RCD_HOP_LIMIT,
 	};
 	return 0;
@@ -140,7 +140,7 @@ cma_conn_connect_reliable(struct rcd_cmid *id, const struct rcd_ctrl_cm_param_re
 		.primary_local_gid = id->way.local,
 		.primary_remote_gid = id->way.remote,
 		.primary_flow_label = id->way.flow_label,
-		.primary_traffic_class = id->tos,
+		.primary_traffic_class = id->way.tclass,
 		.primary_hop_limit = RCD_HOP_LIMIT,
 		.primary_local_ack_timeout = id->timeout,
 		.vendor_id = asked->param.ece_vendor_id & 0xffffff,
@@ -303,6 +303,13 @@ rcd_cmid_heard(struct rcd_cmid *id)
 {
 	RCD_ON_CONTROL();
 	return id->conn != NULL ? rcd_cm_heard(id->conn) : -EINVAL;
+}
+
+uint8_t
+rcd_cmid_tclass(const struct rcd_cmid *id, const struct rcd_cma_dev *dev)
+{
+	RCD_ON_CONTROL();
+	return id->has_tos ? id->tos : dev->tos;
 }
 
 void

@@ -26,7 +26,8 @@ struct rcd_cma_dev {
 	uint32_t path_mtu_bytes;               /**< largest of the five that fits */
 	bool answers;                          /**< its addresses are ours, and no kernel's */
 	bool up;
-	bool sack; /**< its queue pairs take part in selective acknowledgement */
+	bool sack;   /**< its queue pairs take part in selective acknowledgement */
+	uint8_t tos; /**< traffic class of identifiers whose owner gave none */
 };
 
 #endif /* RCD_CMA_DEV_H */

@@ -247,7 +247,7 @@ rcd_cmid_join(struct rcd_cmid *id, const struct rcd_ctrl_cm_join_req *req, uint3
 	event->rep.qkey = id->qkey != 0 ? id->qkey : RCD_CMA_UDP_QKEY;
 	event->rep.av = (struct rcd_ctrl_av){
 		.sgid_index = (uint8_t)id->sgid_index,
-		.tclass = id->tos,
+		.tclass = rcd_cmid_tclass(id, &dev),
 		.hop_limit = RCD_HOP_LIMIT,
 	};
 	memcpy(event->rep.av.dgid, gid.raw, RCD_GID_LEN);

@@ -135,6 +135,7 @@ rcd_cmid_child(struct rcd_cmid *listener)
 	id->space = listener->space;
 	id->qp_type = listener->qp_type;
 	id->tos = listener->tos;
+	id->has_tos = listener->has_tos;
 	id->ack_timeout = listener->ack_timeout;
 	rcd_cmid_step(
 		id, id->qp_type == RCD_QP_UD ? RCD_CM_STEP_SIDR_REQ_CAME : RCD_CM_STEP_REQ_CAME);
@@ -320,6 +321,7 @@ rcd_cmid_set(struct rcd_cmid *id, const struct rcd_ctrl_cm_set_req *req)
 		if (req->value > UINT8_MAX)
 			return -EINVAL;
 		id->tos = (uint8_t)req->value;
+		id->has_tos = true;
 		return 0;
 	case RCD_CTRL_CM_REUSEADDR:
 		if (id->state != RCD_CMA_IDLE && req->value != 0 && id->state != RCD_CMA_BOUND)
@@ -360,7 +362,7 @@ rcd_cmid_query(const struct rcd_cmid *id, struct rcd_ctrl_cm_query_rep *rep)
 	memcpy(rep->sgid, sgid.raw, RCD_GID_LEN);
 	rep->av.sgid_index = (uint8_t)id->sgid_index;
 	memcpy(rep->av.dgid, id->dst.addr, RCD_GID_LEN);
-	rep->av.tclass = id->tos;
+	rep->av.tclass = rcd_cmid_tclass(id, &dev);
 	if (id->state != RCD_CMA_ROUTE_RESOLVED && id->state != RCD_CMA_CONNECT &&
 		id->state != RCD_CMA_DISCONNECT)
 		return;

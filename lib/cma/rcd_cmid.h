@@ -38,6 +38,7 @@ enum {
 	RCD_CMA_SIDR_REFUSED = 2,
 };
 
+struct rcd_cma_dev;
 struct rcd_cma;
 struct rcd_cma_channel;
 struct rcd_cma_client;
@@ -72,6 +73,7 @@ struct rcd_cmid {
 	bool reuse;
 	bool afonly;
 	uint8_t tos;
+	bool has_tos;        /**< its owner gave that; else it is that of its device */
 	uint8_t ack_timeout; /**< 0: the usual one */
 	uint32_t dev;        /**< number of the device; RCD_CMA_NO_DEV: none yet, or gone */
 	int sgid_index;
@@ -207,6 +209,10 @@ rcd_cmid_heard(struct rcd_cmid *id);
 /** Attributes that a queue pair of this identifier needs for a state of the verbs. */
 int
 rcd_cmid_qp_attr(const struct rcd_cmid *id, uint32_t state, struct rcd_ctrl_cm_attr_rep *rep);
+
+/** Traffic class of what an identifier on this device sends. */
+uint8_t
+rcd_cmid_tclass(const struct rcd_cmid *id, const struct rcd_cma_dev *dev);
 
 /** The way to the peer. */
 void

@@ -54,6 +54,7 @@ cm_host_describe(const struct rcd_dev *dev, struct rcd_cma_dev *out)
 		.answers = dev->lport.answers,
 		.up = dev->up,
 		.sack = dev->conf.sack != RCD_SACK_OFF,
+		.tos = dev->conf.tos,
 	};
 }
 

@@ -312,6 +312,17 @@ dev_conf_cc_class(struct rcd_dev_conf *conf, const char *val)
 }
 
 static const char *
+dev_conf_tos(struct rcd_dev_conf *conf, const char *val)
+{
+	uint64_t tos;
+
+	if (!rcd_amount_parse(val, UINT8_MAX, &tos))
+		return "a traffic class, 0 to 255";
+	conf->tos = (uint8_t)tos;
+	return NULL;
+}
+
+static const char *
 dev_conf_sack(struct rcd_dev_conf *conf, const char *val)
 {
 	int index = rcd_text_find(sack_names, RCD_SACK_COUNT, val);

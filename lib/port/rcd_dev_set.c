@@ -134,6 +134,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	if (which == RCD_LINK_KEY_RAW)
 		rcd_raw_show(&dev->lport, dev->lport.flows, conf.raw == RCD_RAW_SNIFF);
 	dev->conf.sack = conf.sack;
+	dev->conf.tos = conf.tos;
 	dev->conf.gateway4 = conf.gateway4;
 	dev->conf.gateway6 = conf.gateway6;
 	memcpy(dev->conf.cc, conf.cc, sizeof(conf.cc));

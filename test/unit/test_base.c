@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rcd_amount.h"
 #include "rcd_bits.h"
 #include "rcd_bytes.h"
 #include "rcd_check.h"
@@ -219,6 +220,27 @@ printable_texts(void)
 		CU_ASSERT(rcd_text_printable(are[i]));
 }
 
+static void
+amounts(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t most, val; /* 0: refused */
+	} of[] = { { "7", 7, 7 }, { "8", 7, 0 }, { "1K", 1024, 1024 }, { "0x10", 16, 16 },
+		{ "010", 8, 8 }, { "15T", UINT64_MAX, 15ull << 40 },
+		{ "16777215T", UINT64_MAX, 16777215ull << 40 }, { "16777216T", UINT64_MAX, 0 },
+		{ "18446744073709551615", UINT64_MAX, UINT64_MAX },
+		{ "18446744073709551616", UINT64_MAX, 0 }, { "1KK", 1 << 20, 0 }, { "1k", 1024, 0 },
+		{ "", 9, 0 }, { "+1", 9, 0 }, { "-1", UINT64_MAX, 0 }, { "K", 1024, 0 } };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(of); i++) {
+		uint64_t val = 0;
+
+		CU_ASSERT_EQUAL(rcd_amount_parse(of[i].text, of[i].most, &val), of[i].val != 0);
+		CU_ASSERT_EQUAL(val, of[i].val);
+	}
+}
+
 int
 main(void)
 {
@@ -233,6 +255,7 @@ main(void)
 		RCD_TEST(multiples),
 		RCD_TEST(sequence_is_the_published_one),
 		RCD_TEST(printable_texts),
+		RCD_TEST(amounts),
 	};
 
 	return rcd_tap_run("base", tests, RCD_ARRAY_COUNT(tests));

@@ -351,6 +351,69 @@ what_peers_offer(void)
 	}
 }
 
+/* That of the program; without one that of the device, which the peer hears of and takes. */
+static void
+traffic_classes(void)
+{
+	static const struct {
+		int given; /* -1: none */
+		uint8_t ours, has;
+	} rows[] = { { -1, 0, 0 }, { -1, 104, 104 }, { -1, 255, 255 }, { 0, 104, 0 },
+		{ 40, 104, 40 }, { 40, 0, 40 } };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(rows); i++) {
+		struct rcd_ctrl_cm_set_req set = { .option = RCD_CTRL_CM_TOS };
+		struct rcd_ctrl_cm_query_rep query = { .device = 0 };
+		struct rcd_ctrl_cm_event_rep rep;
+		struct rcd_cmid *id, *child;
+		struct rcd_ctrl_av av;
+
+		setup_two(1, RCD_QP_RC);
+		host.devs[0].tos = rows[i].ours;
+		far.devs[0].tos = 1;
+		id = in_state(RCD_CMA_ROUTE_RESOLVED, RCD_QP_RC);
+		set.value = (uint32_t)rows[i].given;
+		if (rows[i].given >= 0)
+			CU_ASSERT_EQUAL(rcd_cmid_set(id, &set), 0);
+		rcd_cmid_query(id, &query);
+		CU_ASSERT_EQUAL(query.av.tclass, rows[i].has);
+		CU_ASSERT_EQUAL(connect_by(id, 17), 0);
+		CU_ASSERT_EQUAL(host.ways[0].tclass, rows[i].has);
+		rcd_cmid_av(id, &av);
+		CU_ASSERT_EQUAL(av.tclass, rows[i].has);
+		cma_host_deliver(&host, &far);
+		CU_ASSERT_EQUAL(cma_host_event_of_peer(&bob, &rep), RCD_CMA_EVENT_CONNECT_REQUEST);
+		child = rcd_cmid_get(bob.cma, rep.id);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(child);
+		rcd_cmid_av(child, &av);
+		CU_ASSERT_EQUAL(av.tclass, rows[i].has);
+		teardown_two();
+	}
+}
+
+/* Likewise of groups. */
+static void
+traffic_classes_of_groups(void)
+{
+	struct rcd_ctrl_cm_set_req set = { .option = RCD_CTRL_CM_TOS, .value = 40 };
+	struct rcd_ctrl_cm_event_rep rep;
+	uint32_t handle;
+
+	setup();
+	host.devs[0].tos = 104;
+	for (int given = 0; given < 2; given++) {
+		struct rcd_cmid *id = cma_host_id(&alice, RCD_CMA_SPACE_UDP, RCD_QP_UD);
+
+		CU_ASSERT_EQUAL(cma_host_bind(id, "10.0.0.1", 0), 0);
+		if (given)
+			CU_ASSERT_EQUAL(rcd_cmid_set(id, &set), 0);
+		CU_ASSERT_EQUAL(cma_host_join(id, "239.1.2.3", &handle), 0);
+		CU_ASSERT_EQUAL(cma_host_event(&alice, &rep), RCD_CMA_EVENT_MULTICAST_JOIN);
+		CU_ASSERT_EQUAL(rep.av.tclass, given ? 40 : 104);
+	}
+	teardown();
+}
+
 static void
 refusals(void)
 {
@@ -483,6 +546,8 @@ main(void)
 		RCD_TEST(a_device_goes),
 		RCD_TEST(connections),
 		RCD_TEST(what_peers_offer),
+		RCD_TEST(traffic_classes),
+		RCD_TEST(traffic_classes_of_groups),
 		RCD_TEST(refusals),
 		RCD_TEST(a_backlog_is_full),
 		RCD_TEST(mads_wait_for_a_neighbour),

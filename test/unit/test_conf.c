@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "conf.h"
-#include "rcd_amount.h"
 #include "rcd_bytes.h"
 #include "rcd_tap.h"
 
@@ -379,6 +378,12 @@ static const struct {
 	{ "state", "sideways", "one of up, down" },
 	{ "raw", "yes", "one of off, on, sniff" },
 	{ "sack", "on", "one of auto, cm, off" },
+	{ "tos", "0", NULL },
+	{ "tos", "255", NULL },
+	{ "tos", "256", "0 to 255" },
+	{ "tos", "-1", "0 to 255" },
+	{ "tos", "af31", "0 to 255" },
+	{ "tos", "104 ", "0 to 255" },
 	{ "impair", "drop=1%\n", "control characters" },
 	{ "peer", "a\x1b[0m", "control characters" },
 	{ "cow", "1", "no such key in a device; there are type" },
@@ -453,7 +458,8 @@ keys_and_kinds(void)
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
 		{ "raw", "on", "wnp" }, { "sack", "cm", "wnp" }, { "cc", "dcqcn", "wnp" },
-		{ "cc_class", "", "wnp" }, { "state", "down", "wnp" }, { "type", NULL, "wnp" } };
+		{ "cc_class", "", "wnp" }, { "tos", "104", "wnp" }, { "state", "down", "wnp" },
+		{ "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
@@ -546,27 +552,6 @@ netdevs(void)
 }
 
 static void
-amounts(void)
-{
-	static const struct {
-		const char *text;
-		uint64_t most, val; /* 0: refused */
-	} of[] = { { "7", 7, 7 }, { "8", 7, 0 }, { "1K", 1024, 1024 }, { "0x10", 16, 16 },
-		{ "010", 8, 8 }, { "15T", UINT64_MAX, 15ull << 40 },
-		{ "16777215T", UINT64_MAX, 16777215ull << 40 }, { "16777216T", UINT64_MAX, 0 },
-		{ "18446744073709551615", UINT64_MAX, UINT64_MAX },
-		{ "18446744073709551616", UINT64_MAX, 0 }, { "1KK", 1 << 20, 0 }, { "1k", 1024, 0 },
-		{ "", 9, 0 }, { "+1", 9, 0 }, { "-1", UINT64_MAX, 0 }, { "K", 1024, 0 } };
-
-	for (size_t i = 0; i < RCD_ARRAY_COUNT(of); i++) {
-		uint64_t val = 0;
-
-		CU_ASSERT_EQUAL(rcd_amount_parse(of[i].text, of[i].most, &val), of[i].val != 0);
-		CU_ASSERT_EQUAL(val, of[i].val);
-	}
-}
-
-static void
 options(void)
 {
 	conf_init(&conf);
@@ -592,7 +577,6 @@ main(void)
 		RCD_TEST(keys_and_kinds),
 		RCD_TEST(by_udp),
 		RCD_TEST(netdevs),
-		RCD_TEST(amounts),
 		RCD_TEST(options),
 	};
 
