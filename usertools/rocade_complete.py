@@ -54,11 +54,11 @@ LINK_KEYS = {
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on|sniff',
     'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'cc_class': 'none|DSCP:ALGORITHM,...',
-    'tos': '0..255', 'sack': 'auto|cm|off',
+    'sl_dscp': 'none|SL:DSCP,...', 'tos': '0..255', 'sack': 'auto|cm|off',
     'state': 'up|down',
 }
 LINK_SETTINGS = ('gateway', 'gateway4', 'gateway6', 'mtu', 'pause', 'impair', 'raw', 'cc',
-                 'cc_class', 'tos', 'sack', 'state')
+                 'cc_class', 'sl_dscp', 'tos', 'sack', 'state')
 # Elements of the grammar that stand for a key: there is no other word.
 KEYS = {'KEY': tuple(LINK_KEYS), 'SETTING': LINK_SETTINGS}
 # The key that says what each type is attached to.

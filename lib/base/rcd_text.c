@@ -35,3 +35,27 @@ rcd_text_printable(const char *text)
 			return false;
 	return true;
 }
+
+bool
+rcd_text_pair(const char **text, uint32_t most, uint32_t *number, char value[RCD_TEXT_VALUE_LEN])
+{
+	static const char apart[] = ", ";
+	const char *at = *text;
+	size_t len;
+
+	*number = 0;
+	for (; *at >= '0' && *at <= '9' && *number <= most; at++)
+		*number = *number * 10 + (uint32_t)(*at - '0');
+	if (at == *text || *at != ':' || *number > most)
+		return false;
+	at++;
+	len = strcspn(at, apart);
+	if (len == 0 || len >= RCD_TEXT_VALUE_LEN)
+		return false;
+	memcpy(value, at, len);
+	value[len] = '\0';
+	at += len;
+	len = strspn(at, apart);
+	*text = at + len;
+	return len == 0 || **text != '\0';
+}

@@ -16,6 +16,7 @@
 #include "rcd_dev.h"
 #include "rcd_hop.h"
 #include "rcd_host.h"
+#include "rcd_ip.h"
 #include "rcd_lcore.h"
 #include "rcd_link.h"
 #include "rcd_near.h"
@@ -36,7 +37,6 @@
 #define QKEY_PRIVILEGED 0x80000000u
 #define ECN_MASK        3
 #define ECN_ECT0        2
-#define DSCP_SHIFT      2
 
 struct modify {
 	void *resources; /**< more of the responder's; NULL: those that it has */
@@ -211,7 +211,7 @@ hqp_modify_choose_cc(const struct rcd_dev *dev, struct modify *modify)
 	if (dev->conf.cc[0] != '\0')
 		rcd_cc_parse(dev->conf.cc, &by_default, &modify->cc_params);
 	modify->cc = by_default;
-	rcd_cc_of_class(dev->conf.cc_class, modify->attr.av.tclass >> DSCP_SHIFT, &modify->cc);
+	rcd_cc_of_class(dev->conf.cc_class, modify->attr.av.tclass >> RCD_DSCP_SHIFT, &modify->cc);
 }
 
 /* On its lcore, with memory for a gate if it is to be limited and never was. */

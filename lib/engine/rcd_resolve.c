@@ -15,11 +15,25 @@
 #include "rcd_gid.h"
 #include "rcd_gid_table.h"
 #include "rcd_hop.h"
+#include "rcd_ip.h"
 #include "rcd_ports.h"
 #include "rcd_qp.h"
 #include "rcd_request.h"
 #include "rcd_route.h"
+#include "rcd_sl_dscp.h"
 #include "rcd_thread.h"
+
+/* What its device has for the service level, where the program has not chosen. */
+static void
+resolve_tclass(const struct rcd_dev *dev, struct rcd_av *av)
+{
+	uint8_t dscp = 0;
+
+	if (av->tclass != 0)
+		return;
+	rcd_dscp_of_sl(dev->conf.sl_dscp, av->sl, &dscp);
+	av->tclass = (uint8_t)(dscp << RCD_DSCP_SHIFT);
+}
 
 int
 rcd_resolve_av(struct rcd_context *context, struct rcd_conn *conn, const struct rcd_ctrl_av *from,
@@ -39,6 +53,7 @@ rcd_resolve_av(struct rcd_context *context, struct rcd_conn *conn, const struct 
 	if (from->sgid_index >= gids->count || !gids->entries[from->sgid_index].used)
 		return -EINVAL;
 	rcd_attr_take_av(from, av);
+	resolve_tclass(dev, av);
 	av->sgid = gids->entries[from->sgid_index].gid;
 	/* Both ends of a packet speak the same IP. */
 	if (rcd_gid_is_ipv4(&av->sgid) != rcd_gid_is_ipv4(&av->dgid))

@@ -124,6 +124,8 @@ show_link_rest(const struct rcd_show *show, const struct rcd_dev *dev)
 		show_text(show, "cc", dev->conf.cc);
 	if (dev->conf.cc_class[0] != '\0')
 		show_text(show, "cc_class", dev->conf.cc_class);
+	if (dev->conf.sl_dscp[0] != '\0')
+		show_text(show, "sl_dscp", dev->conf.sl_dscp);
 	if (dev->conf.tos != 0)
 		show_number(show, "tos", dev->conf.tos);
 	if (dev->conf.sack != RCD_SACK_AUTO)

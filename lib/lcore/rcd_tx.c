@@ -16,6 +16,7 @@
 #include "rcd_eth.h"
 #include "rcd_gid.h"
 #include "rcd_hop_word.h"
+#include "rcd_ip.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcores.h"
@@ -344,7 +345,7 @@ tx_cnp_hdr(struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rcd_
 	struct rcd_path path;
 
 	rcd_tx_path(lcore, hqp->lport, pkt->av, hqp->qpn, pkt->roce.bth.dest_qpn.val, &path);
-	path.tclass = CNP_DSCP << 2;
+	path.tclass = CNP_DSCP << RCD_DSCP_SHIFT;
 	rcd_pkt_hdr_init(hdr, &path);
 }
 

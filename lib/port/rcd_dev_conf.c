@@ -15,6 +15,7 @@
 #include "rcd_amount.h"
 #include "rcd_bytes.h"
 #include "rcd_cc.h"
+#include "rcd_sl_dscp.h"
 #include "rcd_text.h"
 
 #define ADDRESSES_LEN 1024
@@ -309,6 +310,15 @@ dev_conf_cc_class(struct rcd_dev_conf *conf, const char *val)
 	const char *wrong = rcd_cc_of_class(text, 0, NULL);
 
 	return wrong != NULL ? wrong : dev_conf_text(conf->cc_class, sizeof(conf->cc_class), text);
+}
+
+static const char *
+dev_conf_sl_dscp(struct rcd_dev_conf *conf, const char *val)
+{
+	const char *text = strcmp(val, "none") == 0 ? "" : val;
+	const char *wrong = rcd_dscp_of_sl(text, 0, NULL);
+
+	return wrong != NULL ? wrong : dev_conf_text(conf->sl_dscp, sizeof(conf->sl_dscp), text);
 }
 
 static const char *

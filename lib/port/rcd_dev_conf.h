@@ -101,6 +101,7 @@ struct rcd_dev_conf {
 	char impair[256];   /**< arguments of net_impair, put before the port; "": nothing is */
 	char cc[128];       /**< as rcd_cc_parse() takes it; "": none */
 	char cc_class[128]; /**< as rcd_cc_of_class() takes it */
+	char sl_dscp[128];  /**< as rcd_dscp_of_sl() takes it */
 	uint8_t tos;        /**< traffic class of connections by RDMA CM that have no other */
 	/** Packets for others of this engine leave by the port, too: both are on one link. */
 	bool no_shortcut;

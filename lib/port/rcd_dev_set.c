@@ -139,6 +139,7 @@ rcd_dev_set(struct rcd_ports *ports, const char *name, const char *key, const ch
 	dev->conf.gateway6 = conf.gateway6;
 	memcpy(dev->conf.cc, conf.cc, sizeof(conf.cc));
 	memcpy(dev->conf.cc_class, conf.cc_class, sizeof(conf.cc_class));
+	memcpy(dev->conf.sl_dscp, conf.sl_dscp, sizeof(conf.sl_dscp));
 	if (which == RCD_LINK_KEY_IMPAIR)
 		memcpy(dev->conf.impair, conf.impair, sizeof(conf.impair));
 	return 0;

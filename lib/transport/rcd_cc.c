@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "rcd_text.h"
+
 #define CC_DSCP_MAX 63
 
 static void
@@ -168,52 +170,25 @@ rcd_cc_parse(const char *text, const struct rcd_cc_ops **ops, struct rcd_cc_para
 	return NULL;
 }
 
-/* One class, behind which a comma or the end is. @return how many bytes it takes; 0: it is wrong */
-static size_t
-cc_take_class(const char *text, uint32_t *dscp, const struct rcd_cc_ops **ops)
-{
-	const char *name;
-	char copy[16];
-	size_t len;
-
-	*dscp = 0;
-	for (name = text; *name >= '0' && *name <= '9' && *dscp <= CC_DSCP_MAX; name++)
-		*dscp = *dscp * 10 + (uint32_t)(*name - '0');
-	if (name == text || *name != ':' || *dscp > CC_DSCP_MAX)
-		return 0;
-	name++;
-	len = strcspn(name, ", ");
-	if (len >= sizeof(copy))
-		return 0;
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	*ops = rcd_cc_by_name(copy);
-	return *ops != NULL ? (size_t)(name - text) + len : 0;
-}
-
 const char *
 rcd_cc_of_class(const char *text, uint8_t dscp, const struct rcd_cc_ops **ops)
 {
-	const struct rcd_cc_ops *found;
 	uint64_t seen = 0;
 	uint32_t class;
-	size_t len;
 
 	while (*text != '\0') {
-		len = cc_take_class(text, &class, &found);
-		if (len == 0)
+		char name[RCD_TEXT_VALUE_LEN];
+		const struct rcd_cc_ops *found = NULL;
+
+		if (rcd_text_pair(&text, CC_DSCP_MAX, &class, name))
+			found = rcd_cc_by_name(name);
+		if (found == NULL)
 			return "a list of DSCP:ALGORITHM, as 26:dcqcn,46:none";
 		if (seen & (UINT64_C(1) << class))
 			return "each DSCP once";
 		seen |= UINT64_C(1) << class;
 		if (ops != NULL && class == dscp)
 			*ops = found;
-		text += len;
-		if (*text == '\0')
-			break;
-		text += strspn(text, ", ");
-		if (*text == '\0')
-			return "a list ends without a comma";
 	}
 	return NULL;
 }

@@ -31,6 +31,9 @@ enum {
 	RCD_IP_PROTO_ICMPV6 = 58,
 };
 
+/** Where the DSCP begins in a traffic class; below it is ECN (RFC 2474, 3; RFC 3168, 5). */
+#define RCD_DSCP_SHIFT 2
+
 /** An IPv4 header, integers in host order. */
 struct rcd_ipv4 {
 	uint8_t hdr_len; /**< bytes, options included: 20..60. rcd_ipv4_build() writes 20 */

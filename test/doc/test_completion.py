@@ -111,7 +111,7 @@ def without_an_engine(shell):
     expect(shell, 'rocade link add x type netdev netdev lo mode ', 'auto', 'xdp', 'packet', 'udp')
     expect(shell, 'rocade link add x type wire peer y ', 'mode', 'netns', 'address', 'gateway',
            'gateway4', 'gateway6', 'kernel', 'mac', 'mtu', 'pause', 'impair', 'raw', 'cc',
-           'cc_class', 'tos', 'sack', 'state')
+           'cc_class', 'sl_dscp', 'tos', 'sack', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 sta', 'state')
     expect(shell, 'rocade link add x type wire peer y mtu 1500 state ', 'up', 'down')
     expect(shell, 'rocade resource show c', 'cq', 'ctx', 'cm_id')
@@ -162,8 +162,8 @@ def from_the_engine(shell):
     expect(shell, 'rocade link show ', *links)
     expect(shell, 'rocade link set ext', 'extra0', 'extra1')
     expect(shell, 'rocade link set roce0 ', 'up', 'down', 'gateway', 'gateway4', 'gateway6', 'mtu',
-           'pause', 'impair', 'raw', 'cc', 'cc_class', 'tos', 'sack',
-           'state')
+           'pause', 'impair', 'raw', 'cc', 'cc_class', 'sl_dscp', 'tos',
+           'sack', 'state')
     expect(shell, 'rocade link set roce0 mtu 1500 state ', 'up', 'down')
     expect(shell, 'rocade addr add 10.0.0.1/24 dev extra', 'extra0', 'extra1')
     expect(shell, 'rocade resource show qp link roce', 'roce0', 'roce1')

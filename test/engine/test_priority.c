@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Goal: in a VLAN the service level is the priority of the tag, and the traffic class that of IP.
+ * Goal: in a VLAN the service level is the priority of the tag, and the traffic class that of IP:
+ * the program's, or the one that the device has for the level, or for connections by address.
  * Method: the drop-in library on a wire whose addresses are in a VLAN; a sniffer sees the frames.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "rcd_cm.h"
+#include "rcd_gid.h"
+#include "rcd_qp.h"
 #include "rcd_tap.h"
 #include "rig.h"
 #include "side.h"
@@ -224,6 +230,80 @@ service_levels(void)
 	side_close(&side);
 }
 
+/* What a table has for the level, unless the program chose; as it is when the way is given. */
+static void
+table_of_levels(void)
+{
+	static const struct {
+		const char *table;
+		uint8_t sl, tclass, wanted;
+	} rows[] = {
+		{ "3:26,5:46", 3, 0, 26 << DSCP_SHIFT },
+		{ "3:26,5:46", 5, 0, 46 << DSCP_SHIFT },
+		{ "3:26,5:46", 3, 10 << DSCP_SHIFT, 10 << DSCP_SHIFT },
+		{ "3:26,5:46", 3, 1, 1 },
+		{ "3:26,5:46", 4, 0, 0 },
+		{ "3:26,5:46", 19, 0, 0 },
+		{ "15:63", 15, 0, 63 << DSCP_SHIFT },
+		{ "15:63", 255, 0, 0 },
+		{ "none", 3, 0, 0 },
+	};
+
+	side_open(&side, "p0");
+	side_open(&other, "p1");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char line[80];
+
+		snprintf(line, sizeof(line), "link set p0 sl_dscp %s", rows[i].table);
+		free(rig_admin(rig.socket, line));
+		CU_ASSERT_EQUAL(connected(rows[i].sl, rows[i].tclass).tclass, rows[i].wanted);
+		CU_ASSERT_EQUAL(datagram(rows[i].sl, rows[i].tclass).tclass, rows[i].wanted);
+	}
+	side_close(&other);
+	side_close(&side);
+}
+
+/* What a connection by address would have, as its identifier says. */
+static uint8_t
+tclass_of_cm(void)
+{
+	static const struct rcd_gid ours = { { [10] = 0xff, 0xff, 10, 9, 0, 1 } };
+	struct rcd_ctrl_cm_create_req create = { .space = RCD_CMA_SPACE_TCP, .qp_type = RCD_QP_RC };
+	struct rcd_ctrl_cm_addr_req bind = { .addr = { .family = 4 } };
+	struct rcd_ctrl_cm_query_rep query;
+	struct rcd_ctrl_handle handle;
+	struct rcd_client client;
+	struct rcd_ctrl_fds fds;
+
+	MUST(rcd_client_connect(&client, rig.socket) == 0);
+	MUST(rcd_client_call(&client, RCD_CTRL_CM_CHANNEL_CREATE, NULL, &handle, NULL, &fds) == 0);
+	MUST(fds.count == 1);
+	create.channel = handle.handle;
+	MUST(rcd_client_call(&client, RCD_CTRL_CM_CREATE, &create, &handle, NULL, NULL) == 0);
+	bind.id = handle.handle;
+	memcpy(bind.addr.addr, ours.raw, sizeof(bind.addr.addr));
+	MUST(rcd_client_call(&client, RCD_CTRL_CM_BIND, &bind, NULL, NULL, NULL) == 0);
+	MUST(rcd_client_call(&client, RCD_CTRL_CM_QUERY, &handle, &query, NULL, NULL) == 0);
+	close(fds.fds[0]);
+	rcd_client_close(&client);
+	return query.av.tclass;
+}
+
+static void
+connections_by_address(void)
+{
+	static const uint8_t classes[] = { 104, 255, 0 };
+
+	CU_ASSERT_EQUAL(tclass_of_cm(), 0);
+	for (size_t i = 0; i < sizeof(classes); i++) {
+		char line[80];
+
+		snprintf(line, sizeof(line), "link set p0 tos %u", classes[i]);
+		free(rig_admin(rig.socket, line));
+		CU_ASSERT_EQUAL(tclass_of_cm(), classes[i]);
+	}
+}
+
 static void
 the_engine_ends_well(void)
 {
@@ -235,6 +315,8 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(service_levels),
+		RCD_TEST(table_of_levels),
+		RCD_TEST(connections_by_address),
 		RCD_TEST(the_engine_ends_well),
 	};
 

@@ -378,6 +378,10 @@ static const struct {
 	{ "state", "sideways", "one of up, down" },
 	{ "raw", "yes", "one of off, on, sniff" },
 	{ "sack", "on", "one of auto, cm, off" },
+	{ "sl_dscp", "none", NULL },
+	{ "sl_dscp", "3:26,5:46", NULL },
+	{ "sl_dscp", "16:26", "0 to 15" },
+	{ "sl_dscp", "3:26,3:26", "each SL once" },
 	{ "tos", "0", NULL },
 	{ "tos", "255", NULL },
 	{ "tos", "256", "0 to 255" },
@@ -458,8 +462,8 @@ keys_and_kinds(void)
 		{ "gateway6", "none", "wp" }, { "mac", "02:00:00:00:00:01", "wp" },
 		{ "mtu", "1500", "wnp" }, { "pause", "rx", "p" }, { "impair", "seed=1", "wnp" },
 		{ "raw", "on", "wnp" }, { "sack", "cm", "wnp" }, { "cc", "dcqcn", "wnp" },
-		{ "cc_class", "", "wnp" }, { "tos", "104", "wnp" }, { "state", "down", "wnp" },
-		{ "type", NULL, "wnp" } };
+		{ "cc_class", "", "wnp" }, { "tos", "104", "wnp" }, { "sl_dscp", "", "wnp" },
+		{ "state", "down", "wnp" }, { "type", NULL, "wnp" } };
 	static const char *const types[] = { "wire", "netdev", "port" };
 	static const char *const targets[] = { "peer", "netdev", "devargs" };
 
