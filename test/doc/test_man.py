@@ -160,6 +160,11 @@ def keys_of_links():
     told = '\n'.join(sections('rocade.8')['COMMANDS'])
     for name in LINK_SETTINGS:
         tap.true(re.search(rf'^\.BR? {name}\b', told, re.M), f'{name} is not in rocade(8)')
+        # Who names one of its values names all.
+        said = re.search(rf'^\.B {name}\n\(([^)]*)\)', told, re.M)
+        values, said = (set(re.findall(r'\b[a-z]+\b', text))
+                        for text in (LINK_KEYS[name], said[1] if said else ''))
+        tap.true(not values & said or values <= said, f'{name}: not all of {values}: {said}')
 
 
 def shown(page, section):
