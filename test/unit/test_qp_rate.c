@@ -123,6 +123,30 @@ responses(void)
 	}
 }
 
+/* An initiator's rate is of its requests, and a target's of its answers. */
+static void
+both_ends_of_xrc(void)
+{
+	uint64_t next_ns = START + (uint64_t)PACKET * BYTE_NS - RCD_CC_CREDIT_NS;
+	struct rcd_tx_pkt out;
+	struct rcd_pkt pkt;
+
+	begin_limited(RCD_QP_XRC_SEND, NULL, KBPS, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 4 * 1024, 0);
+	CU_ASSERT_EQUAL(leave(p.a, START, &out), 1);
+	CU_ASSERT_EQUAL(leave(p.a, next_ns - 1, &out), 0);
+	CU_ASSERT_EQUAL(leave(p.a, next_ns, &out), 1);
+	pkt = by_hand(RCD_OPCODE_XRC_RDMA_READ_REQUEST, 0);
+	pkt.payload_len = 0;
+	pkt.roce.reth.dma_len = 2 * 1024;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, START), RCD_RX_EXECUTED);
+	CU_ASSERT_EQUAL(leave(p.b, START, &out), 1);
+	CU_ASSERT_EQUAL(leave(p.b, next_ns - 1, &out), 0);
+	CU_ASSERT_EQUAL(leave(p.b, next_ns, &out), 1);
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_XRC_RDMA_READ_RESPONSE_LAST);
+	end();
+}
+
 /* So many bytes go at once after an idle time, and not one packet more. */
 static void
 bursts(void)
@@ -333,6 +357,7 @@ main(void)
 	static const struct rcd_test tests[] = {
 		{ "requests, and what is sent again", requests_and_repairs },
 		{ "responses to READs", responses },
+		{ "both ends of XRC", both_ends_of_xrc },
 		{ "bursts", bursts },
 		{ "UC, datagrams and frames", unreliable_services },
 		{ "it holds within two percent", it_holds },
