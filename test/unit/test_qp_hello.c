@@ -144,6 +144,32 @@ under_way(void)
 	}
 }
 
+/* What came early before the peer was known is told of with the rest. */
+static void
+what_was_kept_before(void)
+{
+	static const uint32_t early[] = { 2, 3, 5 };
+	uint32_t told = 0;
+	struct rcd_tx_pkt out;
+	struct rcd_pkt pkt;
+
+	begin_both(false, false);
+	for (uint32_t i = 0; i < RCD_ARRAY_COUNT(early); i++) {
+		if (i == 2) {
+			p.b->sack = malloc(rcd_qp_sack_size());
+			CU_ASSERT_EQUAL(rcd_qp_set_sack(p.b->qp, p.b->sack), 0);
+		}
+		pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, early[i]);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_KEPT);
+	}
+	while (rcd_qp_tx_next(p.b->qp, 1000, &out))
+		if (out.roce.bth.opcode == RCD_OPCODE_SACK)
+			told = *(const uint8_t *)out.pieces[0].base;
+	/* PSNs behind the expected one, from 1 on. */
+	CU_ASSERT_EQUAL(told, 1 << 1 | 1 << 2 | 1 << 4);
+	end();
+}
+
 static void
 host_is_busy(void)
 {
@@ -284,24 +310,60 @@ a_flood(void)
 	end();
 }
 
+/* An acknowledge to a, so many PSNs on, whose mark is right or not. */
+static void
+note_mark(uint32_t psns, bool right)
+{
+	struct rcd_pkt pkt = nak_by_hand(rcd_psn_add(p.a->qp->hot.psn_next, psns));
+
+	pkt.roce.bth.opcode = RCD_OPCODE_RC_ACKNOWLEDGE;
+	pkt.roce.bth.mark =
+		rcd_hello_mark(p.a->qp->hello.rx_seed, RCD_OPCODE_RC_ACKNOWLEDGE, pkt.roce.bth.psn);
+	pkt.roce.bth.mark ^= !right;
+	rcd_hello_note(p.a->qp, &pkt.roce.bth);
+}
+
 /* A peer that marks and never answers. */
 static void
 a_peer_without_answers(void)
 {
-	struct rcd_pkt pkt;
 	uint32_t count = 0;
 
 	begin_both(true, true);
 	write_many(1);
 	for (uint32_t i = 0; i < 200000; i++) {
-		pkt = nak_by_hand(rcd_psn_add(p.a->qp->hot.psn_next, i));
-		pkt.roce.bth.opcode = RCD_OPCODE_RC_ACKNOWLEDGE;
-		pkt.roce.bth.mark = rcd_hello_mark(
-			p.a->qp->hello.rx_seed, RCD_OPCODE_RC_ACKNOWLEDGE, pkt.roce.bth.psn);
-		rcd_hello_note(p.a->qp, &pkt.roce.bth);
-		count += take_hellos(p.sim.now_ns);
+		note_mark(i, true);
+		if (take_hellos(p.sim.now_ns) > 0)
+			CU_ASSERT_EQUAL(p.a->qp->hello.row, (uint32_t)RCD_HELLO_ROW << count++);
 	}
 	CU_ASSERT_EQUAL(count, RCD_HELLO_TRIES);
+	end();
+}
+
+/* Seven are not enough, nor are seven before a wrong one and seven behind it, nor repeats. */
+static void
+a_row_has_no_gap(void)
+{
+	begin_both(true, false);
+	for (uint32_t i = 1; i < 2 * RCD_HELLO_ROW; i++)
+		note_mark(i, i != RCD_HELLO_ROW);
+	CU_ASSERT_EQUAL(p.a->qp->hello.row, RCD_HELLO_ROW - 1);
+	for (uint32_t i = 0; i < RCD_HELLO_ROW; i++)
+		note_mark(2 * RCD_HELLO_ROW - 1, true);
+	CU_ASSERT_FALSE(p.a->qp->hello.passed || p.a->qp->hot.hello_due);
+	note_mark(2 * RCD_HELLO_ROW, true);
+	CU_ASSERT_TRUE(p.a->qp->hello.passed && p.a->qp->hot.hello_due);
+	end();
+}
+
+/* What one side sends has the seed that the other expects, and another one than comes back. */
+static void
+a_seed_each_way(void)
+{
+	begin_both(true, true);
+	CU_ASSERT_EQUAL(p.a->qp->hello.tx_seed, p.b->qp->hello.rx_seed);
+	CU_ASSERT_EQUAL(p.b->qp->hello.tx_seed, p.a->qp->hello.rx_seed);
+	CU_ASSERT_NOT_EQUAL(p.a->qp->hello.tx_seed, p.b->qp->hello.tx_seed);
 	end();
 }
 
@@ -376,12 +438,15 @@ main(void)
 		RCD_TEST(marks_are_changed),
 		RCD_TEST(any_may_be_lost),
 		RCD_TEST(under_way),
+		RCD_TEST(what_was_kept_before),
 		RCD_TEST(host_is_busy),
 		RCD_TEST(the_end_is_told_to_nobody),
 		RCD_TEST(forged),
 		RCD_TEST(wrong_answers),
 		RCD_TEST(a_flood),
 		RCD_TEST(a_peer_without_answers),
+		RCD_TEST(a_row_has_no_gap),
+		RCD_TEST(a_seed_each_way),
 		RCD_TEST(reset_ends_it),
 		RCD_TEST(marks_by_themselves),
 	};

@@ -102,6 +102,9 @@ responses(void)
 
 	for (uint32_t with_swift = 0; with_swift < 2; with_swift++) {
 		begin_limited(RCD_QP_RC, with_swift ? &rcd_cc_swift : NULL, KBPS, 0);
+		/* What the algorithm holds back is of requests alone. */
+		CU_ASSERT_EQUAL(leave(p.b, START - 1, &out), 0);
+		p.b->qp->gate->next_ns = with_swift ? 2 * START : 0;
 		pkt = by_hand(RCD_OPCODE_RC_RDMA_READ_REQUEST, 0);
 		pkt.payload_len = 0;
 		pkt.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = 2 * 1024 };
@@ -200,6 +203,26 @@ unreliable_services(void)
 	}
 }
 
+/* A third of a nanosecond for each packet is a whole one after three. */
+static void
+parts_of_a_nanosecond(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UD);
+	uint64_t fourth_ns = START + UINT64_C(1082) * 8000000 - RCD_CC_CREDIT_NS;
+	struct rcd_tx_pkt out;
+
+	begin(&init, NULL);
+	CU_ASSERT_EQUAL(rcd_qp_set_gate(p.a->qp, gates[0]), 0);
+	CU_ASSERT_EQUAL(set_rate(p.a, 3, 0), 0);
+	for (uint32_t i = 0; i < 4; i++)
+		post_datagram(0, 1000, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(leave(p.a, START + i * (fourth_ns - START) / 3, &out), 1);
+	CU_ASSERT_EQUAL(leave(p.a, fourth_ns - 1, &out), 0);
+	CU_ASSERT_EQUAL(leave(p.a, fourth_ns, &out), 1);
+	end();
+}
+
 static void
 note_completion(void *arg, struct sim_node *node, const struct rcd_cqe *cqe)
 {
@@ -269,6 +292,13 @@ changes(void)
 	CU_ASSERT_EQUAL(limits.window, RCD_CC_NO_WINDOW);
 	/* Nor is the next one late. */
 	CU_ASSERT_EQUAL(leave(p.a, 2 * START + 10000000, &out), 1);
+	/* A time without one is none that something waited for it. */
+	CU_ASSERT_EQUAL(limits.pace_ns, START);
+	CU_ASSERT_EQUAL(set_rate(p.a, KBPS, 0), 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 1024, 0);
+	CU_ASSERT_EQUAL(leave(p.a, 3 * START, &out), 1);
+	rcd_qp_limits(p.a->qp, &limits);
+	CU_ASSERT_EQUAL(limits.pace_ns, START);
 	end();
 	/* A flood of them while packets and acknowledges are on their way. */
 	for (uint32_t cc = 0; cc < 3; cc++) {
@@ -360,6 +390,7 @@ main(void)
 		{ "both ends of XRC", both_ends_of_xrc },
 		{ "bursts", bursts },
 		{ "UC, datagrams and frames", unreliable_services },
+		{ "parts of a nanosecond", parts_of_a_nanosecond },
 		{ "it holds within two percent", it_holds },
 		{ "changes, and a flood of them", changes },
 		{ "states", states },
