@@ -44,6 +44,13 @@ cc_none_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 	(void)ack;
 }
 
+static void
+cc_none_undo(struct rcd_cc *cc, const struct rcd_cc *before)
+{
+	(void)cc;
+	(void)before;
+}
+
 static uint64_t
 cc_none_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 {
@@ -72,6 +79,7 @@ const struct rcd_cc_ops rcd_cc_none = {
 	.on_cnp = cc_none_on_cnp,
 	.on_ack = cc_none_on_ack,
 	.on_loss = cc_none_on_loss,
+	.undo = cc_none_undo,
 	.send_at = cc_none_send_at,
 	.window = cc_none_window,
 	.rate = cc_none_rate,

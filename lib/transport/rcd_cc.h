@@ -77,6 +77,14 @@ struct rcd_cc_ops {
 	void (*on_loss)(struct rcd_cc *cc, bool heavy, uint64_t now_ns);
 
 	/**
+	 * What it was told of as lost was late, all of it: have back what that took, and no more.
+	 * Nothing when packets waited too long since.
+	 *
+	 * @param before  its state when it was first told; no CNP came since
+	 */
+	void (*undo)(struct rcd_cc *cc, const struct rcd_cc *before);
+
+	/**
 	 * So much is on its way from now on: a request, for the first time or again, or a response
 	 * to a READ.
 	 *

@@ -108,8 +108,10 @@ comp_note_again(struct rcd_qp *qp, uint64_t now_ns)
 	qp->rtt_begin_ns = 0;
 	qp->repaired = false;
 	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
-	if (qp->hot.limited)
+	if (qp->hot.limited) {
 		rcd_gate_lost(qp, now_ns);
+		rcd_gate_keep_loss(qp);
+	}
 }
 
 static void

@@ -181,6 +181,29 @@ dcqcn_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 		dcqcn_fall(dcqcn, heavy ? ONE : 0, now_ns);
 }
 
+/*
+ * As the rate was, and how far it had come on its way up. Times run on from now: what it would have
+ * risen by meanwhile is not made up for.
+ */
+static void
+dcqcn_undo(struct rcd_cc *cc, const struct rcd_cc *before)
+{
+	const struct dcqcn *old = (const struct dcqcn *)(const void *)before->words;
+	struct dcqcn *dcqcn = dcqcn_of(cc);
+
+	if (dcqcn->rate >= old->rate)
+		return;
+	dcqcn->rate = old->rate;
+	dcqcn->target = old->target;
+	dcqcn->window = old->window;
+	dcqcn->cut_ns = old->cut_ns;
+	dcqcn->times = old->times;
+	dcqcn->byte_times = old->byte_times;
+	dcqcn->sent = old->sent;
+	if (old->alpha < dcqcn->alpha)
+		dcqcn->alpha = old->alpha;
+}
+
 static void
 dcqcn_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 {
@@ -233,6 +256,7 @@ const struct rcd_cc_ops rcd_cc_dcqcn = {
 	.on_cnp = dcqcn_on_cnp,
 	.on_ack = dcqcn_on_ack,
 	.on_loss = dcqcn_on_loss,
+	.undo = dcqcn_undo,
 	.send_at = dcqcn_send_at,
 	.window = dcqcn_window,
 	.rate = dcqcn_rate,

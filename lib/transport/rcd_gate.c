@@ -332,22 +332,49 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
  * One burst leaves many holes, repaired one after the other: what is missing of all that was under
  * way is one loss, which may turn out to be a heavy one.
  */
-void
+bool
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
 	bool heavy = gate_is_heavy(gate, qp, now_ns);
+	bool again = gate->losing;
 
-	if (gate->losing && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))
-		return;
+	if (again && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))
+		return false;
 	gate->losing = true;
 	gate->heavy = heavy;
 	gate->loss_end = qp->hot.psn_next;
 	gate->loss_ns = now_ns;
 	GATE_SEE(gate->seen.losses, gate->seen.losses + 1);
 	gate_begin(qp, now_ns);
+	if (!again) {
+		gate->before = gate->cc;
+		gate->undo = true;
+	}
 	qp->init.cc->on_loss(&gate->cc, heavy, now_ns);
 	gate_ask(qp);
+	return !again;
+}
+
+void
+rcd_gate_undo(struct rcd_qp *qp)
+{
+	struct rcd_gate *gate = qp->gate;
+
+	if (!gate->undo)
+		return;
+	gate->undo = false;
+	/* What is lost next is a loss of its own. */
+	gate->losing = false;
+	qp->init.cc->undo(&gate->cc, &gate->before);
+	gate_ask(qp);
+}
+
+void
+rcd_gate_keep_loss(struct rcd_qp *qp)
+{
+	if (qp->gate != NULL)
+		qp->gate->undo = false;
 }
 
 void
@@ -356,6 +383,7 @@ rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns)
 	gate_begin(qp, now_ns);
 	GATE_SEE(qp->gate->seen.cnps, qp->gate->seen.cnps + 1);
 	rcd_qp_count(qp, RCD_COUNTER_CNP_HANDLED, 1);
+	rcd_gate_keep_loss(qp);
 	qp->init.cc->on_cnp(&qp->gate->cc, now_ns);
 	gate_ask(qp);
 }

@@ -30,6 +30,7 @@ struct rcd_tx_pkt;
 struct rcd_gate {
 	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */
 	struct rcd_cc cc;
+	struct rcd_cc before;    /**< what it was when first told of the last loss */
 	uint64_t now_ns;         /**< of the call under way */
 	uint64_t next_ns;        /**< from then on the next may leave, as the algorithm says, ... */
 	uint64_t rate_ns;        /**< ...and as the program's rate does */
@@ -48,6 +49,7 @@ struct rcd_gate {
 	uint32_t rate_kbps;        /**< the program's; 0: none */
 	uint32_t rate_rest;        /**< of a nanosecond of rate_ns, in parts of rate_kbps */
 	bool begun;
+	bool undo;      /**< what the last loss took may be given back */
 	bool losing;    /**< what was under way at the last loss is not all acknowledged */
 	bool heavy;     /**< and the algorithm was told that it is heavy */
 	bool asks;      /**< one passes a closed window, to ask for an acknowledge */
@@ -98,9 +100,25 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh);
 void
 rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns);
 
-/** Packets are sent again that were not heard of. */
-void
+/**
+ * Packets are sent again that were not heard of.
+ *
+ * @return whether the algorithm is told of a loss, and not of more of the last one
+ */
+bool
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns);
+
+/**
+ * All that was sent again for the last loss was so in vain: there was none, and its effect is
+ * undone, once (RFC 3708, RFC 4015). A peer that lies so has what it had before, and no more. Not
+ * after a CNP.
+ */
+void
+rcd_gate_undo(struct rcd_qp *qp);
+
+/** What the last loss took is not given back: of something nobody can tell whether it was lost. */
+void
+rcd_gate_keep_loss(struct rcd_qp *qp);
 
 /** A CNP came. */
 void

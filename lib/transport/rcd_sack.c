@@ -133,6 +133,9 @@ rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns
 		sack->blind = rcd_psn_add(psn, 1);
 		return;
 	}
+	/* Of three copies nobody can tell which came. */
+	if (again && sack_test(&sack->again, psn))
+		rcd_gate_keep_loss(qp);
 	sack_set(&sack->doubt, psn, again && sack_may_come(qp, psn, now_ns));
 	*sack_sent_at(sack, psn) = sack_ticks(now_ns);
 	sack_set(&sack->again, psn, again);
@@ -249,6 +252,8 @@ sack_note_twice(struct rcd_qp *qp, struct rcd_psn seen)
 		return;
 	sack_set(&sack->repair, seen, false);
 	rcd_qp_count(qp, RCD_COUNTER_SPURIOUS, 1);
+	if (!rcd_psn_before(seen, sack->loss_from) && --sack->loss_repairs == 0 && qp->hot.limited)
+		rcd_gate_undo(qp);
 	sack->calm = 0;
 	if (sack->patience < PATIENCE_MAX)
 		sack->patience++;
@@ -363,23 +368,48 @@ sack_find_lost(struct rcd_qp *qp)
 	return false;
 }
 
-/* Something is lost: congestion control is told once in a round trip. */
+/* Packets that are outstanding, sent again by what was told, and not known to be so in vain. */
+static uint32_t
+sack_count_repairs(const struct rcd_qp *qp)
+{
+	int32_t left = rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+	uint32_t count = 0;
+
+	for (int32_t i = 0; i < left && i < RCD_SACK_PSNS; i += 64) {
+		uint64_t word =
+			sack_word(&qp->sack->repair, rcd_psn_add(qp->hot.psn_una, (uint32_t)i));
+
+		if (left - i < 64)
+			word &= (UINT64_C(1) << (left - i)) - 1;
+		count += (uint32_t)__builtin_popcountll(word);
+	}
+	return count;
+}
+
+/*
+ * Something is lost: congestion control is told once in a round trip. Of what is sent again for a
+ * loss each packet is counted, whenever that is.
+ */
 static void
 sack_note_loss(struct rcd_qp *qp, uint64_t now_ns)
 {
+	struct rcd_sack *sack = qp->sack;
 
+	sack->loss_repairs++;
 	rcd_qp_count(qp, RCD_COUNTER_SACK_REPAIR, 1);
 	qp->rtt_begin_ns = 0;
-	if (now_ns - qp->sack->loss_ns < rcd_rto_round(qp))
+	if (now_ns - sack->loss_ns < rcd_rto_round(qp))
 		return;
-	qp->sack->loss_ns = now_ns;
-	if (qp->sack->patience > 0 && ++qp->sack->calm >= CALM_ROUNDS) {
-		qp->sack->calm = 0;
-		qp->sack->patience--;
+	sack->loss_ns = now_ns;
+	if (sack->patience > 0 && ++sack->calm >= CALM_ROUNDS) {
+		sack->calm = 0;
+		sack->patience--;
 	}
 	rcd_qp_count(qp, RCD_COUNTER_COMPLETER_RETRY_ERR, 1);
-	if (qp->hot.limited)
-		rcd_gate_lost(qp, now_ns);
+	if (!qp->hot.limited || !rcd_gate_lost(qp, now_ns))
+		return;
+	sack->loss_from = qp->hot.psn_una;
+	sack->loss_repairs = sack_count_repairs(qp);
 }
 
 bool

@@ -47,6 +47,9 @@ struct rcd_sack {
 	uint32_t tries;   /**< packets sent again by what was told, since progress */
 	uint32_t base; /**< shortest time there and back, without the peer's, ticks; 0: unknown */
 	uint64_t loss_ns; /**< when congestion control was last told */
+	struct rcd_psn
+		loss_from;     /**< what was the oldest outstanding when it began to hear of it */
+	uint32_t loss_repairs; /**< from there on, sent again and not known to be so in vain */
 
 	/* Responder. */
 	struct rcd_sack_bits kept; /**< what is kept behind a missing request */

@@ -53,6 +53,7 @@ struct swift {
 	uint32_t last[2];  /**< round trips before the newest; 0: none */
 	uint32_t rtt_ns;   /**< shortest of the last three; 0: none was measured */
 	uint32_t target_ns, range_ns;
+	uint32_t late; /**< measures by which packets waited too long */
 	uint8_t gain, beta_pct, cut_pct;
 	bool low;     /**< nothing waits too long now */
 	bool settled; /**< it grew by a step: the beginning is over */
@@ -196,10 +197,12 @@ swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
 	target = swift_shortest(swift);
 	target += swift->target_ns + swift_widen(swift);
 	swift->low = swift->rtt_ns < target;
-	if (!swift->low)
-		swift_shrink(swift,
-			(uint32_t)((swift->rtt_ns - target) * swift->beta_pct * 10 / swift->rtt_ns),
-			now_ns);
+	if (swift->low)
+		return;
+	swift->late++;
+	swift_shrink(swift,
+		(uint32_t)((swift->rtt_ns - target) * swift->beta_pct * 10 / swift->rtt_ns),
+		now_ns);
 }
 
 /*
@@ -263,6 +266,21 @@ swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 		swift_shrink(swift, (uint32_t)(waits_ns * UINT64_C(1000) / swift->rtt_ns), now_ns);
 }
 
+/* As the window was, and what it did: it may have been doubled. It never shrinks by this. */
+static void
+swift_undo(struct rcd_cc *cc, const struct rcd_cc *before)
+{
+	const struct swift *old = (const struct swift *)(const void *)before->words;
+	struct swift *swift = swift_of(cc);
+
+	if (swift->late != old->late || swift->window >= old->window)
+		return;
+	swift->window = old->window;
+	swift->acked = old->acked;
+	swift->refill = old->refill;
+	swift->cut_ns = old->cut_ns;
+}
+
 /*
  * A mark comes long before packets wait for the whole target, and before a loss: once in a round
  * trip the window shrinks as much as it may for waiting.
@@ -312,6 +330,7 @@ const struct rcd_cc_ops rcd_cc_swift = {
 	.on_cnp = swift_on_cnp,
 	.on_ack = swift_on_ack,
 	.on_loss = swift_on_loss,
+	.undo = swift_undo,
 	.send_at = swift_send_at,
 	.window = swift_window,
 	.rate = swift_rate,

@@ -183,6 +183,19 @@ nak_by_hand(struct rcd_psn psn)
 }
 
 struct rcd_pkt
+sack_by_hand(struct rcd_psn expected, struct rcd_psn seen, const uint8_t *bitmap, uint16_t len)
+{
+	struct rcd_pkt pkt = nak_by_hand(expected);
+
+	pkt.roce.bth.opcode = RCD_OPCODE_SACK;
+	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	pkt.roce.sacketh.seen = seen;
+	pkt.payload = bitmap;
+	pkt.payload_len = len;
+	return pkt;
+}
+
+struct rcd_pkt
 begin_with_reads(uint8_t max_dest_rd_atomic)
 {
 	struct rcd_qp_init init = default_init(RCD_QP_RC);

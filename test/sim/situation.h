@@ -89,6 +89,10 @@ by_hand(uint8_t opcode, uint32_t psns);
 struct rcd_pkt
 nak_by_hand(struct rcd_psn psn);
 
+/** A SACK for a (doc/sack.md). @param bitmap  stays the caller's while the packet is used */
+struct rcd_pkt
+sack_by_hand(struct rcd_psn expected, struct rcd_psn seen, const uint8_t *bitmap, uint16_t len);
+
 /** Begin a situation in which b is fed READs by hand. @return the first READ */
 struct rcd_pkt
 begin_with_reads(uint8_t max_dest_rd_atomic);

@@ -415,6 +415,26 @@ holes_are_no_flood(void)
 	CU_ASSERT(result.gbps > 89);
 }
 
+/* What is late and not lost costs no window: each cut is undone when both copies have come. */
+static void
+late_is_no_loss(void)
+{
+	struct net_options options;
+	struct net_result free, result;
+
+	CU_ASSERT_FATAL(net_scenario_find("reorder", &options));
+	options.host.sack = options.receiver.sack = true;
+	check(&options, &free);
+	options.cc = &rcd_cc_swift;
+	check(&options, &result);
+	CU_ASSERT(result.again > 0);
+	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
+	CU_ASSERT(result.p99_ns <= free.p99_ns * 1.05);
+	options.cc = &rcd_cc_dcqcn;
+	check(&options, &result);
+	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
+}
+
 /* Who has no congestion control takes from those that have. */
 static void
 plain_senders(void)
@@ -528,6 +548,7 @@ main(void)
 		RCD_TEST(go_back_n),
 		RCD_TEST(selective),
 		RCD_TEST(holes_are_no_flood),
+		RCD_TEST(late_is_no_loss),
 		RCD_TEST(plain_senders),
 		RCD_TEST(swift_reaches),
 		RCD_TEST(limited_senders),

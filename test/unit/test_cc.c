@@ -171,6 +171,41 @@ swift_tells_losses_apart(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 32 * KBYTE);
 }
 
+/* A loss that was none: the window is what it was, unless packets waited too long since. */
+static void
+swift_undoes(void)
+{
+	struct rcd_cc before, older;
+
+	begin("swift,range=0,start=64", KBYTE);
+	measure(NS(100), NS(1));
+	older = before = cc;
+	ops->on_loss(&cc, false, NS(100));
+	ops->on_loss(&cc, true, NS(250));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 2);
+	ops->undo(&cc, &before);
+	CU_ASSERT_EQUAL(ops->window(&cc), 65536);
+	/* It is doubled as before, and what it has come to since stays. */
+	ack(65536, 65536, 0, NS(300));
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072);
+	ops->undo(&cc, &older);
+	CU_ASSERT_EQUAL(ops->window(&cc), 131072);
+	/* Nor was there a cut in this round trip, so that a mark makes one. */
+	before = cc;
+	ops->on_loss(&cc, true, NS(400));
+	ops->undo(&cc, &before);
+	ops->on_cnp(&cc, NS(401));
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+	/* What waits too long shrinks nothing twice in a round trip, but it was seen. */
+	begin("swift,range=0,start=64", KBYTE);
+	measure(NS(100), NS(1));
+	before = cc;
+	ops->on_loss(&cc, false, NS(100));
+	measure(NS(1000), NS(101));
+	ops->undo(&cc, &before);
+	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
+}
+
 /* The first mark, or losses before any round trip is known: from one packet to 6 KiB again. */
 static void
 swift_begins_too_fast(void)
@@ -322,6 +357,33 @@ dcqcn_starts(void)
 	CU_ASSERT_EQUAL(gap(NS(30)), 160);
 }
 
+/* A loss that was none: the rate is what it was, and so is a window to begin with. */
+static void
+dcqcn_undoes(void)
+{
+	struct rcd_cc before, older;
+
+	begin("dcqcn", KBYTE);
+	older = cc;
+	ops->on_cnp(&cc, NS(30));
+	before = cc;
+	ops->on_loss(&cc, true, NS(1000));
+	ops->on_loss(&cc, true, NS(1100));
+	CU_ASSERT_TRUE(gap(NS(1101)) > 48000);
+	CU_ASSERT_EQUAL(ops->window(&cc), RCD_CC_NO_WINDOW);
+	ops->undo(&cc, &before);
+	CU_ASSERT_EQUAL(gap(NS(1102)), 160);
+	CU_ASSERT_EQUAL(ops->window(&cc), 16384);
+	/* Nor was there a cut just now; the estimate fell by one in 256 eight times. */
+	ops->on_cnp(&cc, NS(1103));
+	CU_ASSERT_EQUAL(gap(NS(1103)), 310);
+	/* What it has come to since stays. */
+	before = cc;
+	cc = older;
+	ops->undo(&cc, &before);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, KBYTE, NS(1104)), NS(1104));
+}
+
 /* So many steps by bytes. */
 static void
 step_bytes(uint32_t steps)
@@ -435,11 +497,13 @@ main(void)
 		{ "swift: the window grows and shrinks", swift_grows_and_shrinks },
 		{ "swift: losses of a queue, and others", swift_tells_losses_apart },
 		{ "swift: too fast to begin with", swift_begins_too_fast },
+		{ "swift: a loss that was none", swift_undoes },
 		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
 		{ "swift: a window below a packet", swift_window_below_a_packet },
 		{ "swift: told anything", swift_told_anything },
 		{ "dcqcn: begins with a window", dcqcn_starts },
 		{ "dcqcn: the rate falls and rises", dcqcn_falls_and_rises },
+		{ "dcqcn: a loss that was none", dcqcn_undoes },
 		{ "dcqcn: steps by bytes", dcqcn_counts_bytes },
 		{ "dcqcn: told anything", dcqcn_told_anything },
 		{ "a pace makes up for a late timer", pace_makes_up },

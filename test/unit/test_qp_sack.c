@@ -170,20 +170,6 @@ what_can_agree(void)
 	free(mem);
 }
 
-/* A SACK for a. */
-static struct rcd_pkt
-sack_by_hand(struct rcd_psn expected, struct rcd_psn seen, const uint8_t *bitmap, uint16_t len)
-{
-	struct rcd_pkt pkt = nak_by_hand(expected);
-
-	pkt.roce.bth.opcode = RCD_OPCODE_SACK;
-	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
-	pkt.roce.sacketh.seen = seen;
-	pkt.payload = bitmap;
-	pkt.payload_len = len;
-	return pkt;
-}
-
 /* Takes what a sends now. @return how many; each is outstanding */
 static uint32_t
 take_all(uint64_t now_ns, struct rcd_psn first)

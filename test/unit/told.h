@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Two nodes in the simulator (situation.h), of which a has an algorithm of congestion control that
+ * writes down what it is told, with a window and a pace that the test sets.
+ */
+#ifndef TOLD_H
+#define TOLD_H
+
+#include "situation.h"
+
+/** Bytes of a whole packet on the wire. */
+#define PACKET (1024 + 82)
+
+/** What the algorithm was told, and what it answers. */
+struct told {
+	uint32_t inits, acks, losses, heavy, cnps, undone;
+	uint64_t undone_to; /**< how many losses it had been told of in the state that came back */
+	uint32_t packet_bytes;
+	uint64_t init_ns;
+	uint64_t sent, acked; /**< bytes */
+	uint32_t rtts;
+	uint32_t window;
+	uint64_t gap_ns; /**< between two packets */
+};
+
+extern struct told told;
+
+/** Begin with nothing told. */
+void
+begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns);
+
+/** An acknowledge for a, of all up to this PSN. */
+struct rcd_pkt
+ack_by_hand(struct rcd_psn last);
+
+/** The peer of a has all before the packet of this number, and misses that. */
+void
+miss(struct rcd_psn first, uint32_t number, uint64_t now_ns);
+
+/** All that a has to send. @return the first */
+struct rcd_psn
+send_all(uint64_t now_ns);
+
+#endif /* TOLD_H */
