@@ -70,9 +70,12 @@ def limited(algorithm, *wanted):
     with writing(receiver, sender, f'{algorithm}: {wanted}', lambda: all(
             shown(sender).get(name) for name in wanted)):
         last = shown(sender)
-        text = rocade_on(sender, 'resource', 'show', 'qp', '-d').stdout
-        for name in ('cc', *wanted):
-            tap.true(re.search(rf'\b{name} \w', text), f'{name}: {text}')
+
+        # A rate is there only while it holds something back.
+        def told():
+            text = rocade_on(sender, 'resource', 'show', 'qp', '-d').stdout
+            return all(re.search(rf'\b{name} \w', text) for name in ('cc', *wanted))
+        tap.wait_until(f'{wanted} for people', told)
     after = [counters(end) for end in ENDS]
     return last, *({name: now[name] - then[name] for name in COUNTERS}
                    for now, then in zip(after, before))
