@@ -121,9 +121,10 @@ rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init 
 
 	RCD_ON_CONTROL();
 	/* It was looked at when the device got it; a queue pair that it limits is larger. */
-	if (dev->conf.cc[0] != '\0')
+	if (dev->conf.cc[0] != '\0') {
 		rcd_cc_parse(dev->conf.cc, &init->cc, &params);
-	init->cc_params = &params;
+		init->cc_params = &params;
+	}
 	bytes = rcd_qp_size(init);
 	if (bytes == 0)
 		return -EINVAL;

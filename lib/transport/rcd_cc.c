@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "rcd_ip.h"
 #include "rcd_text.h"
-
-#define CC_DSCP_MAX 63
 
 static void
 cc_none_init(struct rcd_cc *cc, const struct rcd_cc_params *params, uint32_t packet_bytes,
@@ -188,7 +187,7 @@ rcd_cc_of_class(const char *text, uint8_t dscp, const struct rcd_cc_ops **ops)
 		char name[RCD_TEXT_VALUE_LEN];
 		const struct rcd_cc_ops *found = NULL;
 
-		if (rcd_text_pair(&text, CC_DSCP_MAX, &class, name))
+		if (rcd_text_pair(&text, RCD_DSCP_MAX, &class, name))
 			found = rcd_cc_by_name(name);
 		if (found == NULL)
 			return "a list of DSCP:ALGORITHM, as 26:dcqcn,46:none";

@@ -202,10 +202,11 @@ static void
 gate_pace_repair(const struct rcd_qp *qp, uint32_t bytes)
 {
 	struct rcd_gate *gate = qp->gate;
-	uint64_t kbps = gate->seen.window * UINT64_C(8000000) / rcd_rto_round(qp) + 1;
+	uint64_t kbps;
 
 	if (gate->seen.window == RCD_CC_NO_WINDOW || !gate->losing || !gate->heavy)
 		return;
+	kbps = gate->seen.window * BYTE_KBPS_NS / rcd_rto_round(qp) + 1;
 	rcd_cc_pace(&gate->repair_ns, bytes, kbps < UINT32_MAX ? (uint32_t)kbps : UINT32_MAX,
 		gate->now_ns);
 	if (gate->repair_ns > gate->now_ns + REPAIR_GAP_NS)

@@ -33,6 +33,7 @@ enum {
 
 /** Where the DSCP begins in a traffic class; below it is ECN (RFC 2474, 3; RFC 3168, 5). */
 #define RCD_DSCP_SHIFT 2
+#define RCD_DSCP_MAX   63
 
 /** An IPv4 header, integers in host order. */
 struct rcd_ipv4 {
