@@ -292,17 +292,17 @@ rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 }
 
 bool
-rcd_cl_flush(struct rcd_cl_qp *qp, bool recv, struct rcd_cq_slot *slot)
+rcd_cl_flush(struct rcd_cl_qp *qp, const struct rcd_cl_cq *cq, bool recv, struct rcd_cq_slot *slot)
 {
 	struct rcd_cl_wq *wq = recv ? &qp->rq : &qp->sq;
-	uint32_t consumer;
+	uint32_t reported;
 	const uint8_t *wqe;
 
 	if (!rcd_client_dead(qp->client) || qp->client->shm == NULL || (recv && !qp->has_rq))
 		return false;
-	consumer = rcd_shm_load(&wq->shm->consumer);
-	if ((int32_t)(consumer - wq->flushed) > 0)
-		wq->flushed = consumer;
+	reported = rcd_shm_wq_reported(wq->shm, rcd_shm_load(&cq->shm->producer), cq->mask);
+	if ((int32_t)(reported - wq->flushed) > 0)
+		wq->flushed = reported;
 	if (wq->flushed == wq->producer)
 		return false;
 	wqe = wq->slots + (size_t)(wq->flushed++ & wq->mask) * wq->stride;

@@ -251,13 +251,15 @@ uint32_t
 rcd_cl_poll(struct rcd_cl_cq *cq, struct rcd_cq_slot *slots, uint32_t count);
 
 /**
- * After the engine's end: the next work request that has no completion, as one that was flushed.
+ * After the engine's end, when rcd_cl_poll() has no more: the next work request that has no
+ * completion, as one that was flushed.
  *
+ * @param cq    of this queue
  * @param recv  of the receive queue
  * @return whether there was one
  */
 bool
-rcd_cl_flush(struct rcd_cl_qp *qp, bool recv, struct rcd_cq_slot *slot);
+rcd_cl_flush(struct rcd_cl_qp *qp, const struct rcd_cl_cq *cq, bool recv, struct rcd_cq_slot *slot);
 
 /** Forget the completions of a queue pair that were not polled: it begins anew. */
 void

@@ -61,6 +61,8 @@ hqp_modify_reset_rings(struct rcd_hqp *hqp)
 	hqp->rq_limit = hqp->rq_published = 0;
 	rcd_shm_store(&hqp->sq_shm->producer, 0);
 	rcd_shm_store(&hqp->rq_shm->producer, 0);
+	rcd_shm_store(&hqp->sq_shm->reported, 0);
+	rcd_shm_store(&hqp->rq_shm->reported, 0);
 	rcd_shm_store(&hqp->sq_shm->consumer, 0);
 	rcd_shm_store(&hqp->rq_shm->consumer, 0);
 }

@@ -302,6 +302,23 @@ host_tell_error(struct rcd_lcore *lcore, struct rcd_hqp *hqp, bool in_error)
 		rcd_wheel_set(&lcore->wheel, &hqp->timer, lcore->now_ns + LAST_LOOK_NS);
 }
 
+/*
+ * Show how far a queue was worked off, ahead of the completions: who sees one has room for what it
+ * posts then. Of a completion queue that is gated a killed engine's client may be told of one as
+ * flushed that it has seen.
+ */
+static void
+host_publish_ring(
+	struct rcd_shm_wq *ring, uint32_t *published, uint32_t done, const struct rcd_hcq *cq)
+{
+	if (cq != NULL)
+		rcd_shm_wq_done(ring, *published, done,
+			&(struct rcd_shm_reach){ cq->published, cq->producer, cq->mask });
+	else
+		rcd_shm_store(&ring->consumer, done);
+	*published = done;
+}
+
 static void
 host_publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
@@ -319,15 +336,12 @@ host_publish_qp(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 		rcd_qp_progress(hqp->qp, &progress);
 	}
 	if (progress.sq_done != hqp->sq_published) {
-		hqp->sq_published = progress.sq_done;
-		rcd_shm_store(&hqp->sq_shm->consumer, progress.sq_done);
+		host_publish_ring(hqp->sq_shm, &hqp->sq_published, progress.sq_done, hqp->send_cq);
 		if (unlikely(hqp->local != NULL))
 			hqp->client->ops->done(hqp->local, progress.sq_done);
 	}
-	if (progress.rq_done != hqp->rq_published && hqp->rq_shm != NULL) {
-		hqp->rq_published = progress.rq_done;
-		rcd_shm_store(&hqp->rq_shm->consumer, progress.rq_done);
-	}
+	if (progress.rq_done != hqp->rq_published && hqp->rq_shm != NULL)
+		host_publish_ring(hqp->rq_shm, &hqp->rq_published, progress.rq_done, hqp->recv_cq);
 	host_set_timer(lcore, hqp, progress.next_deadline);
 	if (hqp->in_error != (progress.state == RCD_QP_ERR))
 		host_tell_error(lcore, hqp, !hqp->in_error);

@@ -83,6 +83,13 @@ struct rcd_shm_wq {
 	 * post that comes just before is found a moment later.
 	 */
 	uint32_t attention;
+	/**
+	 * Written by the engine, which may be killed between a consumer and the completions of what
+	 * that covers. They are all in the completion queue when its producer has come to
+	 * `covered_at`; until then those before `reported` are, and no others.
+	 */
+	uint32_t reported;
+	uint32_t covered_at;
 };
 
 /** Indices of a completion queue, which the engine fills. */
@@ -162,6 +169,63 @@ static inline void
 rcd_shm_store(uint32_t *index, uint32_t val)
 {
 	__atomic_store_n(index, val, __ATOMIC_RELEASE);
+}
+
+/** What an engine knows of a completion queue. */
+struct rcd_shm_reach {
+	uint32_t published; /**< its producer as the client sees it */
+	uint32_t producer;  /**< as it is going to be */
+	uint32_t mask;      /**< its length - 1 */
+};
+
+/**
+ * Whether a completion queue has come to a place, which is ahead of it by its length at most.
+ *
+ * @param producer  of the completion queue
+ * @param place     struct rcd_shm_wq::covered_at
+ * @param mask      length of the completion queue - 1
+ */
+static inline bool
+rcd_shm_covered(uint32_t producer, uint32_t place, uint32_t mask)
+{
+	return place - producer - 1 > mask;
+}
+
+/**
+ * Free slots of a ring before their completions are published. Whatever store is a killed engine's
+ * last, rcd_shm_wq_reported() tells how far the completions go. Engine.
+ *
+ * @param before  the consumer until now
+ * @param done    from now on
+ * @param cq      that of the ring
+ */
+static inline void
+rcd_shm_wq_done(
+	struct rcd_shm_wq *ring, uint32_t before, uint32_t done, const struct rcd_shm_reach *cq)
+{
+	/* In the client's reach: what it writes there it reads itself. */
+	uint32_t covered_at = __atomic_load_n(&ring->covered_at, __ATOMIC_RELAXED);
+
+	if (rcd_shm_covered(cq->published, covered_at, cq->mask))
+		rcd_shm_store(&ring->reported, before);
+	rcd_shm_store(&ring->covered_at, cq->producer);
+	rcd_shm_store(&ring->consumer, done);
+}
+
+/**
+ * How far a ring was worked off, as far as its completion queue tells. Client, when the engine is
+ * gone.
+ *
+ * @param producer  of the completion queue
+ * @param mask      its length - 1
+ * @return one past the last slot whose completion, if it wanted one, is there
+ */
+static inline uint32_t
+rcd_shm_wq_reported(const struct rcd_shm_wq *ring, uint32_t producer, uint32_t mask)
+{
+	return rcd_shm_covered(producer, rcd_shm_load(&ring->covered_at), mask)
+		? rcd_shm_load(&ring->consumer)
+		: rcd_shm_load(&ring->reported);
 }
 
 #endif /* RCD_SHM_H */

@@ -179,10 +179,10 @@ vb_cq_take_flushed(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t cou
 	pthread_mutex_lock(&vb->lock);
 	LIST_FOREACH(qp, &vb->qps, link) {
 		while (taken < count && qp->qp.qp_base.send_cq == ibv &&
-			rcd_cl_flush(&qp->cl, false, &slots[taken]))
+			rcd_cl_flush(&qp->cl, &cq->cl, false, &slots[taken]))
 			taken++;
 		while (taken < count && qp->qp.qp_base.recv_cq == ibv &&
-			rcd_cl_flush(&qp->cl, true, &slots[taken]))
+			rcd_cl_flush(&qp->cl, &cq->cl, true, &slots[taken]))
 			taken++;
 	}
 	pthread_mutex_unlock(&vb->lock);
@@ -194,9 +194,11 @@ rcd_vb_take(struct rcd_vb_cq *cq, struct rcd_cq_slot *slots, uint32_t count)
 {
 	uint32_t taken = rcd_cl_poll(&cq->cl, slots, count);
 
-	if (taken == 0 && rcd_client_dead(cq->cl.client))
-		taken = vb_cq_take_flushed(cq, slots, count);
-	return taken;
+	if (taken > 0 || !rcd_client_dead(cq->cl.client))
+		return taken;
+	/* The engine may have written more before its end, which another thread was told of. */
+	taken = rcd_cl_poll(&cq->cl, slots, count);
+	return taken > 0 ? taken : vb_cq_take_flushed(cq, slots, count);
 }
 
 int

@@ -223,6 +223,53 @@ doorbells_are_not_lost(void)
 	free(posts);
 }
 
+/*
+ * Of a ring as an engine leaves it that is killed behind any store of these, and behind the one of
+ * the completions: as much is reported as has completions.
+ */
+static void
+kill_everywhere(struct rcd_shm_wq ring, uint32_t done, struct rcd_shm_reach cq)
+{
+	struct rcd_shm_wq after = ring;
+	uint32_t before = ring.consumer;
+
+	rcd_shm_wq_done(&after, before, done, &cq);
+	CU_ASSERT_EQUAL(after.consumer, done);
+	CU_ASSERT_EQUAL(rcd_shm_wq_reported(&ring, cq.published, cq.mask), before);
+	ring.reported = after.reported;
+	CU_ASSERT_EQUAL(rcd_shm_wq_reported(&ring, cq.published, cq.mask), before);
+	ring.covered_at = after.covered_at;
+	CU_ASSERT_EQUAL(rcd_shm_wq_reported(&ring, cq.published, cq.mask),
+		cq.published == cq.producer ? ring.consumer : before);
+	ring.consumer = after.consumer;
+	CU_ASSERT_EQUAL(rcd_shm_wq_reported(&ring, cq.published, cq.mask),
+		cq.published == cq.producer ? done : before);
+	CU_ASSERT_EQUAL(rcd_shm_wq_reported(&ring, cq.producer, cq.mask), done);
+}
+
+/* Indices that wrap, requests without completions, full queues, and one that others have moved. */
+static void
+killed_between_stores(void)
+{
+	static const uint32_t starts[] = { 0, 5, UINT32_MAX - 2, UINT32_C(1) << 31 };
+
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t j = 0; j < 4; j++) {
+			for (uint32_t fresh = 0; fresh <= 8; fresh++) {
+				struct rcd_shm_wq ring = { .consumer = starts[i],
+					.reported = starts[i] - 1,
+					.covered_at = starts[j] - fresh };
+
+				kill_everywhere(ring, starts[i] + 8,
+					(struct rcd_shm_reach){ starts[j], starts[j] + fresh, 7 });
+				ring.covered_at = starts[j] + (UINT32_C(1) << 31);
+				kill_everywhere(ring, starts[i] + 8,
+					(struct rcd_shm_reach){ starts[j], starts[j] + fresh, 7 });
+			}
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -233,6 +280,7 @@ main(void)
 		RCD_TEST(hostile_slots),
 		RCD_TEST(strides),
 		RCD_TEST(doorbells_are_not_lost),
+		RCD_TEST(killed_between_stores),
 	};
 
 	return rcd_tap_run("shmq", tests, sizeof(tests) / sizeof(tests[0]));
