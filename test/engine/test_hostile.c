@@ -38,14 +38,14 @@ offences(const char *counter)
 	return count < 0 ? 0 : count;
 }
 
-/* Every word of the segment: header, doorbells, all queues, and what is not used. */
+/* Every word of the segment and of its hugepages: header, doorbells, all queues, what is unused. */
 static void
 scribble(struct rcd_client *client, uint64_t seed)
 {
 	struct rcd_sequence sequence = { seed };
 	uint64_t *words = (uint64_t *)(void *)client->shm;
 
-	for (uint64_t i = 0; i < client->shm_bytes / 8; i++)
+	for (uint64_t i = 0; i < (client->shm_bytes + client->huge_bytes) / 8; i++)
 		words[i] = rcd_sequence_next(&sequence);
 }
 

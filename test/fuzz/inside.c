@@ -89,6 +89,8 @@ start(void)
 	conf.quota.ahs = 16;
 	/* Room for a queue of copies of about 4 MiB, and for all else. */
 	conf.quota.queue_bytes = 16 << 20;
+	/* Queues are where an input expects them, however many hugepages the machine has. */
+	conf.quota.hugepages = 0;
 	engine = rcd_engine_create(&conf, error, sizeof(error));
 	RCD_CHECK(engine != NULL);
 }
