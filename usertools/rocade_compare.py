@@ -17,7 +17,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SPACES = 'rcdcmpa', 'rcdcmpb'
+NAME = f'rcdcmp{os.getpid()}'  # of what the machine has but once: two may compare at a time
+SPACES = NAME + 'a', NAME + 'b'
 SETTLE = 0.4   # seconds that a server gets to listen
 LIMIT = 60     # seconds that a measurement may take
 ADDRESSES = {'rcd': ('10.98.1.1', '10.98.1.2'), 'tcp': ('10.98.2.1', '10.98.2.2'),
@@ -162,7 +163,7 @@ class EmulatedRxe:
         line = (f'{program} -d rxe0 -x 1 -F {words} >/dev/null 2>&1 & sleep 1; '
                 f'{program} -d rxe0 -x 1 -F {words} 10.77.0.1; wait')
         busy, begin = busy_seconds(), time.monotonic()
-        out = sh(str(self.kit / 'peer-run'), '-N', 'rcdcmprxe', '-n', '1', '-t', '40', line,
+        out = sh(str(self.kit / 'peer-run'), '-N', NAME + 'rxe', '-n', '1', '-t', '40', line,
                  check=False)
         return last_figures(out), (busy_seconds() - busy) / (time.monotonic() - begin)
 
@@ -179,7 +180,7 @@ def engine(stack, build, work, name, cpus, words, before=()):
     """Start an engine. Returns its socket and process."""
     sock = work / f'{name}.sock'
     log = stack.enter_context(open(work / f'{name}.log', 'w', encoding='utf-8'))
-    command = [*before, str(build / 'app/rocaded/rocaded'), '--file-prefix', f'rcdcmp{name}',
+    command = [*before, str(build / 'app/rocaded/rocaded'), '--file-prefix', f'{NAME}{name}',
                '--lcores', cpus, '--no-telemetry', '--', '--socket', str(sock), *words]
     process = stack.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
     stack.callback(end, process)
@@ -297,14 +298,14 @@ class Bench:
                 raise NotHere('this kernel has no rdma_rxe, and no --rxe-peer was given')
             kit = EmulatedRxe(self.args.rxe_peer)
             for image in ('build-image.sh', 'start-peer'):
-                words = ['-N', 'rcdcmprxe', '-n', '1'] if image == 'start-peer' else []
+                words = ['-N', NAME + 'rxe', '-n', '1'] if image == 'start-peer' else []
                 subprocess.run([str(kit.kit / image), *words], check=True, capture_output=True,
                                timeout=900)
-            self.stack.callback(sh, 'ip', 'netns', 'del', 'rcdcmprxe', check=False)
-            self.stack.callback(sh, str(kit.kit / 'stop-peer'), '-N', 'rcdcmprxe', '-n', '1',
+            self.stack.callback(sh, 'ip', 'netns', 'del', NAME + 'rxe', check=False)
+            self.stack.callback(sh, str(kit.kit / 'stop-peer'), '-N', NAME + 'rxe', '-n', '1',
                                 check=False)
             self.engines.append((kit, pids := [int(pid) for pid in sh('ip', 'netns', 'pids',
-                                                                      'rcdcmprxe').split()]))
+                                                                      NAME + 'rxe').split()]))
             self.stack.callback(lambda: [os.kill(pid, signal.SIGCONT) for pid in pids])
             return kit
         sh('rdma', 'system', 'set', 'netns', 'exclusive', check=False)
@@ -441,6 +442,8 @@ def main():
     if os.geteuid() != 0:
         sys.exit('rocade-compare: needs root, for network namespaces')
     args.folder.mkdir(parents=True, exist_ok=True)
+    # No later run finds what this one leaves: whoever ends it has it tidy up.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with contextlib.ExitStack() as stack:
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(args, stack, work)

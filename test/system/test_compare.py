@@ -5,6 +5,7 @@ Method: the shortest run; figures are looked at for being there, never for being
 
     test_compare.py BUILD
 """
+import os
 import pathlib
 import shutil
 import subprocess
@@ -26,10 +27,11 @@ def the_shortest_run():
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise tap.Skip(f'not here: {" ".join(missing)}')
-    made = subprocess.run(['ip', 'netns', 'add', 'rcdprobe'], capture_output=True, check=False)
-    usable = subprocess.run(['ip', 'netns', 'exec', 'rcdprobe', 'true'], capture_output=True,
+    probe = f'rcdprobe{os.getpid()}'
+    made = subprocess.run(['ip', 'netns', 'add', probe], capture_output=True, check=False)
+    usable = subprocess.run(['ip', 'netns', 'exec', probe, 'true'], capture_output=True,
                             check=False)
-    subprocess.run(['ip', 'netns', 'del', 'rcdprobe'], capture_output=True, check=False)
+    subprocess.run(['ip', 'netns', 'del', probe], capture_output=True, check=False)
     if made.returncode or usable.returncode:
         raise tap.Skip('no network namespaces here')
     with tempfile.TemporaryDirectory() as folder:
