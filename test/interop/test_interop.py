@@ -494,12 +494,25 @@ def nothing_is_left():
 
 def main():
     # Killed or not, nothing is left.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, ended)
+    try:
+        return test_all()
+    finally:
+        engine.stop()
+        peer.end()
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def ended(number, _frame):
+    """Once: a second signal does not end what tidies up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def test_all():
     try:
         said = boot()
     except NoPeer as why:
-        engine.stop()
-        peer.end()
         print(f'1..0 # SKIP no interoperability tests: {why}')
         print(f'NO INTEROPERABILITY TESTS: {why}', file=sys.stderr)
         return 0 if os.environ.get('ROCADE_MESON') else 77
@@ -530,12 +543,7 @@ def main():
                 add(f'FLUSH and ATOMIC WRITE, Rocade {role}', placement, role)
         plan_damage()
     tap.add('nothing is left', nothing_is_left)
-    try:
-        return tap.run()
-    finally:
-        engine.stop()
-        peer.end()
-        shutil.rmtree(FOLDER, ignore_errors=True)
+    return tap.run()
 
 
 if __name__ == '__main__':
