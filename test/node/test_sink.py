@@ -52,6 +52,14 @@ def end(name):
     return process.wait(timeout=LIMIT)
 
 
+def end_all():
+    """What a test that failed has left: the next one is told of its own mistakes alone."""
+    for process in running.values():
+        process.kill()
+        process.wait()
+    running.clear()
+
+
 def memif(index, path, role):
     """A client does not start before there is a server."""
     path = f'{FOLDER}/{path}.sock'
@@ -145,6 +153,7 @@ def sink_ends_and_collector_hears():
 @tap.test
 def collector_goes_first():
     """In the midst of it: the sink says so, and ends."""
+    end_all()
     for name in ('roce', 'packets'):
         pathlib.Path(f'{FOLDER}/{name}.sock').unlink(missing_ok=True)
     side = begin_far_end('/dev/null')
