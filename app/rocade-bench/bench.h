@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "hist.h"
 #include "rcd_cl_mem.h"
@@ -82,6 +83,7 @@ struct bench_opts {
 	uint32_t lcores_per_side; /**< 0: one lcore drives both ends */
 	char ports[2][256];       /**< EAL device arguments; both empty: the embedded wire */
 	char impair[256];
+	int sack; /**< enum rcd_sack_use */
 	double seconds;
 	uint32_t rounds; /**< of each size; medians are told */
 	const char *json;
@@ -156,8 +158,9 @@ struct bench_worker {
 	uint32_t index;
 	struct bench_part *parts[2];
 	uint32_t part_count;
-	uint32_t seen; /**< phase that it is in */
-	uint64_t done; /**< of a ceiling: packets, bytes or rounds */
+	clockid_t clock; /**< of the time that its thread had a core */
+	uint32_t seen;   /**< phase that it is in */
+	uint64_t done;   /**< of a ceiling: packets, bytes or rounds */
 } __rte_cache_aligned;
 
 /** Two threads that pass a word on. */
@@ -334,7 +337,10 @@ struct bench_result {
 	double bytes;    /**< of messages, per second */
 	double packets;  /**< per second, acknowledges included */
 	double cycles;   /**< of all engine lcores, per message */
+	double cores;    /**< that the workers had: less where others run */
 	uint64_t sent_again;
+	/** Both devices', of all rounds, warming up included. */
+	uint64_t counters[RCD_COUNTER_COUNT];
 	bool has_stages;
 	double stages[RCD_STAGE_COUNT]; /**< cycles per message */
 	double stage_sum;
@@ -356,12 +362,14 @@ bench_run(struct bench *bench, struct bench_result *result);
 struct bench_rates {
 	double seconds;
 	double messages, received, bytes, packets;
+	double cores; /**< that workers had, of as many as there are */
 };
 
 /** Counts at a moment. */
 struct bench_mark {
 	uint64_t ns;
 	uint64_t completed, received, packets, again;
+	uint64_t cores_ns; /**< that workers had a core */
 };
 
 void

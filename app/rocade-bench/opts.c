@@ -23,12 +23,17 @@ static const char *const service_names[] = {
 	[RCD_QP_RC] = "rc", [RCD_QP_UC] = "uc", [RCD_QP_UD] = "ud"
 };
 
+static const char *const sack_names[] = {
+	[RCD_SACK_AUTO] = "auto", [RCD_SACK_CM] = "cm", [RCD_SACK_OFF] = "off"
+};
+
 static const char *const client_names[] = { [BENCH_DIRECT] = "direct", [BENCH_SHM] = "shm" };
 
 enum {
 	OPT_PORT_A = 256,
 	OPT_PORT_B,
 	OPT_IMPAIR,
+	OPT_SACK,
 };
 
 static const struct option_info option_list[] = {
@@ -221,6 +226,8 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 		return opts_parse_text(name, val, opts->ports[1], sizeof(opts->ports[1]));
 	case OPT_IMPAIR:
 		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
+	case OPT_SACK:
+		return opts_parse_name(name, val, sack_names, RTE_DIM(sack_names), &opts->sack);
 	case 'D':
 		return opts_parse_seconds(opts, name, val);
 	case 'j':

@@ -145,7 +145,7 @@ report_options_json(const struct bench *bench)
 
 	return json_pack(
 		"{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:i, s:s, s:s, s:f, "
-		"s:i}",
+		"s:i, s:s, s:i}",
 		"op", bench_op_names[opts->op], "service", bench_service_name(opts->service),
 		"depth", (int)opts->depth, "qps", (int)opts->qps, "sges", (int)opts->sges,
 		"path_mtu", (int)bench->path_mtu, "burst", (int)opts->burst, "signal",
@@ -154,7 +154,9 @@ report_options_json(const struct bench *bench)
 		opts->client == BENCH_SHM ? "shm" : "direct", "engine_lcores",
 		(int)rcd_engine_lcore_count(bench->engine), "port",
 		opts->ports[0][0] != '\0' ? opts->ports[0] : "wire", "impair", opts->impair,
-		"seconds", opts->seconds, "rounds", (int)opts->rounds);
+		"seconds", opts->seconds, "rounds", (int)opts->rounds, "sack",
+		rcd_sack_use_name((enum rcd_sack_use)opts->sack), "workers",
+		(int)bench->worker_count);
 }
 
 static void
@@ -173,6 +175,19 @@ report_add_latency(const struct bench *bench, const struct hist *hist, json_t *o
 	json_object_set_new(object, "max_us", json_real(report_latency_us(bench, hist->max)));
 }
 
+/* Those that counted something. */
+static json_t *
+report_counters_json(const struct bench_result *result)
+{
+	json_t *object = json_object();
+
+	for (int i = 0; i < RCD_COUNTER_COUNT; i++)
+		if (result->counters[i] != 0)
+			json_object_set_new(object, rcd_counter_name((enum rcd_counter)i),
+				json_integer((json_int_t)result->counters[i]));
+	return object;
+}
+
 static json_t *
 report_result_json(const struct bench *bench, const struct bench_result *result)
 {
@@ -183,12 +198,13 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 		report_add_latency(bench, &result->hist, object);
 	} else {
 		json_object_update_new(object,
-			json_pack("{s:f, s:f, s:f, s:f, s:f, s:I}", "messages_per_s",
+			json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "messages_per_s",
 				result->messages, "received_per_s", result->received, "bytes_per_s",
 				result->bytes, "packets_per_s", result->packets,
-				"cycles_per_message", result->cycles, "packets_sent_again",
-				(json_int_t)result->sent_again));
+				"cycles_per_message", result->cycles, "cores_had", result->cores,
+				"packets_sent_again", (json_int_t)result->sent_again));
 	}
+	json_object_set_new(object, "counters", report_counters_json(result));
 	if (result->has_stages) {
 		json_t *stages = json_object();
 

@@ -69,7 +69,10 @@ rig_add_devices(struct bench *bench)
 
 	for (int i = 0; i < 2; i++) {
 		struct rcd_dev_conf conf = {
-			.attach = RCD_ATTACH_WIRE, .addr_count = 1, .no_shortcut = true
+			.attach = RCD_ATTACH_WIRE,
+			.addr_count = 1,
+			.no_shortcut = true,
+			.sack = (enum rcd_sack_use)bench->opts.sack,
 		};
 
 		snprintf(conf.name, sizeof(conf.name), "%s", dev_names[i]);

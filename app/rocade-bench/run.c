@@ -27,6 +27,12 @@ void
 bench_mark(struct bench *bench, struct bench_mark *mark)
 {
 	*mark = (struct bench_mark){ .ns = rcd_clock_ns() };
+	for (uint32_t i = 0; i < bench->worker_count; i++) {
+		struct timespec had = { 0 };
+
+		clock_gettime(bench->workers[i].clock, &had);
+		mark->cores_ns += (uint64_t)had.tv_sec * 1000000000u + (uint64_t)had.tv_nsec;
+	}
 	for (uint32_t side = 0; side < 2; side++) {
 		char name[16];
 
@@ -60,6 +66,7 @@ bench_rates(const struct bench *bench, const struct bench_mark *from, const stru
 	if (bench->opts.service != RCD_QP_RC && bench->opts.op != BENCH_WRITE)
 		rates->bytes = rates->received * bench->size;
 	rates->packets = (double)(to->packets - from->packets) / seconds;
+	rates->cores = (double)(to->cores_ns - from->cores_ns) / 1e9 / seconds;
 }
 
 bool
@@ -206,6 +213,7 @@ enum {
 	BYTES,
 	PACKETS,
 	SECONDS,
+	CORES,
 	IO,
 	MACSWAP,
 	COPY,
@@ -223,6 +231,7 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->bytes,
 		&result->packets,
 		&result->seconds,
+		&result->cores,
 		&result->ceilings.io_pps,
 		&result->ceilings.macswap_pps,
 		&result->ceilings.copy_bps,
@@ -236,6 +245,23 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 			result->messages;
 }
 
+/* Adds what both devices counted, or takes it away: a pair of calls adds what lies between. */
+static void
+run_count(const struct bench *bench, bool add, uint64_t *counters)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "bench%u", side);
+		for (int i = 0; i < RCD_COUNTER_COUNT; i++) {
+			uint64_t count =
+				rcd_engine_dev_count(bench->engine, name, (enum rcd_counter)i);
+
+			counters[i] += add ? count : -count;
+		}
+	}
+}
+
 static int
 run_round(struct bench *bench, struct bench_result *result, struct bench_rates *rates)
 {
@@ -245,9 +271,11 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 	if (err != 0)
 		return err;
 	bench_mark(bench, &before);
+	run_count(bench, false, result->counters);
 	usleep(WARM_UP_US);
 	*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);
+	run_count(bench, true, result->counters);
 	result->sent_again += after.again - before.again;
 	if (bench->failed)
 		return -EIO;
@@ -280,6 +308,7 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[BYTES][round] = rates.bytes;
 		vals[PACKETS][round] = rates.packets;
 		vals[SECONDS][round] = rates.seconds;
+		vals[CORES][round] = rates.cores;
 		vals[IO][round] = ceilings.io_pps;
 		vals[MACSWAP][round] = ceilings.macswap_pps;
 		vals[COPY][round] = ceilings.copy_bps;

@@ -51,6 +51,7 @@ bench_worker_main(void *arg)
 	struct bench *bench = worker->bench;
 	uint32_t empty = 0;
 
+	pthread_getcpuclockid(pthread_self(), &worker->clock);
 	for (;;) {
 		enum bench_phase phase = __atomic_load_n(&bench->phase, __ATOMIC_ACQUIRE);
 		uint32_t done = 0;
