@@ -12,6 +12,7 @@
 
 #include "bench.h"
 #include "options.h"
+#include "rcd_cc.h"
 #include "version.h"
 
 #define SIZE_MAX_BYTES (UINT32_C(1) << 30)
@@ -34,6 +35,7 @@ enum {
 	OPT_PORT_B,
 	OPT_IMPAIR,
 	OPT_SACK,
+	OPT_CC,
 };
 
 static const struct option_info option_list[] = {
@@ -180,6 +182,18 @@ opts_parse_text(const char *name, const char *val, char *text, size_t text_len)
 	return 0;
 }
 
+static int
+opts_parse_cc(struct bench_opts *opts, const char *name, const char *val)
+{
+	struct rcd_cc_params params;
+	const struct rcd_cc_ops *ops;
+	const char *wrong = rcd_cc_parse(val, &ops, &params);
+
+	if (wrong != NULL)
+		return opts_bad(name, val, wrong);
+	return opts_parse_text(name, val, opts->cc, sizeof(opts->cc));
+}
+
 /* @param opt  a letter of the list */
 static int
 opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
@@ -228,6 +242,8 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
 	case OPT_SACK:
 		return opts_parse_name(name, val, sack_names, RTE_DIM(sack_names), &opts->sack);
+	case OPT_CC:
+		return opts_parse_cc(opts, name, val);
 	case 'D':
 		return opts_parse_seconds(opts, name, val);
 	case 'j':

@@ -54,13 +54,14 @@ report_headline(const struct bench *bench, const struct bench_result *result)
 {
 	const struct bench_opts *opts = &bench->opts;
 
-	printf("\n%s %s, %u B, %u QPs, depth %u, path MTU %u, %s on %u lcore%s, %s%s%s\n",
+	printf("\n%s %s, %u B, %u QPs, depth %u, path MTU %u, %s on %u lcore%s, %s%s%s%s%s\n",
 		bench_service_name(opts->service), bench_op_names[opts->op], result->size,
 		opts->latency ? 1 : opts->qps, opts->latency ? 1 : opts->depth, bench->path_mtu,
 		opts->client == BENCH_SHM ? "shm" : "direct", rcd_engine_lcore_count(bench->engine),
 		rcd_engine_lcore_count(bench->engine) > 1 ? "s" : "",
 		opts->ports[0][0] != '\0' ? opts->ports[0] : "embedded wire",
-		opts->bidirectional ? ", bidirectional" : "", opts->impair[0] ? ", impaired" : "");
+		opts->bidirectional ? ", bidirectional" : "", opts->impair[0] ? ", impaired" : "",
+		opts->cc[0] ? ", cc " : "", opts->cc);
 }
 
 static void
@@ -143,9 +144,9 @@ report_options_json(const struct bench *bench)
 {
 	const struct bench_opts *opts = &bench->opts;
 
-	return json_pack(
-		"{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:i, s:s, s:s, s:f, "
-		"s:i, s:s, s:i}",
+	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:i, s:s, "
+			 "s:s, s:s, s:f, "
+			 "s:i, s:s, s:i}",
 		"op", bench_op_names[opts->op], "service", bench_service_name(opts->service),
 		"depth", (int)opts->depth, "qps", (int)opts->qps, "sges", (int)opts->sges,
 		"path_mtu", (int)bench->path_mtu, "burst", (int)opts->burst, "signal",
@@ -153,8 +154,8 @@ report_options_json(const struct bench *bench)
 		(int)opts->bidirectional, "latency", (int)opts->latency, "client",
 		opts->client == BENCH_SHM ? "shm" : "direct", "engine_lcores",
 		(int)rcd_engine_lcore_count(bench->engine), "port",
-		opts->ports[0][0] != '\0' ? opts->ports[0] : "wire", "impair", opts->impair,
-		"seconds", opts->seconds, "rounds", (int)opts->rounds, "sack",
+		opts->ports[0][0] != '\0' ? opts->ports[0] : "wire", "impair", opts->impair, "cc",
+		opts->cc, "seconds", opts->seconds, "rounds", (int)opts->rounds, "sack",
 		rcd_sack_use_name((enum rcd_sack_use)opts->sack), "workers",
 		(int)bench->worker_count);
 }

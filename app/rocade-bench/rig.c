@@ -78,6 +78,7 @@ rig_add_devices(struct bench *bench)
 		snprintf(conf.name, sizeof(conf.name), "%s", dev_names[i]);
 		snprintf(conf.target, sizeof(conf.target), "%s", dev_names[1 - i]);
 		snprintf(conf.impair, sizeof(conf.impair), "%s", bench->opts.impair);
+		snprintf(conf.cc, sizeof(conf.cc), "%s", bench->opts.cc);
 		if (bench->opts.ports[i][0] != '\0') {
 			conf.attach = RCD_ATTACH_PORT;
 			snprintf(conf.target, sizeof(conf.target), "%s", bench->opts.ports[i]);

@@ -21,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'harness'))
 import tap  # noqa: E402
 
 BENCH = sys.argv[1]
+ROCADE = pathlib.Path(__file__).parents[2] / 'usertools' / 'rocade'
 EAL = ['--no-huge', '-m', '384', '--log-level=lib.rocade.engine:error']
 LIMIT = 300
 
@@ -162,6 +163,28 @@ def loss():
     _, (result,) = results('--impair', 'drop=2%,seed=3', '-s', '16K')
     check_throughput(result, 'loss')
     tap.true(result['packets_sent_again'] > 0, str(result))
+
+
+@tap.test
+def congestion_control():
+    options, (result,) = results('--cc', 'swift,target=25', '-s', '16K')
+    tap.equal(options['cc'], 'swift,target=25', 'cc')
+    check_throughput(result, 'swift')
+    with start('--cc', 'dcqcn', '-D', '100', '-q', '3') as process:
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline and process.poll() is None:
+            shown = subprocess.run([ROCADE, f'--socket=/tmp/rocade-bench.{process.pid}',
+                                    'resource', 'show', 'qp', '-d'],
+                                   capture_output=True, text=True).stdout
+            if shown.count('dcqcn') == 6:
+                break
+            time.sleep(0.1)
+        tap.equal(shown.count('dcqcn'), 6, f'three queue pairs of both ends: {shown}')
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT)
+    for wrong in 'fast', 'swift,target=0', 'none,target=5', '', 'swift' + ',target=25' * 20:
+        _, err = run('--cc', wrong, status=2)
+        tap.true('rocade-bench: cc ' in err, err)
 
 
 def talk(process, *lines):
