@@ -88,6 +88,8 @@ struct rcd_cc_ops {
 	 * So much is on its way from now on: a request, for the first time or again, or a response
 	 * to a READ.
 	 *
+	 * Not called while rate() is 0: nothing is held back then, and nothing is kept of it.
+	 *
 	 * @return when the next may follow; at or before @p now_ns: at once
 	 */
 	uint64_t (*send_at)(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns);
@@ -100,7 +102,13 @@ struct rcd_cc_ops {
 	 */
 	uint32_t (*window)(const struct rcd_cc *cc);
 
-	/** The rate that send_at() has, for people. @return kb/s; 0: it has none now */
+	/**
+	 * The rate that send_at() has: for people, and whether to ask that. Asked when the window
+	 * is, and after a send_at() that holds something back; between two such calls it does not
+	 * come to be.
+	 *
+	 * @return kb/s; 0: it has none now
+	 */
 	uint32_t (*rate)(const struct rcd_cc *cc);
 };
 

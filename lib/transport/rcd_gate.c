@@ -184,7 +184,8 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
-	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
+	/* No less than what is on its way: most windows are not full, and that is all. */
+	if (qp->gate->flight >= qp->gate->seen.window && rcd_qp_is_reliable(qp) &&
 		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) && !qp->gate->asks &&
 		gate_flight(qp) >= qp->gate->seen.window) {
 		gate_hold(qp, true, 0, now_ns);
@@ -241,7 +242,7 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	struct rcd_gate *gate = qp->gate;
 	bool frame = qp->hot.type == RCD_QP_RAW;
 	uint32_t bytes = pkt->payload_len + (frame ? RCD_GATE_FRAME_BYTES : RCD_GATE_PACKET_BYTES);
-	bool response = !frame && rcd_opcode_is_response(pkt->roce.bth.opcode);
+	bool response = !fresh && !frame && rcd_opcode_is_response(pkt->roce.bth.opcode);
 
 	if (response && (pkt->payload_len == 0 || !gate_is_of_responses(qp)))
 		return;
@@ -251,7 +252,9 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 		gate_pace(gate, bytes);
 	if (response && !qp->init.cc->of_responses)
 		return;
-	gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
+	gate->next_ns = gate->now_ns;
+	if (gate->seen.rate_kbps != 0)
+		gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
 	if (!fresh && !response)
 		gate_pace_repair(qp, bytes);
 	if (gate->next_ns > gate->now_ns)
@@ -278,7 +281,8 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 {
 	struct rcd_gate *gate = qp->gate;
 	uint32_t left = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
-	uint64_t share = (uint64_t)gate->flight * packets / ((uint64_t)left + packets);
+	uint64_t share = left == 0 ? gate->flight
+				   : (uint64_t)gate->flight * packets / ((uint64_t)left + packets);
 	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
 	struct rcd_cc_ack ack = {
 		.bytes = (uint32_t)share,

@@ -26,34 +26,34 @@ struct rcd_tx_pkt;
 /** What a frame takes beside itself: FCS, preamble and gap. */
 #define RCD_GATE_FRAME_BYTES 24
 
-/** State of the gate. */
+/** State of the gate: what each packet looks at first. */
 struct rcd_gate {
-	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */
-	struct rcd_cc cc;
-	struct rcd_cc before;    /**< what it was when first told of the last loss */
-	uint64_t now_ns;         /**< of the call under way */
-	uint64_t next_ns;        /**< from then on the next may leave, as the algorithm says, ... */
-	uint64_t rate_ns;        /**< ...and as the program's rate does */
-	uint64_t credit_ns;      /**< of that rate: so much lost time a burst makes up for */
-	uint64_t repair_ns;      /**< from then on the next may be sent again */
-	uint64_t held_ns;        /**< something waits until then; 0: nothing does */
-	uint64_t since_ns;       /**< since when something is held back; 0: nothing is */
-	uint64_t loss_ns;        /**< when the algorithm was last told of a loss */
-	uint64_t una_ns;         /**< when loss_una was first told, or told again */
-	struct rcd_psn loss_end; /**< what is lost before it was under way at the last loss */
-	struct rcd_psn loss_una; /**< the packet that was lost last */
-	uint32_t loss_debt;      /**< losses, each of so many packets, less those that came */
-	uint64_t read_ns;        /**< when answers last may have waited for responses to READs */
-	uint32_t flight;         /**< bytes of SENDs and WRITEs that are not acknowledged */
-	struct rcd_qp_limits seen; /**< written by its lcore, loaded by any: each number whole */
-	uint32_t rate_kbps;        /**< the program's; 0: none */
-	uint32_t rate_rest;        /**< of a nanosecond of rate_ns, in parts of rate_kbps */
+	uint64_t now_ns;    /**< of the call under way */
+	uint64_t next_ns;   /**< from then on the next may leave, as the algorithm says, ... */
+	uint64_t rate_ns;   /**< ...and as the program's rate does */
+	uint64_t held_ns;   /**< something waits until then; 0: nothing does */
+	uint64_t since_ns;  /**< since when something is held back; 0: nothing is */
+	uint32_t flight;    /**< bytes of SENDs and WRITEs that are not acknowledged */
+	uint32_t rate_kbps; /**< the program's; 0: none */
+	uint32_t rate_rest; /**< of a nanosecond of rate_ns, in parts of rate_kbps */
 	bool begun;
 	bool undo;      /**< what the last loss took may be given back */
 	bool losing;    /**< what was under way at the last loss is not all acknowledged */
 	bool heavy;     /**< and the algorithm was told that it is heavy */
 	bool asks;      /**< one passes a closed window, to ask for an acknowledge */
 	bool by_window; /**< what is held back is by the window, else by a pace */
+	struct rcd_qp_limits seen; /**< written by its lcore, loaded by any: each number whole */
+	uint64_t read_ns;          /**< when answers last may have waited for responses to READs */
+	struct rcd_cc cc;
+	uint64_t credit_ns; /**< of the program's rate: so much lost time a burst makes up for */
+	uint64_t repair_ns; /**< from then on the next may be sent again */
+	uint64_t loss_ns;   /**< when the algorithm was last told of a loss */
+	uint64_t una_ns;    /**< when loss_una was first told, or told again */
+	struct rcd_psn loss_end;     /**< what is lost before it was under way at the last loss */
+	struct rcd_psn loss_una;     /**< the packet that was lost last */
+	uint32_t loss_debt;          /**< losses, each of so many packets, less those that came */
+	struct rcd_cc before;        /**< what it was when first told of the last loss */
+	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */
 };
 
 /** Forget everything, and find out whether anything limits the queue pair. */

@@ -29,14 +29,15 @@
 #include <stdbool.h>
 
 #define WINDOW_MAX     (UINT32_C(1) << 22) /**< more than is ever in flight */
-#define LOW_PART       4  /**< packets wait less than this part of the target: none is full */
-#define FREE_PART      8  /**< and less than this: there is room */
-#define FREE_STEP      24 /**< then the window grows by this part of itself in a round trip... */
-#define FREE_LEAST     8  /**< ...or this one of a packet, if that is more */
-#define STEP           64 /**< else by this part of itself... */
-#define LEAST          16 /**< ...or of a packet */
-#define DEEP_PART      8  /**< filled again, of the half of a window that was far too large */
-#define FLOOR_PART     16 /**< smallest window: of a packet one in... */
+#define LOW_PART       4   /**< packets wait less than this part of the target: none is full */
+#define FREE_PART      8   /**< and less than this: there is room */
+#define FREE_STEP      24  /**< then the window grows by this part of itself in a round trip... */
+#define FREE_LEAST     8   /**< ...or this one of a packet, if that is more */
+#define STEP           64  /**< else by this part of itself... */
+#define LEAST          16  /**< ...or of a packet */
+#define DEEP_PART      8   /**< filled again, of the half of a window that was far too large */
+#define FLOOR_PART     16  /**< smallest window: of a packet one in... */
+#define WIDE_PACKETS   100 /**< from then on a window's target is no wider */
 #define GAP_MAX_NS     500000 /**< longest time between two packets: less than a timeout */
 #define RTT_UNKNOWN_NS 100000 /**< until one was measured */
 #define RTT_MIN_NS     UINT64_C(5000000000) /**< a shorter one counts for so long, or twice */
@@ -124,9 +125,12 @@ swift_root(uint32_t val)
 static uint32_t
 swift_widen(const struct swift *swift)
 {
-	uint32_t root = swift_root((uint32_t)((uint64_t)swift->window * 256 / swift->packet));
 	uint64_t wider;
+	uint32_t root;
 
+	if (swift->window >= WIDE_PACKETS * swift->packet)
+		return 0;
+	root = swift_root((uint32_t)((uint64_t)swift->window * 256 / swift->packet));
 	if (root == 0)
 		return swift->range_ns;
 	if (root >= 160)
@@ -194,8 +198,12 @@ swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
 	uint64_t target;
 
 	swift->rtt_ns = swift_filter(swift, rtt_ns, now_ns);
-	target = swift_shortest(swift);
-	target += swift->target_ns + swift_widen(swift);
+	target = (uint64_t)swift_shortest(swift) + swift->target_ns;
+	/* On an idle network nobody asks how much wider it is. */
+	swift->low = swift->rtt_ns < target;
+	if (swift->low)
+		return;
+	target += swift_widen(swift);
 	swift->low = swift->rtt_ns < target;
 	if (swift->low)
 		return;
@@ -319,9 +327,13 @@ swift_rate(const struct rcd_cc *cc)
 {
 	const struct swift *swift = (const struct swift *)(const void *)cc->words;
 
+	uint32_t kbps;
+
 	if (swift->window >= swift->packet)
 		return 0;
-	return (uint32_t)(swift->window * UINT64_C(8000000) / swift_round(swift));
+	/* The smallest window in a round trip of seconds is less than that, and not none. */
+	kbps = (uint32_t)(swift->window * UINT64_C(8000000) / swift_round(swift));
+	return kbps > 0 ? kbps : 1;
 }
 
 const struct rcd_cc_ops rcd_cc_swift = {

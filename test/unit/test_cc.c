@@ -262,9 +262,21 @@ swift_window_below_a_packet(void)
 	measure(NS(500), NS(10500000));
 	ack(KBYTE, KBYTE, NS(500), NS(15600000));
 	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE / 16 + KBYTE / 8);
+	/* 21 bytes in 4.3 seconds are less than a kilobit per second, and a rate. */
+	begin("swift", 338);
+	measure(NS(10), NS(1));
+	for (uint64_t i = 1; i < 1000; i++)
+		ops->on_loss(&cc, true, NS(100 * i));
+	measure(UINT32_MAX, NS(300000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 338 / 16);
+	CU_ASSERT_EQUAL(ops->rate(&cc), 1);
+	CU_ASSERT_EQUAL(ops->send_at(&cc, 338, NS(300000)), NS(300500));
 }
 
-/* Whatever it is told, in any order, a window is there and a packet goes in half a millisecond. */
+/*
+ * Whatever it is told, in any order, a window is there and a packet goes in half a millisecond; and
+ * who has no rate need not be asked when the next may leave.
+ */
 static void
 swift_told_anything(void)
 {
@@ -285,6 +297,7 @@ swift_told_anything(void)
 			ops->on_cnp(&cc, now_ns);
 		window = ops->window(&cc);
 		CU_ASSERT_TRUE(window >= 4178 / 16 && window <= UINT32_C(1) << 22);
+		CU_ASSERT_EQUAL(ops->rate(&cc) == 0, ops->send_at(&cc, 4178, now_ns) == now_ns);
 		CU_ASSERT_TRUE(ops->send_at(&cc, 4178, now_ns) - now_ns <= NS(500));
 	}
 }
