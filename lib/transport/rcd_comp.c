@@ -366,6 +366,8 @@ comp_take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns
 	if (!empty && !comp_store_response(qp, pkt, atomic, offset, expected))
 		return comp_fail_head(qp, RCD_WC_LOC_PROT_ERR);
 	comp_note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
+	if (hot->limited && rcd_gate_end_part(qp))
+		hot->reads_out--;
 	if (last) {
 		hot->reads_out--;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
@@ -427,7 +429,7 @@ static enum rcd_rx_verdict
 comp_rx_in_turn(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
-	uint32_t number = hot->sq_head;
+	uint8_t reads_out = hot->reads_out;
 	uint32_t count = qp->answers.count;
 	bool probed = qp->probes > 0 && rcd_opcode_ends(pkt->roce.bth.opcode);
 	enum rcd_rx_verdict verdict = comp_take_response(qp, pkt, now_ns);
@@ -435,10 +437,11 @@ comp_rx_in_turn(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (qp->answers.first != NULL)
 		comp_drain_answers(qp, now_ns);
 	/*
-	 * A probe was answered. When nothing had come behind it the answer to the READ itself was
-	 * lost; else the rest of a hole was, or the next responses are on their way.
+	 * A probe was answered, and more was asked for with it. When nothing had come behind it the
+	 * answer to the READ itself was lost; else the rest of a hole was, or the next responses
+	 * are on their way.
 	 */
-	if (probed && hot->sq_head == number && qp->answers.count == count &&
+	if (probed && hot->reads_out == reads_out && qp->answers.count == count &&
 		hot->state != RCD_QP_ERR)
 		comp_send_oldest(qp, now_ns);
 	return verdict;

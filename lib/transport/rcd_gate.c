@@ -13,6 +13,13 @@
 #define LOSS_DEBT_MAX 80
 #define LOSS_ROUNDS   2
 
+/*
+ * A part of a READ is asked for when the window has room for a quarter of itself, or for so many
+ * packets if that is more; half of it is enough.
+ */
+#define PART_STEPS   4
+#define PART_PACKETS 4
+
 /* Longest time between two packets that are sent again: shorter than a timeout. */
 #define REPAIR_GAP_NS 500000
 
@@ -131,6 +138,7 @@ rcd_gate_flush(struct rcd_qp *qp)
 	if (qp->gate == NULL)
 		return;
 	qp->gate->flight = 0;
+	qp->gate->part_count = 0;
 	qp->gate->held_ns = 0;
 	qp->gate->since_ns = 0;
 }
@@ -175,19 +183,132 @@ gate_flight(const struct rcd_qp *qp)
 	return sent >= all ? qp->gate->flight : qp->gate->flight * sent / all;
 }
 
+/* Whether responses to READs are in the window: an algorithm that paces them has the peer do it. */
+static bool
+gate_counts_reads(const struct rcd_qp *qp)
+{
+	return qp->gate->seen.window != RCD_CC_NO_WINDOW && !qp->init.cc->of_responses;
+}
+
+static uint64_t
+gate_read_bytes(const struct rcd_qp *qp, uint32_t len)
+{
+	return len + (uint64_t)rcd_packets(qp, len) * RCD_GATE_PACKET_BYTES;
+}
+
+/* Room that is worth a request for a part of a READ, of which so much is left. */
+static uint64_t
+gate_step(const struct rcd_qp *qp, uint64_t left)
+{
+	uint64_t window = qp->gate->seen.window;
+	uint64_t least = PART_PACKETS * (uint64_t)(qp->hot.mtu + RCD_GATE_PACKET_BYTES);
+	uint64_t step = window / PART_STEPS > least ? window / PART_STEPS : least;
+
+	if (step > window / 2)
+		step = window / 2;
+	return step < left ? step : left;
+}
+
 /*
- * The window is of what we send: what a READ brings is the peer's to hold back, and nothing says
- * how long its answers waited there.
+ * Whether the window lets the next request pass. A packet passes as long as there is any room; a
+ * READ that is asked for the first time needs some for its responses, unless nothing is under way.
  */
+static bool
+gate_fits(struct rcd_qp *qp)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
+	enum rcd_wr_opcode opcode = rcd_rec_opcode(rec);
+	uint64_t flight;
+	uint32_t offset;
+
+	if (rcd_wr_is_read(opcode) && (opcode != RCD_WR_RDMA_READ || !gate_counts_reads(qp)))
+		return true;
+	/* No less than what is on its way: most windows are not full, and that is all. */
+	if (opcode != RCD_WR_RDMA_READ && qp->gate->flight < qp->gate->seen.window)
+		return true;
+	flight = gate_flight(qp);
+	if (flight >= qp->gate->seen.window)
+		return false;
+	if (opcode != RCD_WR_RDMA_READ || flight == 0 || !rcd_psn_eq(hot->psn_tx, hot->psn_next))
+		return true;
+	offset = (uint32_t)rcd_psn_diff(hot->psn_tx, rcd_rec_psn(rec)) << hot->mtu_shift;
+	return qp->gate->seen.window - flight >=
+		gate_step(qp, gate_read_bytes(qp, rec->len - offset));
+}
+
+/* What is asked for again is of one request, as a duplicate has to be (IBTA 9.7.5.1). */
+uint32_t
+rcd_gate_part(struct rcd_qp *qp, uint32_t left)
+{
+	struct rcd_gate *gate = qp->gate;
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint64_t flight, room;
+	uint32_t packets = rcd_packets(qp, left);
+	struct rcd_psn end;
+
+	if (!rcd_psn_eq(hot->psn_tx, hot->psn_next)) {
+		if (rcd_gate_find_part(qp, rcd_psn_add(hot->psn_tx, 1), &end) &&
+			(uint32_t)rcd_psn_diff(end, hot->psn_tx) < packets)
+			return (uint32_t)rcd_psn_diff(end, hot->psn_tx) << hot->mtu_shift;
+		return left;
+	}
+	if (!gate_counts_reads(qp))
+		return left;
+	flight = gate_flight(qp);
+	room = gate->seen.window > flight ? gate->seen.window - flight : 0;
+	if (gate_read_bytes(qp, left) <= room || packets == 1)
+		return left;
+	room /= hot->mtu + RCD_GATE_PACKET_BYTES;
+	if (room == 0)
+		room = 1;
+	if (room >= packets)
+		return left;
+	RCD_CHECK(!rcd_gate_is_full(qp));
+	gate->parts[(gate->part_first + gate->part_count++) % RCD_GATE_PARTS] =
+		rcd_psn_add(hot->psn_tx, (uint32_t)room);
+	return (uint32_t)room << hot->mtu_shift;
+}
+
+bool
+rcd_gate_is_full(const struct rcd_qp *qp)
+{
+	return qp->gate->part_count == RCD_GATE_PARTS;
+}
+
+bool
+rcd_gate_find_part(const struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end)
+{
+	const struct rcd_gate *gate = qp->gate;
+
+	for (uint32_t i = 0; gate != NULL && i < gate->part_count; i++) {
+		*end = gate->parts[(gate->part_first + i) % RCD_GATE_PARTS];
+		if (!rcd_psn_before(*end, psn))
+			return true;
+	}
+	return false;
+}
+
+bool
+rcd_gate_end_part(struct rcd_qp *qp)
+{
+	struct rcd_gate *gate = qp->gate;
+
+	if (gate == NULL || gate->part_count == 0 ||
+		!rcd_psn_eq(gate->parts[gate->part_first], qp->hot.psn_una))
+		return false;
+	gate->part_first = (gate->part_first + 1) % RCD_GATE_PARTS;
+	gate->part_count--;
+	return true;
+}
+
 bool
 rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
-	/* No less than what is on its way: most windows are not full, and that is all. */
-	if (qp->gate->flight >= qp->gate->seen.window && rcd_qp_is_reliable(qp) &&
-		!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))) && !qp->gate->asks &&
-		gate_flight(qp) >= qp->gate->seen.window) {
+	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
+		!qp->gate->asks && !gate_fits(qp)) {
 		gate_hold(qp, true, 0, now_ns);
 		return false;
 	}
@@ -242,7 +363,10 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	struct rcd_gate *gate = qp->gate;
 	bool frame = qp->hot.type == RCD_QP_RAW;
 	uint32_t bytes = pkt->payload_len + (frame ? RCD_GATE_FRAME_BYTES : RCD_GATE_PACKET_BYTES);
+	enum rcd_op op = (enum rcd_op)rcd_opcode_info(pkt->roce.bth.opcode)->op;
 	bool response = !fresh && !frame && rcd_opcode_is_response(pkt->roce.bth.opcode);
+	/* A request for data has so much come into the network. */
+	bool reads = op == RCD_OP_RDMA_READ && gate_counts_reads(qp);
 
 	if (response && (pkt->payload_len == 0 || !gate_is_of_responses(qp)))
 		return;
@@ -252,6 +376,8 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 		gate_pace(gate, bytes);
 	if (response && !qp->init.cc->of_responses)
 		return;
+	if (reads)
+		bytes = (uint32_t)gate_read_bytes(qp, pkt->roce.reth.dma_len);
 	gate->next_ns = gate->now_ns;
 	if (gate->seen.rate_kbps != 0)
 		gate->next_ns = qp->init.cc->send_at(&gate->cc, bytes, gate->now_ns);
@@ -260,8 +386,7 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	if (gate->next_ns > gate->now_ns)
 		gate_ask(qp);
 	gate->asks = false;
-	if (fresh && rcd_qp_is_reliable(qp) &&
-		rcd_opcode_info(pkt->roce.bth.opcode)->op <= RCD_OP_RDMA_WRITE)
+	if (fresh && rcd_qp_is_reliable(qp) && (op <= RCD_OP_RDMA_WRITE || reads))
 		gate->flight += bytes;
 }
 
@@ -274,6 +399,22 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 	return !(gate_is_of_responses(qp) &&
 		(qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
 		gate_paced(qp, true, now_ns));
+}
+
+/*
+ * Whether answers wait at the peer, and not in the network: behind responses to READs that no
+ * window is for, or for the answer to the oldest request, a FLUSH or an atomic. Responses in the
+ * window are what it is to hold back, wherever they wait.
+ */
+static bool
+gate_waits_at_peer(struct rcd_qp *qp)
+{
+	enum rcd_wr_opcode opcode;
+
+	if (qp->hot.reads_out == 0)
+		return false;
+	opcode = rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_head));
+	return !gate_counts_reads(qp) || (opcode != RCD_WR_RDMA_READ && rcd_wr_is_read(opcode));
 }
 
 void
@@ -290,8 +431,7 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 		.now_ns = now_ns,
 	};
 
-	/* Who waits behind responses to READs does so at the peer, not in the network. */
-	if (qp->hot.reads_out > 0)
+	if (gate_waits_at_peer(qp))
 		gate->read_ns = now_ns;
 	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns)
 		ack.rtt_ns = (uint32_t)rtt_ns;
@@ -382,13 +522,26 @@ rcd_gate_keep_loss(struct rcd_qp *qp)
 		qp->gate->undo = false;
 }
 
+static void
+gate_note_congestion(struct rcd_qp *qp, uint64_t now_ns)
+{
+	rcd_gate_keep_loss(qp);
+	qp->init.cc->on_cnp(&qp->gate->cc, now_ns);
+	gate_ask(qp);
+}
+
 void
 rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns)
 {
 	gate_begin(qp, now_ns);
 	GATE_SEE(qp->gate->seen.cnps, qp->gate->seen.cnps + 1);
 	rcd_qp_count(qp, RCD_COUNTER_CNP_HANDLED, 1);
-	rcd_gate_keep_loss(qp);
-	qp->init.cc->on_cnp(&qp->gate->cc, now_ns);
-	gate_ask(qp);
+	gate_note_congestion(qp, now_ns);
+}
+
+void
+rcd_gate_marked(struct rcd_qp *qp, uint64_t now_ns)
+{
+	if (gate_counts_reads(qp))
+		gate_note_congestion(qp, now_ns);
 }

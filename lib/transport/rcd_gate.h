@@ -6,6 +6,11 @@
  * has no data of its own and answers a peer does not. A queue pair that nothing limits costs one
  * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
  *
+ * In a window a READ counts with what its responses bring. A long one is asked for in parts, each a
+ * request of its own, with a RETH, a PSN and a responder resource, as the window has room for them.
+ * Where parts end stays as it was when they were first asked for: a responder finds what it is
+ * asked for again by the request that it had.
+ *
  * What a pace holds back waits for a timer, which may be late by a tick and more: of that
  * RCD_CC_CREDIT_NS is made up for.
  */
@@ -20,6 +25,9 @@
 
 struct rcd_tx_pkt;
 
+/** Parts of READs under way, those that end in the middle of one. */
+#define RCD_GATE_PARTS 16
+
 /** Ethernet, IPv4, UDP, BTH, ICRC, and what a frame takes beside that. */
 #define RCD_GATE_PACKET_BYTES 82
 
@@ -33,7 +41,7 @@ struct rcd_gate {
 	uint64_t rate_ns;   /**< ...and as the program's rate does */
 	uint64_t held_ns;   /**< something waits until then; 0: nothing does */
 	uint64_t since_ns;  /**< since when something is held back; 0: nothing is */
-	uint32_t flight;    /**< bytes of SENDs and WRITEs that are not acknowledged */
+	uint32_t flight;    /**< bytes of SENDs, WRITEs and responses not acknowledged */
 	uint32_t rate_kbps; /**< the program's; 0: none */
 	uint32_t rate_rest; /**< of a nanosecond of rate_ns, in parts of rate_kbps */
 	bool begun;
@@ -43,16 +51,18 @@ struct rcd_gate {
 	bool asks;      /**< one passes a closed window, to ask for an acknowledge */
 	bool by_window; /**< what is held back is by the window, else by a pace */
 	struct rcd_qp_limits seen; /**< written by its lcore, loaded by any: each number whole */
-	uint64_t read_ns;          /**< when answers last may have waited for responses to READs */
+	uint64_t read_ns;          /**< when answers last may have waited for others at the peer */
 	struct rcd_cc cc;
 	uint64_t credit_ns; /**< of the program's rate: so much lost time a burst makes up for */
 	uint64_t repair_ns; /**< from then on the next may be sent again */
 	uint64_t loss_ns;   /**< when the algorithm was last told of a loss */
 	uint64_t una_ns;    /**< when loss_una was first told, or told again */
-	struct rcd_psn loss_end;     /**< what is lost before it was under way at the last loss */
-	struct rcd_psn loss_una;     /**< the packet that was lost last */
-	uint32_t loss_debt;          /**< losses, each of so many packets, less those that came */
-	struct rcd_cc before;        /**< what it was when first told of the last loss */
+	struct rcd_psn loss_end; /**< what is lost before it was under way at the last loss */
+	struct rcd_psn loss_una; /**< the packet that was lost last */
+	uint32_t loss_debt;      /**< losses, each of so many packets, less those that came */
+	struct rcd_cc before;    /**< what it was when first told of the last loss */
+	struct rcd_psn parts[RCD_GATE_PARTS]; /**< one past each, a ring in the order of PSNs */
+	uint8_t part_first, part_count;
 	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */
 };
 
@@ -92,6 +102,28 @@ rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns);
 bool
 rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns);
 
+/**
+ * How much of a READ the request for psn_tx asks for: the first time what the window has room for,
+ * and a packet at least; then what it was. One that ends within the READ is kept track of.
+ *
+ * @param left  bytes of the READ from psn_tx on
+ * @return 1 to @p left, whole packets if less; 0 if @p left is
+ */
+uint32_t
+rcd_gate_part(struct rcd_qp *qp, uint32_t left);
+
+/** Whether no further part of a READ can be kept track of. */
+bool
+rcd_gate_is_full(const struct rcd_qp *qp);
+
+/** The part at or behind a PSN: one past it. @return false: all ends of READs are before it */
+bool
+rcd_gate_find_part(const struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end);
+
+/** psn_una moved. @return whether a part of a READ that does not end it ended there: no more */
+bool
+rcd_gate_end_part(struct rcd_qp *qp);
+
 /** A packet was built. @param fresh  a request for the first time */
 void
 rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh);
@@ -123,5 +155,9 @@ rcd_gate_keep_loss(struct rcd_qp *qp);
 /** A CNP came. */
 void
 rcd_gate_cnp(struct rcd_qp *qp, uint64_t now_ns);
+
+/** A response to a READ came marked: what was asked for met congestion. No more often than CNPs. */
+void
+rcd_gate_marked(struct rcd_qp *qp, uint64_t now_ns);
 
 #endif /* RCD_GATE_H */

@@ -275,6 +275,8 @@ qp_note_congestion(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns
 		return;
 	qp->cnp_ns = now_ns;
 	qp->hot.cnp_pending = true;
+	if (qp->hot.limited && rcd_opcode_info(pkt->roce.bth.opcode)->op == RCD_OP_READ_RESPONSE)
+		rcd_gate_marked(qp, now_ns);
 }
 
 static enum rcd_rx_verdict

@@ -37,6 +37,7 @@
 #include "rcd_qp.h"
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
+#include "rcd_req_read.h"
 #include "rcd_rto.h"
 #include "rcd_sack.h"
 #include "rcd_srq.h"
@@ -108,7 +109,6 @@ struct rcd_sq_rec {
 #define RCD_REC_OPCODE_SHIFT 24
 #define RCD_REC_OPCODE_MASK  (UINT32_C(0xf) << RCD_REC_OPCODE_SHIFT)
 #define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
-#define RCD_REC_SENT         (UINT32_C(1) << 29) /**< answered one by one: counted as outstanding */
 
 static_assert(RCD_WR_OPCODE_COUNT <= 16, "a record keeps four bits of an opcode");
 
@@ -191,7 +191,7 @@ struct rcd_qp_hot {
 	uint8_t state; /**< enum rcd_qp_state */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t reads_out;    /**< READs and what else is answered so: sent, not complete */
+	uint8_t reads_out;    /**< READs, their parts and what else is answered so: outstanding */
 	uint8_t in_progress;  /**< enum rcd_in_progress */
 	uint8_t nak_state;    /**< enum rcd_nak_state */
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
@@ -515,17 +515,6 @@ rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn);
 /** Carry out a local operation. */
 enum rcd_wc_status
 rcd_req_do_local(struct rcd_qp *qp, const struct rcd_send_wr *wr);
-
-/* rcd_req_read.c */
-
-/** What is wrong with a request that has an answer of its own. */
-enum rcd_wc_status
-rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot);
-
-/** The packet of such a request, for psn_tx. @param opcode  of the packet */
-void
-rcd_req_build_read(
-	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt);
 
 /* rcd_comp.c */
 

@@ -166,15 +166,12 @@ req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	const struct rcd_qp_hot *hot = &qp->hot;
 	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
 	uint32_t packets = rcd_packets(qp, slot->len);
-	uint32_t counted = packets < RCD_READ_WINDOW_PKTS / 2 ? packets : RCD_READ_WINDOW_PKTS / 2;
 
 	if (!rcd_qp_is_reliable(qp))
 		return false;
 	if ((slot->wr.flags & RCD_SEND_FENCE) && hot->reads_out > 0)
 		return true;
-	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) && hot->reads_out > 0 &&
-		(hot->reads_out >= qp->attr.max_rd_atomic ||
-			outstanding + counted > RCD_READ_WINDOW_PKTS))
+	if (rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode) && rcd_req_read_waits(qp, packets))
 		return true;
 	return outstanding > 0 && outstanding + packets > PSN_SPAN_MAX;
 }
@@ -249,7 +246,7 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	if (hot->limited && !rcd_gate_open(qp, now_ns))
+	if (hot->limited && (rcd_req_read_pauses(qp) || !rcd_gate_open(qp, now_ns)))
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
@@ -336,26 +333,21 @@ req_build_frame(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_pkt *
 	return req_set_payload(qp, slot, 0, slot->len, pkt);
 }
 
-/* Moves on behind the packet that was just built. */
+/* Moves on behind the packet that was just built, which takes so many PSNs. */
 static void
-req_advance(struct rcd_qp *qp, bool read)
+req_advance(struct rcd_qp *qp, bool read, uint32_t psns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
-	struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
-	struct rcd_psn end = rcd_psn_add(rcd_rec_psn(rec), rcd_rec_packets(qp, hot->sq_tx));
+	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, hot->sq_tx));
+	struct rcd_psn end = rcd_psn_add(start, rcd_rec_packets(qp, hot->sq_tx));
 
-	if (read) {
-		hot->psn_tx = end;
-		hot->psn_read = end;
-		if (!(rec->psn_flags & RCD_REC_SENT)) {
-			rec->psn_flags |= RCD_REC_SENT;
-			hot->reads_out++;
-		}
-	} else {
-		hot->psn_tx = rcd_psn_add(hot->psn_tx, 1);
-	}
-	if (rcd_psn_before(hot->psn_next, hot->psn_tx))
+	hot->psn_tx = rcd_psn_add(hot->psn_tx, psns);
+	if (read)
+		hot->psn_read = hot->psn_tx;
+	if (rcd_psn_before(hot->psn_next, hot->psn_tx)) {
 		hot->psn_next = hot->psn_tx;
+		hot->reads_out += read;
+	}
 	if (rcd_psn_eq(hot->psn_tx, end))
 		hot->sq_tx++;
 }
@@ -405,14 +397,16 @@ req_set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pk
 static bool
 req_build_request(struct rcd_qp *qp, struct rcd_wr_slot *slot, bool read, struct rcd_tx_pkt *pkt)
 {
+	uint32_t psns = 1;
+
 	if (read) {
-		rcd_req_build_read(
+		psns = rcd_req_build_read(
 			qp, slot, rcd_qp_opcode(qp, wire_forms[slot->wr.opcode].only), pkt);
 	} else if (!req_build_data(qp, slot, pkt)) {
 		rcd_req_fail_at(qp, qp->hot.sq_tx, RCD_WC_LOC_PROT_ERR);
 		return false;
 	}
-	req_advance(qp, read);
+	req_advance(qp, read, psns);
 	return true;
 }
 
@@ -525,7 +519,7 @@ req_next_unreliable(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct rcd_tx_p
 		rcd_qp_complete_head(qp, RCD_WC_LOC_PROT_ERR);
 		return false;
 	}
-	req_advance(qp, false);
+	req_advance(qp, false, 1);
 	req_count_sent(qp, pkt, false);
 	qp->sent_unreliable = qp->hot.sq_tx != before;
 	return true;

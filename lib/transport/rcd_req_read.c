@@ -37,6 +37,31 @@ rcd_req_check_read(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 	return wr->opcode == RCD_WR_FLUSH ? req_read_check_flush(wr) : RCD_WC_SUCCESS;
 }
 
+bool
+rcd_req_read_waits(const struct rcd_qp *qp, uint32_t packets)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+	uint32_t counted = packets < RCD_READ_WINDOW_PKTS / 2 ? packets : RCD_READ_WINDOW_PKTS / 2;
+
+	return hot->reads_out > 0 &&
+		(hot->reads_out >= qp->attr.max_rd_atomic ||
+			outstanding + counted > RCD_READ_WINDOW_PKTS);
+}
+
+bool
+rcd_req_read_pauses(struct rcd_qp *qp)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
+	uint32_t asked = (uint32_t)rcd_psn_diff(hot->psn_tx, rcd_rec_psn(rec));
+
+	if (rcd_rec_opcode(rec) != RCD_WR_RDMA_READ || !rcd_psn_eq(hot->psn_tx, hot->psn_next))
+		return false;
+	return rcd_gate_is_full(qp) ||
+		(asked > 0 && rcd_req_read_waits(qp, rcd_packets(qp, rec->len) - asked));
+}
+
 /* Whether so little is missing that it is asked for hole by hole, one in a round trip. */
 static bool
 req_read_is_sparse(const struct rcd_qp *qp)
@@ -69,17 +94,21 @@ req_read_len(const struct rcd_qp *qp, uint32_t left)
 	return packets < rcd_packets(qp, left) ? packets << qp->hot.mtu_shift : left;
 }
 
-/* READ: from the first response that is missing. Atomics. */
-static void
+/* READ: from the first response that is missing. Atomics. @return PSNs to the end of the request */
+static uint32_t
 req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce *roce)
 {
 	struct rcd_psn start = rcd_rec_psn(rcd_sq_rec(qp, qp->hot.sq_tx));
 	uint32_t offset = (uint32_t)rcd_psn_diff(qp->hot.psn_tx, start) << qp->hot.mtu_shift;
 	const struct rcd_send_wr *wr = &slot->wr;
+	uint32_t left = slot->len - offset;
+
+	if (qp->hot.limited && wr->opcode == RCD_WR_RDMA_READ)
+		left = rcd_gate_part(qp, left);
 	roce->reth = (struct rcd_reth){
 		.va = wr->remote.va + offset,
 		.rkey = wr->remote.rkey,
-		.dma_len = req_read_len(qp, slot->len - offset),
+		.dma_len = req_read_len(qp, left),
 	};
 	roce->atomiceth = (struct rcd_atomiceth){
 		.va = wr->remote.va,
@@ -88,6 +117,7 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 								 : wr->remote.compare_or_add,
 		.compare = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.compare_or_add : 0,
 	};
+	return wr->opcode == RCD_WR_RDMA_READ ? rcd_packets(qp, left) : 1;
 }
 
 /* A region has its length by itself, and may be longer than a RETH can say. */
@@ -123,7 +153,7 @@ req_read_fill_atomic_write(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct r
 	pkt->payload_len = RCD_ATOMIC_LEN;
 }
 
-void
+uint32_t
 rcd_req_build_read(
 	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt)
 {
@@ -135,5 +165,6 @@ rcd_req_build_read(
 	else if (slot->wr.opcode == RCD_WR_ATOMIC_WRITE)
 		req_read_fill_atomic_write(qp, slot, pkt);
 	else
-		req_read_fill(qp, slot, &pkt->roce);
+		return req_read_fill(qp, slot, &pkt->roce);
+	return 1;
 }

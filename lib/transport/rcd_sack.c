@@ -317,15 +317,23 @@ rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_
 			now_ns);
 }
 
-/* Whether there is a packet with this PSN. If not, it is in the middle of a READ: of its end. */
+/*
+ * Whether there is a packet with this PSN. If not, it is in the middle of a READ, or of a part of
+ * one: of its end.
+ */
 static bool
 sack_is_packet(struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end)
 {
 	uint32_t number = rcd_req_find(qp, psn);
 	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, number);
+	struct rcd_psn part;
 
 	*end = rcd_psn_add(rcd_rec_psn(rec), rcd_rec_packets(qp, number));
-	return !rcd_wr_is_read(rcd_rec_opcode(rec)) || rcd_psn_eq(psn, rcd_rec_psn(rec));
+	if (!rcd_wr_is_read(rcd_rec_opcode(rec)) || rcd_psn_eq(psn, rcd_rec_psn(rec)))
+		return true;
+	if (rcd_gate_find_part(qp, psn, &part) && rcd_psn_before(part, *end))
+		*end = part;
+	return rcd_psn_eq(psn, *end);
 }
 
 /* The next that is lost, from where the last walk ended. @return false: there is none */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "rcd_check.h"
+#include "window.h"
 
 enum {
 	MEMORY = 192 * 1024,
@@ -62,6 +63,8 @@ struct scenario {
 	struct rcd_key lkey[2][SIM_XSRQS], rkey[2][SIM_XSRQS]; /**< of node and domain */
 	uint32_t srqn[2][SIM_XSRQS];                           /**< of XRC */
 	struct plan plans[2][SIM_QPS_MAX];
+	struct sim_reads reads[2][SIM_QPS_MAX]; /**< of the scenario that runs */
+	uint32_t window; /**< packets that may be under way; 0: by the seed */
 	uint32_t pairs;
 	enum rcd_qp_type type;
 	uint32_t mtu, max_send;
@@ -70,6 +73,9 @@ struct scenario {
 	uint32_t ah[2];
 	char error[200];
 };
+
+/* The one that runs. */
+static struct scenario scenario;
 
 #define FAIL(s, ...)                                                                               \
 	do {                                                                                       \
@@ -652,6 +658,8 @@ make_pairs(struct scenario *s)
 	struct rcd_cc_params params;
 
 	limit(&s->rng, &init, &params);
+	if (s->window > 0)
+		init.cc = sim_window(s->window);
 	for (uint32_t i = 0; i < s->pairs; i++) {
 		struct rcd_qp_attr attr[2] = { sim_attr(&s->sim), sim_attr(&s->sim) };
 
@@ -794,10 +802,34 @@ add_stats(struct scenario *s, struct scenario_stats *stats)
 	}
 }
 
-const char *
-scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stats)
+/* READs are asked for again as they were, or parts of them. */
+static void
+watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
 {
-	static struct scenario scenario;
+	struct scenario *s = &scenario;
+
+	(void)sim;
+	(void)lost;
+	sim_reads_note(
+		&s->reads[from->number][pkt->roce.bth.dest_qpn.val % SIM_QPS_MAX], pkt, s->mtu);
+}
+
+static void
+check_reads(struct scenario *s, struct scenario_stats *stats)
+{
+	for (uint32_t i = 0; i < 2 * SIM_QPS_MAX; i++) {
+		const struct sim_reads *reads = &s->reads[i / SIM_QPS_MAX][i % SIM_QPS_MAX];
+
+		stats->reads += reads->count;
+		if (reads->wrong > 0)
+			FAIL(s, "node %u: READs that no request before them was for",
+				i / SIM_QPS_MAX);
+	}
+}
+
+const char *
+scenario_run(uint64_t seed, enum scenario_sack sack, uint32_t window, struct scenario_stats *stats)
+{
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
 	static const uint32_t pools[] = { 0, 3, 64 };
 	struct scenario *s = &scenario;
@@ -806,6 +838,7 @@ scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stat
 	memset(s, 0, sizeof(*s));
 	s->rng.state = seed;
 	s->sack = sack;
+	s->window = window;
 	s->type = (enum rcd_qp_type)(sim_chance(&s->rng, 0.75) ? RCD_QP_RC
 			: sim_chance(&s->rng, 0.5)             ? RCD_QP_UC
 							       : RCD_QP_UD);
@@ -830,6 +863,7 @@ scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stat
 		s->sim.nodes[0].out.cut_ns = s->sim.nodes[1].out.cut_ns =
 			1000 + sim_below(&s->rng, 200000);
 	}
+	s->sim.trace = watch;
 	make_memory(s);
 	make_pairs(s);
 	make_operations(s);
@@ -838,6 +872,7 @@ scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stat
 		FAIL(s, "no end in sight after %u s of virtual time", LIMIT_S);
 	check_end(s);
 	check_hellos(s);
+	check_reads(s, stats);
 	if (s->sim.wrong_verdicts > 0 && s->sim.nodes[0].out.corrupt == 0 &&
 		s->sim.nodes[1].out.corrupt == 0)
 		FAIL(s, "%u frames were malformed", (uint32_t)s->sim.wrong_verdicts);

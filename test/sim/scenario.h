@@ -18,6 +18,7 @@ struct scenario_stats {
 	uint64_t again;
 	uint64_t sack_repairs, spurious;
 	uint64_t found; /**< queue pairs that found out that their peer takes part */
+	uint64_t reads; /**< requests for data, or parts of it, each once */
 };
 
 /** Who takes part in selective acknowledgement: nobody, everybody, or some queue pairs do, whose
@@ -36,10 +37,12 @@ enum scenario_sack {
 /**
  * Run the scenario that a seed stands for.
  *
+ * @param window  packets that each queue pair may have under way, READs asked for in parts; 0: some
+ *     have an algorithm, as the seed says
  * @param stats  added to
  * @return NULL, or what went wrong; the text is good until the next call
  */
 const char *
-scenario_run(uint64_t seed, enum scenario_sack sack, struct scenario_stats *stats);
+scenario_run(uint64_t seed, enum scenario_sack sack, uint32_t window, struct scenario_stats *stats);
 
 #endif /* SCENARIO_H */

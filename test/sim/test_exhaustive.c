@@ -5,7 +5,9 @@
  * COMPARE_SWAP of a few packets each, for the four in a row, and for ATOMIC WRITE and FLUSH with a
  * WRITE between them, every subset of the first 12 packets is lost: of both directions together,
  * of the requester's and of the responder's alone; with and without a pool for packets out of
- * order, and selective acknowledgement; and all but the last of XRC as of RC. The retry count is 7,
+ * order, and selective acknowledgement; and all but the last of XRC as of RC. So is a READ that a
+ * window has asked for in parts, alone and among others: each part that is asked for again must be
+ * one that was asked for, or within one, as any responder has it. The retry count is 7,
  * so up to seven losses must be survived; with more the request may fail, cleanly and without
  * having been done twice.
  */
@@ -13,11 +15,14 @@
 
 #include "rcd_tap.h"
 #include "sim.h"
+#include "window.h"
 
 enum {
 	FRAMES = 12,
 	MEMORY = 4096,
 	LEN = 700, /* three packets of 256 bytes */
+	LONG = 1000,
+	MTU = 256,
 	SOURCE = 0,
 	TARGET = 1024,
 	RECV = 2048,
@@ -35,6 +40,7 @@ enum exchange {
 	EXCHANGE_ATOMIC = 1 << 3,
 	EXCHANGE_ALL = 15,
 	EXCHANGE_PLACEMENT = 1 << 4,
+	EXCHANGE_PARTS = 1 << 5, /* with EXCHANGE_READ: which is longer */
 };
 
 enum direction {
@@ -42,6 +48,23 @@ enum direction {
 	REQUESTS,
 	RESPONSES,
 };
+
+static struct sim_reads reads;
+
+static void
+watch(const struct sim *sim, const struct sim_node *from, const struct rcd_tx_pkt *pkt, bool lost)
+{
+	(void)sim;
+	(void)lost;
+	if (from->number == 0)
+		sim_reads_note(&reads, pkt, MTU);
+}
+
+static uint32_t
+read_len(enum exchange exchange)
+{
+	return exchange & EXCHANGE_PARTS ? LONG : LEN;
+}
 
 /* Memory of a node: a pattern at SOURCE, zero elsewhere. */
 static uint8_t
@@ -61,7 +84,7 @@ set_up_node(struct sim_node *node, struct rcd_key *key)
 	};
 
 	CU_ASSERT_EQUAL_FATAL(rcd_mr_register(node->mrs, &attr, key), 0);
-	for (uint32_t i = 0; i < LEN; i++)
+	for (uint32_t i = 0; i < LONG; i++)
 		node->memory[SOURCE + i] = pattern(node->number, i);
 }
 
@@ -118,9 +141,9 @@ done_right(const struct sim *sim, enum exchange exchange)
 			right &= b[RECV + i] == pattern(0, i);
 		if (exchange & EXCHANGE_WRITE)
 			right &= b[TARGET + i] == pattern(0, i);
-		if (exchange & EXCHANGE_READ)
-			right &= a[TARGET + i] == pattern(1, i);
 	}
+	for (uint32_t i = 0; i < read_len(exchange) && (exchange & EXCHANGE_READ); i++)
+		right &= a[TARGET + i] == pattern(1, i);
 	memcpy(&counter, b + COUNTER, 8);
 	memcpy(&result, a + RESULT, 8);
 	if (exchange & EXCHANGE_ATOMIC)
@@ -161,14 +184,23 @@ check(const struct sim *sim, enum exchange exchange, uint32_t mask, uint32_t pos
 	/* Whatever happened, the atomic was not done twice. */
 	memcpy(&result, a->memory + RESULT, 8);
 	CU_ASSERT_EQUAL(result, 0);
+	CU_ASSERT_EQUAL(reads.wrong, 0);
+	CU_ASSERT_TRUE(failed || !(exchange & EXCHANGE_PARTS) || reads.count > 1);
 	CU_ASSERT_EQUAL(rcd_qp_next_deadline(a->qps[0].qp), 0);
 	CU_ASSERT_EQUAL(rcd_qp_next_deadline(b->qps[0].qp), 0);
 }
 
+/* How an exchange is run. */
+struct way {
+	bool xrc;
+	uint32_t window; /* packets; 0: any number */
+};
+
 static void
-run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_t kept, bool xrc,
-	bool sack)
+run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_t kept,
+	const struct way *way, bool sack)
 {
+	bool xrc = way->xrc;
 	static struct sim sim;
 	struct rcd_qp_init init = {
 		.type = xrc ? RCD_QP_XRC_SEND : RCD_QP_RC,
@@ -177,7 +209,8 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 		.max_send_sge = 1,
 		.max_recv_sge = 1,
 		.max_rd_atomic = 2,
-		.port_mtu_bytes = 256,
+		.port_mtu_bytes = MTU,
+		.cc = way->window > 0 ? sim_window(way->window) : NULL,
 	};
 	struct rcd_qp_attr attr;
 	struct rcd_key key[2];
@@ -188,7 +221,9 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 
 	sim_init(&sim, mask, MEMORY, kept);
 	attr = sim_attr(&sim);
-	attr.path_mtu_bytes = 256;
+	sim.trace = watch;
+	memset(&reads, 0, sizeof(reads));
+	attr.path_mtu_bytes = MTU;
 	attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
 	attr.retry_cnt = RETRIES;
 	attr.sq_psn = rcd_psn(0xfffffd);
@@ -218,7 +253,7 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 	if (exchange & EXCHANGE_WRITE)
 		add(a, RCD_WR_RDMA_WRITE, SOURCE, LEN, TARGET, key[0], key[1]);
 	if (exchange & EXCHANGE_READ)
-		add(a, RCD_WR_RDMA_READ, TARGET, LEN, SOURCE, key[0], key[1]);
+		add(a, RCD_WR_RDMA_READ, TARGET, read_len(exchange), SOURCE, key[0], key[1]);
 	if (exchange & EXCHANGE_ATOMIC)
 		add(a, RCD_WR_COMPARE_SWAP, RESULT, 8, COUNTER, key[0], key[1]);
 	if (exchange & EXCHANGE_PLACEMENT)
@@ -234,15 +269,15 @@ run_one(enum exchange exchange, enum direction direction, uint32_t mask, uint32_
 }
 
 static void
-run_all_of(enum exchange exchange, bool xrc)
+run_all_of(enum exchange exchange, struct way way)
 {
 	for (uint32_t mask = 0; mask < 1u << FRAMES; mask++) {
 		for (int sack = 0; sack < 2; sack++) {
-			run_one(exchange, BOTH, mask, 0, xrc, sack);
-			run_one(exchange, BOTH, mask, 16, xrc, sack);
-			run_one(exchange, REQUESTS, mask, 0, xrc, sack);
-			run_one(exchange, REQUESTS, mask, 16, xrc, sack);
-			run_one(exchange, RESPONSES, mask, 16, xrc, sack);
+			run_one(exchange, BOTH, mask, 0, &way, sack);
+			run_one(exchange, BOTH, mask, 16, &way, sack);
+			run_one(exchange, REQUESTS, mask, 0, &way, sack);
+			run_one(exchange, REQUESTS, mask, 16, &way, sack);
+			run_one(exchange, RESPONSES, mask, 16, &way, sack);
 		}
 	}
 }
@@ -250,10 +285,10 @@ run_all_of(enum exchange exchange, bool xrc)
 static void
 run_all(enum exchange exchange)
 {
-	run_all_of(exchange, false);
+	run_all_of(exchange, (struct way){ 0 });
 	/* XRC has no FLUSH here, and no ATOMIC WRITE. */
 	if (!(exchange & EXCHANGE_PLACEMENT))
-		run_all_of(exchange, true);
+		run_all_of(exchange, (struct way){ .xrc = true });
 }
 
 static void
@@ -295,6 +330,27 @@ placement(void)
 	run_all(EXCHANGE_PLACEMENT);
 }
 
+/* In parts of a packet and of two, of which two are under way. */
+static void
+read_in_parts(void)
+{
+	run_all_of(EXCHANGE_READ | EXCHANGE_PARTS, (struct way){ .window = 2 });
+	run_all_of(EXCHANGE_READ | EXCHANGE_PARTS, (struct way){ .window = 3, .xrc = true });
+}
+
+/* One packet may be under way. */
+static void
+one_by_one(void)
+{
+	run_all_of(EXCHANGE_READ | EXCHANGE_PARTS, (struct way){ .window = 1 });
+}
+
+static void
+parts_among_others(void)
+{
+	run_all_of(EXCHANGE_ALL | EXCHANGE_PARTS, (struct way){ .window = 2 });
+}
+
 int
 main(void)
 {
@@ -305,6 +361,9 @@ main(void)
 		RCD_TEST(compare_swap),
 		RCD_TEST(all_in_a_row),
 		RCD_TEST(placement),
+		RCD_TEST(read_in_parts),
+		RCD_TEST(one_by_one),
+		RCD_TEST(parts_among_others),
 	};
 
 	return rcd_tap_run("exhaustive", tests, RCD_ARRAY_COUNT(tests));

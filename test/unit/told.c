@@ -79,7 +79,7 @@ told_rate(const struct rcd_cc *cc)
 	return 77;
 }
 
-static const struct rcd_cc_ops tell = {
+static struct rcd_cc_ops tell = {
 	.name = "tell",
 	.of_responses = true,
 	.init = told_init,
@@ -92,11 +92,12 @@ static const struct rcd_cc_ops tell = {
 	.rate = told_rate,
 };
 
-void
-begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns)
+static void
+told_begin(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns, uint8_t max_rd_atomic)
 {
 	struct rcd_qp_init init = default_init(type);
 	struct rcd_cc_params params;
+	struct rcd_qp_attr attr;
 
 	memset(&told, 0, sizeof(told));
 	told.window = window;
@@ -105,7 +106,25 @@ begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns)
 	rcd_cc_params_init(&params);
 	params.swift_gain = 7;
 	init.cc_params = &params;
-	begin(&init, NULL);
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	if (max_rd_atomic > 0)
+		attr.max_rd_atomic = max_rd_atomic;
+	begin(&init, &attr);
+}
+
+void
+begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns)
+{
+	tell.of_responses = true;
+	told_begin(type, window, pace_ns, 0);
+}
+
+void
+begin_told_reads(uint32_t window, uint8_t max_rd_atomic)
+{
+	tell.of_responses = false;
+	told_begin(RCD_QP_RC, window, 0, max_rd_atomic);
 }
 
 struct rcd_pkt

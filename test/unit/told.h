@@ -30,6 +30,10 @@ extern struct told told;
 void
 begin_told(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns);
 
+/** The same of RC, with a window of responses to READs as well, as it does not pace those. */
+void
+begin_told_reads(uint32_t window, uint8_t max_rd_atomic);
+
 /** An acknowledge for a, of all up to this PSN. */
 struct rcd_pkt
 ack_by_hand(struct rcd_psn last);
