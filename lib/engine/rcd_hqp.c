@@ -15,6 +15,7 @@
 #include "rcd_cred.h"
 #include "rcd_ctrl.h"
 #include "rcd_dev.h"
+#include "rcd_drain.h"
 #include "rcd_hflow.h"
 #include "rcd_hmcast.h"
 #include "rcd_hop.h"
@@ -31,6 +32,7 @@
 #include "rcd_qp.h"
 #include "rcd_qpns.h"
 #include "rcd_quota.h"
+#include "rcd_request.h"
 #include "rcd_segment.h"
 #include "rcd_shm.h"
 #include "rcd_table.h"
@@ -343,6 +345,24 @@ rcd_hqp_unbind(struct rcd_hqp *hqp)
 	}
 }
 
+static int
+hqp_try_leave(struct rcd_lcore *lcore, void *arg)
+{
+	return rcd_drain_waits(lcore, arg) ? -EAGAIN : rcd_hqp_leave(lcore, arg);
+}
+
+/* What its lcore does in a poll is seen at once, if that is enough. */
+static int
+hqp_leave(struct rcd_hqp *hqp)
+{
+	/* The program that the engine is a part of knows what has left, and may poll by itself. */
+	if (hqp->client->ops != NULL)
+		return rcd_lcore_call(hqp->lcore, rcd_hqp_leave, hqp);
+	if (rcd_lcore_call(hqp->lcore, hqp_try_leave, hqp) == 0)
+		return 0;
+	return rcd_lcore_call(hqp->lcore, hqp_try_leave, hqp);
+}
+
 int
 rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 {
@@ -351,7 +371,8 @@ rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
 	RCD_ON_CONTROL();
 	if (hqp == NULL)
 		return -ENOENT;
-	rcd_lcore_call(context->client.lcore, rcd_hqp_leave, hqp);
+	if (hqp_leave(hqp) != 0)
+		return RCD_REQUEST_WAITS;
 	rcd_ucopy_void(hqp);
 	rcd_hqp_unbind(hqp);
 	hqp_refer(context, hqp, -1);

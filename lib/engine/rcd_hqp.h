@@ -29,7 +29,10 @@ int
 rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 	const struct rcd_ctrl_qp_req *req, struct rcd_ctrl_qp_rep *rep);
 
-/** -ENOENT; its groups are left, its windows unbound. */
+/**
+ * -ENOENT; RCD_REQUEST_WAITS: what was posted before has not left (rcd_drain.h). Its groups are
+ * left, its windows unbound.
+ */
 int
 rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
 

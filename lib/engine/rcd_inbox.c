@@ -29,6 +29,7 @@
 #define PARKED_NS        3000000000ull /**< how long a request waits for a neighbour */
 #define MESSAGES_AT_ONCE 16            /**< of one connection before the next has its turn */
 #define AGAIN_NS         20000000u     /**< between attempts at what waits for an lcore's work */
+#define DRAINED_NS       1000000u      /**< likewise: for packets to leave */
 
 /* @return false when the client takes no replies: it is to go */
 static bool
@@ -81,6 +82,15 @@ rcd_inbox_read_again(struct rcd_conns *conns)
 			inbox_read_later(conn, false);
 }
 
+/* When a request that waits for no waiter is tried again. */
+static uint64_t
+inbox_again_ns(const struct rcd_conn *conn)
+{
+	bool drains = conn->parked_msg.hdr.op == RCD_CTRL_QP_DESTROY;
+
+	return rcd_clock_ns() + (drains ? DRAINED_NS : AGAIN_NS);
+}
+
 static void
 inbox_park(struct rcd_conn *conn, bool parked)
 {
@@ -97,7 +107,7 @@ inbox_park(struct rcd_conn *conn, bool parked)
 		else
 			rcd_alarm_set(alarms, &conn->patience,
 				rcd_waiter_waits(&conn->waiter) ? conn->parked_until_ns
-								: rcd_clock_ns() + AGAIN_NS);
+								: inbox_again_ns(conn));
 	} else {
 		rcd_waiter_cancel(&conn->waiter);
 		rcd_alarm_cancel(alarms, &conn->patience);

@@ -126,6 +126,7 @@ struct rcd_hqp {
 	bool in_error;   /**< as the client was told */
 	bool flushing;   /**< in its client's list of those that are flushed */
 	bool may_copy;   /**< it has `ucopy`, or is a target that may have it */
+	bool draining;   /**< it is to go when what was posted has left (rcd_drain.h) */
 	uint32_t copies; /**< jobs that are out */
 	uint32_t blocks; /**< of them: before the end of these it sends nothing */
 	/** NULL: none of the client's memory is copied; of a target: nothing is being copied */
@@ -165,6 +166,10 @@ struct rcd_hqp {
 
 	uint32_t copy_last; /**< number behind its last job */
 	uint32_t staged;    /**< packets that wait for their payload */
+
+	uint32_t drain_end;  /**< one past the last request that is to leave before it goes */
+	uint32_t drain_poll; /**< when that was decided */
+	uint64_t drain_begin_ns;
 
 	uint32_t qpn;
 	uint32_t index; /**< doorbell bit, and handle */

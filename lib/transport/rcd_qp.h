@@ -312,6 +312,15 @@ rcd_qp_sack_size(void);
 int
 rcd_qp_set_sack(struct rcd_qp *qp, void *mem);
 
+/* rcd_req_find.c */
+
+/**
+ * Send work requests of which nothing is left that was not given out by rcd_qp_tx_next() once, as a
+ * free-running number; whether it arrived, and will be given out again, is not said.
+ */
+uint32_t
+rcd_qp_sq_out(struct rcd_qp *qp);
+
 /* rcd_hello.c */
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Requester: which of the requests that have begun a PSN is of.
+ * Requester: which of the requests that have begun a PSN is of, and how many of them are out.
  */
 #include "rcd_qp_priv.h"
 
@@ -21,4 +21,18 @@ rcd_req_find(struct rcd_qp *qp, struct rcd_psn psn)
 			low = middle;
 	}
 	return low;
+}
+
+uint32_t
+rcd_qp_sq_out(struct rcd_qp *qp)
+{
+	struct rcd_qp_hot *hot = &qp->hot;
+	uint32_t last = hot->sq_next - 1;
+	struct rcd_psn end;
+
+	if (hot->sq_next == hot->sq_head)
+		return hot->sq_next;
+	/* The next one begins when all of those before were sent, the first time. */
+	end = rcd_psn_add(rcd_rec_psn(rcd_sq_rec(qp, last)), rcd_rec_packets(qp, last));
+	return rcd_psn_before(hot->psn_next, end) ? last : hot->sq_next;
 }
