@@ -38,6 +38,8 @@ comp_note_progress(struct rcd_qp *qp, struct rcd_psn una, uint64_t now_ns)
 		qp->repaired = false;
 		qp->repair_steps = 0;
 	}
+	if (hot->window != RCD_REQ_WINDOW)
+		rcd_recover_acked(qp, packets);
 	if (hot->limited)
 		rcd_gate_acked(qp, packets, rtt_ns, now_ns);
 	if (qp->sack != NULL)
@@ -147,6 +149,7 @@ comp_repair(struct rcd_qp *qp, uint64_t now_ns)
 		comp_send_oldest(qp, now_ns);
 		return;
 	}
+	rcd_recover_dropped(qp);
 	comp_send_again(qp, now_ns);
 }
 
@@ -182,6 +185,7 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 		return;
 	}
 	hot->retry_left--;
+	rcd_recover_timeout(qp);
 	comp_send_again(qp, now_ns);
 }
 

@@ -189,6 +189,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->ahead_count = 0;
 	qp->repaired = false;
 	qp->sack = NULL;
+	rcd_recover_reset(qp);
 	rcd_hello_reset(qp);
 	qp->repair_steps = qp->peer_drops = 0;
 	qp->rtt_ns = qp->rtt_var_ns = 0;

@@ -36,6 +36,7 @@ rcd_qp_flush_begin(struct rcd_qp *qp)
 	hot->sq_failed = 0;
 	hot->rto_deadline = hot->wait_until = 0;
 	rcd_gate_flush(qp);
+	rcd_recover_reset(qp);
 	hot->repair = hot->sack_holes = false;
 	qp->repaired = false;
 	qp->sent_unreliable = false;

@@ -12,6 +12,7 @@
  *   rcd_req_read.c     requester: those that have an answer of their own
  *   rcd_req_local.c    requester: those that send nothing
  *   rcd_rto.c          requester: how long it waits
+ *   rcd_recover.c      requester: how much may be under way after losses
  *   rcd_gate.c         what it holds back, for congestion control or a limit to a rate
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: execution of requests
@@ -35,6 +36,7 @@
 #include "rcd_gate.h"
 #include "rcd_hello.h"
 #include "rcd_qp.h"
+#include "rcd_recover.h"
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
 #include "rcd_req_read.h"
@@ -153,7 +155,7 @@ struct rcd_wr_slot {
 enum rcd_in_progress {
 	RCD_IN_NOTHING,
 	RCD_IN_SEND,
-	RCD_IN_WRITE,
+	RCD_IN_WRITE
 };
 
 /** NAK that waits to be sent, or was. */
@@ -177,8 +179,7 @@ struct rcd_qp_hot {
 	uint32_t sq_next;        /**< next work request to begin */
 	uint32_t sq_tx;          /**< work request of psn_tx */
 	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
-
-	uint64_t rto_deadline;  /**< retransmission timeout; 0: off */
+	uint64_t rto_deadline;   /**< retransmission timeout; 0: off */
 	uint64_t wait_until;    /**< end of an RNR wait: until then NAKs say nothing new; 0: none */
 	struct rcd_psn epsn;    /**< expected PSN of the next request */
 	uint32_t messages;      /**< received whole, since RESET; the MSN is its low bits */
@@ -189,25 +190,23 @@ struct rcd_qp_hot {
 	uint8_t mtu_shift;
 	uint8_t type;  /**< enum rcd_qp_type */
 	uint8_t state; /**< enum rcd_qp_state */
-	uint8_t retry_left;
-	uint8_t rnr_left;
+	uint8_t retry_left, rnr_left;
 	uint8_t reads_out;    /**< READs, their parts and what else is answered so: outstanding */
 	uint8_t in_progress;  /**< enum rcd_in_progress */
 	uint8_t nak_state;    /**< enum rcd_nak_state */
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
-	bool nak_pending;
-	bool ack_pending;
-	bool cnp_pending : 1;
+	bool nak_pending, ack_pending;
+	bool cnp_pending : 1, sack_pending : 1;
 	bool repair : 1;     /**< psn_una alone is to be sent next, again */
 	bool paused : 1;     /**< local operations stopped at their share of a call */
 	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
 	bool limited : 1;    /**< what it sends passes the gate */
 	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
-	bool sack_pending : 1;
-	bool tx_built : 1; /**< the one of tx that the last packet was built from */
+	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
+	uint16_t window;     /**< packets from psn_una on that may be sent (rcd_recover.h) */
 };
 
 /** A queue pair. */
@@ -250,8 +249,9 @@ struct rcd_qp {
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
-	struct rcd_gate *gate;      /**< NULL: nothing limits what it sends */
-	struct rcd_sack *sack;      /**< of both halves; NULL: not agreed with the peer */
+	struct rcd_recovery recovery;
+	struct rcd_gate *gate; /**< NULL: nothing limits what it sends */
+	struct rcd_sack *sack; /**< of both halves; NULL: not agreed with the peer */
 	struct rcd_hello hello;
 
 	/* Responder. */

@@ -250,9 +250,10 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
-	if (rcd_psn_before(from, hot->psn_read) && !rcd_psn_before(hot->psn_tx, hot->psn_read))
+	if (hot->window == RCD_REQ_WINDOW && rcd_psn_before(from, hot->psn_read) &&
+		!rcd_psn_before(hot->psn_tx, hot->psn_read))
 		from = hot->psn_read;
-	return rcd_psn_diff(hot->psn_tx, from) < RCD_REQ_WINDOW;
+	return rcd_psn_diff(hot->psn_tx, from) < hot->window;
 }
 
 /* @return false when local memory does not allow it */

@@ -77,6 +77,13 @@ req_read_is_sparse(const struct rcd_qp *qp)
 	return missing <= 3 + span / RCD_READ_SPARSE;
 }
 
+/* Nothing has answered since a timeout: one packet, and the rest when that has come. */
+static bool
+req_read_is_tried(const struct rcd_qp *qp)
+{
+	return qp->hot.window == 1 && rcd_psn_before(qp->hot.psn_tx, qp->hot.psn_next);
+}
+
 /*
  * How much of a READ is asked for, of what is left of it: all; alone and out of turn, what is
  * missing before the first response that was kept; by a probe, one packet.
@@ -86,6 +93,8 @@ req_read_len(const struct rcd_qp *qp, uint32_t left)
 {
 	uint32_t packets;
 
+	if (req_read_is_tried(qp))
+		return left < qp->hot.mtu ? left : qp->hot.mtu;
 	if (!qp->repairing || (!qp->repair_probe && !req_read_is_sparse(qp)))
 		return left;
 	packets = qp->repair_probe
@@ -94,7 +103,7 @@ req_read_len(const struct rcd_qp *qp, uint32_t left)
 	return packets < rcd_packets(qp, left) ? packets << qp->hot.mtu_shift : left;
 }
 
-/* READ: from the first response that is missing. Atomics. @return PSNs to the end of the request */
+/* READ: from the first response that is missing. Atomics. @return PSNs that are behind it then */
 static uint32_t
 req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce *roce)
 {
@@ -117,7 +126,7 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 								 : wr->remote.compare_or_add,
 		.compare = wr->opcode == RCD_WR_COMPARE_SWAP ? wr->remote.compare_or_add : 0,
 	};
-	return wr->opcode == RCD_WR_RDMA_READ ? rcd_packets(qp, left) : 1;
+	return wr->opcode == RCD_WR_RDMA_READ && !req_read_is_tried(qp) ? rcd_packets(qp, left) : 1;
 }
 
 /* A region has its length by itself, and may be longer than a RETH can say. */

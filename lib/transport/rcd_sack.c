@@ -293,6 +293,7 @@ sack_take_word(struct rcd_qp *qp, struct rcd_psn psn, uint32_t word, uint64_t no
 		if (!sack_tracks(qp, one))
 			continue;
 		sack_set(&sack->held, one, true);
+		rcd_recover_came(qp, 1);
 		sack_came(qp, one, now_ns);
 	}
 }
@@ -399,14 +400,20 @@ sack_count_repairs(const struct rcd_qp *qp)
  * loss each packet is counted, whenever that is.
  */
 static void
-sack_note_loss(struct rcd_qp *qp, uint64_t now_ns)
+sack_note_loss(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 {
 	struct rcd_sack *sack = qp->sack;
+	uint32_t ticks = sack_ticks(now_ns);
+	bool fresh = now_ns - sack->loss_ns >= rcd_rto_round(qp);
+	bool recent = qp->hot.window == RCD_REQ_WINDOW ||
+		ticks - *sack_sent_at(sack, psn) < ticks - sack->cut;
 
 	sack->loss_repairs++;
 	rcd_qp_count(qp, RCD_COUNTER_SACK_REPAIR, 1);
 	qp->rtt_begin_ns = 0;
-	if (now_ns - sack->loss_ns < rcd_rto_round(qp))
+	if (rcd_recover_lost(qp, fresh, recent))
+		sack->cut = ticks;
+	if (!fresh)
 		return;
 	sack->loss_ns = now_ns;
 	if (sack->patience > 0 && ++sack->calm >= CALM_ROUNDS) {
@@ -430,6 +437,9 @@ rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
 		(hot->state == RCD_QP_RTS || hot->state == RCD_QP_SQD) && sack_find_lost(qp);
 	if (!hot->sack_holes)
 		return false;
+	/* What comes next from the peer lets more of them leave, or a probe does. */
+	if (now_ns - sack->loss_ns < rcd_rto_round(qp) && rcd_recover_holds(qp))
+		return false;
 	*psn = sack->scan;
 	sack->scan = rcd_psn_add(sack->scan, 1);
 	/* A peer that lives and never gets any further is left to the timeout. */
@@ -444,7 +454,7 @@ rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
 		qp->gap_tries++;
 	}
 	sack_set(&sack->repair, *psn, true);
-	sack_note_loss(qp, now_ns);
+	sack_note_loss(qp, *psn, now_ns);
 	return true;
 }
 

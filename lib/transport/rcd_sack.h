@@ -46,6 +46,7 @@ struct rcd_sack {
 	uint8_t calm;     /**< round trips with losses since it was last not enough */
 	uint32_t tries;   /**< packets sent again by what was told, since progress */
 	uint32_t base; /**< shortest time there and back, without the peer's, ticks; 0: unknown */
+	uint32_t cut;  /**< when the window was last halved, ticks */
 	uint64_t loss_ns; /**< when congestion control was last told */
 	struct rcd_psn
 		loss_from;     /**< what was the oldest outstanding when it began to hear of it */

@@ -453,6 +453,23 @@ plain_senders(void)
 	CU_ASSERT(result.rxe_gbps == 0);
 }
 
+/* Without an algorithm no more is sent again than the port takes, and the rest gets through. */
+static void
+repairs_are_bounded(void)
+{
+	static const double least[] = { 50, 65 };
+	struct net_options options;
+	struct net_result result;
+
+	CU_ASSERT_FATAL(net_scenario_find("beside", &options));
+	options.flow.messages = 20;
+	for (int sack = 0; sack < 2; sack++) {
+		options.host.sack = options.receiver.sack = sack;
+		check(&options, &result);
+		CU_ASSERT(result.beside_gbps > least[sack]);
+	}
+}
+
 /* What an incast of 32 and an idle network are to have of swift (doc/congestion.md). */
 static void
 swift_reaches(void)
@@ -550,6 +567,7 @@ main(void)
 		RCD_TEST(holes_are_no_flood),
 		RCD_TEST(late_is_no_loss),
 		RCD_TEST(plain_senders),
+		RCD_TEST(repairs_are_bounded),
 		RCD_TEST(swift_reaches),
 		RCD_TEST(limited_senders),
 		RCD_TEST(out_of_range),

@@ -267,7 +267,8 @@ a_probe_is_answered_sooner(void)
 	/* The last one alone has come, and nothing of what is then sent again. */
 	pkt = sack_by_hand(attr.sq_psn, rcd_psn_add(attr.sq_psn, PACKETS - 1), last, 8);
 	rcd_qp_rx(p.a->qp, &pkt, now_ns);
-	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS - 1);
+	/* That is a flood: half of what was under way. */
+	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS / 2);
 	while (!rcd_qp_tx_next(p.a->qp, now_ns, &out)) {
 		now_ns = rcd_qp_next_deadline(p.a->qp);
 		rcd_qp_expire(p.a->qp, now_ns);
@@ -277,7 +278,8 @@ a_probe_is_answered_sooner(void)
 	pkt = sack_by_hand(rcd_psn_add(attr.sq_psn, missing), out.roce.bth.psn, last, 8);
 	now_ns += 20000;
 	rcd_qp_rx(p.a->qp, &pkt, now_ns);
-	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS - 1 - missing);
+	/* They were lost with the others, and do not count again. */
+	CU_ASSERT_EQUAL(take_all(now_ns, attr.sq_psn), PACKETS / 2);
 	end();
 }
 

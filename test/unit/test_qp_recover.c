@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: how much is under way while losses are repaired: one packet after a timeout until somebody
+ * answers, then twice as much in each round trip; and without congestion control half of it when
+ * too much of it is lost. Method: two nodes in the simulator, the first packets of which are lost;
+ * and a requester whose packets are taken one by one and answered by hand.
+ */
+#include "rcd_aeth.h"
+#include "rcd_tap.h"
+#include "rcd_timer.h"
+#include "situation.h"
+
+enum {
+	PACKETS = 20,
+	TIMEOUT = 7, /* 524 us: before any probe */
+};
+
+/* @param retry_cnt  of a, whose timeout comes before its probes */
+static void
+begin_short(uint8_t retry_cnt)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_qp_attr attr;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	attr = sim_attr(&p.sim);
+	attr.retry_cnt = retry_cnt;
+	attr.timeout = TIMEOUT;
+	begin(&init, &attr);
+}
+
+static uint32_t
+writes_sent(void)
+{
+	return sent[0][RCD_OPCODE_RC_RDMA_WRITE_FIRST] + sent[0][RCD_OPCODE_RC_RDMA_WRITE_MIDDLE] +
+		sent[0][RCD_OPCODE_RC_RDMA_WRITE_LAST];
+}
+
+/* Nobody answers: each time one packet, and as many times as it says. */
+static void
+one_packet_each_time(void)
+{
+	for (uint8_t retries = 0; retries <= 7; retries++) {
+		begin_short(retries);
+		p.sim.nodes[0].out.cut_ns = 1;
+		post(p.a, RCD_WR_RDMA_WRITE, 0, PACKETS * 1024, 0);
+		run();
+		CU_ASSERT_EQUAL(writes_sent(), PACKETS + retries);
+		CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_WRITE_FIRST], 1u + retries);
+		CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR));
+		CU_ASSERT_EQUAL(p.sim.now_ns - 1000, (retries + 1u) * rcd_ack_timeout_ns(TIMEOUT));
+		end();
+	}
+}
+
+/* All of it is lost, and repaired in a few round trips: 1, 2, 4, 8 and the rest. */
+static void
+a_window_is_repaired(void)
+{
+	begin_short(1);
+	p.sim.nodes[0].out.loss_mask = (UINT64_C(1) << PACKETS) - 1;
+	p.sim.nodes[0].out.loss_mask_frames = PACKETS;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, PACKETS * 1024, 1 << 20);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	CU_ASSERT_EQUAL(writes_sent(), 2 * PACKETS);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 1);
+	CU_ASSERT(last_ns > rcd_ack_timeout_ns(TIMEOUT) + UINT64_C(40000));
+	CU_ASSERT(last_ns < rcd_ack_timeout_ns(TIMEOUT) + UINT64_C(60000));
+	end();
+}
+
+/* Of a READ one packet is asked for until it comes, and then the rest at once. */
+static void
+a_read_asks_for_one(void)
+{
+	begin_short(7);
+	p.sim.nodes[1].out.loss_mask = (UINT64_C(1) << (PACKETS + 2)) - 1;
+	p.sim.nodes[1].out.loss_mask_frames = PACKETS + 2;
+	post(p.a, RCD_WR_RDMA_READ, 0, PACKETS * 1024, 0);
+	run();
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	/* Two more are lost, the third comes. */
+	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY], 3);
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_READ_REQUEST], 5);
+	CU_ASSERT_EQUAL(sent[1][RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE], 2 * PACKETS - 5);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 3);
+	end();
+}
+
+/* READs behind one another wait as well: none passes the window because others did. */
+static void
+reads_wait_too(void)
+{
+	begin_short(3);
+	p.sim.nodes[0].out.cut_ns = 1;
+	for (uint32_t i = 0; i < 4; i++)
+		post(p.a, RCD_WR_RDMA_READ, 0, 8, 0);
+	run();
+	CU_ASSERT_EQUAL(sent[0][RCD_OPCODE_RC_RDMA_READ_REQUEST], 4 + 3);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR));
+	end();
+}
+
+/* What a sends now. @return how many packets */
+static uint32_t
+drain(uint64_t now_ns, struct rcd_psn *first)
+{
+	struct rcd_tx_pkt pkt;
+	uint32_t count = 0;
+
+	for (; count < 1000 && rcd_qp_tx_next(p.a->qp, now_ns, &pkt); count++) {
+		if (count == 0)
+			*first = pkt.roce.bth.psn;
+	}
+	return count;
+}
+
+/* A peer that keeps nothing has one more packet each time: less and less leaves. */
+static void
+a_flood_ebbs(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_psn first = { 0 }, from = { 0 };
+	uint64_t now_ns = 1000;
+	uint32_t count = 0;
+
+	memset(&p.sim, 0, sizeof(p.sim));
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 400 * 1024, 0);
+	CU_ASSERT_EQUAL(drain(now_ns, &first), 400);
+	for (uint32_t i = 1; i < 24; i++) {
+		struct rcd_pkt nak = nak_by_hand(rcd_psn_add(first, i));
+
+		now_ns += 100000;
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, now_ns), RCD_RX_EXECUTED);
+		count = drain(now_ns, &from);
+		CU_ASSERT_EQUAL(from.val, nak.roce.bth.psn.val);
+		/* Some alone, until it is known what the peer is. */
+		CU_ASSERT(count <= (i < 10 ? 400 : 8));
+		CU_ASSERT(count > 0);
+	}
+	CU_ASSERT(count >= 2);
+	end();
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(one_packet_each_time),
+		RCD_TEST(a_window_is_repaired),
+		RCD_TEST(a_read_asks_for_one),
+		RCD_TEST(reads_wait_too),
+		RCD_TEST(a_flood_ebbs),
+	};
+
+	return rcd_tap_run("qp_recover", tests, RCD_ARRAY_COUNT(tests));
+}
