@@ -144,6 +144,13 @@ pace_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 	return paced_until;
 }
 
+static uint32_t
+pace_rate(const struct rcd_cc *cc)
+{
+	(void)cc;
+	return 1;
+}
+
 /* a has sent one of two packets and is paced to 1 ms. @return a NAK for the first */
 static struct rcd_pkt
 begin_paced(void)
@@ -153,6 +160,7 @@ begin_paced(void)
 
 	pace = rcd_cc_none;
 	pace.send_at = pace_send_at;
+	pace.rate = pace_rate;
 	init.cc = &pace;
 	paced_until = 1000000;
 	begin(&init, NULL);

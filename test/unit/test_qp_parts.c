@@ -153,9 +153,12 @@ parts_again(void)
 		at = rcd_qp_next_deadline(p.a->qp);
 		rcd_qp_expire(p.a->qp, at);
 		if (told.losses > 0) {
-			CU_ASSERT_EQUAL(take_part(2, 2, at).val, rcd_psn_add(first, 2).val);
+			/* One packet, until something answers. */
+			CU_ASSERT_EQUAL(take_part(2, 1, at).val, rcd_psn_add(first, 2).val);
+			take_none(at);
+			answer_all(rcd_psn_add(first, 2), 1, at);
+			CU_ASSERT_EQUAL(take_part(3, 1, at).val, rcd_psn_add(first, 3).val);
 			CU_ASSERT_EQUAL(take_part(4, 2, at).val, rcd_psn_add(first, 4).val);
-			take_part(6, 2, at);
 			take_none(at);
 			break;
 		}
