@@ -26,6 +26,7 @@
 #include "rcd_mcast.h"
 #include "rcd_reorder.h"
 #include "rcd_ring.h"
+#include "rcd_rx_keep.h"
 #include "rcd_shm.h"
 #include "rcd_thread.h"
 #include "rcd_turn.h"
@@ -98,6 +99,7 @@ rcd_lcore_create(
 		lcore->rest.groups == NULL || lcore->qps == NULL || lcore->cold == NULL ||
 		lcore->reorder == NULL || lcore->pool == NULL)
 		return -ENOMEM;
+	rcd_rx_keep_init(lcore);
 	return 0;
 }
 

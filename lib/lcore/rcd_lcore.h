@@ -110,6 +110,8 @@ struct rcd_lcore {
 	struct rcd_frame frames[RCD_BURST_MAX];
 	struct rcd_pkt pkts[RCD_BURST_MAX];
 	enum rcd_verdict verdicts[RCD_BURST_MAX];
+	struct rte_mbuf **burst; /**< whose buffers pkts are; those that are kept are NULL */
+	uint32_t buffers_kept;   /**< out of order (rcd_rx_keep.h) */
 
 	const struct rcd_lcores *lcores; /**< that it is one of */
 	struct rte_rcu_qsbr *rcu;        /**< of those */

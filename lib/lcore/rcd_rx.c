@@ -177,6 +177,7 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	struct rte_mbuf *mbuf, bool handed)
 {
 	struct rcd_hqp *hqp = rx_qp_of(lcore, pkt);
+	uint32_t len = rte_pktmbuf_data_len(mbuf);
 
 	/* The numbers of groups and of management are no queue pair's. */
 	if (unlikely(hqp == NULL || hqp->qpn != pkt->roce.bth.dest_qpn.val || hqp->lport != lport))
@@ -196,8 +197,9 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	} else {
 		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	}
-	__atomic_store_n(&hqp->rx_bytes,
-		hqp->rx_bytes + rte_pktmbuf_data_len(mbuf) + RCD_FRAME_OVERHEAD, __ATOMIC_RELAXED);
+	/* The buffer may be kept, and even be given back already (rcd_rx_keep.h). */
+	__atomic_store_n(
+		&hqp->rx_bytes, hqp->rx_bytes + len + RCD_FRAME_OVERHEAD, __ATOMIC_RELAXED);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
@@ -383,6 +385,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 
 	count = rx_frames(lcore, lport, mbufs, count);
 	rcd_pkt_parse_burst(lcore->frames, lcore->pkts, lcore->verdicts, count);
+	lcore->burst = mbufs;
 	for (uint32_t i = 0; i < count; i++) {
 		enum fate fate = FATE_NOWHERE;
 
@@ -418,6 +421,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 	}
 	if (!handed)
 		rcd_verdict_count_fine(counters, fine, fine_bytes);
+	lcore->burst = NULL;
 	rx_free_burst(mbufs, count);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	return left;

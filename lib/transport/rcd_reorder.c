@@ -13,6 +13,7 @@
 
 struct rcd_reorder_pool {
 	struct rcd_kept *free;
+	struct rcd_reorder_host host; /* without a hold(): all is copied */
 	uint32_t used;
 	struct rcd_kept packets[];
 };
@@ -28,12 +29,20 @@ rcd_reorder_pool_create(uint32_t count)
 	if (pool == NULL)
 		return NULL;
 	pool->free = NULL;
+	pool->host = (struct rcd_reorder_host){ .hold = NULL };
 	pool->used = 0;
 	for (uint32_t i = count; i-- > 0;) {
 		pool->packets[i].next = pool->free;
 		pool->free = &pool->packets[i];
 	}
 	return pool;
+}
+
+void
+rcd_reorder_pool_set_host(struct rcd_reorder_pool *pool, const struct rcd_reorder_host *host)
+{
+	RCD_CHECK(pool->used == 0);
+	pool->host = *host;
 }
 
 void
@@ -57,6 +66,7 @@ rcd_reorder_get(struct rcd_reorder_pool *pool)
 	if (kept != NULL) {
 		pool->free = kept->next;
 		pool->used++;
+		kept->held = NULL;
 	}
 	return kept;
 }
@@ -65,9 +75,26 @@ void
 rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept)
 {
 	RCD_CHECK(pool->used > 0);
+	if (kept->held != NULL)
+		pool->host.release(pool->host.arg, kept->held);
 	kept->next = pool->free;
 	pool->free = kept;
 	pool->used--;
+}
+
+static void
+reorder_set_payload(struct rcd_reorder_pool *pool, struct rcd_kept *kept, const struct rcd_pkt *pkt)
+{
+	const struct rcd_reorder_host *host = &pool->host;
+
+	kept->payload_len = pkt->payload_len;
+	kept->payload = pkt->payload;
+	if (pkt->payload_len > RCD_REORDER_COPY_MAX && host->hold != NULL)
+		kept->held = host->hold(host->arg, pkt);
+	if (kept->held == NULL) {
+		memcpy(kept->copy, pkt->payload, pkt->payload_len);
+		kept->payload = kept->copy;
+	}
 }
 
 bool
@@ -79,7 +106,7 @@ rcd_reorder_keep(
 	struct rcd_kept *kept;
 
 	if (pool == NULL || list->count >= RCD_REORDER_WINDOW ||
-		pkt->payload_len > sizeof(kept->payload))
+		pkt->payload_len > sizeof(kept->copy))
 		return false;
 	/* Mostly it is the last: then nobody has to walk. */
 	if (list->first != NULL && rcd_psn_before(list->last->roce.bth.psn, psn))
@@ -95,8 +122,7 @@ rcd_reorder_keep(
 	if (kept == NULL)
 		return false;
 	kept->roce = pkt->roce;
-	kept->payload_len = pkt->payload_len;
-	memcpy(kept->payload, pkt->payload, pkt->payload_len);
+	reorder_set_payload(pool, kept, pkt);
 	kept->next = *at;
 	if (*at == NULL)
 		list->last = kept;

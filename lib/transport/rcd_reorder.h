@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * A pool of copies of packets that came out of order. Queue pairs of one thread share it, so that
- * memory is bounded by the pool and not by the number of queue pairs; who finds it empty drops the
- * packet, as every receiver may.
+ * A pool of packets that came out of order. Queue pairs of one thread share it, so that memory is
+ * bounded by the pool and not by the number of queue pairs; who finds it empty drops the packet, as
+ * every receiver may. A payload is copied into the pool, or stays in the host's buffer if the host
+ * can do without that for a while.
  */
 #ifndef RCD_REORDER_H
 #define RCD_REORDER_H
@@ -21,12 +22,33 @@
  * more than others. Networks that reorder bring late packets to one of the two ends. */
 #define RCD_REORDER_STEPS 64
 
+/** Payloads up to this length are always copied: a buffer is not worth it. */
+#define RCD_REORDER_COPY_MAX 256
+
+/** What the host does for a pool whose payloads may stay in its buffers. */
+struct rcd_reorder_host {
+	/**
+	 * Leave the payload of a packet where it is until release() is called.
+	 *
+	 * @param pkt  the one that rcd_qp_rx() was called with
+	 * @return what to release, or NULL: it has to be copied
+	 */
+	void *(*hold)(void *arg, const struct rcd_pkt *pkt);
+
+	/** The payload is not needed any more. Once for each that was held. */
+	void (*release)(void *arg, void *held);
+
+	void *arg;
+};
+
 /** A kept packet: private to the transport. */
 struct rcd_kept {
 	struct rcd_kept *next; /**< towards later PSNs, or in the free list */
-	struct rcd_roce roce;
+	void *held;            /**< the host's, which has the payload; NULL: it is in `copy` */
+	const uint8_t *payload;
 	uint32_t payload_len;
-	uint8_t payload[RCD_PATH_MTU_MAX_BYTES];
+	struct rcd_roce roce;
+	uint8_t copy[RCD_PATH_MTU_MAX_BYTES];
 };
 
 /** Kept packets, sorted by PSN. Zeroed: none. */
@@ -40,6 +62,10 @@ struct rcd_kept_list {
 struct rcd_reorder_pool *
 rcd_reorder_pool_create(uint32_t count);
 
+/** Have payloads stay in the host's buffers from now on, as far as it lets them. */
+void
+rcd_reorder_pool_set_host(struct rcd_reorder_pool *pool, const struct rcd_reorder_host *host);
+
 /** Destroy a pool. All packets must be back. NULL is allowed. */
 void
 rcd_reorder_pool_destroy(struct rcd_reorder_pool *pool);
@@ -48,16 +74,16 @@ rcd_reorder_pool_destroy(struct rcd_reorder_pool *pool);
 uint32_t
 rcd_reorder_pool_used(const struct rcd_reorder_pool *pool);
 
-/** Take a packet. @return NULL when the pool is empty */
+/** Take a packet that holds nothing. @return NULL when the pool is empty */
 struct rcd_kept *
 rcd_reorder_get(struct rcd_reorder_pool *pool);
 
-/** Give a packet back. */
+/** Give a packet back, and what it holds. */
 void
 rcd_reorder_put(struct rcd_reorder_pool *pool, struct rcd_kept *kept);
 
 /**
- * Copy a packet into a list that is sorted by PSN.
+ * Put a packet into a list that is sorted by PSN.
  *
  * @param pool  NULL: nothing is kept
  * @return whether it was kept: not when one of its PSN is there, its place is far from both ends,

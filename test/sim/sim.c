@@ -275,6 +275,8 @@ sim_init(struct sim *sim, uint64_t seed, size_t memory_len, uint32_t kept)
 		node->mrs = rcd_mr_table_create(6, rcd_sequence_next(&sim->rng));
 		node->ahs = rcd_ah_table_create(8);
 		node->reorder = kept > 0 ? rcd_reorder_pool_create(kept) : NULL;
+		if (node->reorder != NULL)
+			sim_hold_frames(node);
 		RCD_CHECK(node->memory != NULL && node->mrs != NULL && node->ahs != NULL);
 		node->out.delay_ns = 5000;
 		rcd_srq_init(&node->srq, SIM_QUEUE_MAX, SIM_SGE_MAX, &srq_ops, node);
@@ -575,10 +577,12 @@ sim_run(struct sim *sim, uint64_t limit_ns)
 			rcd_heap_first(&sim->events)->key == at_ns) {
 			struct sim_event *event = pop(sim);
 
+			sim->arriving = &event->frame;
 			if (event->frame != NULL)
 				receive(event->node, event->frame, event->frame_len);
 			else
 				event->call(event->arg);
+			sim->arriving = NULL;
 			drop(event);
 		}
 		sim_kick(sim);

@@ -138,12 +138,17 @@ struct sim {
 	uint64_t now_ns;
 	struct rcd_heap events; /**< struct sim_event */
 	uint64_t delivered;     /**< frames that reached a parser */
+	uint8_t **arriving;     /**< the one that a node is looking at; NULL there: it is held */
 	uint64_t bad_icrc;
 	uint64_t wrong_verdicts; /**< frames of ours that the parser refused, damage aside */
 	struct sim_node nodes[2];
 	void (*trace)(const struct sim *sim, const struct sim_node *from,
 		const struct rcd_tx_pkt *pkt, bool lost);
 };
+
+/** Have every other frame that a node keeps out of order stay where it is (held.c). */
+void
+sim_hold_frames(struct sim_node *node);
 
 /** Begin. @param memory_len bytes of each node's memory @param kept reorder pool, 0: none */
 void
