@@ -183,15 +183,18 @@ eal_start_own_huge_dir(struct eal_args *eal, const struct given *given, const st
 
 	if (!eal_start_find_hugetlbfs(mount, sizeof(mount)))
 		return false;
-	if (given->huge_dir || (root && wish->owner == 0))
+	if (given->huge_dir)
 		return true;
+	/* Root of a user namespace is nobody to the file system of the machine. */
+	if (root && wish->owner == 0)
+		return access(mount, W_OK | X_OK) == 0;
 	snprintf(huge_dir, sizeof(huge_dir), "%s/%s", mount, wish->prefix);
 	mkdir(huge_dir, 0700);
 	if (root && chown(huge_dir, wish->owner, (gid_t)-1) != 0)
 		rmdir(huge_dir);
 	if (access(huge_dir, W_OK | X_OK) != 0) {
 		huge_dir[0] = '\0';
-		return root || access(mount, W_OK | X_OK) == 0;
+		return access(mount, W_OK | X_OK) == 0;
 	}
 	eal_start_add_arg(eal, "--huge-dir");
 	eal_start_add_arg(eal, huge_dir);
