@@ -39,7 +39,6 @@
 #include "rcd_recover.h"
 #include "rcd_reorder.h"
 #include "rcd_reply.h"
-#include "rcd_req_read.h"
 #include "rcd_rto.h"
 #include "rcd_sack.h"
 #include "rcd_srq.h"

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "rcd_qp_priv.h"
+#include "rcd_req_read.h"
 
 /* PSNs outstanding at most: with 2^23 an old packet could pass for a new one (IBTA 9.7.1). */
 #define PSN_SPAN_MAX ((UINT32_C(1) << (RCD_PSN_BITS - 1)) - 1)

@@ -5,6 +5,8 @@
  * back; FLUSH and ATOMIC WRITE are answered by READ responses of no bytes, and count as READs in
  * all else: how many may be outstanding, fences, what is done about a missing answer.
  */
+#include "rcd_req_read.h"
+
 #include "rcd_qp_priv.h"
 
 /* What is asked for that there is not, or more of it than a RETH may name. */

@@ -326,7 +326,6 @@ static uint32_t
 swift_rate(const struct rcd_cc *cc)
 {
 	const struct swift *swift = (const struct swift *)(const void *)cc->words;
-
 	uint32_t kbps;
 
 	if (swift->window >= swift->packet)
