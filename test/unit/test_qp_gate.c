@@ -43,6 +43,45 @@ window_holds(void)
 	end();
 }
 
+/* Who has no rate is not asked when the next may leave. */
+static void
+no_rate_no_question(void)
+{
+	struct rcd_tx_pkt out;
+
+	begin_told(RCD_QP_RC, 40 * PACKET, 1000);
+	told.rate_kbps = 0;
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 4 * 1024, 0);
+	for (uint32_t i = 0; i < 4; i++)
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+	CU_ASSERT_EQUAL(told.sent, 0);
+	end();
+}
+
+/* One algorithm is enough: where there is another, a flood of gaps makes no second window. */
+static void
+one_window(void)
+{
+	uint64_t now_ns = 1000;
+	uint32_t count = 0;
+	struct rcd_psn first;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 400 * 1024, 0);
+	first = send_all(now_ns);
+	for (uint32_t i = 1; i < 24; i++) {
+		struct rcd_tx_pkt out;
+
+		now_ns += 1000000;
+		miss(first, i, now_ns);
+		now_ns += 1000000;
+		for (count = 0; rcd_qp_tx_next(p.a->qp, now_ns, &out);)
+			count++;
+	}
+	CU_ASSERT_EQUAL(count, 400 - 23);
+	end();
+}
+
 /* Less than a packet, and no more than a byte: one at a time, and to the end. */
 static void
 window_of_nothing(void)
@@ -287,7 +326,7 @@ unreliable_services(void)
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CNP_HANDLED), 1);
 	rcd_qp_limits(p.a->qp, &limits);
 	CU_ASSERT_EQUAL(limits.cnps, 1);
-	CU_ASSERT_EQUAL(limits.rate_kbps, 77);
+	CU_ASSERT_EQUAL(limits.rate_kbps, TOLD_KBPS);
 	CU_ASSERT_EQUAL(limits.window, 1);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 11000, &out));
@@ -309,6 +348,8 @@ main(void)
 		{ "a window that closes early", window_closes_early },
 		{ "a first window that is lost", first_window_again },
 		{ "a window of less than a packet", window_of_nothing },
+		RCD_TEST(no_rate_no_question),
+		RCD_TEST(one_window),
 		{ "the pace of requests, and of what is sent again", pace_of_requests },
 		{ "the pace of responses", pace_of_responses },
 		{ "losses before a round trip is known, and probes", losses_of_a_start },

@@ -88,6 +88,23 @@ parts_of_a_read(void)
 	end();
 }
 
+/* Of a window of 32 packets a quarter: seven are no reason to ask. */
+static void
+a_quarter_at_a_time(void)
+{
+	struct rcd_psn first;
+
+	begin_told_reads(32 * PACKET, 8);
+	post(p.a, RCD_WR_RDMA_READ, 0, 64 * 1024, 4096);
+	first = take_part(0, 32, 1000);
+	answer_all(first, 7, 2000);
+	take_none(2000);
+	answer_all(rcd_psn_add(first, 7), 1, 2000);
+	take_part(32, 8, 2000);
+	take_none(2000);
+	end();
+}
+
 /* A peer keeps two: of parts there are no more, however much room there is. */
 static void
 no_more_than_the_peer_keeps(void)
@@ -223,6 +240,7 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(parts_of_a_read),
+		RCD_TEST(a_quarter_at_a_time),
 		RCD_TEST(no_more_than_the_peer_keeps),
 		RCD_TEST(one_at_a_time),
 		RCD_TEST(parts_again),

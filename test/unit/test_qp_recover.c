@@ -117,6 +117,39 @@ drain(uint64_t now_ns, struct rcd_psn *first)
 	return count;
 }
 
+/* The peer has so many more packets. */
+static void
+acknowledge(struct rcd_psn *first, uint32_t packets, uint64_t now_ns)
+{
+	struct rcd_pkt ack = nak_by_hand(rcd_psn_add(*first, packets - 1));
+
+	ack.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, now_ns), RCD_RX_EXECUTED);
+	*first = rcd_psn_add(*first, packets);
+}
+
+/* One acknowledge for all that came: as many more as it says, so that each round has twice. */
+static void
+a_round_doubles_it(void)
+{
+	struct rcd_psn first = { 0 }, from = { 0 };
+	uint64_t now_ns = 1000;
+
+	begin_short(7);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 400 * 1024, 0);
+	CU_ASSERT_EQUAL(drain(now_ns, &first), 400);
+	now_ns = rcd_qp_next_deadline(p.a->qp);
+	rcd_qp_expire(p.a->qp, now_ns);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 1);
+	for (uint32_t count = 1; count <= 128; count *= 2) {
+		CU_ASSERT_EQUAL(drain(now_ns, &from), count);
+		CU_ASSERT_EQUAL(from.val, first.val);
+		now_ns += 20000;
+		acknowledge(&first, count, now_ns);
+	}
+	end();
+}
+
 /* A peer that keeps nothing has one more packet each time: less and less leaves. */
 static void
 a_flood_ebbs(void)
@@ -142,6 +175,18 @@ a_flood_ebbs(void)
 		CU_ASSERT(count > 0);
 	}
 	CU_ASSERT(count >= 2);
+	/* From there on it is one more for eight that came. */
+	from = rcd_psn_add(first, 23);
+	for (uint32_t came = 0, least = count; came < 100; came += count) {
+		now_ns += 100000;
+		if (came > 0) {
+			uint32_t leaves = drain(now_ns, &first);
+
+			CU_ASSERT(leaves >= least + came / 8 && leaves <= least + came / 8 + 1);
+			count = leaves;
+		}
+		acknowledge(&from, count, now_ns);
+	}
 	end();
 }
 
@@ -153,6 +198,7 @@ main(void)
 		RCD_TEST(a_window_is_repaired),
 		RCD_TEST(a_read_asks_for_one),
 		RCD_TEST(reads_wait_too),
+		RCD_TEST(a_round_doubles_it),
 		RCD_TEST(a_flood_ebbs),
 	};
 

@@ -76,7 +76,7 @@ static uint32_t
 told_rate(const struct rcd_cc *cc)
 {
 	(void)cc;
-	return 77;
+	return told.rate_kbps;
 }
 
 static struct rcd_cc_ops tell = {
@@ -101,6 +101,7 @@ told_begin(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns, uint8_t max
 
 	memset(&told, 0, sizeof(told));
 	told.window = window;
+	told.rate_kbps = TOLD_KBPS;
 	told.gap_ns = pace_ns;
 	init.cc = &tell;
 	rcd_cc_params_init(&params);

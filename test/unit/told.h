@@ -12,6 +12,9 @@
 /** Bytes of a whole packet on the wire. */
 #define PACKET (1024 + 82)
 
+/** What it says its rate is, if the test has no other. */
+#define TOLD_KBPS 77
+
 /** What the algorithm was told, and what it answers. */
 struct told {
 	uint32_t inits, acks, losses, heavy, cnps, undone;
@@ -21,7 +24,8 @@ struct told {
 	uint64_t sent, acked; /**< bytes */
 	uint32_t rtts;
 	uint32_t window;
-	uint64_t gap_ns; /**< between two packets */
+	uint32_t rate_kbps; /**< 0: it may not be asked when the next may leave */
+	uint64_t gap_ns;    /**< between two packets */
 };
 
 extern struct told told;
