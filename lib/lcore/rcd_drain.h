@@ -5,7 +5,7 @@
  * now, leaves, as an adapter takes requests as soon as the doorbell rings. Nothing waits for a
  * peer, for a rate, or for long.
  *
- * Threads: the lcore of the client.
+ * Threads: the lcore of the queue pair.
  */
 #ifndef RCD_DRAIN_H
 #define RCD_DRAIN_H
@@ -18,7 +18,7 @@ struct rcd_lcore;
 /**
  * Whether a queue pair is to stay a little longer. The first call says which requests are meant,
  * all that are posted then, and each later one, in another poll, whether they have left. When they
- * can't, or a few milliseconds are over, the answer is no as well.
+ * can't, or 5 ms and 16 polls are over, or 100 ms, the answer is no as well.
  *
  * A frame that the port has not taken yet has left: it needs the queue pair no more.
  */
