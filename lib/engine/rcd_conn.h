@@ -73,6 +73,7 @@ struct rcd_conn {
 	bool read_later; /**< it brings descriptors, and the closer has no room */
 	bool parked;
 	bool unfinished; /**< parked, and to go on in the next round */
+	bool again;      /**< a request that was parked is served */
 	uint64_t parked_until_ns;
 	struct rcd_ctrl_msg parked_msg;
 };

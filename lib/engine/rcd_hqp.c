@@ -364,12 +364,13 @@ hqp_leave(struct rcd_hqp *hqp)
 }
 
 int
-rcd_hqp_destroy(struct rcd_context *context, uint32_t handle)
+rcd_hqp_destroy(struct rcd_context *context, const struct rcd_conn *conn, uint32_t handle)
 {
 	struct rcd_hqp *hqp = rcd_table_get(&context->hqps, handle);
 
 	RCD_ON_CONTROL();
-	if (hqp == NULL)
+	/* What was waited for is gone, and nobody has asked for the end of what has its handle. */
+	if (hqp == NULL || (conn->again && !hqp->draining))
 		return -ENOENT;
 	if (hqp_leave(hqp) != 0)
 		return RCD_REQUEST_WAITS;

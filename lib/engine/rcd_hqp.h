@@ -31,10 +31,13 @@ rcd_hqp_create(struct rcd_context *context, const struct rcd_conn *conn,
 
 /**
  * -ENOENT; RCD_REQUEST_WAITS: what was posted before has not left (rcd_drain.h). Its groups are
- * left, its windows unbound.
+ * left, its windows unbound. Another connection of the context may destroy it while the request
+ * waits, and have the handle for a new one: that stays.
+ *
+ * @param conn  that the request came by
  */
 int
-rcd_hqp_destroy(struct rcd_context *context, uint32_t handle);
+rcd_hqp_destroy(struct rcd_context *context, const struct rcd_conn *conn, uint32_t handle);
 
 /**
  * The transport's part of a queue pair or a target, in memory near its lcore; rcd_hqp_free() gives

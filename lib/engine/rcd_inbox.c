@@ -148,7 +148,9 @@ inbox_retry(struct rcd_conn *conn)
 
 	inbox_park(conn, false);
 	(*conn->all->conf.work)++;
+	conn->again = true;
 	status = rcd_serve(conn, &conn->parked_msg, &none, &rep);
+	conn->again = false;
 	waits = status == RCD_REQUEST_WAITS;
 	if (status == -EINPROGRESS || (waits && rcd_clock_ns() < conn->parked_until_ns)) {
 		conn->unfinished = status == -EINPROGRESS;

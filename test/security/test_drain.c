@@ -6,6 +6,7 @@
  * the dead. Method: an engine of the test's own that is stopped while the requests and the end are
  * posted, so that it finds all of it at once, and a peer that counts.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ enum {
 	MEMORY = SENDS * PLACE,
 	HUGE = 32 << 20, /**< so many times as much takes a second or more */
 	ENDS = 40,
+	RACES = 60,
 	WAIT_MOST_MS = 5, /**< of an end, but for a machine that has other things to do */
 	STORM_MS = 1500,
 	WORK_MOST = 640, /**< as test_polls.c */
@@ -287,6 +289,66 @@ storm_of_ends(void)
 	CU_ASSERT(rig_engine(&rig, "longest_poll_work") < WORK_MOST);
 }
 
+/* Another connection of a session destroys the same queue pair, and makes a new one. */
+struct other {
+	struct rcd_client client;
+	uint32_t handle;
+	uint32_t begins;
+	int err;
+};
+
+static void *
+destroy_too(void *arg)
+{
+	struct other *other = arg;
+
+	__atomic_store_n(&other->begins, 1, __ATOMIC_RELEASE);
+	other->err = rcd_cl_destroy(&other->client, RCD_CTRL_QP_DESTROY, other->handle);
+	return NULL;
+}
+
+/* Who waits for an end that another has brought about does not end what has the handle then. */
+static void
+a_handle_used_again(void)
+{
+	uint32_t again = 0;
+
+	for (int i = 0; i < RACES; i++) {
+		struct other other = { .begins = 0 };
+		struct node from, to;
+		struct rcd_cl_qp next;
+		pthread_t thread;
+		uint32_t index;
+		int err;
+
+		node_open(&from, rig.socket, "roce0", RCD_QP_UC);
+		node_open(&to, rig.socket, "roce1", RCD_QP_UC);
+		node_memory(&from, HUGE);
+		node_memory(&to, HUGE);
+		node_join(&from, &to, RCD_QP_UC, 1);
+		MUST(rcd_client_connect(&other.client, rig.socket) == 0);
+		MUST(rcd_client_import(&other.client, from.client.seg_fd, &index) == 0);
+		other.handle = from.qp.handle;
+		post_hugely(&from, &to);
+		MUST(pthread_create(&thread, NULL, destroy_too, &other) == 0);
+		while (!__atomic_load_n(&other.begins, __ATOMIC_ACQUIRE))
+			usleep(10);
+		/* The other's request waits then, and is not looked at again when this one is. */
+		usleep(1000 + (useconds_t)(i % 10) * 100);
+		err = rcd_cl_destroy(&from.client, RCD_CTRL_QP_DESTROY, from.qp.handle);
+		node_qp(&from, RCD_QP_UC, &next);
+		MUST(pthread_join(thread, NULL) == 0);
+		again += next.handle == other.handle && err == 0 && other.err == -ENOENT;
+		CU_ASSERT((err == 0) != (other.err == 0));
+		CU_ASSERT_EQUAL(rcd_cl_destroy(&from.client, RCD_CTRL_QP_DESTROY, next.handle), 0);
+		rcd_client_close(&other.client);
+		node_close(&from);
+		node_close(&to);
+	}
+	printf("# a handle was used again in %u of %d races\n", again, RACES);
+	CU_ASSERT(again > 0);
+}
+
 static long long
 sent_pkts(void)
 {
@@ -352,6 +414,7 @@ main(void)
 		RCD_TEST(nobody_waits_long),
 		RCD_TEST(what_can_not_be_posted),
 		RCD_TEST(storm_of_ends),
+		RCD_TEST(a_handle_used_again),
 		RCD_TEST(killed_meanwhile),
 		RCD_TEST(the_engine_ends_well),
 	};
