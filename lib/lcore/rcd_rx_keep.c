@@ -36,11 +36,11 @@ rx_keep_hold(void *arg, const struct rcd_pkt *pkt)
 {
 	struct rcd_lcore *lcore = arg;
 	struct rte_mbuf *mbuf;
-	uint32_t at;
+	uintptr_t at;
 
 	RCD_ON_LCORE(lcore);
-	/* In the burst that is looked at now. */
-	at = (uint32_t)(pkt - lcore->pkts);
+	/* In the burst that is looked at now: others are not of this array. */
+	at = ((uintptr_t)pkt - (uintptr_t)lcore->pkts) / sizeof(*pkt);
 	if (lcore->burst == NULL || at >= RCD_BURST_MAX || lcore->burst[at] == NULL)
 		return NULL;
 	mbuf = lcore->burst[at];
