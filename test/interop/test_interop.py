@@ -117,7 +117,6 @@ def add_perftest(program, *options):
 
 
 def plan_short():
-    tap.add('ping', pings)
     add_pingpong('rc', '1', 4096, 1024, '-c')
     add_perftest('ib_write_bw', '-s', 65536, '-n', 20)
     add_perftest('ib_read_bw', '-s', 65536, '-n', 20)
@@ -518,6 +517,8 @@ def test_all():
         return 0 if os.environ.get('ROCADE_MESON') else 77
     print(f'# {said}', flush=True)
     tap.add('engine starts', engine_starts)
+    # First of all: until neighbours know each other, a program in the guest gives up too early.
+    tap.add('ping', pings)
     if not ARGS.vhost:
         plan = cm.Plan(engine, peer, add)
         plan.make(ARGS.short)
@@ -531,7 +532,6 @@ def test_all():
             for role in ROLES:
                 add(f'errors and their statuses, Rocade {role}', verdicts, role)
     else:
-        tap.add('ping', pings)
         plan_programs()
         for role in ROLES:
             add(f'traffic class and hop limit, Rocade {role}', traffic_class, role)
