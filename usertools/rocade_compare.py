@@ -19,6 +19,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAME = f'rcdcmp{os.getpid()}'  # of what the machine has but once: two may compare at a time
 SPACES = NAME + 'a', NAME + 'b'
+RXE_SPACE = NAME + 'rxe'
 SETTLE = 0.4   # seconds that a server gets to listen
 LIMIT = 60     # seconds that a measurement may take
 ADDRESSES = {'rcd': ('10.98.1.1', '10.98.1.2'), 'tcp': ('10.98.2.1', '10.98.2.2'),
@@ -163,7 +164,7 @@ class EmulatedRxe:
         line = (f'{program} -d rxe0 -x 1 -F {words} >/dev/null 2>&1 & sleep 1; '
                 f'{program} -d rxe0 -x 1 -F {words} 10.77.0.1; wait')
         busy, begin = busy_seconds(), time.monotonic()
-        out = sh(str(self.kit / 'peer-run'), '-N', NAME + 'rxe', '-n', '1', '-t', '40', line,
+        out = sh(str(self.kit / 'peer-run'), '-N', RXE_SPACE, '-n', '1', '-t', '40', line,
                  check=False)
         return last_figures(out), (busy_seconds() - busy) / (time.monotonic() - begin)
 
@@ -298,14 +299,14 @@ class Bench:
                 raise NotHere('this kernel has no rdma_rxe, and no --rxe-peer was given')
             kit = EmulatedRxe(self.args.rxe_peer)
             for image in ('build-image.sh', 'start-peer'):
-                words = ['-N', NAME + 'rxe', '-n', '1'] if image == 'start-peer' else []
+                words = ['-N', RXE_SPACE, '-n', '1'] if image == 'start-peer' else []
                 subprocess.run([str(kit.kit / image), *words], check=True, capture_output=True,
                                timeout=900)
-            self.stack.callback(sh, 'ip', 'netns', 'del', NAME + 'rxe', check=False)
-            self.stack.callback(sh, str(kit.kit / 'stop-peer'), '-N', NAME + 'rxe', '-n', '1',
+            self.stack.callback(sh, 'ip', 'netns', 'del', RXE_SPACE, check=False)
+            self.stack.callback(sh, str(kit.kit / 'stop-peer'), '-N', RXE_SPACE, '-n', '1',
                                 check=False)
             self.engines.append((kit, pids := [int(pid) for pid in sh('ip', 'netns', 'pids',
-                                                                      NAME + 'rxe').split()]))
+                                                                      RXE_SPACE).split()]))
             self.stack.callback(lambda: [os.kill(pid, signal.SIGCONT) for pid in pids])
             return kit
         sh('rdma', 'system', 'set', 'netns', 'exclusive', check=False)

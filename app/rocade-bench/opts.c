@@ -24,10 +24,6 @@ static const char *const service_names[] = {
 	[RCD_QP_RC] = "rc", [RCD_QP_UC] = "uc", [RCD_QP_UD] = "ud"
 };
 
-static const char *const sack_names[] = {
-	[RCD_SACK_AUTO] = "auto", [RCD_SACK_CM] = "cm", [RCD_SACK_OFF] = "off"
-};
-
 static const char *const client_names[] = { [BENCH_DIRECT] = "direct", [BENCH_SHM] = "shm" };
 
 enum {
@@ -183,6 +179,18 @@ opts_parse_text(const char *name, const char *val, char *text, size_t text_len)
 }
 
 static int
+opts_parse_sack(struct bench_opts *opts, const char *name, const char *val)
+{
+	const char *const names[] = {
+		[RCD_SACK_AUTO] = rcd_sack_use_name(RCD_SACK_AUTO),
+		[RCD_SACK_CM] = rcd_sack_use_name(RCD_SACK_CM),
+		[RCD_SACK_OFF] = rcd_sack_use_name(RCD_SACK_OFF),
+	};
+
+	return opts_parse_name(name, val, names, RTE_DIM(names), &opts->sack);
+}
+
+static int
 opts_parse_cc(struct bench_opts *opts, const char *name, const char *val)
 {
 	struct rcd_cc_params params;
@@ -241,7 +249,7 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 	case OPT_IMPAIR:
 		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
 	case OPT_SACK:
-		return opts_parse_name(name, val, sack_names, RTE_DIM(sack_names), &opts->sack);
+		return opts_parse_sack(opts, name, val);
 	case OPT_CC:
 		return opts_parse_cc(opts, name, val);
 	case 'D':

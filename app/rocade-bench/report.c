@@ -145,8 +145,7 @@ report_options_json(const struct bench *bench)
 	const struct bench_opts *opts = &bench->opts;
 
 	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:i, s:s, "
-			 "s:s, s:s, s:f, "
-			 "s:i, s:s, s:i}",
+			 "s:s, s:s, s:f, s:i, s:s, s:i}",
 		"op", bench_op_names[opts->op], "service", bench_service_name(opts->service),
 		"depth", (int)opts->depth, "qps", (int)opts->qps, "sges", (int)opts->sges,
 		"path_mtu", (int)bench->path_mtu, "burst", (int)opts->burst, "signal",

@@ -56,13 +56,13 @@ killed_clients(void)
 	int late = 0;
 
 	for (int round = 0; round < VICTIMS; round++) {
-		uint64_t asked = end_of_client(round, false);
+		uint64_t closed = end_of_client(round, false);
 		uint64_t took = end_of_client(round, true);
 		char *answer = rig_admin(rig.socket, "resource qp");
 
 		if (took > longest)
 			longest = took;
-		late += took > 100 + 2 * asked;
+		late += took > 100 + 2 * closed;
 		CU_ASSERT_STRING_EQUAL(answer, "[]");
 		free(answer);
 	}
