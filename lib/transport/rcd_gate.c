@@ -23,18 +23,36 @@
 /* Longest time between two packets that are sent again: shorter than a timeout. */
 #define REPAIR_GAP_NS 500000
 
+/* Most packets that pass unasked. */
+#define PASS_MAX 64
+
 /* A byte at one kilobit per second. */
 #define BYTE_KBPS_NS UINT64_C(8000000)
 
 /* The only writer of a number that others look at. */
 #define GATE_SEE(field, val) __atomic_store_n(&(field), (val), __ATOMIC_RELAXED)
 
+/* What passed unasked is charged now. */
+static void
+gate_settle(struct rcd_qp *qp)
+{
+	if (qp->hot.passed == 0)
+		return;
+	if (rcd_qp_is_reliable(qp))
+		qp->gate->flight += qp->hot.passed;
+	qp->gate->asks = false;
+	qp->hot.passed = 0;
+}
+
 static void
 gate_ask(struct rcd_qp *qp)
 {
 	struct rcd_gate *gate = qp->gate;
+	uint32_t window = qp->init.cc->window(&gate->cc);
 
-	GATE_SEE(gate->seen.window, qp->init.cc->window(&gate->cc));
+	if (window < gate->seen.window)
+		qp->hot.pass = 0;
+	GATE_SEE(gate->seen.window, window);
 	GATE_SEE(gate->seen.rate_kbps, qp->init.cc->rate(&gate->cc));
 	/* It closed behind packets of which the last was to be followed, and asked for nothing. */
 	gate->asks = qp->hot.since_ack_req > 0;
@@ -55,6 +73,7 @@ gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 void
 rcd_gate_reset(struct rcd_qp *qp)
 {
+	qp->hot.passed = 0;
 	if (qp->gate != NULL)
 		*qp->gate = (struct rcd_gate){
 			.params = qp->gate->params,
@@ -75,6 +94,7 @@ rcd_gate_limit(struct rcd_qp *qp)
 	if (gate != NULL && (!limited || !qp->hot.limited))
 		rcd_gate_flush(qp);
 	qp->hot.limited = limited;
+	qp->hot.pass = 0;
 	if (gate == NULL)
 		return;
 	/* It stands where the old rate would have let a probe leave: it is looked at anew. */
@@ -137,6 +157,8 @@ rcd_gate_flush(struct rcd_qp *qp)
 {
 	if (qp->gate == NULL)
 		return;
+	qp->hot.pass = 0;
+	qp->hot.passed = 0;
 	qp->gate->flight = 0;
 	qp->gate->part_count = 0;
 	qp->gate->held_ns = 0;
@@ -302,9 +324,29 @@ rcd_gate_end_part(struct rcd_qp *qp)
 	return true;
 }
 
+/*
+ * How many packets pass unasked: as long as all is new, nothing is lost or paced, and the window
+ * has room for them however long they are. A READ is asked about.
+ */
+static uint32_t
+gate_pass(const struct rcd_qp *qp)
+{
+	const struct rcd_gate *gate = qp->gate;
+	uint32_t room;
+
+	if (gate->losing || gate->rate_kbps != 0 || gate->seen.rate_kbps != 0 ||
+		!gate_counts_reads(qp) || !rcd_psn_eq(qp->hot.psn_tx, qp->hot.psn_next) ||
+		gate->flight >= gate->seen.window)
+		return 0;
+	room = (gate->seen.window - gate->flight) / (qp->hot.mtu + RCD_GATE_PACKET_BYTES);
+	return room < PASS_MAX ? room : PASS_MAX;
+}
+
 bool
 rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
+	gate_settle(qp);
+	qp->gate->now_ns = now_ns;
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
 	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
@@ -313,6 +355,9 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 		return false;
 	}
 	gate_release(qp, now_ns);
+	qp->gate->held_ns = 0;
+	if (rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx)) != RCD_WR_RDMA_READ)
+		qp->hot.pass = (uint16_t)gate_pass(qp);
 	return true;
 }
 
@@ -422,15 +467,13 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 {
 	struct rcd_gate *gate = qp->gate;
 	uint32_t left = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
-	uint64_t share = left == 0 ? gate->flight
-				   : (uint64_t)gate->flight * packets / ((uint64_t)left + packets);
-	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
-	struct rcd_cc_ack ack = {
-		.bytes = (uint32_t)share,
-		.flight = gate->flight,
-		.now_ns = now_ns,
-	};
+	struct rcd_cc_ack ack = { .now_ns = now_ns };
 
+	gate_settle(qp);
+	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
+	ack.flight = ack.bytes = gate->flight;
+	if (left != 0)
+		ack.bytes = (uint32_t)((uint64_t)gate->flight * packets / (left + packets));
 	if (gate_waits_at_peer(qp))
 		gate->read_ns = now_ns;
 	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns)
@@ -488,6 +531,7 @@ rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 		return false;
 	gate->losing = true;
 	gate->heavy = heavy;
+	qp->hot.pass = 0;
 	gate->loss_end = qp->hot.psn_next;
 	gate->loss_ns = now_ns;
 	GATE_SEE(gate->seen.losses, gate->seen.losses + 1);

@@ -4,7 +4,9 @@
  * The gate of a queue pair whose sending is limited: by congestion control, or to a rate. Requests,
  * what is sent again and responses to READs pass it, each charged with its bytes on the wire; what
  * has no data of its own and answers a peer does not. A queue pair that nothing limits costs one
- * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
+ * branch (struct rcd_qp_hot, limited). One with a window that has room costs little more: the gate
+ * says how many packets may pass unasked, whatever they hold, and counts them when it is asked
+ * again (pass, passed). Inside of a queue pair, on its lcore.
  *
  * In a window a READ counts with what its responses bring. A long one is asked for in parts, each a
  * request of its own, with a RETH, a PSN and a responder resource, as the window has room for them.

@@ -206,6 +206,8 @@ struct rcd_qp_hot {
 	uint8_t reply_count; /**< resources in the queue of replies */
 	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
 	uint16_t window;     /**< packets from psn_una on that may be sent (rcd_recover.h) */
+	uint16_t pass;       /**< new packets that pass the gate unasked; none is of a READ */
+	uint32_t passed;     /**< bytes on the wire of those that did, for the gate to count */
 };
 
 /** A queue pair. */
@@ -227,18 +229,18 @@ struct rcd_qp {
 	bool drained;           /**< SQ_DRAINED was raised in this SQD */
 	bool sent_unreliable;   /**< the request before sq_tx completes at the next call */
 	bool gone;              /**< LAST_WQE_REACHED was raised */
+	bool rtt_probed;        /**< there was a probe since what is timed was sent */
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	uint32_t rtt_var_ns;    /**< how far round trips are off it, smoothed */
-	bool rtt_probed;        /**< there was a probe since what is timed was sent */
-	uint8_t rtt_doubts;     /**< round trips not taken for that, one after the other */
 	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
-	uint64_t rto_ns;   /**< length of the timeout; 0: off */
-	uint64_t rto_at;   /**< when it is; rto_deadline may be a probe before it */
-	uint64_t asked_ns; /**< when a packet last asked for an acknowledge */
-	uint8_t probes;    /**< since progress */
+	uint64_t rto_ns;    /**< length of the timeout; 0: off */
+	uint64_t rto_at;    /**< when it is; rto_deadline may be a probe before it */
+	uint64_t asked_ns;  /**< when a packet last asked for an acknowledge */
+	uint8_t probes;     /**< since progress */
+	uint8_t rtt_doubts; /**< round trips not taken as there was a probe, one after the other */
 
 	/* What was sent again alone, and what came of it. */
 	bool repaired;              /**< not answered yet */

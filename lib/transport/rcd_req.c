@@ -216,6 +216,8 @@ req_begin(struct rcd_qp *qp)
 			.len = slot->len,
 		};
 		hot->sq_next++;
+		if (wr->opcode == RCD_WR_RDMA_READ)
+			hot->pass = 0;
 		if (status == RCD_WC_SUCCESS && !rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode))
 			return true;
 		if (status == RCD_WC_SUCCESS)
@@ -247,7 +249,8 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	if (hot->limited && (rcd_req_read_pauses(qp) || !rcd_gate_open(qp, now_ns)))
+	if (hot->limited && hot->pass == 0 &&
+		(rcd_req_read_pauses(qp) || !rcd_gate_open(qp, now_ns)))
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
@@ -359,8 +362,12 @@ req_count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
 {
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, pkt->payload_len);
-	if (qp->hot.limited)
+	if (qp->hot.pass > 0 && !again) {
+		qp->hot.pass--;
+		qp->hot.passed += pkt->payload_len + RCD_GATE_PACKET_BYTES;
+	} else if (qp->hot.limited) {
 		rcd_gate_charge(qp, pkt, !again);
+	}
 	if (again)
 		rcd_qp_count(qp, RCD_COUNTER_RETRANSMITTED_PKTS, 1);
 	if (rcd_opcode_ends(pkt->roce.bth.opcode) &&
@@ -570,6 +577,7 @@ rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
 
 	hot->sq_tx = rcd_req_find(qp, psn);
 	hot->psn_tx = psn;
+	hot->pass = 0;
 	hot->repair = false;
 	hot->since_ack_req = 0;
 	hot->psn_read = hot->psn_una;
