@@ -195,8 +195,11 @@ opts_parse_cc(struct bench_opts *opts, const char *name, const char *val)
 {
 	struct rcd_cc_params params;
 	const struct rcd_cc_ops *ops;
-	const char *wrong = rcd_cc_parse(val, &ops, &params);
+	const char *wrong;
 
+	if (strcmp(val, "auto") == 0)
+		return opts_parse_text(name, "", opts->cc, sizeof(opts->cc));
+	wrong = rcd_cc_parse(val, &ops, &params);
 	if (wrong != NULL)
 		return opts_bad(name, val, wrong);
 	return opts_parse_text(name, val, opts->cc, sizeof(opts->cc));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "rcd_bits.h"
+#include "rcd_cc.h"
 #include "rcd_conn.h"
 #include "rcd_contexts.h"
 #include "rcd_cred.h"
@@ -20,6 +21,7 @@
 #include "rcd_hmcast.h"
 #include "rcd_hop.h"
 #include "rcd_host.h"
+#include "rcd_idle.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcore_ctl.h"
@@ -114,6 +116,18 @@ hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_h
 	return 0;
 }
 
+void
+rcd_hqp_choose_cc(const struct rcd_hqp *hqp, const struct rcd_dev *dev,
+	const struct rcd_cc_ops **ops, struct rcd_cc_params *params)
+{
+	RCD_ON_CONTROL();
+	*ops = hqp->lcore->lcores->idle == RCD_IDLE_POLL ? &rcd_cc_swift : &rcd_cc_none;
+	rcd_cc_params_init(params);
+	/* It was looked at when the device got it. */
+	if (dev->conf.cc[0] != '\0')
+		rcd_cc_parse(dev->conf.cc, ops, params);
+}
+
 int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init)
 {
@@ -122,11 +136,9 @@ rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init 
 	void *mem;
 
 	RCD_ON_CONTROL();
-	/* It was looked at when the device got it; a queue pair that it limits is larger. */
-	if (dev->conf.cc[0] != '\0') {
-		rcd_cc_parse(dev->conf.cc, &init->cc, &params);
-		init->cc_params = &params;
-	}
+	/* A queue pair that it limits is larger. */
+	rcd_hqp_choose_cc(hqp, dev, &init->cc, &params);
+	init->cc_params = &params;
 	bytes = rcd_qp_size(init);
 	if (bytes == 0)
 		return -EINVAL;

@@ -13,6 +13,8 @@
 
 #include "rcd_ctrl.h"
 
+struct rcd_cc_ops;
+struct rcd_cc_params;
 struct rcd_conn;
 struct rcd_context;
 struct rcd_hqp;
@@ -47,6 +49,15 @@ rcd_hqp_destroy(struct rcd_context *context, const struct rcd_conn *conn, uint32
  */
 int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init);
+
+/**
+ * Congestion control that a device has for a queue pair of an lcore. Unless it was chosen, swift
+ * where lcores poll on cores of their own. Where others run on them too nobody can tell who waits
+ * for the network and who for the scheduler.
+ */
+void
+rcd_hqp_choose_cc(const struct rcd_hqp *hqp, const struct rcd_dev *dev,
+	const struct rcd_cc_ops **ops, struct rcd_cc_params *params);
 
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void

@@ -207,12 +207,7 @@ rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn)
 static void
 hqp_modify_choose_cc(const struct rcd_dev *dev, struct modify *modify)
 {
-	const struct rcd_cc_ops *by_default = &rcd_cc_none;
-
-	rcd_cc_params_init(&modify->cc_params);
-	if (dev->conf.cc[0] != '\0')
-		rcd_cc_parse(dev->conf.cc, &by_default, &modify->cc_params);
-	modify->cc = by_default;
+	rcd_hqp_choose_cc(modify->hqp, dev, &modify->cc, &modify->cc_params);
 	rcd_cc_of_class(dev->conf.cc_class, modify->attr.av.tclass >> RCD_DSCP_SHIFT, &modify->cc);
 }
 

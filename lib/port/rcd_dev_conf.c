@@ -298,8 +298,11 @@ dev_conf_cc(struct rcd_dev_conf *conf, const char *val)
 {
 	const struct rcd_cc_ops *ops;
 	struct rcd_cc_params params;
-	const char *wrong = rcd_cc_parse(val, &ops, &params);
+	const char *wrong;
 
+	if (strcmp(val, "auto") == 0)
+		return dev_conf_text(conf->cc, sizeof(conf->cc), "");
+	wrong = rcd_cc_parse(val, &ops, &params);
 	return wrong != NULL ? wrong : dev_conf_text(conf->cc, sizeof(conf->cc), val);
 }
 

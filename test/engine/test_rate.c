@@ -234,6 +234,8 @@ has_cc(const char *name)
 static void
 classes(void)
 {
+	free(rig_admin(rig.socket, "link set roce0 cc none"));
+	free(rig_admin(rig.socket, "link set roce1 cc none"));
 	open_sides();
 	free(rig_admin(rig.socket, "link set roce0 cc_class 26:dcqcn,46:none"));
 	connect_with(side.qp, 26 << 2);

@@ -61,6 +61,24 @@ def writing(receiver, sender, what, condition):
     all_gone()
 
 
+def begin_engine(keys, *engine):
+    """With these keys of both devices and of the engine, which have no other algorithm yet."""
+    config = pathlib.Path(FOLDER) / 'congestion.conf'
+    config.write_text('\n'.join(('[engine]', *engine, *(
+        f'[device {name}]\ntype = wire\npeer = {peer}\naddress = {address}\n{keys}\n'
+        for name, peer, address in (('roce0', 'roce1', '10.77.0.1/24'),
+                                    ('roce1', 'roce0', '10.77.0.2/24'))))), encoding='utf-8')
+    ENDS.clear()
+    start(config)
+
+
+def writes(sender, receiver, condition=lambda: True):
+    """Until a transfer has moved something, and that has come true."""
+    before = counters(sender)['sent_bytes']
+    return writing(receiver, sender, 'a transfer', lambda: counters(sender)['sent_bytes'] >
+                   before + 1000000 and condition())
+
+
 def limited(algorithm, *wanted):
     """Until these members of the sender's queue pair have moved. Returns them all, and what both
     ends have counted from begin to end."""
@@ -83,13 +101,8 @@ def limited(algorithm, *wanted):
 
 @tap.test
 def engine_starts():
-    config = pathlib.Path(FOLDER) / 'congestion.conf'
-    config.write_text(''.join(
-        f'[device {name}]\ntype = wire\npeer = {peer}\naddress = {address}\n'
-        'impair = rate=100000000,queue=400000,mark=20000\n' for name, peer, address in (
-            ('roce0', 'roce1', '10.77.0.1/24'), ('roce1', 'roce0', '10.77.0.2/24'))))
     try:
-        start(config)
+        begin_engine('cc = none\nimpair = rate=100000000,queue=400000,mark=20000')
     except AssertionError as err:
         if 'no net_impair' in str(err):
             raise tap.Skip('no driver headers: usertools/rocade-driver-sdk.sh') from None
@@ -133,13 +146,29 @@ def without_an_algorithm():
     receiver, sender = ENDS
     choose(sender, 'none')
     before = [counters(end) for end in ENDS]
-    with writing(receiver, sender, 'a transfer', lambda: counters(sender)['sent_bytes'] >
-                 before[1]['sent_bytes'] + 1000000):
+    with writes(sender, receiver):
         tap.equal(shown(sender), {}, 'without an algorithm')
     for end, then in zip(ENDS, before):
         now = counters(end)
         tap.equal({name: now[name] - then[name] for name in COUNTERS},
                   dict.fromkeys(COUNTERS, 0), end.device)
+
+
+@tap.test
+def by_default():
+    """A window by delay, unless whoever waits for a core would be taken for a queue."""
+    receiver, sender = ENDS
+    for idle, algorithm in ('poll', 'swift'), ('yield', None):
+        stop()
+        begin_engine('', f'idle = {idle}')
+        with writes(sender, receiver):
+            tap.equal(shown(sender).get('cc'), algorithm, idle)
+        choose(sender, 'dcqcn')
+        with writes(sender, receiver, lambda: shown(sender).get('cc') == 'dcqcn'):
+            choose(sender, 'auto')
+        with writes(sender, receiver, lambda: not shown(sender) or
+                    shown(sender)['cc'] != 'dcqcn'):
+            tap.equal(shown(sender).get('cc'), algorithm, idle)
 
 
 @tap.test
