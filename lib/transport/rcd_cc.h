@@ -64,7 +64,10 @@ struct rcd_cc_ops {
 	/** A CNP came: a packet of this queue pair met congestion. */
 	void (*on_cnp)(struct rcd_cc *cc, uint64_t now_ns);
 
-	/** Requests were acknowledged, or a response came. */
+	/**
+	 * Requests were acknowledged, or a response came. Not said when no round trip was measured
+	 * and less than half of a window is used: nothing is learnt of it.
+	 */
 	void (*on_ack)(struct rcd_cc *cc, const struct rcd_cc_ack *ack);
 
 	/**

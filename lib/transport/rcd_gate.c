@@ -89,11 +89,14 @@ rcd_gate_limit(struct rcd_qp *qp)
 	struct rcd_gate *gate = qp->gate;
 	uint32_t kbps = qp->attr.rate_kbps;
 	bool limited = gate != NULL && (kbps != 0 || qp->init.cc != &rcd_cc_none);
+	bool of_responses = limited && (kbps != 0 || qp->init.cc->of_responses);
 
 	/* Bytes are counted for a window only while something limits: what is under way is past. */
 	if (gate != NULL && (!limited || !qp->hot.limited))
 		rcd_gate_flush(qp);
 	qp->hot.limited = limited;
+	qp->hot.replies_pass = of_responses;
+	qp->hot.held = false;
 	qp->hot.pass = 0;
 	if (gate == NULL)
 		return;
@@ -102,7 +105,6 @@ rcd_gate_limit(struct rcd_qp *qp)
 		qp->hot.rto_deadline = 1;
 	gate->rate_kbps = kbps;
 	gate->rate_ns = gate->rate_rest = 0;
-	gate->held_ns = 0;
 	gate->credit_ns = RCD_CC_CREDIT_NS;
 	if (kbps != 0 && qp->attr.burst_bytes != 0)
 		gate->credit_ns = qp->attr.burst_bytes * BYTE_KBPS_NS / kbps;
@@ -149,7 +151,8 @@ gate_hold(struct rcd_qp *qp, bool by_window, uint64_t next_ns, uint64_t now_ns)
 	if (gate->since_ns == 0)
 		gate->since_ns = now_ns;
 	gate->by_window = by_window;
-	gate->held_ns = by_window ? 0 : next_ns;
+	gate->held_ns = next_ns;
+	qp->hot.held = !by_window;
 }
 
 void
@@ -161,7 +164,7 @@ rcd_gate_flush(struct rcd_qp *qp)
 	qp->hot.passed = 0;
 	qp->gate->flight = 0;
 	qp->gate->part_count = 0;
-	qp->gate->held_ns = 0;
+	qp->hot.held = false;
 	qp->gate->since_ns = 0;
 }
 
@@ -179,6 +182,7 @@ gate_paced(struct rcd_qp *qp, bool response, uint64_t now_ns)
 bool
 rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns)
 {
+	qp->gate->now_ns = now_ns;
 	return gate_paced(qp, false, now_ns);
 }
 
@@ -345,8 +349,8 @@ gate_pass(const struct rcd_qp *qp)
 bool
 rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 {
+	gate_begin(qp, now_ns);
 	gate_settle(qp);
-	qp->gate->now_ns = now_ns;
 	if (rcd_gate_paced(qp, now_ns))
 		return false;
 	if (rcd_qp_is_reliable(qp) && qp->gate->seen.window != RCD_CC_NO_WINDOW &&
@@ -355,7 +359,7 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 		return false;
 	}
 	gate_release(qp, now_ns);
-	qp->gate->held_ns = 0;
+	qp->hot.held = false;
 	if (rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx)) != RCD_WR_RDMA_READ)
 		qp->hot.pass = (uint16_t)gate_pass(qp);
 	return true;
@@ -395,13 +399,6 @@ gate_pace(struct rcd_gate *gate, uint32_t bytes)
 	gate->rate_rest = (uint32_t)(spent % gate->rate_kbps);
 }
 
-/* Whether responses to READs are held back: a rate of the program's is of all that it sends. */
-static bool
-gate_is_of_responses(const struct rcd_qp *qp)
-{
-	return qp->gate->rate_kbps != 0 || qp->init.cc->of_responses;
-}
-
 void
 rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 {
@@ -413,10 +410,10 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	/* A request for data has so much come into the network. */
 	bool reads = op == RCD_OP_RDMA_READ && gate_counts_reads(qp);
 
-	if (response && (pkt->payload_len == 0 || !gate_is_of_responses(qp)))
+	if (response && pkt->payload_len == 0)
 		return;
 	gate_release(qp, gate->now_ns);
-	gate->held_ns = 0;
+	qp->hot.held = false;
 	if (gate->rate_kbps != 0)
 		gate_pace(gate, bytes);
 	if (response && !qp->init.cc->of_responses)
@@ -441,8 +438,7 @@ rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns)
 	gate_begin(qp, now_ns);
 	qp->gate->now_ns = now_ns;
 	/* An acknowledge waits behind responses, which it would declare lost. */
-	return !(gate_is_of_responses(qp) &&
-		(qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
+	return !((qp->again.next != qp->again.end || qp->hot.reply_count > 0) &&
 		gate_paced(qp, true, now_ns));
 }
 
@@ -483,6 +479,11 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 	if (gate->losing && !rcd_psn_before(qp->hot.psn_una, gate->loss_end))
 		gate->losing = false;
 	gate_begin(qp, now_ns);
+	/* Nothing new of a window that is hardly used. */
+	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && ack.flight < gate->seen.window / 2) {
+		gate->asks = qp->hot.since_ack_req > 0;
+		return;
+	}
 	qp->init.cc->on_ack(&gate->cc, &ack);
 	gate_ask(qp);
 }

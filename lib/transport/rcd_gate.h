@@ -41,7 +41,7 @@ struct rcd_gate {
 	uint64_t now_ns;    /**< of the call under way */
 	uint64_t next_ns;   /**< from then on the next may leave, as the algorithm says, ... */
 	uint64_t rate_ns;   /**< ...and as the program's rate does */
-	uint64_t held_ns;   /**< something waits until then; 0: nothing does */
+	uint64_t held_ns;   /**< something waits until then, when hot.held */
 	uint64_t since_ns;  /**< since when something is held back; 0: nothing is */
 	uint32_t flight;    /**< bytes of SENDs, WRITEs and responses not acknowledged */
 	uint32_t rate_kbps; /**< the program's; 0: none */
@@ -83,7 +83,11 @@ rcd_gate_limit(struct rcd_qp *qp);
 void
 rcd_gate_flush(struct rcd_qp *qp);
 
-/** The next packet is asked for. @return whether to look: no when responses are held back */
+/**
+ * The next packet is asked for, of a queue pair whose responses pass the gate (replies_pass).
+ *
+ * @return whether to look: no when responses are held back
+ */
 bool
 rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns);
 

@@ -369,10 +369,10 @@ qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		rcd_sack_build(qp, now_ns, pkt);
 		return true;
 	}
-	if (hot->limited && hot->pass == 0 && !rcd_gate_enter(qp, now_ns))
+	if (hot->replies_pass && !rcd_gate_enter(qp, now_ns))
 		return false;
 	if (rcd_reply_next(qp, pkt)) {
-		if (hot->limited)
+		if (hot->replies_pass)
 			rcd_gate_charge(qp, pkt, false);
 		return true;
 	}
@@ -404,7 +404,7 @@ rcd_qp_next_deadline(const struct rcd_qp *qp)
 	uint64_t wait = qp->hot.wait_until;
 
 	/* Either holds by itself. */
-	if (qp->hot.limited && qp->gate->held_ns > wait)
+	if (qp->hot.held && qp->gate->held_ns > wait)
 		wait = qp->gate->held_ns;
 	if (rto == 0 || (wait != 0 && wait < rto))
 		return wait;
@@ -416,8 +416,8 @@ rcd_qp_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
 	if (qp->hot.wait_until != 0 && now_ns >= qp->hot.wait_until)
 		qp->hot.wait_until = 0;
-	if (qp->hot.limited && now_ns >= qp->gate->held_ns)
-		qp->gate->held_ns = 0;
+	if (qp->hot.held && now_ns >= qp->gate->held_ns)
+		qp->hot.held = false;
 	if (qp->hot.rto_deadline != 0 && now_ns >= qp->hot.rto_deadline &&
 		!(qp->hot.limited && rcd_gate_defers(qp, now_ns)) && rcd_rto_expire(qp, now_ns)) {
 		rcd_qp_count(qp, RCD_COUNTER_RTO, 1);

@@ -199,15 +199,17 @@ struct rcd_qp_hot {
 	bool repair : 1;     /**< psn_una alone is to be sent next, again */
 	bool paused : 1;     /**< local operations stopped at their share of a call */
 	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
-	bool limited : 1;    /**< what it sends passes the gate */
+	bool limited : 1;    /**< what it sends passes the gate, ... */
 	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
 	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
-	uint8_t reply_count; /**< resources in the queue of replies */
-	uint8_t sq_failed;   /**< status of work request sq_fail; 0: none failed */
-	uint16_t window;     /**< packets from psn_una on that may be sent (rcd_recover.h) */
-	uint16_t pass;       /**< new packets that pass the gate unasked; none is of a READ */
-	uint32_t passed;     /**< bytes on the wire of those that did, for the gate to count */
+	bool replies_pass : 1; /**< ...its responses to READs too */
+	bool held : 1;         /**< the gate holds something back until a time */
+	uint8_t reply_count;   /**< resources in the queue of replies */
+	uint8_t sq_failed;     /**< status of work request sq_fail; 0: none failed */
+	uint16_t window;       /**< packets from psn_una on that may be sent (rcd_recover.h) */
+	uint16_t pass;         /**< new packets that pass the gate unasked; none is of a READ */
+	uint32_t passed;       /**< bytes on the wire of those that did, for the gate to count */
 };
 
 /** A queue pair. */
