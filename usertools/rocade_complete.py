@@ -53,7 +53,7 @@ LINK_KEYS = {
     'mode': 'auto|xdp|packet|udp', 'kernel': 'NAME', 'address': 'ADDRESS/LENGTH[@VLAN], ...',
     'gateway': 'ADDRESS', 'gateway4': 'ADDRESS|none', 'gateway6': 'ADDRESS|none', 'mac': 'MAC',
     'mtu': 'BYTES', 'pause': 'keep|off|rx|tx|both', 'impair': 'ARGS', 'raw': 'off|on|sniff',
-    'cc': 'none|swift|dcqcn[,NAME=NUMBER...]', 'cc_class': 'none|DSCP:ALGORITHM,...',
+    'cc': 'auto|none|swift|dcqcn[,NAME=NUMBER...]', 'cc_class': 'none|DSCP:ALGORITHM,...',
     'sl_dscp': 'none|SL:DSCP,...', 'tos': '0..255', 'sack': 'auto|cm|off',
     'state': 'up|down',
 }

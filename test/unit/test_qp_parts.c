@@ -83,7 +83,8 @@ parts_of_a_read(void)
 	answer_all(rcd_psn_add(first, 23), 1, 4000);
 	CU_ASSERT_EQUAL(p.sim.nodes[0].cqe_count, 1);
 	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
-	CU_ASSERT_EQUAL(told.acked, 24 * PACKET);
+	/* Four, nine and one came while at least half of the window was in use. */
+	CU_ASSERT_EQUAL(told.acked, 14 * PACKET);
 	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 0);
 	end();
 }
