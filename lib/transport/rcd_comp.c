@@ -482,6 +482,22 @@ comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return RCD_RX_EXECUTED;
 }
 
+/*
+ * A response to what is complete: dropped. Of a READ that was asked for again it shows that the
+ * peer lives, which is what retries are there to find out (IBTA 9.7.6.1.3): one that paces its
+ * responses may take many timeouts for those, and answers what is outstanding behind them. As many
+ * as were asked for again count so, and not a single one more.
+ */
+static enum rcd_rx_verdict
+comp_rx_late(struct rcd_qp *qp, enum rcd_op op)
+{
+	if (op == RCD_OP_READ_RESPONSE && qp->late_due > 0) {
+		qp->late_due--;
+		qp->hot.retry_left = qp->attr.retry_cnt;
+	}
+	return RCD_RX_STALE;
+}
+
 enum rcd_rx_verdict
 rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
@@ -500,7 +516,9 @@ rcd_comp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (rcd_psn_eq(psn, hot->psn_next) && !rcd_psn_eq(psn, hot->psn_una) && acknowledge &&
 		pkt->roce.aeth.syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
 		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);
-	if (rcd_psn_before(psn, hot->psn_una) || !rcd_psn_before(psn, hot->psn_next))
+	if (rcd_psn_before(psn, hot->psn_una))
+		return comp_rx_late(qp, op);
+	if (!rcd_psn_before(psn, hot->psn_next))
 		return RCD_RX_STALE;
 	if (acknowledge)
 		return comp_rx_acknowledge(qp, &pkt->roce, now_ns);

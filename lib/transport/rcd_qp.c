@@ -187,6 +187,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->again_valid = qp->drained = qp->sent_unreliable = qp->gone = false;
 	qp->gap_tries = 0;
 	qp->ahead_count = 0;
+	qp->late_due = 0;
 	qp->repaired = false;
 	qp->sack = NULL;
 	rcd_recover_reset(qp);

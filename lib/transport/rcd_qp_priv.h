@@ -91,6 +91,9 @@
 /** Gaps that are repaired by sending all again after a peer kept nothing that came early. */
 #define RCD_PEER_DROPS 64
 
+/** Most responses that come in vain and spend no retry: what a peer can hold up has an end. */
+#define RCD_LATE_MAX 4096
+
 /** Single packets repaired one right after the other before a peer is taken to keep nothing. */
 #define RCD_REPAIR_STEPS 3
 
@@ -235,6 +238,7 @@ struct rcd_qp {
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	uint32_t rtt_var_ns;    /**< how far round trips are off it, smoothed */
+	uint16_t late_due;      /**< responses to READs that may come in vain: asked for again */
 	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;

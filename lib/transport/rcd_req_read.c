@@ -105,6 +105,15 @@ req_read_len(const struct rcd_qp *qp, uint32_t left)
 	return packets < rcd_packets(qp, left) ? packets << qp->hot.mtu_shift : left;
 }
 
+/* Each of these answers may come when its READ is complete, ahead of what waits behind it. */
+static void
+req_read_note_again(struct rcd_qp *qp, uint32_t packets)
+{
+	uint32_t due = RCD_LATE_MAX - qp->late_due;
+
+	qp->late_due += (uint16_t)(packets < due ? packets : due);
+}
+
 /* READ: from the first response that is missing. Atomics. @return PSNs that are behind it then */
 static uint32_t
 req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce *roce)
@@ -121,6 +130,8 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 		.rkey = wr->remote.rkey,
 		.dma_len = req_read_len(qp, left),
 	};
+	if (!rcd_psn_eq(qp->hot.psn_tx, qp->hot.psn_next) && wr->opcode == RCD_WR_RDMA_READ)
+		req_read_note_again(qp, rcd_packets(qp, roce->reth.dma_len));
 	roce->atomiceth = (struct rcd_atomiceth){
 		.va = wr->remote.va,
 		.rkey = wr->remote.rkey,

@@ -19,8 +19,11 @@
 
 #include "scenario.h"
 
-/* Seeds that once failed: repeated answers behind later ones; a round trip timed by an echo. */
-static const uint64_t found[] = { 346423, 3309509, 3499712 };
+/*
+ * Seeds that once failed: repeated answers behind later ones; a round trip timed by an echo; an
+ * answer behind repeated ones that are paced.
+ */
+static const uint64_t found[] = { 346423, 3309509, 3499712, 200137908 };
 
 /* Of a quarter of them 1 to 6 packets, apart from all that a seed decides. */
 static uint32_t
