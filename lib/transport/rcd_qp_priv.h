@@ -113,6 +113,7 @@ struct rcd_sq_rec {
 #define RCD_REC_OPCODE_SHIFT 24
 #define RCD_REC_OPCODE_MASK  (UINT32_C(0xf) << RCD_REC_OPCODE_SHIFT)
 #define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
+#define RCD_REC_PART_SHIFT   29 /**< of a READ that is asked for in parts: log2 of their packets */
 
 static_assert(RCD_WR_OPCODE_COUNT <= 16, "a record keeps four bits of an opcode");
 
@@ -208,6 +209,8 @@ struct rcd_qp_hot {
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
 	bool replies_pass : 1; /**< ...its responses to READs too */
 	bool held : 1;         /**< the gate holds something back until a time */
+	bool in_parts : 1;     /**< the newest request is a READ that is asked for in parts */
+	bool read_known : 1;   /**< the peer has all of the READ, or part, that psn_una is in */
 	uint8_t reply_count;   /**< resources in the queue of replies */
 	uint8_t sq_failed;     /**< status of work request sq_fail; 0: none failed */
 	uint16_t window;       /**< packets from psn_una on that may be sent (rcd_recover.h) */
@@ -249,16 +252,17 @@ struct rcd_qp {
 	uint8_t rtt_doubts; /**< round trips not taken as there was a probe, one after the other */
 
 	/* What was sent again alone, and what came of it. */
+	struct rcd_recovery recovery;
 	bool repaired;              /**< not answered yet */
 	bool repair_probe;          /**< it was a probe: nothing is known to be missing */
 	bool repairing;             /**< it is being built */
 	uint8_t repair_steps;       /**< repairs of neighbours, one after the other */
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
+	uint16_t missing_at;        /**< when the window was halved for responses (rcd_recover.c) */
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
-	struct rcd_recovery recovery;
-	struct rcd_gate *gate; /**< NULL: nothing limits what it sends */
-	struct rcd_sack *sack; /**< of both halves; NULL: not agreed with the peer */
+	struct rcd_gate *gate;      /**< NULL: nothing limits what it sends */
+	struct rcd_sack *sack;      /**< of both halves; NULL: not agreed with the peer */
 	struct rcd_hello hello;
 
 	/* Responder. */
@@ -269,17 +273,17 @@ struct rcd_qp {
 	uint8_t again_resource;              /**< the READ of `again` */
 	bool again_first;                    /**< the next packet begins a run of responses */
 	struct rcd_reply_run again; /**< a part of a READ, sent before all else; none: next = end */
-	bool recv_valid;
-	bool comm_est;           /**< the event was raised */
-	bool skip_message;       /**< UC: drop to the next message */
+	bool recv_valid : 1;
+	bool comm_est : 1;       /**< the event was raised */
+	bool skip_message : 1;   /**< UC: drop to the next message */
+	uint16_t nak_seen;       /**< packets out of order since the NAK */
 	struct rcd_recv_wr recv; /**< receive work request in use, when recv_valid */
 	uint32_t rq_next;
 	uint32_t srqn;       /**< XRC target: queue that the message in progress is for */
 	uint64_t srq_serial; /**< of that which `recv` is from */
 	struct rcd_key write_key;
+	struct rcd_psn nak_high; /**< last PSN that came out of order */
 	uint64_t write_va;
-	struct rcd_psn nak_high;   /**< last PSN that came out of order */
-	uint16_t nak_seen;         /**< packets out of order since the NAK */
 	struct rcd_kept_list kept; /**< out of order */
 	uint64_t cnp_ns;           /**< when a CNP was last sent */
 

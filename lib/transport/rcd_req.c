@@ -206,13 +206,15 @@ req_begin(struct rcd_qp *qp)
 		status = req_check_wr(qp, slot);
 		if (status == RCD_WC_SUCCESS && req_must_wait(qp, slot))
 			return false;
+		hot->in_parts = wr->opcode == RCD_WR_RDMA_READ && rcd_recover_part(qp) > 0;
 		*rec = (struct rcd_sq_rec){
 			.wr_id = wr->wr_id,
 			.psn_flags = hot->psn_next.val |
 				(wr->opcode & UINT32_C(0xf)) << RCD_REC_OPCODE_SHIFT |
 				((wr->flags & RCD_SEND_SIGNALED) || qp->init.signal_all
 						? RCD_REC_SIGNALED
-						: 0),
+						: 0) |
+				(hot->in_parts ? rcd_recover_part(qp) << RCD_REC_PART_SHIFT : 0),
 			.len = slot->len,
 		};
 		hot->sq_next++;
@@ -237,6 +239,7 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn from = hot->psn_una;
+	bool asks;
 
 	if (hot->state != RCD_QP_RTS && hot->state != RCD_QP_SQD)
 		return false;
@@ -249,8 +252,10 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	if (hot->limited && hot->pass == 0 &&
-		(rcd_req_read_pauses(qp) || !rcd_gate_open(qp, now_ns)))
+	asks = hot->limited && hot->pass == 0;
+	if ((asks || hot->in_parts) && rcd_req_read_pauses(qp))
+		return false;
+	if (asks && !rcd_gate_open(qp, now_ns))
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
@@ -477,7 +482,7 @@ req_send_alone(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns, struct rc
 		!req_build_request(
 			qp, slot, rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode), pkt))
 		return false;
-	qp->repair_end = hot->psn_tx;
+	qp->repair_end = rcd_req_read_end(qp, &pkt->roce);
 	/* Where sending stands does not change by it. */
 	if (!rcd_psn_before(psn_tx, hot->psn_tx)) {
 		hot->psn_tx = psn_tx;
