@@ -399,12 +399,12 @@ gate_pace(struct rcd_gate *gate, uint32_t bytes)
 	gate->rate_rest = (uint32_t)(spent % gate->rate_kbps);
 }
 
-void
-rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
+/* A packet that takes so many bytes, and did not pass unasked. */
+static void
+gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh, uint32_t bytes)
 {
 	struct rcd_gate *gate = qp->gate;
 	bool frame = qp->hot.type == RCD_QP_RAW;
-	uint32_t bytes = pkt->payload_len + (frame ? RCD_GATE_FRAME_BYTES : RCD_GATE_PACKET_BYTES);
 	enum rcd_op op = (enum rcd_op)rcd_opcode_info(pkt->roce.bth.opcode)->op;
 	bool response = !fresh && !frame && rcd_opcode_is_response(pkt->roce.bth.opcode);
 	/* A request for data has so much come into the network. */
@@ -430,6 +430,20 @@ rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
 	gate->asks = false;
 	if (fresh && rcd_qp_is_reliable(qp) && (op <= RCD_OP_RDMA_WRITE || reads))
 		gate->flight += bytes;
+}
+
+void
+rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh)
+{
+	bool frame = qp->hot.type == RCD_QP_RAW;
+	uint32_t bytes = pkt->payload_len + (frame ? RCD_GATE_FRAME_BYTES : RCD_GATE_PACKET_BYTES);
+
+	if (!fresh || qp->hot.pass == 0) {
+		gate_charge(qp, pkt, fresh, bytes);
+		return;
+	}
+	qp->hot.pass--;
+	qp->hot.passed += bytes;
 }
 
 bool

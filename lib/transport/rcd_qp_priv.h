@@ -241,7 +241,6 @@ struct rcd_qp {
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	uint32_t rtt_var_ns;    /**< how far round trips are off it, smoothed */
-	uint16_t late_due;      /**< responses to READs that may come in vain: asked for again */
 	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
@@ -250,6 +249,7 @@ struct rcd_qp {
 	uint64_t asked_ns;  /**< when a packet last asked for an acknowledge */
 	uint8_t probes;     /**< since progress */
 	uint8_t rtt_doubts; /**< round trips not taken as there was a probe, one after the other */
+	uint16_t late_due;  /**< responses to READs that may come in vain: asked for again */
 
 	/* What was sent again alone, and what came of it. */
 	struct rcd_recovery recovery;

@@ -239,7 +239,6 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn from = hot->psn_una;
-	bool asks;
 
 	if (hot->state != RCD_QP_RTS && hot->state != RCD_QP_SQD)
 		return false;
@@ -252,10 +251,9 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	asks = hot->limited && hot->pass == 0;
-	if ((asks || hot->in_parts) && rcd_req_read_pauses(qp))
+	if (((hot->limited && hot->pass == 0) || hot->in_parts) && rcd_req_read_pauses(qp))
 		return false;
-	if (asks && !rcd_gate_open(qp, now_ns))
+	if (hot->limited && hot->pass == 0 && !rcd_gate_open(qp, now_ns))
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
@@ -367,12 +365,8 @@ req_count_sent(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool again)
 {
 	rcd_qp_count(qp, RCD_COUNTER_SENT_PKTS, 1);
 	rcd_qp_count(qp, RCD_COUNTER_SENT_BYTES, pkt->payload_len);
-	if (qp->hot.pass > 0 && !again) {
-		qp->hot.pass--;
-		qp->hot.passed += pkt->payload_len + RCD_GATE_PACKET_BYTES;
-	} else if (qp->hot.limited) {
+	if (qp->hot.limited)
 		rcd_gate_charge(qp, pkt, !again);
-	}
 	if (again)
 		rcd_qp_count(qp, RCD_COUNTER_RETRANSMITTED_PKTS, 1);
 	if (rcd_opcode_ends(pkt->roce.bth.opcode) &&
