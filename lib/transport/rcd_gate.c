@@ -50,6 +50,8 @@ gate_ask(struct rcd_qp *qp)
 	struct rcd_gate *gate = qp->gate;
 	uint32_t window = qp->init.cc->window(&gate->cc);
 
+	/* Before it asks, which what passed would answer. */
+	gate_settle(qp);
 	if (window < gate->seen.window)
 		qp->hot.pass = 0;
 	GATE_SEE(gate->seen.window, window);
