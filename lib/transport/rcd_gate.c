@@ -75,7 +75,6 @@ gate_begin(struct rcd_qp *qp, uint64_t now_ns)
 void
 rcd_gate_reset(struct rcd_qp *qp)
 {
-	qp->hot.passed = 0;
 	if (qp->gate != NULL)
 		*qp->gate = (struct rcd_gate){
 			.params = qp->gate->params,
@@ -495,11 +494,9 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 	if (gate->losing && !rcd_psn_before(qp->hot.psn_una, gate->loss_end))
 		gate->losing = false;
 	gate_begin(qp, now_ns);
-	/* Nothing new of a window that is hardly used. */
-	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && ack.flight < gate->seen.window / 2) {
-		gate->asks = qp->hot.since_ack_req > 0;
+	/* Nothing new of a window that is hardly used, nor does it close. */
+	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && ack.flight < gate->seen.window / 2)
 		return;
-	}
 	qp->init.cc->on_ack(&gate->cc, &ack);
 	gate_ask(qp);
 }
