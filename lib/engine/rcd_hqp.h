@@ -51,9 +51,11 @@ int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init);
 
 /**
- * Congestion control that a device has for a queue pair of an lcore. Unless it was chosen, swift
- * where lcores poll on cores of their own. Where others run on them too nobody can tell who waits
- * for the network and who for the scheduler.
+ * Congestion control that a device has for a queue pair of an lcore, but for traffic classes. When
+ * it is automatic (cc auto), swift where lcores poll on cores of their own, else none: where others
+ * run on them too nobody can tell who waits for the network and who for the scheduler.
+ *
+ * @param ops, params  are set, all of them
  */
 void
 rcd_hqp_choose_cc(const struct rcd_hqp *hqp, const struct rcd_dev *dev,

@@ -23,7 +23,7 @@
 /* Longest time between two packets that are sent again: shorter than a timeout. */
 #define REPAIR_GAP_NS 500000
 
-/* Most packets that pass unasked. */
+/* Most packets that pass unasked: of any window hot.pass holds as many. */
 #define PASS_MAX 64
 
 /* A byte at one kilobit per second. */
@@ -96,7 +96,7 @@ rcd_gate_limit(struct rcd_qp *qp)
 	if (gate != NULL && (!limited || !qp->hot.limited))
 		rcd_gate_flush(qp);
 	qp->hot.limited = limited;
-	qp->hot.replies_pass = of_responses;
+	qp->hot.replies_limited = of_responses;
 	qp->hot.held = false;
 	qp->hot.pass = 0;
 	if (gate == NULL)

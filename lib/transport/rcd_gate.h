@@ -4,9 +4,13 @@
  * The gate of a queue pair whose sending is limited: by congestion control, or to a rate. Requests,
  * what is sent again and responses to READs pass it, each charged with its bytes on the wire; what
  * has no data of its own and answers a peer does not. A queue pair that nothing limits costs one
- * branch (struct rcd_qp_hot, limited). One with a window that has room costs little more: the gate
- * says how many packets may pass unasked, whatever they hold, and counts them when it is asked
- * again (pass, passed). Inside of a queue pair, on its lcore.
+ * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
+ *
+ * One with a window that has room costs little more. rcd_gate_open() says how many packets may pass
+ * unasked, whatever they hold (hot.pass); who sends one takes it off and adds its bytes to
+ * hot.passed, and the gate counts those before it next looks at what is under way. All of them are
+ * new, in order, and of no READ: who goes back, or begins a READ, sets hot.pass to 0 (rcd_req.c).
+ * The gate does so itself when the window shrinks, something is lost or the rate changes.
  *
  * In a window a READ counts with what its responses bring. A long one is asked for in parts, each a
  * request of its own, with a RETH, a PSN and a responder resource, as the window has room for them.
@@ -84,14 +88,17 @@ void
 rcd_gate_flush(struct rcd_qp *qp);
 
 /**
- * The next packet is asked for, of a queue pair whose responses pass the gate (replies_pass).
+ * The next packet is asked for, of a queue pair whose replies are limited.
  *
  * @return whether to look: no when responses are held back
  */
 bool
 rcd_gate_enter(struct rcd_qp *qp, uint64_t now_ns);
 
-/** Whether a pace holds the next packet back. */
+/**
+ * Whether a pace holds the next request, or what is sent again, back: then until hot.held ends. Who
+ * sends again without rcd_gate_open() asks this first, as rcd_gate_charge() charges at that time.
+ */
 bool
 rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns);
 
@@ -104,7 +111,10 @@ rcd_gate_paced(struct rcd_qp *qp, uint64_t now_ns);
 bool
 rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns);
 
-/** Whether the request that comes next may be sent. */
+/**
+ * Whether the request that comes next may be sent, and how many may follow unasked. To be asked
+ * before each while hot.pass is 0.
+ */
 bool
 rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns);
 
@@ -130,11 +140,20 @@ rcd_gate_find_part(const struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *
 bool
 rcd_gate_end_part(struct rcd_qp *qp);
 
-/** A packet was built. @param fresh  a request for the first time */
+/**
+ * A packet was built that did not pass unasked: a request, or a response where replies are limited.
+ *
+ * @param fresh  a request for the first time
+ */
 void
 rcd_gate_charge(struct rcd_qp *qp, const struct rcd_tx_pkt *pkt, bool fresh);
 
-/** So many PSNs before psn_una are outstanding no more. @param rtt_ns  0: none was measured */
+/**
+ * So many PSNs before psn_una are outstanding no more. The algorithm hears of it if there is
+ * something to learn (rcd_cc_ops, on_ack).
+ *
+ * @param rtt_ns  0: none was measured
+ */
 void
 rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns);
 

@@ -370,10 +370,10 @@ qp_tx_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 		rcd_sack_build(qp, now_ns, pkt);
 		return true;
 	}
-	if (hot->replies_pass && !rcd_gate_enter(qp, now_ns))
+	if (hot->replies_limited && !rcd_gate_enter(qp, now_ns))
 		return false;
 	if (rcd_reply_next(qp, pkt)) {
-		if (hot->replies_pass)
+		if (hot->replies_limited)
 			rcd_gate_charge(qp, pkt, false);
 		return true;
 	}

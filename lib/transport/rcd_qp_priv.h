@@ -207,15 +207,15 @@ struct rcd_qp_hot {
 	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
 	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
-	bool replies_pass : 1; /**< ...its responses to READs too */
-	bool held : 1;         /**< the gate holds something back until a time */
-	bool in_parts : 1;     /**< the newest request is a READ that is asked for in parts */
-	bool read_known : 1;   /**< the peer has all of the READ, or part, that psn_una is in */
-	uint8_t reply_count;   /**< resources in the queue of replies */
-	uint8_t sq_failed;     /**< status of work request sq_fail; 0: none failed */
-	uint16_t window;       /**< packets from psn_una on that may be sent (rcd_recover.h) */
-	uint16_t pass;         /**< new packets that pass the gate unasked; none is of a READ */
-	uint32_t passed;       /**< bytes on the wire of those that did, for the gate to count */
+	bool replies_limited : 1; /**< ...its responses to READs too */
+	bool held : 1;            /**< a pace holds something back until gate->held_ns */
+	bool in_parts : 1;        /**< the newest request is a READ that is asked for in parts */
+	bool read_known : 1;      /**< the peer has all of the READ, or part, that psn_una is in */
+	uint8_t reply_count;      /**< resources in the queue of replies */
+	uint8_t sq_failed;        /**< status of work request sq_fail; 0: none failed */
+	uint16_t window;          /**< packets from psn_una on that may be sent (rcd_recover.h) */
+	uint16_t pass;            /**< packets that may pass the gate unasked (rcd_gate.h) */
+	uint32_t passed;          /**< bytes on the wire of those that did, for the gate to count */
 };
 
 /** A queue pair. */
