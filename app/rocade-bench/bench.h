@@ -84,7 +84,7 @@ struct bench_opts {
 	char ports[2][256];       /**< EAL device arguments; both empty: the embedded wire */
 	char impair[256];
 	int sack;     /**< enum rcd_sack_use */
-	char cc[128]; /**< as rcd_cc_parse() takes it, of both devices; empty: not told */
+	char cc[128]; /**< as rcd_cc_parse() takes it, of both devices; empty: auto, or not told */
 	double seconds;
 	uint32_t rounds; /**< of each size; medians are told */
 	const char *json;

@@ -170,19 +170,21 @@ def congestion_control():
     options, (result,) = results('--cc', 'swift,target=25', '-s', '16K')
     tap.equal(options['cc'], 'swift,target=25', 'cc')
     check_throughput(result, 'swift')
-    with start('--cc', 'dcqcn', '-D', '100', '-q', '3') as process:
-        deadline = time.monotonic() + LIMIT
-        while time.monotonic() < deadline and process.poll() is None:
-            shown = subprocess.run([ROCADE, f'--socket=/tmp/rocade-bench.{process.pid}',
-                                    'resource', 'show', 'qp', '-d'],
-                                   capture_output=True, text=True).stdout
-            if shown.count('dcqcn') == 6:
-                break
-            time.sleep(0.1)
-        tap.equal(shown.count('dcqcn'), 6, f'three queue pairs of both ends: {shown}')
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=LIMIT)
-    for wrong in 'fast', 'swift,target=0', 'none,target=5', '', 'swift' + ',target=25' * 20:
+    for asked, had in ('dcqcn', 'dcqcn'), ('auto', 'swift'):
+        with start('--cc', asked, '-D', '100', '-q', '3') as process:
+            deadline = time.monotonic() + LIMIT
+            while time.monotonic() < deadline and process.poll() is None:
+                shown = subprocess.run([ROCADE, f'--socket=/tmp/rocade-bench.{process.pid}',
+                                        'resource', 'show', 'qp', '-d'],
+                                       capture_output=True, text=True).stdout
+                if shown.count(had) == 6:
+                    break
+                time.sleep(0.1)
+            tap.equal(shown.count(had), 6, f'three queue pairs of both ends: {shown}')
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=LIMIT)
+    for wrong in ('fast', 'swift,target=0', 'none,target=5', 'auto,target=5', '',
+                  'swift' + ',target=25' * 20):
         _, err = run('--cc', wrong, status=2)
         tap.true('rocade-bench: cc ' in err, err)
 
