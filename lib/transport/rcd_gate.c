@@ -331,7 +331,7 @@ rcd_gate_end_part(struct rcd_qp *qp)
 
 /*
  * How many packets pass unasked: as long as all is new, nothing is lost or paced, and the window
- * has room for them however long they are. A READ is asked about.
+ * has room for them however long they are. What is answered with data is asked about.
  */
 static uint32_t
 gate_pass(const struct rcd_qp *qp)
@@ -361,7 +361,7 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns)
 	}
 	gate_release(qp, now_ns);
 	qp->hot.held = false;
-	if (rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx)) != RCD_WR_RDMA_READ)
+	if (!rcd_wr_is_read(rcd_rec_opcode(rcd_sq_rec(qp, qp->hot.sq_tx))))
 		qp->hot.pass = (uint16_t)gate_pass(qp);
 	return true;
 }

@@ -214,7 +214,7 @@ struct rcd_qp_hot {
 	uint8_t reply_count;      /**< resources in the queue of replies */
 	uint8_t sq_failed;        /**< status of work request sq_fail; 0: none failed */
 	uint16_t window;          /**< packets from psn_una on that may be sent (rcd_recover.h) */
-	uint16_t pass;            /**< packets that may pass the gate unasked (rcd_gate.h) */
+	uint16_t pass;            /**< of SENDs and WRITEs, that may pass the gate unasked (rcd_gate.h) */
 	uint32_t passed;          /**< bytes on the wire of those that did, for the gate to count */
 };
 

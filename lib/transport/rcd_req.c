@@ -218,7 +218,7 @@ req_begin(struct rcd_qp *qp)
 			.len = slot->len,
 		};
 		hot->sq_next++;
-		if (wr->opcode == RCD_WR_RDMA_READ)
+		if (rcd_wr_is_read((enum rcd_wr_opcode)wr->opcode))
 			hot->pass = 0;
 		if (status == RCD_WC_SUCCESS && !rcd_wr_is_local((enum rcd_wr_opcode)wr->opcode))
 			return true;
