@@ -51,6 +51,7 @@ struct rcd_cc_ack {
 struct rcd_cc_ops {
 	const char *name;
 	bool of_responses; /**< responses to READs have its pace as well: it hears of their way */
+	bool by_acks;      /**< it grows by acknowledges alone: not for UC, which has none then */
 
 	/**
 	 * Begin, when the queue pair first has something to send; @p cc is zeroed.

@@ -40,12 +40,16 @@ struct layout {
 	size_t sq, resources, sges, gate, replies, inlines, size;
 };
 
-/* Datagrams and frames have nobody who tells how they fare. */
+/*
+ * Datagrams and frames have nobody who tells how they fare. UC has CNPs alone: what grows by
+ * acknowledges would shrink by them for ever.
+ */
 static bool
 qp_has_gate(const struct rcd_qp_init *init)
 {
 	return init->cc != NULL && init->cc != &rcd_cc_none && init->type != RCD_QP_UD &&
-		init->type != RCD_QP_GSI && init->type != RCD_QP_RAW;
+		init->type != RCD_QP_GSI && init->type != RCD_QP_RAW &&
+		!(init->type == RCD_QP_UC && init->cc->by_acks);
 }
 
 static int
@@ -505,6 +509,8 @@ rcd_qp_set_cc(struct rcd_qp *qp, const struct rcd_cc_ops *cc, const struct rcd_c
 {
 	bool datagram = rcd_qp_is_datagram(qp) || qp->hot.type == RCD_QP_RAW;
 
+	if (qp->hot.type == RCD_QP_UC && cc->by_acks)
+		cc = &rcd_cc_none;
 	if (qp->hot.state > RCD_QP_INIT || (cc != &rcd_cc_none && (datagram || qp->gate == NULL)))
 		return -EINVAL;
 	__atomic_store_n(&qp->init.cc, cc, __ATOMIC_RELAXED);

@@ -468,7 +468,7 @@ rcd_qp_set_gate(struct rcd_qp *qp, void *mem);
  * Give a queue pair another algorithm than it was made with. Before RTR only.
  *
  * @return 0; -EINVAL: not in RESET or INIT, or one that needs rcd_qp_set_gate() before; datagrams
- *     have none but rcd_cc_none
+ *     have none but rcd_cc_none, and UC has that instead of one that goes by acknowledges
  */
 int
 rcd_qp_set_cc(struct rcd_qp *qp, const struct rcd_cc_ops *cc, const struct rcd_cc_params *params);

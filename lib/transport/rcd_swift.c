@@ -337,6 +337,7 @@ swift_rate(const struct rcd_cc *cc)
 
 const struct rcd_cc_ops rcd_cc_swift = {
 	.name = "swift",
+	.by_acks = true,
 	.init = swift_init,
 	.on_cnp = swift_on_cnp,
 	.on_ack = swift_on_ack,

@@ -340,6 +340,43 @@ unreliable_services(void)
 	end();
 }
 
+/* A window is nothing for who is never acknowledged: CNPs would close it for ever. */
+static void
+no_window_of_uc(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_UC);
+	struct rcd_cc_params params;
+	struct rcd_tx_pkt out;
+	struct rcd_pkt cnp;
+
+	rcd_cc_params_init(&params);
+	init.cc_params = &params;
+	for (uint32_t later = 0; later < 2; later++) {
+		init.cc = later ? &rcd_cc_dcqcn : &rcd_cc_swift;
+		begin(&init, NULL);
+		if (later) {
+			struct rcd_qp_attr attr, reset = { .state = RCD_QP_RESET };
+
+			rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE);
+			rcd_qp_modify(p.b->qp, &reset, RCD_QP_ATTR_STATE);
+			CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_swift, &params), 0);
+			attr = sim_attr(&p.sim);
+			sim_connect(p.a, p.b, &attr, &attr);
+		}
+		CU_ASSERT_FALSE(rcd_qp_reacts(p.a->qp));
+		cnp = nak_by_hand(rcd_psn(0));
+		cnp.roce.bth.opcode = RCD_OPCODE_CNP;
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 100 * 1024, 0);
+		for (uint32_t i = 0; i < 50; i++) {
+			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000 + i * 1000000, &out));
+			CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1000 + i * 1000000), RCD_RX_CNP);
+		}
+		for (uint32_t i = 0; i < 50; i++)
+			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 51000000, &out));
+		end();
+	}
+}
+
 int
 main(void)
 {
@@ -355,6 +392,7 @@ main(void)
 		{ "losses before a round trip is known, and probes", losses_of_a_start },
 		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
+		RCD_TEST(no_window_of_uc),
 		{ "UC is paced, datagrams are not", unreliable_services },
 	};
 
