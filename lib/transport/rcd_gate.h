@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "rcd_cc.h"
+#include "rcd_gate_part.h"
 #include "rcd_qp.h"
 
 struct rcd_tx_pkt;
@@ -127,18 +128,6 @@ rcd_gate_open(struct rcd_qp *qp, uint64_t now_ns);
  */
 uint32_t
 rcd_gate_part(struct rcd_qp *qp, uint32_t left);
-
-/** Whether no further part of a READ can be kept track of. */
-bool
-rcd_gate_is_full(const struct rcd_qp *qp);
-
-/** The part at or behind a PSN: one past it. @return false: all ends of READs are before it */
-bool
-rcd_gate_find_part(const struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end);
-
-/** psn_una moved. @return whether a part of a READ that does not end it ended there: no more */
-bool
-rcd_gate_end_part(struct rcd_qp *qp);
 
 /**
  * A packet was built that did not pass unasked: a request, or a response where replies are limited.

@@ -14,6 +14,7 @@
  *   rcd_rto.c          requester: how long it waits
  *   rcd_recover.c      requester: how much may be under way after losses
  *   rcd_gate.c         what it holds back, for congestion control or a limit to a rate
+ *   rcd_gate_part.c    parts of READs that it asked for
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: execution of requests
  *   rcd_resp_check.c   responder of RC: checks of requests
@@ -214,8 +215,8 @@ struct rcd_qp_hot {
 	uint8_t reply_count;      /**< resources in the queue of replies */
 	uint8_t sq_failed;        /**< status of work request sq_fail; 0: none failed */
 	uint16_t window;          /**< packets from psn_una on that may be sent (rcd_recover.h) */
-	uint16_t pass;            /**< of SENDs and WRITEs, that may pass the gate unasked (rcd_gate.h) */
-	uint32_t passed;          /**< bytes on the wire of those that did, for the gate to count */
+	uint16_t pass;   /**< SENDs and WRITEs that may pass the gate unasked (rcd_gate.h) */
+	uint32_t passed; /**< bytes on the wire of those that did, for the gate to count */
 };
 
 /** A queue pair. */
@@ -435,7 +436,6 @@ rcd_qp_start_pkt(struct rcd_qp *qp, struct rcd_tx_pkt *pkt, uint8_t opcode, stru
 }
 
 /* rcd_qp.c */
-
 /** Raise an asynchronous event of the queue pair. */
 static inline void
 rcd_qp_raise(struct rcd_qp *qp, enum rcd_event event)
