@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "rcd_qp_priv.h"
-#include "rcd_req_read.h"
 
 /* The oldest outstanding request made progress. */
 static void
@@ -216,14 +215,6 @@ comp_retry_gap(struct rcd_qp *qp, uint64_t now_ns)
 	comp_repair(qp, now_ns);
 }
 
-/* Responses to a READ are missing: known by others, and not by a NAK, which tells of a request. */
-static void
-comp_retry_answers(struct rcd_qp *qp, uint64_t now_ns)
-{
-	rcd_recover_unanswered(qp, false, now_ns);
-	comp_retry_gap(qp, now_ns);
-}
-
 /*
  * A response came and not the one that is missing. After it was asked for again, what was under way
  * goes on for as long as the network holds it; only a PSN that is not above the last one is from
@@ -237,7 +228,7 @@ comp_retry_read(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 
 	qp->ahead_psn = psn;
 	if (!asked || !onward)
-		comp_retry_answers(qp, now_ns);
+		comp_retry_gap(qp, now_ns);
 }
 
 static enum rcd_rx_verdict
@@ -381,15 +372,8 @@ comp_take_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns
 	comp_note_progress(qp, rcd_psn_add(hot->psn_una, 1), now_ns);
 	if (hot->limited && rcd_gate_end_part(qp))
 		hot->reads_out--;
-	if (!last && rcd_rec_part(rec) > 0 && ((packet + 1) & (rcd_rec_part(rec) - 1)) == 0) {
-		hot->reads_out--;
-		hot->read_known = false;
-	} else if (!rcd_opcode_ends(pkt->roce.bth.opcode)) {
-		hot->read_known = true;
-	}
 	if (last) {
 		hot->reads_out--;
-		hot->read_known = false;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 		/* Local operations behind it are done: they were waiting for their turn. */
 		comp_acknowledge(qp, hot->psn_una, now_ns);
@@ -420,13 +404,12 @@ comp_drain_answers(struct rcd_qp *qp, uint64_t now_ns)
 	/*
 	 * The next hole, and not what is left of one that is being filled. The last of all is
 	 * there, and nothing more comes to tell of it; or as much as tells of one is behind it
-	 * already. What was asked for with the last one comes next.
+	 * already.
 	 */
 	if (qp->answers.first != NULL && qp->answers.count < count &&
-		!(qp->repaired && rcd_psn_before(hot->psn_una, qp->repair_end)) &&
 		(rcd_psn_eq(rcd_psn_add(qp->answers.last->roce.bth.psn, 1), hot->psn_next) ||
 			qp->answers.count >= RCD_AHEAD_MAX))
-		comp_retry_answers(qp, now_ns);
+		comp_retry_gap(qp, now_ns);
 }
 
 /*
@@ -457,18 +440,13 @@ comp_rx_in_turn(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 
 	if (qp->answers.first != NULL)
 		comp_drain_answers(qp, now_ns);
-	if ((!probed && !qp->repaired) || hot->state == RCD_QP_ERR || qp->answers.count != count ||
-		rcd_rec_opcode(rcd_sq_rec(qp, hot->sq_head)) != RCD_WR_RDMA_READ)
-		return verdict;
 	/*
 	 * A probe was answered, and more was asked for with it. When nothing had come behind it the
 	 * answer to the READ itself was lost; else the rest of a hole was, or the next responses
 	 * are on their way.
 	 */
-	probed = probed && hot->reads_out == reads_out;
-	if (probed)
-		rcd_recover_unanswered(qp, true, now_ns);
-	if (probed || rcd_recover_goes_on(qp))
+	if (probed && hot->reads_out == reads_out && qp->answers.count == count &&
+		hot->state != RCD_QP_ERR)
 		comp_send_oldest(qp, now_ns);
 	return verdict;
 }

@@ -7,7 +7,7 @@
  * branch (struct rcd_qp_hot, limited). Inside of a queue pair, on its lcore.
  *
  * One with a window that has room costs little more. rcd_gate_open() says how many packets may pass
- * unasked, whatever they hold (hot.pass); who sends one takes it off and adds its bytes to
+ * unasked, whatever they hold (hot.pass); rcd_gate_charge() takes each off and adds its bytes to
  * hot.passed, and the gate counts those before it next looks at what is under way. All of them are
  * new, in order, and of no READ: who goes back, or begins a READ, sets hot.pass to 0 (rcd_req.c).
  * The gate does so itself when the window shrinks, something is lost or the rate changes.
@@ -130,7 +130,7 @@ uint32_t
 rcd_gate_part(struct rcd_qp *qp, uint32_t left);
 
 /**
- * A packet was built that did not pass unasked: a request, or a response where replies are limited.
+ * A packet was built: a request, passed unasked or not, or a response where replies are limited.
  *
  * @param fresh  a request for the first time
  */

@@ -114,7 +114,6 @@ struct rcd_sq_rec {
 #define RCD_REC_OPCODE_SHIFT 24
 #define RCD_REC_OPCODE_MASK  (UINT32_C(0xf) << RCD_REC_OPCODE_SHIFT)
 #define RCD_REC_SIGNALED     (UINT32_C(1) << 28)
-#define RCD_REC_PART_SHIFT   29 /**< of a READ that is asked for in parts: log2 of their packets */
 
 static_assert(RCD_WR_OPCODE_COUNT <= 16, "a record keeps four bits of an opcode");
 
@@ -210,8 +209,6 @@ struct rcd_qp_hot {
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
 	bool replies_limited : 1; /**< ...its responses to READs too */
 	bool held : 1;            /**< a pace holds something back until gate->held_ns */
-	bool in_parts : 1;        /**< the newest request is a READ that is asked for in parts */
-	bool read_known : 1;      /**< the peer has all of the READ, or part, that psn_una is in */
 	uint8_t reply_count;      /**< resources in the queue of replies */
 	uint8_t sq_failed;        /**< status of work request sq_fail; 0: none failed */
 	uint16_t window;          /**< packets from psn_una on that may be sent (rcd_recover.h) */
@@ -253,17 +250,16 @@ struct rcd_qp {
 	uint16_t late_due;  /**< responses to READs that may come in vain: asked for again */
 
 	/* What was sent again alone, and what came of it. */
-	struct rcd_recovery recovery;
 	bool repaired;              /**< not answered yet */
 	bool repair_probe;          /**< it was a probe: nothing is known to be missing */
 	bool repairing;             /**< it is being built */
 	uint8_t repair_steps;       /**< repairs of neighbours, one after the other */
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
-	uint16_t missing_at;        /**< when the window was halved for responses (rcd_recover.c) */
 	struct rcd_psn repair_end;  /**< one past it */
 	struct rcd_psn repair_high; /**< psn_next at the time */
-	struct rcd_gate *gate;      /**< NULL: nothing limits what it sends */
-	struct rcd_sack *sack;      /**< of both halves; NULL: not agreed with the peer */
+	struct rcd_recovery recovery;
+	struct rcd_gate *gate; /**< NULL: nothing limits what it sends */
+	struct rcd_sack *sack; /**< of both halves; NULL: not agreed with the peer */
 	struct rcd_hello hello;
 
 	/* Responder. */

@@ -4,7 +4,6 @@
  * How much may be under way while losses are repaired: a window in packets. What is sent again, and
  * when, is decided by rcd_comp.c and rcd_sack.c.
  */
-#include "rcd_bits.h"
 #include "rcd_qp_priv.h"
 
 /* A smaller window than this is that of a timeout, of which nothing is answered yet. */
@@ -19,15 +18,6 @@
 
 /* Of what was under way to a peer that keeps nothing as much came as one part in this. */
 #define CAME_SHARE 4
-
-/*
- * A part of a READ is no smaller: a READ may be long, as many as max_rd_atomic of its parts are
- * under way, and where they end does not change when the window widens.
- */
-#define PART_LEAST 16
-
-/* Ticks of 4 us: they come round after a quarter of a second. */
-#define TICK_SHIFT 12
 
 /* Packets acknowledged for which the window grows by one, once it is where losses ended. */
 #define GROW_EVERY 8
@@ -48,14 +38,6 @@ recover_flight(const struct rcd_qp *qp)
 	return all < qp->hot.window ? all : qp->hot.window;
 }
 
-/* The window is whole no more: of what is missing nothing is known. */
-static void
-recover_leave(struct rcd_qp *qp)
-{
-	if (qp->hot.window == RCD_REQ_WINDOW)
-		qp->recovery.known = qp->hot.psn_una;
-}
-
 /* Too much was under way: half of it from now on. */
 static void
 recover_halve(struct rcd_qp *qp, uint32_t flight)
@@ -65,7 +47,6 @@ recover_halve(struct rcd_qp *qp, uint32_t flight)
 	/* One algorithm is enough. */
 	if (qp->init.cc != &rcd_cc_none)
 		return;
-	recover_leave(qp);
 	qp->hot.window = (uint16_t)(half > WINDOW_LEAST ? half : WINDOW_LEAST);
 	qp->recovery.goal = qp->hot.window;
 	qp->recovery.rest = 0;
@@ -74,7 +55,6 @@ recover_halve(struct rcd_qp *qp, uint32_t flight)
 void
 rcd_recover_timeout(struct rcd_qp *qp)
 {
-	recover_leave(qp);
 	qp->hot.window = 1;
 	qp->recovery.rest = 0;
 }
@@ -114,68 +94,6 @@ rcd_recover_dropped(struct rcd_qp *qp)
 
 	if (qp->hot.window >= WINDOW_LEAST && came >= 0 && (uint32_t)came < flight / CAME_SHARE)
 		recover_halve(qp, flight);
-}
-
-void
-rcd_recover_unanswered(struct rcd_qp *qp, bool probed, uint64_t now_ns)
-{
-	const struct rcd_kept_list *answers = &qp->answers;
-	struct rcd_psn una = qp->hot.psn_una;
-	uint32_t flight = recover_flight(qp);
-	uint32_t most = flight / LOST_SHARE > LOST_LEAST ? flight / LOST_SHARE : LOST_LEAST;
-	struct rcd_psn known = qp->hot.psn_next;
-	uint16_t ticks = (uint16_t)(now_ns >> TICK_SHIFT);
-	bool old, recent;
-
-	if (answers->first != NULL)
-		known = rcd_psn_add(answers->last->roce.bth.psn, 1);
-	if (qp->init.cc != &rcd_cc_none ||
-		(uint32_t)rcd_psn_diff(known, una) - answers->count < most)
-		return;
-	/* What was known to be missing before, and was not asked for since, is no new loss. */
-	old = !probed && rcd_psn_before(una, qp->recovery.known) &&
-		!rcd_psn_before(una, qp->repair_end);
-	recent = (uint16_t)(ticks - qp->missing_at) < rcd_rto_round(qp) >> TICK_SHIFT;
-	if (qp->hot.window == RCD_REQ_WINDOW || !(old || recent)) {
-		qp->missing_at = ticks;
-		recover_halve(qp, flight);
-	}
-	qp->recovery.known = known;
-}
-
-bool
-rcd_recover_goes_on(const struct rcd_qp *qp)
-{
-	return qp->repaired && qp->hot.window < RCD_REQ_WINDOW &&
-		rcd_psn_eq(qp->hot.psn_una, qp->repair_end) &&
-		rcd_psn_before(qp->hot.psn_una, qp->recovery.known);
-}
-
-uint32_t
-rcd_recover_part(const struct rcd_qp *qp)
-{
-	uint32_t window = qp->hot.window;
-	uint32_t half;
-
-	if (window == RCD_REQ_WINDOW || qp->init.cc != &rcd_cc_none)
-		return 0;
-	/* After a timeout alone it is narrow for a moment, and a READ may be long. */
-	if (window < qp->recovery.goal)
-		window = qp->recovery.goal;
-	if (window == RCD_REQ_WINDOW)
-		return 0;
-	half = window / 2;
-	return rcd_log2_up((half > PART_LEAST ? half : PART_LEAST) + 1) - 1;
-}
-
-uint32_t
-rcd_recover_room(const struct rcd_qp *qp)
-{
-	int32_t room = qp->hot.window - rcd_psn_diff(qp->hot.psn_tx, qp->hot.psn_una);
-
-	if (qp->hot.window == RCD_REQ_WINDOW || qp->init.cc != &rcd_cc_none)
-		return UINT32_MAX;
-	return room > 1 ? (uint32_t)room : 1;
 }
 
 bool

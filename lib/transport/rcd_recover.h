@@ -7,9 +7,7 @@
  * It is a window in packets from the oldest outstanding one on (struct rcd_qp_hot, window), and
  * RCD_REQ_WINDOW when nothing is wrong: then nothing here is called. After a timeout it is one
  * packet, and grows by each that is acknowledged, so that it doubles in a round trip. Without
- * congestion control it is halved as well when much of what was under way is lost, and a READ is
- * asked for in parts as long as it is not whole, each a request of its own: where they end follows
- * from the record of the READ, for what is asked for again.
+ * congestion control it is halved as well when much of what was under way is lost.
  */
 #ifndef RCD_RECOVER_H
 #define RCD_RECOVER_H
@@ -21,11 +19,10 @@ struct rcd_qp;
 
 /** What it goes by, beside the window. */
 struct rcd_recovery {
-	struct rcd_psn known; /**< of responses before it is known which are missing */
-	uint16_t goal;        /**< up to that the window doubles in a round trip */
-	uint16_t rest;        /**< packets acknowledged, too few to widen it */
-	uint16_t lost;        /**< in this round trip, of those sent since it was halved */
-	uint16_t under_way;   /**< packets sent again for SACKs, less those that came since */
+	uint16_t goal;      /**< up to that the window doubles in a round trip */
+	uint16_t rest;      /**< packets acknowledged, too few to widen it */
+	uint16_t lost;      /**< in this round trip, of those sent since it was halved */
+	uint16_t under_way; /**< packets sent again for SACKs, less those that came since */
 };
 
 /** Nothing limits repairs. */
@@ -43,26 +40,6 @@ rcd_recover_acked(struct rcd_qp *qp, uint32_t packets);
 /** A peer that keeps nothing missed a packet, and dropped all behind it. */
 void
 rcd_recover_dropped(struct rcd_qp *qp);
-
-/**
- * Responses to a READ are missing, from psn_una on, and will be asked for again.
- *
- * @param probed  a probe tells, so that all of them are that were asked for before it
- */
-void
-rcd_recover_unanswered(struct rcd_qp *qp, bool probed, uint64_t now_ns);
-
-/** Whether a part of what is known to be missing came, and the next is to be asked for. */
-bool
-rcd_recover_goes_on(const struct rcd_qp *qp);
-
-/** Packets of a part of a READ that is begun, as their log2; 0: all of it */
-uint32_t
-rcd_recover_part(const struct rcd_qp *qp);
-
-/** How many packets of a READ may be asked for again, from psn_tx on, if the peer has that READ. */
-uint32_t
-rcd_recover_room(const struct rcd_qp *qp);
 
 /**
  * A packet is sent again because it is lost (SACK).

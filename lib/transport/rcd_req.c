@@ -206,15 +206,13 @@ req_begin(struct rcd_qp *qp)
 		status = req_check_wr(qp, slot);
 		if (status == RCD_WC_SUCCESS && req_must_wait(qp, slot))
 			return false;
-		hot->in_parts = wr->opcode == RCD_WR_RDMA_READ && rcd_recover_part(qp) > 0;
 		*rec = (struct rcd_sq_rec){
 			.wr_id = wr->wr_id,
 			.psn_flags = hot->psn_next.val |
 				(wr->opcode & UINT32_C(0xf)) << RCD_REC_OPCODE_SHIFT |
 				((wr->flags & RCD_SEND_SIGNALED) || qp->init.signal_all
 						? RCD_REC_SIGNALED
-						: 0) |
-				(hot->in_parts ? rcd_recover_part(qp) << RCD_REC_PART_SHIFT : 0),
+						: 0),
 			.len = slot->len,
 		};
 		hot->sq_next++;
@@ -251,9 +249,8 @@ req_ready(struct rcd_qp *qp, uint64_t now_ns)
 		hot->sq_tx++;
 	if (hot->sq_tx == hot->sq_next && !req_begin(qp))
 		return false;
-	if (((hot->limited && hot->pass == 0) || hot->in_parts) && rcd_req_read_pauses(qp))
-		return false;
-	if (hot->limited && hot->pass == 0 && !rcd_gate_open(qp, now_ns))
+	if (hot->limited && hot->pass == 0 &&
+		(rcd_req_read_pauses(qp) || !rcd_gate_open(qp, now_ns)))
 		return false;
 	if (!rcd_qp_is_reliable(qp))
 		return true;
@@ -476,7 +473,7 @@ req_send_alone(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns, struct rc
 		!req_build_request(
 			qp, slot, rcd_wr_is_read((enum rcd_wr_opcode)slot->wr.opcode), pkt))
 		return false;
-	qp->repair_end = rcd_req_read_end(qp, &pkt->roce);
+	qp->repair_end = hot->psn_tx;
 	/* Where sending stands does not change by it. */
 	if (!rcd_psn_before(psn_tx, hot->psn_tx)) {
 		hot->psn_tx = psn_tx;

@@ -60,7 +60,7 @@ rcd_req_read_pauses(struct rcd_qp *qp)
 
 	if (rcd_rec_opcode(rec) != RCD_WR_RDMA_READ || !rcd_psn_eq(hot->psn_tx, hot->psn_next))
 		return false;
-	return (hot->limited && rcd_gate_is_full(qp)) ||
+	return rcd_gate_is_full(qp) ||
 		(asked > 0 && rcd_req_read_waits(qp, rcd_packets(qp, rec->len) - asked));
 }
 
@@ -105,52 +105,6 @@ req_read_len(const struct rcd_qp *qp, uint32_t left)
 	return packets < rcd_packets(qp, left) ? packets << qp->hot.mtu_shift : left;
 }
 
-/*
- * Whether the peer is known to have the request for what is asked for again, so many packets from
- * psn_tx on: there was a response that does not end what it answers. A part of it is a duplicate
- * then, and takes no responder resource. Else it may be the request, and would have to end there
- * for good.
- *
- * @param asked  packets before psn_tx of the READ, or of its part
- */
-static bool
-req_read_is_known(const struct rcd_qp *qp, uint32_t asked, uint32_t packets)
-{
-	const struct rcd_qp_hot *hot = &qp->hot;
-	const struct rcd_kept *kept = qp->answers.first;
-
-	if (rcd_psn_eq(hot->psn_tx, hot->psn_next) ||
-		(uint32_t)rcd_psn_diff(hot->psn_tx, hot->psn_una) > asked)
-		return false;
-	if (hot->read_known)
-		return true;
-	return kept != NULL && !rcd_opcode_ends(kept->roce.bth.opcode) &&
-		(uint32_t)rcd_psn_diff(kept->roce.bth.psn, hot->psn_tx) < packets;
-}
-
-/*
- * How much of a READ one request asks for, of what is left of it: to the end of its part, if it has
- * any, and again no more than the window has room for.
- */
-static uint32_t
-req_read_part(struct rcd_qp *qp, uint32_t left)
-{
-	const struct rcd_qp_hot *hot = &qp->hot;
-	const struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_tx);
-	uint32_t asked = (uint32_t)rcd_psn_diff(hot->psn_tx, rcd_rec_psn(rec));
-	uint32_t part = rcd_rec_part(rec);
-	uint32_t all = rcd_packets(qp, left);
-	uint32_t packets = all;
-
-	if (part > 0) {
-		asked &= part - 1;
-		packets = part - asked < all ? part - asked : all;
-	}
-	if (rcd_recover_room(qp) < packets && req_read_is_known(qp, asked, packets))
-		packets = rcd_recover_room(qp);
-	return packets < all ? packets << hot->mtu_shift : left;
-}
-
 /* Each of these answers may come when its READ is complete, ahead of what waits behind it. */
 static void
 req_read_note_again(struct rcd_qp *qp, uint32_t packets)
@@ -171,8 +125,6 @@ req_read_fill(struct rcd_qp *qp, const struct rcd_wr_slot *slot, struct rcd_roce
 
 	if (qp->hot.limited && wr->opcode == RCD_WR_RDMA_READ)
 		left = rcd_gate_part(qp, left);
-	if (wr->opcode == RCD_WR_RDMA_READ)
-		left = req_read_part(qp, left);
 	roce->reth = (struct rcd_reth){
 		.va = wr->remote.va + offset,
 		.rkey = wr->remote.rkey,
@@ -221,14 +173,6 @@ req_read_fill_atomic_write(struct rcd_qp *qp, struct rcd_wr_slot *slot, struct r
 	pkt->pieces[0] = (struct rcd_piece){ wr->atomic_write.bytes, RCD_ATOMIC_LEN };
 	pkt->piece_count = 1;
 	pkt->payload_len = RCD_ATOMIC_LEN;
-}
-
-struct rcd_psn
-rcd_req_read_end(const struct rcd_qp *qp, const struct rcd_roce *roce)
-{
-	bool read = rcd_opcode_info(roce->bth.opcode)->op == RCD_OP_RDMA_READ;
-
-	return rcd_psn_add(roce->bth.psn, read ? rcd_packets(qp, roce->reth.dma_len) : 1);
 }
 
 uint32_t

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rcd_qp_priv.h"
+#include "rcd_qp.h"
 
 struct rcd_tx_pkt;
 struct rcd_wr_slot;
@@ -35,18 +35,5 @@ rcd_req_read_pauses(struct rcd_qp *qp);
 uint32_t
 rcd_req_build_read(
 	struct rcd_qp *qp, struct rcd_wr_slot *slot, uint8_t opcode, struct rcd_tx_pkt *pkt);
-
-/** One past the PSNs that a request asks for, whether it is one of these or has one packet. */
-struct rcd_psn
-rcd_req_read_end(const struct rcd_qp *qp, const struct rcd_roce *roce);
-
-/** Packets of each part in which a READ is asked for; 0: it is not, by its record. */
-static inline uint32_t
-rcd_rec_part(const struct rcd_sq_rec *rec)
-{
-	uint32_t log2 = rec->psn_flags >> RCD_REC_PART_SHIFT;
-
-	return log2 == 0 ? 0 : UINT32_C(1) << log2;
-}
 
 #endif /* RCD_REQ_READ_H */

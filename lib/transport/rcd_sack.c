@@ -14,7 +14,6 @@
 #include <errno.h>
 
 #include "rcd_qp_priv.h"
-#include "rcd_req_read.h"
 
 /* Ticks that a time may be old, at most, so that others can be before and behind it. */
 #define TICKS_MAX (UINT32_MAX / 4)
@@ -333,15 +332,6 @@ sack_is_packet(struct rcd_qp *qp, struct rcd_psn psn, struct rcd_psn *end)
 	*end = rcd_psn_add(rcd_rec_psn(rec), rcd_rec_packets(qp, number));
 	if (!rcd_wr_is_read(rcd_rec_opcode(rec)) || rcd_psn_eq(psn, rcd_rec_psn(rec)))
 		return true;
-	if (rcd_rec_part(rec) > 0) {
-		uint32_t asked = (uint32_t)rcd_psn_diff(psn, rcd_rec_psn(rec));
-
-		part = rcd_psn_add(psn, rcd_rec_part(rec) - asked % rcd_rec_part(rec));
-		if (asked % rcd_rec_part(rec) == 0)
-			return true;
-		if (rcd_psn_before(part, *end))
-			*end = part;
-	}
 	if (rcd_gate_find_part(qp, psn, &part) && rcd_psn_before(part, *end))
 		*end = part;
 	return rcd_psn_eq(psn, *end);

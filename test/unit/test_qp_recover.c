@@ -209,10 +209,9 @@ respond(struct rcd_psn first, uint32_t packet, uint32_t packets, uint64_t now_ns
 {
 	struct rcd_pkt pkt = nak_by_hand(rcd_psn_add(first, packet));
 
-	pkt.roce.bth.opcode = packets == 1 ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_ONLY
-		: packet == 0              ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST
-		: packet + 1 < packets     ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE
-					   : RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST;
+	pkt.roce.bth.opcode = packet == 0 ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_FIRST
+		: packet + 1 < packets    ? RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE
+					  : RCD_OPCODE_RC_RDMA_READ_RESPONSE_LAST;
 	pkt.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);
 	pkt.payload = p.sim.nodes[1].memory;
 	pkt.payload_len = 1024;
@@ -323,129 +322,6 @@ answers_in_vain_have_an_end(void)
 	end();
 }
 
-/* What a asks for now, in packets. @return how many requests, of which `lens` has the first four */
-static uint32_t
-drain_reads(uint64_t now_ns, uint32_t *lens)
-{
-	struct rcd_tx_pkt pkt;
-	uint32_t count = 0;
-
-	while (count < 100 && rcd_qp_tx_next(p.a->qp, now_ns, &pkt)) {
-		CU_ASSERT_EQUAL(pkt.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_REQUEST);
-		if (count < 4)
-			lens[count] = pkt.roce.reth.dma_len / 1024;
-		count++;
-	}
-	return count;
-}
-
-/* 16 responses behind one that is missing, and what is asked for again then. */
-static uint32_t
-ask_behind_gap(struct rcd_psn first, uint32_t from, uint32_t packets, uint64_t now_ns)
-{
-	uint32_t lens[4] = { 0 };
-
-	for (uint32_t i = from; i < from + 16; i++)
-		CU_ASSERT_EQUAL(respond(first, i, packets, now_ns), RCD_RX_KEPT);
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 1);
-	return lens[0];
-}
-
-/* Of 512 responses most are lost, and of those that are asked for again: less and less is. */
-static void
-reads_ebb_as_well(void)
-{
-	struct rcd_psn first = begin_read(512);
-	uint64_t now_ns = 1000 + 100000;
-	uint32_t asked = 0;
-	uint32_t lens[4];
-
-	CU_ASSERT_EQUAL(respond(first, 0, 512, now_ns), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(ask_behind_gap(first, 300, 512, now_ns), 255);
-	/* More of the same loss, in the same round trip. */
-	CU_ASSERT_EQUAL(respond(first, 1, 512, now_ns), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(ask_behind_gap(first, 340, 512, now_ns), 255);
-	now_ns += 100000;
-	CU_ASSERT_EQUAL(respond(first, 2, 512, now_ns), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(ask_behind_gap(first, 200, 512, now_ns), 127);
-	/* The rest comes: each part is asked for when the one before is there, none twice. */
-	for (uint32_t i = 3; i < 512; i++) {
-		respond(first, i, 512, now_ns);
-		asked += drain_reads(now_ns, lens);
-	}
-	CU_ASSERT_EQUAL(asked, 2);
-	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
-	end();
-}
-
-/*
- * As long as the window is not whole a READ is asked for in parts, and what is missing within one
- * of them. All of them count as one when they are there: a fence waits for them, and no longer.
- */
-static void
-a_read_in_parts(void)
-{
-	struct rcd_psn first = begin_read(512), from;
-	uint64_t now_ns = 1000 + 100000;
-	uint32_t asked = 0;
-	uint32_t lens[4];
-
-	respond(first, 0, 512, now_ns);
-	CU_ASSERT_EQUAL(ask_behind_gap(first, 300, 512, now_ns), 255);
-	for (uint32_t i = 1; i < 512; i++)
-		respond(first, i, 512, now_ns);
-	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
-	post(p.a, RCD_WR_RDMA_READ, 0, 512 * 1024, 0);
-	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 1 << 20)->flags |= RCD_SEND_FENCE;
-	first = rcd_psn_add(first, 512);
-	now_ns += 100000;
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 3);
-	for (uint32_t i = 0; i < 3; i++)
-		CU_ASSERT_EQUAL(lens[i], 128);
-	respond(first, 0, 512, now_ns);
-	respond(first, 1, 512, now_ns);
-	CU_ASSERT_EQUAL(ask_behind_gap(first, 200, 512, now_ns), 126);
-	/* The next of what is known to be missing, the last part, and then what waits for all. */
-	for (uint32_t i = 2; i < 511; i++) {
-		respond(first, i, 512, now_ns);
-		asked += drain_reads(now_ns, lens);
-	}
-	CU_ASSERT_EQUAL(asked, 2);
-	respond(first, 511, 512, now_ns);
-	CU_ASSERT_TRUE(completed(0, 1, 1, RCD_WC_SUCCESS));
-	CU_ASSERT_EQUAL(drain(now_ns, &from), 1);
-	end();
-}
-
-/* The request was lost, as a NAK says, or nobody said: it is one packet, and is sent as it was. */
-static void
-a_lost_request_is_no_flood(void)
-{
-	struct rcd_psn first = begin_read(512);
-	struct rcd_pkt nak = nak_by_hand(first);
-	uint64_t now_ns = 1000 + 100000;
-	uint32_t lens[4];
-
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, now_ns), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 1);
-	CU_ASSERT_EQUAL(lens[0], 512);
-	now_ns = rcd_qp_next_deadline(p.a->qp);
-	rcd_qp_expire(p.a->qp, now_ns);
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 1);
-	CU_ASSERT_EQUAL(lens[0], 1);
-	/* The peer may have no more than what this answers: the rest is a request of its own. */
-	CU_ASSERT_EQUAL(respond(first, 0, 1, now_ns), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 1);
-	CU_ASSERT_EQUAL(lens[0], 511);
-	for (uint32_t i = 1; i < 512; i++)
-		respond(first, i, 512, now_ns);
-	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
-	post(p.a, RCD_WR_RDMA_READ, 0, 512 * 1024, 0);
-	CU_ASSERT_EQUAL(drain_reads(now_ns, lens), 1);
-	CU_ASSERT_EQUAL(lens[0], 512);
-	end();
-}
-
 int
 main(void)
 {
@@ -459,9 +335,6 @@ main(void)
 		RCD_TEST(answers_in_vain_spend_no_retry),
 		RCD_TEST(answers_to_nothing_are_no_life),
 		RCD_TEST(answers_in_vain_have_an_end),
-		RCD_TEST(reads_ebb_as_well),
-		RCD_TEST(a_read_in_parts),
-		RCD_TEST(a_lost_request_is_no_flood),
 	};
 
 	return rcd_tap_run("qp_recover", tests, RCD_ARRAY_COUNT(tests));
