@@ -249,7 +249,6 @@ static void
 window_closes_early(void)
 {
 	struct rcd_tx_pkt out;
-	struct rcd_pkt cnp;
 
 	begin_told(RCD_QP_RC, 8 * PACKET, 0);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 20 * 1024, 0);
@@ -258,12 +257,10 @@ window_closes_early(void)
 		CU_ASSERT_FALSE(out.roce.bth.ack_req);
 	}
 	told.window = 2 * PACKET;
-	cnp = nak_by_hand(rcd_psn(0));
-	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(congest(1500), RCD_RX_CNP);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 2000, &out));
 	CU_ASSERT_TRUE(out.roce.bth.ack_req);
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 2500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(congest(2500), RCD_RX_CNP);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 3000, &out));
 	end();
 }
@@ -314,14 +311,11 @@ unreliable_services(void)
 {
 	struct rcd_qp_limits limits;
 	struct rcd_tx_pkt out;
-	struct rcd_pkt cnp;
 
 	begin_told(RCD_QP_UC, 1, 10000);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 2 * 1024, 0);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
-	cnp = nak_by_hand(rcd_psn(0));
-	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(congest(1500), RCD_RX_CNP);
 	CU_ASSERT_EQUAL(told.cnps, 1);
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_CNP_HANDLED), 1);
 	rcd_qp_limits(p.a->qp, &limits);
@@ -347,7 +341,6 @@ no_window_of_uc(void)
 	struct rcd_qp_init init = default_init(RCD_QP_UC);
 	struct rcd_cc_params params;
 	struct rcd_tx_pkt out;
-	struct rcd_pkt cnp;
 
 	rcd_cc_params_init(&params);
 	init.cc_params = &params;
@@ -364,12 +357,10 @@ no_window_of_uc(void)
 			sim_connect(p.a, p.b, &attr, &attr);
 		}
 		CU_ASSERT_FALSE(rcd_qp_reacts(p.a->qp));
-		cnp = nak_by_hand(rcd_psn(0));
-		cnp.roce.bth.opcode = RCD_OPCODE_CNP;
 		post(p.a, RCD_WR_RDMA_WRITE, 0, 100 * 1024, 0);
 		for (uint32_t i = 0; i < 50; i++) {
 			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000 + i * 1000000, &out));
-			CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, 1000 + i * 1000000), RCD_RX_CNP);
+			CU_ASSERT_EQUAL(congest(1000 + i * 1000000), RCD_RX_CNP);
 		}
 		for (uint32_t i = 0; i < 50; i++)
 			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 51000000, &out));

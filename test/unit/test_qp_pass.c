@@ -60,15 +60,6 @@ acknowledge(struct rcd_psn last, uint64_t now_ns)
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, now_ns), RCD_RX_EXECUTED);
 }
 
-static void
-congest(uint64_t now_ns)
-{
-	struct rcd_pkt cnp = nak_by_hand(rcd_psn(0));
-
-	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &cnp, now_ns), RCD_RX_CNP);
-}
-
 /* Whole packets and short ones: the last that fits asks for an acknowledge, and all are counted. */
 static void
 as_many_as_fit(void)
@@ -103,12 +94,12 @@ window_shrinks(void)
 {
 	begin_sent(8, 40, 4);
 	told.window = 2 * PACKET;
-	congest(1500);
+	CU_ASSERT_EQUAL(congest(1500), RCD_RX_CNP);
 	CU_ASSERT_TRUE(leave(1, 2000).roce.bth.ack_req);
 	end();
 	/* It stays, and what passes asks: when it is full there is none besides. */
 	begin_sent(8, 40, 4);
-	congest(1500);
+	CU_ASSERT_EQUAL(congest(1500), RCD_RX_CNP);
 	CU_ASSERT_TRUE(leave(4, 2000).roce.bth.ack_req);
 	end();
 }
@@ -292,7 +283,7 @@ held_no_more(void)
 	leave(1, 1000);
 	CU_ASSERT_TRUE(p.a->qp->hot.held);
 	told.rate_kbps = 0;
-	congest(2000);
+	CU_ASSERT_EQUAL(congest(2000), RCD_RX_CNP);
 	leave_some(1, 11000);
 	CU_ASSERT_FALSE(p.a->qp->hot.held);
 	end();

@@ -26,14 +26,12 @@ begin_passing(uint32_t window, uint8_t max_rd_atomic, bool passes)
 	told.rate_kbps = passes ? 0 : TOLD_KBPS;
 }
 
+/* The window becomes this, and a CNP tells. */
 static enum rcd_rx_verdict
-congest(uint32_t window, uint64_t now_ns)
+congest_to(uint32_t window, uint64_t now_ns)
 {
-	struct rcd_pkt cnp = nak_by_hand(rcd_psn(0));
-
 	told.window = window;
-	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
-	return rcd_qp_rx(p.a->qp, &cnp, now_ns);
+	return congest(now_ns);
 }
 
 /* It closes behind packets that passed and ask for nothing: one more does, and no second. */
@@ -48,11 +46,11 @@ closes_behind(void)
 		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
 		CU_ASSERT_FALSE(out.roce.bth.ack_req);
 	}
-	CU_ASSERT_EQUAL(congest(2 * PACKET, 1500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(congest_to(2 * PACKET, 1500), RCD_RX_CNP);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 2000, &out));
 	CU_ASSERT_TRUE(out.roce.bth.ack_req);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
-	CU_ASSERT_EQUAL(congest(2 * PACKET, 2500), RCD_RX_CNP);
+	CU_ASSERT_EQUAL(congest_to(2 * PACKET, 2500), RCD_RX_CNP);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 3000, &out));
 	end();
 }
@@ -205,7 +203,7 @@ script_go(void *arg)
 		script_post();
 	switch (sim_below(&script.rng, script.lies ? 10 : 8)) {
 	case 0:
-		congest(1 + sim_below(&script.rng, 30 * PACKET), p.sim.now_ns);
+		congest_to(1 + sim_below(&script.rng, 30 * PACKET), p.sim.now_ns);
 		break;
 	case 1:
 		told.window = 1 + sim_below(&script.rng, 30 * PACKET);

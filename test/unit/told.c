@@ -137,6 +137,15 @@ ack_by_hand(struct rcd_psn last)
 	return pkt;
 }
 
+enum rcd_rx_verdict
+congest(uint64_t now_ns)
+{
+	struct rcd_pkt cnp = nak_by_hand(rcd_psn(0));
+
+	cnp.roce.bth.opcode = RCD_OPCODE_CNP;
+	return rcd_qp_rx(p.a->qp, &cnp, now_ns);
+}
+
 void
 miss(struct rcd_psn first, uint32_t number, uint64_t now_ns)
 {

@@ -42,6 +42,10 @@ begin_told_reads(uint32_t window, uint8_t max_rd_atomic);
 struct rcd_pkt
 ack_by_hand(struct rcd_psn last);
 
+/** A CNP for a. @return what became of it: RCD_RX_CNP */
+enum rcd_rx_verdict
+congest(uint64_t now_ns);
+
 /** The peer of a has all before the packet of this number, and misses that. */
 void
 miss(struct rcd_psn first, uint32_t number, uint64_t now_ns);
