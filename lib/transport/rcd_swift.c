@@ -29,7 +29,7 @@
 #include <stdbool.h>
 
 #define WINDOW_MAX     (UINT32_C(1) << 22) /**< more than is ever in flight */
-#define LOW_PART       4   /**< packets wait less than this part of the target: none is full */
+#define LOW_PART       2   /**< packets wait less than this part of the target: none is full */
 #define FREE_PART      8   /**< and less than this: there is room */
 #define FREE_STEP      24  /**< then the window grows by this part of itself in a round trip... */
 #define FREE_LEAST     8   /**< ...or this one of a packet, if that is more */
@@ -310,7 +310,7 @@ swift_send_at(struct rcd_cc *cc, uint32_t bytes, uint64_t now_ns)
 	struct swift *swift = swift_of(cc);
 	uint64_t gap_ns = swift_round(swift);
 
-	if (swift->window >= swift->packet)
+	if (swift->window >= bytes)
 		return now_ns;
 	gap_ns = gap_ns * bytes / swift->window;
 	return now_ns + (gap_ns < GAP_MAX_NS ? gap_ns : GAP_MAX_NS);
