@@ -3,6 +3,7 @@
  * @file
  * The gate of a queue pair whose sending is limited.
  */
+#include "rcd_gate_flight.h"
 #include "rcd_qp_priv.h"
 
 /*
@@ -22,6 +23,14 @@
 
 /* Longest time between two packets that are sent again: shorter than a timeout. */
 #define REPAIR_GAP_NS 500000
+
+/*
+ * Where packets were lost of late a window asks for so many acknowledges, until as many packets
+ * were not: with one a window an acknowledge that is lost, or the packet that asked for it, would
+ * be waited for until a probe leaves.
+ */
+#define ASK_PARTS   2
+#define ASK_PACKETS 1024
 
 /* Most packets that pass unasked: of any window hot.pass holds as many. */
 #define PASS_MAX 64
@@ -44,6 +53,18 @@ gate_settle(struct rcd_qp *qp)
 	qp->hot.passed = 0;
 }
 
+static uint16_t
+gate_ask_every(const struct rcd_qp *qp)
+{
+	uint32_t packet_bytes = qp->hot.mtu + RCD_GATE_PACKET_BYTES;
+	uint32_t every;
+
+	if (qp->sack == NULL || qp->gate->lossy == 0)
+		return RCD_ACK_REQ_EVERY;
+	every = qp->gate->seen.window / (ASK_PARTS * packet_bytes);
+	return (uint16_t)(every < 1 ? 1 : every < RCD_ACK_REQ_EVERY ? every : RCD_ACK_REQ_EVERY);
+}
+
 static void
 gate_ask(struct rcd_qp *qp)
 {
@@ -58,6 +79,7 @@ gate_ask(struct rcd_qp *qp)
 	GATE_SEE(gate->seen.rate_kbps, qp->init.cc->rate(&gate->cc));
 	/* It closed behind packets of which the last was to be followed, and asked for nothing. */
 	gate->asks = qp->hot.since_ack_req > 0;
+	qp->hot.ask_every = gate_ask_every(qp);
 }
 
 /* The first time that there is a clock. */
@@ -99,6 +121,7 @@ rcd_gate_limit(struct rcd_qp *qp)
 	qp->hot.replies_limited = of_responses;
 	qp->hot.held = false;
 	qp->hot.pass = 0;
+	qp->hot.ask_every = RCD_ACK_REQ_EVERY;
 	if (gate == NULL)
 		return;
 	/* It stands where the old rate would have let a probe leave: it is looked at anew. */
@@ -199,17 +222,6 @@ rcd_gate_defers(struct rcd_qp *qp, uint64_t now_ns)
 	return true;
 }
 
-/* Bytes on their way: of what is sent again, the part that was. */
-static uint64_t
-gate_flight(const struct rcd_qp *qp)
-{
-	const struct rcd_qp_hot *hot = &qp->hot;
-	uint64_t all = (uint64_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
-	uint64_t sent = (uint64_t)rcd_psn_diff(hot->psn_tx, hot->psn_una);
-
-	return sent >= all ? qp->gate->flight : qp->gate->flight * sent / all;
-}
-
 /* Whether responses to READs are in the window: an algorithm that paces them has the peer do it. */
 static bool
 gate_counts_reads(const struct rcd_qp *qp)
@@ -254,7 +266,7 @@ gate_fits(struct rcd_qp *qp)
 	/* No less than what is on its way: most windows are not full, and that is all. */
 	if (opcode != RCD_WR_RDMA_READ && qp->gate->flight < qp->gate->seen.window)
 		return true;
-	flight = gate_flight(qp);
+	flight = rcd_gate_flight(qp);
 	if (flight >= qp->gate->seen.window)
 		return false;
 	if (opcode != RCD_WR_RDMA_READ || flight == 0 || !rcd_psn_eq(hot->psn_tx, hot->psn_next))
@@ -282,7 +294,7 @@ rcd_gate_part(struct rcd_qp *qp, uint32_t left)
 	}
 	if (!gate_counts_reads(qp))
 		return left;
-	flight = gate_flight(qp);
+	flight = rcd_gate_flight(qp);
 	room = gate->seen.window > flight ? gate->seen.window - flight : 0;
 	if (gate_read_bytes(qp, left) <= room || packets == 1)
 		return left;
@@ -459,6 +471,7 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 		ack.rtt_ns = (uint32_t)rtt_ns;
 	gate->flight -= ack.bytes;
 	gate->loss_debt -= packets < gate->loss_debt ? packets : gate->loss_debt;
+	gate->lossy -= packets < gate->lossy ? packets : gate->lossy;
 	if (gate->losing && !rcd_psn_before(qp->hot.psn_una, gate->loss_end))
 		gate->losing = false;
 	gate_begin(qp, now_ns);
@@ -513,6 +526,7 @@ rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 		return false;
 	gate->losing = true;
 	gate->heavy = heavy;
+	gate->lossy = ASK_PACKETS;
 	qp->hot.pass = 0;
 	gate->loss_end = qp->hot.psn_next;
 	gate->loss_ns = now_ns;

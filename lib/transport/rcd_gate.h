@@ -67,7 +67,8 @@ struct rcd_gate {
 	struct rcd_psn loss_end; /**< what is lost before it was under way at the last loss */
 	struct rcd_psn loss_una; /**< the packet that was lost last */
 	uint32_t loss_debt;      /**< losses, each of so many packets, less those that came */
-	struct rcd_cc before;    /**< what it was when first told of the last loss */
+	uint32_t lossy; /**< packets that have to come before the path is taken to lose none */
+	struct rcd_cc before;                 /**< what it was when first told of the last loss */
 	struct rcd_psn parts[RCD_GATE_PARTS]; /**< one past each, a ring in the order of PSNs */
 	uint8_t part_first, part_count;
 	struct rcd_cc_params params; /**< of the algorithm; all else goes with RESET */

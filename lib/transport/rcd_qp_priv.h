@@ -14,12 +14,13 @@
  *   rcd_rto.c          requester: how long it waits
  *   rcd_recover.c      requester: how much may be under way after losses
  *   rcd_gate.c         what it holds back, for congestion control or a limit to a rate
+ *   rcd_gate_flight.c  what is on its way of that
  *   rcd_gate_part.c    parts of READs that it asked for
  *   rcd_comp.c         completer: acknowledges and responses to completions
  *   rcd_resp.c         responder of RC: execution of requests
  *   rcd_resp_check.c   responder of RC: checks of requests
  *   rcd_reply.c        responder of RC: acknowledges and responses to send
- *   rcd_sack.c         both: selective acknowledgement
+ *   rcd_sack.c         both: selective acknowledgement; rcd_sack_bits.c: a bit for each PSN
  *   rcd_hello.c        both: whether the peer knows of it
  *   rcd_unrel.c        receivers of UC, UD and raw packets
  *   rcd_xrc.c          targets of XRC: whose receive queue, keys and memory a packet is for
@@ -181,7 +182,8 @@ struct rcd_qp_hot {
 	uint32_t sq_head;        /**< oldest work request that is not complete */
 	uint32_t sq_next;        /**< next work request to begin */
 	uint32_t sq_tx;          /**< work request of psn_tx */
-	uint32_t since_ack_req;  /**< packets since one asked for an acknowledge */
+	uint16_t since_ack_req;  /**< packets since one asked for an acknowledge */
+	uint16_t ask_every;      /**< so many packets at the latest, 1..RCD_ACK_REQ_EVERY */
 	uint64_t rto_deadline;   /**< retransmission timeout; 0: off */
 	uint64_t wait_until;    /**< end of an RNR wait: until then NAKs say nothing new; 0: none */
 	struct rcd_psn epsn;    /**< expected PSN of the next request */

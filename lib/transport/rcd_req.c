@@ -384,7 +384,7 @@ req_set_ack_req(struct rcd_qp *qp, uint64_t now_ns, bool again, struct rcd_tx_pk
 	struct rcd_psn sent = pkt->roce.bth.psn;
 	bool more = req_ready(qp, now_ns);
 
-	if (!more || ++hot->since_ack_req >= RCD_ACK_REQ_EVERY)
+	if (!more || ++hot->since_ack_req >= hot->ask_every)
 		pkt->roce.bth.ack_req = true;
 	if (!pkt->roce.bth.ack_req)
 		return;
@@ -461,7 +461,7 @@ req_send_alone(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns, struct rc
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_psn psn_tx = hot->psn_tx;
 	struct rcd_psn psn_read = hot->psn_read;
-	uint32_t since_ack_req = hot->since_ack_req;
+	uint16_t since_ack_req = hot->since_ack_req;
 	uint32_t sq_tx = hot->sq_tx;
 	struct rcd_wr_slot *slot;
 

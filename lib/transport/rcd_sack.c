@@ -27,34 +27,6 @@
 /* Round trips with losses, and with nothing sent again in vain, after which it is one less. */
 #define CALM_ROUNDS 16
 
-static bool
-sack_test(const struct rcd_sack_bits *bits, struct rcd_psn psn)
-{
-	return bits->words[psn.val / 64 % RCD_SACK_WORDS] >> psn.val % 64 & 1;
-}
-
-static void
-sack_set(struct rcd_sack_bits *bits, struct rcd_psn psn, bool value)
-{
-	uint64_t mask = UINT64_C(1) << psn.val % 64;
-
-	if (value)
-		bits->words[psn.val / 64 % RCD_SACK_WORDS] |= mask;
-	else
-		bits->words[psn.val / 64 % RCD_SACK_WORDS] &= ~mask;
-}
-
-/* 64 of them from a PSN on, which comes in the lowest bit. */
-static uint64_t
-sack_word(const struct rcd_sack_bits *bits, struct rcd_psn psn)
-{
-	uint32_t word = psn.val / 64 % RCD_SACK_WORDS;
-	uint32_t shift = psn.val % 64;
-	uint64_t low = bits->words[word] >> shift;
-
-	return shift == 0 ? low : low | bits->words[(word + 1) % RCD_SACK_WORDS] << (64 - shift);
-}
-
 static uint32_t *
 sack_sent_at(struct rcd_sack *sack, struct rcd_psn psn)
 {
@@ -81,7 +53,7 @@ static void
 sack_keep(struct rcd_qp *qp, struct rcd_psn psn)
 {
 	if (rcd_psn_diff(psn, qp->hot.epsn) < RCD_SACK_PSNS)
-		sack_set(&qp->sack->kept, psn, true);
+		rcd_sack_bits_set(&qp->sack->kept, psn, true);
 }
 
 int
@@ -134,15 +106,15 @@ rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns
 		return;
 	}
 	/* Of three copies nobody can tell which came. */
-	if (again && sack_test(&sack->again, psn))
+	if (again && rcd_sack_bits_test(&sack->again, psn))
 		rcd_gate_keep_loss(qp);
-	sack_set(&sack->doubt, psn, again && sack_may_come(qp, psn, now_ns));
+	rcd_sack_bits_set(&sack->doubt, psn, again && sack_may_come(qp, psn, now_ns));
 	*sack_sent_at(sack, psn) = sack_ticks(now_ns);
-	sack_set(&sack->again, psn, again);
+	rcd_sack_bits_set(&sack->again, psn, again);
 	if (again)
 		return;
-	sack_set(&sack->held, psn, false);
-	sack_set(&sack->repair, psn, false);
+	rcd_sack_bits_set(&sack->held, psn, false);
+	rcd_sack_bits_set(&sack->repair, psn, false);
 }
 
 void
@@ -165,7 +137,7 @@ sack_came(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 	int32_t later = (int32_t)(at - sack->newest);
 
 	/* Sooner than the network can be is the answer to an earlier copy of it. */
-	if (sack_test(&sack->doubt, psn) && sack_ticks(now_ns) - at < sack->base)
+	if (rcd_sack_bits_test(&sack->doubt, psn) && sack_ticks(now_ns) - at < sack->base)
 		return;
 	if (sack->newest_valid &&
 		(later < 0 || (later == 0 && !rcd_psn_before(sack->newest_psn, psn))))
@@ -207,7 +179,7 @@ rcd_sack_progress(struct rcd_qp *qp, struct rcd_psn from, uint64_t now_ns)
 	if (sack_tracks(qp, last))
 		sack_came(qp, last, now_ns);
 	/* It had this one, and drops all that it keeps when it has no receive request. */
-	if (sack_tracks(qp, una) && sack_test(&sack->held, una))
+	if (sack_tracks(qp, una) && rcd_sack_bits_test(&sack->held, una))
 		rcd_sack_forget(qp);
 }
 
@@ -224,7 +196,7 @@ sack_is_lost(struct rcd_sack *sack, struct rcd_psn psn)
 	int32_t before = (int32_t)(sack->newest - *sack_sent_at(sack, psn));
 	int32_t patience = (int32_t)sack_patience(sack);
 
-	if (!sack->newest_valid || sack_test(&sack->held, psn))
+	if (!sack->newest_valid || rcd_sack_bits_test(&sack->held, psn))
 		return false;
 	return before > patience ||
 		(before == 0 && patience == 0 && rcd_psn_before(psn, sack->newest_psn));
@@ -238,7 +210,7 @@ rcd_sack_knows(struct rcd_qp *qp)
 
 	if (qp->attr.retry_cnt == 0 || !sack_tracks(qp, una) || rcd_psn_before(una, sack->floor))
 		return false;
-	return sack_test(&sack->repair, una) || sack_is_lost(sack, una);
+	return rcd_sack_bits_test(&sack->repair, una) || sack_is_lost(sack, una);
 }
 
 /* A packet that came twice was sent again for nothing: it was only late. */
@@ -247,10 +219,10 @@ sack_note_twice(struct rcd_qp *qp, struct rcd_psn seen)
 {
 	struct rcd_sack *sack = qp->sack;
 
-	if (!sack_test(&sack->repair, seen) ||
-		!(rcd_psn_before(seen, sack->floor) || sack_test(&sack->held, seen)))
+	if (!rcd_sack_bits_test(&sack->repair, seen) ||
+		!(rcd_psn_before(seen, sack->floor) || rcd_sack_bits_test(&sack->held, seen)))
 		return;
-	sack_set(&sack->repair, seen, false);
+	rcd_sack_bits_set(&sack->repair, seen, false);
 	rcd_qp_count(qp, RCD_COUNTER_SPURIOUS, 1);
 	if (!rcd_psn_before(seen, sack->loss_from) && --sack->loss_repairs == 0 && qp->hot.limited)
 		rcd_gate_undo(qp);
@@ -270,7 +242,7 @@ rcd_sack_take_seen(struct rcd_qp *qp, const struct rcd_sacketh *sacketh, uint64_
 		return;
 	sack_note_twice(qp, sacketh->seen);
 	took = sack_ticks(now_ns) - *sack_sent_at(sack, sacketh->seen);
-	if (!sack_test(&sack->again, sacketh->seen) && took > delay) {
+	if (!rcd_sack_bits_test(&sack->again, sacketh->seen) && took > delay) {
 		if (sack->base == 0 || took - delay < sack->base)
 			sack->base = took - delay;
 		rcd_rto_sample(qp, (uint64_t)took << RCD_SACK_TICK_SHIFT);
@@ -284,7 +256,7 @@ sack_take_word(struct rcd_qp *qp, struct rcd_psn psn, uint32_t word, uint64_t no
 {
 	struct rcd_sack *sack = qp->sack;
 
-	for (word &= ~(uint32_t)sack_word(&sack->held, psn); word != 0; word &= word - 1) {
+	for (word &= ~(uint32_t)rcd_sack_bits_word(&sack->held, psn); word != 0; word &= word - 1) {
 		struct rcd_psn one = rcd_psn_add(psn, (uint32_t)__builtin_ctz(word));
 
 		/* Those behind it are not tracked either. */
@@ -292,7 +264,7 @@ sack_take_word(struct rcd_qp *qp, struct rcd_psn psn, uint32_t word, uint64_t no
 			return;
 		if (!sack_tracks(qp, one))
 			continue;
-		sack_set(&sack->held, one, true);
+		rcd_sack_bits_set(&sack->held, one, true);
 		rcd_recover_came(qp, 1);
 		sack_came(qp, one, now_ns);
 	}
@@ -345,7 +317,8 @@ sack_find_lost(struct rcd_qp *qp)
 	struct rcd_psn end = qp->hot.psn_tx;
 
 	/* What is first sent is sent in the order of PSNs: behind it all is newer. */
-	if (!sack_test(&sack->again, sack->newest_psn) && rcd_psn_before(sack->newest_psn, end))
+	if (!rcd_sack_bits_test(&sack->again, sack->newest_psn) &&
+		rcd_psn_before(sack->newest_psn, end))
 		end = sack->newest_psn;
 	/* A request that failed has no packets any more. */
 	if (qp->hot.sq_failed != 0) {
@@ -358,7 +331,7 @@ sack_find_lost(struct rcd_qp *qp)
 	if (rcd_psn_before(sack->scan, sack->blind))
 		sack->scan = sack->blind;
 	while (rcd_psn_before(sack->scan, end)) {
-		uint64_t missing = ~sack_word(&sack->held, sack->scan);
+		uint64_t missing = ~rcd_sack_bits_word(&sack->held, sack->scan);
 		struct rcd_psn behind;
 
 		sack->scan = rcd_psn_add(
@@ -375,24 +348,6 @@ sack_find_lost(struct rcd_qp *qp)
 			sack->scan = behind;
 	}
 	return false;
-}
-
-/* Packets that are outstanding, sent again by what was told, and not known to be so in vain. */
-static uint32_t
-sack_count_repairs(const struct rcd_qp *qp)
-{
-	int32_t left = rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
-	uint32_t count = 0;
-
-	for (int32_t i = 0; i < left && i < RCD_SACK_PSNS; i += 64) {
-		uint64_t word =
-			sack_word(&qp->sack->repair, rcd_psn_add(qp->hot.psn_una, (uint32_t)i));
-
-		if (left - i < 64)
-			word &= (UINT64_C(1) << (left - i)) - 1;
-		count += (uint32_t)__builtin_popcountll(word);
-	}
-	return count;
 }
 
 /*
@@ -424,7 +379,8 @@ sack_note_loss(struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 	if (!qp->hot.limited || !rcd_gate_lost(qp, now_ns))
 		return;
 	sack->loss_from = qp->hot.psn_una;
-	sack->loss_repairs = sack_count_repairs(qp);
+	/* Sent again by what was told, and not known to be so in vain. */
+	sack->loss_repairs = rcd_sack_bits_count(&sack->repair, qp->hot.psn_una, qp->hot.psn_next);
 }
 
 bool
@@ -448,12 +404,12 @@ rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
 		return false;
 	}
 	sack->tries++;
-	if (rcd_psn_eq(*psn, hot->psn_una) && sack_test(&sack->repair, *psn)) {
+	if (rcd_psn_eq(*psn, hot->psn_una) && rcd_sack_bits_test(&sack->repair, *psn)) {
 		if (qp->gap_tries >= RCD_GAP_TRIES)
 			return false;
 		qp->gap_tries++;
 	}
-	sack_set(&sack->repair, *psn, true);
+	rcd_sack_bits_set(&sack->repair, *psn, true);
 	sack_note_loss(qp, *psn, now_ns);
 	return true;
 }
@@ -488,7 +444,7 @@ rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onw
 void
 rcd_sack_take_kept(struct rcd_qp *qp, struct rcd_psn psn)
 {
-	sack_set(&qp->sack->kept, psn, false);
+	rcd_sack_bits_set(&qp->sack->kept, psn, false);
 }
 
 void
@@ -513,8 +469,8 @@ rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	pkt->roce.sacketh.seen = sack->seen;
 	pkt->roce.sacketh.delay_ns = delay_ns < UINT32_MAX ? (uint32_t)delay_ns : UINT32_MAX;
 	for (uint32_t i = 0; i < RCD_SACK_BITMAP_MAX_LEN; i += 4) {
-		uint32_t word =
-			(uint32_t)sack_word(&sack->kept, rcd_psn_add(qp->hot.epsn, 1 + 8 * i));
+		uint32_t word = (uint32_t)rcd_sack_bits_word(
+			&sack->kept, rcd_psn_add(qp->hot.epsn, 1 + 8 * i));
 
 		rcd_put_le32(sack->bitmap + i, word);
 		if (word != 0)

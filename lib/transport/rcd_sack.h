@@ -12,21 +12,13 @@
 #define RCD_SACK_H
 
 #include "rcd_qp.h"
-
-/** PSNs that are told of, and known of: a requester's window. A power of two. */
-#define RCD_SACK_PSNS  512
-#define RCD_SACK_WORDS (RCD_SACK_PSNS / 64)
+#include "rcd_sack_bits.h"
 
 /** While something is missing a SACK leaves after so many packets, if not before. */
 #define RCD_SACK_EVERY 16
 
 /** Times of sending are kept in units of 2^6 ns, so that 32 bits are four minutes. */
 #define RCD_SACK_TICK_SHIFT 6
-
-/** A bit for each PSN, in the place of its low bits. */
-struct rcd_sack_bits {
-	uint64_t words[RCD_SACK_WORDS];
-};
 
 /** State of both halves of a queue pair. */
 struct rcd_sack {

@@ -8,18 +8,6 @@
 #include "rcd_tap.h"
 #include "told.h"
 
-/* The peer of a has told: all before the one expected, what came last, and the bits behind. */
-static void
-tell_sack(struct rcd_psn expected, struct rcd_psn seen, uint32_t bits, uint64_t now_ns)
-{
-	uint8_t bitmap[4];
-	struct rcd_pkt sack;
-
-	rcd_put_le32(bitmap, bits);
-	sack = sack_by_hand(expected, seen, bitmap, sizeof(bitmap));
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &sack, now_ns), RCD_RX_EXECUTED);
-}
-
 static void
 send_again(uint32_t count, uint64_t now_ns)
 {

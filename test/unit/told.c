@@ -154,6 +154,17 @@ miss(struct rcd_psn first, uint32_t number, uint64_t now_ns)
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, now_ns), RCD_RX_EXECUTED);
 }
 
+void
+tell_sack(struct rcd_psn expected, struct rcd_psn seen, uint32_t bits, uint64_t now_ns)
+{
+	uint8_t bitmap[4];
+	struct rcd_pkt sack;
+
+	rcd_put_le32(bitmap, bits);
+	sack = sack_by_hand(expected, seen, bitmap, sizeof(bitmap));
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &sack, now_ns), RCD_RX_EXECUTED);
+}
+
 struct rcd_psn
 send_all(uint64_t now_ns)
 {

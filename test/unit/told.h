@@ -50,6 +50,10 @@ congest(uint64_t now_ns);
 void
 miss(struct rcd_psn first, uint32_t number, uint64_t now_ns);
 
+/** The peer of a tells: all before the one expected, what came last, and the bits behind. */
+void
+tell_sack(struct rcd_psn expected, struct rcd_psn seen, uint32_t bits, uint64_t now_ns);
+
 /** All that a has to send. @return the first */
 struct rcd_psn
 send_all(uint64_t now_ns);
