@@ -248,6 +248,7 @@ show_lcores(const struct rcd_show *show, const struct rcd_engine *engine)
 		show_number(show, "polls", rcd_lcore_tally(&lcore->polls));
 		show_number(show, "busy_polls", rcd_lcore_tally(&lcore->busy_polls));
 		show_number(show, "longest_poll_work", rcd_lcore_tally(&lcore->longest_work));
+		show_number(show, "away_ns", rcd_absence_away(&lcore->absence));
 		if (show->all) {
 			show_number(show, "contexts", lcore->context_count);
 			show_number(show, "numa_node", (uint64_t)lcore->socket_id);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "rcd_absence.h"
 #include "rcd_counter.h"
 #include "rcd_lclient.h"
 #include "rcd_lcore_ctl.h"
@@ -69,6 +70,7 @@ enum rcd_timer_kind {
 struct rcd_lcore {
 	/* Of every poll. */
 	uint64_t now_ns;
+	struct rcd_absence absence;
 	struct rte_ring *calls;
 	struct rte_ring *handover; /**< packets that others received for our queue pairs */
 	struct rte_ring *loop;     /**< our own packets for devices of this engine */

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "rcd_absence.h"
 #include "rcd_bells.h"
 #include "rcd_bits.h"
 #include "rcd_budget.h"
@@ -169,6 +170,7 @@ rcd_lcore_poll(struct rcd_lcore *lcore, uint64_t now_ns, uint32_t budget)
 	uint32_t done;
 
 	lcore->now_ns = now_ns;
+	rcd_absence_looked(&lcore->absence, now_ns);
 	if (likely(stages == NULL)) {
 		done = poll_once(lcore, budget);
 		rcd_thread_leave(place);
@@ -248,6 +250,7 @@ poll_nap(struct rcd_lcore *lcore)
 		rte_rcu_qsbr_thread_offline(lcore->rcu, lcore->index);
 		count = epoll_pwait2(lcore->sleep_fd, events, 16, &timeout, NULL);
 		rte_rcu_qsbr_thread_online(lcore->rcu, lcore->index);
+		rcd_absence_slept(&lcore->absence, rcd_clock_ns());
 		/* Time to look, whatever it was. */
 		rcd_rx_wait_woken(lcore, events, count, nap_ns);
 	}
