@@ -117,7 +117,8 @@ context_move_hand(struct rcd_context *context, struct rcd_lcore *to)
 		if (hqp == NULL)
 			continue;
 		hqp->lcore = to;
-		moved = rcd_qp_move(hqp->qp, rcd_lcore_counters(to, hqp->lport), to->reorder);
+		moved = rcd_qp_move(hqp->qp, rcd_lcore_counters(to, hqp->lport), to->reorder,
+			&to->absence.away_ns);
 		RCD_CHECK(moved == 0);
 		rcd_qpns_move(context->all->conf.qpns, hqp->qpn, to->index);
 	}

@@ -171,6 +171,7 @@ hqp_make(struct rcd_context *context, const struct rcd_ctrl_qp_req *req, struct 
 		.windows = &hqp->windows,
 		.ahs = context->client.ahs,
 		.reorder = context->client.ucopy != NULL ? NULL : context->client.lcore->reorder,
+		.away_ns = &context->client.lcore->absence.away_ns,
 		.counters = rcd_lcore_counters(context->client.lcore, &dev->lport),
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,

@@ -43,6 +43,7 @@ xqp_make(struct rcd_xrcd *xrcd, struct rcd_xqp *target)
 		.port_mtu_bytes = (uint16_t)xrcd->dev->path_mtu,
 		.xrc = &xrcd->srqs,
 		.reorder = xrcd->copies ? NULL : xrcd->lcore->reorder,
+		.away_ns = &xrcd->lcore->absence.away_ns,
 		.counters = rcd_lcore_counters(xrcd->lcore, &xrcd->dev->lport),
 		.ops = &rcd_host_qp_ops,
 		.arg = hqp,

@@ -467,8 +467,11 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 		ack.bytes = (uint32_t)((uint64_t)gate->flight * packets / (left + packets));
 	if (gate_waits_at_peer(qp))
 		gate->read_ns = now_ns;
-	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns)
+	if (rtt_ns != 0 && now_ns - rtt_ns > gate->read_ns) {
 		ack.rtt_ns = (uint32_t)rtt_ns;
+		if (qp->init.away_ns != NULL)
+			ack.away_ns = __atomic_load_n(qp->init.away_ns, __ATOMIC_RELAXED);
+	}
 	gate->flight -= ack.bytes;
 	gate->loss_debt -= packets < gate->loss_debt ? packets : gate->loss_debt;
 	gate->lossy -= packets < gate->lossy ? packets : gate->lossy;

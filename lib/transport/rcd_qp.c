@@ -148,13 +148,15 @@ rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count)
 }
 
 int
-rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder)
+rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder,
+	const uint32_t *away_ns)
 {
 	/* Nothing is kept before RTR. */
 	if (qp->hot.state > RCD_QP_INIT)
 		return -EINVAL;
 	qp->hot.counters = qp->init.counters = counters;
 	qp->init.reorder = reorder;
+	qp->init.away_ns = away_ns;
 	return 0;
 }
 

@@ -113,6 +113,8 @@ struct rcd_qp_init {
 	const struct rcd_cc_ops *cc;      /**< NULL: rcd_cc_none; datagrams have no other */
 	/** Of that, good during the call. NULL: all 0 */
 	const struct rcd_cc_params *cc_params;
+	/** Longest absence of its thread of late, ns; loaded relaxed. NULL: it is never away */
+	const uint32_t *away_ns;
 	struct rcd_counters *counters;
 	const struct rcd_qp_ops *ops;
 	void *arg;
@@ -288,12 +290,14 @@ int
 rcd_qp_set_resources(struct rcd_qp *qp, void *mem, uint8_t count);
 
 /**
- * The thread of a queue pair is to be another one, which has other counters and another pool.
+ * The thread of a queue pair is to be another one, which has other counters, another pool, and
+ * absences of its own. As in struct rcd_qp_init.
  *
  * @return 0; -EINVAL: not in RESET or INIT, and nothing is changed
  */
 int
-rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder);
+rcd_qp_move(struct rcd_qp *qp, struct rcd_counters *counters, struct rcd_reorder_pool *reorder,
+	const uint32_t *away_ns);
 
 /* rcd_sack.c */
 

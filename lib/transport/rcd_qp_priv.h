@@ -252,9 +252,9 @@ struct rcd_qp {
 	uint16_t late_due;  /**< responses to READs that may come in vain: asked for again */
 
 	/* What was sent again alone, and what came of it. */
-	bool repaired;              /**< not answered yet */
-	bool repair_probe;          /**< it was a probe: nothing is known to be missing */
-	bool repairing;             /**< it is being built */
+	bool repaired : 1;          /**< not answered yet */
+	bool repair_probe : 1;      /**< it was a probe: nothing is known to be missing */
+	bool repairing : 1;         /**< it is being built */
 	uint8_t repair_steps;       /**< repairs of neighbours, one after the other */
 	uint8_t peer_drops;         /**< gaps for which the peer is taken to keep nothing */
 	struct rcd_psn repair_end;  /**< one past it */

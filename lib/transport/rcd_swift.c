@@ -11,6 +11,9 @@
  *   an absolute delay: nobody knows how long the ends themselves take.
  * - Of three round trips in a row the shortest counts. A queue in the network delays all of them, a
  *   scheduler one now and then.
+ * - The target is wider by how long this end was away of late, if it was so often (rcd_cc_ack): an
+ *   end whose core is taken for a slice of the scheduler looks like a queue to who measures. Of the
+ *   other end nobody tells: who shares cores takes his peer to be like himself.
  * - Responses to READs are not held back: nothing tells how long they are on their way. A READ is
  *   the requester's to ask for.
  * - The window begins with a third of what 100 Gb/s hold in 20 us, and doubles in each round trip
@@ -28,7 +31,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#define WINDOW_MAX     (UINT32_C(1) << 22) /**< more than is ever in flight */
+#define WINDOW_MAX     (UINT32_C(1) << 26) /**< 100 Gb/s for 5 ms; sums of it can't wrap */
 #define LOW_PART       2   /**< packets wait less than this part of the target: none is full */
 #define FREE_PART      8   /**< and less than this: there is room */
 #define FREE_STEP      24  /**< then the window grows by this part of itself in a round trip... */
@@ -54,7 +57,8 @@ struct swift {
 	uint32_t last[2];  /**< round trips before the newest; 0: none */
 	uint32_t rtt_ns;   /**< shortest of the last three; 0: none was measured */
 	uint32_t target_ns, range_ns;
-	uint32_t late; /**< measures by which packets waited too long */
+	uint32_t away_ns; /**< with the last round trip */
+	uint32_t late;    /**< measures by which packets waited too long */
 	uint8_t gain, beta_pct, cut_pct;
 	bool low;     /**< nothing waits too long now */
 	bool settled; /**< it grew by a step: the beginning is over */
@@ -72,6 +76,13 @@ static uint32_t
 swift_round(const struct swift *swift)
 {
 	return swift->rtt_ns != 0 ? swift->rtt_ns : RTT_UNKNOWN_NS;
+}
+
+/* How long packets may wait, for the network or for this end. */
+static uint64_t
+swift_target(const struct swift *swift)
+{
+	return (uint64_t)swift->target_ns + swift->away_ns;
 }
 
 /* The way without a queue. Longest when none was measured. */
@@ -198,7 +209,7 @@ swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
 	uint64_t target;
 
 	swift->rtt_ns = swift_filter(swift, rtt_ns, now_ns);
-	target = (uint64_t)swift_shortest(swift) + swift->target_ns;
+	target = swift_shortest(swift) + swift_target(swift);
 	/* On an idle network nobody asks how much wider it is. */
 	swift->low = swift->rtt_ns < target;
 	if (swift->low)
@@ -221,7 +232,7 @@ swift_measure(struct swift *swift, uint32_t rtt_ns, uint64_t now_ns)
 static uint32_t
 swift_step(const struct swift *swift)
 {
-	bool free = swift->rtt_ns < (uint64_t)swift_shortest(swift) + swift->target_ns / FREE_PART;
+	bool free = swift->rtt_ns < swift_shortest(swift) + swift_target(swift) / FREE_PART;
 	uint32_t step = swift->window / (free ? FREE_STEP : STEP) * swift->gain;
 	uint32_t least = swift->gain * swift->packet / (free ? FREE_LEAST : LEAST);
 
@@ -250,8 +261,10 @@ swift_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 {
 	struct swift *swift = swift_of(cc);
 
-	if (ack->rtt_ns != 0)
+	if (ack->rtt_ns != 0) {
+		swift->away_ns = ack->away_ns;
 		swift_measure(swift, ack->rtt_ns, ack->now_ns);
+	}
 	/* A window that is not used says nothing of what the network would take. */
 	if (swift->low && ack->flight >= swift->window / 2)
 		swift_grow(swift, ack->bytes);
@@ -270,7 +283,7 @@ swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 
 	if (heavy || swift->refill == UINT32_MAX)
 		swift_drain(swift, heavy && !swift->settled, now_ns);
-	else if (waits_ns > swift->target_ns / LOW_PART)
+	else if (waits_ns > swift_target(swift) / LOW_PART)
 		swift_shrink(swift, (uint32_t)(waits_ns * UINT64_C(1000) / swift->rtt_ns), now_ns);
 }
 

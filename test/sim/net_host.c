@@ -197,6 +197,7 @@ net_host_init(struct net_host *host, struct net *net, uint32_t number,
 	host->net = net;
 	host->number = number;
 	host->init = *init;
+	host->away_ns = (uint32_t)init->away_ns;
 	host->wake.call = net_host_wake;
 	net_port_init(&host->nic, net, NULL, link);
 	host->nic.drained = net_host_pump;
@@ -241,6 +242,7 @@ net_qp_create(struct net_host *host, const struct rcd_qp_init *init)
 	qp->init.mrs = host->mrs;
 	qp->init.reorder = host->reorder;
 	qp->init.counters = &host->counters;
+	qp->init.away_ns = host->away_ns > 0 ? &host->away_ns : NULL;
 	size = rcd_qp_size(&qp->init);
 	qp->qp = rcd_qp_init(aligned_alloc(64, (size + 63) & ~(size_t)63), &qp->init);
 	RCD_CHECK(qp->qp != NULL);

@@ -52,6 +52,7 @@ struct net_host {
 	struct net *net;
 	uint32_t number;
 	struct net_host_init init;
+	uint32_t away_ns; /**< of that, as its queue pairs are told of it */
 	struct net_port nic;
 	struct net_queue ring; /**< came while it was away */
 	struct net_event wake; /**< it has its core again */

@@ -16,6 +16,7 @@
 
 static const struct rcd_cc_ops *ops;
 static struct rcd_cc cc;
+static uint32_t away_ns; /* of this end, as round trips tell it */
 
 /* An algorithm with parameters from text; begins at 1 ns. */
 static void
@@ -24,6 +25,7 @@ begin(const char *text, uint32_t packet_bytes)
 	struct rcd_cc_params params;
 
 	memset(&cc, 0, sizeof(cc));
+	away_ns = 0;
 	CU_ASSERT_PTR_NULL_FATAL(rcd_cc_parse(text, &ops, &params));
 	ops->init(&cc, &params, packet_bytes, 1);
 }
@@ -31,9 +33,11 @@ begin(const char *text, uint32_t packet_bytes)
 static void
 ack(uint32_t bytes, uint32_t flight, uint64_t rtt_ns, uint64_t now_ns)
 {
-	struct rcd_cc_ack told = {
-		.bytes = bytes, .flight = flight, .rtt_ns = (uint32_t)rtt_ns, .now_ns = now_ns
-	};
+	struct rcd_cc_ack told = { .bytes = bytes,
+		.flight = flight,
+		.rtt_ns = (uint32_t)rtt_ns,
+		.now_ns = now_ns,
+		.away_ns = rtt_ns != 0 ? away_ns : 0 };
 
 	ops->on_ack(&cc, &told);
 	CU_ASSERT_TRUE(ops->window(&cc) > 0);
@@ -245,6 +249,38 @@ swift_target_is_wider_for_few(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 1024 - 19);
 }
 
+/* Of an end that is away for 200 us, 250 beyond the shortest are none too many; and 50 again. */
+static void
+swift_target_is_wider_for_absences(void)
+{
+	begin("swift,range=0,start=64", KBYTE);
+	measure(NS(10), NS(1));
+	away_ns = NS(200);
+	measure(NS(259), NS(1000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 65536);
+	/* 80 % of 40 in 300. */
+	measure(NS(300), NS(2000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 65536 - 6946);
+	/* A loss: a quarter of that is 62.5 us, whatever is acknowledged without a round trip. */
+	measure(NS(72), NS(3000));
+	ack(0, 0, 0, NS(3050));
+	ops->on_loss(&cc, false, NS(3100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 58590);
+	measure(NS(73), NS(4000));
+	ops->on_loss(&cc, false, NS(4100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 29295);
+	/* There is room below an eighth. */
+	measure(NS(40), NS(5000));
+	ack(29295, 29295, 0, NS(5010));
+	CU_ASSERT_EQUAL(ops->window(&cc), 29295 + 29295 / 24);
+	/* Nobody takes its core any more: 80 % of 1 in 61. */
+	away_ns = 0;
+	measure(NS(61), NS(6000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 30515 - 396);
+	ops->on_loss(&cc, false, NS(6100));
+	CU_ASSERT_EQUAL(ops->window(&cc), 30119 - 30119 / 2);
+}
+
 /* It is a pace then, and has an end. */
 static void
 swift_window_below_a_packet(void)
@@ -293,13 +329,14 @@ swift_told_anything(void)
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
 		bytes = (uint32_t)(random >> 33) & 0xffffff;
 		now_ns += random >> 60 == 0 ? UINT64_C(1) << (random >> 50 & 0x1f) : 0;
+		away_ns = (uint32_t)rtts[(random >> 45) % RCD_ARRAY_COUNT(rtts)];
 		ack(bytes, bytes, rtts[(random >> 40) % RCD_ARRAY_COUNT(rtts)], now_ns);
 		if (random >> 61 == 0)
 			ops->on_loss(&cc, random >> 60 & 1, now_ns);
 		if (random >> 61 == 1)
 			ops->on_cnp(&cc, now_ns);
 		window = ops->window(&cc);
-		CU_ASSERT_TRUE(window >= 4178 / 16 && window <= UINT32_C(1) << 22);
+		CU_ASSERT_TRUE(window >= 4178 / 16 && window <= UINT32_C(1) << 26);
 		CU_ASSERT_EQUAL(ops->rate(&cc) == 0, ops->send_at(&cc, 4178, now_ns) == now_ns);
 		CU_ASSERT_TRUE(ops->send_at(&cc, 4178, now_ns) - now_ns <= NS(500));
 	}
@@ -515,6 +552,7 @@ main(void)
 		{ "swift: too fast to begin with", swift_begins_too_fast },
 		{ "swift: a loss that was none", swift_undoes },
 		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
+		{ "swift: the target is wider for absences", swift_target_is_wider_for_absences },
 		{ "swift: a window below a packet", swift_window_below_a_packet },
 		{ "swift: told anything", swift_told_anything },
 		{ "dcqcn: begins with a window", dcqcn_starts },

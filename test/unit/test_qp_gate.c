@@ -334,6 +334,40 @@ unreliable_services(void)
 	end();
 }
 
+/* With a round trip the absences of the thread are told, after a move those of the other. */
+static void
+absences_are_told(void)
+{
+	struct rcd_qp_attr attr, reset = { .state = RCD_QP_RESET };
+	uint32_t other_ns = 90000;
+	struct rcd_psn first;
+	struct rcd_pkt ack;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+	for (uint32_t moved = 0; moved < 3; moved++) {
+		const uint32_t *next_ns = moved == 0 ? &other_ns : NULL;
+
+		told.away_ns = 70000;
+		told.rtts = 0;
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 4 * 1024, 0);
+		/* With those of before, which RESET had it forget. */
+		first = send_all(1000);
+		ack = ack_by_hand(rcd_psn_add(first, 4 * (moved + 1) - 1));
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 5000), RCD_RX_EXECUTED);
+		CU_ASSERT_EQUAL(told.rtts, 1);
+		CU_ASSERT_EQUAL(told.acked_away_ns, moved == 0 ? 70000 : moved == 1 ? 90000 : 0);
+		/* Not while it is connected. */
+		CU_ASSERT_EQUAL(rcd_qp_move(p.a->qp, p.a->init.counters, NULL, NULL), -EINVAL);
+		rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE);
+		rcd_qp_modify(p.b->qp, &reset, RCD_QP_ATTR_STATE);
+		CU_ASSERT_EQUAL(
+			rcd_qp_move(p.a->qp, p.a->init.counters, p.a->init.reorder, next_ns), 0);
+		attr = sim_attr(&p.sim);
+		sim_connect(p.a, p.b, &attr, &attr);
+	}
+	end();
+}
+
 /* A window is nothing for who is never acknowledged: CNPs would close it for ever. */
 static void
 no_window_of_uc(void)
@@ -383,6 +417,7 @@ main(void)
 		{ "losses before a round trip is known, and probes", losses_of_a_start },
 		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
+		RCD_TEST(absences_are_told),
 		RCD_TEST(no_window_of_uc),
 		{ "UC is paced, datagrams are not", unreliable_services },
 	};

@@ -46,6 +46,8 @@ told_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 	told.acks++;
 	told.acked += ack->bytes;
 	told.rtts += ack->rtt_ns != 0;
+	told.acked_away_ns = ack->away_ns;
+	CU_ASSERT_TRUE(ack->rtt_ns != 0 || ack->away_ns == 0);
 }
 
 static void
@@ -107,6 +109,7 @@ told_begin(enum rcd_qp_type type, uint32_t window, uint64_t pace_ns, uint8_t max
 	rcd_cc_params_init(&params);
 	params.swift_gain = 7;
 	init.cc_params = &params;
+	init.away_ns = &told.away_ns;
 	memset(&p.sim, 0, sizeof(p.sim));
 	attr = sim_attr(&p.sim);
 	if (max_rd_atomic > 0)

@@ -23,6 +23,8 @@ struct told {
 	uint64_t init_ns;
 	uint64_t sent, acked; /**< bytes */
 	uint32_t rtts;
+	uint32_t acked_away_ns; /**< with the last acknowledge */
+	uint32_t away_ns;       /**< of the thread */
 	uint32_t window;
 	uint32_t rate_kbps; /**< 0: it may not be asked when the next may leave */
 	uint64_t gap_ns;    /**< between two packets */
