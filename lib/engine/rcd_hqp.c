@@ -21,7 +21,6 @@
 #include "rcd_hmcast.h"
 #include "rcd_hop.h"
 #include "rcd_host.h"
-#include "rcd_idle.h"
 #include "rcd_late.h"
 #include "rcd_lcore.h"
 #include "rcd_lcore_ctl.h"
@@ -117,11 +116,11 @@ hqp_rings(struct rcd_context *context, const struct rcd_conn *conn, struct rcd_h
 }
 
 void
-rcd_hqp_choose_cc(const struct rcd_hqp *hqp, const struct rcd_dev *dev,
-	const struct rcd_cc_ops **ops, struct rcd_cc_params *params)
+rcd_hqp_choose_cc(
+	const struct rcd_dev *dev, const struct rcd_cc_ops **ops, struct rcd_cc_params *params)
 {
 	RCD_ON_CONTROL();
-	*ops = hqp->lcore->lcores->idle == RCD_IDLE_POLL ? &rcd_cc_swift : &rcd_cc_none;
+	*ops = &rcd_cc_swift;
 	rcd_cc_params_init(params);
 	/* It was looked at when the device got it. */
 	if (dev->conf.cc[0] != '\0')
@@ -137,7 +136,7 @@ rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init 
 
 	RCD_ON_CONTROL();
 	/* A queue pair that it limits is larger. */
-	rcd_hqp_choose_cc(hqp, dev, &init->cc, &params);
+	rcd_hqp_choose_cc(dev, &init->cc, &params);
 	init->cc_params = &params;
 	bytes = rcd_qp_size(init);
 	if (bytes == 0)

@@ -51,15 +51,14 @@ int
 rcd_hqp_make(struct rcd_hqp *hqp, const struct rcd_dev *dev, struct rcd_qp_init *init);
 
 /**
- * Congestion control that a device has for a queue pair of an lcore, but for traffic classes. When
- * it is automatic (cc auto), swift where lcores poll on cores of their own, else none: where others
- * run on them too nobody can tell who waits for the network and who for the scheduler.
+ * Congestion control that a device has for its queue pairs, but for traffic classes. When it is
+ * automatic (cc auto), swift: its target minds that an lcore is away where others run on its core.
  *
  * @param ops, params  are set, all of them
  */
 void
-rcd_hqp_choose_cc(const struct rcd_hqp *hqp, const struct rcd_dev *dev,
-	const struct rcd_cc_ops **ops, struct rcd_cc_params *params);
+rcd_hqp_choose_cc(
+	const struct rcd_dev *dev, const struct rcd_cc_ops **ops, struct rcd_cc_params *params);
 
 /** Unbind the type 2 windows of a queue pair that can bind no more, some in each poll. */
 void

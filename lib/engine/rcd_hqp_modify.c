@@ -207,7 +207,7 @@ rcd_hqp_lend_sack(const struct rcd_lcores *lcores, uint32_t qpn)
 static void
 hqp_modify_choose_cc(const struct rcd_dev *dev, struct modify *modify)
 {
-	rcd_hqp_choose_cc(modify->hqp, dev, &modify->cc, &modify->cc_params);
+	rcd_hqp_choose_cc(dev, &modify->cc, &modify->cc_params);
 	rcd_cc_of_class(dev->conf.cc_class, modify->attr.av.tclass >> RCD_DSCP_SHIFT, &modify->cc);
 }
 

@@ -97,9 +97,9 @@ struct rcd_dev_conf {
 	enum rcd_netdev_mode mode; /**< of a netdev; by UDP the target may be its address */
 	bool udp;                  /**< said by its type: no other mode goes with it */
 	enum rcd_pause pause;      /**< of a port */
-	uint32_t mtu;       /**< of IP, bytes; 0: the largest useful one that the port does */
-	char impair[256];   /**< arguments of net_impair, put before the port; "": nothing is */
-	char cc[128];       /**< as rcd_cc_parse() takes it; "": as rcd_hqp_choose_cc() says */
+	uint32_t mtu;     /**< of IP, bytes; 0: the largest useful one that the port does */
+	char impair[256]; /**< arguments of net_impair, put before the port; "": nothing is */
+	char cc[128];     /**< as rcd_cc_parse() takes it; "": swift, as rcd_hqp_choose_cc() says */
 	char cc_class[128]; /**< as rcd_cc_of_class() takes it */
 	char sl_dscp[128];  /**< as rcd_dscp_of_sl() takes it */
 	uint8_t tos;        /**< traffic class of connections by RDMA CM that have no other */
