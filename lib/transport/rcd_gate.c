@@ -25,9 +25,9 @@
 #define REPAIR_GAP_NS 500000
 
 /*
- * Where packets were lost of late a window asks for so many acknowledges, until as many packets
- * were not: with one a window an acknowledge that is lost, or the packet that asked for it, would
- * be waited for until a probe leaves.
+ * Where packets were lost of late a window asks for so many acknowledges, until so many packets
+ * have come: with one in a window, who loses it or the packet that asks waits for a probe. Without
+ * SACK each loss costs a round trip as it is, and a peer may take long for an acknowledge.
  */
 #define ASK_PARTS   2
 #define ASK_PACKETS 1024

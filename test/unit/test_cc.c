@@ -261,12 +261,12 @@ swift_target_is_wider_for_absences(void)
 	/* 80 % of 40 in 300. */
 	measure(NS(300), NS(2000));
 	CU_ASSERT_EQUAL(ops->window(&cc), 65536 - 6946);
-	/* A loss: a quarter of that is 62.5 us, whatever is acknowledged without a round trip. */
-	measure(NS(72), NS(3000));
+	/* A loss: half of that is 125 us, whatever is acknowledged without a round trip. */
+	measure(NS(135), NS(3000));
 	ack(0, 0, 0, NS(3050));
 	ops->on_loss(&cc, false, NS(3100));
 	CU_ASSERT_EQUAL(ops->window(&cc), 58590);
-	measure(NS(73), NS(4000));
+	measure(NS(136), NS(4000));
 	ops->on_loss(&cc, false, NS(4100));
 	CU_ASSERT_EQUAL(ops->window(&cc), 29295);
 	/* There is room below an eighth. */
