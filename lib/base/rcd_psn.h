@@ -3,8 +3,9 @@
  * @file
  * Packet sequence numbers: 24-bit serial numbers that wrap.
  *
- * The order of two PSNs is that of the shorter way round the circle, so it is meaningful only for
- * PSNs less than 2^23 apart; a requester never has more than that outstanding (IBTA Vol. 1, 9.7.1).
+ * The order of two PSNs is that of the shorter way round the circle. A requester never has more
+ * than 2^23 outstanding (IBTA Vol. 1, 9.7.1). Of two that are exactly so far apart each is before
+ * the other: who may meet them asks for the order that is right, not whether it is wrong.
  *
  * Threads: any.
  */
@@ -56,6 +57,13 @@ rcd_psn_diff(struct rcd_psn to, struct rcd_psn from)
 	return (int32_t)((to.val - from.val) << (32 - RCD_PSN_BITS)) >> (32 - RCD_PSN_BITS);
 }
 
+/** PSNs from @p from on, to the one before @p to: 0 .. 2^24-1. */
+static inline uint32_t
+rcd_psn_span(struct rcd_psn from, struct rcd_psn to)
+{
+	return (to.val - from.val) & RCD_PSN_MASK;
+}
+
 /** Whether both are the same PSN. */
 static inline bool
 rcd_psn_eq(struct rcd_psn a, struct rcd_psn b)
@@ -74,7 +82,7 @@ rcd_psn_before(struct rcd_psn a, struct rcd_psn b)
 static inline bool
 rcd_psn_in(struct rcd_psn psn, struct rcd_psn first, uint32_t count)
 {
-	return ((psn.val - first.val) & RCD_PSN_MASK) < count;
+	return rcd_psn_span(first, psn) < count;
 }
 
 #endif /* RCD_PSN_H */

@@ -70,12 +70,10 @@ comp_acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 				qp, failed ? (enum rcd_wc_status)hot->sq_failed : RCD_WC_SUCCESS);
 			continue;
 		}
-		if (rcd_psn_diff(end, rcd_rec_psn(rec)) <= 0)
+		/* Not from the start of the record: that may be half of all PSNs away, or more. */
+		if (!rcd_psn_before(hot->psn_una, end))
 			break;
 		if (rcd_wr_is_read(rcd_rec_opcode(rec))) {
-			/* A NAK in the middle, behind what has been answered. */
-			if (rcd_psn_diff(end, hot->psn_una) <= 0)
-				break;
 			if (rcd_psn_before(hot->psn_una, rcd_rec_psn(rec)))
 				comp_note_progress(qp, rcd_rec_psn(rec), now_ns);
 			return true;

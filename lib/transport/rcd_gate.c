@@ -457,7 +457,7 @@ void
 rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
-	uint32_t left = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+	uint32_t left = rcd_psn_span(qp->hot.psn_una, qp->hot.psn_next);
 	struct rcd_cc_ack ack = { .now_ns = now_ns };
 
 	gate_settle(qp);
@@ -495,7 +495,7 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
 {
 	bool same = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
 	bool again = same && now_ns - gate->una_ns >= rcd_rto_round(qp) * 3 / 2;
-	uint32_t limit = LOSS_ROUNDS * (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+	uint32_t limit = LOSS_ROUNDS * rcd_psn_span(qp->hot.psn_una, qp->hot.psn_next);
 
 	if (limit < LOSS_PACKETS)
 		limit = LOSS_PACKETS;

@@ -26,8 +26,8 @@ uint64_t
 rcd_gate_flight(const struct rcd_qp *qp)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
-	uint64_t all = (uint64_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
-	uint64_t sent = (uint64_t)rcd_psn_diff(hot->psn_tx, hot->psn_una);
+	uint64_t all = rcd_psn_span(hot->psn_una, hot->psn_next);
+	uint64_t sent = rcd_psn_span(hot->psn_una, hot->psn_tx);
 
 	if (sent >= all)
 		sent = all - gate_flight_held(qp);

@@ -33,7 +33,7 @@ rcd_recover_reset(struct rcd_qp *qp)
 static uint32_t
 recover_flight(const struct rcd_qp *qp)
 {
-	uint32_t all = (uint32_t)rcd_psn_diff(qp->hot.psn_next, qp->hot.psn_una);
+	uint32_t all = rcd_psn_span(qp->hot.psn_una, qp->hot.psn_next);
 
 	return all < qp->hot.window ? all : qp->hot.window;
 }

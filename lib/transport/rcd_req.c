@@ -10,7 +10,10 @@
 #include "rcd_qp_priv.h"
 #include "rcd_req_read.h"
 
-/* PSNs outstanding at most: with 2^23 an old packet could pass for a new one (IBTA 9.7.1). */
+/*
+ * PSNs of several requests outstanding at most. One READ of 2^31 bytes may take one more, which is
+ * as many as there may be (IBTA 9.7.1); nothing else is outstanding then.
+ */
 #define PSN_SPAN_MAX ((UINT32_C(1) << (RCD_PSN_BITS - 1)) - 1)
 
 /* What each work request is on the wire: opcodes of RC (rcd_qp_opcode()); UD has one. */
@@ -165,7 +168,7 @@ static bool
 req_must_wait(const struct rcd_qp *qp, const struct rcd_wr_slot *slot)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
-	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+	uint32_t outstanding = rcd_psn_span(hot->psn_una, hot->psn_next);
 	uint32_t packets = rcd_packets(qp, slot->len);
 
 	if (!rcd_qp_is_reliable(qp))
@@ -582,7 +585,8 @@ rcd_req_go_back(struct rcd_qp *qp, struct rcd_psn psn)
 void
 rcd_req_skip_acked(struct rcd_qp *qp)
 {
-	if (rcd_psn_before(qp->hot.psn_tx, qp->hot.psn_una))
+	/* It may be half of all PSNs ahead. */
+	if (rcd_psn_diff(qp->hot.psn_una, qp->hot.psn_tx) > 0)
 		rcd_req_go_back(qp, qp->hot.psn_una);
 }
 

@@ -43,7 +43,7 @@ bool
 rcd_req_read_waits(const struct rcd_qp *qp, uint32_t packets)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
-	uint32_t outstanding = (uint32_t)rcd_psn_diff(hot->psn_next, hot->psn_una);
+	uint32_t outstanding = rcd_psn_span(hot->psn_una, hot->psn_next);
 	uint32_t counted = packets < RCD_READ_WINDOW_PKTS / 2 ? packets : RCD_READ_WINDOW_PKTS / 2;
 
 	return hot->reads_out > 0 &&

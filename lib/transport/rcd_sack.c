@@ -44,7 +44,7 @@ static bool
 sack_tracks(const struct rcd_qp *qp, struct rcd_psn psn)
 {
 	return rcd_psn_before(psn, qp->hot.psn_next) &&
-		rcd_psn_diff(qp->hot.psn_next, psn) <= RCD_SACK_PSNS &&
+		rcd_psn_span(psn, qp->hot.psn_next) <= RCD_SACK_PSNS &&
 		!rcd_psn_before(psn, qp->sack->blind);
 }
 
@@ -274,7 +274,7 @@ bool
 rcd_sack_fits(const struct rcd_qp *qp, struct rcd_psn expected, uint64_t now_ns)
 {
 	return !rcd_psn_before(expected, qp->hot.psn_una) &&
-		!rcd_psn_before(qp->hot.psn_next, expected) && qp->attr.retry_cnt > 0 &&
+		rcd_psn_diff(expected, qp->hot.psn_next) <= 0 && qp->attr.retry_cnt > 0 &&
 		qp->hot.wait_until <= now_ns;
 }
 

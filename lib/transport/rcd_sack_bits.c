@@ -8,11 +8,11 @@
 uint32_t
 rcd_sack_bits_count(const struct rcd_sack_bits *bits, struct rcd_psn from, struct rcd_psn end)
 {
-	int32_t left = rcd_psn_diff(end, from);
+	uint32_t left = rcd_psn_span(from, end);
 	uint32_t count = 0;
 
-	for (int32_t i = 0; i < left && i < RCD_SACK_PSNS; i += 64) {
-		uint64_t word = rcd_sack_bits_word(bits, rcd_psn_add(from, (uint32_t)i));
+	for (uint32_t i = 0; i < left && i < RCD_SACK_PSNS; i += 64) {
+		uint64_t word = rcd_sack_bits_word(bits, rcd_psn_add(from, i));
 
 		if (left - i < 64)
 			word &= (UINT64_C(1) << (left - i)) - 1;

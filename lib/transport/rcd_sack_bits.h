@@ -50,7 +50,7 @@ rcd_sack_bits_word(const struct rcd_sack_bits *bits, struct rcd_psn psn)
 	return shift == 0 ? low : low | bits->words[(word + 1) % RCD_SACK_WORDS] << (64 - shift);
 }
 
-/** How many are set, of PSNs before @p end and of RCD_SACK_PSNS at most. */
+/** How many are set from a PSN on, before @p end and of RCD_SACK_PSNS at most. */
 uint32_t
 rcd_sack_bits_count(const struct rcd_sack_bits *bits, struct rcd_psn from, struct rcd_psn end);
 
