@@ -55,6 +55,7 @@ static bool
 comp_acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
+	bool read = false;
 
 	while (hot->sq_head != hot->sq_next && hot->state != RCD_QP_ERR) {
 		struct rcd_sq_rec *rec = rcd_sq_rec(qp, hot->sq_head);
@@ -73,10 +74,11 @@ comp_acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 		/* Not from the start of the record: that may be half of all PSNs away, or more. */
 		if (!rcd_psn_before(hot->psn_una, end))
 			break;
-		if (rcd_wr_is_read(rcd_rec_opcode(rec))) {
+		read = rcd_wr_is_read(rcd_rec_opcode(rec));
+		if (read) {
 			if (rcd_psn_before(hot->psn_una, rcd_rec_psn(rec)))
 				comp_note_progress(qp, rcd_rec_psn(rec), now_ns);
-			return true;
+			break;
 		}
 		if (rcd_psn_before(hot->psn_una, whole ? rec_end : end))
 			comp_note_progress(qp, whole ? rec_end : end, now_ns);
@@ -84,8 +86,9 @@ comp_acknowledge(struct rcd_qp *qp, struct rcd_psn end, uint64_t now_ns)
 			break;
 		rcd_qp_complete_head(qp, RCD_WC_SUCCESS);
 	}
+	/* What is acknowledged is the client's again, and must not be sent again. */
 	rcd_req_skip_acked(qp);
-	return false;
+	return read;
 }
 
 /* Takes the queue pair down because the oldest request failed. */

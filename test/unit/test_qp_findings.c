@@ -421,6 +421,45 @@ a_request_that_is_written_over(void)
 	end();
 }
 
+/*
+ * A WRITE is to be sent again after a timeout when the second response to the READ behind it comes:
+ * the WRITE is complete by that, and its place the client's.
+ */
+static void
+a_request_that_is_done_before_it_is_sent_again(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_tx_pkt out;
+	struct rcd_psn read;
+	struct rcd_pkt pkt;
+
+	begin(&init, NULL);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	post(p.a, RCD_WR_RDMA_READ, 0, 4096, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	read = out.roce.bth.psn;
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
+	/* Probes come first. */
+	for (uint32_t i = 0; i < 32 && counter(0, RCD_COUNTER_RTO) == 0; i++) {
+		p.sim.now_ns = rcd_qp_next_deadline(p.a->qp);
+		rcd_qp_expire(p.a->qp, p.sim.now_ns);
+	}
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 1);
+	pkt = nak_by_hand(rcd_psn_add(read, 1));
+	pkt.roce.bth.opcode = RCD_OPCODE_RC_RDMA_READ_RESPONSE_MIDDLE;
+	pkt.payload_len = 1024;
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &pkt, p.sim.now_ns), RCD_RX_KEPT);
+	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+	p.a->sq.wrs[0].opcode = RCD_WR_SEND;
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, p.sim.now_ns, &out));
+	CU_ASSERT_TRUE(rcd_psn_eq(out.roce.bth.psn, read));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_REQUEST);
+	CU_ASSERT_EQUAL(rcd_qp_state(p.a->qp), RCD_QP_RTS);
+	end();
+}
+
 int
 main(void)
 {
@@ -440,6 +479,8 @@ main(void)
 		{ "T11 RNR NAKs are heard while paced", rnr_naks_are_heard_while_paced },
 		{ "R1 a request that is written over while it is out",
 			a_request_that_is_written_over },
+		{ "R2 a request that is done before it is sent again",
+			a_request_that_is_done_before_it_is_sent_again },
 	};
 
 	return rcd_tap_run("qp_findings", tests, RCD_ARRAY_COUNT(tests));
