@@ -30,8 +30,10 @@ enum {
 	PAYLOAD_LEN = 64,
 };
 
+/* Who has congestion control says in the class that marks are heeded. */
 static const char config[] = "[device p0]\npeer = p1\naddress = 10.9.0.1/24@5\nraw = sniff\n"
-			     "[device p1]\npeer = p0\naddress = 10.9.0.2/24@5\n";
+			     "cc = none\n"
+			     "[device p1]\npeer = p0\naddress = 10.9.0.2/24@5\ncc = none\n";
 
 /* What is seen of a frame. */
 struct seen {
