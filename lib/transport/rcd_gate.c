@@ -8,10 +8,11 @@
 
 /*
  * One packet of so many may be lost for the path's own reasons. It is more when so many packets are
- * wanting for that, or as many as two round trips have.
+ * wanting for that, or as many as two round trips have; two losses in a row are chance.
  */
 #define LOSS_PACKETS  20
 #define LOSS_DEBT_MAX 80
+#define LOSS_DEBT_MIN 40
 #define LOSS_ROUNDS   2
 
 /*
@@ -497,8 +498,8 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
 	bool again = same && now_ns - gate->una_ns >= rcd_rto_round(qp) * 3 / 2;
 	uint32_t limit = LOSS_ROUNDS * rcd_psn_span(qp->hot.psn_una, qp->hot.psn_next);
 
-	if (limit < LOSS_PACKETS)
-		limit = LOSS_PACKETS;
+	if (limit < LOSS_DEBT_MIN)
+		limit = LOSS_DEBT_MIN;
 	if (limit > LOSS_DEBT_MAX)
 		limit = LOSS_DEBT_MAX;
 

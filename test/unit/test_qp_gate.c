@@ -235,10 +235,12 @@ losses_once(void)
 	miss(first, 121, 130000);
 	CU_ASSERT_EQUAL(told.losses, 4);
 	CU_ASSERT_EQUAL(told.heavy, 2);
-	/* Of eight packets two are much. */
+	/* Of eight packets three are much. */
 	miss(first, 232, 140000);
-	CU_ASSERT_EQUAL(told.losses, 4);
 	miss(first, 234, 150000);
+	CU_ASSERT_EQUAL(told.losses, 4);
+	CU_ASSERT_EQUAL(told.heavy, 2);
+	miss(first, 236, 160000);
 	CU_ASSERT_EQUAL(told.losses, 5);
 	CU_ASSERT_EQUAL(told.heavy, 3);
 	end();
