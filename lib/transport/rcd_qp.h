@@ -429,8 +429,9 @@ void
 rcd_qp_progress(const struct rcd_qp *qp, struct rcd_qp_progress *progress);
 
 /**
- * Messages that came whole since RESET, requests for data among them, as a free-running number:
- * what the peer of an RC queue pair is told as the MSN. Any thread, as rcd_qp_state().
+ * Messages that came whole since RESET, requests for data and for parts of it among them, as a
+ * free-running number: what the peer of an RC queue pair is told as the MSN. Any thread, as
+ * rcd_qp_state().
  */
 uint32_t
 rcd_qp_messages(const struct rcd_qp *qp);
