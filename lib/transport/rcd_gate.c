@@ -311,8 +311,9 @@ rcd_gate_part(struct rcd_qp *qp, uint32_t left)
 }
 
 /*
- * How many packets pass unasked: as long as all is new, nothing is lost or paced, and the window
- * has room for them however long they are. What is answered with data is asked about.
+ * How many packets pass unasked: as long as all is new, nothing is paced, and the window has room
+ * for them however long they are. What is answered with data is asked about. What the peer keeps
+ * counts here: it may turn out not to.
  */
 static uint32_t
 gate_pass(const struct rcd_qp *qp)
@@ -320,7 +321,7 @@ gate_pass(const struct rcd_qp *qp)
 	const struct rcd_gate *gate = qp->gate;
 	uint32_t room;
 
-	if (gate->losing || gate->rate_kbps != 0 || gate->seen.rate_kbps != 0 ||
+	if ((gate->losing && gate->heavy) || gate->rate_kbps != 0 || gate->seen.rate_kbps != 0 ||
 		!gate_counts_reads(qp) || !rcd_psn_eq(qp->hot.psn_tx, qp->hot.psn_next) ||
 		gate->flight >= gate->seen.window)
 		return 0;
