@@ -16,9 +16,19 @@ gate_flight_held(const struct rcd_qp *qp)
 
 	if (sack == NULL || !sack->newest_valid)
 		return 0;
-	/* The place of one that was sent too far ahead may have the bit of one long before it. */
+	/*
+	 * The place of one that was sent too far ahead may have the bit of one long before it, and
+	 * so may those of responses, which nobody keeps.
+	 */
 	if (rcd_psn_before(from, sack->blind))
 		from = sack->blind;
+	if (qp->hot.reads_out > 0) {
+		/* It went back, and not every READ was asked for again. */
+		if (rcd_psn_diff(qp->hot.psn_read, qp->hot.psn_una) <= 0)
+			return 0;
+		if (rcd_psn_before(from, qp->hot.psn_read))
+			from = qp->hot.psn_read;
+	}
 	return rcd_sack_bits_count(&sack->held, from, qp->hot.psn_next);
 }
 

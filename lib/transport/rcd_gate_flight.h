@@ -13,6 +13,7 @@ struct rcd_qp;
 /**
  * Bytes on their way: of what is sent again the part that was, and nothing of what the peer is
  * known to have behind a hole (RFC 6675, pipe): a hole that is being filled holds nothing back.
+ * While READs are out that is so of what was sent behind the last of them.
  */
 uint64_t
 rcd_gate_flight(const struct rcd_qp *qp);

@@ -4,6 +4,8 @@
  * Goal: a window goes on where a path loses packets. Method: two nodes in the simulator, of which a
  * has the algorithm of told.h and agreed to selective acknowledgement; SACKs by hand.
  */
+#include "rcd_gate_flight.h"
+#include "rcd_qp_priv.h"
 #include "rcd_tap.h"
 #include "told.h"
 
@@ -42,6 +44,22 @@ begin_window(uint32_t packets)
 	post(p.a, RCD_WR_RDMA_WRITE, 0, packets * 1024, 0);
 	first = send_all(1000);
 	return first;
+}
+
+/* A ring of them, which is counted from anywhere, once. */
+static void
+bits_are_counted(void)
+{
+	struct rcd_psn from = rcd_psn(RCD_PSN_MASK - 99);
+	struct rcd_sack_bits bits = { { 0 } };
+
+	for (uint32_t i = 0; i < RCD_SACK_PSNS; i += 2)
+		rcd_sack_bits_set(&bits, rcd_psn_add(from, i), true);
+	CU_ASSERT_EQUAL(rcd_sack_bits_count(&bits, from, from), 0);
+	CU_ASSERT_EQUAL(rcd_sack_bits_count(&bits, from, rcd_psn_add(from, 1)), 1);
+	CU_ASSERT_EQUAL(rcd_sack_bits_count(&bits, from, rcd_psn_add(from, 201)), 101);
+	CU_ASSERT_EQUAL(rcd_sack_bits_count(&bits, from, rcd_psn_add(from, 512)), 256);
+	CU_ASSERT_EQUAL(rcd_sack_bits_count(&bits, from, rcd_psn_add(from, 1000)), 256);
 }
 
 /* What the peer has behind a hole is not on its way, told once or ten times. */
@@ -117,13 +135,95 @@ asks_no_other(void)
 	end();
 }
 
+/* A part of a READ has the room that is left so: of sixteen eight, and the hole is one of them. */
+static void
+kept_makes_room_for_reads(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_psn first;
+
+	begin_told_reads(16 * PACKET, 8);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 16 * 1024, 0);
+	first = send_all(1000);
+	post(p.a, RCD_WR_RDMA_READ, 0, 32 * 1024, 0);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+	tell_sack(first, rcd_psn_add(first, 8), 0xff, 21000);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	CU_ASSERT_TRUE(rcd_psn_eq(out.roce.bth.psn, first));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	CU_ASSERT_EQUAL(out.roce.bth.opcode, RCD_OPCODE_RC_RDMA_READ_REQUEST);
+	CU_ASSERT_EQUAL(out.roce.reth.dma_len, 8 * 1024);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	end();
+}
+
+/* The places of a READ's responses are those of packets that were kept long before. */
+static void
+reads_were_not_kept(void)
+{
+	struct rcd_tx_pkt out;
+	struct rcd_psn first;
+
+	begin_told_reads(512 * PACKET, 8);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 16 * 1024, 0);
+	first = send_all(1000);
+	tell_sack(first, rcd_psn_add(first, 8), 0xff, 21000);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 21000, &out));
+	/* Something is always on its way. */
+	acknowledge(rcd_psn_add(first, 14), 41000);
+	for (uint32_t i = 16; i < 512; i += 16) {
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 16 * 1024, 0);
+		send_all(50000 + 1000 * i);
+		acknowledge(rcd_psn_add(first, i + 14), 50500 + 1000 * i);
+	}
+	told.window = 16 * PACKET;
+	CU_ASSERT_EQUAL(congest(1000000), RCD_RX_CNP);
+	post(p.a, RCD_WR_RDMA_READ, 0, 32 * 1024, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	CU_ASSERT_TRUE(out.roce.reth.dma_len > 8 * 1024);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	CU_ASSERT_EQUAL(rcd_gate_flight(p.a->qp), p.a->qp->gate->flight);
+	end();
+}
+
+/* Who is connected anew without a window asks no more often for what was lost before. */
+static void
+asks_no_more_when_it_has_no_window(void)
+{
+	struct rcd_qp_attr attr, reset = { .state = RCD_QP_RESET };
+	struct rcd_cc_params params;
+	uint32_t asking;
+
+	begin_window(40);
+	tell_sack(p.a->qp->hot.psn_una, rcd_psn_add(p.a->qp->hot.psn_una, 3), 0x7, 21000);
+	send_now(21000, &asking);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	rcd_qp_modify(p.a->qp, &reset, RCD_QP_ATTR_STATE);
+	rcd_qp_modify(p.b->qp, &reset, RCD_QP_ATTR_STATE);
+	rcd_cc_params_init(&params);
+	CU_ASSERT_EQUAL(rcd_qp_set_cc(p.a->qp, &rcd_cc_none, &params), 0);
+	attr = sim_attr(&p.sim);
+	sim_connect(p.a, p.b, &attr, &attr);
+	CU_ASSERT_EQUAL(send_now(41000, &asking), 40);
+	CU_ASSERT_EQUAL(asking, 2);
+	end();
+}
+
 int
 main(void)
 {
 	static const struct rcd_test tests[] = {
+		RCD_TEST(bits_are_counted),
 		RCD_TEST(kept_is_no_flight),
+		RCD_TEST(kept_makes_room_for_reads),
 		RCD_TEST(asks_where_lossy),
 		RCD_TEST(asks_no_other),
+		RCD_TEST(reads_were_not_kept),
+		RCD_TEST(asks_no_more_when_it_has_no_window),
 	};
 
 	return rcd_tap_run("qp_lossy", tests, RCD_ARRAY_COUNT(tests));
