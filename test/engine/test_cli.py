@@ -307,7 +307,8 @@ def telemetry_agrees_with_the_command():
         tap.equal(engine['version'], about['version'], 'version')
         lcore = f'lcore{about["lcores"][0]["lcore"]}'
         tap.true({'clients', 'queue_pairs', 'longest_step_work', f'{lcore}_polls',
-                  f'{lcore}_busy_polls', f'{lcore}_longest_poll_work'} <= set(engine), engine)
+                  f'{lcore}_busy_polls', f'{lcore}_longest_poll_work',
+                  f'{lcore}_away_ns'} <= set(engine), engine)
     finally:
         rocade('down')
 

@@ -281,6 +281,17 @@ swift_target_is_wider_for_absences(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 30119 - 30119 / 2);
 }
 
+/* What the longest way holds, and no more: a window that doubles on an idle network. */
+static void
+swift_window_has_an_end(void)
+{
+	begin("swift", KBYTE);
+	measure(NS(10), NS(1));
+	for (uint32_t i = 0; i < 20; i++)
+		ack(ops->window(&cc), ops->window(&cc), 0, NS(100 + i));
+	CU_ASSERT_EQUAL(ops->window(&cc), UINT32_C(1) << 26);
+}
+
 /* It is a pace then, and has an end. */
 static void
 swift_window_below_a_packet(void)
@@ -553,6 +564,7 @@ main(void)
 		{ "swift: a loss that was none", swift_undoes },
 		{ "swift: the target is wider for a small window", swift_target_is_wider_for_few },
 		{ "swift: the target is wider for absences", swift_target_is_wider_for_absences },
+		{ "swift: a window has an end", swift_window_has_an_end },
 		{ "swift: a window below a packet", swift_window_below_a_packet },
 		{ "swift: told anything", swift_told_anything },
 		{ "dcqcn: begins with a window", dcqcn_starts },

@@ -150,7 +150,7 @@ paced_ask(void)
 	end();
 }
 
-/* While something is missing everything asks: what is sent again, and what is new behind it. */
+/* After a heavy loss everything asks: what is sent again, and what is new behind it. */
 static void
 losses_ask(void)
 {
@@ -180,6 +180,30 @@ losses_ask(void)
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RETRANSMITTED_PKTS), 1);
 	acknowledge(rcd_psn_add(first, 5), 1003000);
 	CU_ASSERT_EQUAL(told.acked, 6 * PACKET);
+	end();
+}
+
+/* While one hole is filled what is sent again asks, and what is new behind it passes. */
+static void
+new_ones_pass_a_hole(void)
+{
+	struct rcd_psn first = begin_sent(8, 40, 4);
+	struct rcd_psn next;
+	struct rcd_tx_pkt out;
+
+	leave(4, 1000);
+	acknowledge(rcd_psn_add(first, 7), 21000);
+	leave_some(4, 21000);
+	miss(first, 9, 41000);
+	next = p.a->qp->hot.psn_next;
+	CU_ASSERT_TRUE(p.a->qp->gate->losing);
+	CU_ASSERT_EQUAL(told.heavy, 0);
+	CU_ASSERT_EQUAL(p.a->qp->hot.pass, 0);
+	for (uint32_t i = 0; i < 4 && p.a->qp->hot.pass == 0; i++)
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 41000, &out));
+	CU_ASSERT_TRUE(p.a->qp->hot.pass > 0);
+	CU_ASSERT_TRUE(rcd_psn_eq(out.roce.bth.psn, next));
+	CU_ASSERT_TRUE(p.a->qp->gate->losing);
 	end();
 }
 
@@ -308,6 +332,7 @@ main(void)
 		RCD_TEST(reads_ask),
 		RCD_TEST(paced_ask),
 		RCD_TEST(losses_ask),
+		RCD_TEST(new_ones_pass_a_hole),
 		RCD_TEST(again_asks),
 		RCD_TEST(acks_to_learn_of),
 		RCD_TEST(responders),
