@@ -63,7 +63,8 @@ gate_ask_every(const struct rcd_qp *qp)
 	if (qp->sack == NULL || qp->gate->lossy == 0)
 		return RCD_ACK_REQ_EVERY;
 	every = qp->gate->seen.window / (ASK_PARTS * packet_bytes);
-	return (uint16_t)(every < 1 ? 1 : every < RCD_ACK_REQ_EVERY ? every : RCD_ACK_REQ_EVERY);
+	/* Of a window of less than that each asks. */
+	return (uint16_t)(every < RCD_ACK_REQ_EVERY ? every : RCD_ACK_REQ_EVERY);
 }
 
 static void

@@ -183,7 +183,7 @@ struct rcd_qp_hot {
 	uint32_t sq_next;        /**< next work request to begin */
 	uint32_t sq_tx;          /**< work request of psn_tx */
 	uint16_t since_ack_req;  /**< packets since one asked for an acknowledge */
-	uint16_t ask_every;      /**< so many packets at the latest, 1..RCD_ACK_REQ_EVERY */
+	uint16_t ask_every;      /**< so many at the latest, 0..RCD_ACK_REQ_EVERY */
 	uint64_t rto_deadline;   /**< retransmission timeout; 0: off */
 	uint64_t wait_until;    /**< end of an RNR wait: until then NAKs say nothing new; 0: none */
 	struct rcd_psn epsn;    /**< expected PSN of the next request */
