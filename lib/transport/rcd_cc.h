@@ -39,7 +39,7 @@ struct rcd_cc_params {
 /** What an acknowledge tells an algorithm. */
 struct rcd_cc_ack {
 	uint32_t bytes;  /**< acknowledged by it, on the wire */
-	uint32_t flight; /**< bytes that were on their way before it */
+	uint32_t flight; /**< bytes not acknowledged before it, what the peer keeps included */
 	uint32_t rtt_ns; /**< a measured round trip; 0: none */
 	/** With one: so long this end may have been away and packets waited for that; 0: never */
 	uint32_t away_ns;
