@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "rcd_absence.h"
 #include "rcd_away.h"
 #include "rcd_clock.h"
 #include "rcd_closer.h"
