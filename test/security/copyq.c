@@ -81,6 +81,20 @@ teardown(void)
 
 /* Wait for jobs. @return whether so many are there */
 void
+copyq_begins(void)
+{
+	static const char *const lines[] = { "link set roce0 cc none", "link set roce1 cc none" };
+
+	rig_start(&rig, NULL);
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(lines); i++) {
+		char *answer = rig_admin(rig.socket, lines[i]);
+
+		MUST(answer != NULL);
+		free(answer);
+	}
+}
+
+void
 copyq_ends(void)
 {
 	CU_ASSERT(rig_contexts(&rig, 0, FOREVER_MS));

@@ -30,6 +30,13 @@ setup(void);
 void
 teardown(void);
 
+/**
+ * Start the engine. Without congestion control: a window is acknowledged when copies are made, and
+ * these tests have more of them out.
+ */
+void
+copyq_begins(void);
+
 /** Nothing is left of all clients, and the engine ends. */
 void
 copyq_ends(void);

@@ -578,6 +578,6 @@ main(void)
 
 	/* Copies are waited for as long as a busy machine takes: 2 s, eight times. */
 	node_timeout = 19;
-	rig_start(&rig, NULL);
+	copyq_begins();
 	return rcd_tap_run("copyq", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -403,7 +403,7 @@ main(void)
 	/* Copies are waited for as long as a busy machine takes: 2 s, eight times. */
 	node_timeout = 19;
 	member_file(path);
-	rig_start(&rig, NULL);
+	copyq_begins();
 	failed = rcd_tap_run("xrc_copied", tests, RCD_ARRAY_COUNT(tests));
 	unlink(path);
 	return failed;
