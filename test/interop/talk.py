@@ -22,6 +22,12 @@ def start_server(words, env=None):
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
 
 
+def average(text):
+    """Of perftest's table: both sides may have printed one, and who is not measured says 0."""
+    return max((float(rate) for rate in re.findall(r'^ *\d+ +\d+ +[\d.]+ +([\d.]+) +[\d.]+ *$',
+                                                   text, re.M)), default=0)
+
+
 class Talk:
     """Between an engine and a peer (peer.py).
 
@@ -79,7 +85,7 @@ class Talk:
         self.both(role, f'ibv_{service}_pingpong', *options)
 
     def perftest(self, role, program, *options, gid=1):
-        self.both(role, program, '-x', gid, '-F', *options)
+        return self.both(role, program, '-x', gid, '-F', *options)
 
     def damaged(self, role, count, gid=1):
         """Programs whose data must arrive whole, though packets do not."""
@@ -95,7 +101,8 @@ class Talk:
         # by, in answers to what it was sent: 1.1 s, in place of 67 ms (doc/interop.md).
         patient = ['-u', 18, '-n', count]
         for verb in ('send', 'write', 'read'):
-            self.perftest(role, f'ib_{verb}_bw', '-s', 16384, *patient, gid=gid)
+            text = self.perftest(role, f'ib_{verb}_bw', '-s', 16384, *patient, gid=gid)
+            print(f'# ib_{verb}_bw, Rocade {role}: {average(text)} MB/s', flush=True)
         self.perftest(role, 'ib_atomic_bw', *patient, gid=gid)
 
     def attempt(self, func, args):
