@@ -24,8 +24,9 @@ def start_server(words, env=None):
 
 def average(text):
     """Of perftest's table: both sides may have printed one, and who is not measured says 0."""
-    return max((float(rate) for rate in re.findall(r'^ *\d+ +\d+ +[\d.]+ +([\d.]+) +[\d.]+ *$',
-                                                   text, re.M)), default=0)
+    lines = re.findall(r'^ *\d+[ \t]+\d+[ \t]+[\d.]+[ \t]+([\d.]+)[ \t]+[\d.]+[ \t\r]*$', text,
+                       re.M)
+    return max(map(float, lines), default=0)
 
 
 class Talk:
