@@ -5,8 +5,10 @@
  */
 #include "span_memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rcd_tap.h"
 
@@ -54,13 +56,23 @@ span_marked(const uint8_t *memory, size_t pages, uint8_t seed)
 	return right;
 }
 
+int
+span_try(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
+{
+	int err;
+
+	while ((err = rcd_cl_span_make(start, end, span)) == -ETIMEDOUT || err == -EAGAIN)
+		usleep(100000);
+	return err;
+}
+
 struct rcd_cl_span *
 span_make(uint8_t *memory, size_t pages)
 {
 	struct rcd_cl_span *span = NULL;
 	uintptr_t start = (uintptr_t)memory;
 
-	CU_ASSERT_EQUAL_FATAL(rcd_cl_span_make(start, start + pages * PAGE, &span), 0);
+	CU_ASSERT_EQUAL_FATAL(span_try(start, start + pages * PAGE, &span), 0);
 	CU_ASSERT_EQUAL(span->start, start);
 	CU_ASSERT_EQUAL(span->end, start + pages * PAGE);
 	CU_ASSERT_EQUAL(span->refs, 0);

@@ -37,6 +37,13 @@ span_mark(uint8_t *memory, size_t pages, uint8_t seed);
 bool
 span_marked(const uint8_t *memory, size_t pages, uint8_t seed);
 
+/**
+ * rcd_cl_span_make(), again and again while other threads could not be stopped for the moment: with
+ * a busy machine, or none for a while, that says nothing of what is tested.
+ */
+int
+span_try(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);
+
 /** Make a span of memory. */
 struct rcd_cl_span *
 span_make(uint8_t *memory, size_t pages);

@@ -417,7 +417,7 @@ no_write_is_lost(void)
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, write_on, NULL), 0);
 		while (!__atomic_load_n(&writer.ready, __ATOMIC_ACQUIRE))
 			sched_yield();
-		err = rcd_cl_span_make((uintptr_t)memory, (uintptr_t)memory + WORDS * PAGE, &span);
+		err = span_try((uintptr_t)memory, (uintptr_t)memory + WORDS * PAGE, &span);
 		__atomic_store_n(&writer.stop, 1, __ATOMIC_RELAXED);
 		pthread_join(thread, NULL);
 		if (err == -EPERM && round == 0) {

@@ -387,16 +387,10 @@ what_can_not_be(void)
 	CU_ASSERT_EQUAL(stop_others(look), -77);
 }
 
-/* It is tried again later where this machine stalled. */
 static int
 share(struct rcd_cl_span **span)
 {
-	int err;
-
-	while ((err = rcd_cl_span_make((uintptr_t)memory, (uintptr_t)memory + BYTES, span)) ==
-		-ETIMEDOUT)
-		usleep(100000);
-	return err;
+	return span_try((uintptr_t)memory, (uintptr_t)memory + BYTES, span);
 }
 
 /* Whether the first thread of this process has ended, but for its place in the list. */

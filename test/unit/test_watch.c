@@ -71,7 +71,7 @@ try_all(void)
 
 		CU_ASSERT_EQUAL_FATAL(ioctl(uffd, UFFDIO_REGISTER, &reg), 0);
 		CU_ASSERT_EQUAL(rcd_cl_watch_read(start, end), table[i].err);
-		CU_ASSERT_EQUAL(rcd_cl_span_make(start, end, &span), table[i].err);
+		CU_ASSERT_EQUAL(span_try(start, end, &span), table[i].err);
 		CU_ASSERT(answers(uffd, pages + 2 * PAGE));
 		CU_ASSERT(answers(uffd, pages + 3 * PAGE));
 		span_end(pages, PAGES);
