@@ -11,11 +11,15 @@
 
 #define COUNT_MAX (1u << 20)
 
+/* Of a payload: what follows comes by itself. */
+#define PREFETCH_BYTES 128
+
 struct rcd_reorder_pool {
 	struct rcd_kept *free;
 	struct rcd_reorder_host host; /* without a hold(): all is copied */
 	uint32_t used;
-	struct rcd_kept packets[];
+	uint8_t *copies;
+	struct rcd_kept *packets;
 };
 
 struct rcd_reorder_pool *
@@ -25,13 +29,17 @@ rcd_reorder_pool_create(uint32_t count)
 
 	if (count == 0 || count > COUNT_MAX)
 		return NULL;
-	pool = malloc(sizeof(*pool) + count * sizeof(pool->packets[0]));
+	pool = calloc(1, sizeof(*pool));
 	if (pool == NULL)
 		return NULL;
-	pool->free = NULL;
-	pool->host = (struct rcd_reorder_host){ .hold = NULL };
-	pool->used = 0;
+	pool->packets = aligned_alloc(_Alignof(struct rcd_kept), count * sizeof(pool->packets[0]));
+	pool->copies = malloc((size_t)count * RCD_PATH_MTU_MAX_BYTES);
+	if (pool->packets == NULL || pool->copies == NULL) {
+		rcd_reorder_pool_destroy(pool);
+		return NULL;
+	}
 	for (uint32_t i = count; i-- > 0;) {
+		pool->packets[i].copy = pool->copies + (size_t)i * RCD_PATH_MTU_MAX_BYTES;
 		pool->packets[i].next = pool->free;
 		pool->free = &pool->packets[i];
 	}
@@ -48,7 +56,11 @@ rcd_reorder_pool_set_host(struct rcd_reorder_pool *pool, const struct rcd_reorde
 void
 rcd_reorder_pool_destroy(struct rcd_reorder_pool *pool)
 {
-	RCD_CHECK(pool == NULL || pool->used == 0);
+	if (pool == NULL)
+		return;
+	RCD_CHECK(pool->used == 0);
+	free(pool->packets);
+	free(pool->copies);
 	free(pool);
 }
 
@@ -58,6 +70,15 @@ rcd_reorder_pool_used(const struct rcd_reorder_pool *pool)
 	return pool->used;
 }
 
+/* NULL is as good as any address. */
+static void
+reorder_prefetch(const struct rcd_kept *kept)
+{
+	__builtin_prefetch(kept);
+	__builtin_prefetch((const uint8_t *)kept + 64);
+	__builtin_prefetch((const uint8_t *)kept + 128);
+}
+
 struct rcd_kept *
 rcd_reorder_get(struct rcd_reorder_pool *pool)
 {
@@ -65,6 +86,8 @@ rcd_reorder_get(struct rcd_reorder_pool *pool)
 
 	if (kept != NULL) {
 		pool->free = kept->next;
+		/* Of packets behind a hole the next one follows soon. */
+		reorder_prefetch(pool->free);
 		pool->used++;
 		kept->held = NULL;
 	}
@@ -106,7 +129,7 @@ rcd_reorder_keep(
 	struct rcd_kept *kept;
 
 	if (pool == NULL || list->count >= RCD_REORDER_WINDOW ||
-		pkt->payload_len > sizeof(kept->copy))
+		pkt->payload_len > RCD_PATH_MTU_MAX_BYTES)
 		return false;
 	/* Mostly it is the last: then nobody has to walk. */
 	if (list->first != NULL && rcd_psn_before(list->last->roce.bth.psn, psn))
@@ -139,6 +162,13 @@ rcd_reorder_take(struct rcd_kept_list *list)
 	RCD_CHECK(list->count > 0);
 	list->first = kept->next;
 	list->count--;
+	/* Its payload came long ago, as caches go. The one behind it is prefetched for its turn. */
+	if (list->first != NULL) {
+		reorder_prefetch(list->first->next);
+		__builtin_prefetch(list->first->held);
+		for (uint32_t at = 0; at < PREFETCH_BYTES; at += 64)
+			__builtin_prefetch(list->first->payload + at);
+	}
 	return kept;
 }
 

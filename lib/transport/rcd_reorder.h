@@ -41,15 +41,16 @@ struct rcd_reorder_host {
 	void *arg;
 };
 
-/** A kept packet: private to the transport. */
+/** A kept packet: private to the transport. Room for payloads lies elsewhere: few have one, and
+ * packets a page apart would cost a miss of the TLB each. */
 struct rcd_kept {
 	struct rcd_kept *next; /**< towards later PSNs, or in the free list */
 	void *held;            /**< the host's, which has the payload; NULL: it is in `copy` */
 	const uint8_t *payload;
+	uint8_t *copy; /**< room for RCD_PATH_MTU_MAX_BYTES, this packet's for good */
 	uint32_t payload_len;
 	struct rcd_roce roce;
-	uint8_t copy[RCD_PATH_MTU_MAX_BYTES];
-};
+} __attribute__((aligned(64)));
 
 /** Kept packets, sorted by PSN. Zeroed: none. */
 struct rcd_kept_list {
