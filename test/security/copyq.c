@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frames.h"
 #include "rcd_mr.h"
 #include "rcd_qp.h"
 #include "rcd_tap.h"
@@ -83,15 +84,8 @@ teardown(void)
 void
 copyq_begins(void)
 {
-	static const char *const lines[] = { "link set roce0 cc none", "link set roce1 cc none" };
-
 	rig_start(&rig, NULL);
-	for (size_t i = 0; i < RCD_ARRAY_COUNT(lines); i++) {
-		char *answer = rig_admin(rig.socket, lines[i]);
-
-		MUST(answer != NULL);
-		free(answer);
-	}
+	frames_set(rig.socket, "cc none");
 }
 
 void
