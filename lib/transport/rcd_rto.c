@@ -30,6 +30,14 @@ rcd_rto_round(const struct rcd_qp *qp)
 	return qp->rtt_ns != 0 ? qp->rtt_ns : RCD_RTT_DEFAULT_NS;
 }
 
+uint64_t
+rcd_rto_probe(const struct rcd_qp *qp)
+{
+	if (qp->rtt_ns != 0)
+		return qp->probe_ns;
+	return qp->hot.limited ? RCD_PROBE_FIRST_LIMITED_NS : RCD_PROBE_FIRST_NS;
+}
+
 void
 rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns)
 {
@@ -62,8 +70,8 @@ rcd_rto_measure(struct rcd_qp *qp, uint64_t now_ns)
 static void
 rto_set_deadline(struct rcd_qp *qp, uint64_t from_ns)
 {
-	uint64_t probe_ns = qp->rtt_ns == 0 ? RCD_PROBE_FIRST_NS : qp->probe_ns;
-	uint64_t at = qp->probes < RCD_PROBES_MAX ? from_ns + (probe_ns << qp->probes) : qp->rto_at;
+	uint64_t at = qp->probes < RCD_PROBES_MAX ? from_ns + (rcd_rto_probe(qp) << qp->probes)
+						  : qp->rto_at;
 
 	qp->hot.rto_deadline = at < qp->rto_at ? at : qp->rto_at;
 }

@@ -19,8 +19,13 @@ struct rcd_qp;
  */
 #define RCD_PROBE_NS 70000
 
-/** The same while no round trip is known. */
-#define RCD_PROBE_FIRST_NS 1000000
+/**
+ * The same while no round trip is known. Of an incast most senders lose all that they begin with:
+ * whoever lost nothing would have a millisecond for himself, time for eight messages of a megabyte.
+ * Who sends without limits floods the queue again, if he does not let it run empty first.
+ */
+#define RCD_PROBE_FIRST_NS         1000000
+#define RCD_PROBE_FIRST_LIMITED_NS 300000 /**< of a queue pair that has a gate */
 
 /** Probes before the timeout: what it doubles to stays a number. */
 #define RCD_PROBES_MAX 24
@@ -42,6 +47,10 @@ rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns);
 /** The smoothed round trip, ns; a guess while none was measured. */
 uint64_t
 rcd_rto_round(const struct rcd_qp *qp);
+
+/** The time after which a probe is sent, ns. */
+uint64_t
+rcd_rto_probe(const struct rcd_qp *qp);
 
 /** What was timed is answered. @return the round trip, ns; 0: it says nothing of it */
 uint64_t

@@ -90,10 +90,9 @@ rcd_qp_sack_size(void)
 static bool
 sack_may_come(const struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 {
-	uint64_t late_ns = qp->rtt_ns == 0 ? RCD_PROBE_FIRST_NS : qp->probe_ns;
 	uint32_t ago = sack_ticks(now_ns) - *sack_sent_at(qp->sack, psn);
 
-	return ago <= late_ns >> RCD_SACK_TICK_SHIFT;
+	return ago <= rcd_rto_probe(qp) >> RCD_SACK_TICK_SHIFT;
 }
 
 void

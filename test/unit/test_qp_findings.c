@@ -132,6 +132,8 @@ a_lost_rnr_nak(void)
 	end();
 }
 
+#define PACED_NS 250000 /* before a probe */
+
 static uint64_t paced_until;
 static struct rcd_cc_ops pace;
 
@@ -151,7 +153,7 @@ pace_rate(const struct rcd_cc *cc)
 	return 1;
 }
 
-/* a has sent one of two packets and is paced to 1 ms. @return a NAK for the first */
+/* a has sent one of two packets and is paced. @return a NAK for the first */
 static struct rcd_pkt
 begin_paced(void)
 {
@@ -162,7 +164,7 @@ begin_paced(void)
 	pace.send_at = pace_send_at;
 	pace.rate = pace_rate;
 	init.cc = &pace;
-	paced_until = 1000000;
+	paced_until = PACED_NS;
 	begin(&init, NULL);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, 2 * 1024, 0);
 	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1, &out));
@@ -181,9 +183,9 @@ naks_are_heard_while_paced(void)
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
 	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_COMPLETER_RETRY_ERR), 1);
 	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 2000, &out));
-	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000000);
-	rcd_qp_expire(p.a->qp, 1000000);
-	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), PACED_NS);
+	rcd_qp_expire(p.a->qp, PACED_NS);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, PACED_NS, &out));
 	CU_ASSERT_EQUAL(out.roce.bth.psn.val, nak.roce.bth.psn.val);
 	end();
 }
@@ -197,8 +199,8 @@ rnr_naks_are_heard_while_paced(void)
 	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, 14); /* 1.28 ms */
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
 	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000 + 1280000);
-	rcd_qp_expire(p.a->qp, 1000000);
-	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 1000000, &out));
+	rcd_qp_expire(p.a->qp, PACED_NS);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, PACED_NS, &out));
 	/* While it waits, either NAK says nothing new. */
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1100000), RCD_RX_EXECUTED);
 	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
@@ -213,7 +215,7 @@ rnr_naks_are_heard_while_paced(void)
 	nak = begin_paced();
 	nak.roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_RNR_NAK, 1); /* 10 us */
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &nak, 1000), RCD_RX_EXECUTED);
-	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000000);
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), PACED_NS);
 	end();
 }
 
