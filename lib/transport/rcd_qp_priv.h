@@ -241,7 +241,7 @@ struct rcd_qp {
 	uint16_t ahead_count;   /**< responses behind a missing one, since it is */
 	uint32_t rtt_ns;        /**< smoothed round trip; 0: unknown */
 	uint32_t rtt_var_ns;    /**< how far round trips are off it, smoothed */
-	uint32_t probe_ns;      /**< time to the first probe, when the round trip is known */
+	uint32_t probe_ns;      /**< rcd_rto_probe_after(), when the round trip is known */
 	struct rcd_psn rtt_psn; /**< PSN that is being timed, when rtt_begin_ns is not 0 */
 	uint64_t rtt_begin_ns;
 	uint64_t rto_ns;    /**< length of the timeout; 0: off */

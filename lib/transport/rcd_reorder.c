@@ -11,7 +11,9 @@
 
 #define COUNT_MAX (1u << 20)
 
-/* Of a payload: what follows comes by itself. */
+#define LINE _Alignof(struct rcd_kept) /**< of a cache */
+
+/* Of a payload: the hardware prefetches what follows. */
 #define PREFETCH_BYTES 128
 
 struct rcd_reorder_pool {
@@ -33,11 +35,13 @@ rcd_reorder_pool_create(uint32_t count)
 	if (pool == NULL)
 		return NULL;
 	pool->packets = aligned_alloc(_Alignof(struct rcd_kept), count * sizeof(pool->packets[0]));
-	pool->copies = malloc((size_t)count * RCD_PATH_MTU_MAX_BYTES);
+	pool->copies = aligned_alloc(LINE, (size_t)count * RCD_PATH_MTU_MAX_BYTES);
 	if (pool->packets == NULL || pool->copies == NULL) {
 		rcd_reorder_pool_destroy(pool);
 		return NULL;
 	}
+	/* Who polls is not to wait for pages. */
+	memset(pool->copies, 0, (size_t)count * RCD_PATH_MTU_MAX_BYTES);
 	for (uint32_t i = count; i-- > 0;) {
 		pool->packets[i].copy = pool->copies + (size_t)i * RCD_PATH_MTU_MAX_BYTES;
 		pool->packets[i].next = pool->free;
@@ -70,13 +74,12 @@ rcd_reorder_pool_used(const struct rcd_reorder_pool *pool)
 	return pool->used;
 }
 
-/* NULL is as good as any address. */
+/* All of its lines, if there is one. */
 static void
 reorder_prefetch(const struct rcd_kept *kept)
 {
-	__builtin_prefetch(kept);
-	__builtin_prefetch((const uint8_t *)kept + 64);
-	__builtin_prefetch((const uint8_t *)kept + 128);
+	for (size_t at = 0; kept != NULL && at < sizeof(*kept); at += LINE)
+		__builtin_prefetch((const uint8_t *)kept + at);
 }
 
 struct rcd_kept *
@@ -162,11 +165,11 @@ rcd_reorder_take(struct rcd_kept_list *list)
 	RCD_CHECK(list->count > 0);
 	list->first = kept->next;
 	list->count--;
-	/* Its payload came long ago, as caches go. The one behind it is prefetched for its turn. */
+	/* The next one's payload came long ago, as caches go, and so did the packet behind it. */
 	if (list->first != NULL) {
 		reorder_prefetch(list->first->next);
 		__builtin_prefetch(list->first->held);
-		for (uint32_t at = 0; at < PREFETCH_BYTES; at += 64)
+		for (size_t at = 0; at < PREFETCH_BYTES; at += LINE)
 			__builtin_prefetch(list->first->payload + at);
 	}
 	return kept;

@@ -31,7 +31,8 @@ struct rcd_reorder_host {
 	 * Leave the payload of a packet where it is until release() is called.
 	 *
 	 * @param pkt  the one that rcd_qp_rx() was called with
-	 * @return what to release, or NULL: it has to be copied
+	 * @return what to release, whose first cache line is prefetched before that; or NULL: it
+	 *         has to be copied
 	 */
 	void *(*hold)(void *arg, const struct rcd_pkt *pkt);
 
@@ -41,8 +42,10 @@ struct rcd_reorder_host {
 	void *arg;
 };
 
-/** A kept packet: private to the transport. Room for payloads lies elsewhere: few have one, and
- * packets a page apart would cost a miss of the TLB each. */
+/**
+ * A kept packet: private to the transport. Room for a copy of its payload lies elsewhere: most
+ * payloads stay with the host, and packets a page apart would cost a miss of the TLB each.
+ */
 struct rcd_kept {
 	struct rcd_kept *next; /**< towards later PSNs, or in the free list */
 	void *held;            /**< the host's, which has the payload; NULL: it is in `copy` */

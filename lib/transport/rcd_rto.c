@@ -31,11 +31,14 @@ rcd_rto_round(const struct rcd_qp *qp)
 }
 
 uint64_t
-rcd_rto_probe(const struct rcd_qp *qp)
+rcd_rto_probe_after(const struct rcd_qp *qp)
 {
 	if (qp->rtt_ns != 0)
 		return qp->probe_ns;
-	return qp->hot.limited ? RCD_PROBE_FIRST_LIMITED_NS : RCD_PROBE_FIRST_NS;
+	/* The second is the oldest packet: what left before it is lost once that is answered. */
+	return qp->hot.limited && qp->init.cc != &rcd_cc_none && qp->probes == 0
+		? RCD_PROBE_FIRST_WINDOW_NS
+		: RCD_PROBE_FIRST_NS;
 }
 
 void
@@ -70,9 +73,10 @@ rcd_rto_measure(struct rcd_qp *qp, uint64_t now_ns)
 static void
 rto_set_deadline(struct rcd_qp *qp, uint64_t from_ns)
 {
-	uint64_t at = qp->probes < RCD_PROBES_MAX ? from_ns + (rcd_rto_probe(qp) << qp->probes)
-						  : qp->rto_at;
+	uint64_t at = qp->rto_at;
 
+	if (qp->probes < RCD_PROBES_MAX)
+		at = from_ns + (rcd_rto_probe_after(qp) << qp->probes);
 	qp->hot.rto_deadline = at < qp->rto_at ? at : qp->rto_at;
 }
 

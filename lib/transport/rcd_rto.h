@@ -21,11 +21,12 @@ struct rcd_qp;
 
 /**
  * The same while no round trip is known. Of an incast most senders lose all that they begin with:
- * whoever lost nothing would have a millisecond for himself, time for eight messages of a megabyte.
- * Who sends without limits floods the queue again, if he does not let it run empty first.
+ * in a millisecond who lost nothing sends 12 MB by 100 Gb/s before they ask. 300 us are three times
+ * what a full buffer of 1 MiB holds back there, and a round trip. Who sends without limits floods
+ * the queue again if he does not let it run empty first.
  */
-#define RCD_PROBE_FIRST_NS         1000000
-#define RCD_PROBE_FIRST_LIMITED_NS 300000 /**< of a queue pair that has a gate */
+#define RCD_PROBE_FIRST_NS        1000000
+#define RCD_PROBE_FIRST_WINDOW_NS 300000 /**< with congestion control, and the first one only */
 
 /** Probes before the timeout: what it doubles to stays a number. */
 #define RCD_PROBES_MAX 24
@@ -48,9 +49,9 @@ rcd_rto_sample(struct rcd_qp *qp, uint64_t rtt_ns);
 uint64_t
 rcd_rto_round(const struct rcd_qp *qp);
 
-/** The time after which a probe is sent, ns. */
+/** How long to wait for an answer before a probe, ns; to be doubled for each one before. */
 uint64_t
-rcd_rto_probe(const struct rcd_qp *qp);
+rcd_rto_probe_after(const struct rcd_qp *qp);
 
 /** What was timed is answered. @return the round trip, ns; 0: it says nothing of it */
 uint64_t

@@ -92,7 +92,7 @@ sack_may_come(const struct rcd_qp *qp, struct rcd_psn psn, uint64_t now_ns)
 {
 	uint32_t ago = sack_ticks(now_ns) - *sack_sent_at(qp->sack, psn);
 
-	return ago <= rcd_rto_probe(qp) >> RCD_SACK_TICK_SHIFT;
+	return ago <= rcd_rto_probe_after(qp) >> RCD_SACK_TICK_SHIFT;
 }
 
 void

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is left of the rate where the network loses, delays or is too narrow: rocade-bench over the
 embedded wire with net_impair before both ends. Networks are tried in turns, round by round, each as
-a share of the rate of the same round on a network that does nothing; medians over the rounds are
-printed as tables in Markdown. Where the processor is the limit a rate is that of a second that the
-lcore had its core for. So a machine that others use tells less, not something else.
+a share of the rate of the same round on a network that loses next to nothing; medians over the
+rounds are printed as tables in Markdown. Where the processor is the limit a rate is that of a
+second that the lcore had its core for. So a machine that others use tells less, not something else.
 
     lossy.py ROCADE_BENCH [--rounds N] [--seconds N] [--only PATTERN] [--network PATTERN]
 
@@ -29,7 +29,7 @@ TRAFFIC = {
     'READ 64 KiB, 16 QPs': (('-o', 'read', '-q', '16'), '90 %'),
     'WRITE 64 KiB, one at a time': (('-o', 'write', '-q', '1', '-d', '1', '-n', '1'), '33 %'),
 }
-# It decides on each packet as the others do, and loses one in 2^32.
+# It draws for each packet, as the others do, and loses one in 2^32: the least there is.
 NOTHING = 'drop=0.00000003%,seed=1'
 # Bursts lose 1 % as well: 0.25253 / (0.25253 + 25), four packets each in the mean.
 DAMAGE = {
@@ -92,8 +92,10 @@ def main():
     parser.add_argument('--network', default='', help='networks whose name has this pattern')
     args = parser.parse_args()
     traffics = [name for name in TRAFFIC if re.search(args.only, name)]
-    damages, narrows = ({name: impair for name, impair in table.items()
-                         if re.search(args.network, name)} for table in (DAMAGE, NARROW))
+    damages, narrows = ({name: impair for name, impair in networks.items()
+                         if re.search(args.network, name)} for networks in (DAMAGE, NARROW))
+    if not traffics or not damages and not narrows:
+        parser.error('no traffic or no network has this name')
     busy = busy_cores()
     seen = collections.defaultdict(list)
     again = collections.defaultdict(list)

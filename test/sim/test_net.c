@@ -481,11 +481,14 @@ swift_reaches(void)
 
 	CU_ASSERT_FATAL(net_scenario_find("incast", &options));
 	options.cc = &rcd_cc_swift;
-	/* Whoever is lucky when all begin. */
+	/* Who loses nothing of what all begin with is a matter of the seed; it is to win little. */
 	for (uint32_t i = 0; i < 2 * SEEDS; i++) {
 		options.host.sack = options.receiver.sack = i % 2;
 		options.seed = 1 + i / 2;
 		check(&options, &result);
+		if (result.gbps < 90 || result.jain < 0.95)
+			printf("# seed %u, SACK %u: %.1f Gb/s, fairness %.3f\n", 1 + i / 2, i % 2,
+				result.gbps, result.jain);
 		CU_ASSERT(result.gbps >= 90);
 		CU_ASSERT(result.jain >= 0.95);
 		CU_ASSERT_EQUAL(result.late, 0);

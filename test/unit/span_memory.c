@@ -12,6 +12,8 @@
 
 #include "rcd_tap.h"
 
+#define TRIES 600 /* of span_try() */
+
 uint32_t span_forgotten;
 
 void
@@ -59,10 +61,12 @@ span_marked(const uint8_t *memory, size_t pages, uint8_t seed)
 int
 span_try(uintptr_t start, uintptr_t end, struct rcd_cl_span **span)
 {
-	int err;
+	int err = rcd_cl_span_make(start, end, span);
 
-	while ((err = rcd_cl_span_make(start, end, span)) == -ETIMEDOUT || err == -EAGAIN)
+	for (int i = 0; i < TRIES && (err == -ETIMEDOUT || err == -EAGAIN); i++) {
 		usleep(100000);
+		err = rcd_cl_span_make(start, end, span);
+	}
 	return err;
 }
 

@@ -38,8 +38,10 @@ bool
 span_marked(const uint8_t *memory, size_t pages, uint8_t seed);
 
 /**
- * rcd_cl_span_make(), again and again while other threads could not be stopped for the moment: with
- * a busy machine, or none for a while, that says nothing of what is tested.
+ * rcd_cl_span_make(), tried again for a minute while other threads can't be stopped: a machine that
+ * is busy, or stands still for a while, says nothing of what is tested.
+ *
+ * @return as rcd_cl_span_make(); -ETIMEDOUT or -EAGAIN: it went on for all that time
  */
 int
 span_try(uintptr_t start, uintptr_t end, struct rcd_cl_span **span);

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "rcd_aeth.h"
+#include "rcd_rto.h"
 #include "rcd_tap.h"
 #include "situation.h"
 
@@ -132,7 +133,7 @@ a_lost_rnr_nak(void)
 	end();
 }
 
-#define PACED_NS 250000 /* before a probe */
+#define PACED_NS (RCD_PROBE_FIRST_WINDOW_NS - 50000) /* before the first probe */
 
 static uint64_t paced_until;
 static struct rcd_cc_ops pace;

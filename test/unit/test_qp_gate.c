@@ -4,6 +4,7 @@
  * Goal: what a queue pair sends passes the gate, and an algorithm is told what is promised to it.
  * Method: two nodes in the simulator, of which a has the algorithm of told.h.
  */
+#include "rcd_rto.h"
 #include "rcd_tap.h"
 #include "told.h"
 
@@ -201,6 +202,32 @@ losses_of_a_start(void)
 		CU_ASSERT_EQUAL(told.heavy, 1);
 	}
 	end();
+}
+
+/* Who knows no round trip asks early with a window: all that he floods nobody with may be lost. */
+static void
+a_first_probe(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+
+	for (uint32_t windowed = 0; windowed < 2; windowed++) {
+		uint64_t probe_ns = windowed ? RCD_PROBE_FIRST_WINDOW_NS : RCD_PROBE_FIRST_NS;
+		struct rcd_tx_pkt out;
+
+		if (windowed)
+			begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+		else
+			begin(&init, NULL);
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+		CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), 1000 + probe_ns);
+		rcd_qp_expire(p.a->qp, 1000 + probe_ns);
+		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_TLP), 1);
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000 + probe_ns, &out));
+		/* The second one is no sooner than it was: here comes the timeout before it. */
+		CU_ASSERT(rcd_qp_next_deadline(p.a->qp) > 1000 + RCD_PROBE_FIRST_NS);
+		end();
+	}
 }
 
 /* What is missing of all that was under way is one loss, but when it is much, or lost again. */
@@ -417,6 +444,7 @@ main(void)
 		{ "the pace of requests, and of what is sent again", pace_of_requests },
 		{ "the pace of responses", pace_of_responses },
 		{ "losses before a round trip is known, and probes", losses_of_a_start },
+		{ "the first probe comes early with a window", a_first_probe },
 		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
 		RCD_TEST(absences_are_told),

@@ -14,7 +14,7 @@
 
 enum {
 	PACKETS = 20,
-	TIMEOUT = 7, /* 524 us: before any probe */
+	TIMEOUT = 7, /* 524 us: before any probe, without congestion control */
 };
 
 /* @param retry_cnt  of a, whose timeout comes before its probes */
