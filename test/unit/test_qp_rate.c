@@ -395,6 +395,19 @@ other_algorithms(void)
 	end();
 }
 
+/* A rate is no window: who has only that waits for its first probe as long as who has none. */
+static void
+no_early_probe(void)
+{
+	struct rcd_tx_pkt out;
+
+	begin_limited(RCD_QP_RC, NULL, KBPS, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8, 0);
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, START, &out));
+	CU_ASSERT_EQUAL(rcd_qp_next_deadline(p.a->qp), START + RCD_PROBE_FIRST_NS);
+	end();
+}
+
 int
 main(void)
 {
@@ -409,6 +422,7 @@ main(void)
 		{ "changes, and a flood of them", changes },
 		{ "states", states },
 		{ "other algorithms", other_algorithms },
+		{ "a rate has no early probe", no_early_probe },
 	};
 
 	return rcd_tap_run("qp_rate", tests, RCD_ARRAY_COUNT(tests));
