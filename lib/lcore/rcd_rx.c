@@ -28,6 +28,7 @@
 #include "rcd_qp.h"
 #include "rcd_queue.h"
 #include "rcd_raw.h"
+#include "rcd_rx_keep.h"
 #include "rcd_stage.h"
 #include "rcd_stage_enter.h"
 #include "rcd_thread.h"
@@ -195,7 +196,12 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 		/* One ends up to a thousand requests, whether they are told of or not. */
 		lcore->work += rcd_qp_sq_done(hqp->qp) - done;
 	} else {
-		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+		enum rcd_rx_verdict verdict = rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+
+		/* Its sender sends on until it hears of that, and what it sends has to be kept. */
+		if (unlikely(verdict == RCD_RX_KEPT || verdict == RCD_RX_OUT_OF_SEQUENCE) &&
+			rcd_qp_nak_waits(hqp->qp))
+			rcd_turn_urge(&lcore->turns, &hqp->turn);
 	}
 	/* The buffer may be kept, and even be given back already (rcd_rx_keep.h). */
 	__atomic_store_n(
@@ -257,38 +263,6 @@ rx_other(struct rcd_lcore *lcore, const struct rcd_lport *lport, uint32_t i, str
 			rx_comes_to_us(lport, &lcore->pkts[i], mbuf)))
 		return FATE_NOWHERE;
 	return rcd_exception_put(lcore, lport, mbuf) ? FATE_KERNEL : FATE_NOWHERE;
-}
-
-/*
- * Buffers that are one segment with one reference, as nearly all are, go back to their pool as they
- * came from it: their second cache line need not be looked at.
- */
-static void
-rx_free_burst(struct rte_mbuf **mbufs, uint32_t count)
-{
-	void *batch[RCD_BURST_MAX];
-	struct rte_mempool *pool = NULL;
-	uint32_t used = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct rte_mbuf *mbuf = mbufs[i];
-
-		if (mbuf == NULL)
-			continue;
-		if (unlikely(rte_mbuf_refcnt_read(mbuf) != 1 || !RTE_MBUF_DIRECT(mbuf) ||
-			    mbuf->nb_segs != 1)) {
-			rte_pktmbuf_free(mbuf);
-			continue;
-		}
-		if (mbuf->pool != pool && used > 0) {
-			rte_mempool_put_bulk(pool, batch, used);
-			used = 0;
-		}
-		pool = mbuf->pool;
-		batch[used++] = mbuf;
-	}
-	if (used > 0)
-		rte_mempool_put_bulk(pool, batch, used);
 }
 
 /*
@@ -422,7 +396,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 	if (!handed)
 		rcd_verdict_count_fine(counters, fine, fine_bytes);
 	lcore->burst = NULL;
-	rx_free_burst(mbufs, count);
+	rcd_rx_free_burst(mbufs, count);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	return left;
 }
@@ -568,12 +542,25 @@ rx_source(struct rcd_lcore *lcore, uint32_t source, uint16_t burst)
 	return rte_ring_empty(lcore->handover) ? 0 : rx_ring(lcore, lcore->handover, burst, false);
 }
 
+/* From where the poll before ended, unless there is a rest. */
+static uint32_t
+rx_sources(struct rcd_lcore *lcore, uint16_t burst)
+{
+	struct rcd_rest *rest = &lcore->rest;
+	uint32_t source = rest->source;
+	uint32_t done = 0;
+
+	for (; source < lcore->txq_count + 2 && rest->count == 0; source++)
+		done += rx_source(lcore, source, burst);
+	rest->source = source < lcore->txq_count + 2 ? source : 0;
+	return done;
+}
+
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
 	struct rcd_rest *rest = &lcore->rest;
 	uint16_t burst = (uint16_t)(budget < RCD_BURST_MAX ? budget : RCD_BURST_MAX);
-	uint32_t source = rest->source;
 	uint32_t done = 0;
 
 	RCD_ON_LCORE(lcore);
@@ -584,9 +571,13 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	rest->limit = lcore->work + RCD_WORK_RX;
 	if (unlikely(rest->count > 0))
 		done += rx_rest(lcore);
-	for (; source < lcore->txq_count + 2 && rest->count == 0; source++)
-		done += rx_source(lcore, source, burst);
-	rest->source = source < lcore->txq_count + 2 ? source : 0;
+	done += rx_sources(lcore, burst);
+	if (unlikely(lcore->turns.urgent_count > 0)) {
+		rcd_tx_urgent(lcore);
+		/* Who is told may be here, too: the repair goes before what would follow. */
+		done += rx_sources(lcore, burst);
+		lcore->turns.urgent_count = 0;
+	}
 	if (unlikely(rest->count > 0 || !rte_ring_empty(rest->groups)))
 		rcd_late_spent(lcore, NULL);
 	return done;

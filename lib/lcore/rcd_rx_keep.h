@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Buffers whose packets came out of order: the payload stays in them until its turn comes, instead
- * of being copied twice. It is a small part of the buffers; what is more is copied.
+ * Buffers that packets came in. Of those that came out of order the payload stays in its buffer
+ * until its turn comes, instead of being copied twice. It is a small part of the buffers; what is
+ * more is copied.
  *
- * Threads: the control thread, as each function says.
+ * Threads: the control thread or the lcore, as each function says.
  */
 #ifndef RCD_RX_KEEP_H
 #define RCD_RX_KEEP_H
 
+#include <stdint.h>
+
 struct rcd_lcore;
+struct rte_mbuf;
 
 /** Have the pool of an lcore, which is empty, leave payloads in buffers. Control thread. */
 void
 rcd_rx_keep_init(struct rcd_lcore *lcore);
+
+/** Give the buffers of a burst back; those that were kept are NULL. Any thread. */
+void
+rcd_rx_free_burst(struct rte_mbuf **mbufs, uint32_t count);
 
 #endif /* RCD_RX_KEEP_H */

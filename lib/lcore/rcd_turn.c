@@ -21,6 +21,7 @@ rcd_turns_init(struct rcd_turns *turns)
 	TAILQ_INIT(&turns->fresh);
 	TAILQ_INIT(&turns->old);
 	turns->new_bytes = RCD_TURN_NEW_BYTES;
+	turns->urgent_count = 0;
 }
 
 void
@@ -28,6 +29,16 @@ rcd_turn_enter(struct rcd_turns *turns, struct rcd_turn *turn)
 {
 	turn->until = turn->sent + RCD_TURN_QUANTUM;
 	turn_move(turn, &turns->fresh);
+}
+
+void
+rcd_turn_urge(struct rcd_turns *turns, struct rcd_turn *turn)
+{
+	for (uint32_t i = 0; i < turns->urgent_count; i++)
+		if (turns->urgent[i] == turn)
+			return;
+	if (turns->urgent_count < RCD_TURN_URGENT)
+		turns->urgent[turns->urgent_count++] = turn;
 }
 
 void

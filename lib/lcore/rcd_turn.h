@@ -5,6 +5,7 @@
  * One that just became busy goes before those that have been busy for a quantum already, so a short
  * message waits for what is being sent at the moment and not for every long one in the round. The
  * new ones together get at most RCD_TURN_NEW_SHARE times the bytes of the old ones: nobody starves.
+ * A few that are urgent send one packet before; it is charged as others.
  * No allocation.
  *
  * Threads: one.
@@ -27,6 +28,9 @@
 /** ...and how many of them at once. */
 #define RCD_TURN_NEW_BYTES (RCD_TURN_NEW_SHARE * RCD_TURN_QUANTUM)
 
+/** How many are urgent at once, at most. */
+#define RCD_TURN_URGENT 8
+
 /** One of those that take turns. Zeroed: in no list. Members are private. */
 struct rcd_turn {
 	TAILQ_ENTRY(rcd_turn) link;
@@ -42,6 +46,9 @@ struct rcd_turns {
 	struct rcd_turn_list fresh;
 	struct rcd_turn_list old;
 	int32_t new_bytes; /**< that may go before an old one has its turn */
+	/** Send a packet before the round goes on. None is here when it is freed. */
+	uint32_t urgent_count;
+	struct rcd_turn *urgent[RCD_TURN_URGENT];
 };
 
 /** Begin an empty round. */
@@ -59,6 +66,10 @@ rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
 	if (turn->list == NULL)
 		rcd_turn_enter(turns, turn);
 }
+
+/** It has something to send that is not to wait for its turn, unless too many have. */
+void
+rcd_turn_urge(struct rcd_turns *turns, struct rcd_turn *turn);
 
 /** It has nothing to send, or is about to be freed. */
 void

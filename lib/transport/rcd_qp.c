@@ -335,6 +335,12 @@ rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return qp_count_rx(qp, pkt->payload_len, verdict);
 }
 
+bool
+rcd_qp_nak_waits(const struct rcd_qp *qp)
+{
+	return qp->hot.nak_pending;
+}
+
 enum rcd_rx_verdict
 rcd_qp_rx_frame(struct rcd_qp *qp, const uint8_t *frame, uint32_t len, bool csum_ok)
 {

@@ -215,6 +215,10 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
 
+/** Whether a NAK waits for rcd_qp_tx_next(), or what tells of the same with SACK. */
+bool
+rcd_qp_nak_waits(const struct rcd_qp *qp);
+
 /**
  * Feed a queue pair of raw packets (RAW) one frame. As rcd_qp_rx().
  *

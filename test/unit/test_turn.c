@@ -239,6 +239,26 @@ skipped_turns_are_turns(void)
 	CU_ASSERT_EQUAL(rcd_turn_bytes(&world.senders[1].turn), world.senders[1].sent);
 }
 
+/* Each once, whatever list it is in, and so many at most. */
+static void
+urgent_ones_are_few(void)
+{
+	static struct world world;
+	struct rcd_turns *turns = &world.turns;
+
+	long_ones(&world, 2);
+	for (int i = 0; i < SENDERS; i++)
+		for (int k = 0; k < 2; k++)
+			rcd_turn_urge(turns, &world.senders[i].turn);
+	CU_ASSERT_EQUAL(turns->urgent_count, RCD_TURN_URGENT);
+	for (uint32_t i = 0; i < turns->urgent_count; i++)
+		CU_ASSERT_PTR_EQUAL(turns->urgent[i], &world.senders[i].turn);
+	/* The round is as it was. */
+	turns->urgent_count = 0;
+	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[0]);
+	CU_ASSERT_PTR_NULL(world.senders[2].turn.list);
+}
+
 int
 main(void)
 {
@@ -250,6 +270,7 @@ main(void)
 		RCD_TEST(shares_are_even),
 		RCD_TEST(blocked_ones_wait),
 		RCD_TEST(skipped_turns_are_turns),
+		RCD_TEST(urgent_ones_are_few),
 	};
 
 	return rcd_tap_run("turn", tests, sizeof(tests) / sizeof(tests[0]));

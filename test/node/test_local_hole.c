@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Goal: a packet that is missing is told of in the poll that finds it out, before anybody sends
+ * more. A sender of the same lcore so hears of it in that poll, and repairs before it goes on: what
+ * has to be kept behind the hole is what was on its way, and not a burst more. Holes of many queue
+ * pairs at once, more than are urgent in a poll, are all repaired.
+ *
+ * Method: queue pairs at both ends of an embedded wire, and callbacks in the ports that lose a
+ * packet and note what came in which poll.
+ */
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "local_rig.h"
+#include "rcd_aeth.h"
+#include "rcd_bth.h"
+#include "rcd_bytes.h"
+#include "rcd_clock.h"
+#include "rcd_eth.h"
+#include "rcd_ip.h"
+#include "rcd_limits.h"
+#include "rcd_opcode.h"
+#include "rcd_poll.h"
+#include "rcd_tap.h"
+#include "rcd_turn.h"
+#include "rcd_udp.h"
+
+#define SEED  20261128
+#define LEN   200000
+#define SHORT 2000
+#define PAIRS (2 * RCD_TURN_URGENT)
+
+#define BTH_AT  (RCD_ETH_LEN + RCD_IPV4_LEN + RCD_UDP_LEN)
+#define AETH_AT (BTH_AT + RCD_BTH_LEN)
+
+static struct side a, b;
+static uint32_t polls;
+
+/* What the ports saw. Polls count from 1. */
+static struct {
+	uint32_t lose;      /**< of so many packets of requests the last is lost; 0: none */
+	bool firsts;        /**< those of all messages are lost, once */
+	uint32_t psn;       /**< of the one that was */
+	uint32_t lost_poll; /**< in which it was */
+	uint32_t told_poll; /**< in which a NAK, or SACK, came for it */
+	uint32_t behind;    /**< packets that came behind it, before it came again */
+	uint32_t again;     /**< poll in which it did */
+	uint32_t lost;
+} seen;
+
+static uint32_t
+psn_of(const uint8_t *frame)
+{
+	return rcd_get_be32(frame + BTH_AT + 8) & 0xffffff;
+}
+
+/* Of requests, at w1. @return whether to lose it */
+static bool
+look_at_request(const uint8_t *frame)
+{
+	uint32_t psn = psn_of(frame);
+
+	if (seen.firsts && frame[BTH_AT] == RCD_OPCODE_RC_RDMA_WRITE_FIRST && seen.lost < PAIRS) {
+		seen.lost++;
+		return true;
+	}
+
+	if (seen.lost_poll != 0 && seen.again == 0) {
+		if (psn == seen.psn)
+			seen.again = polls;
+		else
+			seen.behind++;
+	}
+	if (seen.lose == 0 || --seen.lose > 0)
+		return false;
+	seen.psn = psn;
+	seen.lost_poll = polls;
+	seen.lost++;
+	return true;
+}
+
+static uint16_t
+requests(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count, uint16_t max,
+	void *arg)
+{
+	uint16_t left = 0;
+
+	(void)port, (void)queue, (void)max, (void)arg;
+	for (uint16_t i = 0; i < count; i++) {
+		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+
+		if (frame[BTH_AT] <= RCD_OPCODE_RC_RDMA_WRITE_ONLY && look_at_request(frame))
+			rte_pktmbuf_free(mbufs[i]);
+		else
+			mbufs[left++] = mbufs[i];
+	}
+	return left;
+}
+
+static uint16_t
+answers(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count, uint16_t max,
+	void *arg)
+{
+	(void)port, (void)queue, (void)max, (void)arg;
+	for (uint16_t i = 0; i < count; i++) {
+		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+		bool sack = frame[BTH_AT] == RCD_OPCODE_SACK;
+		bool nak = frame[BTH_AT] == RCD_OPCODE_RC_ACKNOWLEDGE &&
+			frame[AETH_AT] >> 5 == RCD_AETH_NAK;
+
+		if (seen.lost_poll != 0 && seen.told_poll == 0 && (sack || nak))
+			seen.told_poll = polls;
+	}
+	return count;
+}
+
+static void
+turn(void)
+{
+	rcd_engine_step(engine, 0);
+	polls++;
+	rcd_lcore_poll(rcd_engine_lcore(engine, 0), rcd_clock_ns(), RCD_BURST_MAX);
+}
+
+static void
+post_write(struct side *from, const struct side *to, uint32_t len)
+{
+	struct rcd_sge sge;
+	struct rcd_send_wr wr = side_wr(from, to, RCD_WR_RDMA_WRITE, &sge, 0, len);
+
+	CU_ASSERT_EQUAL_FATAL(rcd_local_post_send(from->qp, &wr, NULL), 0);
+	rcd_local_ring(from->qp);
+}
+
+static void
+transfer(uint32_t seed)
+{
+	struct rcd_cq_slot slot;
+
+	bytes_fill(a.memory, LEN, seed);
+	memset(b.memory, 0, LEN);
+	post_write(&a, &b, LEN);
+	CU_ASSERT_EQUAL_FATAL(side_wait(&a, &slot), RCD_WC_SUCCESS);
+	CU_ASSERT(bytes_filled(b.memory, LEN, seed));
+}
+
+static void
+begun(void)
+{
+	local_begin(NULL);
+	CU_ASSERT_EQUAL_FATAL(rcd_engine_lcore_count(engine), 1);
+	local_polls = false;
+	local_also = turn;
+	side_pair(&a, &b, RCD_QP_RC);
+	CU_ASSERT_EQUAL_FATAL(rte_eth_dev_count_avail(), 2);
+	/* In the order in which the ends of the wire were made. */
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rte_eth_add_rx_callback(0, 0, answers, NULL));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rte_eth_add_rx_callback(1, 0, requests, NULL));
+	/* Until both know the way, and each other. */
+	for (uint32_t i = 0; i < 20; i++)
+		transfer(SEED + i);
+}
+
+static void
+repaired_before_more_is_sent(void)
+{
+	for (uint32_t lose = 40; lose < 60; lose++) {
+		memset(&seen, 0, sizeof(seen));
+		seen.lose = lose;
+		transfer(SEED + lose);
+		CU_ASSERT_EQUAL(seen.lost, 1);
+		CU_ASSERT_NOT_EQUAL(seen.lost_poll, 0);
+		CU_ASSERT_EQUAL(seen.told_poll, seen.lost_poll);
+		CU_ASSERT_EQUAL(seen.again, seen.lost_poll + 1);
+		if (seen.told_poll != seen.lost_poll || seen.behind >= RCD_BURST_MAX / 2)
+			printf("# %u lost in poll %u, told in %u, again in %u, %u behind it\n",
+				lose, seen.lost_poll, seen.told_poll, seen.again, seen.behind);
+		CU_ASSERT(seen.behind < RCD_BURST_MAX / 2);
+	}
+	memset(&seen, 0, sizeof(seen));
+}
+
+/* Of each the first of two packets, all in one burst. */
+static void
+many_at_once(void)
+{
+	static struct side from[PAIRS], to[PAIRS];
+	struct rcd_cq_slot slot;
+
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		side_pair(&from[i], &to[i], RCD_QP_RC);
+		bytes_fill(from[i].memory, SHORT, SEED + i);
+	}
+	seen.firsts = true;
+	for (uint32_t i = 0; i < PAIRS; i++)
+		post_write(&from[i], &to[i], SHORT);
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		CU_ASSERT_EQUAL_FATAL(side_wait(&from[i], &slot), RCD_WC_SUCCESS);
+		CU_ASSERT(bytes_filled(to[i].memory, SHORT, SEED + i));
+	}
+	CU_ASSERT_EQUAL(seen.lost, PAIRS);
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		side_close(&from[i]);
+		side_close(&to[i]);
+	}
+	memset(&seen, 0, sizeof(seen));
+}
+
+static void
+goes(void)
+{
+	side_close(&a);
+	side_close(&b);
+	local_end();
+}
+
+int
+main(void)
+{
+	static const struct rcd_test tests[] = {
+		RCD_TEST(begun),
+		RCD_TEST(repaired_before_more_is_sent),
+		RCD_TEST(many_at_once),
+		RCD_TEST(goes),
+	};
+
+	printf("# seed %d\n", SEED);
+	local_eal("0");
+	return rcd_tap_run("local_hole", tests, RTE_DIM(tests));
+}
