@@ -11,6 +11,7 @@
  *   pingpong.c latency: one message at a time
  *   ceiling.c  what this machine could do at best
  *   run.c      timed runs and what came of them
+ *   turns.c    a run whose network is impaired by turns
  *   report.c   the closing table and JSON
  *   prompt.c   the interactive prompt
  *   hist.c     a histogram
@@ -41,6 +42,8 @@
 #define BENCH_PARTS_MAX   16 /**< lcores that drive a side, at most */
 #define BENCH_WORKERS_MAX 32
 #define BENCH_POLL_MAX    64 /**< completions taken at once */
+
+#define BENCH_SEED_LEN 16 /**< bytes of ",seed=N" */
 
 #define BENCH_STAGE_SECONDS 0.5 /**< that the stages are measured for */
 
@@ -83,7 +86,8 @@ struct bench_opts {
 	uint32_t lcores_per_side; /**< 0: one lcore drives both ends */
 	char ports[2][256];       /**< EAL device arguments; both empty: the embedded wire */
 	char impair[256];
-	int sack;     /**< enum rcd_sack_use */
+	uint32_t turn_ms; /**< impaired in every other time so long; 0: all the time */
+	int sack;         /**< enum rcd_sack_use */
 	char cc[128]; /**< as rcd_cc_parse() takes it, of both devices; empty: auto, or not told */
 	double seconds;
 	uint32_t rounds; /**< of each size; medians are told */
@@ -327,6 +331,12 @@ bench_ceilings_fini(struct bench *bench);
 void
 bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
 
+/** Of a run by turns: over all of them, for the time that workers had cores. */
+struct bench_turns {
+	double share;   /**< of the rate without impairment that was left; 0: not measured */
+	double without; /**< that rate, bytes per second */
+};
+
 /* run.c */
 
 /** Medians over the rounds of one size. */
@@ -349,6 +359,8 @@ struct bench_result {
 	struct hist hist; /**< cycles */
 	bool has_ceilings;
 	struct bench_ceilings ceilings;
+	bool has_turns;
+	struct bench_turns turns;
 };
 
 /** Begin to post. @return 0 or -errno, and it was said */
@@ -382,6 +394,12 @@ bench_rates(const struct bench *bench, const struct bench_mark *from, const stru
 /** Say so once when a completion failed. @return whether one did */
 bool
 bench_check_failed(struct bench *bench);
+
+/* turns.c */
+
+/** Let it run by turns, for as long as a round is and at least three of them. */
+void
+bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);
 
 /* report.c */
 

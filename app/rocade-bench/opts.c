@@ -30,6 +30,7 @@ enum {
 	OPT_PORT_A = 256,
 	OPT_PORT_B,
 	OPT_IMPAIR,
+	OPT_TURNS,
 	OPT_SACK,
 	OPT_CC,
 };
@@ -251,6 +252,8 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 		return opts_parse_text(name, val, opts->ports[1], sizeof(opts->ports[1]));
 	case OPT_IMPAIR:
 		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
+	case OPT_TURNS:
+		return opts_parse_number(name, val, 0, 10000, &opts->turn_ms);
 	case OPT_SACK:
 		return opts_parse_sack(opts, name, val);
 	case OPT_CC:
@@ -363,6 +366,10 @@ bench_opts_check(const struct bench_opts *opts)
 		return opts_wrong("--port-a and --port-b go together");
 	if (opts->latency && opts->bidirectional)
 		return opts_wrong("latency is measured in both directions anyway");
+	if (opts->turn_ms != 0 && (opts->impair[0] == '\0' || opts->latency || opts->interactive))
+		return opts_wrong("--turns goes with --impair, and not with -L or -i");
+	if (opts->turn_ms != 0 && strlen(opts->impair) + BENCH_SEED_LEN > sizeof(opts->impair))
+		return opts_wrong("--turns leaves --impair less room");
 	return 0;
 }
 

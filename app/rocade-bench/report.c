@@ -120,6 +120,9 @@ report_throughput(const struct bench_result *result)
 			report_percent(result->packets, ceilings->io_pps), ceilings->io_pps / 1e6);
 	printf("\n  TSC cycles: %.1f per message, %.1f per packet (%.2f packets per message)\n",
 		result->cycles, per_message > 0 ? result->cycles / per_message : 0, per_message);
+	if (result->has_turns)
+		printf("  by turns: %.1f %% of the rate without impairment (%.2f MB/s)\n",
+			100 * result->turns.share, result->turns.without / 1e6);
 	if (result->sent_again > 0)
 		printf("  packets sent again: %llu\n", (unsigned long long)result->sent_again);
 	if (result->has_stages)
@@ -145,7 +148,7 @@ report_options_json(const struct bench *bench)
 	const struct bench_opts *opts = &bench->opts;
 
 	return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:s, s:i, s:s, "
-			 "s:s, s:s, s:f, s:i, s:s, s:i}",
+			 "s:s, s:s, s:f, s:i, s:s, s:i, s:i}",
 		"op", bench_op_names[opts->op], "service", bench_service_name(opts->service),
 		"depth", (int)opts->depth, "qps", (int)opts->qps, "sges", (int)opts->sges,
 		"path_mtu", (int)bench->path_mtu, "burst", (int)opts->burst, "signal",
@@ -156,7 +159,7 @@ report_options_json(const struct bench *bench)
 		opts->ports[0][0] != '\0' ? opts->ports[0] : "wire", "impair", opts->impair, "cc",
 		opts->cc, "seconds", opts->seconds, "rounds", (int)opts->rounds, "sack",
 		rcd_sack_use_name((enum rcd_sack_use)opts->sack), "workers",
-		(int)bench->worker_count);
+		(int)bench->worker_count, "turn_ms", (int)opts->turn_ms);
 }
 
 static void
@@ -205,6 +208,10 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 				"packets_sent_again", (json_int_t)result->sent_again));
 	}
 	json_object_set_new(object, "counters", report_counters_json(result));
+	if (result->has_turns)
+		json_object_set_new(object, "turns",
+			json_pack("{s:f, s:f}", "share", result->turns.share, "without_bytes_per_s",
+				result->turns.without));
 	if (result->has_stages) {
 		json_t *stages = json_object();
 

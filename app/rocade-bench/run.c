@@ -218,6 +218,8 @@ enum {
 	MACSWAP,
 	COPY,
 	RELAY,
+	SHARE,
+	WITHOUT,
 	KINDS
 };
 
@@ -236,6 +238,8 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->ceilings.macswap_pps,
 		&result->ceilings.copy_bps,
 		&result->ceilings.relay_ns,
+		&result->turns.share,
+		&result->turns.without,
 	};
 
 	for (int i = 0; i < KINDS; i++)
@@ -263,7 +267,8 @@ run_count(const struct bench *bench, bool add, uint64_t *counters)
 }
 
 static int
-run_round(struct bench *bench, struct bench_result *result, struct bench_rates *rates)
+run_round(struct bench *bench, struct bench_result *result, struct bench_rates *rates,
+	struct bench_turns *turns)
 {
 	struct bench_mark before, after;
 	int err = bench_start(bench);
@@ -273,7 +278,10 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 	bench_mark(bench, &before);
 	run_count(bench, false, result->counters);
 	usleep(WARM_UP_US);
-	*rates = run_watch(bench, bench->opts.seconds, true);
+	if (bench->opts.turn_ms != 0)
+		bench_turns(bench, rates, turns);
+	else
+		*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);
 	run_count(bench, true, result->counters);
 	result->sent_again += after.again - before.again;
@@ -299,10 +307,11 @@ bench_run(struct bench *bench, struct bench_result *result)
 	while (round < bench->opts.rounds && err == 0 && !bench_stop) {
 		struct bench_ceilings ceilings = { 0 };
 		struct bench_rates rates = { 0 };
+		struct bench_turns turns = { 0 };
 
 		if (bench->opts.ceilings)
 			bench_ceilings_run(bench, &ceilings);
-		err = run_round(bench, result, &rates);
+		err = run_round(bench, result, &rates, &turns);
 		vals[MESSAGES][round] = rates.messages;
 		vals[RECEIVED][round] = rates.received;
 		vals[BYTES][round] = rates.bytes;
@@ -312,13 +321,16 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[IO][round] = ceilings.io_pps;
 		vals[MACSWAP][round] = ceilings.macswap_pps;
 		vals[COPY][round] = ceilings.copy_bps;
-		vals[RELAY][round++] = ceilings.relay_ns;
+		vals[RELAY][round] = ceilings.relay_ns;
+		vals[SHARE][round] = turns.share;
+		vals[WITHOUT][round++] = turns.without;
 	}
 	if (round == 0)
 		return err;
 	run_take_medians(bench, vals, round, result);
 	result->has_ceilings = bench->opts.ceilings;
 	result->has_latency = bench->opts.latency;
+	result->has_turns = bench->opts.turn_ms != 0;
 	if (err == 0 && !bench->opts.latency && !bench_stop)
 		err = run_stages(bench, result);
 	return err != 0 ? err : bench_stop ? 0 : bench_drain(bench);

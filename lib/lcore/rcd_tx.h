@@ -24,8 +24,10 @@ struct rte_mbuf;
 uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
-/** Let those that are urgent send a packet each (rcd_turn_urge()), if they still have a NAK to send,
- * and give what waits to the ports. None is urgent any more. */
+/**
+ * Let those that are urgent send a packet each (rcd_turn_urge()), if they still have a NAK to send,
+ * and give what waits to the ports. None is urgent any more.
+ */
 void
 rcd_tx_urgent(struct rcd_lcore *lcore);
 

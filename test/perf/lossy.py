@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What is left of the rate where the network loses, delays or is too narrow: rocade-bench over the
-embedded wire with net_impair before both ends. Networks are tried in turns, round by round, each as
-a share of the rate of the same round on a network that loses next to nothing; medians over the
-rounds are printed as tables in Markdown. Where the processor is the limit a rate is that of a
-second that the lcore had its core for. So a machine that others use tells less, not something else.
+embedded wire with net_impair before both ends. A network that does damage does so in every other
+tenth of a second (--turns): what is left is a share of the rate in between, of the same process,
+for the time that the lcore had its core. Networks are tried by turns, round by round; medians over
+the rounds are printed as tables in Markdown, with quartiles: a machine that others use tells less,
+not something else.
 
     lossy.py ROCADE_BENCH [--rounds N] [--seconds N] [--only PATTERN] [--network PATTERN]
 
@@ -29,8 +30,7 @@ TRAFFIC = {
     'READ 64 KiB, 16 QPs': (('-o', 'read', '-q', '16'), '90 %'),
     'WRITE 64 KiB, one at a time': (('-o', 'write', '-q', '1', '-d', '1', '-n', '1'), '33 %'),
 }
-# It draws for each packet, as the others do, and loses one in 2^32: the least there is.
-NOTHING = 'drop=0.00000003%,seed=1'
+TURN_MS = 100
 # Bursts lose 1 % as well: 0.25253 / (0.25253 + 25), four packets each in the mean.
 DAMAGE = {
     'loss 1 %': 'drop=1%,seed=1',
@@ -48,24 +48,33 @@ NARROW = {
 }
 
 
-def bench(args, traffic, impair):
-    """Bytes of messages in a second, and packets sent again for each that was sent; of a queue pair
-    that gave up, zero and infinitely many."""
+def bench(args, traffic, impair, *more):
+    """The result; None of a queue pair that gave up."""
     done = subprocess.run([args.bench, '--', '-s', '64K', *TRAFFIC[traffic][0], '-D',
-                           str(args.seconds), '--impair', impair, '-j', '-'],
+                           str(args.seconds), '--impair', impair, *more, '-j', '-'],
                           capture_output=True, text=True, check=False)
     if 'retry count exceeded' in done.stderr:
-        return 0, math.inf
+        return None
     if done.returncode:
         raise SystemExit(f'{traffic}, {impair}: {done.stderr}{done.stdout}')
-    result = json.loads(done.stdout[done.stdout.index('\n{') if not done.stdout.startswith('{')
-                                    else 0:])['results'][0]
+    return json.loads(done.stdout[done.stdout.index('\n{') if not done.stdout.startswith('{')
+                                  else 0:])['results'][0]
+
+
+def damaged(args, traffic, impair):
+    """The share of the rate without damage that is left, and that rate."""
+    result = bench(args, traffic, impair, '--turns', str(TURN_MS))
+    return (result['turns']['share'], result['turns']['without_bytes_per_s']) if result else (0, 0)
+
+
+def narrowed(args, traffic, impair):
+    """The share of the bottleneck, where a core that is away is not missed, and packets sent again
+    for each that was sent."""
+    result = bench(args, traffic, impair)
+    if result is None:
+        return 0, math.inf
     packets = result['packets_per_s'] * args.seconds
-    again = result['packets_sent_again'] / packets if packets else 0
-    # Where a rate of the network is the limit, a core that is away is not missed.
-    if 'rate=' in impair:
-        return result['bytes_per_s'], again
-    return result['bytes_per_s'] / max(result['cores_had'], 0.01), again
+    return result['bytes_per_s'] / RATE, result['packets_sent_again'] / packets if packets else 0
 
 
 def cell(shares, again=None):
@@ -74,7 +83,12 @@ def cell(shares, again=None):
     if lost:
         return f'gave up, {lost} of {len(shares)}'
     text = f'{statistics.median(shares):.1%}'
-    return text if again is None else f'{text}; {statistics.median(again):.1%}'
+    if again is not None:
+        return f'{text}; {statistics.median(again):.1%}'
+    if len(shares) > 1:
+        low, _, high = statistics.quantiles(shares, n=4, method='inclusive')
+        text += f' ({low:.1%} to {high:.1%})'
+    return text
 
 
 def table(title, columns, rows):
@@ -87,7 +101,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('bench')
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--seconds', type=float, default=1)
+    parser.add_argument('--seconds', type=float, default=2)
     parser.add_argument('--only', default='', help='traffic whose name has this pattern')
     parser.add_argument('--network', default='', help='networks whose name has this pattern')
     args = parser.parse_args()
@@ -98,24 +112,26 @@ def main():
         parser.error('no traffic or no network has this name')
     busy = busy_cores()
     seen = collections.defaultdict(list)
-    again = collections.defaultdict(list)
+    beside = collections.defaultdict(list)
     for _ in range(args.rounds):
         for traffic in traffics:
-            whole, _ = bench(args, traffic, NOTHING)
-            seen[traffic, ''].append(whole)
-            for name, impair in {**damages, **narrows}.items():
-                rate, share = bench(args, traffic, impair)
-                seen[traffic, name].append(rate / (whole if name in damages else RATE))
-                again[traffic, name].append(share)
+            for tried, networks in (damaged, damages), (narrowed, narrows):
+                for name, impair in networks.items():
+                    share, other = tried(args, traffic, impair)
+                    seen[traffic, name].append(share)
+                    beside[traffic, name].append(other)
     print(f'{datetime.date.today()}; {busy:.1f} cores busy with other things; medians of '
           f'{args.rounds} rounds of {args.seconds:g} s')
-    table('share of the rate without damage', ['without, GB/s', *damages, 'wanted at 1 % loss'],
-          [(traffic, [f'{statistics.median(seen[traffic, ""]) / 1e9:.2f}',
-                      *(cell(seen[traffic, name]) for name in damages),
-                      TRAFFIC[traffic][1]]) for traffic in traffics])
+    if damages:
+        table('share of the rate without damage (quartiles)',
+              ['without, GB/s', *damages, 'wanted at 1 % loss'],
+              [(traffic, [f"""{statistics.median(sum((beside[traffic, name]
+                                                      for name in damages), [])) / 1e9:.2f}""",
+                          *(cell(seen[traffic, name]) for name in damages),
+                          TRAFFIC[traffic][1]]) for traffic in traffics])
     if narrows:
         table(f'share of a bottleneck of {RATE // 1_000_000} MB/s; sent again', list(narrows),
-              [(traffic, [cell(seen[traffic, name], again[traffic, name]) for name in narrows])
+              [(traffic, [cell(seen[traffic, name], beside[traffic, name]) for name in narrows])
                for traffic in traffics])
 
 

@@ -166,6 +166,23 @@ def loss():
 
 
 @tap.test
+def loss_by_turns():
+    options, (result,) = results('--impair', 'drop=2%', '-s', '16K', '--turns', '20', '-r', '2')
+    check_throughput(result, 'turns')
+    tap.equal(options['turn_ms'], 20, 'turn_ms')
+    tap.true(result['turns']['share'] > 0 and result['turns']['without_bytes_per_s'] > 0,
+             str(result))
+    # As much as in half of the time.
+    tap.true(0 < result['packets_sent_again'] < 0.05 * result['counters']['sent_pkts'],
+             str(result))
+    for wrong in (['--turns', '20'], ['--turns', '20', '--impair', 'drop=2%', '-L'],
+                  ['--turns', '20', '--impair', 'drop=2%,seed=' + '0' * 230],
+                  ['--turns', '10001', '--impair', 'drop=2%']):
+        _, err = run(*wrong, status=2)
+        tap.true('turns' in err, err)
+
+
+@tap.test
 def congestion_control():
     options, (result,) = results('--cc', 'swift,target=25', '-s', '16K')
     tap.equal(options['cc'], 'swift,target=25', 'cc')
