@@ -131,6 +131,7 @@ void
 rcd_lcore_drop(struct rcd_lcore *lcore, struct rcd_hqp *hqp)
 {
 	RCD_ON_LCORE(lcore);
+	RCD_CHECK(!rcd_turn_any_urgent(&lcore->turns));
 	rcd_turn_end(&hqp->turn);
 	rcd_wheel_cancel(&lcore->wheel, &hqp->timer);
 	lcore->qps[hqp->qpn % RCD_QP_SLOTS] = NULL;

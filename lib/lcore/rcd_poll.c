@@ -124,6 +124,26 @@ poll_count_work(struct rcd_lcore *lcore, uint32_t packets)
 	lcore->sniff_work = 0;
 }
 
+/*
+ * Who sends hears of a packet that is missing before he sends more, if he is told before all that
+ * others have to send is built; at the other end of a wire he may be of this lcore, and repairs
+ * what is missing in this poll.
+ */
+static __rte_noinline uint32_t
+poll_tell_gaps(struct rcd_lcore *lcore)
+{
+	uint32_t packets = rcd_tx_urgent(lcore);
+
+	if (packets > 0) {
+		rcd_stage_enter(lcore, RCD_STAGE_RX);
+		packets += rcd_rx_wires(lcore);
+	}
+	/* What those found missing is told of in its turn. */
+	while (rcd_turn_next_urgent(&lcore->turns) != NULL)
+		;
+	return packets;
+}
+
 static uint32_t
 poll_once(struct rcd_lcore *lcore, uint32_t budget)
 {
@@ -135,6 +155,8 @@ poll_once(struct rcd_lcore *lcore, uint32_t budget)
 		done += rcd_lcore_do_calls(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	packets = rcd_rx_poll(lcore, budget);
+	if (unlikely(rcd_turn_any_urgent(&lcore->turns)))
+		packets += poll_tell_gaps(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_DOORBELL);
 	done += rcd_bells_look(lcore);
 	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);

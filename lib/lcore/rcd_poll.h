@@ -25,7 +25,8 @@ struct rcd_lcore;
  * @param lcore   of rcd_engine_lcore()
  * @param now_ns  of rcd_clock_ns(), and never before that of the round before
  * @param budget  most packets to receive from each queue, and to send; 64 is plenty, and more than
- *                that is not received at once
+ *                that is not received at once. Up to 8 more are sent, and received from each end of
+ *                an embedded wire, where packets are missing
  * @return packets, doorbells, timers and commands handled; 0: there was nothing to do
  */
 uint32_t

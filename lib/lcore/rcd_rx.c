@@ -179,6 +179,7 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 {
 	struct rcd_hqp *hqp = rx_qp_of(lcore, pkt);
 	uint32_t len = rte_pktmbuf_data_len(mbuf);
+	enum rcd_rx_verdict verdict;
 
 	/* The numbers of groups and of management are no queue pair's. */
 	if (unlikely(hqp == NULL || hqp->qpn != pkt->roce.bth.dest_qpn.val || hqp->lport != lport))
@@ -192,22 +193,21 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	if (rcd_opcode_is_response(pkt->roce.bth.opcode)) {
 		uint32_t done = rcd_qp_sq_done(hqp->qp);
 
-		rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
+		verdict = rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 		/* One ends up to a thousand requests, whether they are told of or not. */
 		lcore->work += rcd_qp_sq_done(hqp->qp) - done;
 	} else {
-		enum rcd_rx_verdict verdict = rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
-
-		/* Its sender sends on until it hears of that, and what it sends has to be kept. */
-		if (unlikely(verdict == RCD_RX_KEPT || verdict == RCD_RX_OUT_OF_SEQUENCE) &&
-			rcd_qp_nak_waits(hqp->qp))
-			rcd_turn_urge(&lcore->turns, &hqp->turn);
+		verdict = rcd_qp_rx(hqp->qp, pkt, lcore->now_ns);
 	}
 	/* The buffer may be kept, and even be given back already (rcd_rx_keep.h). */
 	__atomic_store_n(
 		&hqp->rx_bytes, hqp->rx_bytes + len + RCD_FRAME_OVERHEAD, __ATOMIC_RELAXED);
 	rcd_lcore_touch(lcore, hqp);
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
+	/* Who sends goes on until he hears of it, and all that he sends has to be kept. */
+	if (unlikely(verdict == RCD_RX_KEPT || verdict == RCD_RX_OUT_OF_SEQUENCE) &&
+		rcd_qp_tells_gap(hqp->qp))
+		rcd_turn_urge(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
 }
 
@@ -396,7 +396,7 @@ rx_burst(struct rcd_lcore *lcore, const struct rcd_lport *lport, struct rte_mbuf
 	if (!handed)
 		rcd_verdict_count_fine(counters, fine, fine_bytes);
 	lcore->burst = NULL;
-	rcd_rx_free_burst(mbufs, count);
+	rcd_rx_free_burst(lcore, mbufs, count);
 	rcd_stage_enter(lcore, RCD_STAGE_RX);
 	return left;
 }
@@ -542,25 +542,12 @@ rx_source(struct rcd_lcore *lcore, uint32_t source, uint16_t burst)
 	return rte_ring_empty(lcore->handover) ? 0 : rx_ring(lcore, lcore->handover, burst, false);
 }
 
-/* From where the poll before ended, unless there is a rest. */
-static uint32_t
-rx_sources(struct rcd_lcore *lcore, uint16_t burst)
-{
-	struct rcd_rest *rest = &lcore->rest;
-	uint32_t source = rest->source;
-	uint32_t done = 0;
-
-	for (; source < lcore->txq_count + 2 && rest->count == 0; source++)
-		done += rx_source(lcore, source, burst);
-	rest->source = source < lcore->txq_count + 2 ? source : 0;
-	return done;
-}
-
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 {
 	struct rcd_rest *rest = &lcore->rest;
 	uint16_t burst = (uint16_t)(budget < RCD_BURST_MAX ? budget : RCD_BURST_MAX);
+	uint32_t source = rest->source;
 	uint32_t done = 0;
 
 	RCD_ON_LCORE(lcore);
@@ -571,14 +558,22 @@ rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget)
 	rest->limit = lcore->work + RCD_WORK_RX;
 	if (unlikely(rest->count > 0))
 		done += rx_rest(lcore);
-	done += rx_sources(lcore, burst);
-	if (unlikely(lcore->turns.urgent_count > 0)) {
-		rcd_tx_urgent(lcore);
-		/* Who is told may be here, too: the repair goes before what would follow. */
-		done += rx_sources(lcore, burst);
-		lcore->turns.urgent_count = 0;
-	}
+	for (; source < lcore->txq_count + 2 && rest->count == 0; source++)
+		done += rx_source(lcore, source, burst);
+	rest->source = source < lcore->txq_count + 2 ? source : 0;
 	if (unlikely(rest->count > 0 || !rte_ring_empty(rest->groups)))
 		rcd_late_spent(lcore, NULL);
+	return done;
+}
+
+uint32_t
+rcd_rx_wires(struct rcd_lcore *lcore)
+{
+	uint32_t done = 0;
+
+	RCD_ON_LCORE(lcore);
+	for (uint32_t i = 0; i < lcore->txq_count && lcore->rest.count == 0; i++)
+		if (lcore->txqs[i]->lport->wire)
+			done += rx_port(lcore, lcore->txqs[i]->lport, RCD_TURN_URGENT);
 	return done;
 }

@@ -34,4 +34,12 @@ rcd_rx_stripped_vlan(const struct rte_mbuf *mbuf)
 uint32_t
 rcd_rx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
+/**
+ * Behind rcd_tx_urgent(): receive from embedded wires what that put into them, unless a rest waits.
+ *
+ * @return packets, RCD_TURN_URGENT of each end at most
+ */
+uint32_t
+rcd_rx_wires(struct rcd_lcore *lcore);
+
 #endif /* RCD_RX_H */

@@ -85,12 +85,13 @@ rcd_rx_keep_init(struct rcd_lcore *lcore)
  * from it: their second cache line need not be looked at.
  */
 void
-rcd_rx_free_burst(struct rte_mbuf **mbufs, uint32_t count)
+rcd_rx_free_burst(const struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count)
 {
 	void *batch[RCD_BURST_MAX];
 	struct rte_mempool *pool = NULL;
 	uint32_t used = 0;
 
+	RCD_ON_LCORE(lcore);
 	for (uint32_t i = 0; i < count; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
 

@@ -19,8 +19,8 @@ struct rte_mbuf;
 void
 rcd_rx_keep_init(struct rcd_lcore *lcore);
 
-/** Give the buffers of a burst back; those that were kept are NULL. Any thread. */
+/** Give back the buffers of a burst, RCD_BURST_MAX at most; NULL: was kept. On the lcore. */
 void
-rcd_rx_free_burst(struct rte_mbuf **mbufs, uint32_t count);
+rcd_rx_free_burst(const struct rcd_lcore *lcore, struct rte_mbuf **mbufs, uint32_t count);
 
 #endif /* RCD_RX_KEEP_H */

@@ -31,14 +31,36 @@ rcd_turn_enter(struct rcd_turns *turns, struct rcd_turn *turn)
 	turn_move(turn, &turns->fresh);
 }
 
+/* And not for a port, or a copy. */
+static bool
+turn_waits_for_turn(const struct rcd_turns *turns, const struct rcd_turn *turn)
+{
+	return turn->list == &turns->fresh || turn->list == &turns->old;
+}
+
 void
 rcd_turn_urge(struct rcd_turns *turns, struct rcd_turn *turn)
 {
+	if (!turn_waits_for_turn(turns, turn))
+		return;
 	for (uint32_t i = 0; i < turns->urgent_count; i++)
 		if (turns->urgent[i] == turn)
 			return;
 	if (turns->urgent_count < RCD_TURN_URGENT)
 		turns->urgent[turns->urgent_count++] = turn;
+}
+
+struct rcd_turn *
+rcd_turn_next_urgent(struct rcd_turns *turns)
+{
+	while (turns->urgent_count > 0) {
+		struct rcd_turn *turn = turns->urgent[--turns->urgent_count];
+
+		/* What another sent may have filled the port. */
+		if (turn_waits_for_turn(turns, turn))
+			return turn;
+	}
+	return NULL;
 }
 
 void

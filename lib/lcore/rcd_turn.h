@@ -5,7 +5,7 @@
  * One that just became busy goes before those that have been busy for a quantum already, so a short
  * message waits for what is being sent at the moment and not for every long one in the round. The
  * new ones together get at most RCD_TURN_NEW_SHARE times the bytes of the old ones: nobody starves.
- * A few that are urgent send one packet before; it is charged as others.
+ * A few that are urgent send one packet before the round goes on; it is charged as others.
  * No allocation.
  *
  * Threads: one.
@@ -28,7 +28,7 @@
 /** ...and how many of them at once. */
 #define RCD_TURN_NEW_BYTES (RCD_TURN_NEW_SHARE * RCD_TURN_QUANTUM)
 
-/** How many are urgent at once, at most. */
+/** How many are urgent at once, at most: what they send together is less than a packet of data. */
 #define RCD_TURN_URGENT 8
 
 /** One of those that take turns. Zeroed: in no list. Members are private. */
@@ -46,7 +46,7 @@ struct rcd_turns {
 	struct rcd_turn_list fresh;
 	struct rcd_turn_list old;
 	int32_t new_bytes; /**< that may go before an old one has its turn */
-	/** Send a packet before the round goes on. None is here when it is freed. */
+	/** In the round as well. */
 	uint32_t urgent_count;
 	struct rcd_turn *urgent[RCD_TURN_URGENT];
 };
@@ -67,11 +67,24 @@ rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
 		rcd_turn_enter(turns, turn);
 }
 
-/** It has something to send that is not to wait for its turn, unless too many have. */
+/**
+ * It is in a list, and has something to send that is not to wait for its turn. Nothing is done when
+ * it waits for something else than its turn, or too many are urgent.
+ */
 void
 rcd_turn_urge(struct rcd_turns *turns, struct rcd_turn *turn);
 
-/** It has nothing to send, or is about to be freed. */
+/** One that is urgent, and is not any more. @return NULL: none is */
+struct rcd_turn *
+rcd_turn_next_urgent(struct rcd_turns *turns);
+
+static inline bool
+rcd_turn_any_urgent(const struct rcd_turns *turns)
+{
+	return turns->urgent_count > 0;
+}
+
+/** It has nothing to send, or is about to be freed. That is not urgent. */
 void
 rcd_turn_end(struct rcd_turn *turn);
 

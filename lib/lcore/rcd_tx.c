@@ -483,23 +483,25 @@ rcd_tx_staged(struct rcd_lcore *lcore, struct rcd_hqp *hqp, const struct rcd_sta
 	return true;
 }
 
-void
+uint32_t
 rcd_tx_urgent(struct rcd_lcore *lcore)
 {
-	struct rcd_turns *turns = &lcore->turns;
+	struct rcd_turn *turn;
+	uint32_t sent = 0;
 
 	RCD_ON_LCORE(lcore);
-	for (uint32_t i = 0; i < turns->urgent_count; i++) {
-		struct rcd_hqp *hqp = RCD_OWNER(turns->urgent[i], struct rcd_hqp, turn);
+	rcd_stage_enter(lcore, RCD_STAGE_TRANSPORT);
+	while ((turn = rcd_turn_next_urgent(&lcore->turns)) != NULL) {
+		struct rcd_hqp *hqp = RCD_OWNER(turn, struct rcd_hqp, turn);
 
-		/* What was missing may have come in the same burst. */
-		if (rcd_qp_nak_waits(hqp->qp) && rte_ring_free_count(lcore->loop) >= 2)
-			tx_serve(lcore, hqp);
+		/* What was missing may have come in the same burst. Loopback needs room for two. */
+		if (rcd_qp_tells_gap(hqp->qp) && rte_ring_free_count(lcore->loop) >= 2)
+			sent += tx_serve(lcore, hqp);
 	}
-	turns->urgent_count = 0;
 	rcd_stage_enter(lcore, RCD_STAGE_TX);
-	rcd_tx_flush(lcore);
-	rcd_stage_enter(lcore, RCD_STAGE_RX);
+	if (sent > 0)
+		rcd_tx_flush(lcore);
+	return sent;
 }
 
 uint32_t

@@ -25,10 +25,12 @@ uint32_t
 rcd_tx_poll(struct rcd_lcore *lcore, uint32_t budget);
 
 /**
- * Let those that are urgent send a packet each (rcd_turn_urge()), if they still have a NAK to send,
- * and give what waits to the ports. None is urgent any more.
+ * Let those that are urgent tell of a packet that is missing, if they still have to, and give that
+ * to the ports. None is urgent any more.
+ *
+ * @return packets, RCD_TURN_URGENT at most
  */
-void
+uint32_t
 rcd_tx_urgent(struct rcd_lcore *lcore);
 
 /** Give what waits to the ports. */

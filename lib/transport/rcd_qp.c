@@ -336,9 +336,15 @@ rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 }
 
 bool
-rcd_qp_nak_waits(const struct rcd_qp *qp)
+rcd_qp_tells_gap(const struct rcd_qp *qp)
 {
-	return qp->hot.nak_pending;
+	const struct rcd_qp_hot *hot = &qp->hot;
+
+	if (!hot->hole_untold || hot->cnp_pending || hot->hello_due || hot->hello_asked)
+		return false;
+	return hot->sack_pending ||
+		(hot->nak_pending && hot->reply_count == 0 && qp->again.next == qp->again.end &&
+			!hot->replies_limited);
 }
 
 enum rcd_rx_verdict

@@ -215,9 +215,12 @@ rcd_qp_query(const struct rcd_qp *qp, struct rcd_qp_attr *attr);
 enum rcd_rx_verdict
 rcd_qp_rx(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
 
-/** Whether a NAK waits for rcd_qp_tx_next(), or what tells of the same with SACK. */
+/**
+ * Whether rcd_qp_tx_next() has a NAK or SACK now that is the first to tell of a gap in requests.
+ * Not while something stands before it: responses do, without SACK (IBTA 9.7.5.1).
+ */
 bool
-rcd_qp_nak_waits(const struct rcd_qp *qp);
+rcd_qp_tells_gap(const struct rcd_qp *qp);
 
 /**
  * Feed a queue pair of raw packets (RAW) one frame. As rcd_qp_rx().

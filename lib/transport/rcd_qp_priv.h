@@ -202,12 +202,13 @@ struct rcd_qp_hot {
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
 	bool nak_pending, ack_pending;
 	bool cnp_pending : 1, sack_pending : 1;
-	bool repair : 1;     /**< psn_una alone is to be sent next, again */
-	bool paused : 1;     /**< local operations stopped at their share of a call */
-	bool flushing : 1;   /**< in ERR or SQE: requests may be left to be flushed */
-	bool limited : 1;    /**< what it sends passes the gate, ... */
-	bool sack_holes : 1; /**< packets may be lost (rcd_sack.h) */
-	bool tx_built : 1;   /**< the one of tx that the last packet was built from */
+	bool hole_untold : 1; /**< a gap was found, and nothing was sent that tells of it */
+	bool repair : 1;      /**< psn_una alone is to be sent next, again */
+	bool paused : 1;      /**< local operations stopped at their share of a call */
+	bool flushing : 1;    /**< in ERR or SQE: requests may be left to be flushed */
+	bool limited : 1;     /**< what it sends passes the gate, ... */
+	bool sack_holes : 1;  /**< packets may be lost (rcd_sack.h) */
+	bool tx_built : 1;    /**< the one of tx that the last packet was built from */
 	bool marks : 1, looks : 1, hello_due : 1, hello_asked : 1; /**< (rcd_hello.h) */
 	bool replies_limited : 1; /**< ...its responses to READs too */
 	bool held : 1;            /**< a pace holds something back until gate->held_ns */

@@ -225,7 +225,7 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	}
 	if (hot->nak_pending) {
 		/* It acknowledges all before it. */
-		hot->nak_pending = hot->ack_pending = false;
+		hot->nak_pending = hot->ack_pending = hot->hole_untold = false;
 		reply_start(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
 		pkt->roce.aeth.syndrome = hot->nak_syndrome;
 		return true;

@@ -189,7 +189,7 @@ resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
 	struct rcd_qp_hot *hot = &qp->hot;
 
 	hot->nak_state = RCD_NAK_STATE_SENT;
-	hot->nak_pending = true;
+	hot->nak_pending = hot->hole_untold = true;
 	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
 	qp->nak_high = seen;
 	qp->nak_seen = 0;
@@ -256,7 +256,7 @@ resp_execute(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payl
 	/* Before anything completes: who is told of the completion may already ask again. */
 	if (hot->nak_state == RCD_NAK_STATE_SENT) {
 		/* What was missing came before the NAK could leave: it would ask for nothing. */
-		hot->nak_pending = false;
+		hot->nak_pending = hot->hole_untold = false;
 	}
 	hot->nak_state = RCD_NAK_STATE_NONE;
 	if (rcd_resp_op(roce) == RCD_OP_SEND)

@@ -438,6 +438,8 @@ rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onw
 		sack_keep(qp, bth->psn);
 	if (!onward || bth->ack_req || ++sack->since >= RCD_SACK_EVERY)
 		qp->hot.sack_pending = true;
+	if (!onward)
+		qp->hot.hole_untold = true;
 }
 
 void
@@ -460,7 +462,7 @@ rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	uint64_t delay_ns = now_ns - sack->seen_ns;
 	uint32_t len = 4;
 
-	qp->hot.sack_pending = false;
+	qp->hot.sack_pending = qp->hot.hole_untold = false;
 	sack->since = 0;
 	rcd_qp_start_pkt(qp, pkt, RCD_OPCODE_SACK, qp->hot.epsn);
 	pkt->roce.aeth.syndrome = rcd_aeth_syndrome(RCD_AETH_ACK, RCD_AETH_CREDITS_INVALID);

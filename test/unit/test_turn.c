@@ -239,24 +239,39 @@ skipped_turns_are_turns(void)
 	CU_ASSERT_EQUAL(rcd_turn_bytes(&world.senders[1].turn), world.senders[1].sent);
 }
 
-/* Each once, whatever list it is in, and so many at most. */
+/* Each once, so many at most, and none that waits for something else than its turn. */
 static void
 urgent_ones_are_few(void)
 {
 	static struct world world;
+	struct rcd_turn_list blocked;
 	struct rcd_turns *turns = &world.turns;
+	struct rcd_turn *turn;
+	uint32_t count = 0;
 
+	TAILQ_INIT(&blocked);
+	/* Old ones, which were behind their turn, and new ones; the last one is in no list. */
 	long_ones(&world, 2);
-	for (int i = 0; i < SENDERS; i++)
-		for (int k = 0; k < 2; k++)
+	for (int i = 2; i < SENDERS - 1; i++)
+		begin(&world, &world.senders[i], 1024, 1024);
+	rcd_turn_block(&world.senders[2].turn, &blocked);
+	CU_ASSERT(!rcd_turn_any_urgent(turns));
+	rcd_turn_urge(turns, &world.senders[2].turn);
+	rcd_turn_urge(turns, &world.senders[SENDERS - 1].turn);
+	CU_ASSERT(!rcd_turn_any_urgent(turns));
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < SENDERS; i++)
 			rcd_turn_urge(turns, &world.senders[i].turn);
-	CU_ASSERT_EQUAL(turns->urgent_count, RCD_TURN_URGENT);
-	for (uint32_t i = 0; i < turns->urgent_count; i++)
-		CU_ASSERT_PTR_EQUAL(turns->urgent[i], &world.senders[i].turn);
-	/* The round is as it was. */
-	turns->urgent_count = 0;
-	CU_ASSERT_PTR_EQUAL(step(&world), &world.senders[0]);
-	CU_ASSERT_PTR_NULL(world.senders[2].turn.list);
+	/* One is blocked meanwhile. */
+	rcd_turn_block(&world.senders[3].turn, &blocked);
+	while ((turn = rcd_turn_next_urgent(turns)) != NULL) {
+		CU_ASSERT_PTR_NOT_EQUAL(turn, &world.senders[2].turn);
+		CU_ASSERT_PTR_NOT_EQUAL(turn, &world.senders[3].turn);
+		CU_ASSERT_PTR_NOT_NULL(turn->list);
+		count++;
+	}
+	CU_ASSERT_EQUAL(count, RCD_TURN_URGENT - 1);
+	CU_ASSERT(!rcd_turn_any_urgent(turns));
 }
 
 int
