@@ -43,7 +43,8 @@
 #define BENCH_WORKERS_MAX 32
 #define BENCH_POLL_MAX    64 /**< completions taken at once */
 
-#define BENCH_SEED_LEN 16 /**< bytes of ",seed=N" */
+#define BENCH_TURN_MS_LEAST 20
+#define BENCH_SEED_LEN      28 /**< bytes of ",seed=N" with its end */
 
 #define BENCH_STAGE_SECONDS 0.5 /**< that the stages are measured for */
 
@@ -258,8 +259,8 @@ void
 bench_control_call(
 	struct bench *bench, void (*fn)(struct rcd_engine *engine, void *arg), void *arg);
 
-/** Change what net_impair does. What is wrong is told on standard error. */
-void
+/** Change what net_impair does. @return 0, or -errno and it was said why */
+int
 bench_rig_impair(struct bench *bench, const char *args);
 
 /* worker.c */
@@ -331,10 +332,12 @@ bench_ceilings_fini(struct bench *bench);
 void
 bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
 
-/** Of a run by turns: over all of them, for the time that workers had cores. */
+/* turns.c */
+
+/** Of a round by turns. Rates are of the time that the workers had cores. */
 struct bench_turns {
-	double share;   /**< of the rate without impairment that was left; 0: not measured */
-	double without; /**< that rate, bytes per second */
+	double share; /**< impaired, of what the rate is in between */
+	double bytes; /**< that rate: per second, if the workers had cores all the time */
 };
 
 /* run.c */
@@ -359,7 +362,7 @@ struct bench_result {
 	struct hist hist; /**< cycles */
 	bool has_ceilings;
 	struct bench_ceilings ceilings;
-	bool has_turns;
+	bool has_turns; /**< of all rounds */
 	struct bench_turns turns;
 };
 
@@ -395,10 +398,15 @@ bench_rates(const struct bench *bench, const struct bench_mark *from, const stru
 bool
 bench_check_failed(struct bench *bench);
 
-/* turns.c */
+/* turns.c, again */
 
-/** Let it run by turns, for as long as a round is and at least three of them. */
-void
+/**
+ * Let it run by turns, for as long as a round is and at least three of them.
+ *
+ * @param rates  of all of it
+ * @return whether it came to its end; if not, turns is not set
+ */
+bool
 bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);
 
 /* report.c */

@@ -121,8 +121,9 @@ report_throughput(const struct bench_result *result)
 	printf("\n  TSC cycles: %.1f per message, %.1f per packet (%.2f packets per message)\n",
 		result->cycles, per_message > 0 ? result->cycles / per_message : 0, per_message);
 	if (result->has_turns)
-		printf("  by turns: %.1f %% of the rate without impairment (%.2f MB/s)\n",
-			100 * result->turns.share, result->turns.without / 1e6);
+		printf("  impaired %.1f %% of the rate in between, %.2f MB/s; the others are of "
+		       "both\n",
+			100 * result->turns.share, result->turns.bytes / 1e6);
 	if (result->sent_again > 0)
 		printf("  packets sent again: %llu\n", (unsigned long long)result->sent_again);
 	if (result->has_stages)
@@ -159,7 +160,7 @@ report_options_json(const struct bench *bench)
 		opts->ports[0][0] != '\0' ? opts->ports[0] : "wire", "impair", opts->impair, "cc",
 		opts->cc, "seconds", opts->seconds, "rounds", (int)opts->rounds, "sack",
 		rcd_sack_use_name((enum rcd_sack_use)opts->sack), "workers",
-		(int)bench->worker_count, "turn_ms", (int)opts->turn_ms);
+		(int)bench->worker_count, "turns_ms", (int)opts->turn_ms);
 }
 
 static void
@@ -210,8 +211,8 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 	json_object_set_new(object, "counters", report_counters_json(result));
 	if (result->has_turns)
 		json_object_set_new(object, "turns",
-			json_pack("{s:f, s:f}", "share", result->turns.share, "without_bytes_per_s",
-				result->turns.without));
+			json_pack("{s:f, s:f}", "share", result->turns.share, "between_bytes_per_s",
+				result->turns.bytes));
 	if (result->has_stages) {
 		json_t *stages = json_object();
 

@@ -506,20 +506,30 @@ bench_rig_disconnect(struct bench *bench)
 	}
 }
 
+struct impairment {
+	const char *args;
+	int err;
+};
+
 static void
 rig_set_impair(struct rcd_engine *engine, void *arg)
 {
-	const char *args = arg;
+	struct impairment *impairment = arg;
 	char error[300];
 
-	for (int i = 0; i < 2; i++)
-		if (rcd_engine_dev_set(
-			    engine, dev_names[i], "impair", args, error, sizeof(error)) != 0)
+	for (int i = 0; i < 2 && impairment->err == 0; i++) {
+		impairment->err = rcd_engine_dev_set(
+			engine, dev_names[i], "impair", impairment->args, error, sizeof(error));
+		if (impairment->err != 0)
 			fprintf(stderr, "rocade-bench: %s\n", error);
+	}
 }
 
-void
+int
 bench_rig_impair(struct bench *bench, const char *args)
 {
-	bench_control_call(bench, rig_set_impair, (void *)(uintptr_t)args);
+	struct impairment impairment = { .args = args };
+
+	bench_control_call(bench, rig_set_impair, &impairment);
+	return impairment.err;
 }

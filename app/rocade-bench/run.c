@@ -218,8 +218,8 @@ enum {
 	MACSWAP,
 	COPY,
 	RELAY,
-	SHARE,
-	WITHOUT,
+	TURNS_SHARE,
+	TURNS_BYTES,
 	KINDS
 };
 
@@ -239,7 +239,7 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->ceilings.copy_bps,
 		&result->ceilings.relay_ns,
 		&result->turns.share,
-		&result->turns.without,
+		&result->turns.bytes,
 	};
 
 	for (int i = 0; i < KINDS; i++)
@@ -279,7 +279,7 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 	run_count(bench, false, result->counters);
 	usleep(WARM_UP_US);
 	if (bench->opts.turn_ms != 0)
-		bench_turns(bench, rates, turns);
+		result->has_turns &= bench_turns(bench, rates, turns);
 	else
 		*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);
@@ -304,6 +304,7 @@ bench_run(struct bench *bench, struct bench_result *result)
 
 	memset(result, 0, sizeof(*result));
 	result->size = bench->size;
+	result->has_turns = bench->opts.turn_ms != 0;
 	while (round < bench->opts.rounds && err == 0 && !bench_stop) {
 		struct bench_ceilings ceilings = { 0 };
 		struct bench_rates rates = { 0 };
@@ -322,15 +323,14 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[MACSWAP][round] = ceilings.macswap_pps;
 		vals[COPY][round] = ceilings.copy_bps;
 		vals[RELAY][round] = ceilings.relay_ns;
-		vals[SHARE][round] = turns.share;
-		vals[WITHOUT][round++] = turns.without;
+		vals[TURNS_SHARE][round] = turns.share;
+		vals[TURNS_BYTES][round++] = turns.bytes;
 	}
 	if (round == 0)
 		return err;
 	run_take_medians(bench, vals, round, result);
 	result->has_ceilings = bench->opts.ceilings;
 	result->has_latency = bench->opts.latency;
-	result->has_turns = bench->opts.turn_ms != 0;
 	if (err == 0 && !bench->opts.latency && !bench_stop)
 		err = run_stages(bench, result);
 	return err != 0 ? err : bench_stop ? 0 : bench_drain(bench);

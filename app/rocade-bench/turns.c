@@ -4,30 +4,52 @@
  * What an impaired network leaves of the rate: in one run the network is impaired and not by turns.
  * Two processes differ by more than most impairments cost, in the memory that they are given and in
  * what the machine does meanwhile; turns of one have both in common.
+ *
+ * They have the queue pairs in common as well: what those know of the way, and windows that a heavy
+ * loss closed, go on into the next turn. So this is for what is lost or late now and then, and not
+ * for a way that is another in each turn.
  */
+#include <rte_common.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
 
-/* It decides for each packet, as the others do, and loses one of 2^32: the least there is. */
-#define NEXT_TO_NOTHING "drop=0.00000003%%"
+/* It decides for each packet, as others do, and loses one of 2^32: the least there is. */
+#define NEXT_TO_NOTHING "drop=0.00000003%"
 
-#define SETTLE_US 2000 /**< what was repaired or held back in the turn before has gone then */
-#define LOOK_US   20000
+/* What was repaired or held back in the turn before has gone then: so long, or a share of it. */
+#define SETTLE_US_LEAST 2000
+#define SETTLE_SHARE    10
 
-/* Each turn has a seed of its own, or all would lose the same packets. */
-static void
-turns_impair(struct bench *bench, uint32_t turn)
+#define LOOK_US 20000
+
+/* What the user gave, or 1, in the upper half: each turn has a seed of its own, in all rounds. */
+static uint64_t
+turns_seed(const struct bench *bench)
+{
+	static uint32_t turns;
+	const char *said = strstr(bench->opts.impair, "seed=");
+	uint32_t base = said != NULL ? (uint32_t)strtoul(said + strlen("seed="), NULL, 0) : 1;
+
+	return (uint64_t)base << 32 | ++turns;
+}
+
+static int
+turns_impair(struct bench *bench, bool impaired)
 {
 	char args[sizeof(bench->opts.impair) + BENCH_SEED_LEN];
+	int err;
 
-	if (turn % 2 == 0)
-		snprintf(args, sizeof(args), NEXT_TO_NOTHING ",seed=%u", turn);
-	else
-		snprintf(args, sizeof(args), "%s,seed=%u", bench->opts.impair, turn);
-	bench_rig_impair(bench, args);
-	usleep(SETTLE_US);
+	snprintf(args, sizeof(args), "%s,seed=%llu",
+		impaired ? bench->opts.impair : NEXT_TO_NOTHING,
+		(unsigned long long)turns_seed(bench));
+	err = bench_rig_impair(bench, args);
+	bench->failed |= err != 0;
+	usleep(RTE_MAX(bench->opts.turn_ms * 1000 / SETTLE_SHARE, (uint32_t)SETTLE_US_LEAST));
+	return err;
 }
 
 /* @return false: the run has ended */
@@ -36,7 +58,7 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
 {
 	uint64_t ns = (uint64_t)bench->opts.turn_ms * 1000000u;
 
-	do {
+	for (;;) {
 		uint64_t left_us;
 
 		bench_mark(bench, to);
@@ -46,36 +68,40 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
 			return true;
 		left_us = (ns - (to->ns - from->ns)) / 1000 + 1;
 		usleep((useconds_t)RTE_MIN(left_us, (uint64_t)LOOK_US));
-	} while (true);
+	}
 }
 
-void
+bool
 bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns)
 {
 	double bytes[2] = { 0 }, cores[2] = { 0 };
 	struct bench_mark begin, from, to;
 	uint32_t turn = 0;
+	bool goes_on;
 
 	bench_mark(bench, &begin);
 	/* The first and the last are without: what changes slowly is in both alike. */
 	do {
 		struct bench_rates now;
 
-		turns_impair(bench, turn);
+		goes_on = turns_impair(bench, turn % 2 == 1) == 0;
 		bench_mark(bench, &from);
-		if (!turns_wait(bench, &from, &to))
-			break;
+		goes_on = goes_on && turns_wait(bench, &from, &to);
+		bench_mark(bench, &to);
 		bench_rates(bench, &from, &to, &now);
 		bytes[turn % 2] += now.bytes * now.seconds;
 		cores[turn % 2] += now.cores * now.seconds;
 		turn++;
-	} while (turn < 3 || turn % 2 == 0 ||
-		(double)(to.ns - begin.ns) < bench->opts.seconds * 1e9);
-	bench_rig_impair(bench, bench->opts.impair);
+	} while (goes_on &&
+		(turn < 3 || turn % 2 == 0 ||
+			(double)(to.ns - begin.ns) < bench->opts.seconds * 1e9));
+	if (bench_rig_impair(bench, bench->opts.impair) != 0)
+		goes_on = false;
 	bench_rates(bench, &begin, &to, rates);
-	*turns = (struct bench_turns){ 0 };
-	if (bytes[0] > 0 && cores[0] > 0 && cores[1] > 0) {
-		turns->without = bytes[0] / cores[0];
-		turns->share = bytes[1] / cores[1] / turns->without;
-	}
+	/* Nothing is a share of nothing: no core was had, or nothing got through without damage. */
+	if (!goes_on || bytes[0] <= 0 || cores[0] <= 0 || cores[1] <= 0)
+		return false;
+	turns->bytes = bytes[0] / cores[0] * bench->worker_count;
+	turns->share = bytes[1] / cores[1] / (bytes[0] / cores[0]);
+	return true;
 }

@@ -15,7 +15,6 @@ import argparse
 import collections
 import datetime
 import json
-import math
 import re
 import statistics
 import subprocess
@@ -33,18 +32,18 @@ TRAFFIC = {
 TURN_MS = 100
 # Bursts lose 1 % as well: 0.25253 / (0.25253 + 25), four packets each in the mean.
 DAMAGE = {
-    'loss 1 %': 'drop=1%,seed=1',
-    'loss 1 % in bursts': 'ge_p=0.25253%,ge_r=25%,seed=1',
-    'reordering 1 %': 'reorder=1%,seed=1',
-    'jitter, 1 %': 'delay=1%,delay_us=50,delay_dist=pareto,jitter_us=20,delay_max_us=1000,seed=1',
+    'loss 1 %': 'drop=1%',
+    'loss 1 % in bursts': 'ge_p=0.25253%,ge_r=25%',
+    'reordering 1 %': 'reorder=1%',
+    'jitter, 1 %': 'delay=1%,delay_us=50,delay_dist=pareto,jitter_us=20,delay_max_us=1000',
 }
 RATE = 100_000_000
 NARROW = {
-    'queue of 1 MB': f'rate={RATE},queue=1000000,seed=1',
-    'queue of 100 kB': f'rate={RATE},queue=100000,seed=1',
-    'queue of 100 kB, marks behind 30 kB': f'rate={RATE},queue=100000,mark=30000,seed=1',
+    'queue of 1 MB': f'rate={RATE},queue=1000000',
+    'queue of 100 kB': f'rate={RATE},queue=100000',
+    'queue of 100 kB, marks behind 30 kB': f'rate={RATE},queue=100000,mark=30000',
     'queue of 100 kB, 200 us long':
-        f'rate={RATE},queue=100000,delay=1,delay_us=100,seed=1',
+        f'rate={RATE},queue=100000,delay=1,delay_us=100',
 }
 
 
@@ -62,33 +61,39 @@ def bench(args, traffic, impair, *more):
 
 
 def damaged(args, traffic, impair):
-    """The share of the rate without damage that is left, and that rate."""
+    """The share of the rate without damage that is left, and that rate; none of a queue pair that
+    gave up."""
     result = bench(args, traffic, impair, '--turns', str(TURN_MS))
-    return (result['turns']['share'], result['turns']['without_bytes_per_s']) if result else (0, 0)
+    return (result['turns']['share'], result['turns']['between_bytes_per_s']) if result else None
 
 
 def narrowed(args, traffic, impair):
     """The share of the bottleneck, where a core that is away is not missed, and packets sent again
-    for each that was sent."""
+    for each that was sent; none of a queue pair that gave up."""
     result = bench(args, traffic, impair)
     if result is None:
-        return 0, math.inf
+        return None
     packets = result['packets_per_s'] * args.seconds
     return result['bytes_per_s'] / RATE, result['packets_sent_again'] / packets if packets else 0
 
 
-def cell(shares, again=None):
-    """Medians; "gave up", of how many rounds, where a queue pair did."""
-    lost = sum(share == 0 for share in shares)
+def cell(found):
+    """Of pairs, the median of the first, with quartiles; "gave up", of how many rounds, where a
+    queue pair did."""
+    lost = found.count(None)
     if lost:
-        return f'gave up, {lost} of {len(shares)}'
+        return f'gave up, {lost} of {len(found)}'
+    shares = [share for share, _ in found]
     text = f'{statistics.median(shares):.1%}'
-    if again is not None:
-        return f'{text}; {statistics.median(again):.1%}'
     if len(shares) > 1:
         low, _, high = statistics.quantiles(shares, n=4, method='inclusive')
         text += f' ({low:.1%} to {high:.1%})'
     return text
+
+
+def median_of(found):
+    """Of pairs, the median of the second."""
+    return statistics.median([other for _, other in filter(None, found)] or [0])
 
 
 def table(title, columns, rows):
@@ -112,27 +117,26 @@ def main():
         parser.error('no traffic or no network has this name')
     busy = busy_cores()
     seen = collections.defaultdict(list)
-    beside = collections.defaultdict(list)
-    for _ in range(args.rounds):
+    for turn in range(args.rounds):
         for traffic in traffics:
             for tried, networks in (damaged, damages), (narrowed, narrows):
                 for name, impair in networks.items():
-                    share, other = tried(args, traffic, impair)
-                    seen[traffic, name].append(share)
-                    beside[traffic, name].append(other)
+                    seen[traffic, name].append(tried(args, traffic, f'{impair},seed={turn + 1}'))
     print(f'{datetime.date.today()}; {busy:.1f} cores busy with other things; medians of '
-          f'{args.rounds} rounds of {args.seconds:g} s')
+          f'{args.rounds} rounds of {args.seconds:g} s, with quartiles')
     if damages:
-        table('share of the rate without damage (quartiles)',
-              ['without, GB/s', *damages, 'wanted at 1 % loss'],
-              [(traffic, [f"""{statistics.median(sum((beside[traffic, name]
-                                                      for name in damages), [])) / 1e9:.2f}""",
-                          *(cell(seen[traffic, name]) for name in damages),
-                          TRAFFIC[traffic][1]]) for traffic in traffics])
+        rows = []
+        for traffic in traffics:
+            whole = median_of(sum((seen[traffic, name] for name in damages), []))
+            rows.append((traffic, [f'{whole / 1e9:.2f}',
+                                   *(cell(seen[traffic, name]) for name in damages),
+                                   TRAFFIC[traffic][1]]))
+        table('share of the rate in between', ['in between, all networks, GB/s', *damages,
+                                               'wanted at 1 % loss'], rows)
     if narrows:
         table(f'share of a bottleneck of {RATE // 1_000_000} MB/s; sent again', list(narrows),
-              [(traffic, [cell(seen[traffic, name], beside[traffic, name]) for name in narrows])
-               for traffic in traffics])
+              [(traffic, [f'{cell(seen[traffic, name])}; {median_of(seen[traffic, name]):.1%}'
+                          for name in narrows]) for traffic in traffics])
 
 
 if __name__ == '__main__':
