@@ -334,10 +334,13 @@ bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
 
 /* turns.c */
 
-/** Of a round by turns. Rates are of the time that the workers had cores. */
+/**
+ * Of a round by turns. Rates are of the time that the workers had cores; means over those impaired
+ * turns beside which the rate was the same before and after.
+ */
 struct bench_turns {
-	double share; /**< impaired, of what the rate is in between */
-	double bytes; /**< that rate: per second, if the workers had cores all the time */
+	double share; /**< of what the rate is in between */
+	double bytes; /**< that: per second, if the workers had cores all the time */
 };
 
 /* run.c */
