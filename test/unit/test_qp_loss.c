@@ -77,6 +77,58 @@ reads_ahead(void)
 	}
 }
 
+/* Feed b a READ of so many packets. */
+static void
+feed_read(uint32_t packets)
+{
+	struct rcd_pkt read = by_hand(RCD_OPCODE_RC_RDMA_READ_REQUEST, 0);
+
+	read.payload_len = 0;
+	read.roce.reth = (struct rcd_reth){ .rkey = p.key[1], .dma_len = packets * 1024 };
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &read, 1000), RCD_RX_EXECUTED);
+}
+
+/*
+ * A gap is told of once, and not while something has to go before. Without SACK that is the
+ * responses to a READ: the answer to what comes early is not to bring them out of their turn.
+ */
+static void
+a_gap_is_told_once(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt early;
+	struct rcd_tx_pkt out;
+
+	for (uint32_t sack = 0; sack < 2; sack++) {
+		begin(&init, NULL);
+		if (sack)
+			sim_agree_sack(p.b);
+		CU_ASSERT_FALSE(rcd_qp_tells_gap(p.b->qp));
+		feed_read(3);
+		early = by_hand(RCD_OPCODE_RC_SEND_ONLY, 1);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &early, 1000), RCD_RX_KEPT);
+		for (uint32_t i = 0; i < 3 && !sack; i++) {
+			CU_ASSERT_FALSE(rcd_qp_tells_gap(p.b->qp));
+			CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1000, &out));
+			CU_ASSERT_TRUE(out.payload_len > 0);
+		}
+		CU_ASSERT_TRUE(rcd_qp_tells_gap(p.b->qp));
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1000, &out));
+		CU_ASSERT_EQUAL(out.roce.bth.opcode,
+			sack ? RCD_OPCODE_SACK : RCD_OPCODE_RC_ACKNOWLEDGE);
+		CU_ASSERT_FALSE(rcd_qp_tells_gap(p.b->qp));
+		/* What follows is behind the same gap. */
+		early = by_hand(RCD_OPCODE_RC_SEND_ONLY, 2);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &early, 1000), RCD_RX_KEPT);
+		CU_ASSERT_FALSE(rcd_qp_tells_gap(p.b->qp));
+		/* And this one behind another, of which only SACK can tell. */
+		early = by_hand(RCD_OPCODE_RC_SEND_ONLY, 5);
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &early, 1000), RCD_RX_KEPT);
+		CU_ASSERT_EQUAL(rcd_qp_tells_gap(p.b->qp), sack);
+		end();
+	}
+}
+
 int
 main(void)
 {
@@ -84,6 +136,7 @@ main(void)
 		{ "S8 what comes from too far ahead is dropped and counted", far_ahead },
 		RCD_TEST(behind_a_big_read),
 		RCD_TEST(reads_ahead),
+		RCD_TEST(a_gap_is_told_once),
 	};
 
 	return rcd_tap_run("qp_loss", tests, RCD_ARRAY_COUNT(tests));
