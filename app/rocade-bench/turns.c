@@ -76,8 +76,8 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
 }
 
 /*
- * Each impaired turn as a share of the two beside it. Where those differ the machine is another
- * than it was, and the share says nothing of the network: it is left out, however the turn fared.
+ * Each impaired turn as a share of the two beside it. Where those differ the machine is another than
+ * it was, and the share says nothing of the network: it is left out, however the turn itself fared.
  */
 static bool
 turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)

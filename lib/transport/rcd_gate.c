@@ -490,10 +490,8 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 
 /*
  * Whether a loss says more than that one packet is missing: nothing ever came back, what was sent
- * again is missing for the second time, or so much is lost that it is not the path. A path that
- * loses one of a hundred loses one of a hundred that are sent again, and is no more full for that.
- * Who hears of other holes (SACK) while the oldest packet is on its way again hears nothing of that
- * one.
+ * again is missing once more, or so much is lost that it is not the path. Who hears of other holes
+ * (SACK) while the oldest packet is on its way again hears nothing of that one.
  */
 static bool
 gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
@@ -507,13 +505,11 @@ gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
 	if (limit > LOSS_DEBT_MAX)
 		limit = LOSS_DEBT_MAX;
 
-	if (!same)
-		gate->missed = 0;
 	if (!same || again)
 		gate->una_ns = now_ns;
 	gate->loss_una = qp->hot.psn_una;
 	gate->loss_debt += LOSS_PACKETS;
-	if (again && ++gate->missed > 1)
+	if (again)
 		gate->heavy = false;
 	else if (qp->rtt_ns != 0 && gate->loss_debt <= limit)
 		return false;

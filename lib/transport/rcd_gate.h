@@ -66,7 +66,6 @@ struct rcd_gate {
 	uint64_t una_ns;    /**< when loss_una was first told, or told again */
 	struct rcd_psn loss_end; /**< what is lost before it was under way at the last loss */
 	struct rcd_psn loss_una; /**< the packet that was lost last */
-	uint32_t missed;         /**< times that it was sent again and was lost again */
 	uint32_t loss_debt;      /**< losses, each of so many packets, less those that came */
 	uint32_t lossy; /**< packets that have to come before the path is taken to lose none */
 	struct rcd_cc before;                 /**< what it was when first told of the last loss */
