@@ -339,6 +339,7 @@ bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
  * turns beside which the rate was the same before and after.
  */
 struct bench_turns {
+	bool measured;
 	double share; /**< of what the rate is in between */
 	double bytes; /**< that: per second, if the workers had cores all the time */
 };
@@ -365,7 +366,7 @@ struct bench_result {
 	struct hist hist; /**< cycles */
 	bool has_ceilings;
 	struct bench_ceilings ceilings;
-	bool has_turns; /**< of all rounds */
+	uint32_t turn_rounds; /**< in which turns could be compared; 0: turns are not set */
 	struct bench_turns turns;
 };
 
@@ -407,7 +408,8 @@ bench_check_failed(struct bench *bench);
  * Let it run by turns, for as long as a round is and at least three of them.
  *
  * @param rates  of all of it
- * @return whether it came to its end; if not, turns is not set
+ * @return whether turns are measured: it came to its end, and the machine was the same in some of
+ *     them
  */
 bool
 bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);

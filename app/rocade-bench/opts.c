@@ -253,8 +253,7 @@ opts_set(struct bench_opts *opts, int opt, const char *name, const char *val)
 	case OPT_IMPAIR:
 		return opts_parse_text(name, val, opts->impair, sizeof(opts->impair));
 	case OPT_TURNS:
-		return opts_parse_number(
-			name, val, *val == '0' ? 0 : BENCH_TURN_MS_LEAST, 10000, &opts->turn_ms);
+		return opts_parse_number(name, val, 0, 10000, &opts->turn_ms);
 	case OPT_SACK:
 		return opts_parse_sack(opts, name, val);
 	case OPT_CC:
@@ -369,6 +368,8 @@ bench_opts_check(const struct bench_opts *opts)
 		return opts_wrong("latency is measured in both directions anyway");
 	if (opts->turn_ms != 0 && (opts->impair[0] == '\0' || opts->latency || opts->interactive))
 		return opts_wrong("--turns goes with --impair, and not with -L or -i");
+	if (opts->turn_ms != 0 && opts->turn_ms < BENCH_TURN_MS_LEAST)
+		return opts_wrong("--turns: 20 ms at least");
 	if (opts->turn_ms != 0 && strlen(opts->impair) + BENCH_SEED_LEN > sizeof(opts->impair))
 		return opts_wrong("with --turns, --impair has at most 228 characters");
 	return 0;

@@ -98,7 +98,7 @@ report_stages(const struct bench_result *result)
 }
 
 static void
-report_throughput(const struct bench_result *result)
+report_throughput(const struct bench *bench, const struct bench_result *result)
 {
 	const struct bench_ceilings *ceilings = &result->ceilings;
 	double per_message = result->messages > 0 ? result->packets / result->messages : 0;
@@ -120,7 +120,9 @@ report_throughput(const struct bench_result *result)
 			report_percent(result->packets, ceilings->io_pps), ceilings->io_pps / 1e6);
 	printf("\n  TSC cycles: %.1f per message, %.1f per packet (%.2f packets per message)\n",
 		result->cycles, per_message > 0 ? result->cycles / per_message : 0, per_message);
-	if (result->has_turns)
+	if (bench->opts.turn_ms != 0 && result->turn_rounds == 0)
+		printf("  the machine was another in each turn: no share is told\n");
+	else if (bench->opts.turn_ms != 0)
 		printf("  impaired %.1f %% of the rate in between, %.2f MB/s; the others are of "
 		       "both\n",
 			100 * result->turns.share, result->turns.bytes / 1e6);
@@ -139,7 +141,7 @@ bench_report(const struct bench *bench, const struct bench_result *result)
 	if (result->has_latency)
 		report_latency(bench, result);
 	else
-		report_throughput(result);
+		report_throughput(bench, result);
 	fflush(stdout);
 }
 
@@ -209,7 +211,7 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 				"packets_sent_again", (json_int_t)result->sent_again));
 	}
 	json_object_set_new(object, "counters", report_counters_json(result));
-	if (result->has_turns)
+	if (result->turn_rounds > 0)
 		json_object_set_new(object, "turns",
 			json_pack("{s:f, s:f}", "share", result->turns.share, "between_bytes_per_s",
 				result->turns.bytes));

@@ -242,8 +242,10 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->turns.bytes,
 	};
 
-	for (int i = 0; i < KINDS; i++)
+	for (int i = 0; i < TURNS_SHARE; i++)
 		*members[i] = run_median(vals[i], rounds);
+	for (int i = TURNS_SHARE; i < KINDS && result->turn_rounds > 0; i++)
+		*members[i] = run_median(vals[i], result->turn_rounds);
 	if (result->messages > 0)
 		result->cycles = (double)rte_get_tsc_hz() * rcd_engine_lcore_count(bench->engine) /
 			result->messages;
@@ -279,7 +281,7 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 	run_count(bench, false, result->counters);
 	usleep(WARM_UP_US);
 	if (bench->opts.turn_ms != 0)
-		result->has_turns &= bench_turns(bench, rates, turns);
+		turns->measured = bench_turns(bench, rates, turns);
 	else
 		*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);
@@ -304,7 +306,6 @@ bench_run(struct bench *bench, struct bench_result *result)
 
 	memset(result, 0, sizeof(*result));
 	result->size = bench->size;
-	result->has_turns = bench->opts.turn_ms != 0;
 	while (round < bench->opts.rounds && err == 0 && !bench_stop) {
 		struct bench_ceilings ceilings = { 0 };
 		struct bench_rates rates = { 0 };
@@ -323,8 +324,11 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[MACSWAP][round] = ceilings.macswap_pps;
 		vals[COPY][round] = ceilings.copy_bps;
 		vals[RELAY][round] = ceilings.relay_ns;
-		vals[TURNS_SHARE][round] = turns.share;
-		vals[TURNS_BYTES][round++] = turns.bytes;
+		if (turns.measured) {
+			vals[TURNS_SHARE][result->turn_rounds] = turns.share;
+			vals[TURNS_BYTES][result->turn_rounds++] = turns.bytes;
+		}
+		round++;
 	}
 	if (round == 0)
 		return err;

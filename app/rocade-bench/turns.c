@@ -76,8 +76,8 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
 }
 
 /*
- * Each impaired turn as a share of the two beside it. Where those differ the machine is another than
- * it was, and the share says nothing of the network: it is left out, however the turn itself fared.
+ * Each impaired turn as a share of the two beside it. Where those differ the machine is another
+ * than it was, and the share says nothing of the network: it is left out, however the turn fared.
  */
 static bool
 turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)
@@ -96,7 +96,8 @@ turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)
 	}
 	if (used == 0)
 		return false;
-	*turns = (struct bench_turns){ .share = shares / used, .bytes = between / used };
+	turns->share = shares / used;
+	turns->bytes = between / used;
 	return true;
 }
 

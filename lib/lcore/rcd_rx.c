@@ -572,8 +572,12 @@ rcd_rx_wires(struct rcd_lcore *lcore)
 	uint32_t done = 0;
 
 	RCD_ON_LCORE(lcore);
-	for (uint32_t i = 0; i < lcore->txq_count && lcore->rest.count == 0; i++)
+	for (uint32_t i = 0;
+		i < lcore->txq_count && lcore->rest.count == 0 && lcore->work < lcore->rest.limit;
+		i++)
 		if (lcore->txqs[i]->lport->wire)
 			done += rx_port(lcore, lcore->txqs[i]->lport, RCD_TURN_URGENT);
+	if (unlikely(lcore->rest.count > 0))
+		rcd_late_spent(lcore, NULL);
 	return done;
 }

@@ -340,11 +340,11 @@ rcd_qp_tells_gap(const struct rcd_qp *qp)
 {
 	const struct rcd_qp_hot *hot = &qp->hot;
 
-	if (!hot->hole_untold || hot->cnp_pending || hot->hello_due || hot->hello_asked)
+	if (!hot->hole_untold || hot->cnp_pending || hot->hello_due ||
+		(hot->hello_asked && qp->hello.passed))
 		return false;
 	return hot->sack_pending ||
-		(hot->nak_pending && hot->reply_count == 0 && qp->again.next == qp->again.end &&
-			!hot->replies_limited);
+		(hot->nak_pending && hot->reply_count == 0 && qp->again.next == qp->again.end);
 }
 
 enum rcd_rx_verdict

@@ -187,6 +187,7 @@ rcd_reply_refuse(struct rcd_qp *qp, struct rcd_psn psn, enum rcd_nak code)
 	while (qp->hot.reply_count > 0)
 		reply_remove_first(qp);
 	qp->hot.nak_pending = true;
+	qp->hot.hole_untold = false;
 	qp->hot.nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, (uint8_t)code);
 }
 

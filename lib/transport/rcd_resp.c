@@ -204,6 +204,7 @@ resp_refuse(struct rcd_qp *qp, enum check check)
 	enum rcd_nak code = RCD_NAK_INVALID_REQUEST;
 	enum rcd_event event = 0;
 
+	hot->hole_untold = false;
 	switch (check) {
 	case CHECK_OK:
 	case CHECK_RNR:
@@ -345,9 +346,12 @@ resp_drain_kept(struct rcd_qp *qp)
 			resp_execute(qp, &kept->roce, kept->payload, kept->payload_len);
 		rcd_reorder_put(qp->init.reorder, kept);
 	}
-	/* The next gap is known already. */
-	if (qp->kept.first != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE)
+	/* The next gap is known already; a SACK told of it with the one before. */
+	if (qp->kept.first != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE) {
 		resp_ask_for_missing(qp, qp->kept.first->roce.bth.psn);
+		if (qp->sack != NULL)
+			qp->hot.hole_untold = false;
+	}
 }
 
 enum rcd_rx_verdict

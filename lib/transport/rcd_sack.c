@@ -452,7 +452,7 @@ void
 rcd_sack_drop_kept(struct rcd_qp *qp)
 {
 	memset(&qp->sack->kept, 0, sizeof(qp->sack->kept));
-	qp->hot.sack_pending = false;
+	qp->hot.sack_pending = qp->hot.hole_untold = false;
 }
 
 void

@@ -114,8 +114,8 @@ a_gap_is_told_once(void)
 		}
 		CU_ASSERT_TRUE(rcd_qp_tells_gap(p.b->qp));
 		CU_ASSERT_TRUE(rcd_qp_tx_next(p.b->qp, 1000, &out));
-		CU_ASSERT_EQUAL(out.roce.bth.opcode,
-			sack ? RCD_OPCODE_SACK : RCD_OPCODE_RC_ACKNOWLEDGE);
+		CU_ASSERT_EQUAL(
+			out.roce.bth.opcode, sack ? RCD_OPCODE_SACK : RCD_OPCODE_RC_ACKNOWLEDGE);
 		CU_ASSERT_FALSE(rcd_qp_tells_gap(p.b->qp));
 		/* What follows is behind the same gap. */
 		early = by_hand(RCD_OPCODE_RC_SEND_ONLY, 2);
