@@ -127,6 +127,18 @@ wait_in_thread(void *arg)
 	return NULL;
 }
 
+static bool
+returned(const struct waiting *waiting)
+{
+	return __atomic_load_n(&waiting->done, __ATOMIC_ACQUIRE);
+}
+
+static int
+signals_caught(void)
+{
+	return __atomic_load_n(&caught, __ATOMIC_RELAXED);
+}
+
 /* Send signals to a thread that waits until it returns; in the end, give it what it waits for. */
 static void
 interrupt(struct waiting *waiting)
@@ -134,11 +146,17 @@ interrupt(struct waiting *waiting)
 	pthread_t thread;
 
 	MUST(pthread_create(&thread, NULL, wait_in_thread, waiting) == 0);
-	for (int i = 0; i < SIGNALS && !__atomic_load_n(&waiting->done, __ATOMIC_ACQUIRE); i++) {
+	for (int i = 0; i < SIGNALS && !returned(waiting); i++) {
+		int before = signals_caught();
+
 		usleep(5000);
 		pthread_kill(thread, SIGUSR1);
+		/* Two that come while the thread has no core are one. */
+		for (int ms = 0;
+			ms < FOREVER_MS && signals_caught() == before && !returned(waiting); ms++)
+			usleep(1000);
 	}
-	if (!__atomic_load_n(&waiting->done, __ATOMIC_ACQUIRE))
+	if (!returned(waiting))
 		waiting->release();
 	pthread_join(thread, NULL);
 }
