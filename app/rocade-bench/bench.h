@@ -344,6 +344,17 @@ struct bench_turns {
 	double bytes; /**< that: per second, if the workers had cores all the time */
 };
 
+struct bench_rates;
+
+/**
+ * Let it run by turns, for as long as a round is and at least three of them.
+ *
+ * @param rates  of all of it
+ * @param turns  measured if it came to its end, and the machine was the same in some of them
+ */
+void
+bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);
+
 /* run.c */
 
 /** Medians over the rounds of one size. */
@@ -401,18 +412,6 @@ bench_rates(const struct bench *bench, const struct bench_mark *from, const stru
 /** Say so once when a completion failed. @return whether one did */
 bool
 bench_check_failed(struct bench *bench);
-
-/* turns.c, again */
-
-/**
- * Let it run by turns, for as long as a round is and at least three of them.
- *
- * @param rates  of all of it
- * @return whether turns are measured: it came to its end, and the machine was the same in some of
- *     them
- */
-bool
-bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);
 
 /* report.c */
 

@@ -281,7 +281,7 @@ run_round(struct bench *bench, struct bench_result *result, struct bench_rates *
 	run_count(bench, false, result->counters);
 	usleep(WARM_UP_US);
 	if (bench->opts.turn_ms != 0)
-		turns->measured = bench_turns(bench, rates, turns);
+		bench_turns(bench, rates, turns);
 	else
 		*rates = run_watch(bench, bench->opts.seconds, true);
 	bench_mark(bench, &after);

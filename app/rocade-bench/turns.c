@@ -79,7 +79,7 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
  * Each impaired turn as a share of the two beside it. Where those differ the machine is another
  * than it was, and the share says nothing of the network: it is left out, however the turn fared.
  */
-static bool
+static void
 turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)
 {
 	double shares = 0, between = 0;
@@ -94,14 +94,14 @@ turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)
 		between += (before + after) / 2;
 		used++;
 	}
+	turns->measured = used > 0;
 	if (used == 0)
-		return false;
+		return;
 	turns->share = shares / used;
 	turns->bytes = between / used;
-	return true;
 }
 
-bool
+void
 bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns)
 {
 	static double turn_rates[TURNS_MAX];
@@ -126,5 +126,7 @@ bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *
 	if (bench_rig_impair(bench, bench->opts.impair) != 0)
 		goes_on = false;
 	bench_rates(bench, &begin, &to, rates);
-	return goes_on && turns_compare(turn_rates, turn, turns);
+	turns->measured = false;
+	if (goes_on)
+		turns_compare(turn_rates, turn, turns);
 }

@@ -108,7 +108,6 @@ look_at_request(const uint8_t *frame, bool last)
 
 	if (seen.firsts)
 		return look_at_first(frame);
-
 	if (seen.lost_poll != 0 && seen.again == 0) {
 		if (psn == seen.psn)
 			seen.again = polls;
@@ -150,12 +149,12 @@ answers(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count, 
 	(void)port, (void)queue, (void)max, (void)arg;
 	for (uint16_t i = 0; i < count; i++) {
 		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
-		bool sack = frame[BTH_AT] == RCD_OPCODE_SACK;
-		bool nak = frame[BTH_AT] == RCD_OPCODE_RC_ACKNOWLEDGE &&
-			frame[AETH_AT] >> 5 == RCD_AETH_NAK;
 
-		if (is_roce(mbufs[i]) && seen.lost_poll != 0 && seen.told_poll == 0 &&
-			(sack || nak))
+		if (seen.lost_poll == 0 || seen.told_poll != 0 || !is_roce(mbufs[i]))
+			continue;
+		if (frame[BTH_AT] == RCD_OPCODE_SACK ||
+			(frame[BTH_AT] == RCD_OPCODE_RC_ACKNOWLEDGE &&
+				frame[AETH_AT] >> 5 == RCD_AETH_NAK))
 			seen.told_poll = polls;
 	}
 	return count;

@@ -63,11 +63,11 @@ def bench(args, traffic, impair, *more):
 def damaged(args, traffic, impair):
     """The share of the rate without damage that is left, and that rate; none of a queue pair that
     gave up."""
-    result = bench(args, traffic, impair, '--turns', str(TURN_MS))
-    # None of its turns can be compared where the machine changed beside each.
-    while result and 'turns' not in result:
-        result = bench(args, traffic, impair, '--turns', str(TURN_MS))
-    return (result['turns']['share'], result['turns']['between_bytes_per_s']) if result else None
+    while result := bench(args, traffic, impair, '--turns', str(TURN_MS)):
+        # None of its turns can be compared where the machine changed beside each.
+        if 'turns' in result:
+            return result['turns']['share'], result['turns']['between_bytes_per_s']
+    return None
 
 
 def narrowed(args, traffic, impair):
