@@ -43,6 +43,24 @@ run() {
 	"$@"
 }
 
+# client COMMAND...: runs it until it finds the server $server, which on a busy machine takes its time
+# to listen, and while that lives; what the last one said is kept
+client() {
+	local tries=0
+	while kill -0 "$server" 2>/dev/null && [ $((++tries)) -le 100 ]; do
+		sleep 0.3
+		! timeout 60 "$rocade" run -- "$@" >"$work/client" 2>&1 || return 0
+	done
+	cat "$work/client" "$work/server" >&2
+	kill "$server" 2>/dev/null || true
+	exit 1
+}
+
+# served: the server has ended too, and well
+served() {
+	wait "$server" || { cat "$work/server" >&2; exit 1; }
+}
+
 # both PROGRAM OPTION...: server on roce0, client on roce1; the client's words are shown and kept
 both() {
 	local program=$1
@@ -51,15 +69,10 @@ both() {
 	echo "\$ rocade run -- $program -d roce0 $* &"
 	echo "\$ rocade run -- $program -d roce1 $* 127.0.0.1"
 	timeout 60 "$rocade" run -- "$program" -d roce0 "$@" >"$work/server" 2>&1 &
-	local server=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		sleep 0.3
-		if timeout 60 "$rocade" run -- "$program" -d roce1 "$@" 127.0.0.1 \
-			>"$work/$program" 2>&1; then
-			break
-		fi
-	done
-	wait "$server" || { cat "$work/server" >&2; exit 1; }
+	server=$!
+	client "$program" -d roce1 "$@" 127.0.0.1
+	served
+	mv "$work/client" "$work/$program"
 	cat "$work/$program"
 }
 
@@ -91,9 +104,11 @@ echo
 echo "\$ rocade run -- rping -s -a 10.77.0.2 -C 3 &"
 timeout 60 "$rocade" run -- rping -s -a 10.77.0.2 -C 3 >"$work/server" 2>&1 &
 server=$!
-sleep 0.5
-run "$rocade" run -- rping -c -a 10.77.0.2 -v -C 3
-wait "$server" || { cat "$work/server" >&2; exit 1; }
+echo
+echo "\$ rocade run -- rping -c -a 10.77.0.2 -v -C 3"
+client rping -c -a 10.77.0.2 -v -C 3
+served
+cat "$work/client"
 for program in ib_send_bw ib_write_bw ib_read_bw ib_send_lat; do
 	both "$program" -x 1 -F
 done
