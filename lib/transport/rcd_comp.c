@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "rcd_gate_loss.h"
 #include "rcd_qp_priv.h"
 
 /* The oldest outstanding request made progress. */
@@ -187,6 +188,8 @@ rcd_comp_retry(struct rcd_qp *qp, uint64_t now_ns, enum rcd_wc_status status)
 	}
 	hot->retry_left--;
 	rcd_recover_timeout(qp);
+	if (hot->limited)
+		rcd_gate_loss_timeout(qp->gate);
 	comp_send_again(qp, now_ns);
 }
 

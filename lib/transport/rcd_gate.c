@@ -4,16 +4,8 @@
  * The gate of a queue pair whose sending is limited.
  */
 #include "rcd_gate_flight.h"
+#include "rcd_gate_loss.h"
 #include "rcd_qp_priv.h"
-
-/*
- * One packet of so many may be lost for the path's own reasons. It is more when so many packets are
- * wanting for that, or as many as two round trips have; two losses in a row are chance.
- */
-#define LOSS_PACKETS  20
-#define LOSS_DEBT_MAX 80
-#define LOSS_DEBT_MIN 40
-#define LOSS_ROUNDS   2
 
 /*
  * A part of a READ is asked for when the window has room for a quarter of itself, or for so many
@@ -54,13 +46,20 @@ gate_settle(struct rcd_qp *qp)
 	qp->hot.passed = 0;
 }
 
+/* When an acknowledge last came half of the window was not used: it is not what holds back. */
+static bool
+gate_is_roomy(const struct rcd_gate *gate)
+{
+	return gate->used < gate->seen.window / 2;
+}
+
 static uint16_t
 gate_ask_every(const struct rcd_qp *qp)
 {
 	uint32_t packet_bytes = qp->hot.mtu + RCD_GATE_PACKET_BYTES;
 	uint32_t every;
 
-	if (qp->sack == NULL || qp->gate->lossy == 0)
+	if (qp->sack == NULL || qp->gate->lossy == 0 || gate_is_roomy(qp->gate))
 		return RCD_ACK_REQ_EVERY;
 	every = qp->gate->seen.window / (ASK_PARTS * packet_bytes);
 	/* Of a window of less than that each asks. */
@@ -465,7 +464,7 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 
 	gate_settle(qp);
 	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
-	ack.flight = ack.bytes = gate->flight;
+	gate->used = ack.flight = ack.bytes = gate->flight;
 	if (left != 0)
 		ack.bytes = (uint32_t)((uint64_t)gate->flight * packets / (left + packets));
 	if (gate_waits_at_peer(qp))
@@ -476,45 +475,16 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 			ack.away_ns = __atomic_load_n(qp->init.away_ns, __ATOMIC_RELAXED);
 	}
 	gate->flight -= ack.bytes;
-	gate->loss_debt -= packets < gate->loss_debt ? packets : gate->loss_debt;
+	rcd_gate_loss_came(gate, packets);
 	gate->lossy -= packets < gate->lossy ? packets : gate->lossy;
 	if (gate->losing && !rcd_psn_before(qp->hot.psn_una, gate->loss_end))
 		gate->losing = false;
 	gate_begin(qp, now_ns);
 	/* Nothing new of a window that is hardly used, nor does it close. */
-	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && ack.flight < gate->seen.window / 2)
+	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && gate_is_roomy(gate))
 		return;
 	qp->init.cc->on_ack(&gate->cc, &ack);
 	gate_ask(qp);
-}
-
-/*
- * Whether a loss says more than that one packet is missing: nothing ever came back, what was sent
- * again is missing once more, or so much is lost that it is not the path. Who hears of other holes
- * (SACK) while the oldest packet is on its way again hears nothing of that one.
- */
-static bool
-gate_is_heavy(struct rcd_gate *gate, const struct rcd_qp *qp, uint64_t now_ns)
-{
-	bool same = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
-	bool again = same && now_ns - gate->una_ns >= rcd_rto_round(qp) * 3 / 2;
-	uint32_t limit = LOSS_ROUNDS * rcd_psn_span(qp->hot.psn_una, qp->hot.psn_next);
-
-	if (limit < LOSS_DEBT_MIN)
-		limit = LOSS_DEBT_MIN;
-	if (limit > LOSS_DEBT_MAX)
-		limit = LOSS_DEBT_MAX;
-
-	if (!same || again)
-		gate->una_ns = now_ns;
-	gate->loss_una = qp->hot.psn_una;
-	gate->loss_debt += LOSS_PACKETS;
-	if (again)
-		gate->heavy = false;
-	else if (qp->rtt_ns != 0 && gate->loss_debt <= limit)
-		return false;
-	gate->loss_debt = 0;
-	return true;
 }
 
 /*
@@ -525,7 +495,7 @@ bool
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
-	bool heavy = gate_is_heavy(gate, qp, now_ns);
+	bool heavy = rcd_gate_loss_is_heavy(qp, now_ns);
 	bool again = gate->losing;
 
 	if (again && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))

@@ -49,6 +49,7 @@ struct rcd_gate {
 	uint64_t held_ns;   /**< something waits until then, when hot.held */
 	uint64_t since_ns;  /**< since when something is held back; 0: nothing is */
 	uint32_t flight;    /**< bytes of SENDs, WRITEs and responses not acknowledged */
+	uint32_t used;      /**< the same when an acknowledge last came, before it did */
 	uint32_t rate_kbps; /**< the program's; 0: none */
 	uint32_t rate_rest; /**< of a nanosecond of rate_ns, in parts of rate_kbps */
 	bool begun;
@@ -67,6 +68,7 @@ struct rcd_gate {
 	struct rcd_psn loss_end; /**< what is lost before it was under way at the last loss */
 	struct rcd_psn loss_una; /**< the packet that was lost last */
 	uint32_t loss_debt;      /**< losses, each of so many packets, less those that came */
+	uint32_t relost;         /**< the same of what was sent again and lost again */
 	uint32_t lossy; /**< packets that have to come before the path is taken to lose none */
 	struct rcd_cc before;                 /**< what it was when first told of the last loss */
 	struct rcd_psn parts[RCD_GATE_PARTS]; /**< one past each, a ring in the order of PSNs */

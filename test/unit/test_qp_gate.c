@@ -250,7 +250,7 @@ losses_once(void)
 		CU_ASSERT_EQUAL(told.losses, i < 4 ? 1 : 2);
 		CU_ASSERT_EQUAL(told.heavy, i < 4 ? 0 : 1);
 	}
-	/* One that is sent again and lost again. */
+	/* One that is sent again and lost again, for a loss that is heavy. */
 	miss(first, 40, 100000);
 	CU_ASSERT_EQUAL(told.heavy, 2);
 	/* All came: the next is one by itself. */
@@ -271,6 +271,69 @@ losses_once(void)
 	CU_ASSERT_EQUAL(told.losses, 5);
 	CU_ASSERT_EQUAL(told.heavy, 3);
 	end();
+}
+
+/* What is sent again is lost again: that is chance, unless it happens twice within 300 packets. */
+static void
+lost_again(void)
+{
+	for (uint32_t came = 299; came <= 300; came++) {
+		struct rcd_psn first;
+		struct rcd_pkt ack;
+
+		begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+		for (uint32_t i = 0; i < 10; i++)
+			post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+		first = send_all(1000);
+		ack = ack_by_hand(rcd_psn_add(first, 31));
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 5000), RCD_RX_EXECUTED);
+		miss(first, 40, 10000);
+		miss(first, 40, 110000);
+		CU_ASSERT_EQUAL(told.losses, 1);
+		miss(first, 40 + came, 210000);
+		CU_ASSERT_EQUAL(told.losses, 1);
+		miss(first, 40 + came, 310000);
+		CU_ASSERT_EQUAL(told.losses, came < 300 ? 2 : 1);
+		CU_ASSERT_EQUAL(told.heavy, came < 300 ? 1 : 0);
+		/* The third time is within them. */
+		miss(first, 40 + came, 410000);
+		CU_ASSERT_EQUAL(told.heavy, came < 300 ? 2 : 1);
+		end();
+	}
+}
+
+/* Nothing is heard for a whole timeout, and then for another: no chance, and none is overlooked. */
+static void
+lost_with_all_else(void)
+{
+	for (uint32_t measured = 0; measured < 2; measured++) {
+		struct rcd_psn first;
+		struct rcd_tx_pkt out;
+		uint32_t timeouts = 0;
+
+		begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+		first = send_all(1000);
+		if (measured) {
+			struct rcd_pkt ack = ack_by_hand(rcd_psn_add(first, 31));
+
+			CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, 5000), RCD_RX_EXECUTED);
+		}
+		for (uint32_t i = 0; timeouts < 4 && i < 100; i++) {
+			uint64_t now_ns = rcd_qp_next_deadline(p.a->qp);
+
+			rcd_qp_expire(p.a->qp, now_ns);
+			while (rcd_qp_tx_next(p.a->qp, now_ns, &out))
+				;
+			if (counter(0, RCD_COUNTER_RTO) == timeouts)
+				continue;
+			timeouts++;
+			CU_ASSERT_EQUAL(told.losses, timeouts);
+			CU_ASSERT_EQUAL(told.heavy, timeouts - measured);
+		}
+		CU_ASSERT_EQUAL(timeouts, 4);
+		end();
+	}
 }
 
 /* It closes behind packets that ask for nothing: one more does, and no second. */
@@ -446,6 +509,8 @@ main(void)
 		{ "losses before a round trip is known, and probes", losses_of_a_start },
 		{ "the first probe comes early with a window", a_first_probe },
 		{ "losses are told once for all under way, and when they are many", losses_once },
+		{ "a packet that is lost again is a heavy loss within 300 others", lost_again },
+		{ "timeouts in a row are heavy losses", lost_with_all_else },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
 		RCD_TEST(absences_are_told),
 		RCD_TEST(no_window_of_uc),

@@ -114,6 +114,32 @@ asks_where_lossy(void)
 	end();
 }
 
+/* One of which half is not used is like one where nothing is lost: it asks when it closes. */
+static void
+asks_where_used(void)
+{
+	struct rcd_psn first;
+	uint32_t asking;
+
+	begin_told(RCD_QP_RC, 30 * PACKET, 0);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 8 * 1024, 0);
+	first = send_all(1000);
+	tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
+	CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	acknowledge(rcd_psn_add(first, 7), 41000);
+	CU_ASSERT_EQUAL(send_now(41000, &asking), 30);
+	CU_ASSERT_EQUAL(asking, 1);
+	acknowledge(rcd_psn_add(first, 37), 61000);
+	CU_ASSERT_EQUAL(send_now(61000, &asking), 30);
+	CU_ASSERT_EQUAL(asking, 2);
+	end();
+}
+
 /* Without SACK a window asks once. */
 static void
 asks_no_other(void)
@@ -221,6 +247,7 @@ main(void)
 		RCD_TEST(kept_is_no_flight),
 		RCD_TEST(kept_makes_room_for_reads),
 		RCD_TEST(asks_where_lossy),
+		RCD_TEST(asks_where_used),
 		RCD_TEST(asks_no_other),
 		RCD_TEST(reads_were_not_kept),
 		RCD_TEST(asks_no_more_when_it_has_no_window),

@@ -153,20 +153,25 @@ heavy_is_undone(void)
 
 	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
 	sim_agree_sack(p.a);
-	post(p.a, RCD_WR_RDMA_WRITE, 0, 8 * 1024, 0);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 12 * 1024, 0);
 	first = send_all(1000);
 	tell_sack(first, rcd_psn_add(first, 2), 0x3, 21000);
 	send_again(1, 21000);
 	CU_ASSERT_EQUAL(told.heavy, 0);
-	/* The oldest is missing after two round trips, and another one. */
+	/* The oldest is missing after two round trips, and another one; then twice. */
 	tell_sack(first, rcd_psn_add(first, 7), 0x7b, 60000);
 	send_again(1, 60000);
+	CU_ASSERT_EQUAL(told.heavy, 0);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	tell_sack(first, rcd_psn_add(first, 11), 0x6fb, 160000);
+	send_again(1, 160000);
 	CU_ASSERT_EQUAL(told.heavy, 1);
 	CU_ASSERT_EQUAL(told.losses, 2);
-	tell_sack(rcd_psn_add(first, 8), rcd_psn_add(first, 7), 0, 61000);
-	tell_sack(rcd_psn_add(first, 8), rcd_psn_add(first, 3), 0, 62000);
+	tell_sack(rcd_psn_add(first, 12), rcd_psn_add(first, 11), 0, 161000);
+	for (uint32_t psn = 3; psn <= 9; psn += 6)
+		tell_sack(rcd_psn_add(first, 12), rcd_psn_add(first, psn), 0, 162000);
 	CU_ASSERT_EQUAL(told.undone, 0);
-	tell_sack(rcd_psn_add(first, 8), first, 0, 63000);
+	tell_sack(rcd_psn_add(first, 12), first, 0, 163000);
 	CU_ASSERT_EQUAL(told.undone, 1);
 	CU_ASSERT_EQUAL(told.undone_to, 0);
 	end();
