@@ -43,8 +43,8 @@ run() {
 	"$@"
 }
 
-# client COMMAND...: runs it until it finds the server $server, which on a busy machine takes its time
-# to listen, and while that lives; what the last one said is kept
+# client COMMAND...: runs it until it finds the server $server, which on a busy machine takes its
+# time to listen, and while that lives; what the last one said is kept
 client() {
 	local tries=0
 	while kill -0 "$server" 2>/dev/null && [ $((++tries)) -le 100 ]; do
