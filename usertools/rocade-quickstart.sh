@@ -47,10 +47,15 @@ run() {
 # time to listen, and while that lives; what the last one said is kept
 client() {
 	local tries=0
+	: >"$work/client"
 	while kill -0 "$server" 2>/dev/null && [ $((++tries)) -le 100 ]; do
 		sleep 0.3
-		! timeout 60 "$rocade" run -- "$@" >"$work/client" 2>&1 || return 0
+		if timeout 60 "$rocade" run -- "$@" >"$work/client" 2>&1; then
+			[ $tries -eq 1 ] || echo "(try $tries)"
+			return
+		fi
 	done
+	echo "rocade-quickstart: $1 failed $tries times; it and its server said:" >&2
 	cat "$work/client" "$work/server" >&2
 	kill "$server" 2>/dev/null || true
 	exit 1

@@ -46,11 +46,16 @@ gate_settle(struct rcd_qp *qp)
 	qp->hot.passed = 0;
 }
 
-/* When an acknowledge last came half of the window was not used: it is not what holds back. */
+/*
+ * When an acknowledge last came half of the window was not used, nor is it now: that is not what
+ * holds back. Who fills it all at once then asks when it closes.
+ */
 static bool
 gate_is_roomy(const struct rcd_gate *gate)
 {
-	return gate->used < gate->seen.window / 2;
+	uint32_t half = gate->seen.window / 2;
+
+	return gate->used < half && gate->flight < half;
 }
 
 static uint16_t
@@ -495,7 +500,7 @@ bool
 rcd_gate_lost(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
-	bool heavy = rcd_gate_loss_is_heavy(qp, now_ns);
+	bool heavy = rcd_gate_loss_take(qp, now_ns);
 	bool again = gate->losing;
 
 	if (again && (!heavy || gate->heavy || now_ns - gate->loss_ns < rcd_rto_round(qp)))

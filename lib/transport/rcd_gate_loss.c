@@ -17,21 +17,23 @@
 #define LOSS_ROUNDS   2
 
 /*
- * A path that loses one of 20 loses one of 400 twice. Who loses two of so many twice loses more
- * than that: each counts for RELOST_PACKETS that have to come, and a sum above the limit is much.
+ * What is lost twice: each counts for RELOST_PACKETS that have to come, each that comes takes one
+ * off, and a sum above the limit is much. So are two within RELOST_NEAR packets, and more than one
+ * of RELOST_PACKETS for long; a path that loses one packet of 30 loses one of 900 twice.
  */
 #define RELOST_PACKETS 500
-#define RELOST_LIMIT   700
+#define RELOST_NEAR    300
+#define RELOST_LIMIT   (2 * RELOST_PACKETS - RELOST_NEAR)
 
 /*
- * Whether what was sent again and is missing once more says that it is not the path: always, where
- * no round trip is known, the last loss was a heavy one or there was a timeout.
+ * Whether what was sent again and is missing once more says that it is not the path: always where
+ * the last loss was a heavy one, as the first is of who knows no round trip.
  */
 static bool
-gate_loss_counts_again(struct rcd_gate *gate, const struct rcd_qp *qp)
+gate_loss_counts_again(struct rcd_gate *gate)
 {
 	gate->relost += RELOST_PACKETS;
-	if (qp->rtt_ns != 0 && !gate->heavy && gate->relost <= RELOST_LIMIT)
+	if (!gate->heavy && gate->relost <= RELOST_LIMIT)
 		return false;
 	gate->relost = 0;
 	gate->heavy = false;
@@ -43,7 +45,7 @@ gate_loss_counts_again(struct rcd_gate *gate, const struct rcd_qp *qp)
  * one.
  */
 bool
-rcd_gate_loss_is_heavy(struct rcd_qp *qp, uint64_t now_ns)
+rcd_gate_loss_take(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_gate *gate = qp->gate;
 	bool same = gate->losing && rcd_psn_eq(gate->loss_una, qp->hot.psn_una);
@@ -58,8 +60,7 @@ rcd_gate_loss_is_heavy(struct rcd_qp *qp, uint64_t now_ns)
 		gate->una_ns = now_ns;
 	gate->loss_una = qp->hot.psn_una;
 	gate->loss_debt += LOSS_PACKETS;
-	if (!(again && gate_loss_counts_again(gate, qp)) && qp->rtt_ns != 0 &&
-		gate->loss_debt <= limit)
+	if (!(again && gate_loss_counts_again(gate)) && qp->rtt_ns != 0 && gate->loss_debt <= limit)
 		return false;
 	gate->loss_debt = 0;
 	return true;

@@ -336,6 +336,38 @@ lost_with_all_else(void)
 	}
 }
 
+/* A timeout has the next packet that is lost again be a heavy loss, until 500 others have come. */
+static void
+timeouts_are_forgotten(void)
+{
+	for (uint32_t came = 499; came <= 500; came++) {
+		struct rcd_psn first;
+		struct rcd_pkt ack;
+		uint64_t now_ns = 5000;
+
+		begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+		for (uint32_t i = 0; i < 15; i++)
+			post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+		first = send_all(1000);
+		ack = ack_by_hand(rcd_psn_add(first, 31));
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, now_ns), RCD_RX_EXECUTED);
+		send_all(now_ns);
+		for (uint32_t i = 0; counter(0, RCD_COUNTER_RTO) == 0 && i < 100; i++) {
+			now_ns = rcd_qp_next_deadline(p.a->qp);
+			rcd_qp_expire(p.a->qp, now_ns);
+			send_all(now_ns);
+		}
+		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 1);
+		for (uint32_t i = 0; i < 2; i++) {
+			now_ns += 10000000;
+			CU_ASSERT_EQUAL(told.heavy, 0);
+			miss(first, 32 + came, now_ns);
+		}
+		CU_ASSERT_EQUAL(told.heavy, came < 500 ? 1 : 0);
+		end();
+	}
+}
+
 /* It closes behind packets that ask for nothing: one more does, and no second. */
 static void
 window_closes_early(void)
@@ -511,6 +543,7 @@ main(void)
 		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a packet that is lost again is a heavy loss within 300 others", lost_again },
 		{ "timeouts in a row are heavy losses", lost_with_all_else },
+		{ "a timeout is forgotten when 500 packets have come", timeouts_are_forgotten },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },
 		RCD_TEST(absences_are_told),
 		RCD_TEST(no_window_of_uc),

@@ -140,6 +140,27 @@ asks_where_used(void)
 	end();
 }
 
+/* One that is full when the first loss is told, before any acknowledge, is used. */
+static void
+asks_where_full(void)
+{
+	struct rcd_psn first;
+	uint32_t asking;
+
+	begin_told(RCD_QP_RC, 30 * PACKET, 0);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	for (uint32_t i = 0; i < 2; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	first = send_all(1000);
+	tell_sack(first, rcd_psn_add(first, 20), (1u << 20) - 1, 21000);
+	/* What is sent again asks, the 15th of 20 does, and the last. */
+	CU_ASSERT_EQUAL(send_now(21000, &asking), 21);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	CU_ASSERT_EQUAL(asking, 3);
+	end();
+}
+
 /* Without SACK a window asks once. */
 static void
 asks_no_other(void)
@@ -248,6 +269,7 @@ main(void)
 		RCD_TEST(kept_makes_room_for_reads),
 		RCD_TEST(asks_where_lossy),
 		RCD_TEST(asks_where_used),
+		RCD_TEST(asks_where_full),
 		RCD_TEST(asks_no_other),
 		RCD_TEST(reads_were_not_kept),
 		RCD_TEST(asks_no_more_when_it_has_no_window),
