@@ -25,6 +25,9 @@
 #define ASK_PARTS   2
 #define ASK_PACKETS 1024
 
+/* What is used of a window falls by this part of itself with each acknowledge, if it is no more. */
+#define USED_FALLS 8
+
 /* Most packets that pass unasked: of any window hot.pass holds as many. */
 #define PASS_MAX 64
 
@@ -47,8 +50,8 @@ gate_settle(struct rcd_qp *qp)
 }
 
 /*
- * When an acknowledge last came half of the window was not used, nor is it now: that is not what
- * holds back. Who fills it all at once then asks when it closes.
+ * Of late half of the window was not used, nor is it now: that is not what holds back. Who fills it
+ * all at once then asks when it closes.
  */
 static bool
 gate_is_roomy(const struct rcd_gate *gate)
@@ -469,7 +472,11 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 
 	gate_settle(qp);
 	/* Its part of all that is outstanding: the sum comes out, whatever single packets had. */
-	gate->used = ack.flight = ack.bytes = gate->flight;
+	ack.flight = ack.bytes = gate->flight;
+	/* The last acknowledge of a burst sees but its end. */
+	gate->used -= gate->used / USED_FALLS;
+	if (gate->used < ack.flight)
+		gate->used = ack.flight;
 	if (left != 0)
 		ack.bytes = (uint32_t)((uint64_t)gate->flight * packets / (left + packets));
 	if (gate_waits_at_peer(qp))
@@ -486,7 +493,7 @@ rcd_gate_acked(struct rcd_qp *qp, uint32_t packets, uint64_t rtt_ns, uint64_t no
 		gate->losing = false;
 	gate_begin(qp, now_ns);
 	/* Nothing new of a window that is hardly used, nor does it close. */
-	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && gate_is_roomy(gate))
+	if (ack.rtt_ns == 0 && gate_counts_reads(qp) && ack.flight < gate->seen.window / 2)
 		return;
 	qp->init.cc->on_ack(&gate->cc, &ack);
 	gate_ask(qp);

@@ -49,7 +49,7 @@ struct rcd_gate {
 	uint64_t held_ns;   /**< something waits until then, when hot.held */
 	uint64_t since_ns;  /**< since when something is held back; 0: nothing is */
 	uint32_t flight;    /**< bytes of SENDs, WRITEs and responses not acknowledged */
-	uint32_t used;      /**< the same when an acknowledge last came, before it did */
+	uint32_t used;      /**< the most of late of the same, when an acknowledge came */
 	uint32_t rate_kbps; /**< the program's; 0: none */
 	uint32_t rate_rest; /**< of a nanosecond of rate_ns, in parts of rate_kbps */
 	bool begun;

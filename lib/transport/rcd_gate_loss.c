@@ -66,10 +66,13 @@ rcd_gate_loss_take(struct rcd_qp *qp, uint64_t now_ns)
 	return true;
 }
 
+/* Who fills a hole acknowledges all behind it at once, which came while it was missing. */
 void
 rcd_gate_loss_came(struct rcd_gate *gate, uint32_t packets)
 {
 	gate->loss_debt -= packets < gate->loss_debt ? packets : gate->loss_debt;
+	if (packets > RCD_ACK_REQ_EVERY)
+		packets = RCD_ACK_REQ_EVERY;
 	gate->relost -= packets < gate->relost ? packets : gate->relost;
 }
 

@@ -273,6 +273,19 @@ losses_once(void)
 	end();
 }
 
+/* All before this packet has come, by acknowledges of no more than 32. */
+static void
+come(struct rcd_psn first, uint32_t from, uint32_t number, uint64_t now_ns)
+{
+	while (from < number) {
+		struct rcd_pkt ack;
+
+		from = from + 32 < number ? from + 32 : number;
+		ack = ack_by_hand(rcd_psn_add(first, from - 1));
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, now_ns), RCD_RX_EXECUTED);
+	}
+}
+
 /* What is sent again is lost again: that is chance, unless it happens twice within 300 packets. */
 static void
 lost_again(void)
@@ -290,6 +303,7 @@ lost_again(void)
 		miss(first, 40, 10000);
 		miss(first, 40, 110000);
 		CU_ASSERT_EQUAL(told.losses, 1);
+		come(first, 40, 40 + came, 200000);
 		miss(first, 40 + came, 210000);
 		CU_ASSERT_EQUAL(told.losses, 1);
 		miss(first, 40 + came, 310000);
@@ -336,6 +350,26 @@ lost_with_all_else(void)
 	}
 }
 
+/* One that fills a hole acknowledges 300 that came before: they say nothing of what comes now. */
+static void
+lost_again_at_once(void)
+{
+	struct rcd_psn first;
+
+	begin_told(RCD_QP_RC, RCD_CC_NO_WINDOW, 0);
+	for (uint32_t i = 0; i < 10; i++)
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	first = send_all(1000);
+	come(first, 0, 32, 5000);
+	miss(first, 40, 10000);
+	miss(first, 40, 110000);
+	miss(first, 350, 210000);
+	CU_ASSERT_EQUAL(told.heavy, 0);
+	miss(first, 350, 310000);
+	CU_ASSERT_EQUAL(told.heavy, 1);
+	end();
+}
+
 /* A timeout has the next packet that is lost again be a heavy loss, until 500 others have come. */
 static void
 timeouts_are_forgotten(void)
@@ -358,6 +392,7 @@ timeouts_are_forgotten(void)
 			send_all(now_ns);
 		}
 		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 1);
+		come(first, 32, 32 + came, now_ns);
 		for (uint32_t i = 0; i < 2; i++) {
 			now_ns += 10000000;
 			CU_ASSERT_EQUAL(told.heavy, 0);
@@ -542,6 +577,8 @@ main(void)
 		{ "the first probe comes early with a window", a_first_probe },
 		{ "losses are told once for all under way, and when they are many", losses_once },
 		{ "a packet that is lost again is a heavy loss within 300 others", lost_again },
+		{ "what comes with one that was lost is no more than 32 others",
+			lost_again_at_once },
 		{ "timeouts in a row are heavy losses", lost_with_all_else },
 		{ "a timeout is forgotten when 500 packets have come", timeouts_are_forgotten },
 		{ "a peer that acknowledges nothing", nobody_acknowledges },

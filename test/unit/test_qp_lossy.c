@@ -140,6 +140,29 @@ asks_where_used(void)
 	end();
 }
 
+/* The last acknowledge of a burst sees but its end: the next burst asks as the last one did. */
+static void
+asks_where_bursts(void)
+{
+	struct rcd_psn first;
+	uint32_t asking;
+
+	begin_told(RCD_QP_RC, 30 * PACKET, 0);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 30 * 1024, 0);
+	first = send_all(1000);
+	tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
+	CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
+	CU_ASSERT_EQUAL(told.losses, 1);
+	acknowledge(rcd_psn_add(first, 19), 41000);
+	acknowledge(rcd_psn_add(first, 29), 42000);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 30 * 1024, 0);
+	CU_ASSERT_EQUAL(send_now(61000, &asking), 30);
+	CU_ASSERT_EQUAL(asking, 2);
+	end();
+}
+
 /* One that is full when the first loss is told, before any acknowledge, is used. */
 static void
 asks_where_full(void)
@@ -269,6 +292,7 @@ main(void)
 		RCD_TEST(kept_makes_room_for_reads),
 		RCD_TEST(asks_where_lossy),
 		RCD_TEST(asks_where_used),
+		RCD_TEST(asks_where_bursts),
 		RCD_TEST(asks_where_full),
 		RCD_TEST(asks_no_other),
 		RCD_TEST(reads_were_not_kept),
