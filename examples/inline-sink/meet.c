@@ -45,7 +45,7 @@ connect_qp(struct rcd_local_qp *qp, int fd, const struct ring_end *mine, const s
 {
 	struct rcd_ctrl_qp_attr attr = { .port = 1,
 		.path_mtu_bytes = 1024,
-		.timeout = 14,
+		.timeout = 16, /* eight times 268 ms: a far core may be taken for half a second */
 		.retry_cnt = 7,
 		.rnr_retry = 6, /* a WRITE waits for no request of the collector's */
 		.max_rd_atomic = 1,

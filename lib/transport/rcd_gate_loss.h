@@ -29,7 +29,7 @@ void
 rcd_gate_loss_came(struct rcd_gate *gate, uint32_t packets);
 
 /**
- * One of the peer's retries is spent (rcd_comp_retry()): until 500 packets have come, what was sent
+ * One of retry_cnt is spent (rcd_comp_retry()): until 500 packets have come, what was sent
  * again and is lost again is a heavy loss at once.
  */
 void
