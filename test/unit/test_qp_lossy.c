@@ -32,18 +32,15 @@ acknowledge(struct rcd_psn last, uint64_t now_ns)
 	CU_ASSERT_EQUAL(rcd_qp_rx(p.a->qp, &ack, now_ns), RCD_RX_EXECUTED);
 }
 
-/* @return the first PSN of so many packets, of which eight are sent */
+/* @return the first PSN of so many packets, of which as many are sent as the window holds */
 static struct rcd_psn
-begin_window(uint32_t packets)
+begin_window(uint32_t window, uint32_t packets)
 {
-	struct rcd_psn first;
-
-	begin_told(RCD_QP_RC, 8 * PACKET, 0);
+	begin_told(RCD_QP_RC, window * PACKET, 0);
 	told.rate_kbps = 0;
 	sim_agree_sack(p.a);
 	post(p.a, RCD_WR_RDMA_WRITE, 0, packets * 1024, 0);
-	first = send_all(1000);
-	return first;
+	return send_all(1000);
 }
 
 /* A ring of them, which is counted from anywhere, once. */
@@ -66,7 +63,7 @@ bits_are_counted(void)
 static void
 kept_is_no_flight(void)
 {
-	struct rcd_psn first = begin_window(40);
+	struct rcd_psn first = begin_window(8, 40);
 	uint32_t asking;
 
 	tell_sack(first, rcd_psn_add(first, 3), 0x7, 21000);
@@ -86,7 +83,7 @@ kept_is_no_flight(void)
 static void
 asks_where_lossy(void)
 {
-	struct rcd_psn first = begin_window(2000);
+	struct rcd_psn first = begin_window(8, 2000);
 	struct rcd_psn next = rcd_psn_add(first, 8);
 	uint64_t now_ns = 100000;
 	uint32_t asking;
@@ -118,14 +115,9 @@ asks_where_lossy(void)
 static void
 asks_where_used(void)
 {
-	struct rcd_psn first;
+	struct rcd_psn first = begin_window(30, 8);
 	uint32_t asking;
 
-	begin_told(RCD_QP_RC, 30 * PACKET, 0);
-	told.rate_kbps = 0;
-	sim_agree_sack(p.a);
-	post(p.a, RCD_WR_RDMA_WRITE, 0, 8 * 1024, 0);
-	first = send_all(1000);
 	tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
 	CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
 	CU_ASSERT_EQUAL(told.losses, 1);
@@ -144,14 +136,9 @@ asks_where_used(void)
 static void
 asks_where_bursts(void)
 {
-	struct rcd_psn first;
+	struct rcd_psn first = begin_window(30, 30);
 	uint32_t asking;
 
-	begin_told(RCD_QP_RC, 30 * PACKET, 0);
-	told.rate_kbps = 0;
-	sim_agree_sack(p.a);
-	post(p.a, RCD_WR_RDMA_WRITE, 0, 30 * 1024, 0);
-	first = send_all(1000);
 	tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
 	CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
 	CU_ASSERT_EQUAL(told.losses, 1);
@@ -167,15 +154,9 @@ asks_where_bursts(void)
 static void
 asks_where_full(void)
 {
-	struct rcd_psn first;
+	struct rcd_psn first = begin_window(30, 80);
 	uint32_t asking;
 
-	begin_told(RCD_QP_RC, 30 * PACKET, 0);
-	told.rate_kbps = 0;
-	sim_agree_sack(p.a);
-	for (uint32_t i = 0; i < 2; i++)
-		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
-	first = send_all(1000);
 	tell_sack(first, rcd_psn_add(first, 20), (1u << 20) - 1, 21000);
 	/* What is sent again asks, the 15th of 20 does, and the last. */
 	CU_ASSERT_EQUAL(send_now(21000, &asking), 21);
@@ -268,7 +249,7 @@ asks_no_more_when_it_has_no_window(void)
 	struct rcd_cc_params params;
 	uint32_t asking;
 
-	begin_window(40);
+	begin_window(8, 40);
 	tell_sack(p.a->qp->hot.psn_una, rcd_psn_add(p.a->qp->hot.psn_una, 3), 0x7, 21000);
 	send_now(21000, &asking);
 	CU_ASSERT_EQUAL(told.losses, 1);
