@@ -271,20 +271,24 @@ swift_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 }
 
 /*
- * A loss has packets wait no more: the window shrinks by their part of the round trip. When hardly
- * any wait the path lost it, or it is late, unless so much is lost that a short buffer may be why.
+ * A loss has packets wait for half of what they may at most: the window shrinks by the part of the
+ * round trip that is beyond. Of less the path lost it, or it is late, unless so much is lost that a
+ * short buffer may be why. Where the ends are what waits (many queue pairs of one core), half is
+ * soon reached, and not much more.
  */
 static void
 swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 {
 	struct swift *swift = swift_of(cc);
 	uint32_t shortest = swift_shortest(swift);
-	uint32_t waits_ns = swift->rtt_ns > shortest ? swift->rtt_ns - shortest : 0;
+	uint64_t waits_ns = swift->rtt_ns > shortest ? swift->rtt_ns - shortest : 0;
+	uint64_t free_ns = swift_target(swift) / LOW_PART;
 
 	if (heavy || swift->refill == UINT32_MAX)
 		swift_drain(swift, heavy && !swift->settled, now_ns);
-	else if (waits_ns > swift_target(swift) / LOW_PART)
-		swift_shrink(swift, (uint32_t)(waits_ns * UINT64_C(1000) / swift->rtt_ns), now_ns);
+	else if (waits_ns > free_ns)
+		swift_shrink(
+			swift, (uint32_t)((waits_ns - free_ns) * 1000 / swift->rtt_ns), now_ns);
 }
 
 /* As the window was, and what it did: it may have been doubled. It never shrinks by this. */

@@ -153,24 +153,24 @@ swift_tells_losses_apart(void)
 	CU_ASSERT_EQUAL(ops->window(&cc), 64000);
 	ack(32000, 32000, 0, NS(103));
 	CU_ASSERT_EQUAL(ops->window(&cc), 64000 + 2666);
-	/* No more than half of the target, and 30 us of 130. */
+	/* No more than half of the target, and 5 us of 130. */
 	measure(NS(125), NS(1000));
 	ops->on_loss(&cc, false, NS(1100));
 	CU_ASSERT_EQUAL(ops->window(&cc), 66666);
 	measure(NS(130), NS(2000));
 	ops->on_loss(&cc, false, NS(2100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 66666 - 66666 * 230 / 1000);
-	/* What waits for long is cut by a half, and a flood empties the queue. */
+	CU_ASSERT_EQUAL(ops->window(&cc), 66666 - 66666 * 38 / 1000);
+	/* As long as they may: 23 us of 148. A flood empties the queue. */
 	measure(NS(148), NS(3000));
 	ops->on_loss(&cc, false, NS(3100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 51333 - 51333 * 324 / 1000);
+	CU_ASSERT_EQUAL(ops->window(&cc), 64133 - 64133 * 155 / 1000);
 	ops->on_loss(&cc, true, NS(4000));
 	ops->on_loss(&cc, true, NS(4050));
 	CU_ASSERT_EQUAL(ops->window(&cc), KBYTE);
 	ack(KBYTE, KBYTE, 0, NS(4200));
 	CU_ASSERT_EQUAL(ops->window(&cc), 2 * KBYTE);
-	/* It has grown by steps before: doubled up to the half of 34702. */
-	for (uint32_t window = 2 * KBYTE; window < 17351; window *= 2)
+	/* It has grown by steps before: doubled up to the half of 54193. */
+	for (uint32_t window = 2 * KBYTE; window < 27096; window *= 2)
 		ack(window, window, 0, NS(4201));
 	CU_ASSERT_EQUAL(ops->window(&cc), 32 * KBYTE);
 }
@@ -266,19 +266,19 @@ swift_target_is_wider_for_absences(void)
 	ack(0, 0, 0, NS(3050));
 	ops->on_loss(&cc, false, NS(3100));
 	CU_ASSERT_EQUAL(ops->window(&cc), 58590);
-	measure(NS(136), NS(4000));
+	measure(NS(180), NS(4000));
 	ops->on_loss(&cc, false, NS(4100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 29295);
+	CU_ASSERT_EQUAL(ops->window(&cc), 58590 - 58590 * 250 / 1000);
 	/* There is room below an eighth. */
 	measure(NS(40), NS(5000));
-	ack(29295, 29295, 0, NS(5010));
-	CU_ASSERT_EQUAL(ops->window(&cc), 29295 + 29295 / 24);
+	ack(43943, 43943, 0, NS(5010));
+	CU_ASSERT_EQUAL(ops->window(&cc), 43943 + 43943 / 24);
 	/* Nobody takes its core any more: 80 % of 1 in 61. */
 	away_ns = 0;
 	measure(NS(61), NS(6000));
-	CU_ASSERT_EQUAL(ops->window(&cc), 30515 - 396);
+	CU_ASSERT_EQUAL(ops->window(&cc), 45773 - 595);
 	ops->on_loss(&cc, false, NS(6100));
-	CU_ASSERT_EQUAL(ops->window(&cc), 30119 - 30119 / 2);
+	CU_ASSERT_EQUAL(ops->window(&cc), 45178 - 45178 * 426 / 1000);
 }
 
 /* What the longest way holds, and no more: a window that doubles on an idle network. */
