@@ -114,11 +114,15 @@ rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns)
 	}
 	/*
 	 * What was last asked for has a time of its own. When more was sent since, which asks for
-	 * nothing, the next packet does: it is none that is sent again, and may be long in coming.
+	 * nothing, the next packet does: it is none that is sent again, and may be long in coming,
+	 * but not because the window has closed.
 	 */
 	rto_set_deadline(qp, hot->since_ack_req > 0 ? now_ns : qp->asked_ns);
-	if (hot->since_ack_req > 0)
+	if (hot->since_ack_req > 0) {
 		hot->since_ack_req = RCD_ACK_REQ_EVERY;
+		if (hot->limited)
+			qp->gate->asks = true;
+	}
 	if (hot->rto_deadline <= now_ns)
 		rto_probe(qp, now_ns);
 	return false;
