@@ -38,7 +38,7 @@
 #include "rcd_verdict.h"
 
 #define PREFETCH 4                   /**< packets ahead */
-#define FAST     (RCD_BURST_MAX / 8) /**< packets in a burst, a quarter of what a poll sends */
+#define MANY     (RCD_BURST_MAX / 8) /**< packets in a burst: two turns of 4096 bytes each */
 
 /** Packets whose ICRC is checked at once: their payload is still near when it is copied. */
 #define ICRC_GROUP 4
@@ -175,19 +175,18 @@ rx_elsewhere(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struc
 }
 
 /*
- * Whether many of a burst, up to this packet, are of its queue pair: as many more come before its
- * peer hears of a hole. To keep a few costs less than a packet of its own burst for each hole.
+ * Who sends as well does not wait for his turn, nor who has many packets of a burst up to this one:
+ * as many more come before his peer hears. To keep a few costs less than a burst for each hole.
  */
 static __rte_noinline bool
-rx_is_fast(const struct rcd_lcore *lcore, const struct rcd_pkt *pkt)
+rx_is_urgent(const struct rcd_lcore *lcore, const struct rcd_hqp *hqp, const struct rcd_pkt *pkt)
 {
-	uint32_t qpn = pkt->roce.bth.dest_qpn.val;
-	uint32_t count = 0;
+	uint32_t count = hqp->turn.list == &lcore->turns.fresh ? 0 : MANY;
 
-	for (uint32_t i = (uint32_t)(pkt - lcore->pkts) + 1; i-- > 0 && count < FAST;)
+	for (uint32_t i = (uint32_t)(pkt - lcore->pkts) + 1; i-- > 0 && count < MANY;)
 		count += lcore->verdicts[i] == RCD_VERDICT_OK &&
-			lcore->pkts[i].roce.bth.dest_qpn.val == qpn;
-	return count == FAST;
+			lcore->pkts[i].roce.bth.dest_qpn.val == hqp->qpn;
+	return count == MANY;
 }
 
 static __rte_always_inline enum fate
@@ -223,7 +222,7 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	/* Who sends goes on until he hears of it, and all that he sends has to be kept. */
 	if (unlikely(verdict == RCD_RX_KEPT || verdict == RCD_RX_OUT_OF_SEQUENCE) &&
-		rcd_qp_tells_gap(hqp->qp) && rx_is_fast(lcore, pkt))
+		rcd_qp_tells_gap(hqp->qp) && rx_is_urgent(lcore, hqp, pkt))
 		rcd_turn_urge(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
 }

@@ -103,10 +103,21 @@ rto_probe(struct rcd_qp *qp, uint64_t now_ns)
 	rto_set_deadline(qp, now_ns);
 }
 
+/* Congestion control's, or the requester's own, which is smaller after losses. */
+static bool
+rto_waits_for_window(const struct rcd_qp *qp)
+{
+	const struct rcd_qp_hot *hot = &qp->hot;
+
+	return (hot->limited && qp->gate->since_ns != 0 && qp->gate->by_window) ||
+		rcd_psn_diff(hot->psn_tx, hot->psn_una) >= hot->window;
+}
+
 bool
 rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
+	bool follows;
 
 	if (now_ns >= qp->rto_at) {
 		hot->rto_deadline = 0;
@@ -114,15 +125,13 @@ rcd_rto_expire(struct rcd_qp *qp, uint64_t now_ns)
 	}
 	/*
 	 * What was last asked for has a time of its own. When more was sent since, which asks for
-	 * nothing, the next packet does: it is none that is sent again, and may be long in coming,
-	 * but not because the window has closed.
+	 * nothing, the next packet does: it is none that is sent again, and may be long in coming.
+	 * While a window is closed none comes.
 	 */
-	rto_set_deadline(qp, hot->since_ack_req > 0 ? now_ns : qp->asked_ns);
-	if (hot->since_ack_req > 0) {
+	follows = hot->since_ack_req > 0 && !rto_waits_for_window(qp);
+	rto_set_deadline(qp, follows ? now_ns : qp->asked_ns);
+	if (follows)
 		hot->since_ack_req = RCD_ACK_REQ_EVERY;
-		if (hot->limited)
-			qp->gate->asks = true;
-	}
 	if (hot->rto_deadline <= now_ns)
 		rto_probe(qp, now_ns);
 	return false;

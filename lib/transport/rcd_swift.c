@@ -22,9 +22,9 @@
  * - It grows by a share of itself, not by a packet: where many share a link whose switches mark, a
  *   packet for each of them in a round trip is more than the marks leave room for. Those that have
  *   more are marked more often, and so all come to the same.
- * - A loss has the window shrink as far as packets waited. Where they don't wait the path has lost
- *   them; unless they are many (rcd_gate.c): then the queue is let run empty, which shows how long
- *   the way is.
+ * - A loss has the window shrink as far as packets waited beyond half of the target. Where they
+ *   wait less the path has lost them; unless they are many (rcd_gate.c): then the queue is let run
+ *   empty, which shows how long the way is.
  */
 #include "rcd_cc.h"
 
@@ -32,7 +32,7 @@
 #include <stdbool.h>
 
 #define WINDOW_MAX     (UINT32_C(1) << 26) /**< 100 Gb/s for 5 ms; sums of it can't wrap */
-#define LOW_PART       2   /**< packets wait less than this part of the target: none is full */
+#define LOW_PART       2   /**< of the target: so long packets wait where no buffer is full */
 #define FREE_PART      8   /**< and less than this: there is room */
 #define FREE_STEP      24  /**< then the window grows by this part of itself in a round trip... */
 #define FREE_LEAST     8   /**< ...or this one of a packet, if that is more */
@@ -271,10 +271,10 @@ swift_on_ack(struct rcd_cc *cc, const struct rcd_cc_ack *ack)
 }
 
 /*
- * A loss has packets wait for half of what they may at most: the window shrinks by the part of the
- * round trip that is beyond. Of less the path lost it, or it is late, unless so much is lost that a
- * short buffer may be why. Where the ends are what waits (many queue pairs of one core), half is
- * soon reached, and not much more.
+ * Packets that wait for more than half of the target may have filled a buffer: behind a loss they
+ * are to wait no longer than that, and the window shrinks by the part of the round trip that is
+ * beyond. If they wait less the path lost one, or it is late, unless so much is lost that a short
+ * buffer may be why. Many queue pairs of one core wait for each other about as long as the half.
  */
 static void
 swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
@@ -282,13 +282,12 @@ swift_on_loss(struct rcd_cc *cc, bool heavy, uint64_t now_ns)
 	struct swift *swift = swift_of(cc);
 	uint32_t shortest = swift_shortest(swift);
 	uint64_t waits_ns = swift->rtt_ns > shortest ? swift->rtt_ns - shortest : 0;
-	uint64_t free_ns = swift_target(swift) / LOW_PART;
+	uint64_t low_ns = swift_target(swift) / LOW_PART;
 
 	if (heavy || swift->refill == UINT32_MAX)
 		swift_drain(swift, heavy && !swift->settled, now_ns);
-	else if (waits_ns > free_ns)
-		swift_shrink(
-			swift, (uint32_t)((waits_ns - free_ns) * 1000 / swift->rtt_ns), now_ns);
+	else if (waits_ns > low_ns)
+		swift_shrink(swift, (uint32_t)((waits_ns - low_ns) * 1000 / swift->rtt_ns), now_ns);
 }
 
 /* As the window was, and what it did: it may have been doubled. It never shrinks by this. */

@@ -61,6 +61,7 @@ static struct {
 	uint32_t psn;       /**< of the one that was */
 	uint32_t lost_poll; /**< in which it was */
 	uint32_t told_poll; /**< in which a NAK, or SACK, came for it */
+	uint32_t told;      /**< so many came in that poll */
 	uint32_t behind;    /**< packets that came behind it, before it came again */
 	uint32_t again;     /**< poll in which it did */
 	bool last;          /**< it was the last one of its burst: nothing came that tells */
@@ -151,12 +152,15 @@ answers(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t count, 
 	for (uint16_t i = 0; i < count; i++) {
 		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
 
-		if (seen.lost_poll == 0 || seen.told_poll != 0 || !is_roce(mbufs[i]))
+		if (seen.lost_poll == 0 || !is_roce(mbufs[i]) ||
+			(seen.told_poll != 0 && seen.told_poll != polls))
 			continue;
 		if (frame[BTH_AT] == RCD_OPCODE_SACK ||
 			(frame[BTH_AT] == RCD_OPCODE_RC_ACKNOWLEDGE &&
-				frame[AETH_AT] >> 5 == RCD_AETH_NAK))
+				frame[AETH_AT] >> 5 == RCD_AETH_NAK)) {
 			seen.told_poll = polls;
+			seen.told++;
+		}
 	}
 	return count;
 }
@@ -262,6 +266,7 @@ many_at_once(void)
 	CU_ASSERT_EQUAL(seen.lost, PAIRS);
 	CU_ASSERT_EQUAL(seen.most, PAIRS);
 	CU_ASSERT_EQUAL(seen.told_poll, seen.lost_poll + 1);
+	CU_ASSERT_EQUAL(seen.told, PAIRS);
 	CU_ASSERT(polls - began < SOON);
 	for (uint32_t i = 0; i < PAIRS; i++) {
 		side_close(&senders[i]);
