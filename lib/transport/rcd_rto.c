@@ -103,18 +103,11 @@ rto_probe(struct rcd_qp *qp, uint64_t now_ns)
 	rto_set_deadline(qp, now_ns);
 }
 
-/*
- * Congestion control's, or the requester's own after losses: behind as many packets as that has
- * otherwise the last one asked.
- */
+/* Congestion control's: the requester's own closes where much is lost, and a probe adds to that. */
 static bool
 rto_waits_for_window(const struct rcd_qp *qp)
 {
-	const struct rcd_qp_hot *hot = &qp->hot;
-
-	return (hot->limited && qp->gate->since_ns != 0 && qp->gate->by_window) ||
-		(hot->window < RCD_REQ_WINDOW &&
-			rcd_psn_diff(hot->psn_tx, hot->psn_una) >= hot->window);
+	return qp->hot.limited && qp->gate->since_ns != 0 && qp->gate->by_window;
 }
 
 bool

@@ -167,42 +167,36 @@ asks_where_full(void)
 
 /*
  * A window closes behind packets that expected more, and what is sent again for one of them, which
- * asks, is lost: no packet can follow that would ask, and the timer probes. The window is that of
- * congestion control, or the requester's own.
+ * asks, is lost: no packet can follow that would ask, and the timer probes.
  */
 static void
 asks_when_the_timer_is_due(void)
 {
-	for (uint32_t own = 0; own < 2; own++) {
-		struct rcd_tx_pkt out;
-		struct rcd_psn first;
-		uint32_t asking;
+	struct rcd_tx_pkt out;
+	struct rcd_psn first;
+	uint32_t asking;
 
-		begin_told(RCD_QP_RC, 30 * PACKET, 0);
-		told.rate_kbps = 0;
-		sim_agree_sack(p.a);
-		post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
-		first = p.a->qp->hot.psn_next;
-		for (uint32_t i = 0; i < 4; i++) {
-			CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
-			CU_ASSERT_FALSE(out.roce.bth.ack_req);
-		}
-		if (own)
-			p.a->qp->hot.window = 1;
-		else
-			told.window = PACKET;
-		tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
-		CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
-		CU_ASSERT_EQUAL(asking, 1);
-		rcd_qp_expire(p.a->qp, rcd_qp_next_deadline(p.a->qp));
-		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 500000, &out));
-		CU_ASSERT_TRUE(rcd_psn_before(out.roce.bth.psn, rcd_psn_add(first, 4)));
-		CU_ASSERT_TRUE(out.roce.bth.ack_req);
-		CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 500000, &out));
-		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_TLP), 1);
-		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 0);
-		end();
+	begin_told(RCD_QP_RC, 30 * PACKET, 0);
+	told.rate_kbps = 0;
+	sim_agree_sack(p.a);
+	post(p.a, RCD_WR_RDMA_WRITE, 0, 40 * 1024, 0);
+	first = p.a->qp->hot.psn_next;
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 1000, &out));
+		CU_ASSERT_FALSE(out.roce.bth.ack_req);
 	}
+	told.window = PACKET;
+	tell_sack(first, rcd_psn_add(first, 1), 0x1, 21000);
+	CU_ASSERT_EQUAL(send_now(21000, &asking), 1);
+	CU_ASSERT_EQUAL(asking, 1);
+	rcd_qp_expire(p.a->qp, rcd_qp_next_deadline(p.a->qp));
+	CU_ASSERT_TRUE(rcd_qp_tx_next(p.a->qp, 500000, &out));
+	CU_ASSERT_TRUE(rcd_psn_before(out.roce.bth.psn, rcd_psn_add(first, 4)));
+	CU_ASSERT_TRUE(out.roce.bth.ack_req);
+	CU_ASSERT_FALSE(rcd_qp_tx_next(p.a->qp, 500000, &out));
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_TLP), 1);
+	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_RTO), 0);
+	end();
 }
 
 /* Without SACK a window asks once. */
