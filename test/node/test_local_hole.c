@@ -29,17 +29,16 @@
 #include "rcd_opcode.h"
 #include "rcd_poll.h"
 #include "rcd_tap.h"
-#include "rcd_turn.h"
 #include "rcd_udp.h"
 
 #define SEED  20261128
 #define LEN   200000
 #define SHORT 2000
-#define PAIRS (2 * RCD_TURN_URGENT)
 
 #define POLL_NS   2000                /**< that a poll takes */
 #define SOON      500                 /**< polls: far less than any timeout */
 #define PER_POLL  (RCD_BURST_MAX / 2) /**< packets that a poll sends */
+#define PAIRS     (PER_POLL / 2)      /**< of two packets each */
 #define FIRST_PSN 700                 /**< of side_attr() */
 
 #define UDP_AT  (RCD_ETH_LEN + RCD_IPV4_LEN)

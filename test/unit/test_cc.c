@@ -173,6 +173,11 @@ swift_tells_losses_apart(void)
 	for (uint32_t window = 2 * KBYTE; window < 27096; window *= 2)
 		ack(window, window, 0, NS(4201));
 	CU_ASSERT_EQUAL(ops->window(&cc), 32 * KBYTE);
+	/* What waits for ever so long takes a half, and a loss a round trip later another. */
+	measure(NS(1000), NS(6000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 16 * KBYTE);
+	ops->on_loss(&cc, false, NS(9000));
+	CU_ASSERT_EQUAL(ops->window(&cc), 8 * KBYTE);
 }
 
 /* A loss that was none: the window is what it was, unless packets waited too long since. */
