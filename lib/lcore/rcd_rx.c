@@ -222,7 +222,8 @@ rx_packet(struct rcd_lcore *lcore, const struct rcd_lport *lport, const struct r
 	rcd_turn_begin(&lcore->turns, &hqp->turn);
 	/* Who sends goes on until he hears of it, and all that he sends has to be kept. */
 	if (unlikely(verdict == RCD_RX_KEPT || verdict == RCD_RX_OUT_OF_SEQUENCE) &&
-		rcd_qp_tells_gap(hqp->qp) && rx_is_urgent(lcore, hqp, pkt))
+		!rcd_turn_is_urgent(&lcore->turns, &hqp->turn) && rcd_qp_tells_gap(hqp->qp) &&
+		rx_is_urgent(lcore, hqp, pkt))
 		rcd_turn_urge(&lcore->turns, &hqp->turn);
 	return FATE_OURS;
 }

@@ -41,11 +41,8 @@ turn_waits_for_turn(const struct rcd_turns *turns, const struct rcd_turn *turn)
 void
 rcd_turn_urge(struct rcd_turns *turns, struct rcd_turn *turn)
 {
-	if (!turn_waits_for_turn(turns, turn))
+	if (!turn_waits_for_turn(turns, turn) || rcd_turn_is_urgent(turns, turn))
 		return;
-	for (uint32_t i = 0; i < turns->urgent_count; i++)
-		if (turns->urgent[i] == turn)
-			return;
 	if (turns->urgent_count < RCD_TURN_URGENT)
 		turns->urgent[turns->urgent_count++] = turn;
 }

@@ -67,6 +67,16 @@ rcd_turn_begin(struct rcd_turns *turns, struct rcd_turn *turn)
 		rcd_turn_enter(turns, turn);
 }
 
+/** Whether it is urgent already. */
+static inline bool
+rcd_turn_is_urgent(const struct rcd_turns *turns, const struct rcd_turn *turn)
+{
+	for (uint32_t i = 0; i < turns->urgent_count; i++)
+		if (turns->urgent[i] == turn)
+			return true;
+	return false;
+}
+
 /**
  * It is in a list, and has something to send that is not to wait for its turn. Nothing is done when
  * it waits for something else than its turn, or too many are urgent.
