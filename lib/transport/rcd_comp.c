@@ -473,7 +473,10 @@ comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	return comp_rx_in_turn(qp, pkt, now_ns);
 }
 
-/* It leaves ahead of responses to READs, and says nothing of those. */
+/*
+ * It leaves ahead of responses to READs, and says nothing of those. Where requests are out that
+ * nothing is kept of, it says what the NAK would that it stands for: that the oldest is missing.
+ */
 static enum rcd_rx_verdict
 comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
@@ -481,8 +484,11 @@ comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 		return RCD_RX_STALE;
 	rcd_sack_take_seen(qp, &pkt->roce.sacketh, now_ns);
 	comp_acknowledge(qp, pkt->roce.bth.psn, now_ns);
-	if (qp->hot.state != RCD_QP_ERR)
-		rcd_sack_take_bitmap(qp, pkt, now_ns);
+	if (qp->hot.state == RCD_QP_ERR)
+		return RCD_RX_EXECUTED;
+	if (rcd_sack_take_bitmap(qp, pkt, now_ns) &&
+		rcd_psn_eq(pkt->roce.bth.psn, qp->hot.psn_una) && rcd_sack_is_blind(qp))
+		comp_retry_gap(qp, now_ns);
 	return RCD_RX_EXECUTED;
 }
 

@@ -198,7 +198,7 @@ rcd_qp_clear(struct rcd_qp *qp)
 	qp->sack = NULL;
 	rcd_recover_reset(qp);
 	rcd_hello_reset(qp);
-	qp->repair_steps = qp->peer_drops = 0;
+	qp->repair_steps = qp->peer_drops = qp->nak_beside = 0;
 	qp->rtt_ns = qp->rtt_var_ns = 0;
 	qp->rtt_doubts = 0;
 	qp->rtt_begin_ns = 0;

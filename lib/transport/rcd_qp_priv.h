@@ -201,7 +201,7 @@ struct rcd_qp_hot {
 	uint8_t nak_state;    /**< enum rcd_nak_state */
 	uint8_t nak_syndrome; /**< to send, when nak_pending */
 	bool nak_pending, ack_pending;
-	bool cnp_pending : 1, sack_pending : 1;
+	bool cnp_pending : 1, sack_pending : 1, nak_spared : 1; /**< NAK: if a SACK tells of it */
 	bool hole_untold : 1; /**< a gap was found, and nothing was sent that tells of it */
 	bool repair : 1;      /**< psn_una alone is to be sent next, again */
 	bool paused : 1;      /**< local operations stopped at their share of a call */
@@ -276,7 +276,8 @@ struct rcd_qp {
 	bool recv_valid : 1;
 	bool comm_est : 1;       /**< the event was raised */
 	bool skip_message : 1;   /**< UC: drop to the next message */
-	uint16_t nak_seen;       /**< packets out of order since the NAK */
+	uint8_t nak_seen;        /**< packets out of order since the NAK */
+	uint8_t nak_beside;      /**< gaps that get a NAK beside a SACK */
 	struct rcd_recv_wr recv; /**< receive work request in use, when recv_valid */
 	uint32_t rq_next;
 	uint32_t srqn;       /**< XRC target: queue that the message in progress is for */

@@ -10,6 +10,9 @@
 #include "rcd_qp_priv.h"
 #include "rcd_resp.h"
 
+/** Gaps that are told of by a NAK as well, after one for which a SACK alone was not enough. */
+#define NAKS_BESIDE 32
+
 static enum check
 resp_execute_send(
 	struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
@@ -183,11 +186,22 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 	return CHECK_OK;
 }
 
+/*
+ * Who is told of a gap by a SACK needs no NAK beside it. He may not hear SACKs, though (he has no
+ * memory for it, say): when one was not enough, the next gaps get both.
+ *
+ * @param spare  the NAK, if a SACK tells of it
+ */
 static void
-resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen)
+resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen, bool spare)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
+	if (!spare && hot->nak_state == RCD_NAK_STATE_SENT && hot->nak_spared)
+		qp->nak_beside = NAKS_BESIDE;
+	hot->nak_spared = spare && qp->nak_beside == 0;
+	if (spare && qp->nak_beside > 0)
+		qp->nak_beside--;
 	hot->nak_state = RCD_NAK_STATE_SENT;
 	hot->nak_pending = hot->hole_untold = true;
 	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);
@@ -216,7 +230,7 @@ resp_refuse(struct rcd_qp *qp, enum check check)
 		rcd_qp_drop_kept(qp);
 		return RCD_RX_RNR;
 	case CHECK_AGAIN:
-		resp_ask_for_missing(qp, hot->epsn);
+		resp_ask_for_missing(qp, hot->epsn, false);
 		return RCD_RX_OUT_OF_SEQUENCE;
 	case CHECK_INVALID_REQUEST:
 		event = RCD_EVENT_QP_REQ_ERR;
@@ -326,7 +340,8 @@ resp_rx_ahead(struct rcd_qp *qp, const struct rcd_pkt *pkt)
 				rcd_psn_eq(psn, rcd_psn_add(qp->nak_high, 1)));
 	if (hot->nak_state == RCD_NAK_STATE_NONE || !rcd_psn_before(qp->nak_high, psn) ||
 		++qp->nak_seen >= RCD_NAK_AGAIN_PACKETS)
-		resp_ask_for_missing(qp, psn);
+		resp_ask_for_missing(
+			qp, psn, verdict == RCD_RX_KEPT && qp->nak_seen < RCD_NAK_AGAIN_PACKETS);
 	qp->nak_high = psn;
 	return verdict;
 }
@@ -348,7 +363,7 @@ resp_drain_kept(struct rcd_qp *qp)
 	}
 	/* The next gap is known already; a SACK told of it with the one before. */
 	if (qp->kept.first != NULL && qp->hot.nak_state == RCD_NAK_STATE_NONE) {
-		resp_ask_for_missing(qp, qp->kept.first->roce.bth.psn);
+		resp_ask_for_missing(qp, qp->kept.first->roce.bth.psn, true);
 		if (qp->sack != NULL)
 			qp->hot.hole_untold = false;
 	}

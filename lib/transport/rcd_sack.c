@@ -202,6 +202,12 @@ sack_is_lost(struct rcd_sack *sack, struct rcd_psn psn)
 }
 
 bool
+rcd_sack_is_blind(const struct rcd_qp *qp)
+{
+	return qp->attr.retry_cnt == 0 || !sack_tracks(qp, qp->hot.psn_una);
+}
+
+bool
 rcd_sack_knows(struct rcd_qp *qp)
 {
 	struct rcd_psn una = qp->hot.psn_una;
@@ -273,20 +279,24 @@ bool
 rcd_sack_fits(const struct rcd_qp *qp, struct rcd_psn expected, uint64_t now_ns)
 {
 	return !rcd_psn_before(expected, qp->hot.psn_una) &&
-		rcd_psn_diff(expected, qp->hot.psn_next) <= 0 && qp->attr.retry_cnt > 0 &&
-		qp->hot.wait_until <= now_ns;
+		rcd_psn_diff(expected, qp->hot.psn_next) <= 0 && qp->hot.wait_until <= now_ns;
 }
 
-void
+bool
 rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_psn expected = pkt->roce.bth.psn;
+	uint32_t any = 0;
 
 	if (rcd_psn_before(qp->sack->floor, expected))
 		qp->sack->floor = expected;
-	for (uint32_t i = 0; i + 4 <= pkt->payload_len && i < RCD_SACK_BITMAP_MAX_LEN; i += 4)
-		sack_take_word(qp, rcd_psn_add(expected, 1 + 8 * i), rcd_get_le32(pkt->payload + i),
-			now_ns);
+	for (uint32_t i = 0; i + 4 <= pkt->payload_len && i < RCD_SACK_BITMAP_MAX_LEN; i += 4) {
+		uint32_t word = rcd_get_le32(pkt->payload + i);
+
+		any |= word;
+		sack_take_word(qp, rcd_psn_add(expected, 1 + 8 * i), word, now_ns);
+	}
+	return any != 0;
 }
 
 /*
@@ -388,8 +398,8 @@ rcd_sack_next(struct rcd_qp *qp, uint64_t now_ns, struct rcd_psn *psn)
 	struct rcd_qp_hot *hot = &qp->hot;
 	struct rcd_sack *sack = qp->sack;
 
-	hot->sack_holes =
-		(hot->state == RCD_QP_RTS || hot->state == RCD_QP_SQD) && sack_find_lost(qp);
+	hot->sack_holes = (hot->state == RCD_QP_RTS || hot->state == RCD_QP_SQD) &&
+		qp->attr.retry_cnt > 0 && sack_find_lost(qp);
 	if (!hot->sack_holes)
 		return false;
 	/* What comes next from the peer lets more of them leave, or a probe does. */
@@ -455,12 +465,41 @@ rcd_sack_drop_kept(struct rcd_qp *qp)
 	qp->hot.sack_pending = qp->hot.hole_untold = false;
 }
 
+/* Of what is kept behind the expected one. @return bytes; 0: nothing, or only too far ahead */
+static uint32_t
+sack_build_bitmap(struct rcd_qp *qp)
+{
+	struct rcd_psn epsn = qp->hot.epsn;
+	uint32_t last =
+		qp->kept.first != NULL ? rcd_psn_span(epsn, qp->kept.last->roce.bth.psn) : 0;
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < RCD_SACK_BITMAP_MAX_LEN && 8 * i < last; i += 4) {
+		uint32_t word =
+			(uint32_t)rcd_sack_bits_word(&qp->sack->kept, rcd_psn_add(epsn, 1 + 8 * i));
+
+		rcd_put_le32(qp->sack->bitmap + i, word);
+		if (word != 0)
+			len = i + 4;
+	}
+	return len;
+}
+
+/* A NAK says no more of a hole than that there is one. */
+static void
+sack_spare_nak(struct rcd_qp_hot *hot)
+{
+	if (hot->nak_spared &&
+		hot->nak_syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
+		hot->nak_pending = false;
+}
+
 void
 rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 {
 	struct rcd_sack *sack = qp->sack;
 	uint64_t delay_ns = now_ns - sack->seen_ns;
-	uint32_t len = 4;
+	uint32_t len = sack_build_bitmap(qp);
 
 	qp->hot.sack_pending = qp->hot.hole_untold = false;
 	sack->since = 0;
@@ -469,13 +508,11 @@ rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	pkt->roce.aeth.msn = rcd_psn(qp->hot.messages);
 	pkt->roce.sacketh.seen = sack->seen;
 	pkt->roce.sacketh.delay_ns = delay_ns < UINT32_MAX ? (uint32_t)delay_ns : UINT32_MAX;
-	for (uint32_t i = 0; i < RCD_SACK_BITMAP_MAX_LEN; i += 4) {
-		uint32_t word = (uint32_t)rcd_sack_bits_word(
-			&sack->kept, rcd_psn_add(qp->hot.epsn, 1 + 8 * i));
-
-		rcd_put_le32(sack->bitmap + i, word);
-		if (word != 0)
-			len = i + 4;
+	if (len > 0) {
+		sack_spare_nak(&qp->hot);
+	} else {
+		len = 4;
+		rcd_put_le32(sack->bitmap, 0);
 	}
 	pkt->payload_len = len;
 	pkt->pieces[0] = (struct rcd_piece){ sack->bitmap, len };

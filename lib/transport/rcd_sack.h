@@ -76,9 +76,17 @@ rcd_sack_fits(const struct rcd_qp *qp, struct rcd_psn expected, uint64_t now_ns)
 void
 rcd_sack_take_seen(struct rcd_qp *qp, const struct rcd_sacketh *sacketh, uint64_t now_ns);
 
-/** And of those behind the expected one, all before which is acknowledged by now. */
-void
+/**
+ * And of those behind the expected one, all before which is acknowledged by now.
+ *
+ * @return whether one of them has come, and so the expected one is missing
+ */
+bool
 rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
+
+/** Whether nothing is known of the oldest outstanding PSN but what an acknowledge or a NAK says. */
+bool
+rcd_sack_is_blind(const struct rcd_qp *qp);
 
 /**
  * Whether the oldest outstanding PSN was sent again, or is about to be: a NAK says nothing new, and

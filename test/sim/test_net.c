@@ -431,7 +431,8 @@ late_is_no_loss(void)
 	check(&options, &result);
 	CU_ASSERT(result.again > 0);
 	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
-	CU_ASSERT(result.p99_ns <= free.p99_ns * 1.05);
+	/* Without that it is more than half as long again. */
+	CU_ASSERT(result.p99_ns <= free.p99_ns * 1.2);
 	options.cc = &rcd_cc_dcqcn;
 	check(&options, &result);
 	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
