@@ -474,8 +474,9 @@ comp_rx_response(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 }
 
 /*
- * It leaves ahead of responses to READs, and says nothing of those. Where requests are out that
- * nothing is kept of, it says what the NAK would that it stands for: that the oldest is missing.
+ * It leaves ahead of responses to READs, and says nothing of those. Where nothing is kept of what
+ * is out, or nothing may be sent again, it says what the NAK would that it stands for: that the
+ * oldest is missing. Once of each: many SACKs tell of it, and it is sent again one time.
  */
 static enum rcd_rx_verdict
 comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
@@ -487,7 +488,8 @@ comp_rx_sack(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 	if (qp->hot.state == RCD_QP_ERR)
 		return RCD_RX_EXECUTED;
 	if (rcd_sack_take_bitmap(qp, pkt, now_ns) &&
-		rcd_psn_eq(pkt->roce.bth.psn, qp->hot.psn_una) && rcd_sack_is_blind(qp))
+		rcd_psn_eq(pkt->roce.bth.psn, qp->hot.psn_una) && rcd_sack_is_blind(qp) &&
+		!(qp->again_valid && rcd_psn_eq(qp->again_psn, qp->hot.psn_una)))
 		comp_retry_gap(qp, now_ns);
 	return RCD_RX_EXECUTED;
 }

@@ -10,9 +10,6 @@
 #include "rcd_qp_priv.h"
 #include "rcd_resp.h"
 
-/** Gaps that are told of by a NAK as well, after one for which a SACK alone was not enough. */
-#define NAKS_BESIDE 32
-
 static enum check
 resp_execute_send(
 	struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t *payload, uint32_t len)
@@ -186,21 +183,14 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 	return CHECK_OK;
 }
 
-/*
- * Who is told of a gap by a SACK needs no NAK beside it. He may not hear SACKs, though (he has no
- * memory for it, say): when one was not enough, the next gaps get both.
- *
- * @param spare  the NAK, if a SACK tells of it
- */
+/* @param spare  the NAK, if a SACK tells of the gap and some were heard before */
 static void
 resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen, bool spare)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
-	if (!spare && hot->nak_state == RCD_NAK_STATE_SENT && hot->nak_spared)
-		qp->nak_beside = NAKS_BESIDE;
 	hot->nak_spared = spare && qp->nak_beside == 0;
-	if (spare && qp->nak_beside > 0)
+	if (hot->nak_state == RCD_NAK_STATE_NONE && qp->nak_beside > 0)
 		qp->nak_beside--;
 	hot->nak_state = RCD_NAK_STATE_SENT;
 	hot->nak_pending = hot->hole_untold = true;

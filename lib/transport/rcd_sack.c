@@ -66,6 +66,8 @@ rcd_qp_set_sack(struct rcd_qp *qp, void *mem)
 		return -EINVAL;
 	memset(sack, 0, sizeof(*sack));
 	qp->sack = sack;
+	/* The peer may be given its memory a moment later. */
+	qp->nak_beside = RCD_NAKS_BESIDE;
 	rcd_sack_start(qp);
 	/* The peer is told of what was kept before it was known. */
 	for (const struct rcd_kept *kept = qp->kept.first; kept != NULL; kept = kept->next)
@@ -190,13 +192,17 @@ sack_patience(const struct rcd_sack *sack)
 }
 
 static bool
-sack_is_lost(struct rcd_sack *sack, struct rcd_psn psn)
+sack_is_lost(const struct rcd_qp *qp, struct rcd_psn psn)
 {
+	struct rcd_sack *sack = qp->sack;
 	int32_t before = (int32_t)(sack->newest - *sack_sent_at(sack, psn));
 	int32_t patience = (int32_t)sack_patience(sack);
 
 	if (!sack->newest_valid || rcd_sack_bits_test(&sack->held, psn))
 		return false;
+	/* Nothing was sent since that could say more. */
+	if (rcd_psn_eq(rcd_psn_add(sack->newest_psn, 1), qp->hot.psn_next))
+		patience = 0;
 	return before > patience ||
 		(before == 0 && patience == 0 && rcd_psn_before(psn, sack->newest_psn));
 }
@@ -215,7 +221,7 @@ rcd_sack_knows(struct rcd_qp *qp)
 
 	if (qp->attr.retry_cnt == 0 || !sack_tracks(qp, una) || rcd_psn_before(una, sack->floor))
 		return false;
-	return rcd_sack_bits_test(&sack->repair, una) || sack_is_lost(sack, una);
+	return rcd_sack_bits_test(&sack->repair, una) || sack_is_lost(qp, una);
 }
 
 /* A packet that came twice was sent again for nothing: it was only late. */
@@ -349,7 +355,7 @@ sack_find_lost(struct rcd_qp *qp)
 			continue;
 		if (!sack_tracks(qp, sack->scan))
 			return false;
-		if (!sack_is_lost(sack, sack->scan))
+		if (!sack_is_lost(qp, sack->scan))
 			sack->scan = rcd_psn_add(sack->scan, 1);
 		else if (sack_is_packet(qp, sack->scan, &behind))
 			return true;
@@ -439,6 +445,18 @@ rcd_sack_note(struct rcd_qp *qp, const struct rcd_bth *bth, uint64_t now_ns)
 		qp->hot.sack_pending = true;
 }
 
+/* Whether it was kept before, and a SACK says so. */
+static bool
+sack_is_told(const struct rcd_qp *qp, struct rcd_psn psn)
+{
+	return rcd_psn_span(qp->hot.epsn, psn) < RCD_SACK_PSNS &&
+		rcd_sack_bits_test(&qp->sack->kept, psn);
+}
+
+/*
+ * Who sends again what is kept, and not what is missing, may not hear SACKs: he has no memory for
+ * it, say. The next holes he is told of by NAKs as well.
+ */
 void
 rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onward)
 {
@@ -446,6 +464,8 @@ rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onw
 
 	if (kept)
 		sack_keep(qp, bth->psn);
+	else if (qp->hot.nak_spared && sack_is_told(qp, bth->psn))
+		qp->nak_beside = RCD_NAKS_BESIDE;
 	if (!onward || bth->ack_req || ++sack->since >= RCD_SACK_EVERY)
 		qp->hot.sack_pending = true;
 	if (!onward)
@@ -485,11 +505,16 @@ sack_build_bitmap(struct rcd_qp *qp)
 	return len;
 }
 
-/* A NAK says no more of a hole than that there is one. */
+/*
+ * A NAK says no more of a hole than that there is one. It is not spared where it leaves behind
+ * responses: who waits for those may not know what to do with the SACK yet.
+ */
 static void
-sack_spare_nak(struct rcd_qp_hot *hot)
+sack_spare_nak(struct rcd_qp *qp)
 {
-	if (hot->nak_spared &&
+	struct rcd_qp_hot *hot = &qp->hot;
+
+	if (hot->nak_spared && hot->reply_count == 0 && qp->again.next == qp->again.end &&
 		hot->nak_syndrome == rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE))
 		hot->nak_pending = false;
 }
@@ -509,7 +534,7 @@ rcd_sack_build(struct rcd_qp *qp, uint64_t now_ns, struct rcd_tx_pkt *pkt)
 	pkt->roce.sacketh.seen = sack->seen;
 	pkt->roce.sacketh.delay_ns = delay_ns < UINT32_MAX ? (uint32_t)delay_ns : UINT32_MAX;
 	if (len > 0) {
-		sack_spare_nak(&qp->hot);
+		sack_spare_nak(qp);
 	} else {
 		len = 4;
 		rcd_put_le32(sack->bitmap, 0);

@@ -17,6 +17,9 @@
 /** While something is missing a SACK leaves after so many packets, if not before. */
 #define RCD_SACK_EVERY 16
 
+/** Holes that a NAK tells of beside a SACK before those alone are trusted to be heard. */
+#define RCD_NAKS_BESIDE 32
+
 /** Times of sending are kept in units of 2^6 ns, so that 32 bits are four minutes. */
 #define RCD_SACK_TICK_SHIFT 6
 
@@ -84,7 +87,10 @@ rcd_sack_take_seen(struct rcd_qp *qp, const struct rcd_sacketh *sacketh, uint64_
 bool
 rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns);
 
-/** Whether nothing is known of the oldest outstanding PSN but what an acknowledge or a NAK says. */
+/**
+ * Whether what is told of the oldest outstanding PSN is of no use but as a NAK: it was sent before
+ * there was memory for its time, or far before others; or nothing is sent again.
+ */
 bool
 rcd_sack_is_blind(const struct rcd_qp *qp);
 

@@ -429,10 +429,10 @@ late_is_no_loss(void)
 	check(&options, &free);
 	options.cc = &rcd_cc_swift;
 	check(&options, &result);
-	CU_ASSERT(result.again > 0);
+	/* Some, for patience to grow; most of those that are late just come. */
+	CU_ASSERT(result.again > 0 && result.again * 1000 < result.sent);
 	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
-	/* Without that it is more than half as long again. */
-	CU_ASSERT(result.p99_ns <= free.p99_ns * 1.2);
+	CU_ASSERT(result.p99_ns <= free.p99_ns * 1.05);
 	options.cc = &rcd_cc_dcqcn;
 	check(&options, &result);
 	CU_ASSERT(result.gbps >= 0.99 * free.gbps);
