@@ -165,7 +165,7 @@ enum rcd_in_progress {
 /** NAK that waits to be sent, or was. */
 enum rcd_nak_state {
 	RCD_NAK_STATE_NONE,
-	RCD_NAK_STATE_SENT,     /**< a PSN sequence NAK for the expected PSN is out */
+	RCD_NAK_STATE_SENT,     /**< for the expected PSN a sequence NAK is out, or a SACK */
 	RCD_NAK_STATE_RNR_SENT, /**< an RNR NAK is: what follows it is dropped */
 };
 
