@@ -277,7 +277,7 @@ struct rcd_qp {
 	bool comm_est : 1;       /**< the event was raised */
 	bool skip_message : 1;   /**< UC: drop to the next message */
 	uint8_t nak_seen;        /**< packets out of order since the NAK */
-	uint8_t nak_beside;      /**< gaps that get a NAK beside a SACK */
+	uint8_t nak_beside;      /**< NAKs to come beside SACKs */
 	struct rcd_recv_wr recv; /**< receive work request in use, when recv_valid */
 	uint32_t rq_next;
 	uint32_t srqn;       /**< XRC target: queue that the message in progress is for */

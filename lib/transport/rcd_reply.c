@@ -227,6 +227,8 @@ rcd_reply_next(struct rcd_qp *qp, struct rcd_tx_pkt *pkt)
 	if (hot->nak_pending) {
 		/* It acknowledges all before it. */
 		hot->nak_pending = hot->ack_pending = hot->hole_untold = false;
+		if (hot->nak_state == RCD_NAK_STATE_SENT && qp->nak_beside > 0)
+			qp->nak_beside--;
 		reply_start(qp, pkt, RCD_OPCODE_RC_ACKNOWLEDGE, hot->epsn);
 		pkt->roce.aeth.syndrome = hot->nak_syndrome;
 		return true;

@@ -183,15 +183,15 @@ resp_execute_read(struct rcd_qp *qp, const struct rcd_roce *roce, const uint8_t 
 	return CHECK_OK;
 }
 
-/* @param spare  the NAK, if a SACK tells of the gap and some were heard before */
+static_assert(RCD_NAK_AGAIN_PACKETS <= UINT8_MAX, "nak_seen counts so far");
+
+/* @param spare  the NAK, if a SACK tells of the gap and enough of both have left before */
 static void
 resp_ask_for_missing(struct rcd_qp *qp, struct rcd_psn seen, bool spare)
 {
 	struct rcd_qp_hot *hot = &qp->hot;
 
-	hot->nak_spared = spare && qp->nak_beside == 0;
-	if (hot->nak_state == RCD_NAK_STATE_NONE && qp->nak_beside > 0)
-		qp->nak_beside--;
+	hot->nak_spared = spare && qp->nak_beside == 0 && (hot->nak_spared || !hot->nak_pending);
 	hot->nak_state = RCD_NAK_STATE_SENT;
 	hot->nak_pending = hot->hole_untold = true;
 	hot->nak_syndrome = rcd_aeth_syndrome(RCD_AETH_NAK, RCD_NAK_PSN_SEQUENCE);

@@ -68,6 +68,7 @@ rcd_qp_set_sack(struct rcd_qp *qp, void *mem)
 	qp->sack = sack;
 	/* The peer may be given its memory a moment later. */
 	qp->nak_beside = RCD_NAKS_BESIDE;
+	qp->hot.nak_spared = false;
 	rcd_sack_start(qp);
 	/* The peer is told of what was kept before it was known. */
 	for (const struct rcd_kept *kept = qp->kept.first; kept != NULL; kept = kept->next)
@@ -102,6 +103,7 @@ rcd_sack_sent(struct rcd_qp *qp, struct rcd_psn psn, bool again, uint64_t now_ns
 {
 	struct rcd_sack *sack = qp->sack;
 
+	sack->last_psn = psn;
 	if (rcd_psn_diff(psn, qp->hot.psn_una) >= RCD_SACK_PSNS) {
 		sack->blind = rcd_psn_add(psn, 1);
 		return;
@@ -192,16 +194,15 @@ sack_patience(const struct rcd_sack *sack)
 }
 
 static bool
-sack_is_lost(const struct rcd_qp *qp, struct rcd_psn psn)
+sack_is_lost(struct rcd_sack *sack, struct rcd_psn psn)
 {
-	struct rcd_sack *sack = qp->sack;
 	int32_t before = (int32_t)(sack->newest - *sack_sent_at(sack, psn));
 	int32_t patience = (int32_t)sack_patience(sack);
 
 	if (!sack->newest_valid || rcd_sack_bits_test(&sack->held, psn))
 		return false;
 	/* Nothing was sent since that could say more. */
-	if (rcd_psn_eq(rcd_psn_add(sack->newest_psn, 1), qp->hot.psn_next))
+	if (rcd_psn_eq(sack->newest_psn, sack->last_psn))
 		patience = 0;
 	return before > patience ||
 		(before == 0 && patience == 0 && rcd_psn_before(psn, sack->newest_psn));
@@ -221,7 +222,7 @@ rcd_sack_knows(struct rcd_qp *qp)
 
 	if (qp->attr.retry_cnt == 0 || !sack_tracks(qp, una) || rcd_psn_before(una, sack->floor))
 		return false;
-	return rcd_sack_bits_test(&sack->repair, una) || sack_is_lost(qp, una);
+	return rcd_sack_bits_test(&sack->repair, una) || sack_is_lost(sack, una);
 }
 
 /* A packet that came twice was sent again for nothing: it was only late. */
@@ -292,17 +293,20 @@ bool
 rcd_sack_take_bitmap(struct rcd_qp *qp, const struct rcd_pkt *pkt, uint64_t now_ns)
 {
 	struct rcd_psn expected = pkt->roce.bth.psn;
-	uint32_t any = 0;
+	bool any = false;
 
 	if (rcd_psn_before(qp->sack->floor, expected))
 		qp->sack->floor = expected;
 	for (uint32_t i = 0; i + 4 <= pkt->payload_len && i < RCD_SACK_BITMAP_MAX_LEN; i += 4) {
 		uint32_t word = rcd_get_le32(pkt->payload + i);
+		struct rcd_psn psn = rcd_psn_add(expected, 1 + 8 * i);
 
-		any |= word;
-		sack_take_word(qp, rcd_psn_add(expected, 1 + 8 * i), word, now_ns);
+		any |= word != 0 &&
+			rcd_psn_before(
+				rcd_psn_add(psn, (uint32_t)__builtin_ctz(word)), qp->hot.psn_next);
+		sack_take_word(qp, psn, word, now_ns);
 	}
-	return any != 0;
+	return any;
 }
 
 /*
@@ -355,7 +359,7 @@ sack_find_lost(struct rcd_qp *qp)
 			continue;
 		if (!sack_tracks(qp, sack->scan))
 			return false;
-		if (!sack_is_lost(qp, sack->scan))
+		if (!sack_is_lost(sack, sack->scan))
 			sack->scan = rcd_psn_add(sack->scan, 1);
 		else if (sack_is_packet(qp, sack->scan, &behind))
 			return true;
@@ -445,7 +449,7 @@ rcd_sack_note(struct rcd_qp *qp, const struct rcd_bth *bth, uint64_t now_ns)
 		qp->hot.sack_pending = true;
 }
 
-/* Whether it was kept before, and a SACK says so. */
+/* Whether it is kept already, and SACKs say so. */
 static bool
 sack_is_told(const struct rcd_qp *qp, struct rcd_psn psn)
 {
@@ -464,7 +468,7 @@ rcd_sack_ahead(struct rcd_qp *qp, const struct rcd_bth *bth, bool kept, bool onw
 
 	if (kept)
 		sack_keep(qp, bth->psn);
-	else if (qp->hot.nak_spared && sack_is_told(qp, bth->psn))
+	else if (qp->hot.nak_spared && !qp->hot.nak_pending && sack_is_told(qp, bth->psn))
 		qp->nak_beside = RCD_NAKS_BESIDE;
 	if (!onward || bth->ack_req || ++sack->since >= RCD_SACK_EVERY)
 		qp->hot.sack_pending = true;

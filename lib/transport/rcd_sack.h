@@ -17,7 +17,7 @@
 /** While something is missing a SACK leaves after so many packets, if not before. */
 #define RCD_SACK_EVERY 16
 
-/** Holes that a NAK tells of beside a SACK before those alone are trusted to be heard. */
+/** NAKs that leave beside SACKs before those alone are taken to be heard. */
 #define RCD_NAKS_BESIDE 32
 
 /** Times of sending are kept in units of 2^6 ns, so that 32 bits are four minutes. */
@@ -34,6 +34,7 @@ struct rcd_sack {
 	struct rcd_psn floor;         /**< the peer has all before it, whatever is still awaited */
 	struct rcd_psn blind;      /**< of those before it nothing is known: sent too far ahead */
 	struct rcd_psn scan;       /**< the first that may be lost and has not been looked at */
+	struct rcd_psn last_psn;   /**< sent last of all, for the first time or again */
 	struct rcd_psn newest_psn; /**< of all that is known to have come the one sent last */
 	uint32_t newest;           /**< when, in ticks */
 	bool newest_valid;

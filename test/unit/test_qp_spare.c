@@ -16,7 +16,7 @@ enum {
 	TARGET = 1 << 20,
 };
 
-static const uint8_t second[4] = { 0x01 };
+static const uint8_t second[4] = { 0x01 }, nothing[4];
 
 /* Both have agreed, and no timer runs. */
 static void
@@ -35,6 +35,9 @@ begin_agreed(uint8_t retry_cnt)
 	p.sim.nodes[0].out.gbps = p.sim.nodes[1].out.gbps = 10;
 }
 
+/* SACKs with a bit that b sent for what came last. */
+static uint32_t sacks;
+
 /* A WRITE comes to b, so far behind the one that it expects. @return NAKs that it sends then */
 static uint32_t
 naks_for(uint32_t psns)
@@ -43,9 +46,12 @@ naks_for(uint32_t psns)
 	struct rcd_tx_pkt out;
 	uint32_t count = 0;
 
+	sacks = 0;
 	rcd_qp_rx(p.b->qp, &pkt, 1000);
-	while (rcd_qp_tx_next(p.b->qp, 1700, &out))
+	while (rcd_qp_tx_next(p.b->qp, 1700, &out)) {
 		count += rcd_aeth_kind(out.roce.aeth.syndrome) == RCD_AETH_NAK;
+		sacks += out.roce.bth.opcode == RCD_OPCODE_SACK && out.pieces[0].base[0] != 0;
+	}
 	return count;
 }
 
@@ -68,9 +74,43 @@ sacks_stand_for_naks(void)
 	begin_agreed(7);
 	CU_ASSERT_EQUAL(earn_trust(), BESIDE);
 	CU_ASSERT_EQUAL(naks_for(1), 0);
+	CU_ASSERT_EQUAL(sacks, 1);
 	CU_ASSERT_EQUAL(naks_for(3), 0);
+	CU_ASSERT_EQUAL(sacks, 1);
 	/* Late, and not sent again. */
 	CU_ASSERT_EQUAL(naks_for(2), 0);
+	CU_ASSERT_EQUAL(sacks, 1);
+	end();
+}
+
+/* Memory comes when a NAK is about to leave: the peer may have none yet. */
+static void
+just_agreed(void)
+{
+	struct rcd_qp_init init = default_init(RCD_QP_RC);
+	struct rcd_pkt pkt;
+
+	begin(&init, NULL);
+	pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 1);
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_KEPT);
+	sim_agree_sack(p.b);
+	CU_ASSERT_EQUAL(naks_for(3), 1);
+	CU_ASSERT_EQUAL(sacks, 1);
+	end();
+}
+
+/* What fills a long hole takes no trust away: no NAK has left for it. */
+static void
+long_hole_is_one(void)
+{
+	begin_agreed(7);
+	CU_ASSERT_EQUAL(naks_for(BESIDE), 1);
+	for (uint32_t i = 0; i < BESIDE; i++) {
+		struct rcd_pkt pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 0);
+
+		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_EXECUTED);
+	}
+	CU_ASSERT_EQUAL(naks_for(1), 1);
 	end();
 }
 
@@ -103,7 +143,8 @@ who_does_not_hear(void)
 	CU_ASSERT_EQUAL(naks_for(1), 0);
 	CU_ASSERT_EQUAL(naks_for(1), 1);
 	CU_ASSERT_EQUAL(naks_for(0), 0);
-	CU_ASSERT_EQUAL(earn_trust(), BESIDE);
+	/* That was the first of them. */
+	CU_ASSERT_EQUAL(earn_trust(), BESIDE - 1);
 	CU_ASSERT_EQUAL(naks_for(1), 0);
 	end();
 }
@@ -195,7 +236,7 @@ who_is_blind(void)
 	for (uint32_t i = 0; i < 100; i++) {
 		uint64_t now_ns = 20000 + 40000 * i;
 
-		pkt = sack_by_hand(first, rcd_psn_add(first, 2), second, i == 0 ? 0 : 4);
+		pkt = sack_by_hand(first, rcd_psn_add(first, 2), i == 0 ? nothing : second, 4);
 		rcd_qp_rx(p.a->qp, &pkt, now_ns);
 		CU_ASSERT_EQUAL(take_all(now_ns), i == 1);
 	}
@@ -203,10 +244,11 @@ who_is_blind(void)
 	end();
 }
 
-/* With a retry count of 0 it is the end, whatever else is told. */
+/* With a retry count of 0 it is the end, if it is of what was sent. */
 static void
 no_retries(void)
 {
+	static const uint8_t never_sent[4] = { 0x80 };
 	struct rcd_psn first;
 	struct rcd_pkt pkt;
 
@@ -215,7 +257,7 @@ no_retries(void)
 	first = by_hand(RCD_OPCODE_RC_SEND_ONLY, 0).roce.bth.psn;
 	CU_ASSERT_EQUAL(take_all(1000), 8);
 	for (uint32_t i = 0; i < 2; i++) {
-		pkt = sack_by_hand(first, rcd_psn_add(first, 2), second, i == 0 ? 0 : 4);
+		pkt = sack_by_hand(first, rcd_psn_add(first, 2), i == 0 ? never_sent : second, 4);
 		rcd_qp_rx(p.a->qp, &pkt, 20000 + i);
 		CU_ASSERT_EQUAL(take_all(20000 + i), 0);
 		CU_ASSERT_EQUAL(completed(0, 0, 0, RCD_WC_RETRY_EXC_ERR), i == 1);
@@ -244,17 +286,23 @@ behind_a_long_read(void)
 static void
 patience_ends(void)
 {
-	begin_agreed(7);
-	p.b->qp->nak_beside = 0;
-	p.a->qp->sack->base = 20000 >> RCD_SACK_TICK_SHIFT;
-	p.a->qp->sack->patience = 16;
-	post(p.a, RCD_WR_RDMA_WRITE, 0, 4 * MTU, TARGET);
-	p.sim.nodes[0].out.loss_mask = 0x4;
-	p.sim.nodes[0].out.loss_mask_frames = 64;
-	run();
-	CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
-	CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_SACK_REPAIR), 1);
-	end();
+	static const enum rcd_wr_opcode lasts[] = { RCD_WR_RDMA_WRITE, RCD_WR_RDMA_READ };
+
+	for (size_t i = 0; i < RCD_ARRAY_COUNT(lasts); i++) {
+		begin_agreed(7);
+		p.b->qp->nak_beside = 0;
+		p.a->qp->sack->base = 20000 >> RCD_SACK_TICK_SHIFT;
+		p.a->qp->sack->patience = 16;
+		post(p.a, RCD_WR_RDMA_WRITE, 0, 3 * MTU, TARGET);
+		post(p.a, lasts[i], 4 * MTU, 4 * MTU, TARGET + 4 * MTU);
+		p.sim.nodes[0].out.loss_mask = 0x4;
+		p.sim.nodes[0].out.loss_mask_frames = 64;
+		run();
+		CU_ASSERT_TRUE(completed(0, 0, 0, RCD_WC_SUCCESS));
+		CU_ASSERT_TRUE(completed(0, 1, 1, RCD_WC_SUCCESS));
+		CU_ASSERT_EQUAL(counter(0, RCD_COUNTER_SACK_REPAIR), 1);
+		end();
+	}
 }
 
 int
@@ -262,6 +310,8 @@ main(void)
 {
 	static const struct rcd_test tests[] = {
 		RCD_TEST(sacks_stand_for_naks),
+		RCD_TEST(just_agreed),
+		RCD_TEST(long_hole_is_one),
 		RCD_TEST(long_holes),
 		RCD_TEST(who_does_not_hear),
 		RCD_TEST(too_far_to_tell),
