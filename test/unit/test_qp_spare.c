@@ -35,6 +35,15 @@ begin_agreed(uint8_t retry_cnt)
 	p.sim.nodes[0].out.gbps = p.sim.nodes[1].out.gbps = 10;
 }
 
+/* A request comes, and b may not send yet. */
+static void
+comes(uint32_t psns, enum rcd_rx_verdict verdict)
+{
+	struct rcd_pkt pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, psns);
+
+	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), verdict);
+}
+
 /* SACKs with a bit that b sent for what came last. */
 static uint32_t sacks;
 
@@ -88,11 +97,9 @@ static void
 just_agreed(void)
 {
 	struct rcd_qp_init init = default_init(RCD_QP_RC);
-	struct rcd_pkt pkt;
 
 	begin(&init, NULL);
-	pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 1);
-	CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_KEPT);
+	comes(1, RCD_RX_KEPT);
 	sim_agree_sack(p.b);
 	CU_ASSERT_EQUAL(naks_for(3), 1);
 	CU_ASSERT_EQUAL(sacks, 1);
@@ -105,11 +112,8 @@ long_hole_is_one(void)
 {
 	begin_agreed(7);
 	CU_ASSERT_EQUAL(naks_for(BESIDE), 1);
-	for (uint32_t i = 0; i < BESIDE; i++) {
-		struct rcd_pkt pkt = by_hand(RCD_OPCODE_RC_RDMA_WRITE_ONLY, 0);
-
-		CU_ASSERT_EQUAL(rcd_qp_rx(p.b->qp, &pkt, 1000), RCD_RX_EXECUTED);
-	}
+	for (uint32_t i = 0; i < BESIDE; i++)
+		comes(0, RCD_RX_EXECUTED);
 	CU_ASSERT_EQUAL(naks_for(1), 1);
 	end();
 }
@@ -146,6 +150,33 @@ who_does_not_hear(void)
 	/* That was the first of them. */
 	CU_ASSERT_EQUAL(earn_trust(), BESIDE - 1);
 	CU_ASSERT_EQUAL(naks_for(1), 0);
+	end();
+}
+
+/* What a network doubles before anything was told says nothing of who is told. */
+static void
+doubled(void)
+{
+	begin_agreed(7);
+	earn_trust();
+	comes(1, RCD_RX_KEPT);
+	CU_ASSERT_EQUAL(naks_for(1), 1);
+	CU_ASSERT_EQUAL(naks_for(0), 0);
+	CU_ASSERT_EQUAL(naks_for(1), 0);
+	end();
+}
+
+/* A NAK that has to leave does, though what is late comes before it has. */
+static void
+asked_for(void)
+{
+	begin_agreed(7);
+	earn_trust();
+	CU_ASSERT_EQUAL(naks_for(1), 0);
+	p.b->qp->nak_seen = RCD_NAK_AGAIN_PACKETS - 1;
+	comes(3, RCD_RX_KEPT);
+	CU_ASSERT_EQUAL(naks_for(2), 1);
+	CU_ASSERT_EQUAL(sacks, 1);
 	end();
 }
 
@@ -314,6 +345,8 @@ main(void)
 		RCD_TEST(long_hole_is_one),
 		RCD_TEST(long_holes),
 		RCD_TEST(who_does_not_hear),
+		RCD_TEST(doubled),
+		RCD_TEST(asked_for),
 		RCD_TEST(too_far_to_tell),
 		RCD_TEST(behind_answers),
 		RCD_TEST(refused),
