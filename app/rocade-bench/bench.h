@@ -15,6 +15,7 @@
  *   report.c   the closing table and JSON
  *   prompt.c   the interactive prompt
  *   hist.c     a histogram
+ *   share.c    what turns with damage leave of the rate
  *
  * Threads: main makes everything and asks; the control thread runs the engine's event loop; EAL
  * workers poll the engine, post and poll. A part of the traffic belongs to one worker, and what
@@ -31,6 +32,7 @@
 #include <time.h>
 
 #include "hist.h"
+#include "share.h"
 #include "rcd_cl_mem.h"
 #include "rcd_client.h"
 #include "rcd_engine.h"
@@ -334,26 +336,17 @@ bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
 
 /* turns.c */
 
-/**
- * Of a round by turns. Rates are of the time that the workers had cores; means over those impaired
- * turns beside which the rate was the same before and after.
- */
-struct bench_turns {
-	bool measured;
-	double share; /**< of what the rate is in between */
-	double bytes; /**< that: per second, if the workers had cores all the time */
-};
-
 struct bench_rates;
 
 /**
- * Let it run by turns, for as long as a round is and at least three of them.
+ * Let it run by turns, for as long as a round is and at least three of them. Rates are of the time
+ * that the workers had cores.
  *
  * @param rates  of all of it
  * @param turns  measured if it came to its end, and the machine was the same in some of them
  */
 void
-bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns);
+bench_turns(struct bench *bench, struct bench_rates *rates, struct share *turns);
 
 /* run.c */
 
@@ -378,7 +371,7 @@ struct bench_result {
 	bool has_ceilings;
 	struct bench_ceilings ceilings;
 	uint32_t turn_rounds; /**< in which turns could be compared; 0: turns are not set */
-	struct bench_turns turns;
+	struct share turns;
 };
 
 /** Begin to post. @return 0 or -errno, and it was said */

@@ -125,7 +125,7 @@ report_throughput(const struct bench *bench, const struct bench_result *result)
 	else if (bench->opts.turn_ms != 0)
 		printf("  impaired %.1f %% of the rate in between, %.2f MB/s; the others are of "
 		       "both\n",
-			100 * result->turns.share, result->turns.bytes / 1e6);
+			100 * result->turns.share, result->turns.rate / 1e6);
 	if (result->sent_again > 0)
 		printf("  packets sent again: %llu\n", (unsigned long long)result->sent_again);
 	if (result->has_stages)
@@ -214,7 +214,7 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 	if (result->turn_rounds > 0)
 		json_object_set_new(object, "turns",
 			json_pack("{s:f, s:f}", "share", result->turns.share, "between_bytes_per_s",
-				result->turns.bytes));
+				result->turns.rate));
 	if (result->has_stages) {
 		json_t *stages = json_object();
 

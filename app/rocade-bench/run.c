@@ -191,21 +191,6 @@ run_stages(struct bench *bench, struct bench_result *result)
 	return 0;
 }
 
-static int
-run_compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double
-run_median(double *vals, uint32_t count)
-{
-	qsort(vals, count, sizeof(vals[0]), run_compare);
-	return count % 2 ? vals[count / 2] : (vals[count / 2 - 1] + vals[count / 2]) / 2;
-}
-
 /* The members of a result that rounds are medians of. */
 enum {
 	MESSAGES,
@@ -239,13 +224,13 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->ceilings.copy_bps,
 		&result->ceilings.relay_ns,
 		&result->turns.share,
-		&result->turns.bytes,
+		&result->turns.rate,
 	};
 
 	for (int i = 0; i < TURNS_SHARE; i++)
-		*members[i] = run_median(vals[i], rounds);
+		*members[i] = share_median(vals[i], rounds);
 	for (int i = TURNS_SHARE; i < KINDS && result->turn_rounds > 0; i++)
-		*members[i] = run_median(vals[i], result->turn_rounds);
+		*members[i] = share_median(vals[i], result->turn_rounds);
 	if (result->messages > 0)
 		result->cycles = (double)rte_get_tsc_hz() * rcd_engine_lcore_count(bench->engine) /
 			result->messages;
@@ -270,7 +255,7 @@ run_count(const struct bench *bench, bool add, uint64_t *counters)
 
 static int
 run_round(struct bench *bench, struct bench_result *result, struct bench_rates *rates,
-	struct bench_turns *turns)
+	struct share *turns)
 {
 	struct bench_mark before, after;
 	int err = bench_start(bench);
@@ -309,7 +294,7 @@ bench_run(struct bench *bench, struct bench_result *result)
 	while (round < bench->opts.rounds && err == 0 && !bench_stop) {
 		struct bench_ceilings ceilings = { 0 };
 		struct bench_rates rates = { 0 };
-		struct bench_turns turns = { 0 };
+		struct share turns = { 0 };
 
 		if (bench->opts.ceilings)
 			bench_ceilings_run(bench, &ceilings);
@@ -326,7 +311,7 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[RELAY][round] = ceilings.relay_ns;
 		if (turns.measured) {
 			vals[TURNS_SHARE][result->turn_rounds] = turns.share;
-			vals[TURNS_BYTES][result->turn_rounds++] = turns.bytes;
+			vals[TURNS_BYTES][result->turn_rounds++] = turns.rate;
 		}
 		round++;
 	}

@@ -9,7 +9,6 @@
  * loss closed, go on into the next turn. So this is for what is lost or late now and then, and not
  * for a way that is another in each turn.
  */
-#include <math.h>
 #include <rte_common.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +25,6 @@
 #define SETTLE_SHARE    10
 
 #define LOOK_US 20000
-
-#define TURNS_MAX 100001 /**< with the last one without */
-#define SAME      0.1    /**< by so much of their rate may turns without differ */
 
 /* What the user gave, or 1, in the upper half: each turn has a seed of its own, in all rounds. */
 static uint64_t
@@ -75,36 +71,10 @@ turns_wait(struct bench *bench, const struct bench_mark *from, struct bench_mark
 	}
 }
 
-/*
- * Each impaired turn as a share of the two beside it. Where those differ the machine is another
- * than it was, and the share says nothing of the network: it is left out, however the turn fared.
- */
-static void
-turns_compare(const double *rates, uint32_t count, struct bench_turns *turns)
-{
-	double shares = 0, between = 0;
-	uint32_t used = 0;
-
-	for (uint32_t i = 1; i + 1 < count; i += 2) {
-		double before = rates[i - 1], after = rates[i + 1];
-
-		if (before <= 0 || fabs(after - before) > SAME * RTE_MIN(before, after))
-			continue;
-		shares += 2 * rates[i] / (before + after);
-		between += (before + after) / 2;
-		used++;
-	}
-	turns->measured = used > 0;
-	if (used == 0)
-		return;
-	turns->share = shares / used;
-	turns->bytes = between / used;
-}
-
 void
-bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *turns)
+bench_turns(struct bench *bench, struct bench_rates *rates, struct share *turns)
 {
-	static double turn_rates[TURNS_MAX];
+	static double turn_rates[SHARE_TURNS_MAX];
 	struct bench_mark begin, from, to;
 	uint32_t turn = 0;
 	bool goes_on;
@@ -120,7 +90,7 @@ bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *
 		bench_rates(bench, &from, &to, &now);
 		turn_rates[turn++] =
 			now.cores > 0 ? now.bytes / now.cores * bench->worker_count : 0;
-	} while (goes_on && turn < TURNS_MAX &&
+	} while (goes_on && turn < SHARE_TURNS_MAX &&
 		(turn < 3 || turn % 2 == 0 ||
 			(double)(to.ns - begin.ns) < bench->opts.seconds * 1e9));
 	if (bench_rig_impair(bench, bench->opts.impair) != 0)
@@ -128,5 +98,5 @@ bench_turns(struct bench *bench, struct bench_rates *rates, struct bench_turns *
 	bench_rates(bench, &begin, &to, rates);
 	turns->measured = false;
 	if (goes_on)
-		turns_compare(turn_rates, turn, turns);
+		share_compare(turn_rates, turn, turns);
 }
