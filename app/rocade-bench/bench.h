@@ -15,7 +15,7 @@
  *   report.c   the closing table and JSON
  *   prompt.c   the interactive prompt
  *   hist.c     a histogram
- *   share.c    what turns with damage leave of the rate
+ *   share.c    what impaired turns leave of the rate; the median
  *
  * Threads: main makes everything and asks; the control thread runs the engine's event loop; EAL
  * workers poll the engine, post and poll. A part of the traffic belongs to one worker, and what
@@ -339,11 +339,11 @@ bench_ceilings_run(struct bench *bench, struct bench_ceilings *ceilings);
 struct bench_rates;
 
 /**
- * Let it run by turns, for as long as a round is and at least three of them. Rates are of the time
- * that the workers had cores.
+ * Let it run by turns, for as long as a round is and at least three of them.
  *
  * @param rates  of all of it
- * @param turns  measured if it came to its end, and the machine was the same in some of them
+ * @param turns  rates in bytes per second, if the workers had cores all the time; measured if it
+ *               came to its end, and the machine was the same in some of them
  */
 void
 bench_turns(struct bench *bench, struct bench_rates *rates, struct share *turns);

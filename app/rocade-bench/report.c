@@ -123,9 +123,10 @@ report_throughput(const struct bench *bench, const struct bench_result *result)
 	if (bench->opts.turn_ms != 0 && result->turn_rounds == 0)
 		printf("  the machine was another in each turn: no share is told\n");
 	else if (bench->opts.turn_ms != 0)
-		printf("  impaired %.1f %% of the rate in between, %.2f MB/s; the others are of "
-		       "both\n",
-			100 * result->turns.share, result->turns.rate / 1e6);
+		printf("  impaired %.1f %% of the rate in between, %.2f MB/s, and %.1f %% by sums "
+		       "over all turns; the others are of both\n",
+			100 * result->turns.share, result->turns.rate / 1e6,
+			100 * result->turns.whole);
 	if (result->sent_again > 0)
 		printf("  packets sent again: %llu\n", (unsigned long long)result->sent_again);
 	if (result->has_stages)
@@ -213,8 +214,8 @@ report_result_json(const struct bench *bench, const struct bench_result *result)
 	json_object_set_new(object, "counters", report_counters_json(result));
 	if (result->turn_rounds > 0)
 		json_object_set_new(object, "turns",
-			json_pack("{s:f, s:f}", "share", result->turns.share, "between_bytes_per_s",
-				result->turns.rate));
+			json_pack("{s:f, s:f, s:f}", "share", result->turns.share, "whole_share",
+				result->turns.whole, "between_bytes_per_s", result->turns.rate));
 	if (result->has_stages) {
 		json_t *stages = json_object();
 

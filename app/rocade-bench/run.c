@@ -204,7 +204,8 @@ enum {
 	COPY,
 	RELAY,
 	TURNS_SHARE,
-	TURNS_BYTES,
+	TURNS_RATE,
+	TURNS_WHOLE,
 	KINDS
 };
 
@@ -225,6 +226,7 @@ run_take_medians(struct bench *bench, double vals[KINDS][ROUNDS_MAX], uint32_t r
 		&result->ceilings.relay_ns,
 		&result->turns.share,
 		&result->turns.rate,
+		&result->turns.whole,
 	};
 
 	for (int i = 0; i < TURNS_SHARE; i++)
@@ -311,7 +313,8 @@ bench_run(struct bench *bench, struct bench_result *result)
 		vals[RELAY][round] = ceilings.relay_ns;
 		if (turns.measured) {
 			vals[TURNS_SHARE][result->turn_rounds] = turns.share;
-			vals[TURNS_BYTES][result->turn_rounds++] = turns.rate;
+			vals[TURNS_RATE][result->turn_rounds] = turns.rate;
+			vals[TURNS_WHOLE][result->turn_rounds++] = turns.whole;
 		}
 		round++;
 	}

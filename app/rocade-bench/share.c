@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * What turns with damage leave of the rate.
+ * What turns with an impaired network leave of the rate.
  */
 #include "share.h"
 
 #include <stdlib.h>
 
-/* By so much of their rate may turns without damage differ. */
+/* By so much of their rate may the turns without differ. */
 #define SAME 0.1
 
 static int
@@ -29,6 +29,7 @@ void
 share_compare(const double *rates, uint32_t count, struct share *share)
 {
 	static double shares[SHARE_TURNS_MAX / 2], between[SHARE_TURNS_MAX / 2];
+	double impaired = 0, whole = 0;
 	uint32_t used = 0;
 
 	for (uint32_t i = 1; i + 1 < count; i += 2) {
@@ -36,7 +37,9 @@ share_compare(const double *rates, uint32_t count, struct share *share)
 		double least = before < after ? before : after;
 		double most = before < after ? after : before;
 
-		if (least <= 0 || most - least > SAME * least)
+		impaired += rates[i];
+		whole += (before + after) / 2;
+		if (!(least > 0 && most - least <= SAME * least))
 			continue;
 		between[used] = (before + after) / 2;
 		shares[used] = rates[i] / between[used];
@@ -47,4 +50,5 @@ share_compare(const double *rates, uint32_t count, struct share *share)
 		return;
 	share->share = share_median(shares, used);
 	share->rate = share_median(between, used);
+	share->whole = impaired / whole;
 }
