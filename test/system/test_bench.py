@@ -173,7 +173,7 @@ def loss_by_turns():
               '--turns', '100', '-r', '2']
     options, (result,) = results(*narrow)
     tap.equal(options['turns_ms'], 100, 'turns_ms')
-    tap.true(0 < result['turns']['share'] < 0.5 and
+    tap.true(0 < result['turns']['share'] < 0.5 and 0 < result['turns']['whole_share'] < 0.5 and
              result['turns']['between_bytes_per_s'] > 4e6, str(result))
     for wrong in (['--turns', '20'], ['--turns', '20', '--impair', 'drop=2%', '-L'],
                   ['--turns', '20', '--impair', 'drop=2%,seed=' + '0' * 220],
