@@ -29,20 +29,21 @@ void
 share_compare(const double *rates, uint32_t count, struct share *share)
 {
 	static double shares[SHARE_TURNS_MAX / 2], between[SHARE_TURNS_MAX / 2];
-	double impaired = 0, whole = 0;
+	double impaired = 0, without = 0;
 	uint32_t used = 0;
 
 	for (uint32_t i = 1; i + 1 < count; i += 2) {
 		double before = rates[i - 1], after = rates[i + 1];
 		double least = before < after ? before : after;
 		double most = before < after ? after : before;
+		double beside = (before + after) / 2;
 
 		impaired += rates[i];
-		whole += (before + after) / 2;
+		without += beside;
 		if (!(least > 0 && most - least <= SAME * least))
 			continue;
-		between[used] = (before + after) / 2;
-		shares[used] = rates[i] / between[used];
+		between[used] = beside;
+		shares[used] = rates[i] / beside;
 		used++;
 	}
 	share->measured = used > 0;
@@ -50,5 +51,5 @@ share_compare(const double *rates, uint32_t count, struct share *share)
 		return;
 	share->share = share_median(shares, used);
 	share->rate = share_median(between, used);
-	share->whole = impaired / whole;
+	share->whole = impaired / without;
 }

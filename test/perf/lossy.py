@@ -34,6 +34,7 @@ TRAFFIC = {
 }
 # Bursts lose 1 % as well: 0.25253 / (0.25253 + 25), four packets each in the mean.
 DAMAGE = {
+    # As the turns in between (app/rocade-bench/turns.c).
     'nothing': 'drop=0.00000003%',
     'loss 1 %': 'drop=1%',
     'loss 1 % in bursts': 'ge_p=0.25253%,ge_r=25%',
